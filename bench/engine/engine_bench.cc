@@ -95,8 +95,9 @@ void GetKeys(benchmark::State& state, bool hit) {
     }
     Report(state, watch.Seconds(), rounds * batch);
     benchmark::DoNotOptimize(bytes);
-    if (found != (hit ? rounds * batch : 0))
+    if (found != (hit ? rounds * batch : 0)) {
       state.SkipWithError("wrong answers");
+    }
   }
 }
 
@@ -148,7 +149,7 @@ void Remove(benchmark::State& state) {
                [](Peer& peer, const std::string& key) { peer.Remove(key); });
 }
 
-// A bucket of N entries dies, and each of them is told to somebody.
+// A bucket of N entries dies, and each of them is delivered to a watcher.
 void EngineDeath(benchmark::State& state) {
   const int64_t entries = state.range(0);
   const std::string value(kValueBytes, 'v');

@@ -24,8 +24,7 @@ inline constexpr int64_t kMaxBatch = 200'000;
 // meet.
 inline std::string KeyOf(uint64_t i) {
   char text[kKeyBytes + 1];
-  std::snprintf(text, sizeof(text), "%016llx",
-                static_cast<unsigned long long>(i * 0x9E3779B97F4A7C15u));
+  std::snprintf(text, sizeof(text), "%016llx", i * 0x9E3779B97F4A7C15ull);
   return std::string(text, kKeyBytes);
 }
 

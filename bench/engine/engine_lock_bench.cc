@@ -41,6 +41,7 @@ Holds& MyHolds() {
 }  // namespace
 
 // The names are those of the member functions in Debian 12's Abseil, 20220623.
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's --wrap makes them.
 extern "C" {
 
 void __real__ZN4absl7debian35Mutex4LockEv(absl::Mutex* mu);
@@ -69,6 +70,7 @@ void __wrap__ZN4absl7debian35Mutex6UnlockEv(absl::Mutex* mu) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace timecache::server::bench {
 namespace {

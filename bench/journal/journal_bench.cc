@@ -92,7 +92,7 @@ class Callers {
     const Clock::time_point began = Clock::now();
     journal_->Append(
         caller % kPartitions, {record_}, load_.durability,
-        [this, caller, began](absl::StatusOr<uint64_t> result, auto) {
+        [this, caller, began](const absl::StatusOr<uint64_t>& result, auto) {
           if (!result.ok()) std::abort();
           const Clock::time_point now = Clock::now();
           // On the committer's thread alone.
@@ -145,6 +145,7 @@ void RunReplay(const std::string& directory, int threads) {
   std::atomic<uint64_t> bytes = 0;
   std::atomic<uint64_t> records = 0;
   std::vector<std::thread> readers;
+  readers.reserve(static_cast<size_t>(threads));
   for (int thread = 0; thread < threads; ++thread) {
     readers.emplace_back([&, thread] {
       std::vector<Journal::ReadFrom> from;
@@ -182,7 +183,7 @@ void Fill(const std::string& directory, size_t record_bytes, uint64_t bytes) {
     absl::BlockingCounter done(1000);
     for (int i = 0; i < 1000; ++i, filled += record_bytes) {
       journal->Append(i % kPartitions, {record}, Durability::kAsync,
-                      [&](absl::StatusOr<uint64_t> result, auto) {
+                      [&](const absl::StatusOr<uint64_t>& result, auto) {
                         if (!result.ok()) std::abort();
                         done.DecrementCount();
                       });

@@ -57,7 +57,7 @@ class Member final : public WatchCall {
       Fail(absl::StrFormat("the group lost %d events", scan_.lost));
     }
     for (size_t i = before; i < scan_.events.size(); ++i) {
-      if (scan_.events[i].attempt != 1) Fail("an event was given out twice");
+      if (scan_.events[i].attempt != 1) Fail("an event was delivered twice");
     }
     const size_t events = scan_.events.size() - before;
     if (scan_.value_bytes != events * kStormValueBytes) {

@@ -1,5 +1,7 @@
 // Members of one consumer group that settle all that they are given.
-#pragma once
+
+#ifndef TIMECACHED_BENCH_SERVICE_GROUP_MEMBERS_H_
+#define TIMECACHED_BENCH_SERVICE_GROUP_MEMBERS_H_
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +20,7 @@ struct GroupPlan {
   std::string group;
   int members = 1;
   int max_in_flight = 1;
-  // Events that there are. All of them are given out once and settled.
+  // The number of events. All of them are delivered once and settled.
   uint64_t events = 0;
   // All calls end by then, and the program with them.
   absl::Time give_up;
@@ -27,7 +29,7 @@ struct GroupPlan {
 class Member;
 
 // Members over at most kMaxConnections connections, with a thread for each
-// connection. An event that is lost, given out twice or not settled at its
+// connection. An event that is lost, delivered twice or not settled at its
 // first attempt ends the program, as does a stream that ends before its time.
 // Used by one thread.
 class Members {
@@ -78,3 +80,5 @@ class Members {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_GROUP_MEMBERS_H_

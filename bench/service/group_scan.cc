@@ -1,9 +1,8 @@
 #include "bench/service/group_scan.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
-#include <grpcpp/support/slice.h>
-
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/wire_format_lite.h"
+#include "grpcpp/support/slice.h"
 #include "timecache/v1/watch.pb.h"
 
 namespace timecache::bench {

@@ -1,12 +1,14 @@
 // Messages of a consumer group, read and written without making objects of
 // them, as watch_scan.h does with others.
-#pragma once
 
-#include <grpcpp/support/byte_buffer.h>
+#ifndef TIMECACHED_BENCH_SERVICE_GROUP_SCAN_H_
+#define TIMECACHED_BENCH_SERVICE_GROUP_SCAN_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "grpcpp/support/byte_buffer.h"
 
 namespace timecache::bench {
 
@@ -34,3 +36,5 @@ grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
 bool AllSettled(const grpc::ByteBuffer& response, size_t count);
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_GROUP_SCAN_H_

@@ -1,7 +1,7 @@
 // Puts at a steady pace, whether or not the server keeps up.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_BENCH_SERVICE_PACED_PUTS_H_
+#define TIMECACHED_BENCH_SERVICE_PACED_PUTS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
 #include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {
@@ -68,3 +69,5 @@ class PacedPuts {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_PACED_PUTS_H_

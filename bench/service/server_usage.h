@@ -1,5 +1,7 @@
 // What a running process has used.
-#pragma once
+
+#ifndef TIMECACHED_BENCH_SERVICE_SERVER_USAGE_H_
+#define TIMECACHED_BENCH_SERVICE_SERVER_USAGE_H_
 
 #include <sys/types.h>
 
@@ -13,3 +15,5 @@ double CpuUs(pid_t pid);
 double ResidentKib(pid_t pid);
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_SERVER_USAGE_H_

@@ -7,7 +7,6 @@
 // the rounds' ratios.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -65,6 +65,7 @@ Spread SpreadOf(std::vector<double> values) {
 
 Spread SpreadOf(const std::vector<Round>& rounds, double Round::*figure) {
   std::vector<double> values;
+  values.reserve(rounds.size());
   for (const Round& round : rounds) values.push_back(round.*figure);
   return SpreadOf(values);
 }
@@ -113,8 +114,8 @@ Outcome Measure(const Case& c, LoadGenerator* real, LoadGenerator* echo,
   return outcome;
 }
 
-// Single calls after idle times around the second at which gRPC's callback
-// threads take a nap.
+// Single calls after idle times around one second, after which gRPC's callback
+// threads sleep.
 struct IdleTimes {
   std::vector<double> real_ms;
   std::vector<double> echo_ms;
@@ -204,8 +205,9 @@ void WriteJson(const std::string& path, const std::vector<Outcome>& outcomes) {
     add("bare gRPC", outcome.echo);
   }
   file.flush();
-  if (!file)
+  if (!file) {
     std::fprintf(stderr, "service_bench: cannot write %s\n", path.c_str());
+  }
 }
 
 std::vector<Case> CasesOf(int streams) {
@@ -234,6 +236,7 @@ int RunAll(int streams, int rounds, int round_ms, const std::string& json) {
   real.Fill();
   echo.Fill();
   std::vector<Outcome> outcomes;
+  outcomes.reserve(cases.size());
   for (const Case& c : cases) {
     outcomes.push_back(
         Measure(c, &real, &echo, rounds, absl::Milliseconds(round_ms)));

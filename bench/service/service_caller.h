@@ -1,5 +1,7 @@
 // What keeps calls in flight for one round of a load.
-#pragma once
+
+#ifndef TIMECACHED_BENCH_SERVICE_SERVICE_CALLER_H_
+#define TIMECACHED_BENCH_SERVICE_SERVICE_CALLER_H_
 
 #include <atomic>
 #include <chrono>
@@ -23,8 +25,8 @@ struct Turn {
 };
 
 // One that calls until the turn is stopped, and then counts `ended` down: after
-// that it does nothing any more. Start and the destructor belong to whoever
-// made it; in between it is called by gRPC's threads.
+// that it does nothing any more. Its creator calls Start and the destructor; in
+// between gRPC's threads call it.
 class Caller {
  public:
   Caller(Turn* turn, uint64_t seed) : turn_(turn), random_(seed * 2 + 1) {}
@@ -64,3 +66,5 @@ class Caller {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_SERVICE_CALLER_H_

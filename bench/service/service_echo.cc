@@ -80,7 +80,7 @@ class EchoStream final
   }
 
   void OnDone() override {
-    // Whoever ended the call may still hold the lock.
+    // The thread that ended the call may still hold the lock.
     { absl::MutexLock lock(&mu_); }
     delete this;
   }

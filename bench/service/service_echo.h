@@ -1,10 +1,11 @@
 // The service that timecached's is measured beside: what gRPC takes alone.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_BENCH_SERVICE_SERVICE_ECHO_H_
+#define TIMECACHED_BENCH_SERVICE_SERVICE_ECHO_H_
 
 #include <string>
 
+#include "grpcpp/grpcpp.h"
 #include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {
@@ -42,3 +43,5 @@ class EchoService final : public echo_methods::All {
 int ServeEcho();
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_SERVICE_ECHO_H_

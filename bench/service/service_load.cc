@@ -1,6 +1,5 @@
 #include "bench/service/service_load.h"
 
-#include <grpcpp/grpcpp.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "bench/service/service_pipeline.h"
+#include "grpcpp/grpcpp.h"
 
 namespace timecache::bench {
 
@@ -49,13 +49,15 @@ class UnaryCaller final : public Caller {
     began_ = Clock::now();
     if (rpc_ == Rpc::kPut) {
       put_.set_key(key);
-      stub_->async()->Put(&*context_, &put_, &put_response_,
-                          [this](grpc::Status status) { Finish(status); });
+      stub_->async()->Put(
+          &*context_, &put_, &put_response_,
+          [this](const grpc::Status& status) { Finish(status); });
     } else {
       get_.set_key(key);
       get_response_.Clear();
-      stub_->async()->Get(&*context_, &get_, &get_response_,
-                          [this](grpc::Status status) { Finish(status); });
+      stub_->async()->Get(
+          &*context_, &get_, &get_response_,
+          [this](const grpc::Status& status) { Finish(status); });
     }
   }
 

@@ -1,9 +1,9 @@
 // Calls, or messages of a Pipeline, from a fixed number of connections with a
 // fixed number in flight on each: the load that a server's rounds are measured
 // with.
-#pragma once
 
-#include <grpcpp/generic/generic_stub.h>
+#ifndef TIMECACHED_BENCH_SERVICE_SERVICE_LOAD_H_
+#define TIMECACHED_BENCH_SERVICE_SERVICE_LOAD_H_
 
 #include <cstddef>
 #include <memory>
@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "bench/service/service_caller.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {
@@ -67,3 +68,5 @@ class LoadGenerator {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_SERVICE_LOAD_H_

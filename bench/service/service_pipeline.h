@@ -1,8 +1,7 @@
 // The load of one Pipeline stream, in raw messages.
-#pragma once
 
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_BENCH_SERVICE_SERVICE_PIPELINE_H_
+#define TIMECACHED_BENCH_SERVICE_SERVICE_PIPELINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +14,8 @@
 #include "absl/synchronization/mutex.h"
 #include "bench/service/service_caller.h"
 #include "bench/service/service_load.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/grpcpp.h"
 
 namespace timecache::bench {
 
@@ -77,3 +78,5 @@ class PipelineCaller final
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_SERVICE_PIPELINE_H_

@@ -1,5 +1,7 @@
 // Servers of a benchmark, each in a process of its own.
-#pragma once
+
+#ifndef TIMECACHED_BENCH_SERVICE_SERVICE_SERVERS_H_
+#define TIMECACHED_BENCH_SERVICE_SERVICE_SERVERS_H_
 
 #include <sys/types.h>
 
@@ -41,3 +43,5 @@ int ServeTimecached();
 int ServeUntilInputEnds(const std::string& address);
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_SERVICE_SERVICE_SERVERS_H_

@@ -6,13 +6,13 @@
 // server's threads, and the watchers' beside them, are what a storm is about.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/service/service_servers.h"

@@ -1,8 +1,7 @@
 // Watchers of one namespace, as many as wanted, that count what they get.
-#pragma once
 
-#include <grpcpp/alarm.h>
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_BENCH_WATCH_WATCH_CLIENTS_H_
+#define TIMECACHED_BENCH_WATCH_WATCH_CLIENTS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -14,6 +13,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "bench/watch/watch_connection.h"
+#include "grpcpp/alarm.h"
+#include "grpcpp/grpcpp.h"
 
 namespace timecache::bench {
 
@@ -107,3 +108,5 @@ class Watchers {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_WATCH_WATCH_CLIENTS_H_

@@ -52,8 +52,8 @@ WatchCall::WatchCall(Connection* connection, const char* method,
   context_.set_deadline(absl::ToChronoTime(give_up));
 }
 
-void WatchCall::Start(grpc::ByteBuffer request) {
-  request_ = std::move(request);
+void WatchCall::Start(const grpc::ByteBuffer& request) {
+  request_ = request;
   call_ = connection_->stub()->PrepareCall(&context_, method_,
                                            connection_->queue());
   call_->StartCall(&start_);

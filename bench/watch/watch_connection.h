@@ -1,9 +1,8 @@
 // Streams of what expires in the raw: many of them on few connections, and no
 // objects made of what they bring.
-#pragma once
 
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_BENCH_WATCH_WATCH_CONNECTION_H_
+#define TIMECACHED_BENCH_WATCH_WATCH_CONNECTION_H_
 
 #include <functional>
 #include <memory>
@@ -12,6 +11,8 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/grpcpp.h"
 
 namespace timecache::bench {
 
@@ -69,7 +70,7 @@ class WatchCall {
   WatchCall& operator=(const WatchCall&) = delete;
 
   // `request`: the method's.
-  void Start(grpc::ByteBuffer request);
+  void Start(const grpc::ByteBuffer& request);
   void Cancel() { context_.TryCancel(); }
 
  protected:
@@ -98,3 +99,5 @@ class WatchCall {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_WATCH_WATCH_CONNECTION_H_

@@ -1,6 +1,4 @@
 // A consumer group and a storm: until its members have settled all of it.
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -12,6 +10,7 @@
 #include "bench/service/service_servers.h"
 #include "bench/watch/watch_runs.h"
 #include "bench/watch/watch_storm.h"
+#include "grpcpp/grpcpp.h"
 #include "timecache/v1/groups.grpc.pb.h"
 
 namespace timecache::bench {

@@ -1,6 +1,4 @@
 // Very many watchers, and few entries that die at once, again and again.
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -14,6 +12,7 @@
 #include "bench/watch/watch_clients.h"
 #include "bench/watch/watch_runs.h"
 #include "bench/watch/watch_storm.h"
+#include "grpcpp/grpcpp.h"
 #include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {

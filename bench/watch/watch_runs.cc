@@ -1,12 +1,12 @@
 #include "bench/watch/watch_runs.h"
 
-#include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "grpcpp/grpcpp.h"
 #include "timecache/v1/namespaces.grpc.pb.h"
 
 namespace timecache::bench {

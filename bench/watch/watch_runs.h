@@ -1,9 +1,9 @@
 // What watch_bench measures. Each run starts a server as a process of its own,
 // prints its figures, and returns the program's exit code; one that fails ends
 // the program.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_BENCH_WATCH_WATCH_RUNS_H_
+#define TIMECACHED_BENCH_WATCH_WATCH_RUNS_H_
 
 #include <cstdint>
 #include <memory>
@@ -11,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "bench/watch/watch_storm.h"
+#include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
 #include "timecache/v1/namespaces.pb.h"
 
@@ -67,3 +68,5 @@ absl::Duration StormLead(const Arguments& arguments);
 absl::Duration FillAndWait(Storm* storm);
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_WATCH_WATCH_RUNS_H_

@@ -1,11 +1,13 @@
 // Reads as much of a WatchExpiredResponse as a benchmark must know, without
 // making objects of it: a client of equal speed as a peer's, whose own cost is
 // not what is measured.
-#pragma once
 
-#include <grpcpp/support/byte_buffer.h>
+#ifndef TIMECACHED_BENCH_WATCH_WATCH_SCAN_H_
+#define TIMECACHED_BENCH_WATCH_WATCH_SCAN_H_
 
 #include <cstdint>
+
+#include "grpcpp/support/byte_buffer.h"
 
 namespace timecache::bench {
 
@@ -23,3 +25,5 @@ struct MessageScan {
 bool ScanMessage(grpc::ByteBuffer* message, MessageScan* scan);
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_WATCH_WATCH_SCAN_H_

@@ -1,6 +1,5 @@
 #include "bench/watch/watch_storm.h"
 
-#include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "grpcpp/grpcpp.h"
 #include "timecache/v1/data.grpc.pb.h"
 #include "timecache/v1/namespaces.grpc.pb.h"
 

@@ -1,13 +1,14 @@
 // Many entries that all die in one bucket at a moment known beforehand.
-#pragma once
 
-#include <grpcpp/channel.h>
+#ifndef TIMECACHED_BENCH_WATCH_WATCH_STORM_H_
+#define TIMECACHED_BENCH_WATCH_WATCH_STORM_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/time/time.h"
+#include "grpcpp/channel.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::bench {
@@ -58,3 +59,5 @@ class Storm {
 };
 
 }  // namespace timecache::bench
+
+#endif  // TIMECACHED_BENCH_WATCH_WATCH_STORM_H_

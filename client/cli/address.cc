@@ -31,8 +31,8 @@ absl::StatusOr<std::string> Join(absl::string_view address,
   if (port.empty() ||
       !std::all_of(port.begin(), port.end(), absl::ascii_isdigit) ||
       !absl::SimpleAtoi(port, &number) || number < 1 || number > kMaxPort) {
-    return Invalid(address,
-                   absl::StrCat("the port is no number from 1 to ", kMaxPort));
+    return Invalid(
+        address, absl::StrCat("the port is not a number from 1 to ", kMaxPort));
   }
   return absl::StrCat(host, ":", port);
 }
@@ -45,8 +45,7 @@ absl::StatusOr<std::string> CompleteAddress(std::string_view text) {
     if (absl::StartsWith(address, scheme)) return std::string(address);
   }
   if (absl::StrContains(address, "://")) {
-    return Invalid(address,
-                   "a URL is no address, and TLS is asked for by --tls");
+    return Invalid(address, "a URL is not an address; use --tls for TLS");
   }
   const std::string default_port = absl::StrCat(kDefaultPort);
   if (absl::StartsWith(address, "[")) {

@@ -1,5 +1,7 @@
 // The address of a server as users write it.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_ADDRESS_H_
+#define TIMECACHED_CLIENT_CLI_ADDRESS_H_
 
 #include <string>
 #include <string_view>
@@ -18,3 +20,5 @@ inline constexpr int kDefaultPort = 7171;
 absl::StatusOr<std::string> CompleteAddress(std::string_view address);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_ADDRESS_H_

@@ -42,8 +42,8 @@ absl::StatusOr<std::string> DecodeAs(std::string_view name,
       absl::StrCat(std::string(name), ": ", bytes.status().message()));
 }
 
-// What a server that speaks TLS does to one that does not, or that it does not
-// trust, and others hardly.
+// The typical error of a TLS server for a client without TLS, or without its
+// trust.
 bool IsClosedAtOnce(const std::string& message) {
   return absl::StrContains(message, "failed to connect") &&
          (absl::StrContains(message, "Socket closed") ||
@@ -98,7 +98,7 @@ std::string Context::Explain(const absl::Status& status) const {
   if (absl::IsDeadlineExceeded(status) && !has_reason) {
     return absl::StrCat("no answer from ", address, " within ",
                         DurationText(timeout),
-                        ": give it longer with --timeout");
+                        ": allow more time with --timeout");
   }
   if (HasReason(status, ErrorReason::kNamespaceNotFound)) {
     return absl::StrCat(message, ": create it with: timecachectl ns create ",
@@ -113,8 +113,8 @@ std::string Context::Explain(const absl::Status& status) const {
       HasReason(status, ErrorReason::kResumePointAhead)) {
     return absl::StrCat(ErrorMetadata(status, "namespace").value_or(""), ": ",
                         message,
-                        ", or without --fail-on-loss: the watch then goes on "
-                        "with the oldest event there is");
+                        ", or without --fail-on-loss: the watch then continues "
+                        "with the oldest retained event");
   }
   if (absl::IsUnimplemented(status)) {
     return absl::StrCat("the server at ", address,
@@ -126,7 +126,7 @@ std::string Context::Explain(const absl::Status& status) const {
 }
 
 std::string Context::ExplainBreak(const absl::Status& why) const {
-  // gRPC does not always say more than the code.
+  // gRPC sometimes returns only the code.
   const std::string reason = why.ok() ? "the server stopped"
                              : why.message().empty()
                                  ? absl::StatusCodeToString(why.code())

@@ -1,6 +1,7 @@
-// What all commands share: the global flags, the connection, and how errors are
-// told.
-#pragma once
+// What all commands share: the global flags, the connection, and error reports.
+
+#ifndef TIMECACHED_CLIENT_CLI_CONTEXT_H_
+#define TIMECACHED_CLIENT_CLI_CONTEXT_H_
 
 #include <functional>
 #include <string>
@@ -52,15 +53,15 @@ struct Context {
   absl::StatusOr<std::string> Value(const std::string& argument) const;
   absl::StatusOr<std::string> Key(const std::string& argument) const;
 
-  // Says on standard error, as text or JSON, what went wrong and what to do.
-  // Returns kExitError.
+  // Reports an error and its remedy on standard error, as text or JSON. Returns
+  // kExitError.
   int Fail(const absl::Status& status) const;
   // The text of it.
   std::string Explain(const absl::Status& status) const;
   // That the connection of a watch broke, and why.
   std::string ExplainBreak(const absl::Status& why) const;
-  // What a command returns whose output could not be written: nothing to
-  // complain about if the reader has left.
+  // The exit code of a command whose output could not be written: no error
+  // message if the reader has closed it.
   int FailToWrite() const;
 };
 
@@ -68,3 +69,5 @@ struct Context {
 void Warn(std::string_view message);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_CONTEXT_H_

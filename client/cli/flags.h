@@ -1,6 +1,8 @@
 // Flags with units, on CLI11. A value that cannot be read is a usage error that
 // names the flag.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_FLAGS_H_
+#define TIMECACHED_CLIENT_CLI_FLAGS_H_
 
 #include <cstdint>
 #include <functional>
@@ -89,7 +91,7 @@ inline void AddDefault(CLI::App& app, std::vector<std::string>& options) {
 // To transform an option: to one of these, also from how the API and the
 // configuration write it, EVICT_OLDEST and evict_oldest.
 inline CLI::IsMember OneOf(std::vector<std::string> names) {
-  return CLI::IsMember(std::move(names), [](std::string name) {
+  return CLI::IsMember(std::move(names), [](const std::string& name) {
     return absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
   });
 }
@@ -102,3 +104,5 @@ inline uint32_t Narrow(const std::string& name, uint64_t value) {
 }
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_FLAGS_H_

@@ -1,7 +1,5 @@
 // timecachectl: a timecached server from the command line. This file only wires
 // the commands together.
-#include <grpc/support/log.h>
-
 #include <csignal>
 #include <cstdlib>
 
@@ -10,6 +8,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/suggest.h"
+#include "grpc/support/log.h"
 
 namespace timecache::cli {
 namespace {
@@ -21,8 +20,7 @@ void AddConnectionFlags(CLI::App& app, Context& context) {
                           const char* help) {
     app.add_option(name, value, help)->envname(environment)->type_name(type);
   };
-  app.add_flag("--tls", channel.tls,
-               "Use TLS; the four flags below ask for it, too")
+  app.add_flag("--tls", channel.tls, "Use TLS; implied by the four flags below")
       ->envname("TIMECACHED_TLS");
   add("--ca", channel.ca_file, "TIMECACHED_CA", "FILE",
       "Roots of the server's certificate, PEM (the system's)");
@@ -33,9 +31,9 @@ void AddConnectionFlags(CLI::App& app, Context& context) {
   add("--server-name", channel.server_name, "TIMECACHED_SERVER_NAME", "NAME",
       "The name in the server's certificate (the host of --address)");
   add("--token-file", channel.token_file, "TIMECACHED_TOKEN_FILE", "FILE",
-      "Show the bearer token in this file to the server");
+      "Send the bearer token in this file to the server");
   app.add_flag("--allow-plaintext-token", channel.allow_plaintext_token,
-               "Send it to another machine also without TLS")
+               "Send it to other machines without TLS, too")
       ->envname("TIMECACHED_ALLOW_PLAINTEXT_TOKEN");
 }
 
@@ -83,7 +81,7 @@ void AddGlobalFlags(CLI::App& app, Context& context) {
   app.add_option_function<std::string>(
          "-o,--output",
          [&context](const std::string& form) { context.json = form == "json"; },
-         "For the eye or for programs (table)")
+         "table for people, json for programs (table)")
       ->check(CLI::IsMember({"table", "json"}))
       ->excludes(json);
   AddEncodingFlags(app, "--hex", "--base64", "values", context.encodings.value);
@@ -116,22 +114,22 @@ int Main(int argc, char** argv) {
   Context context;
   CLI::App app(
       "The command line of timecached, the key-value server whose entries "
-      "expire "
-      "on schedule.",
+      "expire on schedule.",
       "timecachectl");
   app.fallthrough();
   app.require_subcommand(1);
   app.set_version_flag("--version", "timecachectl " TIMECACHED_VERSION);
   app.footer(
-      "Exit codes: 0 found or done; 1 not found, or a condition does not "
-      "hold; 2 error;\n130 interrupted. Durations are written 500ms, 30s, 5m, "
-      "24h, 7d; sizes 64MiB.\nThe address's port is 7171 where none is "
-      "given.\n\n"
+      "Exit codes: 0 found or done; 1 not found, or a condition does not hold; "
+      "2 error;\n"
+      "130 interrupted. Durations are written 500ms, 30s, 5m, 24h, 7d; sizes "
+      "64MiB.\n"
+      "The default port is 7171.\n\n"
       "Examples:\n"
       "  timecachectl put session:7 'basket=3' --ttl 30m\n"
       "  timecachectl get session:7\n"
-      "  timecachectl --address cache:7171 --ca ca.crt --cert me.crt "
-      "--key me.key watch\n"
+      "  timecachectl --address cache:7171 --ca ca.crt --cert me.crt --key "
+      "me.key watch\n"
       "  timecachectl --address cache:7171 --tls --token-file token get a\n"
       "  timecachectl watch");
   AddGlobalFlags(app, context);

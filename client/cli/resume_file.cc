@@ -90,7 +90,7 @@ absl::StatusOr<ResumeFile> ResumeFile::Open(
       std::filesystem::weakly_canonical(path, error);
   ResumeFile file(error ? path : real.string(), namespaces);
   if (const absl::Status status = file.Read(); !status.ok()) return status;
-  // A file that cannot be written is told before anything is printed.
+  // A file that cannot be written is reported before anything is printed.
   if (const absl::Status status = file.Save(); !status.ok()) return status;
   if (!SyncDirectory(file.path_)) return file.SystemError("its directory");
   return file;
@@ -125,8 +125,8 @@ absl::Status ResumeFile::SystemError(const char* what) const {
 absl::Status ResumeFile::Damaged(const std::string& why) const {
   return absl::DataLossError(absl::StrCat(
       "resume file ", path_, " is damaged (", why,
-      "), so it is not known where to go on: bring it back from a copy, or "
-      "remove it to start anew, perhaps with --from-earliest"));
+      "), so the position to resume from is unknown: restore the file from a "
+      "copy, or remove it to start again, perhaps with --from-earliest"));
 }
 
 absl::Status ResumeFile::Read() {
@@ -177,7 +177,7 @@ absl::Status ResumeFile::Parse(const std::string& text) {
   for (const Json& item : *list) {
     const auto ns = StringField(item, "name");
     if (!ns || !places.try_emplace(*ns).second) {
-      return Damaged("a namespace has no name, or is there twice");
+      return Damaged("a namespace has no name, or is listed twice");
     }
     const auto token = StringField(item, "resume_token");
     const auto watermark = StringField(item, "watermark");
@@ -207,8 +207,7 @@ absl::Status ResumeFile::Parse(const std::string& text) {
   return absl::OkStatus();
 }
 
-// A file that somebody else has put in the place of ours is not ours to
-// replace.
+// Another process has replaced our file: it must not be overwritten.
 absl::Status ResumeFile::CheckStillOurs() const {
   struct stat ours;
   struct stat there;

@@ -1,5 +1,7 @@
 // Where a watch stopped, in a file that outlives its process.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_RESUME_FILE_H_
+#define TIMECACHED_CLIENT_CLI_RESUME_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -71,3 +73,5 @@ class ResumeFile {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_RESUME_FILE_H_

@@ -1,6 +1,8 @@
 // The clock that decides when an entry dies: the server's. It may be a virtual
 // one, or wrong by hours: an entry's times mean something only beside it.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_SERVER_CLOCK_H_
+#define TIMECACHED_CLIENT_CLI_SERVER_CLOCK_H_
 
 #include <string>
 
@@ -36,3 +38,5 @@ absl::Duration TimeLeft(const Entry& entry, absl::Time server_time);
 std::string LeftText(absl::Duration left);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_SERVER_CLOCK_H_

@@ -1,5 +1,7 @@
 // A server at one moment, as `status` and `top` show it.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_SERVER_SAMPLE_H_
+#define TIMECACHED_CLIENT_CLI_SERVER_SAMPLE_H_
 
 #include <optional>
 #include <string>
@@ -54,7 +56,9 @@ struct JournalRates {
 JournalRates JournalRatesOf(const ServerSample* before,
                             const ServerSample& now);
 
-// How far behind the group is: the age of its oldest unsettled event.
+// The group's lag: the age of its oldest unsettled event.
 absl::Duration LagOf(const ServerSample& sample, const Group& group);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_SERVER_SAMPLE_H_

@@ -1,5 +1,7 @@
-// What `watch` was told on the command line.
-#pragma once
+// The command-line arguments of `watch`.
+
+#ifndef TIMECACHED_CLIENT_CLI_WATCH_ARGUMENTS_H_
+#define TIMECACHED_CLIENT_CLI_WATCH_ARGUMENTS_H_
 
 #include <cstdint>
 #include <optional>
@@ -36,3 +38,5 @@ struct WatchArguments {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_WATCH_ARGUMENTS_H_

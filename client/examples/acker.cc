@@ -3,7 +3,6 @@
 // is lost: its sentence fails by time-out, and is emitted again.
 #include "timecache/recipes/acker.h"
 
-#include <CLI/CLI.hpp>
 #include <deque>
 #include <iostream>
 #include <map>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "client/examples/example.h"
 
 namespace timecache::examples {

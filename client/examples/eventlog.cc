@@ -1,9 +1,9 @@
 // Several writers append events to a log of time chunks; a reader follows it,
-// looks back between two times, and finds what is old gone.
-#include <CLI/CLI.hpp>
+// reads the events between two times, and finds that old ones have expired.
 #include <iostream>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "client/examples/example.h"
 #include "timecache/recipes/event_log.h"
 

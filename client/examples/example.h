@@ -1,5 +1,7 @@
-// What the smaller examples have in common.
-#pragma once
+// Shared by the smaller examples.
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_EXAMPLE_H_
+#define TIMECACHED_CLIENT_EXAMPLES_EXAMPLE_H_
 
 #include <cstdio>
 #include <optional>
@@ -38,10 +40,10 @@ class Time {
   VirtualClock clock_;
 };
 
-// A watch that stands: what dies from now on, it tells.
+// An established watch: it delivers every later death.
 inline absl::Status Begin(Watcher& watcher) { return watcher.Next().status(); }
 
-// The exit code of an example that ends with this.
+// The exit code of an example that ends with this status.
 inline int Exit(const char* name, const absl::Status& status) {
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s: %s\n", name, status.ToString().c_str());
@@ -49,3 +51,5 @@ inline int Exit(const char* name, const absl::Status& status) {
 }
 
 }  // namespace timecache::examples
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_EXAMPLE_H_

@@ -1,6 +1,8 @@
-// The sessions that a log must give, computed from it and from the contract
-// alone: no server is asked.
-#pragma once
+// The expected sessions of a log, computed from it and the contract alone,
+// without a server.
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_EXPECTED_SESSIONS_H_
+#define TIMECACHED_CLIENT_EXAMPLES_EXPECTED_SESSIONS_H_
 
 #include <cstdint>
 #include <vector>
@@ -41,3 +43,5 @@ class ExpectedSessions {
 };
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_EXPECTED_SESSIONS_H_

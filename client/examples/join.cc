@@ -1,11 +1,10 @@
 // Joins lines by their first field, as Storm's SingleJoinExample joins gender
-// and age: rows that become complete, and those whose time was up.
+// and age: rows that become complete, and those that time out.
 //
 //   join                                 # the example's own data
 //   join gender=genders.tsv age=-        # files; - is standard input
 #include "timecache/recipes/join.h"
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "client/examples/example.h"
 

@@ -123,7 +123,7 @@ absl::StatusOr<LogLine> ParseLogLine(std::string_view text) {
   text.remove_prefix(visitor.size());
   const size_t date = text.find(" [");
   if (date == text.npos || !IsIdentAndUser(text.substr(0, date))) {
-    return absl::InvalidArgumentError("HOST IDENT USER [TIME] is not there");
+    return absl::InvalidArgumentError("HOST IDENT USER [TIME] is missing");
   }
   text.remove_prefix(date + 2);
   const std::optional<absl::Time> time = TakeTime(text);

@@ -1,5 +1,7 @@
 // A line of a web server's access log.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_LOG_LINE_H_
+#define TIMECACHED_CLIENT_EXAMPLES_LOG_LINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -33,3 +35,5 @@ struct LogLine {
 absl::StatusOr<LogLine> ParseLogLine(std::string_view text);
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_LOG_LINE_H_

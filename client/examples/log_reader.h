@@ -1,5 +1,7 @@
 // Lines of a log, each as soon as it is there.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_LOG_READER_H_
+#define TIMECACHED_CLIENT_EXAMPLES_LOG_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -48,3 +50,5 @@ class LogReader {
 };
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_LOG_READER_H_

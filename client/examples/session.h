@@ -1,5 +1,7 @@
 // A visitor's session: its value in the server, and how it is shown.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_SESSION_H_
+#define TIMECACHED_CLIENT_EXAMPLES_SESSION_H_
 
 #include <cstdint>
 #include <string>
@@ -52,3 +54,5 @@ std::string TextHeading();
 std::string TimeText(absl::Time time);
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_SESSION_H_

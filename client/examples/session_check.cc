@@ -1,5 +1,5 @@
-// session_check: whether sessionize told every session of a log exactly once,
-// by computing them from the log without a server; and what they were like.
+// session_check: checks that sessionize reported every session of a log exactly
+// once, by computing them from the log without a server; and describes them.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -160,18 +160,18 @@ int Compare(const Log& log, std::vector<EndedSession> told) {
       told.begin(), told.end(),
       [](const auto& a, const auto& b) { return a.ended_at < b.ended_at; });
   std::sort(told.begin(), told.end(), IsBefore);
-  const size_t missing = ShowMissing("not told", log.sessions, told);
+  const size_t missing = ShowMissing("not reported", log.sessions, told);
   const size_t surplus =
-      ShowMissing("told, but not in the log", told, log.sessions);
+      ShowMissing("reported, but not in the log", told, log.sessions);
   if (missing + surplus == 0 && in_order) {
     absl::PrintF(
-        "told exactly once  all %s, in order, each equal to what the log alone "
-        "gives\n",
+        "reported once      all %s, in order, each equal to the session "
+        "computed from the log\n",
         CountText(told.size()));
     return kExitEqual;
   }
   absl::PrintF(
-      "told exactly once  NO: %s not told, %s told and not in the log, %s\n",
+      "reported once      NO: %s not reported, %s not in the log, %s\n",
       CountText(missing), CountText(surplus),
       in_order ? "in order" : "not in order of their ends");
   return kExitDifferent;
@@ -192,7 +192,8 @@ int Run(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app(
-      "Compares what sessionize told with sessions computed from the log.",
+      "Compares the sessions that sessionize reported with those computed from "
+      "the log.",
       "session_check");
   app.add_option("log", flags.log, "The log that sessionize read")->required();
   app.add_option("sessions", flags.sessions,
@@ -206,7 +207,7 @@ int Main(int argc, char** argv) {
                  "The buckets that it ran with (101)")
       ->check(CLI::Range(int64_t{2}, kMaxBuckets));
   app.footer(
-      "Exit codes: 0 every session was told exactly once; 1 not so; 2 "
+      "Exit codes: 0 every session was reported exactly once; 1 otherwise; 2 "
       "error.\n\n"
       "Example:\n"
       "  sessionize --json access.log > sessions.jsonl\n"

@@ -17,14 +17,14 @@ absl::Status CheckWish(const Namespace& found, const NamespaceWish& wish) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "namespace \"", found.name, "\" is there already, with a ttl of ",
+      "namespace \"", found.name, "\" already exists, with a ttl of ",
       absl::FormatDuration(ttl), " and ", buckets,
       " buckets: leave out --ttl and --buckets, name another with --namespace, "
       "or delete it with: timecachectl ns delete ",
       found.name));
 }
 
-// How a write that depends on what was read ended.
+// The outcome of a conditional write.
 bool WasOutrun(const absl::Status& status) {
   return absl::IsFailedPrecondition(status);
 }

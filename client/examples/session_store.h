@@ -1,6 +1,7 @@
-// The sessions that are under way: they are kept in the server and nowhere
-// else.
-#pragma once
+// The current sessions, which are only kept in the server.
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_SESSION_STORE_H_
+#define TIMECACHED_CLIENT_EXAMPLES_SESSION_STORE_H_
 
 #include <optional>
 #include <string>
@@ -19,22 +20,23 @@ namespace timecache::sessionize {
 inline constexpr absl::Duration kDefaultTtl = absl::Minutes(30);
 inline constexpr uint32_t kDefaultBuckets = 101;
 
-// What the namespace of the sessions must be like. What is not given is
-// the default where the namespace is made, and anything where it is there.
+// The required options of the sessions' namespace. An unset one is the default
+// for a new namespace, and any value for an existing one.
 struct NamespaceWish {
   std::optional<absl::Duration> ttl;
   std::optional<uint32_t> buckets;
 };
 
-// Makes the client's namespace, or finds it as it was made before.
-// FAILED_PRECONDITION if it is there and not as wished.
+// Creates the client's namespace, or checks the existing one.
+// FAILED_PRECONDITION if it exists with other options.
 absl::StatusOr<Namespace> PrepareNamespace(const Client& client,
                                            const NamespaceWish& wish);
 
 // Adds requests to sessions. An entry for each visitor has the session so far
-// as its value; a request is read, add, and put under the condition that
-// nobody else has put meanwhile. So any number of stores, here and elsewhere,
-// may work on one namespace, and one that dies loses nothing.
+// as its value; for a request the entry is read, changed, and put under the
+// condition that no other store has put it meanwhile. So any number of stores,
+// here and elsewhere, may work on one namespace, and one that dies loses
+// nothing.
 //
 // Not thread-safe. Many requests at a time cost two round trips in all, and two
 // more for each time that another was faster.
@@ -51,7 +53,7 @@ class SessionStore {
   // part of them may have been added, and no more can be.
   absl::Status Add(absl::Span<const LogLine> lines);
 
-  // Whose session was put last. Empty: nobody's.
+  // The visitor whose session was put last. Empty: none.
   const std::string& last_visitor() const { return last_visitor_; }
 
  private:
@@ -73,3 +75,5 @@ class SessionStore {
 };
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_SESSION_STORE_H_

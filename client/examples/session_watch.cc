@@ -54,13 +54,13 @@ absl::Status SessionWatch::Deliver(const WatchBatch& batch) {
     return absl::DataLossError(
         absl::StrCat("namespace \"", ns_,
                      "\" is not the one it was, as after a restart of the "
-                     "server: sessions ended and were not told"));
+                     "server: sessions that ended were not reported"));
   }
   if (batch.lost > 0) {
     return absl::DataLossError(absl::StrCat(
         CountText(batch.lost),
-        " sessions ended and were not told: read the output faster, or give "
-        "namespace \"",
+        " sessions that ended were not reported: read the output faster, or "
+        "give namespace \"",
         ns_, "\" more event_retention_bytes"));
   }
   for (const ExpiredEvent& event : batch.events) {
@@ -73,8 +73,7 @@ absl::Status SessionWatch::Deliver(const WatchBatch& batch) {
               : absl::StrCat("its session was ",
                              event.cause == ExpiryCause::kEvicted ? "evicted"
                                                                   : "rotated",
-                             " before its time, which does not end "
-                             "it")));
+                             " before its time, which does not end it")));
       continue;
     }
     absl::Status status =
@@ -90,7 +89,7 @@ void SessionWatch::EndureBreak(const absl::Status& why) {
   broken_since_ = std::min(broken_since_, absl::Now());
   if (absl::Now() - broken_since_ < patience_) return;
   Fail(absl::UnavailableError(
-      absl::StrCat("the connection broke while sessions were being told (",
+      absl::StrCat("the connection broke while sessions were being reported (",
                    why.ok() ? "the server stopped" : why.message(), ")")));
 }
 

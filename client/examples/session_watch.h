@@ -1,5 +1,7 @@
-// Being told of the sessions that have ended.
-#pragma once
+// Receives the sessions that have ended.
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_SESSION_WATCH_H_
+#define TIMECACHED_CLIENT_EXAMPLES_SESSION_WATCH_H_
 
 #include <cstdint>
 #include <functional>
@@ -19,16 +21,15 @@ namespace timecache::sessionize {
 //
 // A session ends by expiry; an entry that died otherwise, or is no session, is
 // warned about. A watch whose connection breaks goes on where it was. One that
-// loses an event has failed, as it can no longer say that it told every
-// session: events that the server no longer retains, a server that was
-// restarted, or one that is away for longer than `patience`. An instance is
-// thread-safe.
+// loses an event has failed, as it can no longer report every session: events
+// that the server no longer retains, a server that was restarted, or one that
+// is away for longer than `patience`. An instance is thread-safe.
 class SessionWatch {
  public:
   struct Callbacks {
     // A session has ended. An error fails the watch.
     std::function<absl::Status(const EndedSession& ended)> on_end;
-    // What on_end was called with may be shown now: nothing more has come yet.
+    // The sessions passed to on_end may be shown now: no more have arrived yet.
     std::function<absl::Status()> on_pause;
     std::function<void(const std::string& what)> on_warning;
   };
@@ -37,13 +38,14 @@ class SessionWatch {
   SessionWatch(const Client& client, WatchStart start, Callbacks callbacks,
                absl::Duration patience = absl::Seconds(30));
 
-  // Waits until everything that died at or before this moment was told, or the
-  // watch has failed; absl::InfinitePast() waits until the watch stands.
+  // Waits until every session that ended at or before this moment was reported,
+  // or the watch has failed; absl::InfinitePast() waits until the watch is
+  // established.
   absl::Status Await(absl::Time watermark);
 
   // Why the watch has failed, if it has.
   absl::Status status() const;
-  // Sessions told.
+  // Sessions reported.
   uint64_t told() const;
 
  private:
@@ -68,3 +70,5 @@ class SessionWatch {
 };
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_SESSION_WATCH_H_

@@ -1,5 +1,5 @@
 // sessionize: visitors' sessions from a web server's access log, as the main
-// use of an expiring map that tells what expires.
+// use of an expiring map that delivers expired entries.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,9 +67,9 @@ std::string Explain(const Flags& flags, const absl::Status& status) {
                         message, ")");
   }
   if (absl::IsDeadlineExceeded(status)) {
-    return absl::StrCat("no answer from ", flags.address,
-                        " in time: is it "
-                        "timecached, and not overloaded? Run it again");
+    return absl::StrCat(
+        "no answer from ", flags.address,
+        " in time: is it timecached, and not overloaded? Run it again");
   }
   if (absl::IsUnimplemented(status)) {
     return absl::StrCat("the server at ", flags.address,
@@ -174,7 +174,7 @@ class Sessionizer {
       }
       absl::Status status = watch.status();
       if (status.ok()) status = line.ok() ? Take(*line) : Skip(line.status());
-      // Whoever may have to wait for the next line has sent the ones before.
+      // Sends all earlier lines before waiting for the next one.
       if (status.ok() &&
           (group_.size() >= kMaxGroupLines || !reader_.HasLine())) {
         status = SendGroup();
@@ -210,21 +210,15 @@ class Sessionizer {
     const std::string clock = TimeText(clock_.now());
     const std::string begin = TimeText(line.time);
     if (line.time + longest_rest_ <= clock_.now()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the log begins at ", begin,
-                       ", and the server's clock "
-                       "is at ",
-                       clock,
-                       " already, as after another run: "
-                       "sessions of those times cannot be found any more; "
-                       "start a new server with --virtual-clock"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the log begins at ", begin, ", and the server's clock is at ", clock,
+          " already, as after another run: sessions of those times cannot be "
+          "found any more; start a new server with --virtual-clock"));
     }
     Warn(absl::StrCat("the log begins at ", begin,
-                      ", and the server's clock is "
-                      "at ",
-                      clock,
-                      " already: requests before that count as "
-                      "late; if they have been read before, they count twice"));
+                      ", and the server's clock is at ", clock,
+                      " already: requests before that count as late; if they "
+                      "have been read before, they count twice"));
     return absl::OkStatus();
   }
 
@@ -317,23 +311,31 @@ int Run(const Flags& flags) {
 }
 
 constexpr char kFooter[] =
-    "Keeps an entry for each visitor, whose value is the session so far: a "
-    "request reads\nit, adds itself and puts it back. A session ends when no "
-    "request has come for the\nttl, or up to one bucket width (ttl / (buckets "
-    "- 1)) more; the server tells. All\nstate is in the server: when "
-    "sessionize is stopped and run again, sessions go on,\nand several may "
-    "work "
-    "on one namespace.\n\n"
-    "A server with --virtual-clock is taken through the log by its lines' "
-    "times; the end\nof the log ends every session, and an older log then "
-    "needs a new server. A line that\nis late is put at the clock's time. On "
-    "any other server, a request counts when it\nis read, and at the end of "
-    "the log it waits for the sessions to end: Ctrl-C or\n--leave leaves them "
-    "to the server, and --from-earliest tells, later, those that\nended "
-    "meanwhile (5 minutes are retained).\n\n"
-    "With --json, a session is {\"visitor\",\"first\",\"last\",\"requests\","
-    "\"bytes\",\"ended_at\"}.\nMalformed lines are counted and skipped. Exit "
-    "codes: 0 done; 2 error, or a session\nwas not told.\n\n"
+    "Keeps an entry for each visitor, whose value is the session so far: for "
+    "each\n"
+    "request it reads the entry, adds the request and puts it back. A session "
+    "ends\n"
+    "when no request arrives for the ttl, or up to one bucket width (ttl /\n"
+    "(buckets - 1)) longer, and the server delivers it. All state is in the "
+    "server:\n"
+    "when sessionize is stopped and run again, sessions continue, and several\n"
+    "processes may work on one namespace.\n\n"
+    "The clock of a server with --virtual-clock follows the times of the "
+    "log's\n"
+    "lines; the end of the log ends every session, and an older log then needs "
+    "a\n"
+    "new server. A late line counts at the clock's time. On any other server, "
+    "a\n"
+    "request counts when it is read, and at the end of the log sessionize "
+    "waits for\n"
+    "the sessions to end: Ctrl-C or --leave leaves them to the server, and\n"
+    "--from-earliest later reports those that ended meanwhile (5 minutes are\n"
+    "retained).\n\n"
+    "With --json, a session is "
+    "{\"visitor\",\"first\",\"last\",\"requests\",\"bytes\",\"ended_at\"}.\n"
+    "Malformed lines are counted and skipped. Exit codes: 0 done; 2 error, or "
+    "a session\n"
+    "was not reported.\n\n"
     "Examples:\n"
     "  ./dev run --virtual-clock &\n"
     "  sessionize /var/log/apache2/access.log\n"
@@ -348,7 +350,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->envname("TIMECACHED_ADDRESS")
       ->capture_default_str();
   app.add_option("-n,--namespace", flags.ns,
-                 "The namespace of the sessions; made if it is not there")
+                 "The namespace of the sessions; created if it does not exist")
       ->capture_default_str();
   AddTtl(
       app, [&flags](absl::Duration ttl) { flags.wish.ttl = ttl; },
@@ -358,7 +360,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->type_name("N");
   app.add_flag("--json", flags.json, "Print JSON, a session a line");
   app.add_flag("--from-earliest", flags.from_earliest,
-               "Begin with the sessions that ended before and are retained");
+               "Start with earlier sessions that are retained");
   app.add_flag("--leave", flags.leave,
                "Do not wait for sessions to end at the end of the log");
 }

@@ -1,6 +1,8 @@
-// What needs no class of its own: a rate limiter, an idempotency key, presence.
-// Meant to be copied.
-#pragma once
+// Recipes without a class of their own: a rate limiter, an idempotency key,
+// presence. Meant to be copied.
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_TEN_LINES_H_
+#define TIMECACHED_CLIENT_EXAMPLES_TEN_LINES_H_
 
 #include <cstdint>
 #include <string>
@@ -32,11 +34,13 @@ absl::StatusOr<std::string> AnswerOnce(const Client& client,
                                        absl::Duration remembered,
                                        absl::FunctionRef<std::string()> work);
 
-// Who is here: each says so by Table::Add, more often than the table's ttl, and
-// all are listed by Table::List. This tells who has left since the last call,
-// and does not wait longer than `patience` for news.
+// Presence: each member calls Table::Add, more often than the table's ttl, and
+// Table::List lists all members. This returns the members that have left since
+// the last call, and waits at most `patience` for events.
 absl::StatusOr<std::vector<std::string>> WhoHasLeft(
     const Table& table, Watcher& watcher,
     absl::Duration patience = absl::InfiniteDuration());
 
 }  // namespace timecache::examples
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_TEN_LINES_H_

@@ -1,5 +1,7 @@
 // What sessionize and session_check show.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_TERMINAL_H_
+#define TIMECACHED_CLIENT_EXAMPLES_TERMINAL_H_
 
 #include <cstdint>
 #include <string>
@@ -46,3 +48,5 @@ class ProgressLine {
 };
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_TERMINAL_H_

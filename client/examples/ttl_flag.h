@@ -1,5 +1,7 @@
 // The flag that both programs have.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_EXAMPLES_TTL_FLAG_H_
+#define TIMECACHED_CLIENT_EXAMPLES_TTL_FLAG_H_
 
 #include <functional>
 #include <string>
@@ -29,3 +31,5 @@ inline void AddTtl(CLI::App& app, std::function<void(absl::Duration)> set,
 }
 
 }  // namespace timecache::sessionize
+
+#endif  // TIMECACHED_CLIENT_EXAMPLES_TTL_FLAG_H_

@@ -36,3 +36,18 @@ class ImageTest(unittest.TestCase):
         self.assertEqual(spec["containers"][0]["image"], f"timecached:{version}")
         cmake = (chart.DEPLOY.parent / "CMakeLists.txt").read_text()
         self.assertIn(f"project(timecached VERSION {version} ", cmake)
+
+    def test_the_clients_have_the_same_version(self):
+        version = self.instruction("ARG").removeprefix("VERSION=")
+        client = chart.DEPLOY.parent / "client"
+        of_maven = f"<artifactId>timecache-client</artifactId>\n{{}}<version>{version}</version>"
+        for path, line in {
+            "python/pyproject.toml": f'version = "{version}"',
+            "python/src/timecache/__init__.py": f'__version__ = "{version}"',
+            "node/package.json": f'"version": "{version}"',
+            "java/pom.xml": of_maven.format("  "),
+            "java/benchmark/pom.xml": of_maven.format("      "),
+            "java/examples/pom.xml": of_maven.format("      "),
+        }.items():
+            with self.subTest(path):
+                self.assertIn(line, (client / path).read_text("utf-8"))

@@ -21,13 +21,15 @@ absl::Status ValidateAddress(absl::string_view address) {
         "\"", absl::CHexEscape(address.substr(0, 128)), "\" ", what));
   };
   for (const char c : address) {
-    if (!absl::ascii_isgraph(c))
+    if (!absl::ascii_isgraph(c)) {
       return wrong("has a character that no address has");
+    }
   }
   if (absl::StartsWith(address, "unix:")) {
     const absl::string_view path = absl::StripPrefix(address, "unix:");
-    if (path.size() < 2 || path[0] != '/')
+    if (path.size() < 2 || path[0] != '/') {
       return wrong("has no absolute path after unix:");
+    }
     if (path.size() <= kMaxSocketPathBytes) return absl::OkStatus();
     return wrong(absl::StrCat("has a path of more than ", kMaxSocketPathBytes,
                               " bytes"));
@@ -40,8 +42,9 @@ absl::Status ValidateAddress(absl::string_view address) {
   }
   const absl::string_view host = address.substr(0, colon);
   const absl::string_view port_text = address.substr(colon + 1);
-  if (host.empty())
+  if (host.empty()) {
     return wrong("has no host: 0.0.0.0:PORT takes all IPv4 addresses");
+  }
   const bool in_brackets =
       host.front() == '[' && host.back() == ']' && host.size() > 2;
   if (host.find(':') != absl::string_view::npos && !in_brackets) {
@@ -60,8 +63,9 @@ bool IsLocalAddress(absl::string_view address) {
   std::string host(address.substr(0, address.rfind(':')));
   if (host == "localhost") return true;
   in_addr v4;
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1)
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) {
     return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
   host = std::string(absl::StripPrefix(absl::StripSuffix(host, "]"), "["));
   in6_addr v6;
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 &&

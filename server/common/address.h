@@ -19,8 +19,8 @@ inline constexpr size_t kMaxSocketPathBytes = 107;
 // naming a field. Thread-safe.
 absl::Status ValidateAddress(absl::string_view address);
 
-// Whether no other machine can reach it, or is reached by it: a unix socket,
-// localhost, 127.0.0.0/8 or ::1. Thread-safe.
+// Whether it stays within this machine: a unix socket, localhost, 127.0.0.0/8
+// or ::1. Thread-safe.
 bool IsLocalAddress(absl::string_view address);
 
 }  // namespace timecache

@@ -1,4 +1,4 @@
-// Work that comes back every so often.
+// Periodic work.
 
 #ifndef TIMECACHED_SERVER_COMMON_HOUSEKEEPING_H_
 #define TIMECACHED_SERVER_COMMON_HOUSEKEEPING_H_
@@ -16,9 +16,9 @@
 namespace timecache {
 
 // Runs tasks at their intervals, one at a time, on one thread: for work of the
-// process that may be late by as long as another task takes (logs that count,
-// files that may have changed), not for deaths of entries, which the Reaper
-// sees to.
+// process that may be late by the duration of another task (summary log lines,
+// checks for changed files), not for deaths of entries, which the Reaper
+// handles.
 //
 // Thread-safe. Costs a thread from the first task on, which sleeps between
 // them; a task costs O(tasks) when one is due.
@@ -27,8 +27,9 @@ class Housekeeping {
   struct Entry;
 
  public:
-  // A task until it is destroyed, which waits for a run that is under way and
-  // is not for a task itself to do. Must not outlive its Housekeeping.
+  // Runs a task until it is destroyed. The destructor waits for a run in
+  // progress; a task must not call it on itself. Must not outlive its
+  // Housekeeping.
   class Task {
    public:
     ~Task();
@@ -72,7 +73,7 @@ class Housekeeping {
   SteadyCondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::list<Entry> entries_ ABSL_GUARDED_BY(mu_);
-  // Whose work is running.
+  // The task that is running.
   const Entry* running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::thread thread_ ABSL_GUARDED_BY(mu_);
 };

@@ -7,8 +7,8 @@
 namespace timecache {
 namespace {
 
-// A backslash and a line's first dot or quote mean something to troff, and a
-// hyphen is no minus.
+// Escapes a backslash and a line's first dot or quote, which are special in
+// troff, and a hyphen, which is not a minus.
 std::string Escape(const std::string& text) {
   std::string escaped;
   bool line_start = true;
@@ -43,7 +43,7 @@ bool IsHeading(const std::string& line) {
   return line.size() > 1 && line.back() == ':' && line.find(' ') == line.npos;
 }
 
-// Text as it stands: lines that are indented are examples or tables.
+// Verbatim text: indented lines are examples or tables.
 void WriteText(const std::string& text, bool headings_are_sections,
                std::ostream& out) {
   bool indented = false;

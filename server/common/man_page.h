@@ -1,11 +1,12 @@
-// Manual pages, written from the flags and commands that a program has: they
-// cannot say anything else than --help.
+// Manual pages, generated from a program's flags and commands, so that they
+// agree with --help.
 
 #ifndef TIMECACHED_SERVER_COMMON_MAN_PAGE_H_
 #define TIMECACHED_SERVER_COMMON_MAN_PAGE_H_
 
-#include <CLI/App.hpp>
 #include <string>
+
+#include "CLI/App.hpp"
 
 namespace timecache {
 
@@ -13,7 +14,7 @@ struct ManPage {
   std::string name;     // "timecachectl"
   std::string section;  // "1"
   std::string version;  // "0.1.0"
-  // In a line, behind the name.
+  // One line, after the name.
   std::string summary;
   std::string see_also;
 };

@@ -35,10 +35,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max,
   }
   if (kind == FileKind::kRegular && !S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is no regular file"));
+        absl::StrCat(path, ": is not a regular file"));
   }
   std::string bytes;
-  // One byte more than is allowed, so that a longer file shows itself as one.
+  // One byte more than is allowed, to detect a longer file.
   size_t size = 0;
   for (;;) {
     constexpr size_t kStepBytes = 64 << 10;

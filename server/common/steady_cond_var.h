@@ -1,4 +1,4 @@
-// A condition variable that does not care what time of day it is.
+// A condition variable whose time-outs use the monotonic clock.
 
 #ifndef TIMECACHED_SERVER_COMMON_STEADY_COND_VAR_H_
 #define TIMECACHED_SERVER_COMMON_STEADY_COND_VAR_H_
@@ -12,7 +12,7 @@
 namespace timecache {
 
 // As absl::CondVar, with waits that end by the monotonic clock. Abseil's (of
-// 2022) end at a time of day: where that is set back by an hour, a wait of a
+// 2022) use the system clock: if that is set back by an hour, a wait of a
 // millisecond takes an hour longer.
 //
 // Thread-safe. Costs one mutex more than absl::CondVar, for a few instructions.

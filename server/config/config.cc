@@ -35,15 +35,19 @@ constexpr absl::Duration kMaxClockLag = absl::Hours(24 * 3650);
 void FillDefaults(config::v1::ServerConfig* config) {
   FillListenerDefaults(config);
   FillLimitDefaults(config);
-  if (config->namespaces().empty())
+  if (config->namespaces().empty()) {
     config->add_namespaces()->set_name(kDefaultNamespace);
+  }
   config::v1::LogConfig& log = *config->mutable_log();
-  if (log.level() == config::v1::LOG_LEVEL_UNSPECIFIED)
+  if (log.level() == config::v1::LOG_LEVEL_UNSPECIFIED) {
     log.set_level(config::v1::LOG_LEVEL_INFO);
-  if (log.format() == config::v1::LOG_FORMAT_UNSPECIFIED)
+  }
+  if (log.format() == config::v1::LOG_FORMAT_UNSPECIFIED) {
     log.set_format(config::v1::LOG_FORMAT_TEXT);
-  if (!log.has_slow_call())
+  }
+  if (!log.has_slow_call()) {
     log.mutable_slow_call()->set_nanos(kDefaultSlowCallNanos);
+  }
   config::v1::AccessConfig& access = *config->mutable_access();
   if (!access.has_file()) access.set_file("");
   config::v1::DebugConfig& debug = *config->mutable_debug();

@@ -14,15 +14,15 @@ namespace timecache::server {
 // checked.
 //
 // What these functions return has every field of config.proto set, so that it
-// says what is in force; only NamespaceOptions stay as they were written: their
-// defaults and limits are the engine's, and limits.max_memory_bytes, which
-// depends on the machine (system_memory.h). Errors are INVALID_ARGUMENT, in one
-// line that begins with the file, the line and the field's full name.
+// shows the values in force; only NamespaceOptions stay as they were written:
+// their defaults and limits are the engine's, and limits.max_memory_bytes,
+// which depends on the machine (system_memory.h). Errors are INVALID_ARGUMENT,
+// in one line that begins with the file, the line and the field's full name.
 // Thread-safe.
 
 inline constexpr int kMaxListeners = 16;
 
-// What a server without file and flags runs with: one listener on
+// The configuration of a server without file and flags: one listener on
 // 127.0.0.1:7171 and one namespace, "default".
 config::v1::ServerConfig DefaultConfig();
 

@@ -8,24 +8,24 @@
 
 namespace timecache::server {
 
-// The larger parts of config.proto, for config.cc: their defaults, and what is
-// allowed. Thread-safe.
+// The larger parts of config.proto, for config.cc: their defaults and valid
+// ranges. Thread-safe.
 
-// What is wrong: the field's full name, and what to do about it.
+// A problem: the field's full name, and how to fix it.
 struct ConfigProblem {
   std::string path;
   std::string what;
 };
 
-// Each sets what is unset of its part, and finds the first problem of it once
-// the defaults of all are filled in; none if all is well.
+// Each sets the unset fields of its part, or finds its first problem once all
+// defaults are set; none if all is valid.
 
 // Listeners, their TLS, health_address.
 void FillListenerDefaults(config::v1::ServerConfig* config);
 std::optional<ConfigProblem> FindListenerProblem(
     const config::v1::ServerConfig& config);
 
-// All limits but max_memory_bytes: what that is depends on the machine (see
+// All limits but max_memory_bytes, which depends on the machine (see
 // system_memory.h).
 void FillLimitDefaults(config::v1::ServerConfig* config);
 std::optional<ConfigProblem> FindLimitProblem(

@@ -70,7 +70,7 @@ constexpr NumberField kNumbers[] = {
 constexpr SizeField kSizes[] = {
     {"max_entries", &Limits::max_entries, 0},
     {"max_bytes", &Limits::max_bytes, 0},
-    // With less there is no room for a batch of events beside entries.
+    // With less there is no room for a batch of events besides entries.
     {"max_memory_bytes", &Limits::max_memory_bytes, 16 << 20},
     // With less there is no room for one large value and its successor.
     {"max_response_bytes", &Limits::max_response_bytes, 1 << 20},

@@ -56,27 +56,30 @@ Problem FindTlsProblem(const std::string& path,
 Problem FindProblemOf(const std::string& path,
                       const config::v1::Listener& listener) {
   const std::string& address = listener.address();
-  if (address.empty())
+  if (address.empty()) {
     return {{path, "has no address: add address: host:port"}};
+  }
   const absl::Status valid = ValidateAddress(address);
   if (!valid.ok()) return {{path + ".address", std::string(valid.message())}};
   if (listener.has_tls()) return FindTlsProblem(path + ".tls", listener.tls());
-  if (listener.allow_plaintext() || IsLocalAddress(address))
+  if (listener.allow_plaintext() || IsLocalAddress(address)) {
     return std::nullopt;
-  return {{path,
-           absl::StrCat(
-               "would serve plain text on ", address,
-               ", which other machines may reach: set tls (--tls-cert, "
-               "--tls-key), or listen on 127.0.0.1, or, where everybody on the "
-               "network is trusted, set allow_plaintext: true "
-               "(--allow-plaintext)")}};
+  }
+  return {
+      {path, absl::StrCat(
+                 "would serve plain text on ", address,
+                 ", which other machines may reach: set tls (--tls-cert, "
+                 "--tls-key), or listen on 127.0.0.1, or, if every host on the "
+                 "network is trusted, set allow_plaintext: true "
+                 "(--allow-plaintext)")}};
 }
 
 }  // namespace
 
 void FillListenerDefaults(config::v1::ServerConfig* config) {
-  if (config->listeners().empty())
+  if (config->listeners().empty()) {
     config->add_listeners()->set_address(kDefaultAddress);
+  }
   for (config::v1::Listener& listener : *config->mutable_listeners()) {
     if (!listener.has_allow_plaintext()) listener.set_allow_plaintext(false);
     if (!listener.has_tls()) continue;

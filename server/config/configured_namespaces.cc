@@ -1,13 +1,12 @@
 #include "server/config/configured_namespaces.h"
 
-#include <google/protobuf/util/message_differencer.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "server/config/proto_to_text.h"
 #include "server/engine/error.h"
 #include "server/observability/log.h"
@@ -19,7 +18,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::util::MessageDifferencer;
 
-// All options of a namespace that is configured like this.
+// All options of a namespace with this configuration.
 v1::NamespaceOptions FullOptions(const config::v1::NamespaceConfig& from) {
   v1::NamespaceOptions options;
   SetOptions(*NewOptions(from.options()), &options);
@@ -32,7 +31,7 @@ void LogCreated(const config::v1::NamespaceConfig& from) {
       {.event = "namespace_created", .name = from.name(), .options = &options});
 }
 
-// The options that differ, as the second has them.
+// The options that differ, with the values of the second.
 v1::NamespaceOptions ChangedOptions(const config::v1::NamespaceConfig& before,
                                     const config::v1::NamespaceConfig& now) {
   const v1::NamespaceOptions old_options = FullOptions(before);
@@ -78,8 +77,8 @@ absl::Status Update(const std::string& name,
   return map.status();
 }
 
-// One that is there gets the options that are set: somebody made it meanwhile,
-// or it was here before a restart.
+// An existing one gets the options that are set: a client created it meanwhile,
+// or it was restored after a restart.
 absl::Status CreateOrUpdate(const config::v1::NamespaceConfig& from,
                             Registry* registry, bool* created) {
   const absl::Status status = Create(from, registry);
@@ -133,8 +132,9 @@ absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
 }
 
 void LogNamespaces(const config::v1::ServerConfig& config) {
-  for (const config::v1::NamespaceConfig& from : config.namespaces())
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     LogCreated(from);
+  }
 }
 
 absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
@@ -164,9 +164,8 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
   for (const auto& [name, from] : old) {
     Log(LogLevel::kInfo, "namespace_kept",
         {{"namespace", name},
-         {"about", absl::StrCat("no more in the configuration; to delete it "
-                                "with all that it holds: timecachectl ns "
-                                "delete ",
+         {"about", absl::StrCat("no longer in the configuration; to delete it "
+                                "with its content: timecachectl ns delete ",
                                 name)}});
   }
   return first;

@@ -1,5 +1,5 @@
-// The namespaces that the configuration names: made at the start, and made or
-// changed when the configuration is read again.
+// The namespaces of the configuration: created at start, created or updated on
+// a reload.
 
 #ifndef TIMECACHED_SERVER_CONFIG_CONFIGURED_NAMESPACES_H_
 #define TIMECACHED_SERVER_CONFIG_CONFIGURED_NAMESPACES_H_
@@ -17,22 +17,22 @@ namespace timecache::server {
 void LogNamespace(const AdminChange& change);
 
 // INVALID_ARGUMENT that names the first namespace whose name or options are
-// wrong, or that needs a journal where the configuration has none.
+// invalid, or that needs a journal if the configuration has none.
 absl::Status CheckNamespaces(const config::v1::ServerConfig& config);
 
-// Makes them all, or the first ones and says why not the next.
+// Creates all of them, or stops at the first error and returns it.
 absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
                               Registry* registry);
 
 // Logs them, with all options, as the service does with others.
 void LogNamespaces(const config::v1::ServerConfig& config);
 
-// Makes what is new in `now`. Where an option differs between `before` and
-// `now` it is changed to what `now` says, or to its default if `now` says
-// nothing; options that the file did not change stay as they are, whoever set
-// them. What is no more in `now` stays, and the log says how to delete it. Goes
-// on behind an error and returns the first; each is logged
-// (namespace_not_reloaded).
+// Creates the namespaces that are new in `now`. An option that differs between
+// `before` and `now` gets its value of `now`, or its default if it is unset
+// there; options that the file did not change keep their values, also those set
+// by a client. A namespace that is no longer in `now` stays, and the log says
+// how to delete it. Continues after an error and returns the first; each is
+// logged (namespace_not_reloaded).
 absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
                               const config::v1::ServerConfig& now,
                               Registry* registry);

@@ -21,8 +21,9 @@ bool IsUnspecified(const EnumValueDescriptor& value) {
 std::vector<std::string> EnumNames(const EnumDescriptor& type) {
   std::vector<std::string> names;
   for (int i = 0; i < type.value_count(); ++i) {
-    if (!IsUnspecified(*type.value(i)))
+    if (!IsUnspecified(*type.value(i))) {
       names.push_back(EnumName(*type.value(i)));
+    }
   }
   return names;
 }

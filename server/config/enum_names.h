@@ -1,12 +1,11 @@
 #ifndef TIMECACHED_SERVER_CONFIG_ENUM_NAMES_H_
 #define TIMECACHED_SERVER_CONFIG_ENUM_NAMES_H_
 
-#include <google/protobuf/descriptor.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
 
 namespace timecache::server {
 
@@ -20,7 +19,7 @@ std::vector<std::string> EnumNames(
 // The name of one value.
 std::string EnumName(const google::protobuf::EnumValueDescriptor& value);
 
-// The value of that name, or null. "unspecified" is nobody's name.
+// The value of that name, or null. "unspecified" is not a valid name.
 const google::protobuf::EnumValueDescriptor* FindEnumValue(
     const google::protobuf::EnumDescriptor& type, absl::string_view name);
 

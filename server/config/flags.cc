@@ -1,9 +1,9 @@
 #include "server/config/flags.h"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string_view>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -20,9 +20,10 @@ namespace {
 constexpr int kExitWrongFlags = 2;
 
 constexpr char kDescription[] =
-    R"(timecached: an in-memory key-value server whose entries expire on schedule and are
-streamed to subscribers. Speaks gRPC. Without flags: on 127.0.0.1:7171, with a namespace
-"default" (entries live 30 s, 101 buckets). Logs go to standard error.
+    R"(timecached: an in-memory key-value server whose entries expire on
+schedule and are streamed to subscribers. Speaks gRPC. Without flags: on
+127.0.0.1:7171, with a namespace "default" (entries live 30 s, 101 buckets).
+Logs go to standard error.
 )";
 
 constexpr char kExamples[] = R"(examples:
@@ -37,11 +38,11 @@ constexpr char kExamples[] = R"(examples:
   timecached --config timecached.yaml --check-config
   timecached --listen 127.0.0.1:0 --virtual-clock
 
---listen takes the place of the file's listeners; port 0 takes a free one, and the
-log says which. SIGTERM and SIGINT let calls in flight finish.
+--listen replaces the file's listeners; port 0 takes a free port, which the log
+reports. SIGTERM and SIGINT let calls in flight finish.
 
-exit code: 0 after SIGTERM, SIGINT, --help and --version; 1 when it cannot serve, or
-the configuration is wrong; 2 when a flag is wrong.)";
+exit code: 0 after SIGTERM, SIGINT, --help and --version; 1 when it cannot
+serve, or the configuration is wrong; 2 when a flag is wrong.)";
 
 // The flag takes one of the enum's names.
 CLI::Validator OneOf(const google::protobuf::EnumDescriptor* type) {
@@ -107,8 +108,8 @@ void AddFlags(CLI::App* app, Flags* flags) {
       ->type_name("DIRECTORY")
       ->check(NameOf("directory"));
   app->add_option("--restore", flags->restore,
-                  "First fill the journal's directory, which must hold none, "
-                  "from this backup; -: from standard input")
+                  "First restore this backup into the journal's directory, "
+                  "which must not hold a journal; -: from standard input")
       ->type_name("DIRECTORY")
       ->check(NameOf("directory"));
   AddTransportFlags(app, flags);
@@ -147,8 +148,9 @@ absl::Status SetListeners(const Flags& flags,
   } else {
     config->clear_listeners();
   }
-  for (const std::string& address : flags.listen)
+  for (const std::string& address : flags.listen) {
     config->add_listeners()->set_address(address);
+  }
   for (config::v1::Listener& listener : *config->mutable_listeners()) {
     listener.set_allow_plaintext(flags.allow_plaintext);
     if (!tls) continue;

@@ -28,10 +28,9 @@ struct Flags {
   std::string log_format;        // text, json
 };
 
-// Returns the flags, or the exit code of a process that is done: 0 after --help
-// or
-// --version, which are written to `out`, and 2 after a flag that is wrong,
-// which `err` is told in one line.
+// Returns the flags, or an exit code: 0 after --help or --version, which are
+// written to `out`, and 2 after an invalid flag, which is reported to `err` in
+// one line.
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
                                     std::ostream& out, std::ostream& err);
 
@@ -39,9 +38,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
 
 // The configuration that these flags ask for: the file's, or the default, with
-// the flags over it. --listen replaces all listeners of the file; what other
-// flags say of TLS and plain text goes for those of --listen, or for the
-// default one. Errors as LoadConfig.
+// the flags over it. --listen replaces all listeners of the file; the other
+// flags about TLS and plain text apply to those of --listen, or to the default
+// listener. Errors as LoadConfig.
 absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags);
 
 }  // namespace timecache::server

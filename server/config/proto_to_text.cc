@@ -1,15 +1,14 @@
 #include "server/config/proto_to_text.h"
 
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/duration.pb.h>
-#include <yaml-cpp/yaml.h>
-
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/duration.pb.h"
+#include "nlohmann/json.hpp"
 #include "server/common/units.h"
 #include "server/config/enum_names.h"
 #include "server/service/call/proto_time.h"
+#include "yaml-cpp/yaml.h"
 
 namespace timecache::server {
 namespace {

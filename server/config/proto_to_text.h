@@ -1,9 +1,9 @@
 #ifndef TIMECACHED_SERVER_CONFIG_PROTO_TO_TEXT_H_
 #define TIMECACHED_SERVER_CONFIG_PROTO_TO_TEXT_H_
 
-#include <google/protobuf/message.h>
-
 #include <string>
+
+#include "google/protobuf/message.h"
 
 namespace timecache::server {
 

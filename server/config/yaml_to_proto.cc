@@ -1,9 +1,5 @@
 #include "server/config/yaml_to_proto.h"
 
-#include <google/protobuf/duration.pb.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -21,9 +17,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
 #include "server/common/units.h"
 #include "server/common/utf8.h"
 #include "server/config/enum_names.h"
+#include "yaml-cpp/eventhandler.h"
+#include "yaml-cpp/yaml.h"
 
 namespace timecache::server {
 namespace {
@@ -58,7 +57,7 @@ std::string Quoted(absl::string_view text) {
                       cut ? "..." : "", "\"");
 }
 
-// Lets a document pass that the mapper can take, before any of it is built: no
+// Checks that the mapper can handle a document, before any of it is built: no
 // aliases, which can make a small file huge, no tags, and not too deep.
 class Gate : public YAML::EventHandler {
  public:
@@ -108,7 +107,8 @@ class Gate : public YAML::EventHandler {
   int depth_ = 0;
 };
 
-// The number of edits (a letter more, less, other) that make `a` into `b`.
+// The number of edits (a letter inserted, removed or replaced) that turn `a`
+// into `b`.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -124,7 +124,7 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row.back();
 }
 
-// What to say about a key that the message has no field for.
+// The error text for a key without a field in the message.
 std::string UnknownField(const Descriptor& type, absl::string_view key) {
   std::vector<std::string> names;
   const FieldDescriptor* nearest = nullptr;
@@ -196,15 +196,17 @@ std::string StoreInteger(Message* message, const FieldDescriptor& field,
 std::string StoreFloat(Message* message, const FieldDescriptor& field,
                        absl::string_view text) {
   double value = 0;
-  if (!absl::SimpleAtod(text, &value) || !std::isfinite(value))
+  if (!absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
     return "a finite number";
+  }
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
     Store(message, field, value, &Reflection::SetDouble,
           &Reflection::AddDouble);
     return "";
   }
-  if (std::abs(value) > std::numeric_limits<float>::max())
+  if (std::abs(value) > std::numeric_limits<float>::max()) {
     return "a smaller number";
+  }
   Store(message, field, static_cast<float>(value), &Reflection::SetFloat,
         &Reflection::AddFloat);
   return "";
@@ -213,8 +215,9 @@ std::string StoreFloat(Message* message, const FieldDescriptor& field,
 std::string StoreEnum(Message* message, const FieldDescriptor& field,
                       absl::string_view text) {
   const EnumValueDescriptor* value = FindEnumValue(*field.enum_type(), text);
-  if (value == nullptr)
+  if (value == nullptr) {
     return absl::StrJoin(EnumNames(*field.enum_type()), ", ");
+  }
   Store(message, field, value->number(), &Reflection::SetEnumValue,
         &Reflection::AddEnumValue);
   return "";
@@ -249,8 +252,9 @@ std::string StoreScalar(Message* message, const FieldDescriptor& field,
       return StoreEnum(message, field, text);
     case FieldDescriptor::CPPTYPE_STRING:
       // yaml-cpp turns the escapes \N and \_ into single bytes.
-      if (FindInvalidUtf8(text) != absl::string_view::npos)
+      if (FindInvalidUtf8(text) != absl::string_view::npos) {
         return "UTF-8, with the characters themselves for \\N and \\_";
+      }
       Store(message, field, text, &Reflection::SetString,
             &Reflection::AddString);
       return "";
@@ -291,8 +295,9 @@ class Mapper {
   absl::Status FillMessage(const YAML::Node& node, const std::string& path,
                            int line, Message* message) {
     if (node.IsNull()) return absl::OkStatus();
-    if (!node.IsMap())
+    if (!node.IsMap()) {
       return Error(line, path, "expected fields, as \"name: value\"");
+    }
     absl::flat_hash_set<const FieldDescriptor*> seen;
     for (const auto& entry : node) {
       const int entry_line = entry.first.Mark().line + 1;
@@ -330,18 +335,19 @@ class Mapper {
   absl::Status FillField(const YAML::Node& node, const std::string& path,
                          int line, const FieldDescriptor& field,
                          Message* message) {
-    if (!field.is_repeated())
+    if (!field.is_repeated()) {
       return FillValue(node, path, line, field, message);
+    }
     Remember(path, line);
     if (node.IsNull()) return absl::OkStatus();
-    if (!node.IsSequence())
+    if (!node.IsSequence()) {
       return Error(line, path, "expected a list, as \"- item\"");
+    }
     int index = 0;
     for (const YAML::Node& item : node) {
       const std::string item_path = absl::StrCat(path, "[", index++, "]");
       const int item_line = item.Mark().line + 1;
-      // An empty item has the mark of what comes after it: tell the list's
-      // line.
+      // An empty item has the mark of the next item: report the list's line.
       if (item.IsNull()) return Error(line, item_path, "has no value");
       absl::Status filled =
           FillValue(item, item_path, item_line, field, message);
@@ -408,8 +414,7 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
     }
     return mapper.FillMessage(YAML::Load(text), "", 1, message);
   } catch (const YAML::Exception& e) {
-    // It may name a byte of the text as it stands there: a line's end, half of
-    // a character.
+    // It may quote a byte of the text: a line's end, half of a character.
     return mapper.Error(e.mark.is_null() ? 1 : e.mark.line + 1, "",
                         Printable(e.msg));
   }

@@ -1,14 +1,13 @@
 #ifndef TIMECACHED_SERVER_CONFIG_YAML_TO_PROTO_H_
 #define TIMECACHED_SERVER_CONFIG_YAML_TO_PROTO_H_
 
-#include <google/protobuf/message.h>
-
 #include <cstddef>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
 
 namespace timecache::server {
 
@@ -20,9 +19,9 @@ inline constexpr int kMaxYamlDepth = 32;
 // from 1.
 using FieldLines = absl::flat_hash_map<std::string, int>;
 
-// Adds to `message` what the YAML text says, by the message's own descriptor: a
-// mapping is a message, a sequence a repeated field, a key the field's name as
-// in the .proto file. Scalars are written like this:
+// Sets fields of `message` from the YAML text, by the message's own descriptor:
+// a mapping is a message, a sequence a repeated field, a key the field's name
+// as in the .proto file. Scalars are written like this:
 //
 //   string     text
 //   bool       true, false
@@ -35,7 +34,7 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 // A message or a sequence without a value (`limits:` and nothing more) is
 // empty; an empty text changes nothing. Map fields are not supported.
 //
-// Anything else is INVALID_ARGUMENT, and says where and what to do:
+// Anything else is INVALID_ARGUMENT with the position and the remedy:
 //
 //   timecached.yaml:7: namespaces[0].options.tll: unknown field; did you mean
 //   "ttl"?
@@ -45,7 +44,7 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 // read), a second document, a text over kMaxYamlBytes or that is not UTF-8. The
 // message is then left half filled.
 //
-// `source_name` stands before the line in errors. `lines`, unless null, is told
+// `source_name` stands before the line in errors. `lines`, unless null, gets
 // the line of every field that was set. Thread-safe; linear in the text.
 absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
                          google::protobuf::Message* message,

@@ -1,4 +1,4 @@
-// What makes maps last: logs of their changes. Implemented on a journal
+// Makes maps durable: logs of their changes. Implemented on a journal
 // (server/journal/maps/map_change_log.h).
 
 #ifndef TIMECACHED_SERVER_ENGINE_CHANGE_LOG_H_
@@ -23,32 +23,32 @@ inline bool Writes(const Operation& op, bool sliding) {
   return op.kind != OpKind::kContains;
 }
 
-// Keeps all changes of one map, so that the same map can be made again.
+// Stores all changes of one map, so that the map can be rebuilt.
 //
-// Thread-safe. No call takes a lock of the map, or waits; but WhenKept may write
-// to a file.
+// Thread-safe. No call acquires a lock of the map, or waits; but WhenKept may
+// write to a file.
 class ChangeLog : public ChangeSink {
  public:
   // Called once: before the call returns, or later on a thread of the log or of
-  // another WhenKept, which it must not block. An error: it is unknown whether
-  // what was told lasts.
+  // another WhenKept, which it must not block. On an error it is unknown
+  // whether the reported changes are durable.
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // OK, or why what is written now could not be kept: RESOURCE_EXHAUSTED
-  // (DISK_FULL, JOURNAL_BACKLOG). What is read, and what dies, goes on.
+  // OK, or why a write could not be stored now: RESOURCE_EXHAUSTED (DISK_FULL,
+  // JOURNAL_BACKLOG). Reads and deaths go on.
   virtual absl::Status CheckRoom() const = 0;
 
-  // `done` once whatever was told about these operations' keys, for them or for
-  // others before them, is kept: so nobody sees what a crash could still take
-  // back. At once if that is so. Without a sync for each commit (ASYNC), reads
-  // do not wait, and what writes waits for all that was told; nothing is waited
-  // for if only what reads was `tried`.
+  // Calls `done` once all reported changes of these operations' keys, by them
+  // or by earlier operations, are stored: so no client sees a change that a
+  // crash could still undo. At once if they are stored already. Without a sync
+  // for each commit (ASYNC), reads do not wait, and writes wait for all
+  // reported changes; if only reads were `tried`, nothing is waited for.
   enum class Tried { kAll, kReads };
   virtual void WhenKept(absl::Span<const Operation> operations, Tried tried,
                         Done done) = 0;
-  // The same of all that was told.
+  // The same for all reported changes.
   virtual void WhenAllKept(Done done) = 0;
-  // Begins to keep what was told; nobody waits for it.
+  // Starts to store the reported changes, without waiting.
   virtual void Flush() = 0;
 
   // The map has these options now, or is deleted.
@@ -56,13 +56,13 @@ class ChangeLog : public ChangeSink {
   virtual void AppendDeleted() = 0;
 };
 
-// Makes the change logs of a server's maps. Thread-safe.
+// Creates the change logs of a server's maps. Thread-safe.
 class ChangeLogs {
  public:
   virtual ~ChangeLogs() = default;
 
-  // The log of a new map that is journaled, with what the map is as the first
-  // that was told; nobody has used the map yet.
+  // The log of a new journaled map, with the map's description as its first
+  // record; the map has not been used yet.
   virtual std::shared_ptr<ChangeLog> Begin(
       const std::shared_ptr<TimeCacheMap>& map) = 0;
 };

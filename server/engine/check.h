@@ -1,4 +1,5 @@
-// An invariant that, broken, ends the process: a wrong answer would be worse.
+// Aborts the process if an invariant is violated: a wrong answer would be
+// worse.
 
 #ifndef TIMECACHED_SERVER_ENGINE_CHECK_H_
 #define TIMECACHED_SERVER_ENGINE_CHECK_H_

@@ -5,7 +5,8 @@
 namespace timecache::server {
 namespace {
 
-// Of one wait: far from where the sum with the time that it is overflows.
+// The longest single wait: small enough that its sum with the current time does
+// not overflow.
 constexpr std::chrono::microseconds kMaxWait = std::chrono::hours(24);
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Where the engine gets its time from. Nothing in the engine reads a clock of
-// the system; tests and --virtual-clock hand it one that stands still.
+// The engine's source of time. The engine never reads a system clock; tests and
+// --virtual-clock pass it a clock that stands still.
 
 #ifndef TIMECACHED_SERVER_ENGINE_CLOCK_H_
 #define TIMECACHED_SERVER_ENGINE_CLOCK_H_
@@ -36,7 +36,7 @@ class Clock {
 };
 
 // The wall time at construction plus monotonic progress since: steps of the
-// system's clock do not reach it, in either direction. Time during which the
+// system's clock do not affect it, in either direction. Time during which the
 // machine is suspended does not count, so that a suspend makes an expiry late,
 // never early.
 class SystemClock final : public Clock {
@@ -52,8 +52,8 @@ class SystemClock final : public Clock {
   const int64_t start_us_;
 };
 
-// Stands still until it is told to go on. Who waits on it is not woken by
-// AdvanceTo: the caller signals those whose time has come (see Reaper::Flush).
+// Stands still until it is advanced. AdvanceTo does not wake waiting threads:
+// the caller signals those whose deadline has passed (see Reaper::Flush).
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(int64_t now_us = 0) : now_us_(now_us) {}
@@ -66,7 +66,7 @@ class ManualClock final : public Clock {
   void WaitUntil(int64_t deadline_us, absl::Mutex* mu,
                  SteadyCondVar* wake) const override;
 
-  // Goes on to `now_us`; a time before now leaves the clock where it is.
+  // Moves the clock to `now_us`; an earlier time does not change it.
   void AdvanceTo(int64_t now_us);
   void AdvanceBy(int64_t step_us) { AdvanceTo(NowUs() + step_us); }
 

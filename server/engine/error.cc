@@ -77,8 +77,9 @@ std::optional<std::string> FieldOf(const absl::Status& status) {
 std::optional<int64_t> RetryAfterUsOf(const absl::Status& status) {
   const std::optional<std::string> text = Payload(status, kRetryUrl);
   int64_t retry_after_us;
-  if (!text.has_value() || !absl::SimpleAtoi(*text, &retry_after_us))
+  if (!text.has_value() || !absl::SimpleAtoi(*text, &retry_after_us)) {
     return std::nullopt;
+  }
   return retry_after_us;
 }
 

@@ -1,5 +1,5 @@
-// The engine's errors: an absl::Status whose reason and field travel with it as
-// payloads, so that the service can tell a program what a person reads.
+// The engine's errors: an absl::Status with its reason and field as payloads,
+// so that the service can report to programs what the message says to people.
 
 #ifndef TIMECACHED_SERVER_ENGINE_ERROR_H_
 #define TIMECACHED_SERVER_ENGINE_ERROR_H_
@@ -20,7 +20,7 @@ namespace timecache::server {
 // names the limit ("must be at least 2, not 1").
 absl::Status InvalidField(absl::string_view field, absl::string_view problem);
 
-// What a program may want to know of an error beside its reason, by name.
+// Further details of an error for programs, by name.
 using ErrorMetadata = std::map<std::string, std::string>;
 
 // An error of `code` with a reason for programs.
@@ -31,14 +31,14 @@ absl::Status ErrorWithReason(absl::StatusCode code, Reason reason,
 // FAILED_PRECONDITION.
 absl::Status PreconditionFailed(Reason reason, absl::string_view message);
 
-// The same error with one more.
+// The same error with one more detail.
 absl::Status WithMetadata(absl::Status status, absl::string_view name,
                           absl::string_view value);
 
-// The same error, which will be gone after this long.
+// The same error, which a retry after this time avoids.
 absl::Status WithRetryAfter(absl::Status status, int64_t retry_after_us);
 
-// What these put in; nothing for any other status.
+// The details of such an error; none for any other status.
 std::optional<Reason> ReasonOf(const absl::Status& status);
 // Its name, or "".
 absl::string_view ReasonNameOf(const absl::Status& status);

@@ -17,8 +17,8 @@ absl::Status NamespaceDeleted(const TimeCacheMap& map) {
       absl::StrCat("namespace ", map.name(), " was deleted"));
 }
 
-// In each class the cursor is declared after the map, which owns what it reads:
-// it is destroyed first.
+// In each class the cursor is declared after `map_`, which owns its data: it is
+// destroyed first.
 
 class LocalLogReader final : public LogReader {
  public:
@@ -74,7 +74,8 @@ class LocalGroupReader final : public GroupReader {
   }
 
  private:
-  // So that the group may tell how far it is, at once if all is kept.
+  // So that the group may publish its watermark, at once if all its changes are
+  // stored.
   void KeepChanges() {
     ChangeLog* const log = map_->change_log();
     if (log == nullptr || !group_->BeginKeeping()) return;
@@ -123,7 +124,7 @@ class LocalExpiringReader final : public ExpiringReader {
   absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
 
  private:
-  // What was read of live entries that a crash could still take back.
+  // Live entries that were read and that a crash could still undo.
   struct Held {
     enum State { kUnknown, kAsking, kWaiting, kKept };
     ExpiringChunk chunk;
@@ -134,13 +135,14 @@ class LocalExpiringReader final : public ExpiringReader {
     return map_->change_log() != nullptr &&
            map_->options().durability == MapDurability::kSync;
   }
-  // Whether what is held is kept; if not, wakes once that may have changed.
+  // Whether the held changes are stored; if not, wakes once that may have
+  // changed.
   bool Keep() {
     Held::State unknown = Held::kUnknown;
     if (held_->state.compare_exchange_strong(unknown, Held::kAsking)) {
       map_->change_log()->WhenAllKept([held = held_, wake = wake_](
                                           const absl::Status& status) {
-        // A full disk: the next heartbeat asks again.
+        // A full disk: the next heartbeat retries.
         const auto before =
             held->state.exchange(status.ok() ? Held::kKept : Held::kUnknown);
         if (status.ok() && before == Held::kWaiting) wake();

@@ -63,7 +63,7 @@ void CountRefused(const absl::Status& error, uint64_t operations,
   }
 }
 
-// Calls `done` with `answer` once all that `map` has told is kept.
+// Calls `done` with `answer` once all reported changes of `map` are stored.
 template <typename Done, typename T>
 void WhenKept(std::shared_ptr<TimeCacheMap> map, Done done, T answer) {
   ChangeLog* const log = map->change_log();
@@ -77,8 +77,7 @@ void WhenKept(std::shared_ptr<TimeCacheMap> map, Done done, T answer) {
   });
 }
 
-// While the log has no room, only what reads is tried. Returns how many
-// operations were.
+// While the log has no room, only reads are applied. Returns their number.
 size_t ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
                   int64_t now_us, const absl::Status& error,
                   absl::Span<Result> results) {
@@ -105,7 +104,7 @@ void Apply(TimeCacheMap* map, absl::Span<const Operation> operations,
   }
 }
 
-// Whether the one operation that a call counts as may be.
+// Whether the rate limit permits the one operation that a call counts as.
 absl::Status AdmitOne(TimeCacheMap* map, int64_t now_us) {
   return map->Admit(1, now_us) == 1 ? absl::OkStatus() : map->RateError(now_us);
 }
@@ -138,7 +137,7 @@ void LocalStore::Execute(absl::string_view name,
           operations,
           room.ok() ? ChangeLog::Tried::kAll : ChangeLog::Tried::kReads,
           [map = *map, applied,
-           done = std::move(done)](absl::Status status) mutable {
+           done = std::move(done)](const absl::Status& status) mutable {
             if (!status.ok()) CountRefused(status, applied, map.get());
             done(status);
           });
@@ -165,7 +164,7 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
   absl::Status status = map.status();
   if (status.ok()) {
     const int64_t now_us = clock_->NowUs();
-    // A walk counts where it begins.
+    // A walk counts at its first step.
     if (place->begins()) status = AdmitOne(map->get(), now_us);
     if (status.ok()) {
       *more =
@@ -192,8 +191,7 @@ void LocalStore::GetNamespace(absl::string_view name, bool include_statistics,
   done(Describe(map->get(), *clock_, include_statistics));
 }
 
-// Looks for one more than the page holds, so that the last page knows that it
-// is.
+// Requests one more than the page holds, to detect the last page.
 void LocalStore::ListNamespaces(ListQuery query,
                                 DoneWith<Page<NamespaceInfo>> done) {
   Page<NamespaceInfo> page;
@@ -296,8 +294,8 @@ void LocalStore::Settle(GroupName name,
                         absl::Span<SettleResult> results, Done done) {
   const MapOr map = registry_->Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
-  // As GroupReader tells them. What is below the offset is of the log that this
-  // one was copied from: no event has the number that comes out.
+  // The event numbers of GroupReader. Numbers below the offset are of the log
+  // that this one was copied from: no event has the resulting number.
   std::vector<Settlement> own;
   if (const uint64_t offset = (*map)->event_offset(); offset != 0) {
     own.assign(settlements.begin(), settlements.end());
@@ -318,7 +316,8 @@ namespace {
 
 using Maps = std::vector<std::shared_ptr<TimeCacheMap>>;
 
-// Calls `done` with the readers once all that these maps have told is kept.
+// Calls `done` with the readers once all reported changes of these maps are
+// stored.
 template <typename Reader>
 void WhenKept(Maps maps, Store::Readers<Reader> readers,
               Store::DoneWith<Store::Readers<Reader>> done) {
@@ -337,8 +336,8 @@ void WhenKept(Maps maps, Store::Readers<Reader> readers,
       });
 }
 
-// Completes with what `open` makes of each of the namespaces: all or none.
-// Where opening may create a group, once that is kept.
+// Completes with the result of `open` for each of the namespaces: all or none.
+// If opening may create a group, once that is stored.
 template <typename Reader, typename Open>
 void OpenEach(const Registry& registry, absl::Span<const std::string> names,
               Store::DoneWith<Store::Readers<Reader>> done, const Open& open) {

@@ -14,10 +14,10 @@
 
 namespace timecache::server {
 
-// A registry's maps behind the face of a Store. A call completes before it
-// returns, on the caller's thread, and costs what the registry and its maps do.
-// Only one about a map with a ChangeLog waits until what it did, or has seen,
-// is kept: it then completes on a thread of that log.
+// Implements Store on the maps of a registry. A call completes before it
+// returns, on the caller's thread, at the cost of the registry and its maps.
+// Only a call on a map with a ChangeLog waits until the changes that it made,
+// or has seen, are stored: it then completes on a thread of that log.
 class LocalStore final : public Store {
  public:
   // Neither is owned; both must outlive the store.

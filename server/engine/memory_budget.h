@@ -24,8 +24,8 @@ namespace timecache::server {
 class MemoryBudget {
  public:
   // In sixteenths of the limit: beyond kRetainedHigh retained events are
-  // dropped until kRetainedLow is reached; at kBacklogHigh, the limit, and with
-  // nothing retained left to drop, what consumer groups keep until
+  // dropped until kRetainedLow is reached; at kBacklogHigh, the limit, once no
+  // retained events are left to drop, the events of consumer groups until
   // kBacklogLow. The gap between each pair keeps a server that works at its
   // mark from dropping a batch with each put.
   static constexpr int64_t kSixteenths = 16;
@@ -34,24 +34,23 @@ class MemoryBudget {
   static constexpr int64_t kBacklogHigh = 16;
   static constexpr int64_t kBacklogLow = 15;
 
-  // Beyond the limit lies a reserve of this share of it, for what must go on
-  // there: entries that are overwritten and renewed, and the events of those
-  // that die, which take about as much as they did.
+  // Beyond the limit there is a reserve of this share of it, for work that must
+  // go on: overwriting and renewing entries, and the events of dying entries,
+  // which take about as much as the entries did.
   static constexpr int64_t kReserveShare = 16;
 
   enum class Level : uint8_t {
     kRoom,
-    // At the limit: what grows is refused.
+    // At the limit: growth is refused.
     kFull,
-    // The reserve is used up, too: nothing is written any more that takes
-    // memory.
+    // The reserve is used up, too: every write that takes memory is refused.
     kExhausted,
   };
 
-  // What holds the memory. Read one after the other while it changes: the sum
-  // may differ from used_bytes() by what changes meanwhile.
+  // How the memory is used. Read one after the other while the values change:
+  // the sum may differ from used_bytes() by concurrent changes.
   struct Shares {
-    // Live entries, those whose sweep is to come, and what finds them.
+    // Live entries, dead entries that are not swept yet, and their indexes.
     int64_t entries_bytes = 0;
     // Events in logs, also those that a group or a message refers to, too.
     int64_t retained_bytes = 0;
@@ -100,7 +99,7 @@ class MemoryBudget {
   // What is held beyond so many sixteenths of the limit, or 0.
   int64_t BytesBeyond(int64_t sixteenths) const;
 
-  // RESOURCE_EXHAUSTED (MAX_MEMORY) with the numbers, and what to do.
+  // RESOURCE_EXHAUSTED (MAX_MEMORY) with the numbers, and a remedy.
   absl::Status Error() const;
 
  private:

@@ -32,7 +32,7 @@ bool MemoryReclaimer::StepNow() {
     reclaiming_ = false;
     return false;
   }
-  // Live entries may hold more than the mark for good.
+  // Live entries may permanently hold more than the mark.
   const bool full = Memory().level() != MemoryBudget::Level::kRoom;
   if (!full && Memory().retained_bytes() < stuck_bytes_ + kTurnBytes) {
     stuck_bytes_ = std::min(stuck_bytes_, Memory().retained_bytes());
@@ -85,7 +85,7 @@ bool MemoryReclaimer::Reclaim(HolderKind kind, int64_t low_mark) {
                                  static_cast<int64_t>(candidates.size())
                            : 0;
   bool dropped = false;
-  // Freed by this step, or by whoever else gives memory back meanwhile.
+  // Freed by this step, or by another thread meanwhile.
   int64_t left = std::min(kStepBytes, Memory().BytesBeyond(low_mark));
   while (left > 0) {
     Candidate* const next = Next(&candidates, kept);

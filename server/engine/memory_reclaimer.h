@@ -1,4 +1,4 @@
-// Takes memory back from events where entries need it.
+// Reclaims memory of events when entries need it.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MEMORY_RECLAIMER_H_
 #define TIMECACHED_SERVER_ENGINE_MEMORY_RECLAIMER_H_
@@ -21,15 +21,15 @@ namespace timecache::server {
 class EventHolder {
  public:
   enum class Kind : uint8_t {
-    // Events that wait for watchers to come back.
+    // Events retained for watchers that resume.
     kRetained,
     // The same where the limit is reached: the newest batch, too, once all
     // connected watchers have read it.
     kNewest,
-    // Events that consumer groups have not settled and no member holds, but
-    // for the newest batch of each group.
+    // Events that consumer groups have not settled and no member holds, except
+    // the newest batch of each group.
     kBacklog,
-    // All that groups have not settled.
+    // All events that groups have not settled.
     kHeld,
   };
   struct Holding {
@@ -46,28 +46,28 @@ class EventHolder {
   virtual bool Drop(Kind kind, int64_t bytes) = 0;
 };
 
-// Drops events as memory approaches its limit, so that what died does not keep
-// out what is written: retained events from MemoryBudget::kRetainedHigh on;
-// when none is left to drop and the limit is reached, backlogs of groups; and
-// when these are gone, too, what members of groups hold, as far as a namespace
-// has more of it than a share of 1/kHeldShare of the limit. So no namespace's
-// groups can keep others from writing, and what members hold in ordinary use
-// stays.
+// Drops events as memory approaches its limit, so that expired events do not
+// block writes: retained events from MemoryBudget::kRetainedHigh on; when none
+// is left to drop and the limit is reached, backlogs of groups; and when these
+// are gone, too, events that members of groups hold, as far as a namespace has
+// more of them than its share of 1/kHeldShare of the limit. So no namespace's
+// groups can block writes of others, and events that members hold in ordinary
+// use stay.
 //
-// Which go first: a namespace that holds less than the average of those that
-// hold something loses nothing, so that a burst in one does not empty the logs
-// of all; among the others the one with the oldest event gives first. Equally
-// busy namespaces so lose what is oldest in all of them.
+// Order: a namespace that holds less than the average of those that hold events
+// loses nothing, so that a burst in one does not empty the logs of all; among
+// the others the one with the oldest event loses first. So equally busy
+// namespaces lose the oldest events of all of them.
 //
 // Thread-safe. Never called under a lock of a map, log or group. A step costs
 // O(number of logs), and drops kStepBytes at most.
 class MemoryReclaimer {
  public:
-  // What one step frees, and what one log gives before others are looked at
-  // again.
+  // Bytes that one step frees, and that one log loses before others are
+  // considered again.
   static constexpr int64_t kStepBytes = int64_t{16} << 20;
   static constexpr int64_t kTurnBytes = int64_t{1} << 20;
-  // The namespaces that have groups may keep this part of the limit for what
+  // The namespaces with groups may keep this part of the limit for events that
   // their members hold, in equal shares, whatever else needs memory.
   static constexpr int64_t kHeldShare = 16;
 
@@ -82,9 +82,9 @@ class MemoryReclaimer {
   void Add(EventHolder* holder) ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(EventHolder* holder) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // One step, if it is time for it. For whoever publishes events, after each
-  // piece: two loads where there is nothing to do. Returns whether there is
-  // more to do now.
+  // One step, if it is time for one. Called by publishers of events, after each
+  // piece: two loads if there is nothing to do. Returns whether there is more
+  // to do now.
   bool Step() ABSL_LOCKS_EXCLUDED(mu_) {
     if (!reclaiming_.load(std::memory_order_relaxed) &&
         MemoryBudget::Process().BytesBeyond(MemoryBudget::kRetainedHigh) == 0) {
@@ -93,13 +93,13 @@ class MemoryReclaimer {
     return StepNow();
   }
 
-  // For whoever is about to be refused at the limit: steps until there is room.
-  // OK, or MemoryBudget::Error() if nothing more can be dropped. Where nothing
-  // could be, it does not look again at the same `now_us`, unless there are
-  // other events: the operations of a batch look once, and not each by itself.
-  // kNeverUs: it looks.
+  // Called before a write is refused at the limit: steps until there is room.
+  // OK, or MemoryBudget::Error() if nothing more can be dropped. If nothing
+  // could be dropped, it does not check again at the same `now_us`, unless
+  // there are other events: the operations of a batch check once, and not each
+  // by itself. kNeverUs: it always checks.
   absl::Status MakeRoom(int64_t now_us = kNeverUs) ABSL_LOCKS_EXCLUDED(mu_);
-  // How often MakeRoom has looked at all logs. For tests.
+  // How often MakeRoom has checked all logs. For tests.
   int64_t looks() const { return looks_.load(std::memory_order_relaxed); }
 
  private:
@@ -114,16 +114,16 @@ class MemoryReclaimer {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static Candidate* Next(std::vector<Candidate>* candidates, int64_t kept);
 
-  // Held for a step. Taken before the locks of logs and groups.
+  // Held for a step. Acquired before the locks of logs and groups.
   absl::Mutex mu_;
   absl::flat_hash_set<EventHolder*> holders_ ABSL_GUARDED_BY(mu_);
   // Since the high mark was passed, and until the low one is reached or nothing
   // is left.
   std::atomic<bool> reclaiming_{false};
-  // What was retained when nothing of it could be dropped: until that grows by
-  // kTurnBytes, Step does not look again.
+  // The retained bytes when none could be dropped: until they grow by
+  // kTurnBytes, Step does not check again.
   int64_t stuck_bytes_ ABSL_GUARDED_BY(mu_) = -kTurnBytes;
-  // When MakeRoom found nothing to drop, and what events then took.
+  // When MakeRoom found nothing to drop, and the events' bytes at that time.
   int64_t no_room_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
   int64_t no_room_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::atomic<int64_t> looks_{0};

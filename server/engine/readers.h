@@ -12,14 +12,14 @@
 namespace timecache::server {
 
 // A place in the events of one namespace. Store::OpenLogs and its likes make
-// readers with a `wake`, which says that there may be something to read: called
-// at most once until the reader has found that there is nothing more, from any
+// readers with a `wake`, which signals that there may be something to read:
+// called at most once until the reader has found nothing more to read, from any
 // thread and maybe under a lock, so it must be quick, must not block, and must
 // not call or destroy the reader.
 //
-// Reads are synchronous and bounded: they take what is in memory here. A store
-// whose events come from elsewhere gathers them first and then calls `wake`.
-// `now_us` is the time of the process's clock, which the caller has just read.
+// Reads are synchronous and bounded: they read local memory. A store with
+// remote events fetches them first and then calls `wake`. `now_us` is the time
+// of the process's clock, which the caller has just read.
 //
 // Used by one thread at a time. May outlive its namespace, not its store.
 class EventReader {
@@ -35,7 +35,7 @@ class EventReader {
   virtual absl::Status WhyClosed() const = 0;
 };
 
-// Reads the expiry log: every event. What it has not read costs nothing.
+// Reads the expiry log: every event. Unread events cost nothing.
 class LogReader : public EventReader {
  public:
   // Takes whole batches up to `max_bytes` as they are encoded and
@@ -43,13 +43,13 @@ class LogReader : public EventReader {
   // shared by all its readers.
   virtual LogChunk Read(int64_t max_bytes) = 0;
 
-  // Counts events that were handed to the client so long after their death, or
-  // since the client could take them. For the statistics.
+  // Counts events handed to the client this long after their death, or after
+  // the client could take them. For the statistics.
   virtual void CountDelivery(int64_t lateness_us, uint64_t events) = 0;
 };
 
-// Reads as a member of a consumer group: what it is given is its own to settle.
-// Its destruction leaves the group.
+// Reads as a member of a consumer group, which must settle the events that it
+// takes. Its destruction leaves the group.
 class GroupReader : public EventReader {
  public:
   // Takes at most `max_events`, about `max_bytes` as they are encoded, and no
@@ -58,11 +58,11 @@ class GroupReader : public EventReader {
   virtual GroupChunk Take(int64_t now_us, int max_events,
                           int64_t max_bytes) = 0;
 
-  // Gives back what it holds, and takes nothing more.
+  // Returns the events that it holds, and takes no more.
   virtual void Leave() = 0;
 };
 
-// Reads what is going to die.
+// Reads entries that are about to die.
 class ExpiringReader : public EventReader {
  public:
   // Takes at most kMaxEventBatchEvents events and `max_bytes` of keys and

@@ -1,4 +1,4 @@
-// Why something failed, for programs.
+// Reasons of errors, for programs.
 
 #ifndef TIMECACHED_SERVER_ENGINE_REASON_H_
 #define TIMECACHED_SERVER_ENGINE_REASON_H_
@@ -10,9 +10,9 @@
 
 namespace timecache::server {
 
-// Those of ErrorReason in errors.proto, which says what each stands for, with
-// the same numbers; a test holds the two together. Here, too, as the engine
-// knows no protobuf.
+// Those of ErrorReason in errors.proto, which documents each, with the same
+// numbers; a test keeps the two equal. Repeated here because the engine does
+// not depend on protobuf.
 enum class Reason : uint8_t {
   kInvalidField = 1,
   kMalformedRequest = 2,

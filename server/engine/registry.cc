@@ -28,8 +28,9 @@ uint64_t RandomFirstEvent() {
 
 absl::Status ValidateNamespace(absl::string_view name,
                                const MapOptions& options) {
-  if (absl::Status status = ValidateNamespaceName(name); !status.ok())
+  if (absl::Status status = ValidateNamespaceName(name); !status.ok()) {
     return status;
+  }
   if (absl::Status status = Validate(options); !status.ok()) return status;
   if (options.dead_letter_map != name) return absl::OkStatus();
   return InvalidField("dead_letter_namespace",
@@ -56,10 +57,13 @@ Registry::~Registry() {
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::string_view name, const MapOptions& options) {
-  if (absl::Status status = ValidateNamespace(name, options); !status.ok())
+  if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
     return status;
-  if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
+  }
+  if (absl::Status status = MemoryReclaimer::Process().MakeRoom();
+      !status.ok()) {
     return status;
+  }
   const bool journaled = IsDurable(options);
   if (journaled && change_logs_ == nullptr) {
     return InvalidField("durability",
@@ -107,8 +111,8 @@ absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map) {
                            Reason::kNamespaceExists,
                            absl::StrCat("namespace ", map->name(), " exists"));
   }
-  // Before it can be found: what is told of it begins with what it is, and its
-  // first put must be able to schedule.
+  // Before it can be found: its log starts with its description, and its first
+  // put must be able to schedule.
   if (map->journaled() && map->change_log() == nullptr) {
     map->SetChangeLog(change_logs_->Begin(map));
   }
@@ -118,8 +122,9 @@ absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map) {
   return absl::OkStatus();
 }
 
-// Into the map that has that name now, if whoever made the group may put it
-// there now: the name may be another map's since, and the right withdrawn.
+// Into the map that has that name now, if the group's creator may put it there
+// now: the name may belong to another map since, and the permission may be
+// withdrawn.
 void Registry::PutDeadLetter(std::shared_ptr<TimeCacheMap> from,
                              const ConsumerGroups::DeadLetter& letter,
                              ConsumerGroups::DeadLetterDone done) {
@@ -158,8 +163,9 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(
     const auto it = maps_.find(name);
     if (it != maps_.end()) return it->second;
   }
-  if (absl::Status status = ValidateNamespaceName(name); !status.ok())
+  if (absl::Status status = ValidateNamespaceName(name); !status.ok()) {
     return status;
+  }
   return ErrorWithReason(absl::StatusCode::kNotFound,
                          Reason::kNamespaceNotFound,
                          absl::StrCat("namespace ", name, " does not exist"));
@@ -190,8 +196,9 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   if (!map.ok()) return map;
   MapOptions options = (*map)->options();
   if (absl::Status status = change(&options); !status.ok()) return status;
-  if (absl::Status status = ValidateNamespace(name, options); !status.ok())
+  if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
     return status;
+  }
   (*map)->Update(options, clock_->NowUs());
   if (ChangeLog* const log = (*map)->change_log()) log->AppendOptions(options);
   return map;
@@ -223,8 +230,8 @@ absl::Status Registry::Delete(absl::string_view name,
 absl::Status Registry::SetLimits(const RegistryLimits& limits) {
   if (!has_account_ && (limits.max_entries > 0 || limits.max_bytes > 0)) {
     return absl::FailedPreconditionError(
-        "the server began without max_entries and max_bytes, and keeps no "
-        "account of all namespaces: it needs a restart");
+        "the server was started without max_entries and max_bytes, and does "
+        "not count all namespaces: restart it");
   }
   absl::MutexLock lock(&mu_);
   limits_ = limits;

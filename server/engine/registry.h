@@ -23,8 +23,8 @@
 
 namespace timecache::server {
 
-// INVALID_ARGUMENT, about the first of them that is wrong, unless a map may
-// have this name and these options.
+// INVALID_ARGUMENT about the first invalid one, unless a map may have this name
+// and these options.
 absl::Status ValidateNamespace(absl::string_view name,
                                const MapOptions& options);
 
@@ -35,8 +35,8 @@ struct RegistryLimits {
   int64_t max_bytes = 0;
 };
 
-// Makes, finds, changes and deletes maps. A map that was found may be used
-// after its deletion: it is then nobody else's.
+// Creates, finds, updates and deletes maps. A map that was found may be used
+// after its deletion: its finder then owns it alone.
 //
 // Thread-safe. Find costs a reader's lock and a hash lookup.
 class Registry {
@@ -49,8 +49,8 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Where maps that are to last tell their changes. Without it there is none
-  // that does. Not owned, must outlive the maps. Set before use.
+  // The logs of durable maps' changes. Without them no map is durable. Not
+  // owned, must outlive the maps. Set before use.
   void SetChangeLogs(ChangeLogs* logs) { change_logs_ = logs; }
 
   // INVALID_ARGUMENT, ALREADY_EXISTS or RESOURCE_EXHAUSTED (MAX_NAMESPACES).
@@ -58,15 +58,15 @@ class Registry {
       absl::string_view name, const MapOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A map of this registry that nobody finds, for who makes one again, and
-  // then adds it. `origin` is taken but for its versions.
+  // A map of this registry that Find does not return, for a caller that
+  // rebuilds one and then adds it. `origin` is used, except for its versions.
   std::shared_ptr<TimeCacheMap> Make(absl::string_view name,
                                      const MapOptions& options,
                                      TimeCacheMap::Origin origin);
-  // ALREADY_EXISTS. Beyond max_namespaces, too: what was is still there.
+  // ALREADY_EXISTS. Also beyond max_namespaces: restored maps are not refused.
   absl::Status Add(const std::shared_ptr<TimeCacheMap>& map)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // All versions that are given from now on are at least this one.
+  // All versions that are assigned from now on are at least this one.
   void RaiseVersions(uint64_t version) { versions_.RaiseTo(version); }
 
   // NOT_FOUND, or INVALID_ARGUMENT for a name that no namespace can have.
@@ -93,16 +93,16 @@ class Registry {
                       std::shared_ptr<TimeCacheMap>* deleted = nullptr)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Limits below what is in refuse what comes. FAILED_PRECONDITION, and nothing
-  // changes, for the first limit of entries or bytes of a registry that was
-  // made without one: such a registry's maps keep no common account.
+  // Limits below the current content refuse further puts. FAILED_PRECONDITION,
+  // and nothing changes, for the first limit of entries or bytes of a registry
+  // that was made without one: such a registry's maps keep no common account.
   absl::Status SetLimits(const RegistryLimits& limits) ABSL_LOCKS_EXCLUDED(mu_);
   RegistryLimits limits() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether a principal may put entries into a namespace now: OK or
-  // PERMISSION_DENIED. Asked for each dead letter, about who made its group, on
-  // the reaper's thread. Until it is set everything may be put.
-  // SetDeadLetterRight waits for one that is being asked.
+  // PERMISSION_DENIED. Called for each dead letter, with the creator of its
+  // group, on the reaper's thread. Until it is set every letter may be put.
+  // SetDeadLetterRight waits for a call in progress.
   using DeadLetterRight = std::function<absl::Status(
       absl::string_view principal, absl::string_view name)>;
   void SetDeadLetterRight(DeadLetterRight right)
@@ -126,7 +126,7 @@ class Registry {
   Usage usage_;
   VersionSource versions_;
 
-  // Held while the right is asked.
+  // Held while the right is checked.
   absl::Mutex dead_letter_mu_;
   DeadLetterRight dead_letter_right_ ABSL_GUARDED_BY(dead_letter_mu_);
 

@@ -1,4 +1,4 @@
-// What a map can tell about itself.
+// The statistics of a map.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STATISTICS_H_
 #define TIMECACHED_SERVER_ENGINE_STATISTICS_H_
@@ -36,7 +36,8 @@ class DurationHistogram {
     uint64_t seen = 0;
     for (size_t width = 0; width < counts_.size(); ++width) {
       seen += counts_[width];
-      if (seen > 0 && static_cast<double>(seen) >= share * total_) {
+      if (seen > 0 &&
+          static_cast<double>(seen) >= share * static_cast<double>(total_)) {
         const uint64_t bound_us = uint64_t{1} << width;
         return bound_us < static_cast<uint64_t>(max_us_)
                    ? static_cast<int64_t>(bound_us)
@@ -107,13 +108,13 @@ struct MapStatistics {
   uint64_t rotated = 0;
   uint64_t events_retained = 0;
   int64_t events_retained_bytes = 0;
-  // Events that were dropped before their retention was over, for the memory.
+  // Events that were dropped before their retention was over, for their memory.
   uint64_t events_reclaimed = 0;
   // When the oldest of these was published; kNeverUs if there is none.
   int64_t oldest_retained_us = kNeverUs;
   int64_t watchers = 0;
-  // Events that watches were to get and what became of them, as
-  // ExpiryLog::Statistics has them: owed = delivered + lost + left + pending.
+  // Events for watches and their outcomes, as in ExpiryLog::Statistics: owed =
+  // delivered + lost + left + pending.
   uint64_t watch_owed = 0;
   uint64_t watch_delivered = 0;
   uint64_t watch_lost = 0;
@@ -134,7 +135,7 @@ struct MapStatistics {
   std::array<uint64_t, kLimitHits> refused = {};
   // Operations beyond max_operations_per_second.
   uint64_t rate_limited = 0;
-  // Memory of what consumer groups have not settled, and its limit.
+  // Memory of the events that consumer groups have not settled, and its limit.
   int64_t backlog_bytes = 0;
   int64_t backlog_limit_bytes = 0;
   // Groups that were deleted because they were unused.

@@ -1,5 +1,5 @@
-// The face of the engine: all that the service asks of namespaces, their
-// entries, their consumer groups and what dies in them.
+// The engine's interface: all that the service needs of namespaces, their
+// entries, their consumer groups and their events.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_H_
@@ -25,13 +25,13 @@ namespace timecache::server {
 // Namespaces by name, here or on other machines.
 //
 // Calls complete asynchronously: `done` is called exactly once, before the call
-// returns or later, on the caller's thread or another. What a call is given by
+// returns or later, on the caller's thread or another. Arguments passed by
 // reference, view or span must stay valid until then. So a store may wait for
 // its journal or for another machine, and its caller never blocks. GetUsage and
 // SetDeadLetterRight are synchronous, as they concern this process alone; so
-// are the reads of an EventReader, which take what is in memory.
+// are the reads of an EventReader, which read memory.
 //
-// Calls about a namespace that is not there: NOT_FOUND (NAMESPACE_NOT_FOUND),
+// Calls about a namespace that does not exist: NOT_FOUND (NAMESPACE_NOT_FOUND),
 // or INVALID_ARGUMENT for a name that no namespace can have. The same of
 // groups: GROUP_NOT_FOUND. Ranges of options are checked here.
 //
@@ -60,8 +60,8 @@ class Store {
   // One step of a walk over the live entries whose keys begin with `prefix`.
   // Every entry that is live from the first step to the last is visited exactly
   // once, others at most once. A step visits about `max_entries` or
-  // `max_bytes`, or none where it had to search long. `*place` begins empty,
-  // and `*more` tells whether to call again.
+  // `max_bytes`, or none where it had to search long. `*place` starts empty,
+  // and `*more` says whether to call again.
   virtual void Scan(absl::string_view name, absl::string_view prefix,
                     int max_entries, int64_t max_bytes, ScanPlace* place,
                     bool* more, EntryVisitor visit, Done done) = 0;
@@ -122,9 +122,9 @@ class Store {
   virtual void OpenLogs(absl::Span<const std::string> names, LogStart start,
                         const LogPoints& points, Wake wake,
                         DoneWith<Readers<LogReader>> done) = 0;
-  // Creates groups that are not there: RESOURCE_EXHAUSTED (MAX_GROUPS), with
-  // the metadata `namespace`, where that cannot be. No group is created unless
-  // all namespaces are there.
+  // Creates groups that do not exist: RESOURCE_EXHAUSTED (MAX_GROUPS), with the
+  // metadata `namespace`, if that fails. No group is created unless all
+  // namespaces exist.
   virtual void JoinGroups(absl::Span<const std::string> names,
                           Membership membership, Wake wake,
                           DoneWith<Readers<GroupReader>> done) = 0;
@@ -138,9 +138,9 @@ class Store {
   virtual StoreUsage GetUsage() const = 0;
 
   // Whether a principal may put entries into a namespace now: OK or
-  // PERMISSION_DENIED. Asked for each dead letter, about who created its group,
-  // on a thread of the store. Until it is set everything may be put. Waits for
-  // one that is being asked.
+  // PERMISSION_DENIED. Called for each dead letter, with the creator of its
+  // group, on a thread of the store. Until it is set every letter may be put.
+  // Waits for a call in progress.
   using DeadLetterRight = std::function<absl::Status(
       absl::string_view principal, absl::string_view name)>;
   virtual void SetDeadLetterRight(DeadLetterRight right) = 0;

@@ -1,4 +1,4 @@
-// What a Store says of namespaces and groups, and how they are listed.
+// A Store's descriptions of namespaces and groups, and their listing.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_TYPES_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_TYPES_H_
@@ -45,7 +45,7 @@ struct GroupName {
 
 // A part of a list that is ordered by name.
 struct ListQuery {
-  // Names behind this one; empty: all.
+  // Names after this one; empty: all.
   std::string after;
   size_t most = SIZE_MAX;
   bool include_statistics = false;
@@ -57,12 +57,12 @@ struct ListQuery {
 template <typename Info>
 struct Page {
   std::vector<Info> items;
-  // Whether more names come behind these.
+  // Whether more names follow.
   bool more = false;
 };
 
-// Changes the options in force, or says why it cannot. It owns what it needs,
-// and may be called on any thread, and again where another change came between.
+// Changes the options in force, or returns an error. It owns what it needs, and
+// may be called on any thread, and again if another change came between.
 template <typename Options>
 using OptionsChange = std::function<absl::Status(Options* options)>;
 
@@ -74,7 +74,7 @@ struct NewGroup {
   std::string created_by;
 };
 
-// A part in groups of one name, one in each namespace.
+// A membership in groups of one name, one in each namespace.
 struct Membership {
   std::string group;
   // Events that the member may hold, in each of the groups.
@@ -87,7 +87,7 @@ struct Membership {
 // By namespace.
 using LogPoints = std::map<std::string, LogPoint>;
 
-// What a store holds, and how much it may; a limit of 0 is none.
+// A store's content and its limits; a limit of 0 is none.
 struct StoreUsage {
   int64_t namespaces = 0;
   int64_t max_namespaces = 0;

@@ -17,14 +17,14 @@
 
 namespace timecache::server {
 
-// So many lines in each second of the clock, and no more. Thread-safe.
+// Limits the lines in each second of the clock. Thread-safe.
 class LineBudget {
  public:
   explicit LineBudget(uint64_t lines_per_second_max)
       : lines_max_(lines_per_second_max) {}
 
-  // Whether there is one left; then `*suppressed` are those that there were
-  // none for since the last one.
+  // Whether a line is left; `*suppressed` is then the number of lines refused
+  // since the last one.
   bool Take(int64_t now_us, uint64_t* suppressed) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -39,20 +39,20 @@ class LineBudget {
 //
 //   slow_call     a unary call that took as long as slow_call_us, or longer
 //   call_failed   one that ended with INTERNAL or DATA_LOSS: the server's fault
-//   access_denied a right that somebody did not have
+//   access_denied a permission that the caller lacked
 //   limit_refused what a limit refused, by its reason: calls, and operations of
 //                 batches that as a whole succeed
-//   events_lost   that a watch was told it had lost: it reads too slowly, or
+//   events_lost   that a watch has lost: it reads too slowly, or
 //                 came back too late
 //
 // with method, namespace, principal, peer, request id and, if there is one,
 // traceparent. Of each of the first three at most kMaxLinesPerSecond; the next
-// line says how many were suppressed, so that who is denied cannot fill a disk.
-// Of the others one line for each reason and namespace at once, with whose call
-// it was, and while it goes on one each FoldedLines::kIntervalUs with the
-// `count` of those in between, whosoever.
+// line says how many were suppressed, so that denied callers cannot fill a
+// disk. Of the others one line for each reason and namespace at once, with the
+// caller, and while it continues one each FoldedLines::kIntervalUs with the
+// `count` of those in between, from any caller.
 //
-// Thread-safe. Costs three comparisons for a call that none of this is true of.
+// Thread-safe. Costs three comparisons for a call without a line.
 class CallLog final : public CallObserver {
  public:
   static constexpr uint64_t kMaxLinesPerSecond = 100;
@@ -74,7 +74,7 @@ class CallLog final : public CallObserver {
   void OnReceived(const Method& /*method*/) override {}
   void OnSent(const Method& /*method*/) override {}
 
-  // Writes the lines with counts that are due; to be called every second or so.
+  // Writes the due lines with counts. Call it about once a second.
   void WriteDue() { WriteFolded(clock_->NowUs()); }
   // Writes all of them: at the end.
   void Finish() { WriteFolded(kNeverUs); }

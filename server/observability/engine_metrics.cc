@@ -13,7 +13,7 @@ namespace {
 
 using prometheus::MetricType;
 
-// --- What is read.
+// --- Reading.
 
 struct NamespaceRow {
   std::string name;
@@ -97,7 +97,7 @@ void AddRow(Row row, size_t max_rows, const std::string& other,
   }
 }
 
-// --- What is told of it.
+// --- Metrics.
 
 // Since `us` on the clock; 0 for kNeverUs.
 double AgeSeconds(int64_t us, int64_t now_us) {
@@ -134,7 +134,7 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      Number<&MapStatistics::bytes>},
     {{"timecache_memory_bytes",
       "Memory of segments, index and tables, and of events shared by watches "
-      "with a lead time; the log is apart."},
+      "with a lead time; excludes the log."},
      kGauge,
      Number<&MapStatistics::memory_bytes>},
     {{"timecache_live_buckets", "Buckets with a live entry."},
@@ -152,39 +152,42 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      [](const MapStatistics& of, int64_t now_us) {
        return AgeSeconds(of.watermark_us, now_us);
      }},
-    {{"timecache_log_events", "Events that can be read from the earliest on."},
+    {{"timecache_log_events",
+      "Events that a watch from the earliest would read."},
      kGauge,
      Number<&MapStatistics::events_retained>},
     {{"timecache_log_bytes", "Memory of these events."},
      kGauge,
      Number<&MapStatistics::events_retained_bytes>},
     {{"timecache_log_reclaimed_total",
-      "Of these: dropped before their time, for the server's memory."},
+      "Retained events dropped before event_retention was over, because the "
+      "server needed the memory."},
      kCounter,
      Number<&MapStatistics::events_reclaimed>},
     {{"timecache_log_oldest_seconds",
-      "Age of the oldest of these events; 0 without any."},
+      "Age of the oldest of these events; 0 if there is none."},
      kGauge,
      [](const MapStatistics& of, int64_t now_us) {
        return AgeSeconds(of.oldest_retained_us, now_us);
      }},
     {{"timecache_backlog_bytes",
-      "Memory of all that consumer groups have not settled, each batch once."},
+      "Memory of the events that consumer groups have not settled, each batch "
+      "once."},
      kGauge,
      Number<&MapStatistics::backlog_bytes>},
     {{"timecache_backlog_limit_bytes",
-      "The most that may be; beyond it the group that keeps most loses its "
-      "oldest."},
+      "Limit of timecache_backlog_bytes; beyond it the group that keeps most "
+      "loses its oldest events."},
      kGauge,
      Number<&MapStatistics::backlog_limit_bytes>},
     {{"timecache_groups_expired_total",
-      "Consumer groups that were deleted because no member had served them for "
-      "their unused_ttl."},
+      "Consumer groups that were deleted because they had no member for their "
+      "unused_ttl."},
      kCounter,
      Number<&MapStatistics::groups_expired>},
     {{"timecache_watchers",
-      "Open watches; a stream on several namespaces is several "
-      "watches. Members of groups are apart."},
+      "Open watches; a stream on several namespaces is several watches. "
+      "Excludes members of groups."},
      kGauge,
      Number<&MapStatistics::watchers>},
     {{"timecache_puts_total", "Entries put."},
@@ -206,7 +209,7 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      kCounter,
      Count<&OperationCounts::combines>},
     {{"timecache_gathers_total",
-      "Gathers that succeeded, parts that came twice included."},
+      "Gathers that succeeded, duplicate parts included."},
      kCounter,
      Count<&OperationCounts::gathers>},
     {{"timecache_rate_limited_total",
@@ -218,8 +221,8 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      kCounter,
      Number<&MapStatistics::bound_violations>},
     {{"timecache_watch_owed_total",
-      "Events due to watches: deaths from where each began until now, or "
-      "until it ended. Always the sum of timecache_watch_delivered_total, "
+      "Events due to watches: deaths from where each watch started until now, "
+      "or until it ended. Always the sum of timecache_watch_delivered_total, "
       "timecache_watch_lost_total, timecache_watch_left_total and "
       "timecache_watch_pending."},
      kCounter,
@@ -229,8 +232,8 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      kCounter,
      Number<&MapStatistics::watch_delivered>},
     {{"timecache_watch_left_total",
-      "Of these, not read when the watch ended; a watch that resumes there is "
-      "owed them again."},
+      "Of these, not read when the watch ended; a watch that resumes there "
+      "gets them again."},
      kCounter,
      Number<&MapStatistics::watch_left>},
     {{"timecache_watch_pending",
@@ -238,18 +241,17 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
      kGauge,
      Number<&MapStatistics::watch_pending>},
     {{"timecache_watch_lag_events",
-      "Events that the watch that is farthest behind has not read yet."},
+      "Events that the slowest watch has not read yet."},
      kGauge,
      Number<&MapStatistics::watch_lag>},
     {{"timecache_watch_lag_seconds",
-      "Time since the death of the oldest retained event that some watch has "
-      "not read yet; 0 without any."},
+      "Time since the death of the oldest retained event that a watch has not "
+      "read yet; 0 if there is none."},
      kGauge,
      [](const MapStatistics& of, int64_t now_us) {
        return AgeSeconds(of.oldest_unread_us, now_us);
      }},
-    {{"timecache_watch_lost_total",
-      "Events that watchers were told they had lost."},
+    {{"timecache_watch_lost_total", "Events reported to watchers as lost."},
      kCounter,
      Number<&MapStatistics::watch_lost>},
 };
@@ -276,14 +278,13 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
      kGauge,
      Number<&GroupStatistics::in_flight_bytes>},
     {{"timecache_group_lag_seconds",
-      "Time since the death of the oldest unsettled event; 0 "
-      "without any."},
+      "Time since the death of the oldest unsettled event; 0 if there is "
+      "none."},
      kGauge,
      [](const GroupStatistics& of, int64_t now_us) {
        return AgeSeconds(of.oldest_unsettled_us, now_us);
      }},
-    {{"timecache_group_delivered_total",
-      "Times that an event was given to a member."},
+    {{"timecache_group_delivered_total", "Deliveries of an event to a member."},
      kCounter,
      Number<&GroupStatistics::delivered>},
     {{"timecache_group_redelivered_total",
@@ -308,19 +309,18 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
      kCounter,
      Number<&GroupStatistics::dead_lettered>},
     {{"timecache_group_dead_letter_failures_total",
-      "Times that one could not be put there."},
+      "Failed attempts to put a dead letter there."},
      kCounter,
      Number<&GroupStatistics::dead_letter_failures>},
     {{"timecache_group_dead_letters_denied_total",
       "Of timecache_group_dead_letter_failures_total, those because the "
-      "principal that made the group may not write there."},
+      "principal that created the group may not write there."},
      kCounter,
      Number<&GroupStatistics::dead_letters_denied>},
     {{"timecache_group_events_total",
-      "Events that the group has had to settle since it began: always the "
-      "sum of those acked, put back, dead lettered and lost, of the backlog "
-      "and those "
-      "in flight."},
+      "Events for the group since it was created: always the sum of the events "
+      "acked, put back, dead-lettered and lost, the backlog and the events in "
+      "flight."},
      kCounter,
      Number<&GroupStatistics::events>},
     {{"timecache_group_dead_letters_dropped_total",
@@ -336,21 +336,21 @@ constexpr MetricInfo kNamespaces = {"timecache_namespaces", "Namespaces."};
 constexpr MetricInfo kExpired = {
     "timecache_expired_total",
     "Entries that died: their time was up (expired), they made room (evicted), "
-    "or their bucket was killed by hand (rotated)."};
+    "or RotateNamespace killed their bucket (rotated)."};
 constexpr MetricInfo kRefused = {"timecache_refused_total",
-                                 "Operations that a limit, or the journal's "
-                                 "disk, refused, by the reason."};
+                                 "Operations refused by a limit or the "
+                                 "journal's disk, by reason."};
 constexpr MetricInfo kLateness = {
     "timecache_lateness_seconds",
     "Time from an entry's death to the publication of its event."};
 constexpr MetricInfo kDeliveryLateness = {
     "timecache_delivery_lateness_seconds",
-    "Time from an entry's death, or from when a watcher could take more if "
-    "that was later, until its event was handed to that watcher's stream."};
+    "Time from an entry's death, or from when a slow watcher could accept "
+    "more, until its event was handed to that watcher's stream."};
 constexpr MetricInfo kSweeps = {
     "timecache_sweep_seconds",
-    "Time that the reaper took for all that a namespace had due, in turns with "
-    "others."};
+    "Time that the reaper took to sweep a namespace's due buckets, including "
+    "the turns of other namespaces."};
 
 MetricLabels LabelsOf(const NamespaceRow& row) {
   return {{"namespace", row.name}};
@@ -417,7 +417,7 @@ std::vector<prometheus::MetricFamily> NamespaceFamilies(
     died("evicted", statistics.evicted);
     died("rotated", statistics.rotated);
     for (size_t hit = 1; hit < kLimitHits; ++hit) {
-      // Most never happen: they would be as many samples as all others.
+      // Most never happen, and would double the number of samples.
       if (statistics.refused[hit] == 0) continue;
       AddSample(With(LabelsOf(row), "reason",
                      std::string(
@@ -428,8 +428,9 @@ std::vector<prometheus::MetricFamily> NamespaceFamilies(
     AddHistogram(LabelsOf(row), statistics.delivery_lateness,
                  &delivery_lateness);
   }
-  for (auto* family : {&expired, &refused, &lateness, &delivery_lateness})
+  for (auto* family : {&expired, &refused, &lateness, &delivery_lateness}) {
     families.push_back(std::move(*family));
+  }
   return families;
 }
 

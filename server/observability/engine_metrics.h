@@ -1,29 +1,27 @@
-// What the namespaces and their consumer groups tell about themselves.
+// Metrics of namespaces and their consumer groups.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_ENGINE_METRICS_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_ENGINE_METRICS_H_
 
-#include <prometheus/collectable.h>
-
 #include <vector>
 
+#include "prometheus/collectable.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
 
 namespace timecache::server {
 
-// Reads the statistics of all namespaces when it is asked: what they cost is
-// paid by who scrapes, not by who puts.
+// Reads the statistics of all namespaces on each scrape: scrapes pay for them,
+// not puts.
 //
 // The first kMaxLabelledNamespaces namespaces and kMaxLabelledGroups consumer
 // groups, in order of their names, have samples of their own. The others are
-// added up as kOther, a name that nobody else can have; as one is created or
-// deleted, another may pass from here to there, which a counter shows as a
-// restart.
+// added up as kOther, which is not a valid name; when one is created or
+// deleted, another may move between the two, which a counter shows as a reset.
 //
 // Thread-safe. O(namespaces x (shards + buckets)); holds each namespace's locks
-// for a moment.
+// briefly.
 class EngineMetrics final : public prometheus::Collectable {
  public:
   static constexpr size_t kMaxLabelledNamespaces = 1'000;

@@ -1,4 +1,4 @@
-// One log line for what happens over and over.
+// Folds repeated events into one log line.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_FOLDED_LINES_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_FOLDED_LINES_H_
@@ -17,7 +17,7 @@ namespace timecache::server {
 
 // Counts occurrences by kind, so that the log has the first one at once and
 // then, as long as there are more, one line for each kIntervalUs that says how
-// many. Nothing goes uncounted: each occurrence is in exactly one line.
+// many. Each occurrence is counted in exactly one line.
 //
 // Thread-safe. Costs a lock and a look-up an occurrence; memory for kMaxKinds
 // at most.
@@ -45,8 +45,8 @@ class FoldedLines {
   // they wait for TakeDue.
   bool Add(Kind kind, uint64_t count, int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // What waits, of the kinds whose last line is kIntervalUs old: the caller
-  // writes a line for each. To be called often enough; kNeverUs takes all.
+  // The waiting counts of the kinds whose last line is kIntervalUs old: the
+  // caller writes a line for each. Call it regularly; kNeverUs takes all.
   std::vector<Line> TakeDue(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

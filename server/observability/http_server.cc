@@ -1,6 +1,5 @@
 #include "server/observability/http_server.h"
 
-#include <httplib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "httplib.h"
 #include "server/observability/http_stream.h"
 #include "server/observability/log.h"
 #include "server/observability/shared_page.h"
@@ -38,7 +38,7 @@ thread_local bool refuse = false;
 
 }  // namespace
 
-// What cpp-httplib serves, with bounds that it does not have.
+// cpp-httplib's server, with bounds that it lacks.
 class HttpServer::Connections : public httplib::Server {
  public:
   Connections(const Readiness* readiness, std::function<std::string()> metrics)
@@ -52,7 +52,7 @@ class HttpServer::Connections : public httplib::Server {
       const int on = 1;
       setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     });
-    // Before a body is read: nothing that is served takes one.
+    // Before a body is read: no path accepts one.
     set_pre_routing_handler(
         [this](const httplib::Request& request, httplib::Response& response) {
           Answer(request, &response);
@@ -112,7 +112,7 @@ class HttpServer::Connections : public httplib::Server {
     Connections* const connections_;
   };
 
-  // Counts a connection that was accepted; false if it is one too many.
+  // Counts an accepted connection; false if it is beyond the limit.
   bool Admit() {
     if (admitted_.fetch_add(1) < kThreads + kMaxQueued) return true;
     admitted_.fetch_sub(1);
@@ -135,8 +135,8 @@ class HttpServer::Connections : public httplib::Server {
         !stopping_ &&
         process_request(stream, /*close_connection=*/true, closed,
                         [](httplib::Request& request) {
-                          // Answers come whole and as they are:
-                          // neither costs more than they do.
+                          // Responses are sent whole and unencoded, which adds
+                          // no cost.
                           request.ranges.clear();
                           request.headers.erase("Accept-Encoding");
                           request.headers.erase("Expect");
@@ -183,7 +183,7 @@ class HttpServer::Connections : public httplib::Server {
     return absl::StrCat("starting: recovering, ", recovered, " %");
   }
 
-  // Those that may wait get a page of now, the others the last one.
+  // Requests that may wait get a current page, the others the last one.
   void AnswerMetrics(httplib::Response* response) {
     const bool may_wait = scrapes_.fetch_add(1) < kMaxScrapes;
     const SharedPage::Page page = may_wait ? metrics_.Next() : metrics_.Last();
@@ -227,9 +227,10 @@ void HttpServer::Stop() { connections_.reset(); }
 absl::Status HttpServer::Start(const std::string& address) {
   const size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
-  if (!host.empty() && host.front() == '[')
+  if (!host.empty() && host.front() == '[') {
     host = host.substr(1, host.size() - 2);
-  // Whatever /etc/hosts says, and without it: RFC 6761.
+  }
+  // Regardless of /etc/hosts, and without it: RFC 6761.
   if (host == "localhost") host = "127.0.0.1";
   int port = 0;
   if (colon == std::string::npos ||

@@ -1,4 +1,4 @@
-// The HTTP port: metrics and probes, for machines that watch over this one.
+// The HTTP port: metrics and probes, for monitoring.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_HTTP_SERVER_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_HTTP_SERVER_H_
@@ -21,14 +21,13 @@ namespace timecache::server {
 //   /readyz   200 "ok" while it serves; 503 "starting", "starting: recovering,
 //             40 %" while the journal is read, or "draining"
 //
-// Whoever reaches the port may ask. It tells numbers and the names of
-// namespaces, consumer groups and methods: no keys, no values, and nothing of
-// those who call.
+// Any client that reaches the port may read it. It exposes numbers and the
+// names of namespaces, consumer groups and methods: no keys, no values, and
+// nothing about callers.
 //
 // A request is at most kMaxRequestBytes, and a connection ends after
 // kMaxConnectionMs; after kMaxCrowdedMs, if it waits for its peer while another
-// connection waits for a thread: who sends or reads slowly does not keep a
-// probe from its answer.
+// connection waits for a thread: a slow client does not block a probe.
 //
 // Start and Stop are called once; otherwise thread-safe. Costs kThreads + 1
 // threads that sleep.

@@ -17,7 +17,7 @@ bool HttpStream::Wait(short events) {  // NOLINT(runtime/int)
         std::chrono::floor<std::chrono::milliseconds>(Clock::now() - start_);
     if (age >= limits_.max_time) return false;
     if (age >= limits_.max_time_crowded && limits_.crowded()) return false;
-    // Then it is looked at again who waits.
+    // Then waiting connections are checked again.
     const auto next =
         age < limits_.max_time_crowded
             ? limits_.max_time_crowded
@@ -56,7 +56,7 @@ ssize_t HttpStream::write(const char* from, size_t size) {
   }
 }
 
-// Nobody asks.
+// Never called.
 void HttpStream::get_remote_ip_and_port(std::string& ip, int& port) const {
   ip.clear();
   port = 0;

@@ -3,12 +3,12 @@
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_HTTP_STREAM_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_HTTP_STREAM_H_
 
-#include <httplib.h>
-
 #include <array>
 #include <chrono>
 #include <functional>
 #include <string>
+
+#include "httplib.h"
 
 namespace timecache::server {
 
@@ -22,7 +22,7 @@ class HttpStream final : public httplib::Stream {
     size_t max_read_bytes;
     // From the beginning to the end.
     std::chrono::milliseconds max_time;
-    // The same while `crowded` says that others wait for the thread.
+    // The same while `crowded` says that other connections wait for the thread.
     std::chrono::milliseconds max_time_crowded;
     std::function<bool()> crowded;
   };
@@ -31,7 +31,7 @@ class HttpStream final : public httplib::Stream {
   HttpStream(int fd, const Limits* limits)
       : fd_(fd), limits_(*limits), left_(limits->max_read_bytes) {}
 
-  // Ends it: what waits returns. Thread-safe while the socket is open.
+  // Ends it: waiting calls return. Thread-safe while the socket is open.
   void Cut();
 
   bool is_readable() const override { return true; }

@@ -1,18 +1,18 @@
 #include "server/observability/log.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
 #include "server/observability/log_sink.h"
+#include "spdlog/spdlog.h"
 
 namespace timecache::server {
 namespace {
@@ -99,7 +99,7 @@ nlohmann::ordered_json ToJson(const LogValue& value) {
       value.value());
 }
 
-// ASCII alone, so that no value can steer the terminal that a log is read on.
+// Only ASCII, so that no value can control the terminal on which a log is read.
 std::string Dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true,
                    nlohmann::ordered_json::error_handler_t::replace);
@@ -143,8 +143,9 @@ std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,
     nlohmann::ordered_json json = {{"time", TimeText(time)},
                                    {"level", LevelName(level)},
                                    {"event", event}};
-    for (const LogField& field : fields)
+    for (const LogField& field : fields) {
       json[std::string(field.key)] = ToJson(field.value);
+    }
     return Dump(json);
   }
   std::string line = absl::StrFormat("%s %-5s %s", TimeText(time),

@@ -1,9 +1,7 @@
-// Where log lines go, without waiting for whoever reads them.
+// Writes log lines without waiting for their reader.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_LOG_SINK_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_LOG_SINK_H_
-
-#include <spdlog/sinks/base_sink.h>
 
 #include <atomic>
 #include <cstddef>
@@ -13,13 +11,15 @@
 #include <string>
 #include <utility>
 
+#include "spdlog/sinks/base_sink.h"
+
 namespace timecache::server {
 
 // Writes lines to a file descriptor. A server must outlive its log: one whose
 // reader is slow, stuck or gone, or whose disk is full, costs lines and no
 // call. Beyond what the kernel keeps for a pipe (64 KiB) or a socket, lines
-// are dropped whole and counted, and the first that is taken again comes behind
-// one that says how many (log_lines_dropped).
+// are dropped whole and counted, and a line with their number
+// (log_lines_dropped) precedes the next line that is accepted.
 //
 // Thread-safe; lines do not mix. A line costs a poll and a write, and never
 // waits, but for a file's disk or network.
@@ -42,7 +42,7 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   const int fd_;
   const std::function<std::string(uint64_t)> describe_;
-  // Of dropped_, what a line has told.
+  // The part of dropped_ that a line has reported.
   uint64_t told_ = 0;
   // The rest of a line that was written in part; goes first.
   std::string rest_;

@@ -1,5 +1,5 @@
-// The log lines about what happens without a call: events that consumer groups
-// lose or bury, connections that are turned away.
+// Log lines about events outside of calls: events that consumer groups lose or
+// move to dead letters, refused connections.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_LOSS_LOG_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_LOSS_LOG_H_
@@ -24,8 +24,8 @@ namespace timecache::server {
 //
 //   group_events_lost    that a group dropped unsettled: it is too far behind
 //   dead_letters         that were put into a dead letter namespace
-//   dead_letters_failed  times that one could not be put there
-//   dead_letters_denied  of these, because who made the group may not write
+//   dead_letters_failed  failed attempts to put one there
+//   dead_letters_denied  of these, because the group's creator may not write
 //                        there
 //   group_expired        a group was deleted, without a member for its
 //                        unused_ttl; `count` events were lost with it

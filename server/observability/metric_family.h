@@ -1,15 +1,15 @@
-// What metrics are made of: names, help and samples, for prometheus-cpp.
+// The parts of metrics: names, help and samples, for prometheus-cpp.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_METRIC_FAMILY_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_METRIC_FAMILY_H_
-
-#include <prometheus/client_metric.h>
-#include <prometheus/metric_family.h>
 
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "prometheus/client_metric.h"
+#include "prometheus/metric_family.h"
 
 namespace timecache::server {
 

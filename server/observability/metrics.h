@@ -1,9 +1,7 @@
-// All that the process tells about itself in numbers.
+// All metrics of the process.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_METRICS_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_METRICS_H_
-
-#include <prometheus/collectable.h>
 
 #include <functional>
 #include <string>
@@ -11,12 +9,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "prometheus/collectable.h"
 #include "server/observability/metric_family.h"
 
 namespace timecache::server {
 
-// Gathers metrics when they are asked for. deploy/prometheus/METRICS.md lists
-// them all, and a test compares.
+// Gathers metrics on request. deploy/prometheus/METRICS.md lists them all, and
+// a test compares.
 //
 // Thread-safe. One Text at a time: its cost is that of all sources, about 20 us
 // for each namespace.
@@ -29,8 +28,8 @@ class Metrics {
   // `source` is not owned and must outlive the last Text.
   void Add(const prometheus::Collectable* source) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // One number, asked for at each Text; `value` must not call this. Several
-  // with the same name must differ in their labels and follow each other.
+  // One number, read at each Text; `value` must not call this. Several with the
+  // same name must differ in their labels and follow each other.
   void AddGauge(const MetricInfo& info, MetricLabels labels,
                 std::function<double()> value) ABSL_LOCKS_EXCLUDED(mu_);
   void AddCounter(const MetricInfo& info, MetricLabels labels,

@@ -1,13 +1,12 @@
 #include "server/observability/metrics_text.h"
 
-#include <prometheus/client_metric.h>
-
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "prometheus/client_metric.h"
 
 namespace timecache::server {
 namespace {
@@ -18,7 +17,7 @@ using prometheus::MetricType;
 
 // Integers up to here are doubles.
 constexpr double kMaxExactInteger = 9007199254740992.0;
-// What is less is written with an exponent.
+// Smaller values are written with an exponent.
 constexpr double kLeastPlain = 1e-6;
 
 const char* TypeName(MetricType type) {

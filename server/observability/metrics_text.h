@@ -3,10 +3,10 @@
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_METRICS_TEXT_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_METRICS_TEXT_H_
 
-#include <prometheus/metric_family.h>
-
 #include <string>
 #include <vector>
+
+#include "prometheus/metric_family.h"
 
 namespace timecache::server {
 

@@ -1,5 +1,5 @@
-// What others watch this process by: its metrics, its readiness, and the HTTP
-// port that tells them.
+// Monitoring of this process: its metrics, its readiness, and the HTTP port
+// that serves them.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_MONITORING_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_MONITORING_H_
@@ -30,14 +30,15 @@ class Monitoring {
 
   // Serves HTTP on `address`; empty: nowhere. Errors as HttpServer::Start.
   absl::Status Start(const std::string& address);
-  // Before what metrics() was given ends: nobody asks it any more.
+  // To be called before the sources of metrics() are destroyed: they are not
+  // called any more.
   void Stop() { http_.Stop(); }
-  // Where, empty for nowhere.
+  // The address of the HTTP port; empty if there is none.
   const std::string& http_address() const { return http_.address(); }
 
-  // To be told of all calls.
+  // The observer of all calls.
   RpcMetrics* calls() { return &calls_; }
-  // For what others have to tell.
+  // For metrics of other parts.
   Metrics* metrics() { return &metrics_; }
   Readiness* readiness() { return &readiness_; }
 
@@ -47,7 +48,7 @@ class Monitoring {
   const EngineMetrics engine_;
   const ProcessMetrics process_;
   Metrics metrics_;
-  // Destroyed first: it asks all others.
+  // Destroyed first: it reads all others.
   HttpServer http_;
 };
 

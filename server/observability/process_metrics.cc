@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string>
 #include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "server/common/read_file.h"
 #include "server/observability/metric_family.h"
 
 namespace timecache::server {
@@ -21,7 +21,8 @@ using prometheus::MetricType;
 constexpr MetricInfo kCpu = {"process_cpu_seconds_total",
                              "User and system time of all threads."};
 constexpr MetricInfo kResident = {"process_resident_memory_bytes",
-                                  "Memory that is not swapped or given back."};
+                                  "Memory that is not swapped or returned to "
+                                  "the system."};
 constexpr MetricInfo kVirtual = {"process_virtual_memory_bytes",
                                  "Address space."};
 constexpr MetricInfo kThreads = {"process_threads", "Threads."};
@@ -43,9 +44,11 @@ enum StatField {
   kFields = 22,
 };
 
-std::string ReadAll(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+// Empty where it cannot be read.
+std::string ReadProc(const char* path) {
+  // /proc/stat has a number for each interrupt line.
+  constexpr size_t kMaxBytes = 1 << 20;
+  return ReadFile(path, kMaxBytes).value_or("");
 }
 
 double ToNumber(absl::string_view text) {
@@ -56,7 +59,7 @@ double ToNumber(absl::string_view text) {
 // In seconds since 1970.
 double BootTime() {
   for (const absl::string_view line :
-       absl::StrSplit(ReadAll("/proc/stat"), '\n')) {
+       absl::StrSplit(ReadProc("/proc/stat"), '\n')) {
     const std::pair<absl::string_view, absl::string_view> word =
         absl::StrSplit(line, absl::MaxSplits(' ', 1));
     if (word.first == "btime") return ToNumber(word.second);
@@ -72,7 +75,7 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
     families.push_back(NewFamily(info, type));
     AddSample({}, value, &families.back());
   };
-  const std::string stat = ReadAll("/proc/self/stat");
+  const std::string stat = ReadProc("/proc/self/stat");
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos) return families;
   const std::vector<std::string> fields =

@@ -13,23 +13,24 @@ namespace {
 using prometheus::MetricType;
 
 constexpr double kMicros = 1e6;
-// Below 16 us all is as good.
+// Below 16 us the differences do not matter.
 constexpr size_t kLeastBucket = 4;
 
 constexpr MetricInfo kStarted = {"grpc_server_started_total",
-                                 "Calls that a handler has begun."};
+                                 "Calls whose handler has started."};
 constexpr MetricInfo kHandled = {"grpc_server_handled_total",
                                  "Calls that have ended, by their status."};
 constexpr MetricInfo kHandling = {
     "grpc_server_handling_seconds",
-    "Time from a handler's begin to the call's end. A stream's is its life."};
+    "Time from a handler's start to the call's end; for a stream its whole "
+    "lifetime."};
 constexpr MetricInfo kReceived = {"grpc_server_msg_received_total",
                                   "Messages received."};
 constexpr MetricInfo kSent = {"grpc_server_msg_sent_total", "Messages sent."};
 constexpr MetricInfo kDenied = {
     "timecache_access_denied_total",
     "Permissions that a caller lacked, by reason. A batch counts once for each "
-    "permission that it lacks; its other operations are done."};
+    "missing permission; its other operations are applied."};
 
 // As gRPC's interceptors write them: "ResourceExhausted".
 constexpr std::array<const char*, 17> kCodeNames = {
@@ -104,12 +105,14 @@ RpcMetrics::Sums RpcMetrics::SumsOf(const Method& method) const {
   };
   for (const Stripe& stripe : *stripes_) {
     const Counters& counters = stripe[method.index];
-    // First what happens last: no call has ended that has not begun.
+    // First what happens last, so that no call has ended without having
+    // started.
     for (size_t i = 0; i < kCodes; ++i) {
       sums.handled[i] += value(counters.handled[i]);
     }
-    for (size_t i = 0; i < kBuckets; ++i)
+    for (size_t i = 0; i < kBuckets; ++i) {
       sums.took[i] += value(counters.took[i]);
+    }
     sums.took_us += value(counters.took_us);
     sums.received += value(counters.received);
     sums.sent += value(counters.sent);

@@ -4,8 +4,6 @@
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_RPC_METRICS_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_RPC_METRICS_H_
 
-#include <prometheus/collectable.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -16,13 +14,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
 #include "absl/synchronization/mutex.h"
+#include "prometheus/collectable.h"
 #include "server/service/call/call_observer.h"
 #include "server/service/call/method.h"
 
 namespace timecache::server {
 
-// All label sets there can be are made at the start: methods times codes. What
-// a client sends makes none.
+// All label sets are created at the start: methods times codes. Clients cannot
+// create more.
 //
 // Thread-safe. A unary call costs four atomic additions, about 20 ns, in one of
 // kStripes copies of the counters: threads seldom write to the same cache line.

@@ -12,7 +12,7 @@ std::chrono::nanoseconds SharedPage::RestAfter(std::chrono::nanoseconds took) {
 
 SharedPage::Page SharedPage::Next() {
   absl::MutexLock lock(&mu_);
-  // One that is being made may have missed what has happened by now.
+  // A page that is being made may have missed recent changes.
   const uint64_t wanted = made_ + (making_ ? 2 : 1);
   while (!stopped_ && made_ < wanted) {
     if (making_) {

@@ -1,4 +1,4 @@
-// A page that is dear to make, made once for all who ask for it at a time.
+// A page that is expensive to make, made once for all concurrent requests.
 
 #ifndef TIMECACHED_SERVER_OBSERVABILITY_SHARED_PAGE_H_
 #define TIMECACHED_SERVER_OBSERVABILITY_SHARED_PAGE_H_
@@ -15,9 +15,10 @@
 
 namespace timecache::server {
 
-// After each making it rests for kRest times as long as that took, kMaxRest at
-// most: however often it is asked for, a page that is made within 0.2 s takes
-// at most a tenth of a core. One that is quick to make is always there at once.
+// After each run it rests for kRest times the duration of that run, kMaxRest at
+// most: however often it is requested, a page that is made within 0.2 s takes
+// at most a tenth of a core. A page that is quick to make is always available
+// at once.
 //
 // Thread-safe.
 class SharedPage {
@@ -27,16 +28,16 @@ class SharedPage {
   static constexpr int kRest = 9;
   static constexpr std::chrono::milliseconds kMaxRest{2'000};
 
-  // `make` is called by one thread at a time, whichever asks.
+  // `make` is called by one requesting thread at a time.
   explicit SharedPage(std::function<std::string()> make)
       : make_(std::move(make)) {}
 
-  // A page whose making began after this was called: it says what was so then.
-  // Waits while it is made, and for a rest before. Null after Stop.
+  // A page whose making started after this call: it shows the state of that
+  // time. Waits while it is made, and for a rest before. Null after Stop.
   Page Next() ABSL_LOCKS_EXCLUDED(mu_);
   // The last that was made, at once; null before the first.
   Page Last() const ABSL_LOCKS_EXCLUDED(mu_);
-  // All that wait return, and no page is made any more.
+  // All waiting calls return, and no more pages are made.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
   static std::chrono::nanoseconds RestAfter(std::chrono::nanoseconds took);

@@ -1,25 +1,19 @@
 #include "server/process/control_group.h"
 
-#include <fstream>
+#include <cstddef>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/common/read_file.h"
 
 namespace timecache::server {
-namespace {
-
-constexpr std::streamsize kMaxFileBytes = 64 << 10;
-
-}  // namespace
 
 std::string ReadSystemFile(const std::string& path) {
-  std::ifstream file(path);
-  std::string text(kMaxFileBytes, '\0');
-  file.read(text.data(), kMaxFileBytes);
-  text.resize(static_cast<size_t>(file.gcount()));
-  return std::string(absl::StripAsciiWhitespace(text));
+  constexpr size_t kMaxBytes = 64 << 10;
+  return std::string(
+      absl::StripAsciiWhitespace(ReadFile(path, kMaxBytes).value_or("")));
 }
 
 std::vector<std::string> ControlGroupDirectories(const std::string& root,

@@ -1,4 +1,4 @@
-// What Linux says of this process's control group.
+// Linux's control group of this process.
 
 #ifndef TIMECACHED_SERVER_PROCESS_CONTROL_GROUP_H_
 #define TIMECACHED_SERVER_PROCESS_CONTROL_GROUP_H_

@@ -12,4 +12,13 @@ bool TrimHeap() {
   return heap.fordblks > most_idle && malloc_trim(0) != 0;
 }
 
+void HeapTrimmer::Look() {
+  constexpr int kPausesPerLook = 1000;
+  const Time began = now_();
+  if (began < next_) return;
+  trim_();
+  const Time ended = now_();
+  next_ = ended + kPausesPerLook * (ended - began);
+}
+
 }  // namespace timecache::server

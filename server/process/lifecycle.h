@@ -1,4 +1,4 @@
-// How a server lives from its start to its end: by signals.
+// A server's life from its start to its end, driven by signals.
 
 #ifndef TIMECACHED_SERVER_PROCESS_LIFECYCLE_H_
 #define TIMECACHED_SERVER_PROCESS_LIFECYCLE_H_
@@ -20,12 +20,12 @@ struct Lifecycle {
   Reload* reload;
   Server* server;
 
-  // The server has started: tells probes and the service manager. SIGHUP
-  // reloads. SIGINT or SIGTERM drains it, by the configuration that is in force
-  // then: first it says that it does not serve, and serves on for drain_delay,
-  // then it drains, within grace_period. Logs drain_started and server_stopped.
-  // A second signal ends the delay, and a third, or a second without one, the
-  // process on the spot.
+  // The server has started: notifies probes and the service manager. SIGHUP
+  // reloads. SIGINT or SIGTERM drains it, by the configuration in force at that
+  // time: first it reports that it is not ready, and keeps serving for
+  // drain_delay, then it drains, within grace_period. Logs drain_started and
+  // server_stopped. A second signal ends the delay, and a third one, or a
+  // second one without a delay, the process at once.
   void Run();
 
  private:

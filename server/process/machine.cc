@@ -22,8 +22,9 @@ namespace {
 
 int64_t LimitOf(int resource, bool hard) {
   rlimit limit = {};
-  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0)
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) {
     return 0;
+  }
   const rlim_t value = hard ? limit.rlim_max : limit.rlim_cur;
   return value == RLIM_INFINITY ? INT64_MAX : static_cast<int64_t>(value);
 }
@@ -71,8 +72,9 @@ Machine ReadMachine(const std::string& root) {
   Machine machine;
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
     machine.cores = CPU_COUNT(&cores);
+  }
   machine.cpu_quota_cores = QuotaCores(root);
   machine.memory_bytes = AvailableMemoryBytes(MemorySources{root, 0});
   machine.open_files = LimitOf(RLIMIT_NOFILE, false);
@@ -86,7 +88,7 @@ void RaiseOpenFiles() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  // Refused, the check of what there is says so.
+  // If it is refused, the check of the limit reports it.
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -1,4 +1,4 @@
-// What the machine gives this process, as far as the system says it.
+// The machine's resources for this process, as reported by the system.
 
 #ifndef TIMECACHED_SERVER_PROCESS_MACHINE_H_
 #define TIMECACHED_SERVER_PROCESS_MACHINE_H_
@@ -8,13 +8,13 @@
 
 namespace timecache::server {
 
-// What cannot be found out is 0 or empty.
+// Unknown values are 0 or empty.
 struct Machine {
   // Cores that the process may run on, and, where its control group gets less
   // than these, how many cores' time.
   int cores = 0;
   double cpu_quota_cores = 0;
-  // As system_memory.h has it.
+  // As in system_memory.h.
   int64_t memory_bytes = 0;
   // RLIMIT_NOFILE.
   int64_t open_files = 0;

@@ -1,13 +1,12 @@
 #include "server/process/reload.h"
 
-#include <google/protobuf/util/message_differencer.h>
-
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "server/observability/log.h"
 
 namespace timecache::server {
@@ -17,7 +16,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
 
-// Messages that have fields of the configuration, and are no value.
+// Messages with fields of the configuration, which are not values.
 bool IsSection(const FieldDescriptor* field) {
   return field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
          !field->is_repeated() &&
@@ -41,16 +40,16 @@ Reload::Reload(config::v1::ServerConfig config, Load load)
   state_.loaded_at_us = absl::ToUnixMicros(absl::Now());
 }
 
-void Reload::Apply(std::string field, Applier applier) {
-  appliers_[std::move(field)] = std::move(applier);
+void Reload::Apply(const std::string& field, Applier applier) {
+  appliers_[field] = std::move(applier);
 }
 
 void Reload::Apply(
-    std::string field,
+    const std::string& field,
     std::function<void(const config::v1::ServerConfig& now)> applier) {
-  Apply(std::move(field), Applier([applier = std::move(applier)](
-                                      const config::v1::ServerConfig&,
-                                      const config::v1::ServerConfig& now) {
+  Apply(field, Applier([applier = std::move(applier)](
+                           const config::v1::ServerConfig&,
+                           const config::v1::ServerConfig& now) {
           applier(now);
           return absl::OkStatus();
         }));
@@ -102,7 +101,7 @@ void Reload::Compare(const Message& before, const Message& now,
     MessageDifferencer differencer;
     if (differencer.CompareWithFields(before, now, {field}, {field})) continue;
     const std::string path = absl::StrCat(prefix, field->name());
-    // An applier of a whole section stands for all in it.
+    // An applier of a whole section covers all its fields.
     if (IsSection(field) && !appliers_.contains(path)) {
       Compare(reflection->GetMessage(before, field),
               reflection->GetMessage(now, field), absl::StrCat(path, "."),
@@ -113,7 +112,7 @@ void Reload::Compare(const Message& before, const Message& now,
   }
 }
 
-// Returns whether the field as loaded is in force now.
+// Returns whether the loaded field is in force now.
 bool Reload::ApplyField(const std::string& path, Outcome* outcome) {
   const auto applier = appliers_.find(path);
   if (applier == appliers_.end()) {

@@ -1,4 +1,4 @@
-// What SIGHUP does: the configuration again, field by field.
+// Reloads the configuration on SIGHUP, field by field.
 
 #ifndef TIMECACHED_SERVER_PROCESS_RELOAD_H_
 #define TIMECACHED_SERVER_PROCESS_RELOAD_H_
@@ -19,7 +19,7 @@
 
 namespace timecache::server {
 
-// How reloading went so far.
+// The outcome of reloads so far.
 struct ReloadState {
   // Of the last reload; true before the first.
   bool ok = true;
@@ -29,9 +29,9 @@ struct ReloadState {
   uint64_t failed = 0;
 };
 
-// Compares a configuration that is read anew with the one in force. A field
-// that differs is given to its applier; one that has none needs a restart, and
-// the log says so each time until the file says again what is in force.
+// Compares a newly read configuration with the one in force. A field that
+// differs is passed to its applier; a field without an applier needs a restart,
+// which each reload logs until the file agrees with the configuration in force.
 //
 //   Reload reload(config, [&] { return ConfigFromFlags(flags); });
 //   reload.Apply("grace_period", [&](const auto& now) { ... });
@@ -52,17 +52,17 @@ class Reload {
 
   // `field` is a path, "grace_period" or "limits.max_entries"; all fields below
   // it are its own. An error is logged, and the field stays as it was.
-  void Apply(std::string field, Applier applier);
+  void Apply(const std::string& field, Applier applier);
   // The same for one that cannot fail and needs no comparison.
-  void Apply(std::string field,
+  void Apply(const std::string& field,
              std::function<void(const config::v1::ServerConfig& now)> applier);
-  // Done at every reload, whatever the configuration says: looking at files
-  // that it names.
+  // Runs at every reload, whatever the configuration: to check files that it
+  // names.
   void Also(std::function<void()> check);
 
   // Logs config_reloaded (applied, needs_restart, failed: the fields' paths) or
-  // config_refused (error), which changes nothing. Returns whether all that was
-  // read is in force or waits for a restart.
+  // config_refused (error), which changes nothing. Returns whether the whole
+  // new configuration is in force or waits for a restart.
   bool Run();
 
   // In force: as loaded, but for what needs a restart.
@@ -70,7 +70,7 @@ class Reload {
   ReloadState state() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // What became of the fields that differ.
+  // The outcomes of the fields that differ.
   struct Outcome {
     std::vector<std::string> applied;
     std::vector<std::string> needs_restart;

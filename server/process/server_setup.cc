@@ -80,7 +80,7 @@ void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
     SetLogging(now.log());
     call_log->SetSlowCall(SlowCallUs(now));
   });
-  // Looked at when the server stops.
+  // Read when the server stops.
   reload->Apply("grace_period", [](const config::v1::ServerConfig&) {});
   reload->Apply("drain_delay", [](const config::v1::ServerConfig&) {});
   reload->Apply("namespaces", [=](const config::v1::ServerConfig& before,

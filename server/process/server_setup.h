@@ -24,20 +24,20 @@ namespace timecache::server {
 // alone does not know what a namespace may be.
 absl::StatusOr<config::v1::ServerConfig> ReadConfig(const Flags& flags);
 
-// Whether the files that the configuration names can be read and are right:
-// what using them at the start would come to.
+// Whether the files that the configuration names can be read and are valid: the
+// same result as using them at start.
 absl::Status CheckConfigFiles(const config::v1::ServerConfig& config);
 
 int64_t SlowCallUs(const config::v1::ServerConfig& config);
 RegistryLimits ToRegistryLimits(const config::v1::ServerLimits& limits);
 
-// All but what is an object of its own: access, credentials, observers.
-// `virtual_clock` may be null.
+// All options except objects: access, credentials, observers. `virtual_clock`
+// may be null.
 ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
                               ManualClock* virtual_clock);
 
-// What takes effect without a restart. None is owned; all must outlive
-// `reload`.
+// Adds the appliers of fields that take effect without a restart. None is
+// owned; all must outlive `reload`.
 void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
                  Reload* reload);
 

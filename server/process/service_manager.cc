@@ -15,8 +15,9 @@
 namespace timecache::server {
 namespace {
 
-// What is to be done besides draining.
-constexpr absl::Duration kReserve = absl::Seconds(10);
+// What is to be done besides draining: with a journal, to write what waits, 64
+// MiB at most, which a slow disk may take half a minute for.
+constexpr absl::Duration kReserve = absl::Seconds(40);
 
 int64_t MonotonicUs() {
   timespec now = {};

@@ -1,4 +1,4 @@
-// What systemd is told: starting, started, reloading, stopping.
+// Notifications to systemd: starting, started, reloading, stopping.
 
 #ifndef TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_
 #define TIMECACHED_SERVER_PROCESS_SERVICE_MANAGER_H_
@@ -11,13 +11,13 @@
 namespace timecache::server {
 
 // Sends the messages of sd_notify(3), for a unit with Type=notify. Without a
-// service manager each call does nothing, and what cannot be sent is not worth
-// a word: the manager then finds out by its own time-outs.
+// service manager each call does nothing, and failures to send are ignored: the
+// manager then relies on its own time-outs.
 //
 // Thread-safe. A call costs a datagram to a local socket and does not block.
 //
-// There is no WATCHDOG=1: it would say that this process has a thread left, not
-// that calls are answered. Health and /healthz say that.
+// There is no WATCHDOG=1: it would only show that this process has a running
+// thread, not that calls are answered. Health and /healthz show that.
 class ServiceManager {
  public:
   // `notify_socket`: $NOTIFY_SOCKET, the path of a unix socket, or @ and its
@@ -27,14 +27,14 @@ class ServiceManager {
   // The one that started this process, if one did.
   static ServiceManager FromEnvironment();
 
-  // Is about to start, which makes progress: the next call comes within
-  // `at_most`, however long it takes in all.
+  // Starting, with progress: the next call comes within `at_most`, however long
+  // the start takes in all.
   void Starting(absl::string_view status, absl::Duration at_most) const;
-  // Serves. `status` is shown by systemctl status.
+  // Serving. systemctl status shows `status`.
   void Ready(absl::string_view status) const;
-  // Reads its configuration; Ready says when that is over.
+  // Reloading its configuration, until Ready.
   void Reloading() const;
-  // Is about to end, which may take as long as `at_most`.
+  // Stopping, which may take as long as `at_most`.
   void Stopping(absl::Duration at_most) const;
 
  private:

@@ -1,4 +1,4 @@
-// The signals that a server lives by.
+// The signals that control a server.
 
 #ifndef TIMECACHED_SERVER_PROCESS_SIGNALS_H_
 #define TIMECACHED_SERVER_PROCESS_SIGNALS_H_
@@ -14,8 +14,8 @@ namespace timecache::server {
 class Signals {
  public:
   // Holds them back from all threads. To be made before there is another
-  // thread, because threads inherit that. SIGPIPE is ignored: a reader that
-  // leaves is an error of the write.
+  // thread, because threads inherit that. SIGPIPE is ignored: a closed reader
+  // is an error of the write.
   Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
@@ -24,9 +24,9 @@ class Signals {
   int Next();
   // Waits for SIGINT or SIGTERM; 0 if none came in time.
   int NextEndWithin(absl::Duration patience);
-  // Whether SIGINT or SIGTERM has come and waits to be taken. From any thread.
+  // Whether SIGINT or SIGTERM is pending. From any thread.
   bool EndPending() const;
-  // From now on SIGINT and SIGTERM end the process on the spot.
+  // From now on SIGINT and SIGTERM end the process at once.
   void Release();
 
  private:

@@ -1,5 +1,8 @@
 #include "server/process/startup_checks.h"
 
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/observability/log.h"
@@ -65,6 +68,53 @@ void CheckMemory(const Machine& machine, const config::v1::ServerConfig& config,
   }
 }
 
+bool IsDurable(const config::v1::NamespaceConfig& from) {
+  return from.options().durability() >= v1::DURABILITY_ASYNC;
+}
+
+void CheckDeadLetters(const config::v1::ServerConfig& config,
+                      Warnings* warnings) {
+  absl::flat_hash_map<std::string, v1::Durability> durability;
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
+    durability[from.name()] = from.options().durability();
+  }
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
+    const auto letters =
+        durability.find(from.options().dead_letter_namespace());
+    if (!IsDurable(from) || letters == durability.end() ||
+        letters->second >= from.options().durability()) {
+      continue;
+    }
+    warnings->push_back(
+        {"dead_letters_not_durable",
+         absl::StrCat("the dead letters of namespace ", from.name(), " go to ",
+                      letters->first,
+                      ", which is less durable: a crash takes letters whose "
+                      "events are settled; give it the same durability")});
+  }
+}
+
+void CheckJournal(const config::v1::ServerConfig& config, Warnings* warnings) {
+  const config::v1::NamespaceConfig* longest = nullptr;
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
+    if (IsDurable(from) &&
+        from.options().event_retention().seconds() >
+            (longest == nullptr
+                 ? kLongRetentionSeconds
+                 : longest->options().event_retention().seconds())) {
+      longest = &from;
+    }
+  }
+  if (longest == nullptr) return;
+  warnings->push_back(
+      {"journal_kept_long",
+       absl::StrCat("event_retention of namespace ", longest->name(), " is ",
+                    longest->options().event_retention().seconds(),
+                    " s: the journal keeps all that is written in that time, "
+                    "into any durable namespace; see to it that its disk has "
+                    "the room, or lower event_retention")});
+}
+
 }  // namespace
 
 Warnings CheckStartup(const Machine& machine,
@@ -73,6 +123,8 @@ Warnings CheckStartup(const Machine& machine,
   CheckOpenFiles(machine, config, &warnings);
   CheckClock(machine, &warnings);
   CheckMemory(machine, config, &warnings);
+  CheckDeadLetters(config, &warnings);
+  CheckJournal(config, &warnings);
   return warnings;
 }
 

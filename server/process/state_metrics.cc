@@ -18,11 +18,10 @@ void AddServerMetrics(const Server* server, Metrics* metrics) {
       {"timecache_connections_refused_total",
        "Connections beyond limits.max_connections, closed at once."},
       {}, [server] { return server->refused_connections(); });
-  metrics->AddCounter(
-      {"timecache_connections_delayed_total",
-       "Connections that waited: their address brings more than "
-       "limits.max_new_connections_per_second."},
-      {}, [server] { return server->pacer().delayed(); });
+  metrics->AddCounter({"timecache_connections_delayed_total",
+                       "Connections that waited: their address exceeds "
+                       "limits.max_new_connections_per_second."},
+                      {}, [server] { return server->pacer().delayed(); });
   metrics->AddCounter(
       {"timecache_connections_gone_total",
        "Of these, closed by their peers before it was their turn."},
@@ -33,8 +32,8 @@ void AddServerMetrics(const Server* server, Metrics* metrics) {
       {}, [server] { return server->pacer().refused(); });
   metrics->AddCounter(
       {"timecache_connections_cut_total",
-       "Connections ended for what they sent without credentials: too many "
-       "calls, or bytes."},
+       "Connections ended because they sent too many calls or bytes without "
+       "credentials."},
       {}, [server] { return server->guard().cut(); });
   metrics->AddCounter({"timecache_calls_dropped_total",
                        "Calls not served: their connection was gone."},
@@ -60,14 +59,14 @@ void AddResponseMetrics(const Server* server, Metrics* metrics) {
       {}, [server] { return server->responses().bytes; });
   metrics->AddGauge(
       {"timecache_responses_waiting",
-       "Calls that wait for room, because responses are not read."},
+       "Calls that wait for room, because clients do not read responses."},
       {}, [server] { return server->responses().waiting; });
   metrics->AddCounter(
-      {"timecache_responses_waited_total", "Of these, that got room."}, {},
-      [server] { return server->responses().waited; });
+      {"timecache_responses_waited_total", "Of these, calls that got room."},
+      {}, [server] { return server->responses().waited; });
   metrics->AddCounter(
       {"timecache_responses_refused_total",
-       "Of these, that got none within limits.response_timeout."},
+       "Of these, calls that got no room within limits.response_timeout."},
       {}, [server] { return server->responses().refused; });
   metrics->AddCounter(
       {"timecache_connections_unread_total",
@@ -88,9 +87,9 @@ void AddMemoryMetrics(Metrics* metrics) {
   const auto add_share = [metrics](const char* holder,
                                    int64_t MemoryBudget::Shares::*share) {
     metrics->AddGauge({"timecache_memory_share_bytes",
-                       "What holds the used memory: entries, events that are "
-                       "retained, and those that only backlogs of groups and "
-                       "messages in flight hold."},
+                       "The used memory by use: entries, retained events, and "
+                       "events that only backlogs of groups and messages in "
+                       "flight hold."},
                       {{"holder", holder}}, [share] {
                         return MemoryBudget::Process().shares().*share;
                       });
@@ -109,7 +108,7 @@ void AddLogMetrics(Metrics* metrics) {
 
 void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
   metrics->AddGauge({"timecache_config_reload_ok",
-                     "1 if the configuration was right when it was last read."},
+                     "1 if the configuration was valid when it was last read."},
                     {}, [reload] { return reload->state().ok ? 1 : 0; });
   metrics->AddGauge(
       {"timecache_config_loaded_timestamp_seconds",
@@ -122,7 +121,7 @@ void AddReloadMetrics(const Reload* reload, Metrics* metrics) {
 void AddAccessMetrics(const AccessFile* access, Metrics* metrics) {
   if (access == nullptr) return;
   metrics->AddGauge({"timecache_access_reload_ok",
-                     "1 if the access file was right when it was last read."},
+                     "1 if the access file was valid when it was last read."},
                     {}, [access] { return access->state().ok ? 1 : 0; });
   metrics->AddGauge(
       {"timecache_access_loaded_timestamp_seconds",

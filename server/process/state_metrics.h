@@ -1,5 +1,4 @@
-// What the parts of the server that have no metrics of their own tell about
-// their state.
+// Metrics of the parts of the server that have none of their own.
 
 #ifndef TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_
 #define TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_

@@ -18,10 +18,10 @@ namespace {
 constexpr int64_t kBytesPerKiB = 1024;
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
-// Of what the engine gets. gRPC holds a request until it has all of it, and
-// where it holds more than its quota it ends streams and connections, whoever's
-// they are: some of the largest requests must fit at the same time, beside some
-// hundreds of calls and connections.
+// Of what the engine gets. gRPC holds a request until it is complete, and
+// beyond its quota it ends streams and connections of any client: some of the
+// largest requests must fit at the same time, besides some hundreds of calls
+// and connections.
 constexpr int64_t kGrpcShare = 8;
 constexpr int64_t kMinGrpcBytes = 4 * static_cast<int64_t>(kMaxRequestBytes);
 constexpr int64_t kResponseShare = 8;
@@ -114,14 +114,14 @@ MemoryPlan PlanMemory(const config::v1::ServerLimits& limits,
 }
 
 void FitAllocator() {
-  // Smaller blocks are used again: each mapping costs a page fault for 4 KiB.
+  // Smaller blocks are reused: each mapping costs a page fault for 4 KiB.
   constexpr int kMappedBytes = 256 << 10;
-  // A quarter of what Linux lets a process map (vm.max_map_count), which slabs
-  // and stacks need, too: in a server with more large values than that their
-  // share of idle memory is small.
+  // A quarter of Linux's limit of mappings (vm.max_map_count), which slabs and
+  // stacks need, too: in a server with more large values than that their share
+  // of idle memory is small.
   constexpr int kMaxMappings = 16 << 10;
-  // With a threshold of mappings the allocator no longer fits this one by
-  // itself, and would give back and take again a little at each call.
+  // With a fixed mapping threshold the allocator no longer adapts this one, and
+  // would return and request a little memory at each call.
   constexpr int kTrimBytes = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, kMappedBytes);
   mallopt(M_MMAP_MAX, kMaxMappings);

@@ -62,7 +62,7 @@ void AccessFile::OnContent(const absl::StatusOr<std::string>& content) {
     if (status.ok()) state_.loaded_at = absl::Now();
   }
   if (!status.ok()) {
-    // At the start the server says so itself, and ends.
+    // At start the server reports the error itself, and ends.
     if (generation() == 0) return;
     Log(LogLevel::kError, "access_file_refused",
         {{"file", path_},
@@ -84,8 +84,8 @@ absl::Status AccessFile::Take(const absl::StatusOr<std::string>& content) {
        {"principals", (*rules)->num_principals()},
        {"rules", (*rules)->num_rules()}});
   {
-    // Swapped: the rules from before, if nobody has them any more, go when the
-    // lock has gone.
+    // Swapped: the previous rules, if no other reference is left, are destroyed
+    // after the lock is released.
     absl::MutexLock lock(&mu_);
     rules_.swap(*rules);
   }

@@ -1,4 +1,4 @@
-// The access rules that are in force, as a file has them.
+// The access rules in force, read from a file.
 
 #ifndef TIMECACHED_SERVER_SECURITY_ACCESS_FILE_H_
 #define TIMECACHED_SERVER_SECURITY_ACCESS_FILE_H_
@@ -21,7 +21,7 @@
 
 namespace timecache::server {
 
-// How reading the file went so far.
+// The outcome of reading the file so far.
 struct AccessFileState {
   // Of the last time.
   bool ok = false;
@@ -32,18 +32,18 @@ struct AccessFileState {
 };
 
 // Follows the file: its content is the rules in force, unless it cannot be read
-// or is wrong; then the last good one is. Says in the log what it does:
-// access_file_loaded, access_file_refused.
+// or is invalid; then the last valid content is. Logs access_file_loaded and
+// access_file_refused.
 //
-// Thread-safe. Who calls is answered from a snapshot of the rules, which costs
-// the copy of a pointer, and nobody waits for a reload.
+// Thread-safe. Callers are identified from a snapshot of the rules, which costs
+// the copy of a pointer, and no call waits for a reload.
 class AccessFile final : public Access {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(1);
 
   // Reads the file, and again when `watch`, which is not owned, sees it change.
-  // An error if it cannot be read or is wrong now: nobody is let in by rules
-  // that are not there. The result outlives `watch`'s use of it by itself.
+  // An error if it cannot be read or is invalid now: no caller is admitted
+  // without rules. The result keeps itself alive while `watch` uses it.
   static absl::StatusOr<std::shared_ptr<AccessFile>> Open(
       const std::string& path, FileWatch* watch);
 
@@ -54,7 +54,7 @@ class AccessFile final : public Access {
   uint64_t generation() const override {
     return generation_.load(std::memory_order_acquire);
   }
-  // Called on the watch's thread, or that of who calls its Check.
+  // Called on the watch's thread, or on that of a caller of its Check.
   void SetListener(std::function<void()> on_change) override
       ABSL_LOCKS_EXCLUDED(listener_mu_);
 
@@ -70,12 +70,14 @@ class AccessFile final : public Access {
       ABSL_LOCKS_EXCLUDED(mu_, listener_mu_);
 
   const std::string path_;
-  // Set after rules_: who reads it first reads rules that are no older.
+  // Set after rules_: a thread that reads it first reads rules that are no
+  // older.
   std::atomic<uint64_t> generation_{0};
 
   mutable absl::Mutex mu_;
-  // No std::atomic: GCC 12's lets go of the pointer before it has read it, as a
-  // processor other than x86 may see it (google/sanitizers, issue 1558).
+  // No std::atomic: GCC 12's releases its lock before it has read the pointer,
+  // which processors other than x86 may observe (google/sanitizers, issue
+  // 1558).
   std::shared_ptr<const AccessRules> rules_ ABSL_GUARDED_BY(mu_);
   AccessFileState state_ ABSL_GUARDED_BY(mu_);
   absl::Status last_ ABSL_GUARDED_BY(mu_);

@@ -18,7 +18,7 @@ absl::Status Unauthenticated(Reason reason, absl::string_view message) {
   return ErrorWithReason(absl::StatusCode::kUnauthenticated, reason, message);
 }
 
-// As RFC 6750 has it: letters, digits, -._~+/ and = at the end.
+// As in RFC 6750: letters, digits, -._~+/ and = at the end.
 bool IsToken(absl::string_view text) {
   while (absl::ConsumeSuffix(&text, "=")) {
   }
@@ -68,7 +68,7 @@ bool AccessRules::Rule::Matches(absl::string_view name) const {
 }
 
 Verbs AccessRules::Principal::VerbsIn(absl::string_view name) const {
-  // What is longer names nothing: only "*" matches it, as it does "".
+  // A longer string is not a valid name: only "*" matches it, as it does "".
   if (name.size() > kMaxPatternBytes) name = {};
   Verbs verbs;
   for (const auto* rules : {&rules_, &everybodys_}) {

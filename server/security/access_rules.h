@@ -1,4 +1,4 @@
-// The rules of an access file, made ready to be asked.
+// The rules of an access file, indexed for look-ups.
 
 #ifndef TIMECACHED_SERVER_SECURITY_ACCESS_RULES_H_
 #define TIMECACHED_SERVER_SECURITY_ACCESS_RULES_H_
@@ -23,9 +23,9 @@ namespace timecache::server {
 bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
 // The rules of one file at one moment. Immutable, so thread-safe. Memory and
-// time to make it are linear in the file. Who calls is found by one hash table;
-// what it may do costs a look-up, and a match for each pattern with a "*", in
-// each rule that names it.
+// time to make it are linear in the file. Finding the caller costs one hash
+// look-up; its permissions cost a look-up, and a match for each pattern with a
+// "*", in each rule that names it.
 class AccessRules {
  public:
   static constexpr int kMaxPrincipals = 10'000;
@@ -48,7 +48,7 @@ class AccessRules {
   AccessRules& operator=(const AccessRules&) = delete;
 
   // As Access::Authenticate; null with `error` set to why. What is returned
-  // lives as long as these rules. Where there are both, the token decides.
+  // lives as long as these rules. If there are both, the token decides.
   const Caller* Find(const Credentials& credentials, absl::Status* error) const;
 
   // The principal of this name; null if there is none.
@@ -87,11 +87,12 @@ class AccessRules {
     std::vector<const Rule*> rules_;
   };
 
-  // Whether a hash is there shows in the time that the look-up takes, and as
-  // little else as can be: who times it learns at most how far the SHA-256 of
-  // what he sent is that of a token. He cannot choose hashes but by trying
-  // tokens, and a hash that he knew in full would not lead him to its token.
-  // The comparison itself takes the same time for all that differ.
+  // The time of a look-up reveals whether a hash exists, and as little else as
+  // possible: an attacker who measures it learns at most how long a prefix the
+  // SHA-256 of the sent token shares with that of a valid token. Hashes can
+  // only be chosen by trying tokens, and a hash that is known in full does not
+  // reveal its token. The comparison itself takes the same time for all hashes
+  // that differ.
   struct HashOfTokenHash {
     size_t operator()(const TokenHash& hash) const;
   };

@@ -27,10 +27,11 @@ bool IsPrincipalName(absl::string_view name) {
   return true;
 }
 
-// What matches some name that a namespace can have.
+// Whether a pattern matches any valid name of a namespace.
 bool IsPattern(absl::string_view pattern) {
-  if (pattern.empty() || pattern.size() > AccessRules::kMaxPatternBytes)
+  if (pattern.empty() || pattern.size() > AccessRules::kMaxPatternBytes) {
     return false;
+  }
   for (const char c : pattern) {
     if (!absl::ascii_islower(c) && !absl::ascii_isdigit(c) &&
         absl::string_view("-.*").find(c) == absl::string_view::npos) {
@@ -46,7 +47,7 @@ std::string Element(absl::string_view field, int index) {
 
 }  // namespace
 
-// Fills the rules of one file. Each step names the first field that is wrong.
+// Fills the rules of one file. Each step reports the first invalid field.
 class AccessRulesReader {
  public:
   explicit AccessRulesReader(absl::string_view source_name)
@@ -80,8 +81,8 @@ class AccessRulesReader {
   }
 
   absl::Status AddPrincipals(const config::v1::AccessRules& from) {
-    // An empty file is one that is being written, or a mistake: who wants to
-    // stop everybody stops the server.
+    // An empty file is being written, or a mistake: to deny all callers, stop
+    // the server.
     absl::Status status = CheckCount("principals", from.principals_size(),
                                      AccessRules::kMaxPrincipals, "principals");
     for (int i = 0; status.ok() && i < from.principals_size(); ++i) {
@@ -236,7 +237,7 @@ class AccessRulesReader {
       const std::string& name = from.principals(i);
       const std::string element = Element(absl::StrCat(path, ".principals"), i);
       if (!seen.insert(name).second) {
-        return Error(element, "is there twice");
+        return Error(element, "is listed twice");
       }
       if (name == "*") {
         if (from.principals_size() > 1) {
@@ -252,8 +253,7 @@ class AccessRulesReader {
             absl::StrCat("there is no principal \"",
                          absl::CHexEscape(absl::string_view(name).substr(
                              0, AccessRules::kMaxPrincipalNameBytes)),
-                         "\": add it to principals, or remove it "
-                         "here"));
+                         "\": add it to principals, or remove it here"));
       }
       principal->second->Add(rule);
     }

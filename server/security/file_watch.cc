@@ -16,11 +16,11 @@
 namespace timecache::server {
 namespace {
 
-// File systems write down a time in ticks of theirs: a file that was changed
-// this shortly before it was read may change again without a trace.
+// File systems store times with their own resolution: a file that was changed
+// this shortly before it was read may change again without a new time.
 constexpr int64_t kTimestampDoubtSeconds = 3;
 
-// What stat tells of a file; all zero when it cannot be found.
+// The result of stat for a file; all zero if it cannot be found.
 struct Trace {
   dev_t device = 0;
   ino_t inode = 0;
@@ -53,7 +53,7 @@ uint64_t HashOf(const absl::StatusOr<std::string>& content) {
 
 struct FileWatch::File {
   std::string path;
-  // Of the last read that went well. None: read it whatever stat says.
+  // Of the last successful read. None: read it whatever stat says.
   std::optional<Trace> trace = std::nullopt;
   uint64_t hash = 0;
 };
@@ -62,7 +62,7 @@ struct FileWatch::Set {
   std::vector<File> files;
   Callback changed;
   bool told = false;
-  // When the callback is told again of what cannot be read.
+  // When the callback is called again about an unreadable file.
   absl::Time next_reminder = absl::InfiniteFuture();
 };
 
@@ -85,7 +85,7 @@ FileWatch::~FileWatch() {
 
 absl::StatusOr<std::string> FileWatch::Read(const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(path, kMaxFileBytes);
-  // As it is without descriptors: clients may hold them all.
+  // As without descriptors: clients may hold them all.
   if (absl::IsResourceExhausted(content.status()) && spare_fd_ >= 0) {
     close(std::exchange(spare_fd_, -1));
     content = ReadFile(path, kMaxFileBytes);
@@ -142,7 +142,8 @@ void FileWatch::Look(bool read_all, Set* set) {
     const uint64_t hash = HashOf(contents.back());
     changed = changed || hash != file.hash;
     file.hash = hash;
-    // The trace is older than the content: a change in between shows next time.
+    // The state is older than the content: a change in between is detected next
+    // time.
     const bool doubtful =
         traces[i].changed.tv_sec + kTimestampDoubtSeconds > now_s;
     file.trace =

@@ -17,21 +17,21 @@
 
 namespace timecache::server {
 
-// Tells of changes of files: certificates, keys, rules. Looks at them at an
-// interval; what counts is the content behind the path, so that a write in
-// place, a rename over the path and the swap of a symbolic link on the way to
-// it (as Kubernetes updates its volumes) are all the same.
+// Reports changes of files: certificates, keys, rules. Checks them at an
+// interval; the content behind the path counts, so that a write in place, a
+// rename over the path and the swap of a symbolic link on the way to it (as
+// Kubernetes updates its volumes) are all the same.
 //
 // Files that belong together are one set, with one callback. A set is read
 // again when one of its files has changed, vanished or come back: a change that
 // was seen half (one file of two, half of a file) is followed by another
-// callback with the rest. A file that cannot be read is tried again at each
-// look, whatever stat says, and the set's callback is told of it at once and
-// then every kFailureReminder: what is in force meanwhile may have been
-// withdrawn.
+// callback with the rest. A file that cannot be read is retried at each check,
+// whatever stat says, and the set's callback is called with the error at once
+// and then every kFailureReminder: the content in force may have been withdrawn
+// meanwhile.
 //
-// Thread-safe. A look costs a stat per file, and reading it when that tells of
-// a change. Keeps hashes, not contents; and a file descriptor, so that it can
+// Thread-safe. A check costs a stat per file, and reading it if stat shows a
+// change. Keeps hashes, not contents; and a file descriptor, so that it can
 // read where the process has no other left.
 class FileWatch {
  public:
@@ -47,12 +47,12 @@ class FileWatch {
   // must not call the FileWatch.
   using Callback = std::function<void(const Contents&)>;
 
-  // `housekeeping` looks at the interval; not owned, and must outlive this
+  // `housekeeping` checks at the interval; not owned, and must outlive this
   // object. `now` says when a file was last changed shortly before it was read,
   // and when a reminder is due.
   explicit FileWatch(Housekeeping* housekeeping,
                      std::function<absl::Time()> now = absl::Now);
-  // Waits for a callback that is under way.
+  // Waits for a callback in progress.
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
@@ -63,8 +63,8 @@ class FileWatch {
   absl::Status Add(std::vector<std::string> paths, absl::Duration interval,
                    Callback changed) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Looks at all sets now, at the files themselves and not only at what stat
-  // says, and returns when the callbacks have.
+  // Checks all sets now, by reading the files whatever stat says, and returns
+  // when the callbacks have returned.
   void Check() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

@@ -1,14 +1,13 @@
 #include "server/security/tls_listener.h"
 
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
-
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "grpc/grpc.h"
+#include "grpc/grpc_security.h"
 #include "server/observability/log.h"
 #include "server/security/tls_material.h"
 #include "server/service/call/proto_time.h"
@@ -35,8 +34,7 @@ std::string TimeText(absl::Time time) {
 
 }  // namespace
 
-// What is in force, between the file watch that brings it and the connections
-// that ask for it.
+// The files in force, set by the file watch and read by connections.
 class TlsListener::CertificateProvider {
  public:
   explicit CertificateProvider(const config::v1::Listener& config)
@@ -54,12 +52,14 @@ class TlsListener::CertificateProvider {
     auto material = CheckTlsMaterial(config_.tls(), contents);
     const absl::Time now = absl::Now();
     absl::MutexLock lock(&mu_);
-    if (material.ok() && material->not_after < now && material_.not_after > now)
+    if (material.ok() && material->not_after < now &&
+        material_.not_after > now) {
       material = Expired(*material);
+    }
     status_ = material.status();
     if (!material.ok()) {
       ++state_.refusals;
-      // At the start it is the error of Create.
+      // At start it is the error of Create.
       if (state_.reloads > 0) LogRefused(material.status());
       return;
     }
@@ -88,7 +88,7 @@ class TlsListener::CertificateProvider {
     Remind(now);
   }
 
-  // gRPC asks this before each handshake.
+  // gRPC calls this before each handshake.
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** config) {
     return static_cast<CertificateProvider*>(self)->Fetch(config);
@@ -99,7 +99,8 @@ class TlsListener::CertificateProvider {
     return absl::InvalidArgumentError(
         absl::StrCat("tls.certificate_file: ", config_.tls().certificate_file(),
                      ": expired at ", TimeText(material.not_after),
-                     ", and what is in force has not: put a newer one there"));
+                     ", and the certificate in force has not: install a newer "
+                     "one"));
   }
 
   void LogRefused(const absl::Status& why) const
@@ -128,13 +129,14 @@ class TlsListener::CertificateProvider {
   grpc_ssl_certificate_config_reload_status Fetch(
       grpc_ssl_server_certificate_config** config) {
     absl::MutexLock lock(&mu_);
-    if (fetched_ == state_.reloads)
+    if (fetched_ == state_.reloads) {
       return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    }
     fetched_ = state_.reloads;
     const grpc_ssl_pem_key_cert_pair pair = {
         material_.private_key.c_str(), material_.certificate_chain.c_str()};
-    // gRPC asserts that there are roots, also where it asks clients for nothing
-    // and so never looks at them.
+    // gRPC asserts that there are roots, even if it does not ask clients for
+    // certificates and so never uses them.
     const std::string& roots = material_.client_roots.empty()
                                    ? material_.certificate_chain
                                    : material_.client_roots;
@@ -154,8 +156,9 @@ class TlsListener::CertificateProvider {
   absl::Time reminded_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
-// gRPC's C++ API has no credentials that ask for their certificate, its C API
-// has: the only way to have what was checked here, and nothing else, in force.
+// gRPC's C++ API has no credentials that request their certificate through a
+// callback, its C API has: the only way to have exactly the checked files in
+// force.
 class TlsListener::Credentials final : public grpc::ServerCredentials {
  public:
   explicit Credentials(std::shared_ptr<CertificateProvider> provider)
@@ -166,7 +169,7 @@ class TlsListener::Credentials final : public grpc::ServerCredentials {
                 &CertificateProvider::Fetch, provider_.get()))) {}
   ~Credentials() override { grpc_server_credentials_release(credentials_); }
 
-  // Callers are looked up by the gate of the service.
+  // The gate of the service identifies callers.
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
 

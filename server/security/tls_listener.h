@@ -1,8 +1,6 @@
 #ifndef TIMECACHED_SERVER_SECURITY_TLS_LISTENER_H_
 #define TIMECACHED_SERVER_SECURITY_TLS_LISTENER_H_
 
-#include <grpcpp/security/server_credentials.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,26 +8,27 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "grpcpp/security/server_credentials.h"
 #include "server/security/file_watch.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {
 
-// What may be told of the TLS of a listener.
+// The public state of a listener's TLS.
 struct TlsState {
   std::string address;  // as configured
   // Of the certificate in force.
   std::string subject;
   absl::Time not_after;
-  // Changes of the files that were taken, the first included, and refused.
+  // Changes of the files that were accepted, including the first, and refused.
   uint64_t reloads = 0;
   uint64_t refusals = 0;
 };
 
 // TLS of one listener: gRPC credentials that follow their files. Each new
-// connection gets what the files held when they last made sense; open ones keep
-// what they began with. TLS 1.2 and up; no session is resumed, so that each
-// connection has its client's certificate checked (tls_resumption.h).
+// connection uses the last valid content of the files; open ones keep theirs.
+// TLS 1.2 and up; no session is resumed, so that each connection has its
+// client's certificate checked (tls_resumption.h).
 //
 // Logs tls_loaded, tls_reloaded, tls_refused (the old stays in force), and
 // tls_expiring daily from kExpiryNotice before the end.
@@ -40,7 +39,7 @@ class TlsListener {
   static constexpr absl::Duration kExpiryNotice = absl::Hours(7 * 24);
   static constexpr absl::Duration kExpiryReminder = absl::Hours(24);
 
-  // Reads the files, and has `watch` look at them from now on. Errors as
+  // Reads the files, and lets `watch` check them from now on. Errors as
   // CheckTlsMaterial, with the listener's name before them. A certificate that
   // has expired is served, with an error in the log: the server's other
   // listeners may be in order, and so may its clock be wrong.
@@ -55,7 +54,7 @@ class TlsListener {
   }
   TlsState state() const;
 
-  // Logs what there is to be told of the certificate's end at this time.
+  // Logs that the certificate expires soon, or has expired, if that is so.
   void RemindOfExpiry(absl::Time now);
 
  private:

@@ -15,7 +15,7 @@ namespace timecache::server {
 // certificates. Thread-safe.
 class TlsListeners {
  public:
-  // How often the ends are looked at.
+  // How often the expiry times are checked.
   static constexpr std::chrono::hours kReminderInterval{1};
 
   // Errors as TlsListener::Create, of the first listener that has one. `watch`

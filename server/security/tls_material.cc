@@ -46,7 +46,7 @@ std::string TakeText(BIO* bio) {
   return std::string(data, static_cast<size_t>(size));
 }
 
-// Why OpenSSL refused, in its words. Takes the error off its queue.
+// OpenSSL's error text. Removes the error from its queue.
 std::string WhyRefused() {
   const unsigned long error = ERR_peek_last_error();
   ERR_clear_error();
@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<CertificatePtr>> ParseCertificates(
           absl::StrCat("has more than ", kMaxCertificates, " certificates"));
     }
   }
-  // The end of a good file is one that has no further "BEGIN".
+  // The end of a valid file has no further "BEGIN".
   const unsigned long error = ERR_peek_last_error();
   const bool at_end = ERR_GET_LIB(error) == ERR_LIB_PEM &&
                       ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
@@ -96,7 +96,7 @@ absl::StatusOr<KeyPtr> ParseKey(const std::string& path,
                                 const std::string& pem) {
   const BioPtr bio = Reader(pem);
   ERR_clear_error();
-  // Nobody is there to be asked for a passphrase.
+  // A server cannot ask for a passphrase.
   bool asked = false;
   const auto no_passphrase = [](char*, int, int, void* asked) {
     *static_cast<bool*>(asked) = true;
@@ -115,8 +115,8 @@ absl::StatusOr<KeyPtr> ParseKey(const std::string& path,
                absl::StrCat("has no private key in PEM (", why, ")"));
 }
 
-// What TLS itself says to the pair: keys that are too short, hashes that nobody
-// takes any more.
+// TLS's own check of the pair: it refuses keys that are too short, and hashes
+// that are no longer accepted.
 absl::Status TryContext(const config::v1::TlsConfig& config,
                         const std::vector<CertificatePtr>& chain,
                         EVP_PKEY* key) {
@@ -186,8 +186,9 @@ void Describe(const std::vector<CertificatePtr>& chain, TlsMaterial* material) {
 std::vector<std::string> TlsFiles(const config::v1::TlsConfig& config) {
   std::vector<std::string> files = {config.certificate_file(),
                                     config.key_file()};
-  if (!config.client_ca_file().empty())
+  if (!config.client_ca_file().empty()) {
     files.push_back(config.client_ca_file());
+  }
   return files;
 }
 

@@ -10,8 +10,8 @@
 
 namespace timecache::server {
 
-// What one listener shows of itself and whom it trusts, as PEM, and what of it
-// may be told.
+// One listener's certificate, key and trusted roots, as PEM, and their public
+// details.
 struct TlsMaterial {
   std::string certificate_chain;
   std::string private_key;
@@ -30,11 +30,11 @@ struct TlsMaterial {
 // roots if there are.
 std::vector<std::string> TlsFiles(const config::v1::TlsConfig& config);
 
-// Makes sense of what was read from TlsFiles. INVALID_ARGUMENT, or what the
-// system says of a file that cannot be read, with the field, the file and what
-// to do: what TLS would refuse later is refused here. A certificate out of its
-// time is no error: the caller knows what else it has. Thread-safe; costs about
-// a millisecond.
+// Checks the content of TlsFiles. INVALID_ARGUMENT, or the system's error for a
+// file that cannot be read, with the field, the file and a remedy: files that
+// TLS would refuse later are refused here. A certificate outside of its
+// validity period is not an error: the caller knows its alternatives.
+// Thread-safe; costs about a millisecond.
 absl::StatusOr<TlsMaterial> CheckTlsMaterial(
     const config::v1::TlsConfig& config, const FileWatch::Contents& contents);
 

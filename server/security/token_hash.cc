@@ -13,7 +13,7 @@
 namespace timecache::server {
 
 TokenHash HashToken(absl::string_view token) {
-  // Looked up once: OpenSSL 3 would do it, under a lock, for each hash.
+  // Fetched once: OpenSSL 3 would do it, under a lock, for each hash.
   static const EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   TokenHash hash;
   unsigned int size = 0;

@@ -1,5 +1,5 @@
-// What only gRPC 1.51 needs, from grpc_1_51/; built for a newer one
-// (-DTIMECACHED_GRPC_1_51=OFF), what that does by itself.
+// Workarounds for gRPC 1.51, from grpc_1_51/; with a newer one
+// (-DTIMECACHED_GRPC_1_51=OFF), gRPC's own behaviour.
 
 #ifndef TIMECACHED_SERVER_SERVICE_GRPC_VERSION_H_
 #define TIMECACHED_SERVER_SERVICE_GRPC_VERSION_H_
@@ -12,10 +12,10 @@
 
 #else
 
-#include <grpcpp/server.h>
-
 #include <chrono>
 #include <functional>
+
+#include "grpcpp/server.h"
 
 namespace timecache::server {
 

@@ -1,12 +1,11 @@
 #include "server/service/server.h"
 
-#include <grpcpp/ext/channelz_service_plugin.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
+#include "grpcpp/ext/channelz_service_plugin.h"
 #include "server/engine/memory_budget.h"
 #include "server/service/admin/health_server.h"
 #include "server/service/call/proto_time.h"
@@ -22,19 +21,19 @@ namespace {
 // long to read what was written to their streams.
 constexpr std::chrono::milliseconds kLinger(1'000);
 
-// A call that comes in the moment in which gRPC closes a connection ends with
-// CANCELLED, as if its client had done that. So callers hear before, for this
-// long, that the server stops.
+// A call that arrives at the moment when gRPC closes a connection ends with
+// CANCELLED, as if its client had cancelled it. So for this long before that,
+// calls are refused because the server stops.
 constexpr std::chrono::milliseconds kLastCalls(100);
 
 // gRPC asks its clients to go away with a PING, and waits for 20 s for its
-// answer. A working client answers at once: who has said nothing for so long is
-// cut, as long as it is not what it has to read that keeps it.
+// answer. A working client answers at once: one that has been silent for this
+// long is cut, unless it has data to read.
 constexpr std::chrono::milliseconds kGoAwayPatience(1'000);
 
-// Of what strangers send, by what gRPC may keep for requests in all, if that
-// has a bound: the rest is for those who are known. The least leaves room for
-// two of the largest requests, and nobody's first request needs the most.
+// The bound of unproven bytes, derived from gRPC's bound for all requests, if
+// there is one: the rest is for identified callers. The minimum leaves room for
+// two of the largest requests; no first request needs the maximum.
 int64_t MaxUnprovenBytes(int64_t grpc_memory_bytes) {
   constexpr int64_t kLeast = int64_t{32} << 20;
   constexpr int64_t kMost = int64_t{128} << 20;
@@ -84,7 +83,7 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
     });
     options_.access->SetListener([this] {
       streams_.AccessChanged();
-      // Watchers look whenever they are woken.
+      // Watchers check whenever they are woken.
       hub_.HeartbeatAll();
     });
   }
@@ -133,8 +132,9 @@ absl::Status Server::Start() {
     if (!status.ok()) return status;
   }
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr)
+  if (server_ == nullptr) {
     return absl::UnavailableError("cannot start the gRPC server");
+  }
   addresses_ = acceptor_.addresses();
   acceptor_.Start();
   responses_.Start();
@@ -155,8 +155,8 @@ DrainReport Server::Drain(int64_t grace_us) {
   report.watchers = hub_.Drain();
   report.pipelines = streams_.Drain();
   keep_awake_.reset();
-  // By the monotonic clock: a step of the time of day neither cuts calls nor
-  // holds the server up.
+  // By the monotonic clock: a step of the system clock neither cuts calls nor
+  // delays the server.
   const SteadyTime deadline =
       std::chrono::steady_clock::now() + std::chrono::microseconds(grace_us);
   report.pipelines_cut = streams_.WaitForNone(deadline);
@@ -178,7 +178,7 @@ DrainReport Server::Drain(int64_t grace_us) {
   });
   server_->Wait();
   server_.reset();
-  // It stays for those who still read its counts.
+  // It stays for later reads of its counts.
   if (health_server_ != nullptr) health_server_->Stop();
   return report;
 }

@@ -1,10 +1,8 @@
 // The gRPC server: the services on their listeners, health, reflection, and the
-// end.
+// drain.
 
 #ifndef TIMECACHED_SERVER_SERVICE_SERVER_H_
 #define TIMECACHED_SERVER_SERVICE_SERVER_H_
-
-#include <grpcpp/grpcpp.h>
 
 #include <atomic>
 #include <cstddef>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "grpcpp/grpcpp.h"
 #include "server/engine/clock.h"
 #include "server/engine/store.h"
 #include "server/service/call/call_gate.h"
@@ -31,9 +30,9 @@ namespace timecache::server {
 class HealthServer;
 class Services;
 
-// How a drain went.
+// The outcome of a drain.
 struct DrainReport {
-  // That were open when it began.
+  // Streams that were open at its start.
   size_t watchers = 0;
   size_t pipelines = 0;
   // Of these, ended at the end of the grace period: their clients did not read.
@@ -53,19 +52,19 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves health on its own address, if there is one, as NOT_SERVING: for who
-  // has something to do before Start. Errors as Start.
+  // Serves health on its own address, if there is one, as NOT_SERVING: for work
+  // before Start. Errors as Start.
   absl::Status StartHealth();
   // Listens on all addresses, or on none: UNAVAILABLE that says which address
   // failed and why. StartHealth, if it was not called.
   absl::Status Start();
 
-  // Where it listens, with the ports that were taken for port 0.
+  // The addresses on which it listens, with the ports taken for port 0.
   const std::vector<std::string>& addresses() const { return addresses_; }
   // Empty without a listener for health.
   const std::string& health_address() const { return health_address_; }
 
-  // To it, once it serves, without a socket.
+  // A channel to it, once it serves, without a socket.
   std::shared_ptr<grpc::Channel> InProcessChannel() {
     return server_->InProcessChannel(grpc::ChannelArguments());
   }
@@ -73,7 +72,7 @@ class Server {
   // Connections that are open, and that were refused. From any thread.
   size_t connections() const { return acceptor_.open(); }
   uint64_t refused_connections() const { return acceptor_.refused(); }
-  // How connections are paced, and what becomes of calls without credentials,
+  // The pacing of connections, and the handling of calls without credentials,
   // on the listeners for clients.
   const ConnectionPacer& pacer() const { return acceptor_.pacer(); }
   const PeerGuard& guard() const { return acceptor_.guard(); }
@@ -85,23 +84,24 @@ class Server {
     return responses_.GetStatistics();
   }
 
-  // From any thread, while it serves. What is above stays, and no more comes.
+  // From any thread, while it serves. Existing content above the limits stays,
+  // and no more is accepted.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
   void SetMaxExpiringWatchers(int64_t max_watchers) {
     hub_.SetMaxExpiring(max_watchers);
   }
 
-  // Health says NOT_SERVING and GetServer draining from now on; all else goes
-  // on.
+  // From now on health reports NOT_SERVING and GetServer draining; everything
+  // else continues.
   void SetNotServing();
 
-  // In this order: health says NOT_SERVING; watchers are told their last
+  // In this order: health reports NOT_SERVING; watchers get their last
   // watermark and end with OK; pipelines answer what they have read and end
   // with UNAVAILABLE; new calls are refused with UNAVAILABLE (DRAINING), for a
   // second if there were streams, so that their clients can read their ends,
   // and else for a tenth; watches of health end; connections are closed as
-  // calls in flight finish, and those whose clients answer nothing within a
-  // second. What is not done after `grace_us` is cancelled.
+  // calls in flight finish, or if their clients do not respond within a second.
+  // Calls not done after `grace_us` are cancelled.
   // Probes of the listener for health are answered to the end.
   DrainReport Drain(int64_t grace_us);
 

@@ -1,9 +1,7 @@
-// What a server is told to be, and what it works on.
+// A server's options and dependencies.
 
 #ifndef TIMECACHED_SERVER_SERVICE_SERVER_OPTIONS_H_
 #define TIMECACHED_SERVER_SERVICE_SERVER_OPTIONS_H_
-
-#include <grpcpp/grpcpp.h>
 
 #include <cstdint>
 #include <functional>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "grpcpp/grpcpp.h"
 #include "server/engine/clock.h"
 #include "server/service/admin/backup_source.h"
 #include "server/service/admin/change.h"
@@ -24,34 +23,34 @@ namespace timecache::server {
 struct ServerOptions {
   // host:port or unix:/path, at least one.
   std::vector<std::string> addresses;
-  // How each of them speaks; null, and where there are fewer: plain text.
+  // The credentials of each; null or missing: plain text.
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials;
-  // Where health alone is served, in plain text. Empty: nowhere.
+  // The plain-text address that serves only health. Empty: none.
   std::string health_address;
   // With every field set but max_response_bytes, which is 0 then: see
   // DefaultConfig in server/config/config.h.
   config::v1::ServerLimits limits;
   // See ApplyLimits.
   int64_t grpc_memory_bytes = 0;
-  // Set: VirtualClockService is served on it. Not owned; the same that
-  // everything else uses.
+  // Set: VirtualClockService controls it. Not owned; all other parts use the
+  // same one.
   ManualClock* virtual_clock = nullptr;
   // Of a virtual clock: waits until all that is due at its time has been
   // published.
   std::function<void()> flush;
-  // The rules that calls are held to; null: everybody may do everything. Not
-  // owned, as the observers, who are told of calls.
+  // The rules for calls; null: every caller has all permissions. Not owned, nor
+  // are the observers of calls.
   Access* access = nullptr;
   std::vector<CallObserver*> call_observers;
   // Serve gRPC's server reflection.
   bool reflection = true;
-  // Serve gRPC's channelz, to everybody.
+  // Serve gRPC's channelz, to every caller.
   bool channelz = false;
-  // Told of changes of namespaces.
+  // Observes changes of namespaces.
   AdminObserver observer;
-  // What GetServer says.
+  // The content of GetServer.
   std::string version;
-  // Says what the journal does; null: there is none.
+  // Returns the journal's status; null: there is none.
   std::function<void(v1::JournalStatus* journal)> describe_journal;
   // Of the journal; null without one.
   BackupSource backup_source;

@@ -10,7 +10,7 @@
 namespace timecache::server {
 namespace {
 
-// What reflection tells of.
+// The services that reflection lists.
 std::vector<std::string> ServedServices(bool virtual_clock) {
   std::vector<std::string> services = {
       grpc::health::v1::Health::service_full_name()};

@@ -1,12 +1,11 @@
-// The gRPC services of a server, made and registered together.
+// The gRPC services of a server, created and registered together.
 
 #ifndef TIMECACHED_SERVER_SERVICE_SERVICES_H_
 #define TIMECACHED_SERVER_SERVICE_SERVICES_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 
+#include "grpcpp/grpcpp.h"
 #include "server/engine/store.h"
 #include "server/service/admin/backup_stream.h"
 #include "server/service/admin/group_service.h"
@@ -27,8 +26,8 @@
 
 namespace timecache::server {
 
-// Thread-safe but for AddTo. Its header has those of all services, of which
-// each takes a compiler long: for the server alone.
+// Thread-safe but for AddTo. Its header includes those of all services, which
+// are slow to compile: for server.cc alone.
 class Services {
  public:
   // What they work on. None is owned; all must outlive the services.

@@ -9,7 +9,7 @@ namespace {
 
 grpc::Status GroupNotFound() {
   return MakeError(grpc::StatusCode::NOT_FOUND, "no such group",
-                   "GROUP_NOT_FOUND");
+                   v1::GROUP_NOT_FOUND);
 }
 
 // With statistics where they are asked for.
@@ -68,7 +68,7 @@ grpc::Status FakeService::CreateGroup(grpc::ServerContext* context,
   const auto [it, made] = ns->groups.try_emplace(request->name());
   if (!made) {
     return MakeError(grpc::StatusCode::ALREADY_EXISTS,
-                     "the group exists already", "GROUP_EXISTS");
+                     "the group exists already", v1::GROUP_EXISTS);
   }
   v1::Group& group = it->second;
   group.set_name(request->name());

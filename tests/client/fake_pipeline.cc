@@ -67,7 +67,7 @@ void FakeService::Do(grpc::ServerContext* context, const std::string& ns,
     case v1::Operation::REQUEST_NOT_SET:
       *result.mutable_error() = ToRpcStatus(
           MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                    "operation: says nothing to do", "INVALID_FIELD"));
+                    "operation: says nothing to do", v1::INVALID_FIELD));
   }
 }
 
@@ -82,7 +82,7 @@ grpc::Status FakeService::Execute(grpc::ServerContext* context,
   }
   if (request->operations().empty()) {
     return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                     "operations: must be at least 1", "INVALID_FIELD");
+                     "operations: must be at least 1", v1::INVALID_FIELD);
   }
   for (const v1::Operation& operation : request->operations()) {
     Do(context, request->namespace_(), operation, *response->add_results());

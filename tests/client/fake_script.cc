@@ -11,13 +11,15 @@
 namespace timecache {
 
 grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
-                       const std::string& reason) {
-  return MakeError(code, message, reason, {});
+                       v1::ErrorReason reason,
+                       const std::map<std::string, std::string>& metadata) {
+  return MakeLaterError(code, message, Name(reason), metadata);
 }
 
-grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
-                       const std::string& reason,
-                       const std::map<std::string, std::string>& metadata) {
+grpc::Status MakeLaterError(
+    grpc::StatusCode code, const std::string& message,
+    const std::string& reason,
+    const std::map<std::string, std::string>& metadata) {
   google::rpc::ErrorInfo info;
   info.set_reason(reason);
   info.set_domain("timecached");
@@ -83,7 +85,7 @@ void UpdateOptions(const google::protobuf::Message& change,
 grpc::Status NamespaceNotFound(const std::string& name) {
   return MakeError(grpc::StatusCode::NOT_FOUND,
                    absl::StrCat("namespace \"", name, "\" does not exist"),
-                   "NAMESPACE_NOT_FOUND");
+                   v1::NAMESPACE_NOT_FOUND);
 }
 
 }  // namespace timecache

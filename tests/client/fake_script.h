@@ -1,5 +1,7 @@
 // What a FakeService is told to say.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_FAKE_SCRIPT_H_
+#define TIMECACHED_TESTS_CLIENT_FAKE_SCRIPT_H_
 
 #include <chrono>
 #include <functional>
@@ -12,6 +14,7 @@
 #include "google/protobuf/message.h"
 #include "grpcpp/support/status.h"
 #include "timecache/v1/data.pb.h"
+#include "timecache/v1/errors.pb.h"
 
 namespace timecache {
 
@@ -21,14 +24,20 @@ inline constexpr absl::Duration kFakeTtl = absl::Seconds(30);
 inline constexpr std::chrono::milliseconds kFakeLook{1};
 
 // An error as the server makes it: code, message, and an ErrorInfo with the
-// reason.
+// reason and what more it says.
 grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
-                       const std::string& reason);
+                       v1::ErrorReason reason,
+                       const std::map<std::string, std::string>& metadata = {});
+// Of a server that has reasons which this version does not know.
+grpc::Status MakeLaterError(
+    grpc::StatusCode code, const std::string& message,
+    const std::string& reason,
+    const std::map<std::string, std::string>& metadata = {});
 
-// The same, and what more its ErrorInfo says.
-grpc::Status MakeError(grpc::StatusCode code, const std::string& message,
-                       const std::string& reason,
-                       const std::map<std::string, std::string>& metadata);
+// As ReasonName says it.
+inline std::string Name(v1::ErrorReason reason) {
+  return v1::ErrorReason_Name(reason);
+}
 
 grpc::Status NamespaceNotFound(const std::string& name);
 
@@ -76,3 +85,5 @@ struct PipelineScript {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_FAKE_SCRIPT_H_

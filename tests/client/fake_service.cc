@@ -14,7 +14,7 @@
 namespace timecache {
 namespace {
 
-grpc::Status Refuse(const std::string& reason) {
+grpc::Status Refuse(v1::ErrorReason reason) {
   return MakeError(grpc::StatusCode::FAILED_PRECONDITION,
                    "the condition does not hold", reason);
 }
@@ -137,23 +137,24 @@ grpc::Status FakeService::Put(grpc::ServerContext* context,
   if (!status.ok()) return status;
   if (request->has_ttl() && FromProto(request->ttl()) <= absl::ZeroDuration()) {
     return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                     "ttl: must be at least 1ms", "INVALID_FIELD");
+                     "ttl: must be at least 1ms", v1::INVALID_FIELD);
   }
   const auto it = ns->entries.find(request->key());
   const bool there = it != ns->entries.end();
   if (request->condition() == v1::PUT_CONDITION_IF_ABSENT && there) {
-    return Refuse("KEY_EXISTS");
+    return Refuse(v1::KEY_EXISTS);
   }
   if (request->condition() == v1::PUT_CONDITION_IF_PRESENT && !there) {
-    return Refuse("KEY_NOT_FOUND");
+    return Refuse(v1::KEY_NOT_FOUND);
   }
   if (request->has_if_version() &&
       (!there || it->second.version() != request->if_version())) {
-    return Refuse(there ? "VERSION_MISMATCH" : "KEY_NOT_FOUND");
+    return Refuse(there ? v1::VERSION_MISMATCH : v1::KEY_NOT_FOUND);
   }
   v1::Entry& entry = ns->entries[request->key()];
-  if (there && request->return_previous())
+  if (there && request->return_previous()) {
     *response->mutable_previous() = entry;
+  }
   entry.set_key(request->key());
   entry.set_value(request->value());
   entry.set_version(++version_);
@@ -186,12 +187,12 @@ grpc::Status FakeService::Remove(grpc::ServerContext* context,
   if (!status.ok()) return status;
   const auto it = ns->entries.find(request->key());
   if (it == ns->entries.end()) {
-    return request->has_if_version() ? Refuse("KEY_NOT_FOUND")
+    return request->has_if_version() ? Refuse(v1::KEY_NOT_FOUND)
                                      : grpc::Status::OK;
   }
   if (request->has_if_version() &&
       it->second.version() != request->if_version()) {
-    return Refuse("VERSION_MISMATCH");
+    return Refuse(v1::VERSION_MISMATCH);
   }
   response->set_removed(true);
   if (request->return_previous()) *response->mutable_previous() = it->second;
@@ -235,12 +236,12 @@ grpc::Status FakeService::Touch(grpc::ServerContext* context,
   if (!status.ok()) return status;
   const auto it = ns->entries.find(request->key());
   if (it == ns->entries.end()) {
-    return request->has_if_version() ? Refuse("KEY_NOT_FOUND")
+    return request->has_if_version() ? Refuse(v1::KEY_NOT_FOUND)
                                      : grpc::Status::OK;
   }
   if (request->has_if_version() &&
       it->second.version() != request->if_version()) {
-    return Refuse("VERSION_MISMATCH");
+    return Refuse(v1::VERSION_MISMATCH);
   }
   response->set_touched(true);
   response->set_version(it->second.version());
@@ -257,7 +258,7 @@ grpc::Status FakeService::Append(grpc::ServerContext* context,
   response->set_created(ns->entries.count(request->key()) == 0);
   if (request->condition() == v1::PUT_CONDITION_IF_PRESENT &&
       response->created()) {
-    return Refuse("KEY_NOT_FOUND");
+    return Refuse(v1::KEY_NOT_FOUND);
   }
   v1::Entry& entry = ns->entries[request->key()];
   entry.mutable_value()->append(request->value());
@@ -278,7 +279,7 @@ grpc::Status FakeService::Combine(grpc::ServerContext* context,
   v1::Entry& entry = ns->entries[request->key()];
   int64_t number = request->initial();
   if (there && !absl::SimpleAtoi(entry.value(), &number)) {
-    return Refuse("NOT_A_NUMBER");
+    return Refuse(v1::NOT_A_NUMBER);
   }
   number =
       request->has_add() ? number + request->add() : number ^ request->xor_();
@@ -358,7 +359,7 @@ grpc::Status FakeService::CreateNamespace(
   const auto [it, made] = namespaces_.try_emplace(request->name());
   if (!made) {
     return MakeError(grpc::StatusCode::ALREADY_EXISTS,
-                     "the namespace exists already", "NAMESPACE_EXISTS");
+                     "the namespace exists already", v1::NAMESPACE_EXISTS);
   }
   it->second.options = request->options();
   *response->mutable_namespace_() = Describe(it->first, it->second.options);
@@ -456,7 +457,7 @@ grpc::Status FakeService::Advance(grpc::ServerContext*,
                                           : now_ + FromProto(request->by());
   if (to < now_) {
     return MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                     "the clock does not go back", "INVALID_FIELD");
+                     "the clock does not go back", v1::INVALID_FIELD);
   }
   now_ = to;
   *response->mutable_now() = ToProto(now_);

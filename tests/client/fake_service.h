@@ -1,5 +1,7 @@
 // An in-process stand-in for the server, for tests of its clients.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_FAKE_SERVICE_H_
+#define TIMECACHED_TESTS_CLIENT_FAKE_SERVICE_H_
 
 #include <functional>
 #include <map>
@@ -192,3 +194,5 @@ class FakeService final : public v1::TimeCacheService::Service,
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_FAKE_SERVICE_H_

@@ -1,9 +1,9 @@
 #include "server/common/address.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace timecache {
 namespace {

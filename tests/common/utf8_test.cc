@@ -1,6 +1,6 @@
 #include "server/common/utf8.h"
 
-#include <gtest/gtest.h>
+#include "gtest/gtest.h"
 
 namespace timecache {
 namespace {

@@ -1,9 +1,8 @@
 // Who may make calls and look into them, and which are slow.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/config/config.h"
 
 namespace timecache::server {

@@ -1,9 +1,8 @@
 // Listeners, their TLS, and the address of health.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/config/config.h"
 #include "server/config/flags.h"
 

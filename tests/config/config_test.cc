@@ -1,12 +1,11 @@
 #include "server/config/config.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/config/configured_namespaces.h"
 #include "server/config/proto_to_text.h"
 #include "server/config/yaml_to_proto.h"

@@ -1,9 +1,8 @@
 #include "server/config/enum_names.h"
 
-#include <gmock/gmock.h>
-#include <google/protobuf/descriptor.pb.h>
-#include <gtest/gtest.h>
-
+#include "gmock/gmock.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "gtest/gtest.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {

@@ -1,13 +1,12 @@
 #include "server/config/flags.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/common/version.h"
 #include "server/config/config.h"
 

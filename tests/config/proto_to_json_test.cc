@@ -1,5 +1,4 @@
-#include <gtest/gtest.h>
-
+#include "gtest/gtest.h"
 #include "server/config/config.h"
 #include "server/config/proto_to_text.h"
 #include "timecache/config/v1/config.pb.h"

@@ -1,8 +1,7 @@
-#include <google/protobuf/descriptor.pb.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
+#include "google/protobuf/descriptor.pb.h"
+#include "gtest/gtest.h"
 #include "server/config/config.h"
 #include "server/config/proto_to_text.h"
 #include "server/config/yaml_to_proto.h"

@@ -1,13 +1,12 @@
 #include "server/config/yaml_to_proto.h"
 
-#include <gmock/gmock.h>
-#include <google/protobuf/descriptor.pb.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "gtest/gtest.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {

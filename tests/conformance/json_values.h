@@ -1,7 +1,9 @@
 // What the scenarios say, and what the client answers, as JSON: bytes are
 // binary, a duration is {"$duration": nanoseconds}, a time {"$time":
 // microseconds}, what is not set null.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CONFORMANCE_JSON_VALUES_H_
+#define TIMECACHED_TESTS_CONFORMANCE_JSON_VALUES_H_
 
 #include <cstdint>
 #include <stdexcept>
@@ -71,3 +73,5 @@ Json ToJson(const std::vector<T>& values) {
 }
 
 }  // namespace timecache::conformance
+
+#endif  // TIMECACHED_TESTS_CONFORMANCE_JSON_VALUES_H_

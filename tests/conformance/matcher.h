@@ -1,5 +1,7 @@
 // Whether an answer is what a scenario expects of it.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CONFORMANCE_MATCHER_H_
+#define TIMECACHED_TESTS_CONFORMANCE_MATCHER_H_
 
 #include <map>
 #include <string>
@@ -34,3 +36,5 @@ class Matcher {
 };
 
 }  // namespace timecache::conformance
+
+#endif  // TIMECACHED_TESTS_CONFORMANCE_MATCHER_H_

@@ -619,8 +619,9 @@ absl::StatusOr<Json> Runner::DoAdmin(const std::string& name,
   const Json options =
       args.Has("options") ? args.Take("options") : Json::object();
   std::vector<std::string> to_default;
-  for (const Json& option : args.Take("to_default"))
+  for (const Json& option : args.Take("to_default")) {
     to_default.push_back(option);
+  }
   const DescribeOptions describe = {args.TakeBool("include_statistics")};
   const WatchStart start =
       args.TakeBool("from_earliest") ? WatchStart::kEarliest : WatchStart::kNow;
@@ -644,8 +645,9 @@ absl::StatusOr<Json> Runner::DoAdmin(const std::string& name,
     return Answer(
         client.UpdateNamespace(subject, namespace_options(), to_default));
   }
-  if (name == "delete_namespace")
+  if (name == "delete_namespace") {
     return Nothing(client.DeleteNamespace(subject));
+  }
   if (name == "rotate_namespace") {
     return AnswerAs("entries", client.RotateNamespace(subject));
   }

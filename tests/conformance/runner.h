@@ -1,5 +1,7 @@
 // Runs scenarios with the C++ client: README.md has their format.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CONFORMANCE_RUNNER_H_
+#define TIMECACHED_TESTS_CONFORMANCE_RUNNER_H_
 
 #include <map>
 #include <memory>
@@ -78,3 +80,5 @@ class Runner {
 };
 
 }  // namespace timecache::conformance
+
+#endif  // TIMECACHED_TESTS_CONFORMANCE_RUNNER_H_

@@ -1,6 +1,8 @@
 // What a client that writes knows of its keys: what was answered, and what may
 // have become of operations that a killed server has not answered.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CRASH_ACCOUNT_H_
+#define TIMECACHED_TESTS_CRASH_ACCOUNT_H_
 
 #include <cstdint>
 #include <map>
@@ -111,3 +113,5 @@ struct Account {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_CRASH_ACCOUNT_H_

@@ -31,7 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
-using ::testing::Each;
 using ::testing::HasSubstr;
 
 // By key, the number of the last put of it that was acknowledged.

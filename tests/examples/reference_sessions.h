@@ -1,7 +1,9 @@
 // The sessions of a log by other means than the programs under test: the text
 // is read by a regular expression and the C library's calendar, the times are
 // counted in whole microseconds.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_EXAMPLES_REFERENCE_SESSIONS_H_
+#define TIMECACHED_TESTS_EXAMPLES_REFERENCE_SESSIONS_H_
 
 #include <cstdint>
 #include <string>
@@ -26,3 +28,5 @@ ReferenceResult ComputeReference(std::string_view log, int64_t ttl_us,
                                  int64_t num_buckets);
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_EXAMPLES_REFERENCE_SESSIONS_H_

@@ -1,5 +1,7 @@
 // A server under test, as its users start it.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_EXAMPLES_SERVER_PROCESS_H_
+#define TIMECACHED_TESTS_EXAMPLES_SERVER_PROCESS_H_
 
 #include <memory>
 #include <string>
@@ -33,3 +35,5 @@ class ServerProcess {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_EXAMPLES_SERVER_PROCESS_H_

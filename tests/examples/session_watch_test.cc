@@ -108,7 +108,7 @@ TEST_F(SessionWatchTest, RestartedServerFailsIt) {
                      .end = {grpc::StatusCode::UNAVAILABLE, "gone"}});
   service_.AddWatch(
       {.end = MakeError(grpc::StatusCode::FAILED_PRECONDITION, "another log",
-                        "LOG_CHANGED", {{"namespace", "default"}})});
+                        v1::LOG_CHANGED, {{"namespace", "default"}})});
   service_.AddWatch({.messages = {Batch("b", 20)}, .hang = true});
   SessionWatch watch = Watch();
   EXPECT_EQ(watch.Await(absl::InfiniteFuture()).code(),
@@ -128,7 +128,7 @@ TEST_F(SessionWatchTest, BreakThatLastsTooLongFailsIt) {
 TEST_F(SessionWatchTest, DeletedNamespaceFailsIt) {
   service_.AddWatch({.messages = {Batch("a", 10)},
                      .end = MakeError(grpc::StatusCode::NOT_FOUND, "deleted",
-                                      "NAMESPACE_NOT_FOUND")});
+                                      v1::NAMESPACE_NOT_FOUND)});
   SessionWatch watch = Watch();
   EXPECT_EQ(watch.Await(absl::InfiniteFuture()).code(),
             absl::StatusCode::kNotFound);

@@ -4,10 +4,10 @@
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/time/time.h"
+#include "nlohmann/json.hpp"
 #include "server/common/utf8.h"
 #include "server/observability/log.h"
 #include "tests/fuzz/fuzz.h"

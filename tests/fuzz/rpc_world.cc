@@ -1,17 +1,16 @@
 #include "tests/fuzz/rpc_world.h"
 
-#include <google/protobuf/message.h>
-#include <grpcpp/impl/codegen/client_unary_call.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/sync_stream.h>
-
 #include <chrono>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/message.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "grpcpp/impl/codegen/client_unary_call.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/sync_stream.h"
 #include "server/config/config.h"
 #include "server/service/watch/event_codec.h"
 #include "tests/fuzz/fuzz.h"

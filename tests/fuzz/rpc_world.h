@@ -4,14 +4,13 @@
 #ifndef TIMECACHED_TESTS_FUZZ_RPC_WORLD_H_
 #define TIMECACHED_TESTS_FUZZ_RPC_WORLD_H_
 
-#include <google/protobuf/descriptor.h>
-#include <grpcpp/grpcpp.h>
-
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "google/protobuf/descriptor.h"
+#include "grpcpp/grpcpp.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/local_store.h"

@@ -2,11 +2,10 @@
 // was read is complete, passes its own check, and comes back the same when it
 // is written as YAML and read again.
 
-#include <google/protobuf/util/message_differencer.h>
-
 #include <string>
 
 #include "absl/strings/match.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "server/config/config.h"
 #include "server/config/proto_to_text.h"
 #include "tests/fuzz/fuzz.h"

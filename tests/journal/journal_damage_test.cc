@@ -236,6 +236,34 @@ TEST_F(JournalDamageTest, AfterACrashDamageBeforeTheLastGroupIsRefused) {
   }
 }
 
+// Nothing behind its end tells how far a log went: what is left of it is right,
+// as after a torn write.
+TEST_F(JournalDamageTest, AfterACrashAnEndThatIsCutOffLeavesWhatWasBefore) {
+  const std::vector<uint64_t> segments =
+      *ListSegments(crashed_.get(), kTestDirectory);
+  for (const uint64_t number : segments) {
+    const std::string path = SegmentPath(kTestDirectory, number);
+    const std::string contents = crashed_->Contents(path);
+    const bool is_last = number == segments.back();
+    const auto reader = SegmentReader::Open(crashed_.get(), path, nullptr);
+    ASSERT_TRUE(reader.ok());
+    const size_t header_bytes = (*reader)->offset();
+    for (size_t size = 0; size < contents.size();
+         size += 1 + random_() % (4 * kStride)) {
+      auto files = crashed_->Copy();
+      files->SetContents(path, contents.substr(0, size));
+      SCOPED_TRACE(absl::StrCat(path, " cut to ", size));
+      ASSERT_EQ(IsRefused(std::move(files), true),
+                !is_last || size < header_bytes);
+      if (HasFailure()) return;
+    }
+    auto files = crashed_->Copy();
+    ASSERT_TRUE(files->Remove(path).ok());
+    SCOPED_TRACE(absl::StrCat(path, " removed"));
+    ASSERT_EQ(IsRefused(std::move(files), true), !is_last);
+  }
+}
+
 TEST_F(JournalDamageTest, SalvageKeepsAllButTheDamagedGroup) {
   EXPECT_EQ(LostBySalvage(closed_.get()), 0);
   for (const std::string& path : closed_->Paths()) {

@@ -70,8 +70,9 @@ void Tell(int pipe, Message message) {
       const int appends = 1 + random() % 6;
       absl::BlockingCounter done(appends);
       uint64_t next[kKilledPartitions];
-      for (uint32_t p = 0; p < kKilledPartitions; ++p)
+      for (uint32_t p = 0; p < kKilledPartitions; ++p) {
         next[p] = (*journal)->End(p);
+      }
       for (int i = 0; i < appends; ++i) {
         const uint32_t p = random() % kKilledPartitions;
         const uint64_t position = next[p]++;

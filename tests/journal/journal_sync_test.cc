@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -193,6 +194,11 @@ TEST_F(JournalSyncTest, WhatWasWrittenBesideASyncIsSyncedByTheNextOne) {
   // It ends before another begins.
   ASSERT_TRUE(Append("c", Durability::kAsync).ok());
   EXPECT_TRUE(Await([&] { return journal_->statistics().syncs == 3; }));
+  // Those beside the commits are timed, too.
+  EXPECT_TRUE(Await([&] {
+    const auto counts = journal_->statistics().sync_latency.counts;
+    return std::accumulate(counts.begin(), counts.end(), uint64_t{0}) == 3;
+  }));
   const RecordsByPosition left = ReadAfterPowerLoss();
   ASSERT_GE(left.size(), 2u);
   EXPECT_EQ(left.at(1), "b");

@@ -73,7 +73,8 @@ TEST_P(MapFormatTest, ItIsChecked) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Version1, MapFormatTest,
-                         ::testing::Values("v1_maps", "v1_maps_trimmed"),
+                         ::testing::Values("v1_maps", "v1_maps_trimmed",
+                                           "v1_maps_changed"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

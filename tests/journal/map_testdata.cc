@@ -21,20 +21,24 @@ using ::timecache::test::Await;
 // Says whether all went well.
 class Filler {
  public:
-  Filler(bool trimmed, DurableStore* store)
-      : trimmed_(trimmed), store_(*store) {}
+  Filler(Filling filling, DurableStore* store)
+      : filling_(filling), store_(*store) {}
 
   bool Run() {
     MakeNamespaces();
     Change("first");
     Settle();
-    if (trimmed_) MakeCheckpoint();
+    if (filling_ == Filling::kTrimmed) MakeCheckpoint();
     Change("second");
     // A group that has taken none of its events, and one that is gone.
     MakeGroup("idle");
     MakeGroup("gone");
     Expect(store_.map("sessions")->groups().Delete("gone").ok());
     Evict();
+    if (filling_ == Filling::kChanged) {
+      ChangeValues();
+      Pause();
+    }
     return good_;
   }
 
@@ -173,7 +177,38 @@ class Filler {
     }
   }
 
-  const bool trimmed_;
+  void ChangeValues() {
+    for (int i = 0; i < 3; ++i) {
+      Do("sessions", Operation::Append("log", absl::StrCat("line ", i, ";")));
+      Do("sessions", Operation::Combine("count", Combination::kAdd, 40 + i));
+    }
+    const auto gather = [&](absl::string_view key, absl::string_view part,
+                            int64_t expected) {
+      Gathering gathering;
+      Expect(gathering.Set(part, expected, {}).ok());
+      Do("sessions", Operation::Gather(key, &gathering, "of its own"));
+    };
+    gather("whole", "one", 2);
+    gather("whole", "two", 2);
+    gather("half", "one", 2);
+    // What is there already is appended to as well.
+    Do("sessions", Operation::Append("second-overwritten", " and longer"));
+  }
+
+  void Pause() {
+    MapOptions options = DurableOptions(MapDurability::kAsync);
+    options.restart_policy = RestartPolicy::kPause;
+    Expect(store_.Create("paused", options).ok());
+    Do("paused", Operation::Put("presence", "here"));
+    store_.AdvanceBy(kSecond);
+    store_.Close();
+    store_.clock().AdvanceBy(600 * kSecond);
+    Expect(store_.Open().ok());
+    Expect(store_.Get("paused", "presence") == "here");
+    Do("paused", Operation::Append("presence", " again"));
+  }
+
+  const Filling filling_;
   DurableStore& store_;
   bool good_ = true;
 };
@@ -253,8 +288,8 @@ std::vector<std::string> Groups(TimeCacheMap* map, int64_t now_us) {
 
 }  // namespace
 
-bool FillStore(bool trimmed, DurableStore* store) {
-  return Filler(trimmed, store).Run();
+bool FillStore(Filling filling, DurableStore* store) {
+  return Filler(filling, store).Run();
 }
 
 std::string DescribeStore(DurableStore* store) {

@@ -10,12 +10,21 @@
 
 namespace timecache::server {
 
-// Namespaces that are full, changed and deleted; entries that are overwritten,
-// renewed, removed, evicted, dead of time and by hand; groups with events that
-// are settled, failed, put back, dead-lettered and untouched. With `trimmed`,
-// after half of it a checkpoint is made, so that the beginning is told again.
+enum class Filling {
+  // Namespaces that are full, changed and deleted; entries that are
+  // overwritten, renewed, removed, evicted, dead of time and by hand; groups
+  // with events that are settled, failed, put back, dead-lettered and
+  // untouched.
+  kAll,
+  // After half of that a checkpoint is made: the beginning is told again.
+  kTrimmed,
+  // And values that were appended to, counted and gathered, and a namespace
+  // whose time stood still over a restart.
+  kChanged,
+};
+
 // False if something was not answered as it should be.
-bool FillStore(bool trimmed, DurableStore* store);
+bool FillStore(Filling filling, DurableStore* store);
 
 // Namespaces with their options, entries, events and groups, a line each, in
 // an order of their own. Takes the events that a group has for a member and

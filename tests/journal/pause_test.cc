@@ -164,8 +164,9 @@ TEST_F(PauseTest, EveryRecordOfAnyLayoutMoves) {
       Operation put = Operation::Put(key, "");
       const std::string value(dice.Chance(20) ? 300'000 : dice.Index(300), 'v');
       put.value = value;
-      if (dice.Chance(300))
+      if (dice.Chance(300)) {
         put = put.WithTtl(dice.Draw(3600, 80'000) * kSecond);
+      }
       const Result result = store_.Execute("a", put);
       ASSERT_TRUE(result.status.ok()) << result.status;
       deadlines[key] =

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/local_readers.h"
+#include "server/engine/reason.h"
 #include "server/journal/local/journal_directory.h"
 #include "tests/journal/durable_store_fixture.h"
 #include "tests/support/await.h"
@@ -92,13 +93,13 @@ TEST_F(PowerLossTest, APointBehindWhatItTookIsRefused) {
   EXPECT_EQ(store_.report().forked, 1u);
   Die("other");
   Die("another");
-  EXPECT_THAT(From(taken), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(taken), ElementsAre(ReasonName(Reason::kLogChanged)));
   EXPECT_THAT(From(kept), ElementsAre("other=v", "another=v"));
   // Also after other restarts.
   store_.Crash();
   Reopen();
   EXPECT_EQ(store_.report().forked, 0u);
-  EXPECT_THAT(From(taken), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(taken), ElementsAre(ReasonName(Reason::kLogChanged)));
   EXPECT_THAT(From(kept), ElementsAre("other=v", "another=v"));
 }
 
@@ -150,7 +151,7 @@ TEST_F(PowerLossTest, AMapThatWasMadeAsyncSaysSo) {
   LosePower();
   Reopen();
   Die("other", "a");
-  EXPECT_THAT(From(taken, "a"), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(taken, "a"), ElementsAre(ReasonName(Reason::kLogChanged)));
 }
 
 TEST_F(PowerLossTest, ACrashOfTheProcessTakesNothing) {

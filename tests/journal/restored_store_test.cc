@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/local_readers.h"
+#include "server/engine/reason.h"
 #include "tests/support/await.h"
 #include "tests/support/journal/durable_store.h"
 
@@ -87,10 +88,10 @@ TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
   EXPECT_TRUE(Await([&] { return From(at).size() == 1; }));
   EXPECT_THAT(From(before), ElementsAre("two=v", "three=v"));
   EXPECT_THAT(From(at), ElementsAre("three=v"));
-  EXPECT_THAT(From(later), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   // Also once as many events have been told here.
   Die({"four", "five", "six"});
-  EXPECT_THAT(From(later), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   EXPECT_THAT(From(before), ElementsAre("two=v", "three=v", testing::_,
                                         testing::_, testing::_));
   const LogPoint own = EndPoint();
@@ -98,7 +99,7 @@ TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
   // All of that is so after a restart.
   store_.Crash();
   Reopen();
-  EXPECT_THAT(From(later), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   EXPECT_EQ(From(before).size(), 5u);
   EXPECT_THAT(From(own), IsEmpty());
 }
@@ -118,7 +119,7 @@ TEST_F(RestoredStoreTest, APointBehindTheBackupsTimeIsRefused) {
   const LogPoint later = EndPoint();
   ASSERT_EQ(later.next_event, before.next_event);
   Restore(archive);
-  EXPECT_THAT(From(later), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   store_.AdvanceBy(0);
   EXPECT_TRUE(Await([&] { return From(before).size() == 1; }));
   EXPECT_THAT(From(before), ElementsAre("removed=v"));
@@ -132,7 +133,7 @@ TEST_F(RestoredStoreTest, TwoRestoresOfABackupAreTwoLogs) {
   const LogPoint first = EndPoint();
   Restore(archive);
   Die({"other"});
-  EXPECT_THAT(From(first), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(first), ElementsAre(ReasonName(Reason::kLogChanged)));
   // And a restore of the second one's backup.
   const LogPoint second = EndPoint();
   const std::string again = store_.BackUp();
@@ -140,7 +141,7 @@ TEST_F(RestoredStoreTest, TwoRestoresOfABackupAreTwoLogs) {
   const LogPoint behind = EndPoint();
   Restore(again);
   EXPECT_THAT(From(second), IsEmpty());
-  EXPECT_THAT(From(behind), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(behind), ElementsAre(ReasonName(Reason::kLogChanged)));
 }
 
 // Here the clock stands still: versions do not come from it.
@@ -187,7 +188,7 @@ TEST_F(RestoredStoreTest, WhatACheckpointDropsIsNotForgotten) {
             0u);
   store_.Crash();
   Reopen();
-  EXPECT_THAT(From(later), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   EXPECT_EQ(EndPoint().log_id, own.log_id);
 }
 
@@ -200,7 +201,7 @@ TEST_F(RestoredStoreTest, ACrashBeforeTheMarkIsGoneMakesJustAnotherLog) {
   Restore(archive);
   store_.Crash();
   Reopen();
-  EXPECT_THAT(From(later), ElementsAre("LOG_CHANGED"));
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   Put("key", "value");
   EXPECT_EQ(store_.Get("a", "key"), "value");
 }

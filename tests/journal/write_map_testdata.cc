@@ -1,11 +1,12 @@
-// write_map_testdata DIRECTORY [trimmed]: makes a journal of this version
-// there, and beside it DIRECTORY.txt, which says what a server that recovers it
-// has. How the directories in testdata were made, which are never made again: a
-// version that writes another format adds directories of its own.
+// write_map_testdata DIRECTORY [trimmed|changed]: makes a journal of this
+// version there, and beside it DIRECTORY.txt, which says what a server that
+// recovers it has. How the directories in testdata were made, which are never
+// made again: a version that writes another format adds directories of its own.
 
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <string>
 
 #include "tests/journal/map_testdata.h"
@@ -15,9 +16,13 @@ namespace timecache::server {
 namespace {
 
 int Main(int argc, char** argv) {
-  const bool trimmed = argc == 3 && std::string(argv[2]) == "trimmed";
-  if (argc != 2 && !trimmed) {
-    std::cerr << "usage: write_map_testdata DIRECTORY [trimmed]\n";
+  const std::map<std::string, Filling> fillings = {
+      {"", Filling::kAll},
+      {"trimmed", Filling::kTrimmed},
+      {"changed", Filling::kChanged}};
+  const auto filling = fillings.find(argc == 3 ? argv[2] : "");
+  if (argc < 2 || argc > 3 || filling == fillings.end()) {
+    std::cerr << "usage: write_map_testdata DIRECTORY [trimmed|changed]\n";
     return 2;
   }
   const std::string directory = argv[1];
@@ -31,7 +36,7 @@ int Main(int argc, char** argv) {
     std::cerr << status << "\n";
     return 1;
   }
-  if (!FillStore(trimmed, &store)) {
+  if (!FillStore(filling->second, &store)) {
     std::cerr << "an answer was not as it should be\n";
     return 1;
   }

@@ -1,12 +1,11 @@
 #include "server/observability/engine_metrics.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/observability/metrics.h"
 #include "server/observability/process_metrics.h"
 

@@ -1,11 +1,10 @@
 #include "server/observability/folded_lines.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace timecache::server {
 namespace {

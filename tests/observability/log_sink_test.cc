@@ -1,9 +1,6 @@
 #include "server/observability/log_sink.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <spdlog/logger.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "spdlog/logger.h"
 
 namespace timecache::server {
 namespace {

@@ -1,17 +1,16 @@
 #include "server/observability/log.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "server/config/config.h"
 
 namespace timecache::server {
@@ -141,8 +140,9 @@ TEST(LogTest, LinesOfSeveralThreadsDoNotMix) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([] {
-      for (int i = 0; i < kLines; ++i)
+      for (int i = 0; i < kLines; ++i) {
         Log(LogLevel::kInfo, "event", {{"key", "value"}});
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();

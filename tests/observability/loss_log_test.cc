@@ -1,14 +1,13 @@
 #include "server/observability/loss_log.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/engine/expiry/reaper.h"
 
 namespace timecache::server {

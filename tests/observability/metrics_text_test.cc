@@ -1,9 +1,8 @@
 #include "server/observability/metrics_text.h"
 
-#include <gtest/gtest.h>
-
 #include <limits>
 
+#include "gtest/gtest.h"
 #include "server/observability/metric_family.h"
 
 namespace timecache::server {

@@ -1,13 +1,12 @@
 #include "server/observability/rpc_metrics.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/observability/metrics.h"
 #include "server/service/call/call_observer.h"

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <fstream>
 #include <memory>
@@ -40,6 +41,25 @@ TEST(HeapTest, LeavesALittleAlone) {
   TrimHeap();
   std::make_unique<char[]>(1 << 20).reset();
   EXPECT_FALSE(TrimHeap());
+}
+
+TEST(HeapTest, WhatTakesLongIsDoneLessOften) {
+  HeapTrimmer::Time now;
+  int trims = 0;
+  HeapTrimmer trimmer(
+      [&] {
+        ++trims;
+        now += std::chrono::milliseconds(145);
+      },
+      [&] { return now; });
+  trimmer.Look();
+  EXPECT_EQ(trims, 1);
+  now += std::chrono::seconds(144);
+  trimmer.Look();
+  EXPECT_EQ(trims, 1);
+  now += std::chrono::seconds(1);
+  trimmer.Look();
+  EXPECT_EQ(trims, 2);
 }
 
 }  // namespace

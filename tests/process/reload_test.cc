@@ -1,11 +1,10 @@
 #include "server/process/reload.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/config/config.h"
 #include "server/config/configured_namespaces.h"
 #include "server/observability/log.h"

@@ -1,7 +1,5 @@
 #include "server/process/service_manager.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -12,6 +10,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace timecache::server {
 namespace {
@@ -58,7 +58,7 @@ TEST_F(ServiceManagerTest, SaysWhatSystemdExpects) {
               MatchesRegex("RELOADING=1\nMONOTONIC_USEC=[0-9]+\nSTATUS=.*"));
   manager.Stopping(absl::Seconds(20));
   EXPECT_THAT(Next(), AllOf(HasSubstr("STOPPING=1\n"),
-                            HasSubstr("EXTEND_TIMEOUT_USEC=30000000\n")));
+                            HasSubstr("EXTEND_TIMEOUT_USEC=60000000\n")));
 }
 
 TEST_F(ServiceManagerTest, TheEnvironmentNamesIt) {

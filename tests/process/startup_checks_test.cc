@@ -1,13 +1,13 @@
 #include "server/process/startup_checks.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/config/config.h"
 
 namespace timecache::server {
@@ -76,6 +76,31 @@ TEST_F(StartupChecksTest, MoreEventsThanMemoryAreTold) {
   }
   EXPECT_THAT(CheckStartup(machine_, config_),
               ElementsAre(Warning("event_retention_high", "6442450944")));
+}
+
+TEST_F(StartupChecksTest, DeadLettersThatLastLessThanTheirEventsAreTold) {
+  config::v1::NamespaceConfig* const orders = config_.add_namespaces();
+  orders->set_name("orders");
+  orders->mutable_options()->set_durability(v1::DURABILITY_SYNC);
+  orders->mutable_options()->set_dead_letter_namespace("letters");
+  config::v1::NamespaceConfig* const letters = config_.add_namespaces();
+  letters->set_name("letters");
+  EXPECT_THAT(CheckStartup(machine_, config_),
+              ElementsAre(Warning("dead_letters_not_durable", "orders")));
+  letters->mutable_options()->set_durability(v1::DURABILITY_SYNC);
+  EXPECT_THAT(CheckStartup(machine_, config_), IsEmpty());
+}
+
+TEST_F(StartupChecksTest, ARetentionThatKeepsTheJournalLongIsTold) {
+  config::v1::NamespaceConfig* const from = config_.add_namespaces();
+  from->set_name("orders");
+  from->mutable_options()->mutable_event_retention()->set_seconds(86'400);
+  EXPECT_THAT(CheckStartup(machine_, config_), IsEmpty());
+  from->mutable_options()->set_durability(v1::DURABILITY_ASYNC);
+  EXPECT_THAT(CheckStartup(machine_, config_),
+              ElementsAre(Warning("journal_kept_long", "86400 s")));
+  from->mutable_options()->mutable_event_retention()->set_seconds(3'600);
+  EXPECT_THAT(CheckStartup(machine_, config_), IsEmpty());
 }
 
 // A machine made of files.

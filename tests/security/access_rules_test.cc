@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "server/engine/reason.h"
 
 namespace timecache::server {
 namespace {
@@ -129,9 +130,11 @@ TEST(AccessRulesTest, TokensAreKnownByTheirHash) {
   EXPECT_EQ(FindBearer(*rules, "Bearer basket-1"), "shop/basket");
   EXPECT_EQ(FindBearer(*rules, "bearer basket-2"), "shop/basket");
   EXPECT_EQ(FindBearer(*rules, "Bearer audit"), "audit");
-  EXPECT_EQ(FindBearer(*rules, "Bearer basket-3"), "UNKNOWN_TOKEN");
+  EXPECT_EQ(FindBearer(*rules, "Bearer basket-3"),
+            ReasonName(Reason::kUnknownToken));
   // The hash itself opens nothing.
-  EXPECT_EQ(FindBearer(*rules, "Bearer " + Hash("audit")), "UNKNOWN_TOKEN");
+  EXPECT_EQ(FindBearer(*rules, "Bearer " + Hash("audit")),
+            ReasonName(Reason::kUnknownToken));
 }
 
 TEST(AccessRulesTest, OtherAuthorizationsAreMalformed) {
@@ -142,16 +145,17 @@ TEST(AccessRulesTest, OtherAuthorizationsAreMalformed) {
         std::string("Bearer two words"), std::string("Bearer =audit"),
         std::string("Bearer  audit"), std::string("Bearer aud\xc3\xa9"),
         "Bearer " + std::string(AccessRules::kMaxTokenBytes + 1, 'a')}) {
-    EXPECT_EQ(FindBearer(*rules, value), "MALFORMED_CREDENTIALS")
+    EXPECT_EQ(FindBearer(*rules, value),
+              ReasonName(Reason::kMalformedCredentials))
         << value.substr(0, 30);
   }
   EXPECT_EQ(
       FindBearer(*rules,
                  "Bearer " + std::string(AccessRules::kMaxTokenBytes, 'a')),
-      "UNKNOWN_TOKEN");
+      ReasonName(Reason::kUnknownToken));
   Credentials twice;
   twice.authorizations = {"Bearer audit", "Bearer audit"};
-  EXPECT_EQ(Find(*rules, twice), "MALFORMED_CREDENTIALS");
+  EXPECT_EQ(Find(*rules, twice), ReasonName(Reason::kMalformedCredentials));
 }
 
 TEST(AccessRulesTest, ErrorsDoNotRepeatTheToken) {
@@ -173,9 +177,9 @@ TEST(AccessRulesTest, CertificatesAreKnownByAnyOfTheirNames) {
             "shop/basket");
   EXPECT_EQ(FindSans(*rules, {"audit@shop"}), "audit");
   EXPECT_EQ(FindSans(*rules, {"other", "basket.shop.evil"}),
-            "UNKNOWN_CERTIFICATE");
-  EXPECT_EQ(FindSans(*rules, {}), "UNKNOWN_CERTIFICATE");
-  EXPECT_EQ(Find(*rules, Credentials()), "NO_CREDENTIALS");
+            ReasonName(Reason::kUnknownCertificate));
+  EXPECT_EQ(FindSans(*rules, {}), ReasonName(Reason::kUnknownCertificate));
+  EXPECT_EQ(Find(*rules, Credentials()), ReasonName(Reason::kNoCredentials));
 }
 
 TEST(AccessRulesTest, TheTokenDecidesWhereThereIsACertificateToo) {
@@ -186,7 +190,7 @@ TEST(AccessRulesTest, TheTokenDecidesWhereThereIsACertificateToo) {
   both.authorizations = {"Bearer audit"};
   EXPECT_EQ(Find(*rules, both), "audit");
   both.authorizations = {"Bearer wrong"};
-  EXPECT_EQ(Find(*rules, both), "UNKNOWN_TOKEN");
+  EXPECT_EQ(Find(*rules, both), ReasonName(Reason::kUnknownToken));
 }
 
 TEST(AccessRulesTest, VerbsOfAllRulesThatMatchAddUp) {

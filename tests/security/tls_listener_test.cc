@@ -1,13 +1,12 @@
 #include "server/security/tls_listener.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
 
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/common/housekeeping.h"
 #include "server/security/tls_listeners.h"
 #include "tests/support/net/certificates.h"

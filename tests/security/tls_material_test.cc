@@ -1,7 +1,5 @@
 #include "server/security/tls_material.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
@@ -10,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/common/read_file.h"
 #include "tests/support/net/certificates.h"
 
@@ -36,8 +36,9 @@ class TlsMaterialTest : public ::testing::Test {
 
   absl::StatusOr<TlsMaterial> Check() const {
     FileWatch::Contents contents;
-    for (const std::string& path : TlsFiles(config_))
+    for (const std::string& path : TlsFiles(config_)) {
       contents.push_back(ReadFile(path, FileWatch::kMaxFileBytes));
+    }
     return CheckTlsMaterial(config_, contents);
   }
   std::string Refusal() const {

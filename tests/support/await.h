@@ -1,6 +1,8 @@
 // For what only asking tells: that a server has noticed the end of a
 // connection, or that another process has written a file.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_AWAIT_H_
+#define TIMECACHED_TESTS_SUPPORT_AWAIT_H_
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
@@ -27,3 +29,5 @@ inline bool Await(absl::FunctionRef<bool()> condition) {
 }
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_AWAIT_H_

@@ -39,8 +39,9 @@ grpc::ByteBuffer Message(const std::string& bytes) {
 
 std::ostream& operator<<(std::ostream& out, const DecodedBatch& decoded) {
   out << decoded.status << " " << decoded.name;
-  for (const std::string& operation : decoded.operations)
+  for (const std::string& operation : decoded.operations) {
     out << "\n  " << operation;
+  }
   return out;
 }
 
@@ -81,8 +82,9 @@ DecodedBatch ExpectedBatch(const std::string& bytes) {
   }
   DecodedBatch decoded{"OK", request.namespace_(), {}};
   const auto convert = [&](const auto& one) -> std::string {
-    if (!one.namespace_().empty() && one.namespace_() != request.namespace_())
+    if (!one.namespace_().empty() && one.namespace_() != request.namespace_()) {
       return Text(InvalidField("namespace", "must be empty or the batch's"));
+    }
     Gathering gathering;
     absl::StatusOr<Operation> op;
     if constexpr (requires { one.part(); }) {

@@ -3,11 +3,11 @@
 #ifndef TIMECACHED_TESTS_SUPPORT_BATCH_REFERENCE_H_
 #define TIMECACHED_TESTS_SUPPORT_BATCH_REFERENCE_H_
 
-#include <grpcpp/support/byte_buffer.h>
-
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include "grpcpp/support/byte_buffer.h"
 
 namespace timecache::server {
 

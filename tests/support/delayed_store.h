@@ -1,5 +1,7 @@
 // A store that answers later, as one with a journal or on another machine does.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_DELAYED_STORE_H_
+#define TIMECACHED_TESTS_SUPPORT_DELAYED_STORE_H_
 
 #include <deque>
 #include <functional>
@@ -210,3 +212,5 @@ class DelayedStore final : public server::Store {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_DELAYED_STORE_H_

@@ -1,5 +1,7 @@
 // How much a randomized test does, by what it costs in this build.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_EFFORT_H_
+#define TIMECACHED_TESTS_SUPPORT_EFFORT_H_
 
 #include <algorithm>
 
@@ -21,3 +23,5 @@ constexpr Count Rounds(Count all) {
 }
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_EFFORT_H_

@@ -1,5 +1,7 @@
 // Calls as they end.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_END_OBSERVER_H_
+#define TIMECACHED_TESTS_SUPPORT_END_OBSERVER_H_
 
 #include <functional>
 #include <utility>
@@ -25,3 +27,5 @@ class EndObserver final : public server::CallObserver {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_END_OBSERVER_H_

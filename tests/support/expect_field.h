@@ -1,5 +1,7 @@
 // What a refusal of bad input says.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_EXPECT_FIELD_H_
+#define TIMECACHED_TESTS_SUPPORT_EXPECT_FIELD_H_
 
 #include <string>
 
@@ -16,3 +18,5 @@ inline void ExpectField(const absl::Status& status, const std::string& field) {
 }
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_EXPECT_FIELD_H_

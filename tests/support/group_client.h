@@ -1,5 +1,7 @@
 // Members of consumer groups in a test, and what is settled for them.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_GROUP_CLIENT_H_
+#define TIMECACHED_TESTS_SUPPORT_GROUP_CLIENT_H_
 
 #include <cstdint>
 #include <memory>
@@ -62,3 +64,5 @@ class GroupClient {
 grpc::Status ErrorOf(const v1::SettleResult& result);
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_GROUP_CLIENT_H_

@@ -4,7 +4,9 @@
 //
 // The search is Wing and Gong's, as in Lowe's "Testing for linearizability" and
 // in porcupine: depth first, with a memory of what was tried.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_KEY_HISTORY_H_
+#define TIMECACHED_TESTS_SUPPORT_KEY_HISTORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -81,3 +83,5 @@ HistoryVerdict CheckHistory(std::vector<HistoryEntry> history,
                             const HistoryOptions& options);
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_KEY_HISTORY_H_

@@ -1,5 +1,7 @@
 // A program under test, run as its users run it. Every wait has an end.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_PROCESS_H_
+#define TIMECACHED_TESTS_SUPPORT_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -71,3 +73,5 @@ Exit RunToEnd(const std::vector<std::string>& argv,
               const std::string& input = "");
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_PROCESS_H_

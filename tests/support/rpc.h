@@ -1,9 +1,7 @@
 // Calls in tests: bounded, and their errors taken apart.
-#pragma once
 
-#include <google/protobuf/text_format.h>
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_TESTS_SUPPORT_RPC_H_
+#define TIMECACHED_TESTS_SUPPORT_RPC_H_
 
 #include <chrono>
 #include <map>
@@ -14,6 +12,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "google/protobuf/text_format.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "timecache/v1/errors.pb.h"
 
@@ -141,3 +142,5 @@ std::string CallRaw(const std::shared_ptr<grpc::Channel>& channel,
 int HealthOf(const std::shared_ptr<grpc::Channel>& channel);
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_RPC_H_

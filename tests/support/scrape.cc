@@ -1,7 +1,5 @@
 #include "tests/support/scrape.h"
 
-#include <httplib.h>
-
 #include <cstdlib>
 #include <regex>
 #include <sstream>
@@ -10,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "httplib.h"
 
 namespace timecache::test {
 namespace {

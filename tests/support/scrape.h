@@ -1,5 +1,7 @@
 // The HTTP port of a server in a test, and what its metrics say.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_SCRAPE_H_
+#define TIMECACHED_TESTS_SUPPORT_SCRAPE_H_
 
 #include <map>
 #include <set>
@@ -39,3 +41,5 @@ Scrape ParseScrape(const std::string& text);
 Scrape ScrapeFrom(const std::string& address);
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_SCRAPE_H_

@@ -1,13 +1,14 @@
 // timecached as a process that serves.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_TESTS_SUPPORT_SERVER_PROCESS_H_
+#define TIMECACHED_TESTS_SUPPORT_SERVER_PROCESS_H_
 
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/process.h"
@@ -68,3 +69,5 @@ class ServerProcess {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_SERVER_PROCESS_H_

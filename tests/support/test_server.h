@@ -1,8 +1,8 @@
 // A whole server in a test: engine, services and a real port, on a clock that
 // stands still.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_TESTS_SUPPORT_TEST_SERVER_H_
+#define TIMECACHED_TESTS_SUPPORT_TEST_SERVER_H_
 
 #include <cstdint>
 #include <functional>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "grpcpp/grpcpp.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/local_store.h"
@@ -117,3 +118,5 @@ inline int64_t DeathUs(int64_t put_us, int64_t ttl_us = kTtlUs) {
 }
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_TEST_SERVER_H_

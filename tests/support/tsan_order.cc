@@ -8,7 +8,6 @@
 // of no other.
 
 #include <dlfcn.h>
-#include <grpc/grpc.h>
 #include <sanitizer/tsan_interface.h>
 
 #include <cstddef>
@@ -17,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "grpc/grpc.h"
 
 // Of the sanitizer, and in none of its headers.
 extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line);

@@ -1,8 +1,8 @@
 // A stream of what expires in a test: of WatchExpired, ConsumeExpired or
 // WatchExpiring.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_TESTS_SUPPORT_WATCH_READER_H_
+#define TIMECACHED_TESTS_SUPPORT_WATCH_READER_H_
 
 #include <cstdint>
 #include <functional>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "grpcpp/grpcpp.h"
 #include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::test {
@@ -88,3 +89,5 @@ class WatchReader {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_WATCH_READER_H_

@@ -67,9 +67,9 @@ void CheckTogether(const BenchOptions& options) {
   for (size_t i = 0; i < options.key_digits(); ++i) numbers *= 10;
   if (options.keys > numbers) {
     throw CLI::ValidationError(
-        "--keys",
-        absl::StrCat("keys of ", options.key_bytes, " bytes tell no more than ",
-                     numbers, " apart: give more --key-bytes"));
+        "--keys", absl::StrCat("keys of ", options.key_bytes,
+                               " bytes distinguish no more than ", numbers,
+                               " apart: give more --key-bytes"));
   }
   const uint64_t message_bytes =
       uint64_t{options.batch} * (options.key_bytes + options.value_bytes + 32);
@@ -204,16 +204,22 @@ int RunBench(const Context& context, BenchOptions options) {
 
 constexpr char kFooter[] =
     "A message of one operation is a unary call of its own; one of more goes "
-    "through\nPipeline, or, with --unary, is an Execute call. Latency is of a "
-    "message: from its\nsending to its answer; with --rate, from when it was "
-    "due, so that a server that\nstalls is not spared the messages that it "
-    "held up. --rate keeps one core awake.\n\nWithout --namespace it makes a "
-    "namespace of its own, with the server's default\noptions, and deletes it "
-    "in the end. Gets find only what was put before: --fill puts\nall keys "
-    "first, unmeasured; in a namespace of its own they then live for 1h.\n\n"
+    "through\n"
+    "Pipeline, or, with --unary, is an Execute call. Latency is of a message: "
+    "from its\n"
+    "sending to its answer; with --rate, from when it was due, so that the\n"
+    "latency of messages delayed by a server stall counts. --rate keeps one "
+    "core\n"
+    "busy.\n\n"
+    "Without --namespace it creates a namespace of its own, with the server's\n"
+    "default options, and deletes it at the end. Gets only find keys that were "
+    "put\n"
+    "before: --fill puts all keys first, unmeasured; in a namespace of its own "
+    "they\n"
+    "then live for 1h.\n\n"
     "Exit codes: 0 done; 1 an operation was answered with an error, which ends "
-    "the run;\n2 the server could not be reached or went away, or wrong "
-    "usage.\n\n"
+    "the run;\n"
+    "2 the server could not be reached or went away, or wrong usage.\n\n"
     "Examples:\n"
     "  timecachectl bench --mix put=100 --batch 100 --seconds 5\n"
     "  timecachectl bench --fill --mix get=100 --batch 1 --connections 50\n"
@@ -301,7 +307,7 @@ void AddPaceFlags(CLI::App& bench, BenchOptions& options) {
 void AddBenchCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* bench = app.add_subcommand(
-      "bench", "Put a server under load, and tell how fast it is");
+      "bench", "Put a server under load, and measure its speed");
   AddLoadFlags(*bench, *options);
   AddPaceFlags(*bench, *options);
   bench->footer(kFooter);

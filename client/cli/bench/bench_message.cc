@@ -143,7 +143,7 @@ std::vector<BenchKind> MixPeriod(
 void WriteDigits(uint64_t number, size_t width, char* to) {
   static constexpr auto kPairs = [] {
     std::array<char, 200> pairs = {};
-    for (int i = 0; i < 100; ++i) {
+    for (size_t i = 0; i < 100; ++i) {
       pairs[2 * i] = static_cast<char>('0' + i / 10);
       pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
     }

@@ -1,7 +1,9 @@
 // The messages that the benchmark sends: built once, with keys that are written
 // anew for each sending, so that the benchmark measures the server and not
 // itself.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_MESSAGE_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_MESSAGE_H_
 
 #include <array>
 #include <cstddef>
@@ -89,3 +91,5 @@ class BenchMessages {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_MESSAGE_H_

@@ -41,7 +41,7 @@ BenchNamespace::BenchNamespace(const Context& context,
   if (absl::IsPermissionDenied(made_) || absl::IsResourceExhausted(made_)) {
     made_ = absl::Status(
         made_.code(),
-        absl::StrCat("bench cannot make a namespace of its own (",
+        absl::StrCat("bench cannot create a namespace of its own (",
                      made_.message(),
                      "): name one that it may fill with --namespace"));
   }
@@ -51,7 +51,7 @@ BenchNamespace::~BenchNamespace() {
   if (!made_.ok()) return;
   const absl::Status deleted = client_.DeleteNamespace(name_);
   if (deleted.ok() || absl::IsNotFound(deleted)) return;
-  Warn(absl::StrCat("the benchmark's namespace is still there (",
+  Warn(absl::StrCat("the benchmark's namespace still exists (",
                     context_.Explain(deleted),
                     "); delete it with: timecachectl ns delete ", name_));
 }

@@ -1,6 +1,8 @@
 // The namespace that a benchmark makes for itself, so that it neither fills nor
 // finds what others work with.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_NAMESPACE_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_NAMESPACE_H_
 
 #include <string>
 
@@ -35,3 +37,5 @@ class BenchNamespace {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_NAMESPACE_H_

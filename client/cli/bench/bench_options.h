@@ -1,5 +1,7 @@
 // What `timecachectl bench` is to do.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_OPTIONS_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_OPTIONS_H_
 
 #include <algorithm>
 #include <array>
@@ -67,3 +69,5 @@ struct BenchOptions {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_OPTIONS_H_

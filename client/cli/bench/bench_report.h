@@ -1,5 +1,7 @@
-// What a benchmark has found, for the eye and for programs.
-#pragma once
+// The results of a benchmark, for people and for programs.
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_REPORT_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_REPORT_H_
 
 #include <string>
 
@@ -24,3 +26,5 @@ Json BenchToJson(const BenchOptions& options, const BenchResult& result);
 std::string BenchToText(const BenchOptions& options, const BenchResult& result);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_REPORT_H_

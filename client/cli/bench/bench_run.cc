@@ -31,7 +31,8 @@ double CpuSeconds() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + time.tv_usec / 1e6;
+    return static_cast<double>(time.tv_sec) +
+           static_cast<double>(time.tv_usec) / 1e6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }

@@ -1,5 +1,7 @@
 // A benchmark from its first message to its last answer.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_RUN_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_RUN_H_
 
 #include <atomic>
 #include <cstdio>
@@ -87,3 +89,5 @@ class BenchRun final : public BenchListener {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_RUN_H_

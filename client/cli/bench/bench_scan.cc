@@ -1,18 +1,21 @@
 #include "client/cli/bench/bench_scan.h"
 
+#include "server/common/wire_format.h"
+
 namespace timecache::cli {
 namespace {
 
 // Tags of length-delimited fields: ExecuteResponse.results, and what an
 // OperationResult has in it.
-constexpr uint8_t kResultsTag = 0x0A;
-constexpr uint8_t kErrorTag = 0x0A;
-constexpr uint8_t kPutTag = 0x12;
-constexpr uint8_t kTouchTag = 0x32;
-constexpr uint8_t kAppendTag = 0x3A;
-constexpr uint8_t kGatherTag = 0x4A;  // The last one.
+using server::kLengthDelimited;
+using server::WireTag;
+constexpr uint8_t kResultsTag = WireTag(1, kLengthDelimited);
+constexpr uint8_t kErrorTag = WireTag(1, kLengthDelimited);
+constexpr uint8_t kPutTag = WireTag(2, kLengthDelimited);
+constexpr uint8_t kTouchTag = WireTag(6, kLengthDelimited);
+constexpr uint8_t kAppendTag = WireTag(7, kLengthDelimited);
+constexpr uint8_t kGatherTag = WireTag(9, kLengthDelimited);  // The last one.
 constexpr uint8_t kTagMask = 0x07;
-constexpr uint8_t kLengthDelimited = 2;
 
 // Reads a length, and moves on to behind it. False if it is not within what is
 // left.

@@ -1,5 +1,7 @@
 // A look at an answer of the server without parsing it.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_SCAN_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_SCAN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -27,3 +29,5 @@ std::optional<BenchCounts> ScanResults(std::string_view response);
 BenchCounts ScanUnary(BenchKind kind, std::string_view response);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_SCAN_H_

@@ -1,5 +1,7 @@
 // One connection, or one unary call at a time on it, of the benchmark.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_SENDER_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_SENDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +19,7 @@ namespace timecache::cli {
 
 class BenchSender;
 
-// Whom a sender tells, on the thread that polls the completion queue.
+// Receives a sender's events, on the thread that polls the completion queue.
 class BenchListener {
  public:
   virtual ~BenchListener() = default;
@@ -26,7 +28,7 @@ class BenchListener {
   // send the next one.
   virtual void Answered(BenchSender& sender, int64_t due_ns,
                         const BenchCounts& counts) = 0;
-  // An operation of the next message to be told of was answered by an error.
+  // An operation of the next message to be reported was answered by an error.
   virtual void OperationFailed(const absl::Status& error) = 0;
   // The sender can send no more, for this reason.
   virtual void Failed(const absl::Status& why) = 0;
@@ -39,7 +41,7 @@ class BenchEvent {
   virtual void Happened(bool ok) = 0;
 };
 
-// Sends messages and tells of their answers. Not thread-safe: all of it is done
+// Sends messages and reports their answers. Not thread-safe: all of it is done
 // by the one thread that polls the completion queue. At most its depth of
 // messages are in flight.
 class BenchSender {
@@ -81,9 +83,11 @@ class BenchBytes {
   std::string scratch_;
 };
 
-// What an ExecuteResponse says; its errors are told to the listener. INTERNAL
-// if there are not as many results as operations.
+// The content of an ExecuteResponse; its errors are reported to the listener.
+// INTERNAL if there are not as many results as operations.
 absl::Status CheckExecuteResponse(std::string_view response, size_t operations,
                                   BenchListener& listener, BenchCounts& counts);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_SENDER_H_

@@ -96,7 +96,7 @@ class BenchStream final : public BenchSender {
   void OnWrote(bool ok) {
     --events_;
     writing_ = false;
-    // What failed is told by the read.
+    // The read reports the error.
     if (!ok) return;
     if (waiting_ > 0) {
       --waiting_;
@@ -171,7 +171,7 @@ class BenchStream final : public BenchSender {
   int events_ = 0;              // That are to come.
   bool open_ = false;           // Neither closed nor broken.
   bool was_open_ = false;       // When it was found to be at its end.
-  bool closing_ = false;        // And the server has not been told.
+  bool closing_ = false;        // And the server does not know.
   bool writing_ = false;
   bool failed_ = false;
 };

@@ -49,15 +49,18 @@ void BenchTally::Finish(int64_t now_ns) {
 
 void BenchTally::EndSecond(double seconds) {
   if (timeline_ != nullptr) {
+    const auto micros = [](uint64_t ns) {
+      return static_cast<double>(ns) / 1e3;
+    };
     const nlohmann::ordered_json line = {
         {"second", second_},
         {"seconds", seconds},
         {"operations", second_results_},
         {"messages", second_latencies_.count()},
-        {"p50_us", second_latencies_.PercentileNs(50) / 1e3},
-        {"p99_9_us", second_latencies_.PercentileNs(99.9) / 1e3},
-        {"max_us", second_latencies_.max_ns() / 1e3}};
-    // At once, for whoever follows it.
+        {"p50_us", micros(second_latencies_.PercentileNs(50))},
+        {"p99_9_us", micros(second_latencies_.PercentileNs(99.9))},
+        {"max_us", micros(second_latencies_.max_ns())}};
+    // Flushed at once, for a reader that follows the file.
     timeline_failed_ =
         timeline_failed_ ||
         std::fprintf(timeline_, "%s\n", line.dump().c_str()) < 0 ||

@@ -1,5 +1,7 @@
 // What a benchmark has measured so far.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_BENCH_TALLY_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_BENCH_TALLY_H_
 
 #include <cstdint>
 #include <cstdio>
@@ -60,3 +62,5 @@ class BenchTally {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_BENCH_TALLY_H_

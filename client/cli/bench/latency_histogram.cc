@@ -11,7 +11,8 @@ namespace timecache::cli {
 // number the bucket.
 size_t LatencyHistogram::IndexOf(uint64_t duration_ns) {
   if (duration_ns < (uint64_t{1} << kSubBucketBits)) return duration_ns;
-  const int shift = std::bit_width(duration_ns) - 1 - kSubBucketBits;
+  const int shift =
+      static_cast<int>(std::bit_width(duration_ns)) - 1 - kSubBucketBits;
   return (static_cast<size_t>(shift) << kSubBucketBits) +
          (duration_ns >> shift);
 }

@@ -1,5 +1,7 @@
 // How long things took: many durations in little room.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_BENCH_LATENCY_HISTOGRAM_H_
+#define TIMECACHED_CLIENT_CLI_BENCH_LATENCY_HISTOGRAM_H_
 
 #include <array>
 #include <cstddef>
@@ -47,3 +49,5 @@ class LatencyHistogram {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_BENCH_LATENCY_HISTOGRAM_H_

@@ -113,7 +113,7 @@ void AddCombine(CLI::App& app, Context& context) {
   CombineOptions& options = arguments->options;
   combine->add_flag("--xor", arguments->is_xor, "Xor instead of add");
   combine->add_option("--initial", options.initial,
-                      "What a key that is not there counts as (0)");
+                      "The value of a missing key (0)");
   combine->add_flag("--remove-if-zero", options.remove_if_zero,
                     "Remove the key if the result is 0");
   combine->add_flag("--touch", options.touch, kTouchHelp);
@@ -123,14 +123,13 @@ void AddCombine(CLI::App& app, Context& context) {
   AddCount(
       *combine, "--if-version",
       [&options](uint64_t version) { options.if_version = version; },
-      "Only if the key is there with this version");
+      "Only if the key has this version");
   combine->footer(
-      "Prints the result, which is the new value: a decimal number, which "
-      "`put`\n"
-      "may store and `get` show. The deadline stays. Exits with 1 if the "
+      "Prints the result, which is the new value: a decimal number, as `put` "
+      "stores\n"
+      "and `get` shows it. The deadline does not change. Exits with 1 if the "
       "value\n"
-      "is no number, the sum has no room in 64 bits, or the version is another."
-      "\n\n"
+      "is not a number, the sum exceeds 64 bits, or the version differs.\n\n"
       "Examples:\n"
       "  timecachectl combine visits:7 1 --ttl 1h\n"
       "  timecachectl combine balance -- -5\n"
@@ -184,7 +183,7 @@ int RunGather(const Context& context, const GatherArguments& arguments) {
 void AddGather(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<GatherArguments>();
   CLI::App* gather = app.add_subcommand(
-      "gather", "Bring one part of what is collected under a key");
+      "gather", "Add one of the parts that are collected under a key");
   gather->add_option("key", arguments->key, kKeyHelp)->required();
   gather->add_option("part", arguments->part, "The part's name")->required();
   gather
@@ -212,10 +211,12 @@ void AddGather(CLI::App& app, Context& context) {
   gather->footer(
       "Give --parts or --names, the same with each part of a key. The call "
       "that\n"
-      "brings the last part prints all of them as NAME=VALUE, and the key is\n"
-      "gone; what is not complete in time expires with the parts that came. "
-      "Exits"
-      "\nwith 1 for a part that is in with another value, and for a key that\n"
+      "adds the last part prints all of them as NAME=VALUE, and removes the "
+      "key; a\n"
+      "key that is not complete in time expires with the parts collected so "
+      "far.\n"
+      "Exits with 1 for a part that exists with another value, and for a key "
+      "that\n"
       "expects other parts or has a value.\n\n"
       "Examples:\n"
       "  timecachectl gather user:7 gender f --names gender,age --ttl 1m\n"

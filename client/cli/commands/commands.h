@@ -1,6 +1,8 @@
 // The families of commands. Each adds its commands to `app`; the one that is
 // named on the command line sets context.command. Both must outlive the run.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_COMMANDS_COMMANDS_H_
+#define TIMECACHED_CLIENT_CLI_COMMANDS_COMMANDS_H_
 
 #include <optional>
 
@@ -38,3 +40,5 @@ void AddNamespaceCommands(CLI::App& app, Context& context);
 void AddGroupCommands(CLI::App& ns, Context& context);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_COMMANDS_COMMANDS_H_

@@ -1,5 +1,7 @@
 // What the shell offers when a user presses Tab.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_COMMANDS_COMPLETION_H_
+#define TIMECACHED_CLIENT_CLI_COMMANDS_COMPLETION_H_
 
 #include <functional>
 #include <string>
@@ -36,3 +38,5 @@ Completion Complete(const CLI::App& app, const std::vector<std::string>& words,
 std::string CompletionScript(const std::string& shell);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_COMMANDS_COMPLETION_H_

@@ -15,7 +15,7 @@
 namespace timecache::cli {
 namespace {
 
-// Who presses Tab does not wait longer.
+// The longest wait of a user who presses Tab.
 constexpr absl::Duration kPatience = absl::Milliseconds(500);
 
 // None if the server does not answer: it is no error not to know a name.

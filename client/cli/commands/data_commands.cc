@@ -25,7 +25,7 @@ int RunContains(const Context& context, const std::string& argument) {
 void AddContains(CLI::App& app, Context& context) {
   auto key = std::make_shared<std::string>();
   CLI::App* contains =
-      app.add_subcommand("contains", "Tell whether a key is there");
+      app.add_subcommand("contains", "Report whether a key exists");
   contains->add_option("key", *key, kDataKeyHelp)->required();
   contains->footer(
       "Exits with 1 if it is not.\n\n"
@@ -86,14 +86,14 @@ void AddTouch(CLI::App& app, Context& context) {
   TouchOptions& options = arguments->options;
   AddDuration(
       *touch, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
-      "Its time to live from now on; else the one it was put with");
+      "Its time to live from now on; else the one with which it was put");
   AddCount(
       *touch, "--if-version",
       [&options](uint64_t version) { options.if_version = version; },
-      "Only this version: a lock only while it is one's own");
+      "Only this version, for example a lock only while it is held");
   touch->footer(
-      "Exits with 1 if the key is not there, or not with that version. The\n"
-      "version stays as it is.\n\n"
+      "Exits with 1 if the key does not exist, or has another version. The\n"
+      "version does not change.\n\n"
       "Examples:\n"
       "  timecachectl touch session:7\n"
       "  timecachectl touch session:7 --ttl 2h\n"

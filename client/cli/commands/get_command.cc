@@ -18,7 +18,7 @@
 namespace timecache::cli {
 namespace {
 
-// How old the time may be by which what is left is told.
+// How old the time may be from which the remaining time is computed.
 constexpr absl::Duration kGetClockAge = absl::Milliseconds(100);
 
 struct GetArguments {
@@ -156,18 +156,17 @@ void AddGetCommand(CLI::App& app, Context& context) {
   auto* raw = get->add_flag("--raw", arguments->raw,
                             "The value's bytes and nothing else: no escapes, "
                             "no end of line");
-  get->add_flag("--ttl", arguments->ttl, "Show what is left to live, too")
+  get->add_flag("--ttl", arguments->ttl, "Show the remaining time to live, too")
       ->excludes(raw);
   get->add_flag("-a,--all", arguments->all,
-                "Show version, put time, deadline and what is left, too")
+                "Show version, put time, deadline and remaining time, too")
       ->excludes(raw);
   get->footer(
       "Prints the value of one key, and KEY<TAB>VALUE of several. On a "
-      "terminal,"
-      "\nand of several keys, bytes that are not text are shown as \\x00 and "
-      "a\n"
-      "backslash as two. What is left is until the deadline, by the server's\n"
-      "clock. Exits with 1 if a key is not there.\n\n"
+      "terminal,\n"
+      "and of several keys, bytes that are not text are shown as \\x00 and a\n"
+      "backslash as two. The remaining time is until the deadline, by the\n"
+      "server's clock. Exits with 1 if a key does not exist.\n\n"
       "Examples:\n"
       "  timecachectl get session:7\n"
       "  timecachectl get session:7 --ttl\n"

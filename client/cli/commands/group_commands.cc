@@ -99,12 +99,12 @@ void AddOptionFlags(CLI::App& app, GroupOptions& options) {
       [&options](uint64_t n) {
         options.max_attempts = Narrow("--max-attempts", n);
       },
-      "How often an event is given out before it goes to the namespace's "
+      "How often an event is delivered before it goes to the namespace's "
       "--dead-letter, if it has one (5)");
   AddSize(
       app, "--max-backlog-bytes",
       [&options](uint64_t bytes) { options.max_backlog_bytes = bytes; },
-      "Memory for unsettled events; beyond it the oldest are lost, and counted "
+      "Memory for unsettled events; beyond it the oldest are lost and counted "
       "(256MiB)");
   AddDuration(
       app, "--unused-ttl",
@@ -146,7 +146,7 @@ CLI::App* AddGroupCommand(CLI::App& ns, Context& context,
 void AddGroupCreate(CLI::App& ns, Context& context) {
   auto arguments = std::make_shared<GroupArguments>();
   CLI::App* create = AddGroupCommand(
-      ns, context, "group-create", "Make a consumer group", arguments,
+      ns, context, "group-create", "Create a consumer group", arguments,
       [](const Context& about, const GroupArguments& a) {
         return Print(
             about, about.MakeClient().CreateGroup(a.group, a.options, a.start));
@@ -157,16 +157,17 @@ void AddGroupCreate(CLI::App& ns, Context& context) {
       [arguments = arguments.get()] {
         arguments->start = WatchStart::kEarliest;
       },
-      "Begin with the oldest event that is retained; else with "
-      "what dies from now on");
+      "Start with the oldest retained event; else with entries that die from "
+      "now on");
   create->footer(
-      "watch --group makes a group, too, at its first use, with the options "
+      "watch --group also creates a group, at its first use, with the options "
       "in\n"
-      "parentheses. From the moment it is made a group keeps what dies, also\n"
-      "while it has no members.\n\n"
+      "parentheses. From its creation on a group keeps the events, also while "
+      "it\n"
+      "has no members.\n\n"
       "Example:\n"
-      "  timecachectl ns group-create orders billing --ack-timeout 2m "
-      "\\\n      --max-attempts 10 --from-earliest");
+      "  timecachectl ns group-create orders billing --ack-timeout 2m \\\n"
+      "      --max-attempts 10 --from-earliest");
 }
 
 void AddGroupUpdate(CLI::App& ns, Context& context) {
@@ -177,8 +178,9 @@ void AddGroupUpdate(CLI::App& ns, Context& context) {
   AddOptionFlags(*update, arguments->options);
   AddDefault(*update, arguments->to_default);
   update->footer(
-      "Changes what is given; the rest stays. Events that are with a member "
-      "keep\ntheir time-out.\n\n"
+      "Changes the given options; the others stay. Events that a member holds "
+      "keep\n"
+      "their time-out.\n\n"
       "Examples:\n"
       "  timecachectl ns group-update orders billing --ack-timeout 5m\n"
       "  timecachectl ns group-update orders billing --default max-attempts");
@@ -187,16 +189,19 @@ void AddGroupUpdate(CLI::App& ns, Context& context) {
 }  // namespace
 
 void AddGroupCommands(CLI::App& ns, Context& context) {
-  AddGroupsCommand(
-      ns, context, "groups",
-      "List a namespace's consumer groups, and how far they are behind",
-      std::make_shared<GroupArguments>(), RunList)
+  AddGroupsCommand(ns, context, "groups",
+                   "List a namespace's consumer groups and their lag",
+                   std::make_shared<GroupArguments>(), RunList)
       ->footer(
-          "BACKLOG waits for a member, IN FLIGHT is with one; OLDEST is when "
-          "the oldest\nof both died. DELIVERED counts every attempt, SETTLED "
-          "what was acknowledged\nor put back. LOST was dropped unsettled, "
-          "beyond the group's\n--max-backlog-bytes. With --json all "
-          "statistics and options.\n\n"
+          "BACKLOG: events that wait for a member; IN FLIGHT: events that a "
+          "member holds;\n"
+          "OLDEST: when the oldest of both died. DELIVERED counts every "
+          "attempt, SETTLED\n"
+          "events that were acknowledged or put back. LOST: events dropped "
+          "unsettled,\n"
+          "beyond the group's --max-backlog-bytes. --json shows all statistics "
+          "and\n"
+          "options.\n\n"
           "Examples:\n"
           "  timecachectl ns groups orders\n"
           "  timecachectl ns groups orders --json | jq "

@@ -17,8 +17,8 @@
 namespace timecache::cli {
 namespace {
 
-// Events that wait for each running command: one, so that none waits for an
-// event, and so that what waits is not timed out.
+// Events that wait for each running command: one, so that no command waits for
+// an event, and waiting events do not time out.
 constexpr int kWaitingPerJob = 1;
 constexpr uint32_t kMaxMaxInFlight = 65'536;
 
@@ -53,7 +53,7 @@ void TellSummary(const Context& context, const GroupWorkerCounters& counters) {
   }
   if (counters.unsettled > 0) {
     absl::StrAppend(&text, ", ", CountText(counters.unsettled),
-                    " not settled, which come again");
+                    " not settled, which are delivered again");
   }
   if (counters.lost > 0) {
     absl::StrAppend(&text, "; ", CountText(counters.lost),
@@ -76,8 +76,7 @@ absl::StatusOr<std::map<std::string, std::string>> EventCommand::Environment(
   if (key.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError(
         "its key has a zero byte, which no environment holds: give --key-hex "
-        "or "
-        "--key-base64");
+        "or --key-base64");
   }
   return std::map<std::string, std::string>{
       {"TIMECACHED_NAMESPACE", event.ns},
@@ -119,14 +118,14 @@ Settle EventCommand::Handle(const ExpiredEvent& event) {
 Settle EventCommand::Failed(const ExpiredEvent& event,
                             const std::string& how) const {
   Warn(absl::StrCat(event.ns, ": ", event.key, ", attempt ", event.attempt,
-                    ": ", how, "; given back with a delay of ",
+                    ": ", how, "; delivered again after ",
                     DurationText(arguments_.retry_delay)));
   return Settle::Nack(arguments_.retry_delay);
 }
 
 void EventCommand::PrintError(const absl::Status& why) {
-  // What the server means it says with a reason. A connection that is lost
-  // makes itself felt in many ways.
+  // Errors of the server have a reason. A lost connection shows up as various
+  // other errors.
   const bool is_break = !ReasonName(why).has_value();
   const std::string text =
       is_break ? context_.ExplainBreak(why) : context_.Explain(why);
@@ -155,10 +154,10 @@ int RunGroupExec(const Context& context, const WatchArguments& arguments) {
            [&command](const absl::Status& why) { command.PrintError(why); },
        .on_loss =
            [&context](uint64_t lost) {
-             Warn(absl::StrCat(
-                 context.ns(), ": ", CountText(lost),
-                 " events lost: the group was too far behind, raise "
-                 "its --max-backlog-bytes (ns group-update)"));
+             Warn(
+                 absl::StrCat(context.ns(), ": ", CountText(lost),
+                              " events lost: the group was too slow, raise its "
+                              "--max-backlog-bytes (ns group-update)"));
            }},
       [&command](const ExpiredEvent& event) { return command.Handle(event); });
   int interrupts = 0;
@@ -171,7 +170,7 @@ int RunGroupExec(const Context& context, const WatchArguments& arguments) {
       }
       return;
     }
-    Warn("killing the commands that run; their events come again");
+    Warn("killing the running commands; their events are delivered again");
     command.KillAllAndExit(kExitError);
   });
   const absl::Status end = worker.Wait();

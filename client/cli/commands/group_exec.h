@@ -1,5 +1,7 @@
 // watch --group --exec: a shell command as a worker of a consumer group.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_COMMANDS_GROUP_EXEC_H_
+#define TIMECACHED_CLIENT_CLI_COMMANDS_GROUP_EXEC_H_
 
 #include <cstddef>
 #include <map>
@@ -36,8 +38,8 @@ class EventCommand {
     command_.KillAllAndExit(exit_code);
   }
 
-  // Says what went wrong outside of the command: the same once, until an event
-  // comes.
+  // Reports errors outside of the command: a repeated one only once, until an
+  // event arrives.
   void PrintError(const absl::Status& why);
 
  private:
@@ -54,8 +56,10 @@ class EventCommand {
   std::string last_topic_ ABSL_GUARDED_BY(mu_);
 };
 
-// Works off the events of context.ns() until it is interrupted; returns the
-// exit code.
+// Handles the events of context.ns() until it is interrupted; returns the exit
+// code.
 int RunGroupExec(const Context& context, const WatchArguments& arguments);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_COMMANDS_GROUP_EXEC_H_

@@ -36,7 +36,7 @@ void AddHealthCommand(CLI::App& app, Context& context) {
   auto* health = app.add_subcommand(
       "health", "Whether the server serves: exits with 0 if so, else with 1");
   health->footer(
-      "Asks grpc.health.v1.Health. 2: there is no answer.\n\n"
+      "Calls grpc.health.v1.Health. Exits with 2 if there is no answer.\n\n"
       "Example:\n"
       "  timecachectl health --address 127.0.0.1:7173 --timeout 1s");
   health->callback([&context] {

@@ -129,7 +129,8 @@ CLI::Option* AddDirectory(CLI::App& app, const std::string& name,
 void AddRestore(CLI::App& journal, Context& context,
                 const std::shared_ptr<JournalArguments>& arguments) {
   CLI::App* restore = journal.add_subcommand(
-      "restore", "Make a journal of a backup; timecached --restore does, too");
+      "restore",
+      "Restore a journal from a backup, as timecached --restore does");
   AddDirectory(*restore, "from", arguments->directory,
                "The backup: a directory, or - for an archive on standard "
                "input");
@@ -138,11 +139,12 @@ void AddRestore(CLI::App& journal, Context& context,
   restore->add_flag("--if-missing", arguments->if_missing,
                     "Do nothing, with exit code 0, if there is a journal");
   restore->footer(
-      "Checks all of it, and leaves nothing behind if it is damaged. A server "
-      "that starts\nwith it goes on from the backup: entries whose time is "
-      "over "
-      "expire at once, and are\ntold. Watchers resume where the backup knows "
-      "of their place; those that were farther\nget LOG_CHANGED.\n\n"
+      "Checks the whole backup, and writes no journal if it is damaged. A "
+      "server that\n"
+      "starts with it continues from the backup: entries whose time is over "
+      "expire at\n"
+      "once, with their events. Watchers resume if the backup contains their\n"
+      "position; those beyond it get LOG_CHANGED.\n\n"
       "Examples:\n"
       "  timecachectl journal restore /backups/monday "
       "/var/lib/timecached/journal\n"
@@ -169,13 +171,15 @@ void AddJournalCommand(CLI::App& app, Context& context) {
       "/var/lib/timecached/journal");
   auto arguments = std::make_shared<JournalArguments>();
   CLI::App* check = journal->add_subcommand(
-      "check", "Read all of a journal, and say what of it is readable");
+      "check", "Read all of a journal, and report its readable part");
   AddDirectory(*check, "directory", arguments->directory,
                "The journal, or a backup of one");
   check->footer(
-      "Changes nothing and asks no server. Exit codes: 0 intact; 1 damaged; 2 "
-      "not a\njournal, or in use. Of a damaged file it shows the first wrong "
-      "byte and how much\nis readable. What a crash cut short at the end is no "
+      "Changes nothing and calls no server. Exit codes: 0 intact; 1 damaged; 2 "
+      "not a\n"
+      "journal, or in use. For a damaged file it shows the first wrong byte "
+      "and the\n"
+      "size of the readable part. An incomplete last write of a crash is no "
       "damage.\n\n"
       "Examples:\n"
       "  timecachectl journal check /var/lib/timecached/journal\n"
@@ -186,16 +190,17 @@ void AddJournalCommand(CLI::App& app, Context& context) {
     };
   });
   CLI::App* salvage = journal->add_subcommand(
-      "salvage", "Copy what is readable of a damaged journal into a new one");
+      "salvage", "Copy the readable part of a damaged journal into a new one");
   AddDirectory(*salvage, "directory", arguments->directory,
-               "The journal; it stays as it is");
+               "The journal; it is not changed");
   AddDirectory(*salvage, "to", arguments->to,
                "The copy: an empty directory, or a new one");
   salvage->footer(
-      "A server starts with the copy. What only lost records said is gone: an "
-      "entry may\nbe missing, or be as it was before a lost overwrite or "
-      "removal. A backup has no\nsuch gaps: prefer it where it is recent "
-      "enough.\n\n"
+      "A server starts with the copy. The changes of lost records are missing: "
+      "an\n"
+      "entry may be missing, or be as it was before a lost overwrite or "
+      "removal. A\n"
+      "backup has no such gaps: prefer it if it is recent enough.\n\n"
       "Example:\n"
       "  timecachectl journal salvage /var/lib/timecached/journal "
       "/var/lib/timecached/new");

@@ -1,5 +1,7 @@
 // Directories of journals, as the command line has them.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_COMMANDS_JOURNAL_PATH_H_
+#define TIMECACHED_CLIENT_CLI_COMMANDS_JOURNAL_PATH_H_
 
 #include <string>
 
@@ -19,3 +21,5 @@ inline std::string ParentOf(const std::string& directory) {
 }
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_COMMANDS_JOURNAL_PATH_H_

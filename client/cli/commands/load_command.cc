@@ -65,17 +65,21 @@ void AddFormatFlags(CLI::App& load, LoadArguments& arguments) {
 
 constexpr char kLoadFooter[] =
     "JSON lines are {\"key\":\"k\",\"value\":\"v\",\"ttl\":\"30s\"}, with "
-    "key_base64 or\nkey_hex for bytes that are not text, value likewise; in "
-    "place of ttl there may\nbe a deadline, or neither. TSV has \\xNN for "
-    "bytes "
-    "and two backslashes for one.\nA key that comes twice keeps its last "
-    "value. "
-    "Malformed lines are reported and\nmake the exit code 2; the others are "
-    "stored all the same.\n\n"
+    "key_base64 or\n"
+    "key_hex for bytes that are not text, value likewise; in place of ttl "
+    "there may\n"
+    "be a deadline, or neither. TSV has \\xNN for bytes and two backslashes "
+    "for one.\n"
+    "A key that comes twice keeps its last value. Malformed lines are reported "
+    "and\n"
+    "make the exit code 2; the others are stored all the same.\n\n"
     "An entry with a deadline never dies before it. It may die later by the "
-    "time that\nloading takes, which the summary shows, plus the namespace's "
-    "bucket width. Entries\nwhose deadline has passed are counted, not loaded. "
-    "Ctrl-C ends the load after a\nline that is shown, with exit code 130.\n\n"
+    "time that\n"
+    "loading takes, which the summary shows, plus the namespace's bucket "
+    "width. Entries\n"
+    "whose deadline has passed are counted, not loaded. Ctrl-C ends the load "
+    "after a\n"
+    "line that is shown, with exit code 130.\n\n"
     "Examples:\n"
     "  timecachectl load sessions.tsv --ttl 30m\n"
     "  timecachectl dump -n a | timecachectl load -n b\n"
@@ -98,10 +102,10 @@ void AddLoadCommand(CLI::App& app, Context& context) {
       },
       "Time to live of lines that name none; else the namespace's");
   load->add_option("--in-flight", arguments->puts_in_flight,
-                   "Puts under way at a time (4096)")
+                   "Puts in flight at a time (4096)")
       ->check(CLI::Range(size_t{1}, kMaxPutsInFlight));
   load->add_flag("--skip-bad", arguments->skip_bad,
-                 "Exit with 0 in spite of malformed lines");
+                 "Exit with 0 despite malformed lines");
   load->footer(kLoadFooter);
   load->callback([&context, arguments] {
     context.command = [&context, arguments] {

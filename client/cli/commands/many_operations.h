@@ -1,5 +1,7 @@
 // More operations than one request takes.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_COMMANDS_MANY_OPERATIONS_H_
+#define TIMECACHED_CLIENT_CLI_COMMANDS_MANY_OPERATIONS_H_
 
 #include <cstddef>
 #include <functional>
@@ -42,3 +44,5 @@ class ManyOperations {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_COMMANDS_MANY_OPERATIONS_H_

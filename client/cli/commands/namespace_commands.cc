@@ -113,7 +113,8 @@ void AddTimeFlags(CLI::App& app, NamespaceOptions& options) {
   AddCount(
       app, "--buckets",
       [&options](uint64_t n) { options.num_buckets = Narrow("--buckets", n); },
-      "Time buckets; an entry lives at most ttl/(N-1) too long (101)");
+      "Time buckets; an entry lives at most ttl/(N-1) longer than its ttl "
+      "(101)");
   AddDuration(
       app, "--max-ttl", [&options](absl::Duration d) { options.max_ttl = d; },
       "Longest own time to live (7d)");
@@ -169,8 +170,8 @@ void AddDurability(CLI::App& app, NamespaceOptions& options) {
          [&options](const std::string& name) {
            options.durability = ToDurability(name);
          },
-         "What it survives: async a crash of the server, sync a loss of power, "
-         "too; both need a journal in the server (memory)")
+         "What it survives: async a crash of the server, sync also a loss of "
+         "power; both need a journal in the server (memory)")
       ->transform(OneOf({"memory", "async", "sync"}));
   app.add_option_function<std::string>(
          "--restart-policy",
@@ -178,8 +179,9 @@ void AddDurability(CLI::App& app, NamespaceOptions& options) {
            options.restart_policy =
                name == "pause" ? RestartPolicy::kPause : RestartPolicy::kFire;
          },
-         "What a restart of the server means for its entries: fire, what was "
-         "due meanwhile dies at start; pause, that time does not count (fire)")
+         "What a restart of the server means for its entries: fire, entries "
+         "due meanwhile die at start; pause, the downtime does not count "
+         "(fire)")
       ->transform(OneOf({"fire", "pause"}));
 }
 
@@ -197,20 +199,20 @@ void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
   AddSize(
       app, "--max-backlog-bytes",
       [&options](uint64_t bytes) { options.max_backlog_bytes = bytes; },
-      "Memory for what all its consumer groups have not settled; 0: "
+      "Memory for the events that all its consumer groups have not settled; 0: "
       "--max-bytes and --event-retention-bytes together, or 256MiB (0)");
   AddDuration(
       app, "--unused-group-ttl",
       [&options](absl::Duration d) { options.unused_group_ttl = d; },
-      "How long a group that its first member made may be without one before "
-      "it is deleted; 0s: it stays (168h)");
+      "How long a group that its first member created may be without a member "
+      "before it is deleted; 0s: it stays (168h)");
   app.add_option_function<std::string>(
          "--dead-letter",
          [&options](const std::string& ns) {
            options.dead_letter_namespace = ns;
          },
-         "Where events go that a consumer group has tried in vain; '': none "
-         "('')")
+         "Where events go that a consumer group has delivered --max-attempts "
+         "times without success; '': none ('')")
       ->type_name("NAMESPACE");
   AddDurability(app, options);
 }
@@ -234,7 +236,7 @@ CLI::App* AddNamespaceCommand(
 void AddCreateAndUpdate(CLI::App& ns, Context& context) {
   auto arguments = std::make_shared<NamespaceArguments>();
   CLI::App* create = AddNamespaceCommand(
-      ns, context, "create", "Make a namespace", arguments,
+      ns, context, "create", "Create a namespace", arguments,
       [](const Context& about, const NamespaceArguments& a) {
         return Print(about,
                      about.MakeClient().CreateNamespace(a.name, a.options));
@@ -245,7 +247,7 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       [arguments = arguments.get()](uint64_t n) {
         arguments->options.num_shards = Narrow("--shards", n);
       },
-      "Parts with a lock of their own, a power of two (16)");
+      "Parts, each with its own lock, a power of two (16)");
   create->footer(
       "Examples:\n"
       "  timecachectl ns create sessions --ttl 30m --sliding\n"
@@ -261,9 +263,10 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
   AddOptionFlags(*update, arguments->options);
   AddDefault(*update, arguments->to_default);
   update->footer(
-      "Changes what is given; the rest stays. Entries that are in keep their\n"
+      "Changes the given options; the others stay. Existing entries keep "
+      "their\n"
       "deadlines. --durability async and sync can be changed into each other;\n"
-      "whether it is memory is fixed when the namespace is made.\n\n"
+      "whether it is memory is fixed when the namespace is created.\n\n"
       "Examples:\n"
       "  timecachectl ns update sessions --ttl 1h --max-entries 1000000\n"
       "  timecachectl ns update sessions --default ttl --default max-ttl");
@@ -286,7 +289,7 @@ void AddDelete(CLI::App& ns, Context& context) {
 }  // namespace
 
 void AddNamespaceCommands(CLI::App& app, Context& context) {
-  CLI::App* ns = app.add_subcommand("ns", "Make, show and change namespaces");
+  CLI::App* ns = app.add_subcommand("ns", "Create, show and change namespaces");
   ns->require_subcommand(1);
   ns->footer(
       "Examples:\n"
@@ -315,7 +318,7 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
   AddDelete(*ns, context);
   AddNamespaceCommand(
       *ns, context, "rotate",
-      "Kill a namespace's oldest bucket now; its entries go to watchers",
+      "Kill a namespace's oldest bucket now; watchers receive its entries",
       std::make_shared<NamespaceArguments>(),
       [](const Context& about, const NamespaceArguments& a) {
         return RunRotate(about, a.name);

@@ -53,7 +53,7 @@ void AddPutCommand(CLI::App& app, Context& context) {
       *put, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
       "The entry's own time to live; else the namespace's");
   put->add_flag("--keep-deadline", options.keep_deadline,
-                "An entry that is there keeps its deadline")
+                "An existing entry keeps its deadline")
       ->excludes(ttl);
   AddPreconditions(*put, options);
   put->add_flag("--previous", options.return_previous,

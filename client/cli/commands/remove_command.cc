@@ -142,7 +142,7 @@ int RemovePrefix(const Context& context, const RemoveArguments& arguments) {
     removed += failure.ok() && result.found;
     return failure.ok();
   });
-  const absl::Status scanned = client.Scan(options, [&](Entry entry) {
+  const absl::Status scanned = client.Scan(options, [&](const Entry& entry) {
     const absl::Status status = removes.Add(Operation::Remove(entry.key));
     if (failure.ok()) failure = status;
     bar.Update({.done = removed, .elapsed = absl::Now() - started_at});
@@ -192,7 +192,7 @@ void AddRemoveCommand(CLI::App& app, Context& context) {
       [arguments = arguments.get()](const std::string& prefix) {
         arguments->prefix = prefix;
       },
-      "Remove all keys that begin with this; '': all there are");
+      "Remove all keys that begin with this; '': all keys");
   rm->add_flag("-y,--yes", arguments->yes,
                "Do not ask; only a terminal is asked, and only with --prefix");
   AddCount(
@@ -204,9 +204,8 @@ void AddRemoveCommand(CLI::App& app, Context& context) {
   rm->add_flag("--previous", arguments->options.return_previous,
                "Show the entries that were removed");
   rm->footer(
-      "Exits with 1 if a key is not there, or none begins with the prefix. "
-      "What "
-      "is\nput while --prefix runs may stay.\n\n"
+      "Exits with 1 if a key does not exist, or none begins with the prefix.\n"
+      "Entries that are put while --prefix runs may stay.\n\n"
       "Examples:\n"
       "  timecachectl rm session:7\n"
       "  timecachectl rm session:7 session:8\n"

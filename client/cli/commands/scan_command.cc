@@ -13,7 +13,7 @@
 namespace timecache::cli {
 namespace {
 
-// How old the time may be by which what is left is told.
+// How old the time may be from which the remaining time is computed.
 constexpr absl::Duration kScanClockAge = absl::Milliseconds(100);
 
 struct ScanArguments {
@@ -49,7 +49,7 @@ int RunScan(const Context& context, const ScanArguments& arguments) {
   uint64_t printed = 0;
   bool written = true;
   absl::Status no_time;
-  const absl::Status status = client.Scan(options, [&](Entry entry) {
+  const absl::Status status = client.Scan(options, [&](const Entry& entry) {
     std::optional<absl::Duration> left;
     if (arguments.ttl) {
       const auto now = clock.Reached(kScanClockAge);
@@ -76,16 +76,17 @@ void AddScanCommand(CLI::App& app, Context& context) {
                    "Only keys that begin with this");
   scan->add_flag("--keys-only", arguments->keys_only, "Leave the values out");
   scan->add_flag("--ttl", arguments->ttl,
-                 "Show before each key what the entry has left to live");
+                 "Show the remaining time to live before each key");
   scan->add_option("--limit", arguments->limit, "Stop after this many entries")
       ->check(CLI::PositiveNumber);
   scan->footer(
       "Prints KEY<TAB>VALUE, with --ttl LEFT<TAB>KEY<TAB>VALUE; bytes that are "
-      "not\ntext are shown as \\x00 and a backslash as two. `timecachectl "
-      "load` "
-      "takes that\noutput back, without --ttl; with deadlines if it is of "
-      "--json or of `dump`.\nRuns without a time limit unless --timeout is "
-      "given.\n\n"
+      "not\n"
+      "text are shown as \\x00 and a backslash as two. `timecachectl load` "
+      "accepts\n"
+      "this output without --ttl; with deadlines if it is of --json or of "
+      "`dump`.\n"
+      "Runs without a time limit unless --timeout is given.\n\n"
       "Examples:\n"
       "  timecachectl scan session: --keys-only\n"
       "  timecachectl scan --limit 10 --ttl\n"

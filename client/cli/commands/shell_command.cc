@@ -49,6 +49,7 @@ absl::StatusOr<int> FileOf(std::string_view bytes) {
 std::vector<std::string> Environment(
     const std::map<std::string, std::string>& added) {
   std::vector<std::string> variables;
+  variables.reserve(added.size());
   for (const auto& [name, value] : added) {
     variables.push_back(absl::StrCat(name, "=", value));
   }
@@ -63,6 +64,7 @@ std::vector<std::string> Environment(
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (std::string& string : strings) pointers.push_back(string.data());
   pointers.push_back(nullptr);
   return pointers;

@@ -1,5 +1,7 @@
 // Commands that are run for events, each by a shell of its own.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_COMMANDS_SHELL_COMMAND_H_
+#define TIMECACHED_CLIENT_CLI_COMMANDS_SHELL_COMMAND_H_
 
 #include <sys/types.h>
 
@@ -49,8 +51,8 @@ class ShellCommand {
   size_t running();
 
   // Kills all that run, with the processes of their groups, and ends this
-  // process, without destructors. No Run returns any more, so that nobody takes
-  // this death for the command's own end.
+  // process, without destructors. No Run returns any more, so that no caller
+  // mistakes this for the command's own end.
   [[noreturn]] void KillAllAndExit(int exit_code);
 
  private:
@@ -64,3 +66,5 @@ class ShellCommand {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_COMMANDS_SHELL_COMMAND_H_

@@ -21,7 +21,7 @@ constexpr absl::Duration kMinInterval = absl::Milliseconds(100);
 constexpr absl::Duration kMaxInterval = absl::Hours(1);
 
 struct StatusArguments {
-  // Unset, `status` takes one sample and tells no rates.
+  // Unset, `status` takes one sample and shows no rates.
   std::optional<absl::Duration> interval;
   // How often `top` prints; 0: until it is ended.
   uint64_t count = 0;
@@ -128,12 +128,15 @@ void AddStatusCommands(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<StatusArguments>();
   CLI::App* status = app.add_subcommand(
       "status", "Show the server: limits, journal, namespaces, groups");
-  AddInterval(*status, *arguments, "Tell rates, too: those of this long");
+  AddInterval(*status, *arguments, "Show rates, too: those over this time");
   status->footer(
-      "LATE/BOUND: 99 % of deaths were told within the first, of the bucket "
-      "width\nthat is promised; VIOLATIONS were told later. LAG: the age of a "
-      "group's oldest\nunsettled event. \"memory only\": no journal keeps "
-      "namespaces over a restart.\n\n"
+      "LATE: 99 % of events were delivered within this time of the death; "
+      "BOUND:\n"
+      "the bucket width; VIOLATIONS: events published later than that. LAG: "
+      "the age\n"
+      "of a group's oldest unsettled event. \"memory only\": without a journal "
+      "no\n"
+      "namespace survives a restart.\n\n"
       "Examples:\n"
       "  timecachectl status\n"
       "  timecachectl status --interval 5s --json | jq .namespaces[].rates");
@@ -145,14 +148,14 @@ void AddStatusCommands(CLI::App& app, Context& context) {
 
   arguments = std::make_shared<StatusArguments>();
   CLI::App* top = app.add_subcommand(
-      "top", "Show it again and again, with rates, the busiest first; q quits");
+      "top", "Show it periodically, with rates, the busiest first; q quits");
   AddInterval(*top, *arguments, "How often (1s)");
   AddCount(
       *top, "--count",
       [arguments = arguments.get()](uint64_t count) {
         arguments->count = count;
       },
-      "End after so many; 0: never (0)");
+      "Stop after this many samples; 0: never (0)");
   top->footer(
       "If standard output is not a terminal, prints one block of text after "
       "the other.\n\n"

@@ -81,17 +81,17 @@ int HashToken(const Context& context) {
 
 void AddTokenCommand(CLI::App& app, Context& context) {
   auto* token = app.add_subcommand(
-      "token", "Make a bearer token, and its line for the access file");
+      "token", "Generate a bearer token, and its line for the access file");
   const auto only_hash = std::make_shared<bool>(false);
   token->add_flag_callback(
       "--hash", [only_hash] { *only_hash = true; },
       "Only print the line of the token on standard input");
   token->footer(
-      "Asks no server. The token, 256 random bits, goes to standard output; "
-      "its "
-      "line for\na principal in the server's access file, which is no secret, "
-      "to "
-      "standard error.\n\n"
+      "Calls no server. The token, 256 random bits, goes to standard output; "
+      "its line\n"
+      "for a principal in the server's access file, which is not secret, to "
+      "standard\n"
+      "error.\n\n"
       "Examples:\n"
       "  (umask 077; timecachectl token > token)\n"
       "  timecachectl token --hash < token");

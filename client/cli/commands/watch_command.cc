@@ -53,7 +53,7 @@ WatchOptions MakeOptions(const WatchArguments& arguments,
                           .group = arguments.group,
                           .max_in_flight = arguments.max_in_flight};
   if (!options.group.empty() && !options.max_in_flight) {
-    // What --count leaves over would only be taken from other members.
+    // Events beyond --count would only be taken from other members.
     options.max_in_flight = static_cast<uint32_t>(
         arguments.count == 0 ? kDefaultInFlight
                              : std::min(arguments.count, kDefaultInFlight));
@@ -61,7 +61,8 @@ WatchOptions MakeOptions(const WatchArguments& arguments,
   return options;
 }
 
-// Acknowledges what has been printed. What does not arrive comes again.
+// Acknowledges printed events. Events whose acknowledgement is lost are
+// delivered again.
 void Acknowledge(const Client& client, const std::string& group,
                  const WatchBatch& batch, size_t printed) {
   std::vector<Settlement> settlements;
@@ -76,15 +77,15 @@ void Acknowledge(const Client& client, const std::string& group,
     const auto results = client.In(batch.ns).Settle(group, settlements);
     if (results.ok()) continue;
     Warn(absl::StrCat(batch.ns, ": ", CountText(printed - begin),
-                      " events that were printed could not be acknowledged, "
-                      "and may come again: ",
+                      " printed events could not be acknowledged, and may be "
+                      "delivered again: ",
                       results.status().message()));
     return;
   }
 }
 
-// What has been printed into a file is on the disk, so that it is there
-// whenever the resume file says so. Anything else than a file needs nothing.
+// Syncs output to a file, so that printed events are on the disk before the
+// resume file records them. Other outputs need nothing.
 void SyncOutput() { fdatasync(STDOUT_FILENO); }
 
 // One run of the command.
@@ -110,20 +111,20 @@ class Watch {
       absl::StatusOr<WatchBatch> batch = watcher.Next(kLookInterval);
       if (batch.ok()) {
         if (const auto exit = Take(*batch)) return *exit;
-      } else if (absl::IsCancelled(batch.status())) {
-        return kExitDone;
-      } else if (!absl::IsDeadlineExceeded(batch.status())) {
-        return Fail(batch.status());
-      } else if (ReaderHasLeft()) {
+        continue;
+      }
+      const bool timed_out = absl::IsDeadlineExceeded(batch.status());
+      if (absl::IsCancelled(batch.status()) || (timed_out && ReaderHasLeft())) {
         return kExitDone;
       }
+      if (!timed_out) return Fail(batch.status());
     }
   }
 
  private:
-  // Prints the batch, then records or settles it: in this order, so that what
-  // is interrupted comes again and nothing is missed. The exit code, if this
-  // was the end.
+  // Prints the batch, then records or settles it: in this order, so that an
+  // interrupted batch is delivered again and none is missed. The exit code, if
+  // this was the end.
   std::optional<int> Take(WatchBatch& batch) {
     if (batch.log_changed && resume_ != nullptr) {
       batch.missed_after =
@@ -188,23 +189,23 @@ std::string NotEmpty(const std::string& text) {
 
 void AddStartFlags(CLI::App& watch, WatchArguments& arguments) {
   watch.add_flag("--from-earliest", arguments.from_earliest,
-                 "Begin with the oldest event that is retained; else with what "
-                 "dies from now on");
+                 "Start with the oldest retained event; else with entries that "
+                 "die from now on");
   auto* file =
       watch
           .add_option("--resume-file", arguments.resume_file,
-                      "Go on where the watch that wrote this file stopped, and "
-                      "write there how far this one is")
+                      "Continue where the watch that wrote this file stopped, "
+                      "and record this one's position in it")
           ->type_name("FILE")
           ->check(NotEmpty);
   auto* loss = watch.add_flag("--fail-on-loss", arguments.fail_on_loss,
-                              "End with an error where events are lost, in "
-                              "place of telling how many and going on");
+                              "End with an error when events are lost, instead "
+                              "of reporting their number and continuing");
   AddDuration(
       watch, "--lead-time",
       [&arguments](absl::Duration d) { arguments.lead_time = d; },
-      "Print entries that will expire within this time, in place of those "
-      "that have: in time to touch them")
+      "Print entries that will expire within this time, instead of those that "
+      "have expired: in time to touch them")
       ->excludes("--from-earliest")
       ->excludes(file)
       ->excludes(loss);
@@ -219,7 +220,7 @@ void AddEndFlags(CLI::App& watch, WatchArguments& arguments) {
   AddParsed<absl::Time>(
       watch, "--until-watermark", ParseTime,
       [&arguments](absl::Time time) { arguments.until = time; }, "TIME",
-      "Stop once everything that died up to then has come");
+      "Stop once all entries that died up to then are printed");
 }
 
 void AddPrintFlags(CLI::App& watch, WatchArguments& arguments) {
@@ -227,7 +228,7 @@ void AddPrintFlags(CLI::App& watch, WatchArguments& arguments) {
                    "Only keys that begin with this");
   watch.add_flag("--keys-only", arguments.keys_only, "Leave the values out");
   watch.add_flag("--watermarks", arguments.watermarks,
-                 "Print how far the events are complete, too");
+                 "Print the time up to which the events are complete, too");
   AddDuration(
       watch, "--heartbeat",
       [&arguments](absl::Duration d) { arguments.heartbeat = d; },
@@ -237,8 +238,8 @@ void AddPrintFlags(CLI::App& watch, WatchArguments& arguments) {
 void AddGroupFlags(CLI::App& watch, WatchArguments& arguments) {
   auto* group = watch
                     .add_option("--group", arguments.group,
-                                "Be a member of this consumer group: its "
-                                "members share the events")
+                                "Join this consumer group, whose members share "
+                                "the events")
                     ->type_name("GROUP")
                     ->check(NotEmpty)
                     ->excludes("--prefix")
@@ -276,7 +277,7 @@ void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
   AddDuration(
       watch, "--retry-delay",
       [&arguments](absl::Duration d) { arguments.retry_delay = d; },
-      "How long a failed event waits before it is given out again (1s)")
+      "How long a failed event waits before it is delivered again (1s)")
       ->needs(exec);
   auto* put_back =
       watch
@@ -293,7 +294,7 @@ void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
       ->needs(put_back);
 }
 
-// What no rule of CLI11 says.
+// Checks that CLI11's rules cannot express.
 void Check(const Context& context, const WatchArguments& arguments) {
   const size_t namespaces = arguments.namespaces.empty()
                                 ? context.namespaces.size()
@@ -305,28 +306,35 @@ void Check(const Context& context, const WatchArguments& arguments) {
 
 constexpr char kWatchFooter[] =
     "Prints, tab-separated: time of death, cause (expired, evicted, rotated,\n"
-    "expiring), how late it was told, the namespace if there are several, "
+    "expiring), lateness of the delivery, the namespace if there are several, "
     "key,\n"
-    "value. Goes on until Ctrl-C, and after a break where it was. What is lost "
-    "is\nsaid on standard error, with its number (with --json as objects, "
-    "too).\n\n"
+    "value. Runs until Ctrl-C, and continues after a broken connection. "
+    "Standard\n"
+    "error shows the number of lost events (with --json also as objects).\n\n"
     "--resume-file: after each batch has been printed, FILE is replaced by one "
-    "that\nnames its end; a watch with the same FILE goes on there, also after "
-    "kill -9:\nthen at most the last batch comes twice. While the server keeps "
-    "the events\n(ns update --event-retention) none is missing; those that it "
-    "has dropped are\ncounted.\n\n"
-    "--group: each event goes to one member, and again to one until it is "
-    "settled.\nWithout --exec events are acknowledged once they are printed. "
-    "With --exec the\nCOMMAND has the value on its standard input (parts as "
-    "--json shows them) and,\nin its environment, TIMECACHED_NAMESPACE, "
-    "_GROUP, "
-    "_KEY, _VERSION, _CAUSE,\n_PUT_TIME, _DEADLINE, _DEATH_TIME, _ATTEMPT and "
-    "_EVENT_ID. It exits with "
-    "0: done; with\n--put-back-exit: put back; with anything else: failed, and "
-    "again after\n--retry-delay, at most the group's --max-attempts times if "
-    "there is a\n--dead-letter namespace. It has to be done within the group's "
-    "--ack-timeout,\nwaiting for one other before it included. After Ctrl-C "
-    "the running commands\nfinish; a second one kills them.\n\n"
+    "that\n"
+    "records its end; a watch with the same FILE continues there, also after\n"
+    "kill -9: then at most the last batch is printed twice. While the server\n"
+    "retains the events (ns update --event-retention) none is missing; those "
+    "that\n"
+    "it has dropped are counted.\n\n"
+    "--group: each event is delivered to one member, and again until it is "
+    "settled.\n"
+    "Without --exec events are acknowledged once they are printed. With --exec "
+    "the\n"
+    "COMMAND has the value on its standard input (parts as --json shows them) "
+    "and,\n"
+    "in its environment, TIMECACHED_NAMESPACE, _GROUP, _KEY, _VERSION, "
+    "_CAUSE,\n"
+    "_PUT_TIME, _DEADLINE, _DEATH_TIME, _ATTEMPT and _EVENT_ID. Its exit\n"
+    "code 0 means done, --put-back-exit put back, any other failed: then the "
+    "event\n"
+    "is delivered again after --retry-delay, at most the group's "
+    "--max-attempts\n"
+    "times if there is a --dead-letter namespace. It must finish within the "
+    "group's --ack-timeout,\n"
+    "including the wait for another one before it. After Ctrl-C the running\n"
+    "commands finish; a second one kills them.\n\n"
     "Examples:\n"
     "  timecachectl watch sessions carts\n"
     "  timecachectl watch --prefix user: --keys-only\n"
@@ -344,7 +352,7 @@ constexpr char kWatchFooter[] =
 void AddWatchCommand(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<WatchArguments>();
   CLI::App* watch = app.add_subcommand(
-      "watch", "Print what expires, at once, or run a command for it");
+      "watch", "Print entries as they expire, or run a command for each");
   watch->add_option("namespaces", arguments->namespaces,
                     "The namespaces; else those of -n");
   AddPrintFlags(*watch, *arguments);

@@ -8,7 +8,9 @@
 //   head:  'h' | u32 version | i64 time | the namespace
 //   entry: 'e' | i64 deadline | u32 bytes of the key | key | value
 //   end:   'z' | u64 entries
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_DUMP_DUMP_BINARY_H_
+#define TIMECACHED_CLIENT_CLI_DUMP_DUMP_BINARY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,3 +45,5 @@ absl::StatusOr<std::variant<DumpMark, LoadEntry>> ParseFrame(
     const std::string& bytes);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_DUMP_DUMP_BINARY_H_

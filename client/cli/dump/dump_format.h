@@ -1,5 +1,7 @@
 // The lines of a dump. What `load` makes of them is in load_line.h.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_DUMP_DUMP_FORMAT_H_
+#define TIMECACHED_CLIENT_CLI_DUMP_DUMP_FORMAT_H_
 
 #include <cstdint>
 #include <optional>
@@ -42,3 +44,5 @@ struct DumpMark {
 absl::StatusOr<std::optional<DumpMark>> ParseDumpMark(std::string_view line);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_DUMP_DUMP_FORMAT_H_

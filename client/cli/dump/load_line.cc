@@ -32,7 +32,7 @@ absl::StatusOr<std::string> TakeBytes(const Object& object,
     const auto it = object.find(field);
     if (it == object.end()) continue;
     if (text != nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat(name, " is given twice"));
     }
     text = it->get_ptr<const std::string*>();
     if (text == nullptr) {
@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<Object>> TakeObjects(const Object& object,
   for (const Object& each : object[name]) {
     if (!each.is_object()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, " has what is no object"));
+          absl::StrCat(name, " has an element that is not an object"));
     }
     objects.push_back(each);
   }

@@ -1,5 +1,7 @@
 // What a line of the input of `load` says.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_DUMP_LOAD_LINE_H_
+#define TIMECACHED_CLIENT_CLI_DUMP_LOAD_LINE_H_
 
 #include <optional>
 #include <string>
@@ -51,3 +53,5 @@ absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
 absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_DUMP_LOAD_LINE_H_

@@ -330,7 +330,7 @@ std::string Loader::DumpDefect() const {
   if (!head_ || !reached_end_) return "";
   if (!dump_ended_) return "the dump is cut off: its last line is missing";
   if (dump_entries_ == *dump_entries_said_) return "";
-  return absl::StrCat("the dump is not whole: it has ", dump_entries_,
+  return absl::StrCat("the dump is incomplete: it has ", dump_entries_,
                       " entries, and says ", *dump_entries_said_);
 }
 
@@ -410,7 +410,7 @@ int Loader::Summarize(const std::function<int()>& signal) {
                      "interrupted: all ",
                      format_ == LoadFormat::kBinary ? "records" : "lines",
                      " up to ", PlaceText(line_number_),
-                     " were loaded, and none behind it"));
+                     " were loaded, and none after it"));
     }
     return kExitInterrupted + signal();
   }

@@ -1,5 +1,7 @@
 // One run of `load`: lines of a file, or records, become puts.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_DUMP_LOADER_H_
+#define TIMECACHED_CLIENT_CLI_DUMP_LOADER_H_
 
 #include <atomic>
 #include <cstddef>
@@ -71,7 +73,8 @@ class Loader {
   bool Came(LineReader::Result result);
   void Take(const std::string& line);
   void TakeEntry(const absl::StatusOr<LoadEntry>& entry);
-  // Hands the entry to the pipeline, which tells `done` of the last operation.
+  // Passes the entry to the pipeline, which calls `done` for the last
+  // operation.
   absl::Status Store(const LoadEntry& entry, std::optional<absl::Duration> ttl,
                      Pipeline::Done done);
   // False if the line is no mark of a dump.
@@ -129,3 +132,5 @@ class Loader {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_DUMP_LOADER_H_

@@ -1,6 +1,8 @@
 // Keys and values are bytes; a terminal and JSON want text. How they are taken
 // and shown.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_BYTES_H_
+#define TIMECACHED_CLIENT_CLI_UI_BYTES_H_
 
 #include <string>
 #include <string_view>
@@ -37,3 +39,5 @@ std::string Encode(std::string_view bytes, Encoding encoding);
 absl::StatusOr<std::string> Decode(std::string_view text, Encoding encoding);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_BYTES_H_

@@ -1,5 +1,7 @@
 // How a command that did its work ends.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_COMMAND_RESULT_H_
+#define TIMECACHED_CLIENT_CLI_UI_COMMAND_RESULT_H_
 
 #include <string>
 
@@ -24,3 +26,5 @@ int Refused(const Context& context, const char* what,
             const absl::Status& status);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_COMMAND_RESULT_H_

@@ -1,5 +1,7 @@
 // Asks before what cannot be undone.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_CONFIRM_H_
+#define TIMECACHED_CLIENT_CLI_UI_CONFIRM_H_
 
 #include <string>
 
@@ -14,3 +16,5 @@ bool IsInteractive();
 bool Ask(const std::string& question);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_CONFIRM_H_

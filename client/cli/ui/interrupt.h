@@ -1,5 +1,7 @@
 // Ctrl-C as an event instead of a death.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_INTERRUPT_H_
+#define TIMECACHED_CLIENT_CLI_UI_INTERRUPT_H_
 
 #include <atomic>
 #include <functional>
@@ -30,3 +32,5 @@ class InterruptHandler {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_INTERRUPT_H_

@@ -83,11 +83,10 @@ std::string Describe(const std::string& directory,
   if (!report.damage.empty()) absl::StrAppend(&text, report.damage, "\n");
   AppendLostPartitions(report, &text);
   if (!report.intact) {
-    absl::StrAppend(
-        &text,
-        "A server does not start with it. Restore a backup, or copy "
-        "what is readable:\n  timecachectl journal salvage ",
-        directory, " ", directory, ".salvaged\n");
+    absl::StrAppend(&text,
+                    "A server does not start with it. Restore a backup, or "
+                    "copy what is readable:\n  timecachectl journal salvage ",
+                    directory, " ", directory, ".salvaged\n");
   } else if (report.HasTornTail()) {
     absl::StrAppend(&text,
                     "A crash cut the last write short: the server that opens "

@@ -1,5 +1,7 @@
 // What can be read of a journal, for programs and for the eye.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_JOURNAL_TEXT_H_
+#define TIMECACHED_CLIENT_CLI_UI_JOURNAL_TEXT_H_
 
 #include <string>
 
@@ -22,3 +24,5 @@ std::string DescribeSalvage(const std::string& directory, const std::string& to,
                             const server::JournalReport& report);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_JOURNAL_TEXT_H_

@@ -71,9 +71,9 @@ LineReader::Result LineReader::Next(std::string& line) {
   bool too_long = false;
   while (begin_ < end_ || Fill()) {
     any = true;
-    const auto from = block_.begin() + begin_;
-    const auto to = std::find(from, block_.begin() + end_, '\n');
-    const size_t length = to - from;
+    const char* const from = block_.data() + begin_;
+    const char* const to = std::find(from, from + (end_ - begin_), '\n');
+    const auto length = static_cast<size_t>(to - from);
     const bool ended = begin_ + length < end_;
     too_long = too_long || line.size() + length > line_bytes_max_;
     if (!too_long) line.append(from, to);

@@ -1,5 +1,7 @@
 // Lines of a file, one at a time and no longer than allowed; or its bytes.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_LINE_READER_H_
+#define TIMECACHED_CLIENT_CLI_UI_LINE_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +25,8 @@ class LineReader {
   explicit LineReader(int fd, size_t line_bytes_max = kMaxLineBytes,
                       int stop_fd = -1);
 
-  // The next line, without its end. kTooLong: it was skipped. kError: errno
-  // tells. kStopped: asked for by stop_fd.
+  // The next line, without its end. kTooLong: it was skipped. kError: see
+  // errno. kStopped: requested by stop_fd.
   Result Next(std::string& line);
 
   // The next byte, which stays; -1 where Next would not give a line.
@@ -51,3 +53,5 @@ class LineReader {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_LINE_READER_H_

@@ -27,7 +27,7 @@ Json Milliseconds(absl::Duration duration) {
   return milliseconds;
 }
 
-// What a server of this version always tells.
+// The fields that a server of this version always sends.
 template <typename T>
 T Required(const std::optional<T>& option) {
   return option.value_or(T{});

@@ -1,6 +1,8 @@
 // What the commands print: JSON of the client's structs, lines on standard
 // output.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_OUTPUT_H_
+#define TIMECACHED_CLIENT_CLI_UI_OUTPUT_H_
 
 #include <string>
 #include <string_view>
@@ -63,8 +65,8 @@ std::string_view CauseName(ExpiryCause cause);
 // "memory", "async", "sync".
 std::string_view DurabilityName(Durability durability);
 
-// Writes to standard output, buffered. False once nobody reads it any more, or
-// it cannot be written (a full disk): WriteError tells which.
+// Writes to standard output, buffered. False once its reader has closed it, or
+// it cannot be written (a full disk): WriteError returns the error.
 bool Write(std::string_view bytes);
 bool WriteLine(std::string_view line);
 bool WriteJson(const Json& object);
@@ -73,3 +75,5 @@ bool Flush();
 int WriteError();
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_OUTPUT_H_

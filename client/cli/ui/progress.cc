@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -32,14 +33,16 @@ std::string CountText(uint64_t count) {
 uint64_t RatePerSecond(uint64_t done, absl::Duration elapsed) {
   const double seconds = absl::ToDoubleSeconds(elapsed);
   if (seconds <= 0) return 0;
-  return static_cast<uint64_t>(static_cast<double>(done) / seconds + 0.5);
+  return static_cast<uint64_t>(
+      std::llround(static_cast<double>(done) / seconds));
 }
 
 std::string RenderProgress(const Progress& progress) {
   std::string line;
   if (progress.bytes_all > 0) {
-    const double part = std::min(
-        static_cast<double>(progress.bytes_read) / progress.bytes_all, 1.0);
+    const double part = std::min(static_cast<double>(progress.bytes_read) /
+                                     static_cast<double>(progress.bytes_all),
+                                 1.0);
     const int filled = static_cast<int>(part * kBarColumns);
     std::string bar(filled, '=');
     if (filled < kBarColumns) bar += '>';

@@ -1,5 +1,7 @@
-// How far a long command is, for the one who waits at a terminal.
-#pragma once
+// The progress of a long command, for a user at a terminal.
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_PROGRESS_H_
+#define TIMECACHED_CLIENT_CLI_UI_PROGRESS_H_
 
 #include <cstdint>
 #include <string>
@@ -52,3 +54,5 @@ class ProgressBar {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_PROGRESS_H_

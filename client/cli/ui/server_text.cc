@@ -1,6 +1,7 @@
 #include "client/cli/ui/server_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -76,7 +77,7 @@ std::string Table(std::vector<Row> table, int rows, size_t columns,
 
 std::string RateText(double per_second) {
   if (per_second < 10) return absl::StrFormat("%.1f", per_second);
-  return CountText(static_cast<uint64_t>(per_second + 0.5));
+  return CountText(static_cast<uint64_t>(std::llround(per_second)));
 }
 
 // A limit of the server: its name for the eye, and in the message.
@@ -94,7 +95,7 @@ struct Limit {
   }
 };
 
-// Those that the server tells this caller.
+// The limits that the server shows to this caller.
 std::vector<Limit> LimitsOf(const ServerInfo& server) {
   using S = ServerInfo;
   std::vector<Limit> limits = {
@@ -109,7 +110,7 @@ std::vector<Limit> LimitsOf(const ServerInfo& server) {
   return limits;
 }
 
-// Shorter than to the microsecond: nobody reads that of an age.
+// Without microseconds, which do not matter for an age.
 std::string AgeText(absl::Duration age) {
   const absl::Duration unit =
       age < absl::Seconds(1) ? absl::Milliseconds(1) : absl::Seconds(1);
@@ -144,7 +145,7 @@ const char* CheckpointText(CheckpointState state) {
   return "";
 }
 
-// Of a server that tells of one.
+// Of a server that reports one.
 std::vector<std::string> JournalTexts(const ServerSample& sample,
                                       const ServerSample* before) {
   const JournalStatus& j = *sample.server.journal;
@@ -181,7 +182,7 @@ std::string HeaderText(const std::string& address, const ServerSample& sample,
   std::vector<std::string> uses;
   for (const Limit& limit : LimitsOf(s)) uses.push_back(limit.Text(s));
   if (uses.empty()) {
-    uses = {"limits: told to those who may read all namespaces"};
+    uses = {"limits: only shown to callers that may read all namespaces"};
   }
   const bool told = !LimitsOf(s).empty();
   std::string text = absl::StrCat("timecached ", s.version, " at ", address,
@@ -228,7 +229,7 @@ std::vector<Row> NamespaceRows(const ServerSample& sample,
                    [](const auto& a, const auto& b) {
                      return a.second.operations() > b.second.operations();
                    });
-  // The most telling ones first: the last ones go where the screen is narrow.
+  // The most useful ones first: a narrow screen leaves out the last ones.
   Row names = {"NAMESPACE"};
   if (before != nullptr) {
     names.insert(names.end(), {"PUT/S", "HIT/S", "MISS/S", "DIED/S"});
@@ -270,7 +271,7 @@ const char* StateName(CheckpointState state) {
   return "unknown";
 }
 
-// Of a server that tells of one.
+// Of a server that reports one.
 Json JournalJson(const ServerSample& sample, const ServerSample* before) {
   const JournalStatus& j = *sample.server.journal;
   const JournalRates rates = JournalRatesOf(before, sample);
@@ -343,7 +344,7 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
     object["lag_ms"] = absl::ToDoubleMilliseconds(LagOf(sample, group));
     groups.push_back(std::move(object));
   }
-  Json limits;  // null, as long as none is told.
+  Json limits;  // null, unless some are shown.
   for (const Limit& limit : LimitsOf(s)) {
     const LimitUse& use = *(s.*limit.use);
     limits[limit.field] = {{"used", use.used}, {"max", use.max}};

@@ -98,7 +98,7 @@ std::string UnknownFlag(const std::vector<const CLI::App*>& path,
   std::string text = absl::StrCat("unknown flag \"", flag, "\"");
   if (!absl::StartsWith(flag, "--")) {
     return absl::StrCat(text,
-                        ": an argument that begins with a dash goes behind --");
+                        ": an argument that begins with a dash goes after --");
   }
   std::vector<std::string> names;
   for (auto app = path.rbegin(); app != path.rend(); ++app) {

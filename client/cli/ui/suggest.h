@@ -1,5 +1,7 @@
 // What a command line with an unknown word was meant to say.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_SUGGEST_H_
+#define TIMECACHED_CLIENT_CLI_UI_SUGGEST_H_
 
 #include <optional>
 #include <string>
@@ -22,3 +24,5 @@ std::optional<std::string> ExplainUnknownWord(
     const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_SUGGEST_H_

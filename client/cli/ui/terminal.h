@@ -1,5 +1,7 @@
 // A terminal that is drawn on as a whole, and its keys.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_TERMINAL_H_
+#define TIMECACHED_CLIENT_CLI_UI_TERMINAL_H_
 
 #include <termios.h>
 
@@ -42,3 +44,5 @@ class Terminal {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_TERMINAL_H_

@@ -1,6 +1,8 @@
 // Counts and times as people write them; durations and sizes are as the
 // server's.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_UNITS_H_
+#define TIMECACHED_CLIENT_CLI_UI_UNITS_H_
 
 #include <cstdint>
 #include <string>
@@ -24,3 +26,5 @@ std::string TimeText(absl::Time time);
 std::string ExactTimeText(absl::Time time);
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_UNITS_H_

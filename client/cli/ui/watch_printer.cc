@@ -29,8 +29,8 @@ bool WatchPrinter::Print(const WatchBatch& batch) {
   if (batch.lost > 0) written = written && PrintLost(batch);
   if (batch.omitted_values > 0) {
     Warn(absl::StrCat(batch.ns, ": ", CountText(batch.omitted_values),
-                      " events come without their values, which are larger "
-                      "than this connection takes"));
+                      " events are without their values, which are larger than "
+                      "this connection accepts"));
   }
   printed_of_batch_ = 0;
   const bool to_its_end = !arguments_.resume_file.empty();
@@ -93,18 +93,18 @@ bool WatchPrinter::PrintLost(const WatchBatch& batch) {
   const bool shared = !arguments_.group.empty();
   Warn(absl::StrCat(
       batch.ns, ": ", CountText(batch.lost), " events lost: ",
-      shared ? "the group was too far behind, raise its --max-backlog-bytes "
-               "(ns group-update)"
-             : "this watch read too slowly or was away for too long, raise the "
-               "namespace's --event-retention and --event-retention-bytes (ns "
-               "update)"));
+      shared ? "the group was too slow, raise its --max-backlog-bytes (ns "
+               "group-update)"
+             : "this watch read too slowly or was disconnected for too long, "
+               "raise the namespace's --event-retention and "
+               "--event-retention-bytes (ns update)"));
   return !context_.json ||
          WriteJson(Json{
              {"type", "lost"}, {"namespace", batch.ns}, {"lost", batch.lost}});
 }
 
 bool WatchPrinter::PrintReconnected(const WatchBatch& batch) {
-  Warn(absl::StrCat(batch.ns, ": reconnected, and going on"));
+  Warn(absl::StrCat(batch.ns, ": reconnected"));
   return !context_.json ||
          WriteJson(Json{{"type", "reconnected"}, {"namespace", batch.ns}});
 }
@@ -113,12 +113,12 @@ bool WatchPrinter::PrintLogChanged(const WatchBatch& batch) {
   const bool known = batch.missed_after != absl::InfinitePast();
   Warn(absl::StrCat(
       batch.ns,
-      ": this is another log: the server was restarted, or the namespace was "
-      "deleted and made again. What the old one still had to tell",
+      ": the log has changed: the server was restarted, or the namespace was "
+      "deleted and created again. The undelivered events of the old log",
       known ? absl::StrCat(", of deaths after ", TimeText(batch.missed_after))
             : "",
-      ", is lost, in number unknown; going on with the oldest event of the new "
-      "one"));
+      ", are lost; their number is unknown. Continuing with the oldest event "
+      "of the new log"));
   if (!context_.json) return true;
   Json object = {{"type", "log_changed"},
                  {"namespace", batch.ns},

@@ -1,5 +1,7 @@
-// How `watch` prints what it is told.
-#pragma once
+// Prints the batches of `watch`.
+
+#ifndef TIMECACHED_CLIENT_CLI_UI_WATCH_PRINTER_H_
+#define TIMECACHED_CLIENT_CLI_UI_WATCH_PRINTER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +17,8 @@
 
 namespace timecache::cli {
 
-// Prints batches to standard output: events as lines or JSON, and what is no
-// event (losses, another log, a reconnection) as JSON there and as a message on
+// Prints batches to standard output: events as lines or JSON, and other reports
+// (losses, a changed log, a reconnection) as JSON there and as a message on
 // standard error. Not thread-safe.
 class WatchPrinter {
  public:
@@ -53,3 +55,5 @@ class WatchPrinter {
 };
 
 }  // namespace timecache::cli
+
+#endif  // TIMECACHED_CLIENT_CLI_UI_WATCH_PRINTER_H_

@@ -46,7 +46,7 @@ class PlainFormat final : public EventFormat {
             header.parts};
   }
 
-  // The event as Write writes it, its id and the attempt.
+  // The event in Write's format, its id and the attempt.
   std::string WriteDelivery(absl::string_view frame, const ExpiredEvent& event,
                             uint64_t event_id, int attempt) const override {
     const auto attempt32 = static_cast<uint32_t>(attempt);
@@ -124,7 +124,7 @@ void EventBatch::SetCapacity(size_t bytes) {
   char* const data = static_cast<char*>(std::realloc(data_.get(), bytes));
   TIMECACHED_CHECK(data != nullptr);
   // realloc has freed the old one, if it moved.
-  data_.release();
+  static_cast<void>(data_.release());
   data_.reset(data);
   capacity_ = bytes;
 }

@@ -22,15 +22,15 @@ enum class Cause : uint8_t {
   kExpired,
   kEvicted,
   kRotated,
-  // Not dead: going to die at the batch's death_us.
+  // Not dead: about to die at the batch's death_us.
   kExpiring,
 };
 
 // One entry that died, in the batch where it stands.
 using ExpiredEvent = EntryView;
 
-// What is killed by hand may die this much ahead of the clock: behind a
-// watermark that was promised at the same tick.
+// An entry killed by RotateNamespace may die this much ahead of the clock:
+// after a watermark that was published at the same tick.
 inline constexpr int64_t kKillTickUs = 1;
 
 // What the events of a batch share.
@@ -49,7 +49,8 @@ class EventFormat {
  public:
   virtual ~EventFormat() = default;
 
-  // What each event of a batch says alike, for the calls below.
+  // The fields that are the same for all events of a batch, for the calls
+  // below.
   virtual std::string Frame(absl::string_view map,
                             const Death& death) const = 0;
   // The most bytes that Write writes beyond key and value.
@@ -60,18 +61,18 @@ class EventFormat {
   // Reads what Write wrote; views into it.
   virtual ExpiredEvent Read(absl::string_view frame,
                             const char* from) const = 0;
-  // The key alone, for less.
+  // Reads the key alone, at a lower cost.
   virtual absl::string_view ReadKey(absl::string_view frame,
                                     const char* from) const {
     return Read(frame, from).key;
   }
-  // One event by itself, as it was given to a consumer group: what a dead
-  // letter's value is.
+  // One event by itself, as it was delivered to a consumer group: the value of
+  // a dead letter.
   virtual std::string WriteDelivery(absl::string_view frame,
                                     const ExpiredEvent& event,
                                     uint64_t event_id, int attempt) const = 0;
 
-  // The engine's own: for whoever reads events one by one.
+  // The engine's own format, for code that reads events one by one.
   static const EventFormat* Plain();
 };
 
@@ -97,7 +98,7 @@ class EventBatch {
   // Whether `event` still fits. A batch without an event takes any.
   bool HasRoomFor(const ExpiredEvent& event) const;
   void Add(const ExpiredEvent& event);
-  // Gives back the room that was not needed.
+  // Frees the unused room.
   void ShrinkToFit();
 
   int size() const { return static_cast<int>(offsets_.size()); }

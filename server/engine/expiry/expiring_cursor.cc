@@ -109,7 +109,7 @@ void ExpiringCursor::BeginRound(int64_t now_us) {
 }
 
 void ExpiringCursor::TakeStep(int64_t now_us, Writer* writer, Chunk* chunk) {
-  // What the feed has comes before what the cursor reads by itself.
+  // Events of the feed come before those that the cursor reads by itself.
   if (!writer->empty()) {
     writer->full = true;
     return;

@@ -1,5 +1,5 @@
-// One reader of what is going to die: the live entries of a map whose death
-// comes within a lead time, told while they can still be touched.
+// One reader of entries that are about to die: the live entries of a map that
+// die within a lead time, delivered while they can still be touched.
 
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRING_CURSOR_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRING_CURSOR_H_
@@ -19,23 +19,24 @@
 
 namespace timecache::server {
 
-// A reader's place in the order of deaths, its front: all that was in buckets
-// up to there has been told. It goes in rounds. Each takes from the feed what
-// was put into buckets that the front has passed, and then moves the front to
-// the lead time from now, through live buckets, a few hundred at a time. An
-// entry is told once for each death that it is going to die, again where it is
-// written anew in its bucket in another size, and maybe twice where compaction
-// moves it, where it is put while its bucket is being read, or after the cursor
-// was slower than ExpiringFeed::kMaxAgeUs. What dies, is killed or removed
-// before its turn is not told; shared events were read at their published_us.
+// A reader's position in the order of deaths, its front: all entries in buckets
+// up to the front have been delivered. It works in rounds. Each takes from the
+// feed the entries that were put into buckets that the front has passed, and
+// then moves the front to now plus the lead time, through live buckets, a few
+// hundred at a time. An entry is delivered once for each death time that it
+// gets, again if it is rewritten in its bucket with another size, and perhaps
+// twice if compaction moves it, if it is put while its bucket is being read, or
+// after the cursor was slower than ExpiringFeed::kMaxAgeUs. Entries that die,
+// are killed or are removed before their turn are not delivered; shared events
+// were read at their published_us.
 //
 // Used by one thread at a time; must not outlive its map, nor be destroyed from
 // its own `wake`. Holds some hundred bytes, whatever the number of buckets, and
 // kMaxWork places during a round. A round with nothing new costs O(shards).
 class ExpiringCursor {
  public:
-  // What is put with less than the lead time left is found this much later at
-  // the most: one bucket width, or this.
+  // An entry that is put with less than the lead time left is found at most one
+  // bucket width, or this, later.
   static constexpr int64_t kMaxSoonUs = kMicrosPerSecond;
   // Short locks that one Read takes at most: about a millisecond.
   static constexpr int kMaxReadSteps = 128;
@@ -50,13 +51,13 @@ class ExpiringCursor {
   ExpiringCursor(const ExpiringCursor&) = delete;
   ExpiringCursor& operator=(const ExpiringCursor&) = delete;
 
-  // Goes on with the round, or begins one if it is due. Takes at most
+  // Continues the round, or starts one if it is due. Takes at most
   // kMaxEventBatchEvents events and `max_bytes` of keys and values, itself at
   // most kMaxEventBatchBytes, or a single event or batch with more.
   Chunk Read(int64_t now_us, int64_t max_bytes);
 
-  // Lets the next Read begin a round, unless one is under way or the last one
-  // began less than `max_age_us` ago.
+  // Lets the next Read start a round, unless one is in progress or the last one
+  // started less than `max_age_us` ago.
   void Refresh(int64_t now_us = kNeverUs, int64_t max_age_us = 0) {
     if (state_ != State::kIdle) return;
     if (max_age_us > 0 && watermark_us_ > now_us - max_age_us) return;
@@ -64,7 +65,7 @@ class ExpiringCursor {
   }
 
   // When the next round is due: when the next bucket comes within the lead
-  // time, or something may have been put there.
+  // time, or entries may have been put there.
   int64_t NextDueUs() const { return next_round_us_; }
 
  private:
@@ -105,19 +106,20 @@ class ExpiringCursor {
   State state_ = State::kIdle;
   int64_t watermark_us_ = 0;
   int64_t next_round_us_ = INT64_MIN;
-  // When the round that is under way began, how far it goes, and the look that
-  // it waits for.
+  // When the current round started, how far it goes, and the look that it waits
+  // for.
   int64_t round_us_ = 0;
   int64_t round_until_us_ = 0;
   uint64_t look_ = 0;
-  // All that was put before since_us_ into buckets up to front_us_ was told.
+  // All entries put before since_us_ into buckets up to front_us_ were
+  // delivered.
   int64_t front_us_ = INT64_MIN;
   int64_t since_us_ = INT64_MIN;
   // Up to here buckets are walked again, for what was put since since_us_; that
   // holds for what comes then as since_us_.
   int64_t again_until_us_ = INT64_MIN;
   int64_t again_since_us_ = INT64_MIN;
-  // The part of the walk that is under way: behind one death, up to another.
+  // The current part of the walk: after one death time, up to another.
   int64_t part_begin_us_ = INT64_MIN;
   int64_t part_end_us_ = INT64_MIN;
   size_t list_shard_ = 0;

@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<ExpiringCursor>> ExpiringFeed::Subscribe(
   const int64_t max_cursors = options.max_cursors;
   std::unique_ptr<ExpiringCursor> cursor(
       new ExpiringCursor(this, std::move(options), std::move(wake)));
-  // Its destructor takes the lock, too.
+  // Its destructor acquires the lock, too.
   {
     absl::MutexLock lock(&mu_);
     if (static_cast<int64_t>(cursors_.size()) < max_cursors) {
@@ -27,8 +27,7 @@ absl::StatusOr<std::unique_ptr<ExpiringCursor>> ExpiringFeed::Subscribe(
   return ErrorWithReason(
       absl::StatusCode::kResourceExhausted, Reason::kMaxExpiringWatchers,
       absl::StrCat("namespace ", name_,
-                   " is at the server's "
-                   "limits.max_expiring_watchers of ",
+                   " is at the server's limits.max_expiring_watchers of ",
                    max_cursors, ": share a stream of WatchExpiring"),
       {{"namespace", name_}});
 }
@@ -81,8 +80,8 @@ ExpiringFeed::Statistics ExpiringFeed::GetStatistics() const {
   return {begun_looks_, records_};
 }
 
-// A put that comes after the cursor's next lock of a shard heeds it; one that
-// came before is there for the cursor to read.
+// A put after the cursor's next lock of a shard honours it; the cursor reads
+// the entry of an earlier put.
 void ExpiringFeed::Track(ExpiringCursor* cursor, int64_t until_us) {
   absl::MutexLock lock(&mu_);
   cursor->tracked_us_ = until_us;
@@ -156,7 +155,7 @@ void ExpiringFeed::EndLook() {
   }
   if (look_->missed) {
     while (!batches_.empty()) DropOldest();
-    // A gap, for all cursors.
+    // A gap for all cursors.
     ++first_batch_;
   }
   look_.reset();
@@ -186,7 +185,7 @@ ExpiringFeed::Taking ExpiringFeed::Take(ExpiringCursor* cursor,
   }
   for (; next < NextBatch(); ++next) {
     const BatchRef& batch = batches_[next - first_batch_];
-    // One that is dead, or that the cursor will come to.
+    // One that is dead, or that the cursor will reach.
     if (batch->death_us() <= now_us || batch->death_us() > front_us) continue;
     const auto bytes = static_cast<int64_t>(batch->encoded().size());
     if (!batches->empty() &&

@@ -1,4 +1,5 @@
-// What is going to die in one map: its cursors, and what they share.
+// The entries about to die in one map: their cursors, and the events that these
+// share.
 
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRING_FEED_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRING_FEED_H_
@@ -27,20 +28,20 @@ namespace timecache::server {
 
 class ExpiringCursor;
 
-// Makes the cursors of one map, and finds for all of them what was put into
-// buckets that they have passed: each shard lists the generations that change,
-// and a look reads what is new in them, once, into events that all cursors
-// share. A cursor that comes too late for these walks the live buckets again,
-// so the feed may drop them at any time, and what it holds is bounded whatever
-// the number of cursors and buckets.
+// Creates the cursors of one map, and finds for all of them the entries put
+// into buckets that they have passed: each shard lists the generations that
+// change, and a look reads the new entries in them, once, into events that all
+// cursors share. A cursor that reads too late for these walks the live buckets
+// again, so the feed may drop them at any time, and its memory is bounded
+// whatever the number of cursors and buckets.
 //
 // Thread-safe. Without cursors a put pays for one comparison.
 class ExpiringFeed {
  public:
   using Shards = std::vector<std::unique_ptr<Shard>>;
 
-  // Events that are kept for cursors, and for how long: what is told may have
-  // been removed so long ago.
+  // Events that are kept for cursors, and for how long: a delivered entry may
+  // have been removed up to this long ago.
   static constexpr int64_t kMaxBytes = int64_t{8} << 20;
   static constexpr int64_t kMaxAgeUs = 5 * kMicrosPerSecond;
   // Generations of all shards that are listed as changed between two looks.
@@ -54,9 +55,9 @@ class ExpiringFeed {
 
   using Options = ExpiringOptions;
 
-  // A cursor on what has at most the lead time left. `wake` is called when the
-  // map is closed: under a lock, so it must be quick and not call the cursor.
-  // RESOURCE_EXHAUSTED (MAX_EXPIRING_WATCHERS).
+  // A cursor on entries that have at most the lead time left. `wake` is called
+  // when the map is closed: under a lock, so it must be quick and not call the
+  // cursor. RESOURCE_EXHAUSTED (MAX_EXPIRING_WATCHERS).
   absl::StatusOr<std::unique_ptr<ExpiringCursor>> Subscribe(
       Options options, std::function<void()> wake) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -66,7 +67,7 @@ class ExpiringFeed {
   int64_t cursors() const ABSL_LOCKS_EXCLUDED(mu_);
   // Of the events that are kept.
   int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Looks that were begun, and records that they have read.
+  // Looks that were started, and records that they have read.
   struct Statistics {
     uint64_t looks = 0;
     uint64_t records = 0;
@@ -78,12 +79,12 @@ class ExpiringFeed {
 
   using BatchRef = std::shared_ptr<const EventBatch>;
 
-  // A look that is under way.
+  // A look in progress.
   struct Look {
     int64_t begun_us = 0;
     size_t shard = 0;
     uint64_t until_change = 0;
-    // It has not found all, or more than is kept.
+    // It has missed entries, or found more than is kept.
     bool missed = false;
     int64_t bytes = 0;
     absl::btree_map<int64_t, std::vector<std::shared_ptr<EventBatch>>> batches;
@@ -96,7 +97,7 @@ class ExpiringFeed {
   void Track(ExpiringCursor* cursor, int64_t until_us) ABSL_LOCKS_EXCLUDED(mu_);
   // The number of the next look to begin.
   uint64_t NextLook() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether that look is over; if not, takes a step of it.
+  // Whether that look is finished; if not, does a step of it.
   bool FinishLook(uint64_t number, int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
   enum class Taking : uint8_t { kAll, kSome, kMissed };
   // Appends to `*batches` what the cursor has not taken of buckets up to
@@ -132,10 +133,10 @@ class ExpiringFeed {
   std::unique_ptr<Look> look_ ABSL_GUARDED_BY(mu_);
   uint64_t begun_looks_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t ended_looks_ ABSL_GUARDED_BY(mu_) = 0;
-  // When the last look that has ended had begun.
+  // When the last finished look started.
   int64_t looked_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   uint64_t records_ ABSL_GUARDED_BY(mu_) = 0;
-  // What looks found, from number first_batch_ on.
+  // The batches that looks found, from number first_batch_ on.
   std::deque<BatchRef> batches_ ABSL_GUARDED_BY(mu_);
   uint64_t first_batch_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;

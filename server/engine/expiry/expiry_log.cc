@@ -15,7 +15,7 @@
 namespace timecache::server {
 namespace {
 
-// Batches that are looked at for one that only the log refers to.
+// Most batches that are checked for one that only the log refers to.
 constexpr size_t kMaxShared = 64;
 
 bool IsOfFollowers(EventHolder::Kind kind) {
@@ -23,8 +23,8 @@ bool IsOfFollowers(EventHolder::Kind kind) {
          kind == EventHolder::Kind::kHeld;
 }
 
-// The events from number `from` on. A log that was made again has other batches
-// than the one before, within which a reader may have stood.
+// The events from number `from` on. A rebuilt log has other batches than the
+// original, so a reader's position may be within a batch.
 std::shared_ptr<const EventBatch> TailOf(const EventBatch& batch, int from) {
   std::vector<int> events(static_cast<size_t>(batch.size() - from));
   std::iota(events.begin(), events.end(), from);
@@ -113,8 +113,8 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
   retained_.push_back({first_seq, now_us, std::move(batch)});
   watermark_us_ = std::max(watermark_us_, watermark_us);
-  // What is killed by hand is published a tick ahead of the clock, and nothing
-  // is retained for less because of it.
+  // Events of killed entries are published a tick ahead of the clock, which
+  // must not shorten their retention.
   TrimLocked(now_us - kKillTickUs, &dropped);
   WakeAll();
 }
@@ -122,9 +122,9 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
 void ExpiryLog::Skip(uint64_t events) {
   Dropped dropped;
   absl::MutexLock lock(&mu_);
-  // Somebody may have come back for what is still here since it was asked
-  // whether these are wanted. Without it, the gap is before all that is
-  // retained, where it counts as lost.
+  // A reader may have resumed at a retained event since Wanted returned false.
+  // Without such a reader, the gap is before all retained events, where it
+  // counts as lost.
   while (!retained_.empty()) DropOldest(&dropped);
   next_seq_ += events;
 }
@@ -163,15 +163,15 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
     return ErrorWithReason(
         absl::StatusCode::kFailedPrecondition, Reason::kLogChanged,
         "the resume point is of another log, from before a restart of the "
-        "server, a deletion of the namespace or the restore of a backup: begin "
-        "anew without it");
+        "server, a deletion of the namespace or the restore of a backup: start "
+        "again without it");
   }
   const uint64_t end = next_seq_ + pending;
   if (point.next_event > end) {
     return ErrorWithReason(
         absl::StatusCode::kOutOfRange, Reason::kResumePointAhead,
         absl::StrCat("the resume point is at event ", point.next_event,
-                     " and the log ends at ", end, ": begin anew without it"));
+                     " and the log ends at ", end, ": start again without it"));
   }
   auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
   cursor->next_seq_ = point.next_event;
@@ -213,7 +213,8 @@ void ExpiryLog::Remove(Cursor* cursor) {
   if (cursor->waiting_) std::erase(waiting_, cursor);
 }
 
-// A cursor may stand behind events that have died and are not appended yet.
+// A cursor's position may be after events that have died and are not appended
+// yet.
 uint64_t ExpiryLog::EventsFrom(uint64_t seq) const {
   return next_seq_ > seq ? next_seq_ - seq : 0;
 }
@@ -232,8 +233,8 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     cursor->next_seq_ = oldest;
   }
   // The first retained batch that the cursor has not read to its end: the last
-  // one that begins at or before the cursor, or the one behind it. Looks into
-  // that one batch only, as each is a cache miss under the lock.
+  // one that begins at or before the cursor, or the next one. Reads only that
+  // one batch, as each is a cache miss under the lock.
   auto it = std::partition_point(
       retained_.begin(), retained_.end(),
       [&](const Retained& r) { return r.first_seq <= cursor->next_seq_; });
@@ -324,8 +325,8 @@ void ExpiryLog::DropOldest(Dropped* dropped) {
 }
 
 void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
-  // The newest batch stays, however large it is: else nobody could ever read
-  // it.
+  // The newest batch stays, however large it is: otherwise no reader could ever
+  // read it.
   const auto beyond = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const int64_t spared =
         replaying_ ? retained_.front().batch->bytes() : int64_t{0};
@@ -347,8 +348,9 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
 
 uint64_t ExpiryLog::NeededByCursors() const {
   uint64_t needed = next_seq_;
-  for (const Cursor* cursor : cursors_)
+  for (const Cursor* cursor : cursors_) {
     needed = std::min(needed, cursor->next_seq_);
+  }
   return needed;
 }
 

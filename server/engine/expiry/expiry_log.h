@@ -1,6 +1,6 @@
-// The expiry log of one map: what died, in order of death, for as long as it is
-// retained. Watchers are cursors on it: a thousand of them share the same
-// bytes, and a slow one costs its cursor.
+// The expiry log of one map: the events of dead entries, in order of death, for
+// as long as they are retained. Watchers are cursors on it: a thousand of them
+// share the same bytes, and a slow watcher costs only its cursor.
 
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_
@@ -30,8 +30,8 @@ class ExpiryLog final : public EventHolder {
   using Start = LogStart;
   using Chunk = LogChunk;
 
-  // A reader's place. Used by one thread at a time; must not outlive its log,
-  // nor be destroyed from its own `wake`.
+  // A reader's position. Used by one thread at a time; must not outlive its
+  // log, nor be destroyed from its own `wake`.
   class Cursor {
    public:
     ~Cursor();
@@ -53,12 +53,12 @@ class ExpiryLog final : public EventHolder {
     uint64_t first_seq_ = 0;
     uint64_t next_seq_ = 0;
     int64_t watermark_us_ = 0;
-    // Whether it stands in log_->waiting_.
+    // Whether it is in log_->waiting_.
     bool waiting_ = false;
   };
 
-  // Is told of every batch as it is appended: for a consumer group, which keeps
-  // what it has not settled beyond what the log retains.
+  // Receives every batch as it is appended: for a consumer group, which keeps
+  // unsettled events beyond the log's retention.
   class Follower {
    public:
     virtual ~Follower() = default;
@@ -67,12 +67,12 @@ class ExpiryLog final : public EventHolder {
     // and not call the log.
     virtual void OnAppend(uint64_t first_event,
                           const std::shared_ptr<const EventBatch>& batch) = 0;
-    // What it keeps, and to drop the oldest of it: as EventHolder, under the
-    // log's lock. `kind` is kBacklog or kHeld.
+    // The memory that it keeps, and dropping the oldest of it: as EventHolder,
+    // under the log's lock. `kind` is kBacklog or kHeld.
     virtual EventHolder::Holding Backlog(EventHolder::Kind /*kind*/) const {
       return {};
     }
-    // What it and the log's other followers keep, each batch once.
+    // The memory that the log's followers keep, each batch once.
     virtual int64_t KeptTogether() const { return 0; }
     virtual bool DropBacklog(EventHolder::Kind /*kind*/, int64_t /*bytes*/) {
       return false;
@@ -86,37 +86,37 @@ class ExpiryLog final : public EventHolder {
   ~ExpiryLog() override;
 
   uint64_t id() const { return id_; }
-  // Whose copy it is. Before there is a cursor.
+  // The log of which this is a copy. Set before there is a cursor.
   void SetFork(const LogFork& fork) ABSL_LOCKS_EXCLUDED(mu_);
   LogFork fork() const ABSL_LOCKS_EXCLUDED(mu_);
-  // From here on it is a copy of what it was: another one in each copy.
+  // Makes it a copy of itself from here on, with another identity in each copy.
   void Fork() ABSL_LOCKS_EXCLUDED(mu_);
-  // The number of the event that comes next.
+  // The number of the next event.
   uint64_t next_event() const ABSL_LOCKS_EXCLUDED(mu_);
-  // What those take that are retained.
+  // The memory of the retained events.
   int64_t bytes() const ABSL_LOCKS_EXCLUDED(mu_);
-  // The next event has this number. Before there is any.
+  // Sets the next event's number. Before there is any event.
   void BeginAt(uint64_t first_event) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Whether somebody may read an event that is appended now. If not, its bytes
-  // need not be gathered: Skip it.
+  // Whether an event that is appended now can have a reader. If not, Skip it
+  // instead of gathering its bytes.
   bool Wanted() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Appends events that died no earlier than those before them, and wakes the
   // cursors. `watermark_us` as in AdvanceWatermark, with this batch counted.
   void Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
               int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
-  // Counts events that are told to nobody.
+  // Counts events that no reader receives.
   void Skip(uint64_t events) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // States that all that died at or before `watermark_us` has been appended.
-  // Lower than before: no change. Wakes nobody: without events, a reader comes
-  // by itself.
+  // States that all events of deaths at or before `watermark_us` have been
+  // appended. A lower watermark than before changes nothing. Does not wake
+  // cursors: they read it at their next heartbeat.
   void AdvanceWatermark(int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t watermark_us() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Starts a cursor with the oldest retained event, or with what dies after
-  // `now_us`: `pending` events that died before have not been appended or
+  // Starts a cursor with the oldest retained event, or with deaths after
+  // `now_us`: `pending` events of earlier deaths have not been appended or
   // skipped yet. `wake` is called when there is something new to read, once
   // until the cursor has read to the end again, from the publishing thread and
   // under the log's lock: it must be quick, must not block and not call the
@@ -126,47 +126,48 @@ class ExpiryLog final : public EventHolder {
                                     std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Starts a cursor where another one stood; what is no longer retained is in
-  // the first Read's `lost`. A point of another log: FAILED_PRECONDITION
-  // (LOG_CHANGED). One that this log has not reached: OUT_OF_RANGE
-  // (RESUME_POINT_AHEAD).
+  // Starts a cursor at the position of another one; the first Read's `lost`
+  // counts events that are no longer retained. A point of another log:
+  // FAILED_PRECONDITION (LOG_CHANGED). One that this log has not reached:
+  // OUT_OF_RANGE (RESUME_POINT_AHEAD).
   absl::StatusOr<std::unique_ptr<Cursor>> Resume(const Point& point,
                                                  uint64_t pending,
                                                  std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Tells `follower` of all that is appended from now on, and, with kEarliest,
-  // of what is retained, before the call returns. Returns the number of the
-  // first event that it is to heed: with kNow, lower ones died at or before the
-  // call. `pending` as in Subscribe. `follower` must outlive Unfollow.
+  // Passes to `follower` all batches appended from now on, and, with kEarliest,
+  // the retained ones before the call returns. Returns the number of the first
+  // event that the follower must process: with kNow, lower ones died at or
+  // before the call. `pending` as in Subscribe. `follower` must outlive
+  // Unfollow.
   uint64_t Follow(Follower* follower, Start start, uint64_t pending)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // It is told nothing more once this returns.
+  // It is not called any more once this returns.
   void Unfollow(Follower* follower) ABSL_LOCKS_EXCLUDED(mu_);
 
   void SetRetention(int64_t retention_us, int64_t retention_bytes,
                     int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
-  // Drops what is older than retained and read by every cursor.
+  // Drops events past their retention that every cursor has read.
   void Trim(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
-  // Drops what is older than retained by `grace_us`, also what cursors have not
-  // read: they find it in their next Read's `lost`.
+  // Drops events past their retention by `grace_us`, even if cursors have not
+  // read them: their next Read's `lost` counts these.
   void DropUnread(int64_t now_us, int64_t grace_us) ABSL_LOCKS_EXCLUDED(mu_);
-  // When Trim should be called next; kNeverUs if never. What some cursor holds
-  // on to is looked at again after kTrimRetryUs.
+  // When Trim should be called next; kNeverUs if never. Events that a cursor
+  // has yet to read are checked again after kTrimRetryUs.
   int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
   static constexpr int64_t kTrimRetryUs = 1'000'000;
 
   // The number of the oldest retained event; if there is none, of the next one.
   uint64_t retained_event() const ABSL_LOCKS_EXCLUDED(mu_);
-  // While the log is made again it retains what DropBefore leaves, of any age
-  // and whether or not it is Wanted: at least what the log before it had. By
-  // bytes, one batch more than otherwise, as its batches may be larger.
+  // While the log is rebuilt it retains what DropBefore leaves, of any age and
+  // whether or not it is Wanted: at least what the original log had. By bytes,
+  // one batch more than otherwise, as its batches may be larger.
   void SetReplaying(bool replaying) ABSL_LOCKS_EXCLUDED(mu_);
   // Drops batches that have only events before this one.
   void DropBefore(uint64_t event) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // For MemoryReclaimer. A cursor that has not read what is dropped finds it in
-  // its next Read's `lost`.
+  // For MemoryReclaimer. The next Read's `lost` of a cursor counts the dropped
+  // events that it had not read.
   Holding Held(Kind kind) const override ABSL_LOCKS_EXCLUDED(mu_);
   bool Drop(Kind kind, int64_t bytes) override ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -186,16 +187,16 @@ class ExpiryLog final : public EventHolder {
     // In all Reads.
     uint64_t delivered = 0;
     uint64_t lost = 0;
-    // That cursors had not read when they ended; one that resumes there is owed
-    // them again.
+    // Events that cursors had not read when they ended; a cursor that resumes
+    // there gets them again.
     uint64_t left = 0;
-    // That cursors have yet to read, all together and the one farthest behind;
-    // and when the first of that one's that can still be read died, kNeverUs if
+    // Events that cursors have yet to read, of all and of the one farthest
+    // behind; and when the first retained one of the latter died, kNeverUs if
     // there is none.
     uint64_t pending = 0;
     uint64_t max_pending = 0;
     int64_t oldest_unread_us = kNeverUs;
-    // Dropped before their time, for their memory.
+    // Events dropped before their retention ended, for their memory.
     uint64_t reclaimed = 0;
   };
   // O(cursors).
@@ -212,7 +213,7 @@ class ExpiryLog final : public EventHolder {
     }
   };
 
-  // Batches to be given back to the allocator, outside of the lock.
+  // Batches to free outside of the lock.
   using Dropped = std::vector<std::shared_ptr<const EventBatch>>;
 
   void Add(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -234,7 +235,7 @@ class ExpiryLog final : public EventHolder {
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // Whether the point is one of this log.
+  // Whether the point belongs to this log.
   bool IsOwn(const Point& point) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t PointId() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return fork_.id == 0 ? id_ : fork_.id;
@@ -242,15 +243,16 @@ class ExpiryLog final : public EventHolder {
 
   const uint64_t id_;
 
-  // Taken before a follower's own.
+  // Acquired before a follower's own lock.
   mutable absl::Mutex mu_;
   int64_t retention_us_ ABSL_GUARDED_BY(mu_);
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
   std::deque<Retained> retained_ ABSL_GUARDED_BY(mu_);
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  // The next event's number: one for each that was appended or skipped.
+  // The next event's number: it counts appended and skipped events.
   uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
-  // The epoch until something is known: what is told is a time in any language.
+  // The epoch while no watermark is known: it is a valid time in every client
+  // language.
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = 0;
   // Of Reads, and of cursors that have ended.
   uint64_t delivered_ ABSL_GUARDED_BY(mu_) = 0;

@@ -1,4 +1,4 @@
-// What a reader of dead or expiring entries asks for, and what it gets.
+// Requests and results of readers of dead or expiring entries.
 
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_
@@ -13,8 +13,8 @@
 
 namespace timecache::server {
 
-// A place in an expiry log, good for as long as the log lives: behind all
-// events with a lower number, and all deaths at or before `watermark_us`.
+// A position in an expiry log, valid for the log's lifetime: after all events
+// with a lower number, and all deaths at or before `watermark_us`.
 struct LogPoint {
   // Random: another log, also one of the same name, has another.
   uint64_t log_id = 0;
@@ -22,24 +22,24 @@ struct LogPoint {
   int64_t watermark_us = 0;
 };
 
-// A log that was copied goes on twice, and its events are others from the copy
-// on. So the copy's points have an id of their own; those of the log before it
-// are good up to where the two part.
+// A copied log continues twice, with different events from the copy on. So the
+// copy's points have an id of their own; points of the original log are valid
+// up to where the two diverge.
 struct LogFork {
-  // 0: the log is no copy, and has the id that it was made with.
+  // 0: the log is not a copy, and has its original id.
   uint64_t id = 0;
   // What both have: points with this id, up to this event and watermark.
   uint64_t from_id = 0;
   uint64_t next_event = 0;
   int64_t watermark_us = 0;
 
-  // Added to the number of an event where a consumer is told it, so that a
-  // settlement that is meant for the other log settles nothing: another range
-  // of 2^32, as a new log would begin (below 2^53).
+  // Added to the event number that consumers see, so that a settlement for the
+  // other log settles nothing: another range of 2^32, as a new log would begin
+  // (below 2^53).
   uint64_t event_offset() const { return (id & 0xfffff) << 32; }
 };
 
-// Where a new reader of a log begins: with what dies from now on, or with the
+// Where a new reader of a log starts: with deaths from now on, or with the
 // oldest retained event.
 enum class LogStart { kNow, kEarliest };
 
@@ -66,7 +66,7 @@ struct ExpiringOptions {
   int64_t lead_us = 0;
   std::string key_prefix = {};
   bool keys_only = false;
-  // One more cursor on the namespace is refused.
+  // The limit at which another cursor on the namespace is refused.
   int64_t max_cursors = INT64_MAX;
 };
 
@@ -77,9 +77,9 @@ struct ExpiringChunk {
   // cursor's options let pass. A new cursor's are in order of death.
   std::vector<std::shared_ptr<const EventBatch>> batches;
   size_t shared = 0;
-  // Everything that was in the namespace at this moment, and was going to die
-  // within the lead time, has been told or has died since. Never goes back;
-  // 0 until all that was there at the start has been told.
+  // Every entry that was in the namespace at this moment, and was to die within
+  // the lead time, has been delivered or has died since. Never goes back; 0
+  // until all entries that existed at the start have been delivered.
   int64_t watermark_us = 0;
   // Whether there is more to read now.
   bool more = false;

@@ -103,8 +103,8 @@ void Reaper::Run() {
   }
 }
 
-// What a flush waits for is yet to be kept. (What a permit makes due is due by
-// the time that the permit is seen.)
+// The events that a flush waits for are not stored yet. (Work that a permit
+// makes due is due by the time that the permit is seen.)
 bool Reaper::AwaitsPermit() const {
   for (const auto& [map, driven] : driven_) {
     if (map->AwaitsPermit()) return true;
@@ -112,13 +112,13 @@ bool Reaper::AwaitsPermit() const {
   return false;
 }
 
-// Unless somebody waits for it.
+// Unless a Flush waits for it.
 void Reaper::Pause() {
   if (stopping_ || flush_done_ != flush_asked_) return;
   wake_.WaitFor(&mu_, std::chrono::microseconds(kPauseUs));
 }
 
-// Returns whether its sweep goes on and has time to do so.
+// Returns whether its sweep continues and is on schedule.
 bool Reaper::Turn(TimeCacheMap* map) {
   const int64_t began_us = clock_->NowUs();
   map->Advance(began_us);
@@ -136,12 +136,11 @@ bool Reaper::Turn(TimeCacheMap* map) {
     if (more) {
       busy_.push_back(driven.map);
       return now_us - driven.sweep_began_us < width_us / 2;
-    } else {
-      driven.busy = false;
-      SetDue(&driven, std::min(driven.due_us, due_us));
-      took_us = now_us - std::exchange(driven.sweep_began_us, kNeverUs);
-      sweeps_.Add(took_us, 1);
     }
+    driven.busy = false;
+    SetDue(&driven, std::min(driven.due_us, due_us));
+    took_us = now_us - std::exchange(driven.sweep_began_us, kNeverUs);
+    sweeps_.Add(took_us, 1);
   }
   if (took_us >= kSlowSweepUs && slow_sweep_) slow_sweep_(map->name(), took_us);
   return false;

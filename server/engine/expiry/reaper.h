@@ -1,4 +1,4 @@
-// The one thread that lets buckets die, for all maps.
+// The thread that advances the buckets of all maps.
 
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_REAPER_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_REAPER_H_
@@ -26,13 +26,13 @@ namespace timecache::server {
 // delay another's rotation, and no code of a watcher runs here. One deadline a
 // map, never one an entry.
 //
-// It takes turns with everybody else, too: a sweep that is in time pauses after
-// each step. Whoever waits for the core gets it then, and need not wait for the
-// scheduler's slice, several milliseconds, to end; and there are cores that are
-// idle for threads that wake up. It costs a long sweep half of its speed. One
-// that has taken half a bucket width, or is waited for, does not pause.
+// It also yields to other threads: a sweep that is on schedule pauses after
+// each step. A thread that waits for the core then gets it at once, not at the
+// end of the scheduler's slice of several milliseconds, and threads that wake
+// up find idle cores. The pauses halve the speed of a long sweep. A sweep that
+// has taken half a bucket width, or that a caller waits for, does not pause.
 //
-// What the dead leave behind goes back to the system little by little.
+// The memory of dead entries is returned to the system in small steps.
 //
 // Thread-safe. Idle, it sleeps until the next bucket of any map dies, or for
 // kIdleMemoryPeriodUs.
@@ -43,16 +43,16 @@ class Reaper {
   static constexpr int kMaxSweepStep = 1024;
   // Between two steps of a sweep. The kernel's timers add some 50 us.
   static constexpr int64_t kPauseUs = 60;
-  // How often a Flush looks whether what died may be told.
+  // How often a Flush checks whether dead entries may be published.
   static constexpr int64_t kPermitPollUs = 200;
-  // From one BlockPool::GiveBack to the next, while there is something to give,
-  // and while there is not.
+  // Interval between calls of BlockPool::GiveBack, while there is idle memory,
+  // and while there is none.
   static constexpr int64_t kGiveBackPeriodUs = kMicrosPerSecond / 10;
   static constexpr int64_t kIdleMemoryPeriodUs = kMicrosPerSecond;
 
-  // Told when the sweep of what a map had due took long: `took_us` from the
-  // first step to the last, in other maps' turns too. For the log; runs on the
-  // reaper's thread.
+  // Called after a slow sweep of a map's due buckets: `took_us` is the time
+  // from the first step to the last, including other maps' turns. For the log;
+  // runs on the reaper's thread.
   using SlowSweep =
       std::function<void(const std::string& name, int64_t took_us)>;
   static constexpr int64_t kSlowSweepUs = kMicrosPerSecond;
@@ -60,7 +60,7 @@ class Reaper {
   // `clock` is not owned and must outlive the reaper. The thread starts at
   // once.
   explicit Reaper(const Clock* clock, SlowSweep slow_sweep = nullptr);
-  // Stops; what is unswept stays so.
+  // Stops; unswept buckets stay unswept.
   ~Reaper();
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
@@ -74,17 +74,17 @@ class Reaper {
   // call. Must not run on the reaper's thread.
   void Flush() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // How long the sweeps took that are through, as SlowSweep is told.
+  // Durations of the completed sweeps, as passed to SlowSweep.
   DurationHistogram sweeps() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Driven {
     std::shared_ptr<TimeCacheMap> map;
-    // Where it stands in schedule_; kNeverUs if it does not.
+    // Its key in schedule_; kNeverUs if it is not there.
     int64_t due_us = kNeverUs;
-    // Whether it stands in busy_.
+    // Whether it is in busy_.
     bool busy = false;
-    // When the sweep that is under way began; kNeverUs if none is.
+    // When the current sweep started; kNeverUs if there is none.
     int64_t sweep_began_us = kNeverUs;
   };
 
@@ -111,12 +111,12 @@ class Reaper {
   // Maps with something to advance or sweep now, each once, in order of their
   // turns.
   std::deque<std::shared_ptr<TimeCacheMap>> busy_ ABSL_GUARDED_BY(mu_);
-  // Flushes asked for, under way and done.
+  // Flushes requested, in progress and done.
   uint64_t flush_asked_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t flush_begun_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t flush_done_ ABSL_GUARDED_BY(mu_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  // When memory is to be given back again.
+  // When to return memory to the system next.
   int64_t give_back_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   std::thread thread_;
 };

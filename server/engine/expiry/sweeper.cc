@@ -56,7 +56,7 @@ void Sweeper::PublishWatermark() {
   log_->AdvanceWatermark(WatermarkAfter(0));
 }
 
-// Up to where all is published once the first `buckets` of the queue are.
+// The watermark once the first `buckets` of the queue are published.
 int64_t Sweeper::WatermarkAfter(size_t buckets) const {
   const int64_t complete_us =
       queue_.size() > buckets ? queue_[buckets].death_us - 1 : complete_us_;
@@ -80,8 +80,8 @@ std::unique_ptr<ExpiryLog::Cursor> Sweeper::Subscribe(
   uint64_t pending = Pending();
   for (const DeadBucket& bucket : queue_) {
     if (IsPermitted(bucket)) continue;
-    // A crash could take its events back, and give others their numbers: the
-    // cursor, whose place is told, stands before them.
+    // A crash could undo its events, and assign their numbers to others: the
+    // cursor, whose position clients see, stays before them.
     now_us = std::min(now_us, bucket.death_us - 1);
     pending -= static_cast<uint64_t>(bucket.entries);
   }
@@ -111,15 +111,16 @@ DeadBucket* Sweeper::Front() {
 bool Sweeper::Step(int64_t now_us, int max_records) {
   absl::MutexLock lock(&step_mu_);
   while (DeadBucket* bucket = Front()) {
-    // It died after this step began, whose time its events would carry. (What
-    // waited for a permit died before.)
+    // It died after this step started, whose time its events would have.
+    // (Buckets that waited for a permit died before.)
     if (!journaled_ && bucket->death_us > now_us + kKillTickUs) return true;
     if (place_.part == 0 && place_.phase == Phase::kBegin) {
       place_.wanted = !bucket->silent && log_->Wanted();
     }
     while (place_.part < bucket->parts.size()) {
       if (max_records <= 0) {
-        // What is told of a step says when: it does not wait for the next one.
+        // Events carry the time of their step: they do not wait for the next
+        // one.
         if (place_.batch != nullptr) AppendBatch(bucket->death_us - 1);
         return true;
       }
@@ -131,8 +132,8 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
   return false;
 }
 
-// Goes on with the part at place_. Returns how many records were walked or told
-// or segments freed: at least 1, at most `max_records`.
+// Continues the part at place_. Returns how many records were walked or
+// published or segments freed: at least 1, at most `max_records`.
 int Sweeper::StepPart(const DeadBucket& bucket, int64_t now_us,
                       int max_records) {
   const DeadBucket::Part& part = bucket.parts[place_.part];
@@ -141,7 +142,7 @@ int Sweeper::StepPart(const DeadBucket& bucket, int64_t now_us,
       place_.phase = Phase::kWalk;
       place_.segment = part.generation->first;
       if (journaled_ && place_.wanted) {
-        // A vector that grows copies all that it has in one step.
+        // A growing vector copies all its elements in one step.
         place_.ordered.reserve(static_cast<size_t>(part.generation->entries));
       }
       [[fallthrough]];
@@ -196,7 +197,7 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
   AddRun(found);
   if (place_.offset < segment.used) return walked;
   const SegmentId next = segment.next;
-  // Those that are told later stay until then.
+  // Records that are published later stay until then.
   if (place_.ordered.empty()) part.shard->FreeDead(place_.segment);
   place_.segment = next;
   place_.offset = 0;
@@ -211,8 +212,8 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
   return std::max(walked, 1);
 }
 
-// Sorts what a step has found, from number `begin` on. It goes on with the last
-// run if it may, as it does where nothing was renewed.
+// Sorts the records that a step has found, from number `begin` on. They extend
+// the last run if possible, as they do if no entry was renewed.
 void Sweeper::AddRun(size_t begin) {
   std::vector<Live>& ordered = place_.ordered;
   if (begin == ordered.size()) return;
@@ -225,7 +226,8 @@ void Sweeper::AddRun(size_t begin) {
   }
 }
 
-// Tells some of what the walk of a part has found: merges the runs.
+// Publishes some of the records that the walk of a part has found: merges the
+// runs.
 int Sweeper::DeliverOrdered(const DeadBucket& bucket, int64_t now_us,
                             int max_records) {
   std::vector<Run>& runs = place_.runs;
@@ -252,7 +254,8 @@ int Sweeper::DeliverOrdered(const DeadBucket& bucket, int64_t now_us,
   return told;
 }
 
-// Frees some of what the walk of a part has left for DeliverOrdered.
+// Frees some of the segments that the walk of a part has left for
+// DeliverOrdered.
 int Sweeper::FreeSegments(const DeadBucket::Part& part, int max_segments) {
   int freed = 0;
   while (place_.segment != kNoSegment && freed < max_segments) {
@@ -266,7 +269,7 @@ int Sweeper::FreeSegments(const DeadBucket::Part& part, int max_segments) {
 }
 
 void Sweeper::EndPart(const DeadBucket::Part& part) {
-  // The count that the shard kept, and what its index still referred to.
+  // The shard's count, and the records that its index still referred to.
   TIMECACHED_CHECK(place_.live_in_part == part.generation->entries);
   place_.live += std::exchange(place_.live_in_part, 0);
   ++place_.part;

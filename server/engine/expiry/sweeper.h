@@ -22,7 +22,7 @@
 
 namespace timecache::server {
 
-// What died at one instant in all shards of a map.
+// The entries that died at one instant in all shards of a map.
 struct DeadBucket {
   struct Part {
     Shard* shard;
@@ -35,9 +35,9 @@ struct DeadBucket {
   int64_t width_us = 0;
   std::vector<Part> parts;
 
-  // The number behind those of its events; the sweeper's Add sets it.
+  // The number after those of its events; the sweeper's Add sets it.
   uint64_t end_event = 0;
-  // Whether its events have no numbers, and are not told: see MapReplay.
+  // Whether its events have no numbers and are not published: see MapReplay.
   bool silent = false;
 
   void Add(Shard* shard, std::unique_ptr<Generation> generation) {
@@ -91,34 +91,34 @@ class Sweeper {
 
   // Buckets that wait before IsBehind.
   static constexpr size_t kMaxWaiting = 1'024;
-  // Whether so many wait that whoever kills more should call Step.
+  // Whether so many wait that a caller that kills more should call Step.
   bool IsBehind() const ABSL_LOCKS_EXCLUDED(queue_mu_);
 
   // Whether a bucket waits for Step, and may be walked.
   bool HasWork() const ABSL_LOCKS_EXCLUDED(queue_mu_);
 
-  // The number of the event that comes behind all that was added.
+  // The number of the next event after all that was added.
   uint64_t end_event() const ABSL_LOCKS_EXCLUDED(queue_mu_);
   // See ExpiryLog::BeginAt.
   void BeginAt(uint64_t first_event) ABSL_LOCKS_EXCLUDED(queue_mu_);
-  // The events before this one were told, and are not known any more: the log
-  // skips them. While nothing waits.
+  // The events before this one were published, and are no longer known: the log
+  // skips them. Only while no bucket waits.
   void SkipTo(uint64_t event) ABSL_LOCKS_EXCLUDED(queue_mu_);
-  // Events before the tick's may be told, and its watermark published. Returns
-  // whether a bucket waits for Step now.
+  // Events before the tick's may be published, and so may its watermark.
+  // Returns whether a bucket waits for Step now.
   bool Permit(const Tick& tick) ABSL_LOCKS_EXCLUDED(queue_mu_);
 
   // Moves the watermark up to what Add has stated, or just before the first
   // bucket that waits.
   void PublishWatermark() ABSL_LOCKS_EXCLUDED(queue_mu_);
 
-  // Starts a cursor on the log behind all that has been added here, and is
-  // Permitted.
+  // Starts a cursor on the log after all events that have been added here and
+  // are Permitted.
   std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
                                                int64_t now_us,
                                                std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
-  // The same where another cursor stood. Errors as ExpiryLog::Resume.
+  // The same at another cursor's position. Errors as ExpiryLog::Resume.
   absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
       const ExpiryLog::Point& point, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
@@ -152,14 +152,14 @@ class Sweeper {
       return a.version > b.version;
     }
   };
-  // What is done with a part of a bucket. Of a map that is not journaled, the
-  // walk tells and frees, too.
+  // The steps of a part of a bucket. Of a map that is not journaled, the walk
+  // publishes and frees, too.
   enum class Phase : uint8_t { kBegin, kWalk, kDeliver, kFree };
-  // Where the walk of the first bucket stands.
+  // The position of the walk in the first bucket.
   struct Place {
     size_t part = 0;
     Phase phase = Phase::kBegin;
-    // That is walked or freed next.
+    // The record that is walked or freed next.
     SegmentId segment = kNoSegment;
     uint32_t offset = 0;
     int64_t live_in_part = 0;

@@ -1,4 +1,4 @@
-// What the consumer groups of one map keep in memory, together.
+// The memory that all consumer groups of one map keep.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_BACKLOG_ACCOUNT_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_BACKLOG_ACCOUNT_H_
@@ -11,14 +11,14 @@
 namespace timecache::server {
 
 // Counts batches of unsettled events, each once however many groups keep it,
-// and what the groups know of each event. Thread-safe, without a lock.
+// and the groups' state of each event. Thread-safe, without a lock.
 class BacklogAccount {
  public:
   BacklogAccount() = default;
   BacklogAccount(const BacklogAccount&) = delete;
   BacklogAccount& operator=(const BacklogAccount&) = delete;
 
-  // The map's budget for it. Who follows events drops what is beyond it.
+  // The map's budget for it. The followers of the log drop events beyond it.
   void SetLimit(int64_t bytes) {
     limit_.store(bytes, std::memory_order_relaxed);
   }
@@ -42,10 +42,10 @@ class BacklogAccount {
     return std::max<int64_t>(bytes() - limit_bytes(), 0);
   }
 
-  // Whether a group whose members hold `own` bytes may give out more. What
-  // members hold is not dropped for the limit, so all of them together hold at
-  // most half of it. Beyond that each group has its share of that half: a group
-  // whose members settle nothing cannot keep the others from theirs.
+  // Whether a group whose members hold `own` bytes may deliver more. Events
+  // that members hold are not dropped for the limit, so all of them together
+  // hold at most half of it. Beyond that each group has its share of that half:
+  // a group whose members settle nothing cannot keep the others from theirs.
   bool HasRoomInFlight(int64_t own) const {
     const int64_t most = limit_bytes() / kInFlightShare;
     const int64_t groups = groups_.load(std::memory_order_relaxed);
@@ -53,7 +53,7 @@ class BacklogAccount {
            own < most / std::max<int64_t>(groups, 1);
   }
 
-  // The part of a limit that events with members may take.
+  // The part of a limit that events held by members may take.
   static constexpr int64_t kInFlightShare = 2;
 
  private:

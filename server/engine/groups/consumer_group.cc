@@ -117,7 +117,7 @@ void ConsumerGroup::Leave(Member* member) {
     int64_t due_us;
     {
       Lock lock(this);
-      // Once closed, nobody holds anything.
+      // Once closed, no member holds any event.
       more = !closed_ && ledger_.GiveBack(member, kMaxUnderLock);
       due_us = WakeOthers();
     }
@@ -128,8 +128,8 @@ void ConsumerGroup::Leave(Member* member) {
 ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
                                          int max_events, int64_t max_bytes) {
   Chunk chunk;
-  // Before the lock, as the log's comes first: by now all events that died at
-  // or before it are here.
+  // Before the lock, as the log's comes first: by now all events of deaths at
+  // or before it have arrived.
   const int64_t log_us = log_->watermark_us();
   int64_t due_us;
   {
@@ -176,7 +176,7 @@ void ConsumerGroup::EndKeeping(bool kept) {
     kept_ = keeping_;
     if (kept_.lost == 0) return;
     due_us = WakeOthers();
-    // A member may hold all that it may for long, and losses go on.
+    // A member may be at its window for long, while losses continue.
     scheduler_.WakeFull();
   }
   Schedule(due_us);
@@ -201,11 +201,12 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
   if (!chunk->more) scheduler_.Rest(member);
 }
 
-// Returns when there is something to do next.
+// Returns when there is work next.
 int64_t ConsumerGroup::WakeOthers() {
   if (closed_) return kNeverUs;
   MemberScheduler::Supply supply = ledger_.Available();
-  // Any member may be told of a loss: once to have it kept, and once it is.
+  // Any member may report a loss: first to have it stored, and again once it
+  // is.
   const uint64_t lost = ledger_.untold_lost();
   if (lost > keeping_.lost || (lost > 0 && lost == kept_.lost)) {
     ++supply.unfailed;
@@ -217,7 +218,7 @@ int64_t ConsumerGroup::WakeOthers() {
 int64_t ConsumerGroup::DueUs() const {
   int64_t due_us = std::min(ledger_.DueUs(), scheduler_.due_us());
   if (scheduler_.members() > 0) return due_us;
-  // Advance is to say what time it is.
+  // Advance will pass the time.
   if (unused_since_us_ == kNeverUs) return std::min(due_us, ledger_.now_us());
   const int64_t ttl_us = ledger_.options().unused_ttl_us;
   return ttl_us == 0 ? due_us : std::min(due_us, unused_since_us_ + ttl_us);
@@ -243,8 +244,8 @@ EventHolder::Holding ConsumerGroup::Backlog(EventHolder::Kind kind) const {
   return {ledger_.DroppableBytes(kind), ledger_.OldestPublishedUs()};
 }
 
-// Called from the reclaimer, which must not call the map's driver: who was
-// woken and stays silent is passed over when something else is due.
+// Called from the reclaimer, which must not call the map's driver: a woken
+// member that stays silent is skipped when other work is due.
 bool ConsumerGroup::DropBacklog(EventHolder::Kind kind, int64_t bytes) {
   Lock lock(this);
   if (closed_ || !ledger_.Drop(kind, bytes)) return false;
@@ -275,7 +276,7 @@ void ConsumerGroup::Restore(const GroupState& state, int64_t now_us) {
   BeginWatermark(log_us);
 }
 
-// Nothing has been settled that a crash could take back.
+// No settlement has happened that a crash could undo.
 void ConsumerGroup::BeginWatermark(int64_t log_us) {
   PassWatermark(log_us);
   kept_.watermark_us = watermark_us_;
@@ -345,7 +346,7 @@ absl::StatusOr<Delivery> ConsumerGroup::BeginPutBack(
     const absl::StatusOr<UnsettledEvent*> event = ledger_.Claim(settlement);
     delivery = event.ok() ? absl::StatusOr<Delivery>((*event)->ToDelivery())
                           : event.status();
-    // For what has timed out by now, also if this one has not been claimed.
+    // For events that have timed out by now, even if this one was not claimed.
     due_us = WakeOthers();
   }
   Schedule(due_us);

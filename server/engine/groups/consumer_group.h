@@ -1,5 +1,5 @@
-// One consumer group of a map: each event of the map's log is given to one
-// member, until it is settled.
+// One consumer group of a map: each event of the map's log is delivered to one
+// member at a time, until it is settled.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUP_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUP_H_
@@ -36,18 +36,19 @@ namespace timecache::server {
 //         (after NACK's delay)                      dead-letter namespace:
 //                                                   doomed --> settled)
 //
-// At least once: an event leaves by being settled, as a dead letter, or counted
-// in `lost`. Events come in the log's order at their first attempt; those of
-// one key one after the other: a later one waits until the earlier is settled.
+// Delivery is at least once: an event leaves by being settled, as a dead
+// letter, or counted in `lost`. First attempts are delivered in the log's
+// order; events of one key one after the other: a later one waits until the
+// earlier is settled.
 //
-// Thread-safe. Reads no clock and owns no thread: every call says what time it
-// is, and somebody calls Advance. OnAppend is O(1); giving out and settling an
-// event cost O(log of what is unsettled). Memory: what the log shares with it,
-// and some 200 B, by estimate, for each event that has been given out, or
-// passed over, and is unsettled. Advance holds it to max_backlog_bytes,
-// ConsumerGroups to the map's budget, but for the newest batch, which stays
-// however large it is, and for what members hold: half of that at most, or one
-// event. Where the process's memory runs out these go, too
+// Thread-safe. Reads no clock and owns no thread: every call passes the time,
+// and ConsumerGroups calls Advance. OnAppend is O(1); delivering and settling
+// an event cost O(log of the unsettled events). Memory: the batches shared with
+// the log, and some 200 B, by estimate, for each unsettled event that has been
+// delivered, or passed over. Advance limits it to max_backlog_bytes,
+// ConsumerGroups to the map's budget, except for the newest batch, which stays
+// however large it is, and for events that members hold: half of that at most,
+// or one event. If the process's memory runs out these are dropped, too
 // (EventHolder::Kind::kHeld).
 class ConsumerGroup final : public ExpiryLog::Follower {
  public:
@@ -83,10 +84,9 @@ class ConsumerGroup final : public ExpiryLog::Follower {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // For a map whose changes a log keeps, before each Take: from then on members
-  // are told a watermark, and what was lost, once a crash takes neither back.
-  // Returns whether there is something that is not known to be kept; then
-  // EndKeeping follows, as soon as all that was told before is kept, or may not
-  // be.
+  // get a watermark, and losses, once a crash can undo neither. Returns whether
+  // there are changes that are not known to be stored; then EndKeeping follows,
+  // as soon as all earlier changes are stored, or may not be.
   bool BeginKeeping() ABSL_LOCKS_EXCLUDED(mu_);
   void EndKeeping(bool kept) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -110,7 +110,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // In place of Start: it is the group that was there before.
   void Restore(const GroupState& state, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // From now on tells `sink`, under its lock, what becomes of it. Not owned.
+  // Reports its changes to `sink` from now on, under its lock. Not owned.
   void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
   // Tells the sink again that it is there, if `*event` is 0, and of what it
   // keeps from event `*event` on: about that many events and bytes, which
@@ -118,16 +118,16 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // from the new `*event` on.
   bool AppendAgain(uint64_t* event, int* events, int64_t* bytes)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // It is about to be joined: it counts as used at `now_us`. False if it has
-  // been closed.
+  // A member is about to join: the group counts as used at `now_us`. False if
+  // it has been closed.
   bool Use(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
   // Whether it has had no member for unused_ttl.
   bool UnusedForTooLong(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
-  // Closes it if so: what is lost with it.
+  // Closes it in that case; returns the events lost with it.
   struct Expired {
-    // Not settled, or lost and not said to any member.
+    // Events unsettled, or lost and not reported to any member.
     uint64_t unsettled = 0;
-    // The number of the event that would have come next.
+    // The number of the next event of the log.
     uint64_t next_event = 0;
   };
   std::optional<Expired> CloseIfUnused(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
@@ -140,7 +140,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   size_t Settle(absl::Span<const Settlement> settlements, int64_t now_us,
                 absl::Span<SettleResult> results) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Until EndPutBack the event is not given out again.
+  // Until EndPutBack the event is not delivered again.
   absl::StatusOr<Delivery> BeginPutBack(const Settlement& settlement,
                                         int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -149,10 +149,10 @@ class ConsumerGroup final : public ExpiryLog::Follower {
 
   // When Advance next has something to do; kNeverUs if never.
   int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Turns time-outs and delays that are over into events to be given out, and
-  // drops what is beyond max_backlog_bytes. Adds to `doomed` events that have
-  // been given out in vain, and takes their room: each must come back in
-  // EndDeadLetter. Returns whether there is more to do now.
+  // Makes events whose time-out or delay is over ready again, and drops events
+  // beyond max_backlog_bytes. Adds to `doomed` events that have exhausted their
+  // attempts, and takes their room: EndDeadLetter must be called for each.
+  // Returns whether there is more to do now.
   bool Advance(int64_t now_us, DeadLetterBudget* room,
                std::vector<Delivery>* doomed) ABSL_LOCKS_EXCLUDED(mu_);
   void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
@@ -161,14 +161,15 @@ class ConsumerGroup final : public ExpiryLog::Follower {
  private:
   friend class GroupMember;
 
-  // Events that are given out, settled or given back under one lock: about a
+  // Events that are delivered, settled or returned under one lock: about a
   // millisecond, for which the log may have to wait.
   static constexpr int kMaxUnderLock = 1'024;
-  // Fresh events that one Take looks at: those that wait behind others of their
-  // keys are not given out.
+  // Fresh events that one Take examines: those that wait for earlier events of
+  // their keys are not delivered.
   static constexpr int kMaxOpened = 2 * kMaxUnderLock;
 
-  // Holds the lock, and tells the sink what has changed before it lets it go.
+  // Holds the lock, and reports changes to the sink before it releases the
+  // lock.
   class ABSL_SCOPED_LOCKABLE Lock {
    public:
     explicit Lock(ConsumerGroup* group)
@@ -194,7 +195,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
   void BeginWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PassWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether a crash takes back nothing of the group.
+  // Whether a crash undoes nothing of the group.
   bool IsKept() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return !awaits_log_ || changes_.count() == kept_.changes;
   }
@@ -220,8 +221,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
   // Of the group as it is.
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = 0;
-  // What members may be told; and what they may be once the log has kept it,
-  // while that is under way. Losses are taken all together: no change tells
+  // What members may be told now, and what once the log has stored it, while
+  // that is in progress. Losses are reported all together: no change records
   // that members know of a part of them.
   struct Kept {
     uint64_t changes = 0;

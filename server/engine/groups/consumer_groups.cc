@@ -41,8 +41,9 @@ DeadLetterOutcome OutcomeOf(const absl::Status& status) {
 absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Create(
     absl::string_view name, const GroupOptions& options, ExpiryLog::Start start,
     int64_t now_us, absl::string_view created_by) {
-  if (absl::Status status = ValidateGroupName(name); !status.ok())
+  if (absl::Status status = ValidateGroupName(name); !status.ok()) {
     return status;
+  }
   if (absl::Status status = Validate(options); !status.ok()) return status;
   absl::MutexLock lock(&change_mu_);
   if (Find(name).ok()) {
@@ -60,7 +61,7 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::FindOrCreate(
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> group = Find(name);
   if (group.ok() && (*group)->Use(now_us)) return group;
   absl::MutexLock lock(&change_mu_);
-  // Meanwhile another call may have made it, or DeleteUnused deleted it.
+  // Meanwhile another call may have created it, or DeleteUnused deleted it.
   group = Find(name);
   if (group.ok()) (*group)->Use(now_us);
   if (!absl::IsNotFound(group.status())) return group;
@@ -86,20 +87,21 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
         absl::StrCat("namespace ", map_->name(), " has its ", kMaxGroups,
                      " consumer groups: delete one"));
   }
-  if (absl::Status status = MemoryReclaimer::Process().MakeRoom(); !status.ok())
+  if (absl::Status status = MemoryReclaimer::Process().MakeRoom();
+      !status.ok()) {
     return status;
+  }
   const auto group = NewGroup(name, options, created_by);
   map_->Follow(group.get(), start, now_us, [&](uint64_t first_event) {
     uint64_t inherited = 0;
     if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
-      // What it had seen is not given out again.
+      // Events that it had seen are not delivered again.
       first_event = std::max(first_event, before->next_event);
       inherited = before->unsettled + (first_event - before->next_event);
     }
     group->Start(first_event, inherited, now_us);
   });
-  // Only now: a member must not be told how far it is complete before that is
-  // known.
+  // Only now: members must not get a watermark before it is known.
   Enter(group);
   map_->Announce(group->NextDueUs());
   return group;
@@ -145,8 +147,9 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Find(
     const auto it = groups_.find(name);
     if (it != groups_.end()) return it->second;
   }
-  if (absl::Status status = ValidateGroupName(name); !status.ok())
+  if (absl::Status status = ValidateGroupName(name); !status.ok()) {
     return status;
+  }
   return NotFound(name, map_->name());
 }
 
@@ -220,11 +223,12 @@ absl::Status ConsumerGroups::Settle(absl::string_view group,
   return absl::OkStatus();
 }
 
-// The put takes locks of the map, so it cannot be under the group's.
+// The put acquires locks of the map, so it cannot be under the group's.
 void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
                              int64_t now_us, SettleResult* result) {
   result->version = 0;
-  // As any put: on a full disk the reserve is for what cannot be refused.
+  // As any put: on a full disk the reserve is for changes that cannot be
+  // refused.
   if (const ChangeLog* const log = map_->change_log()) {
     result->status = log->CheckRoom();
     if (!result->status.ok()) return;
@@ -240,7 +244,7 @@ void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
   if (settlement.ttl_us != 0) put = put.WithTtl(settlement.ttl_us);
   const Result done = map_->Apply(put, now_us);
   result->version = done.version;
-  // The key is there again: what it was put back for has happened.
+  // The key exists again: putting back is unnecessary.
   if (done.status.code() != absl::StatusCode::kFailedPrecondition) {
     result->status = done.status;
   }
@@ -282,7 +286,7 @@ bool ConsumerGroups::Advance(int64_t now_us) {
   return more;
 }
 
-// The group that keeps most gives first: one that keeps up loses nothing to
+// The group that keeps most loses first: a group that keeps up loses nothing to
 // others that do not.
 void ConsumerGroups::TrimToBudget(const Groups& groups) {
   constexpr auto kKind = EventHolder::Kind::kBacklog;

@@ -27,8 +27,8 @@ namespace timecache::server {
 
 class TimeCacheMap;
 
-// Makes, finds, changes and deletes groups, settles their events, and lets
-// their time-outs happen. Thread-safe.
+// Creates, finds, updates and deletes groups, settles their events, and runs
+// their time-outs. Thread-safe.
 class ConsumerGroups {
  public:
   static constexpr size_t kMaxGroups = 64;
@@ -40,7 +40,7 @@ class ConsumerGroups {
   struct DeadLetter {
     // As the map's options say.
     absl::string_view to_map;
-    // Who made the group; see ConsumerGroup::created_by.
+    // The group's creator; see ConsumerGroup::created_by.
     absl::string_view created_by;
     std::string key;
     // The event as its format writes it by itself.
@@ -48,14 +48,14 @@ class ConsumerGroups {
   };
   // Puts a dead letter; the engine's Registry does it, as it knows the other
   // maps. Calls `done` once, before it returns or later, on any thread that
-  // holds no lock of a map: when the letter lasts, if its map does. Only then
-  // the event is settled. So a crash in between loses no letter: it is put
-  // again, under the same key. Until `done` is gone, the map of the groups must
-  // be there.
+  // holds no lock of a map: if the letter's map is durable, once the letter is
+  // stored. Only then the event is settled. So a crash in between loses no
+  // letter: it is put again, under the same key. Until `done` is gone, the map
+  // of the groups must be there.
   //
-  // INVALID_ARGUMENT and OUT_OF_RANGE say that no later try can do it, either:
-  // the letter is dropped. After any other error it is tried again;
-  // PERMISSION_DENIED says that who made the group may not put it.
+  // INVALID_ARGUMENT and OUT_OF_RANGE mean that no retry can succeed: the
+  // letter is dropped. After any other error it is retried; PERMISSION_DENIED
+  // means that the group's creator may not put it.
   using DeadLetterDone = absl::AnyInvocable<void(const absl::Status&)>;
   using DeadLetterSink =
       std::function<void(const DeadLetter& letter, DeadLetterDone done)>;
@@ -63,9 +63,9 @@ class ConsumerGroups {
   // A group that was deleted because it had no member for its unused_ttl.
   struct ExpiredGroup {
     std::string name;
-    // Lost with it, as far as no member was told.
+    // Events lost with it that were not reported to a member.
     uint64_t unsettled = 0;
-    // The number of the event that would have come next.
+    // The number of the next event of the log.
     uint64_t next_event = 0;
   };
 
@@ -82,9 +82,9 @@ class ConsumerGroups {
       absl::string_view name, const GroupOptions& options,
       ExpiryLog::Start start, int64_t now_us, absl::string_view created_by = {})
       ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
-  // For whoever is about to join it. If it is not there, creates it, with
-  // default options and the map's unused_group_ttl. A group of a name that
-  // expired begins with what was lost since then.
+  // For a member that is about to join it. If it does not exist, creates it,
+  // with default options and the map's unused_group_ttl. A group with the name
+  // of an expired one starts with the events lost since then.
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> FindOrCreate(
       absl::string_view name, ExpiryLog::Start start, int64_t now_us,
       absl::string_view created_by = {}) ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
@@ -114,7 +114,7 @@ class ConsumerGroups {
 
   // When Advance next has something to do; kNeverUs if never.
   int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Lets what has timed out be given out again, drops what is beyond a group's
+  // Makes timed-out events ready again, drops events beyond a group's
   // max_backlog_bytes or the map's budget, puts dead letters, and deletes
   // groups that are unused for too long. Returns whether there is more to do
   // now.
@@ -123,8 +123,8 @@ class ConsumerGroups {
   // any more once this returns.
   void Close() ABSL_LOCKS_EXCLUDED(change_mu_, sink_mu_, mu_);
 
-  // Where dead letters go, what all groups may keep, and how long those that
-  // are made from now on may be unused.
+  // Sets the target of dead letters, the limit of all groups' memory, and how
+  // long groups created from now on may be unused.
   void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
   const BacklogAccount& account() const { return account_; }
   // How many groups have expired, and the last ones of them, at most `most`,
@@ -137,23 +137,23 @@ class ConsumerGroups {
 
   // --- Changes, of a map that is journaled.
 
-  // Not owned, must outlive the map. Of groups that are there it tells what
-  // becomes of them from now on.
+  // Not owned, must outlive the map. Existing groups report their changes from
+  // now on.
   void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
-  // Where a walk of AppendAgain stands.
+  // The position of a walk of AppendAgain.
   struct Place {
     bool begun = false;
     std::string group;
     uint64_t event = 0;
   };
-  // One step of a walk over all groups: the sink is told each as it is, and
-  // what it keeps. Up to `max_events`, or about `max_bytes` of them; sets
-  // `*place` for the next call and returns whether there is more.
+  // One step of a walk over all groups: reports each group to the sink as it
+  // is, with the events that it keeps. Up to `max_events`, or about `max_bytes`
+  // of them; sets `*place` for the next call and returns whether there is more.
   //
-  // Changes from before a whole walk are then not needed to make the groups
-  // again, with a log whose first event is `first_event`. So it does not begin
-  // while the log retains an event before that, with which a new group may
-  // begin: returns true, and nothing has happened.
+  // Changes from before a whole walk are then not needed to rebuild the groups,
+  // with a log whose first event is `first_event`. So it does not start while
+  // the log retains an event before that, with which a new group may start: it
+  // then returns true and does nothing.
   bool AppendAgain(uint64_t first_event, int max_events, int64_t max_bytes,
                    Place* place) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -193,8 +193,8 @@ class ConsumerGroups {
   TimeCacheMap* const map_;
   BacklogAccount account_;
 
-  // One change at a time. Taken before all locks of the map.
-  absl::Mutex change_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  // One change at a time. Acquired before all locks of the map.
+  absl::Mutex change_mu_ ABSL_ACQUIRED_BEFORE(sink_mu_, mu_);
   bool closed_ ABSL_GUARDED_BY(change_mu_) = false;
 
   // Held while dead letters are put: taken before what the sink takes.
@@ -207,7 +207,7 @@ class ConsumerGroups {
       ABSL_GUARDED_BY(mu_);
   std::string dead_letter_map_ ABSL_GUARDED_BY(mu_);
   int64_t unused_group_ttl_us_ ABSL_GUARDED_BY(mu_) = 0;
-  // The last kMaxGroups of them that have not been made again.
+  // The last kMaxGroups of them that have not been created again.
   std::deque<ExpiredGroup> expired_groups_ ABSL_GUARDED_BY(mu_);
   uint64_t expired_ ABSL_GUARDED_BY(mu_) = 0;
   ChangeSink* changes_ ABSL_GUARDED_BY(mu_) = nullptr;

@@ -1,5 +1,5 @@
-// What becomes of a map's consumer groups: enough to make the same groups again
-// beside the map's events, in another process, without a clock.
+// Changes of a map's consumer groups: with the map's events, enough to rebuild
+// the groups in another process, without a clock.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGE_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGE_H_
@@ -13,41 +13,42 @@
 
 namespace timecache::server {
 
-// A change of one group. Says what is now, not what was asked for. A group that
-// is there follows the log of its map: an event that the log has is the group's
-// until a change says what became of it.
+// A change of one group. Records the new state, not the request. An existing
+// group follows the log of its map: an event of the log belongs to the group
+// until a change records its outcome.
 //
-// Deliveries are not told. An attempt counts once it has ended: what a member
-// held when the process ended is ready again, with the attempts before.
+// Deliveries are not recorded. An attempt counts once it has ended: an event
+// that a member held when the process ended is ready again, with the previous
+// number of attempts.
 struct GroupChange {
   enum class Kind : uint8_t {
     // The group is there, with `options`, `created_by`, `unused_since_us`,
     // `statistics` and `unreported`: it began with event `first`, and takes
-    // those from `end` on from the log. Of a group that is known to be there it
-    // says nothing new.
+    // those from `end` on from the log. For a group that is known to exist it
+    // changes nothing.
     kExists = 1,
     // It has `options`.
     kOptions = 2,
     // It is gone.
     kDeleted = 3,
-    // It is gone, and its name is remembered: a new group of that name begins
-    // with the event `end`, and with `unreported` lost events.
+    // It is deleted, and its name is remembered: a new group of that name
+    // begins with the event `end`, and with `unreported` lost events.
     kExpired = 4,
     // It has had no member since `unused_since_us`.
     kUnused = 5,
-    // Members have been told of all events that it lost.
+    // All events that it lost have been reported to members.
     kLossReported = 6,
     // It keeps the event `first`, which is `event` and died as `death` says,
     // has been delivered `attempt` times and is ready at `ready_us`.
     kKept = 7,
 
-    // What became of the events from `first` to before `end`.
+    // The outcome of the events from `first` to before `end`.
 
     // Settled, and with it ended attempt `attempt`; 0: none was going on.
     kAcked = 8,
     kPutBack = 9,
     kDeadLettered = 10,
-    // Attempt `attempt` ended in vain: ready for another one at `ready_us`.
+    // Attempt `attempt` failed: ready for another one at `ready_us`.
     kNacked = 11,
     kTimedOut = 12,
     kReturned = 13,
@@ -60,7 +61,7 @@ struct GroupChange {
 
   // Whether it is about events that the log has had.
   bool names_events() const { return kind >= Kind::kKept && first < end; }
-  // Whether it says what became of events.
+  // Whether it records the outcome of events.
   bool settles() const {
     return kind >= Kind::kAcked && kind <= Kind::kDeadLettered;
   }
@@ -88,8 +89,8 @@ struct GroupChange {
   GroupStatistics statistics = {};
   // Of kExists and kUnused; kNeverUs: it has a member.
   int64_t unused_since_us = kNeverUs;
-  // Of kExists and kExpired: events that are lost, of which no member has been
-  // told.
+  // Of kExists and kExpired: lost events that have not been reported to a
+  // member.
   uint64_t unreported = 0;
   // Of kKept.
   ExpiredEvent event = {};

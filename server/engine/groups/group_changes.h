@@ -1,4 +1,4 @@
-// Tells a sink what becomes of one consumer group.
+// Reports the changes of one consumer group to a sink.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGES_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGES_H_
@@ -11,11 +11,11 @@
 
 namespace timecache::server {
 
-// Events that stand in a row, and of which the same becomes, are one change: it
-// is told once another one comes, or at Flush.
+// Consecutive events with the same outcome are one change, which is reported at
+// the next different change, or at Flush.
 //
-// Not thread-safe: it works under the group's lock, and whoever holds that
-// calls Flush before he lets it go. Without a sink a call costs a branch.
+// Not thread-safe: it works under the group's lock, whose holder calls Flush
+// before releasing it. Without a sink a call costs a branch.
 class GroupChanges {
  public:
   using Kind = GroupChange::Kind;
@@ -25,11 +25,11 @@ class GroupChanges {
   GroupChanges(const GroupChanges&) = delete;
   GroupChanges& operator=(const GroupChanges&) = delete;
 
-  // Not owned; null: nothing is told.
+  // Not owned; null: nothing is reported.
   void SetSink(ChangeSink* sink) { sink_ = sink; }
 
-  // What became of one event, or of those from `first` to before `end`: as
-  // GroupChange says.
+  // The outcome of one event, or of those from `first` to before `end`: see
+  // GroupChange.
   void Add(Kind kind, uint64_t event, int attempt, int64_t ready_us = 0) {
     AddRange(kind, event, event + 1, attempt, ready_us);
   }
@@ -56,7 +56,7 @@ class GroupChanges {
     open_.first = open_.end;
   }
 
-  // Of all changes so far, also of the one that the next Flush tells.
+  // Of all changes so far, including the one that the next Flush reports.
   uint64_t count() const { return told_ + (open_.first == open_.end ? 0 : 1); }
 
  private:
@@ -75,7 +75,7 @@ class GroupChanges {
 
   ChangeSink* sink_ = nullptr;
   uint64_t told_ = 0;
-  // Not told yet, if it has events.
+  // Not reported yet, if it has events.
   GroupChange open_;
 };
 

@@ -1,5 +1,5 @@
-// The events of a consumer group that have been given out, or passed over, and
-// are not settled.
+// The unsettled events of a consumer group that have been delivered, or passed
+// over.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
@@ -27,9 +27,9 @@ class GroupMember;
 struct UnsettledEvent {
   enum class State : uint8_t {
     kBlockedByKey,   // an earlier event of its key is unsettled
-    kReady,          // to be given out
+    kReady,          // to be delivered
     kInFlight,       // a member has it until due_us
-    kDelayed,        // to be given out again at due_us
+    kDelayed,        // to be delivered again at due_us
     kDeadLettering,  // becomes a dead letter at due_us
     kClaimed,        // being put somewhere; no clock runs
   };
@@ -37,13 +37,14 @@ struct UnsettledEvent {
   uint64_t id = 0;
   RetainedBatch* retained = nullptr;
   int index = 0;
-  // How often it has been given out.
+  // How often it has been delivered.
   int attempt = 0;
   State state = State::kBlockedByKey;
   int64_t due_us = kNeverUs;
-  // What its group's in-flight bytes count of it, while a member has it.
+  // The bytes that its group's in-flight bytes count for it, while a member has
+  // it.
   int64_t held_bytes = 0;
-  // Who let it time out or NACKed it last, and which attempt that was; 0 if no
+  // The member that let it time out or NACKed it last, and the attempt; 0 if no
   // member did.
   MemberId failed_by = 0;
   int failed_attempt = 0;
@@ -53,7 +54,7 @@ struct UnsettledEvent {
   UnsettledEvent* key_before = nullptr;
   UnsettledEvent* key_after = nullptr;
 
-  // Who has it, and its neighbours there: see HeldEvents.
+  // The member that has it, and its neighbours there: see HeldEvents.
   GroupMember* holder = nullptr;
   UnsettledEvent* held_before = nullptr;
   UnsettledEvent* held_after = nullptr;
@@ -61,7 +62,7 @@ struct UnsettledEvent {
   Delivery ToDelivery() const { return {retained->batch, index, id, attempt}; }
 };
 
-// What one member holds, in the order in which it came. O(1).
+// The events that one member holds, in order of delivery. O(1).
 class HeldEvents {
  public:
   void Add(UnsettledEvent* event);
@@ -75,26 +76,26 @@ class HeldEvents {
   int size_ = 0;
 };
 
-// Keeps each event in the one order that its state asks for, and the events of
-// one key behind each other. (Of keys with one 64-bit hash: a collision makes
-// an event wait without need, no more.)
+// Keeps each event in the one order that its state needs, and the events of one
+// key in a queue. (Of keys with the same 64-bit hash: a collision only makes an
+// event wait unnecessarily.)
 //
 // Not thread-safe. Every call is O(log of what is unsettled).
 class GroupEvents {
  public:
   using State = UnsettledEvent::State;
 
-  // What an event takes here, with its places in the orders, by estimate.
+  // Memory of an event here, including its places in the orders, by estimate.
   static constexpr int64_t kEventBytes = 216;
 
   // `account` counts what is kept; not owned.
   explicit GroupEvents(BacklogAccount* account) : share_(account) {}
 
-  // Event numbers only grow. The event is ready, or behind another one of its
-  // key.
+  // Event numbers only grow. The event is ready, or blocked by an earlier one
+  // of its key.
   UnsettledEvent* Open(uint64_t id, RetainedBatch* retained, int index,
                        absl::string_view key);
-  // The event is gone; one that was next behind it is ready.
+  // Removes the event; the next one of its key becomes ready.
   void Remove(UnsettledEvent* event);
   void Clear();
 

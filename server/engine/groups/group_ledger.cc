@@ -34,7 +34,7 @@ void GroupLedger::Append(uint64_t first_event,
   }
   const uint64_t heeded = std::max(first_event, *next_event_);
   next_event_ = end;
-  // Never ahead of the clock, as what is killed by hand may be.
+  // Never ahead of the clock, as deaths by RotateNamespace may be.
   AdvanceTo(batch->death().published_us - kKillTickUs);
   batches_.Append(first_event, std::move(batch),
                   static_cast<int>(heeded - first_event));
@@ -111,8 +111,9 @@ uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
   uint64_t available = ready.unfailed() + Unopened();
   if (scheduler_->MayRetry(member)) {
     available += ready.failed();
-    if (!scheduler_->MayRetryOwn(member))
+    if (!scheduler_->MayRetryOwn(member)) {
       available -= ready.failed_by(member->id_);
+    }
   }
   return available;
 }
@@ -167,14 +168,14 @@ void GroupLedger::CountDelivery(const Event& event) {
   if (event.attempt > 1) ++counts_.redelivered;
 }
 
-// Its member did not do what it was given to do.
+// Its member did not settle it.
 void GroupLedger::Fail(Event* event) {
   event->failed_by = event->holder->id_;
   event->failed_attempt = event->attempt;
   Release(event);
 }
 
-// Out of its member's hands.
+// Takes it from its member.
 void GroupLedger::Release(Event* event) {
   GroupMember* const member = std::exchange(event->holder, nullptr);
   if (member == nullptr) return;
@@ -190,7 +191,7 @@ void GroupLedger::AddInFlight(int64_t bytes) {
   account_->AddInFlight(bytes);
 }
 
-// The member that was given this attempt settles it, in time or late.
+// The member of this attempt settles it, in time or late.
 void GroupLedger::CreditSettlement(const Event& event, int attempt) {
   if (event.holder != nullptr && attempt == event.attempt) {
     scheduler_->OnSettled(event.holder->id_);
@@ -226,13 +227,13 @@ int64_t GroupLedger::OldestUs() const {
   return retained == nullptr ? kNeverUs : retained->batch->death_us();
 }
 
-// The attempt that is going on, if there is one, ends in vain.
+// The current attempt, if there is one, fails.
 void GroupLedger::EndAttempt(Kind kind, const Event& event, int64_t ready_us) {
   if (event.holder == nullptr) return;
   changes_->Add(kind, event.id, event.attempt, ready_us);
 }
 
-// The event leaves, and with it the attempt that is going on.
+// The event leaves, and its current attempt ends.
 void GroupLedger::Settle(Kind kind, Event* event) {
   changes_->Add(kind, event->id, event->holder == nullptr ? 0 : event->attempt);
   Remove(event);
@@ -247,8 +248,8 @@ void GroupLedger::Remove(Event* event) {
 
 // --- Settling.
 
-// Whether it may be of the attempt that was going on when the process ended
-// that the group is made again from.
+// Whether it may belong to an attempt in progress when the previous process
+// ended.
 bool GroupLedger::IsFromBefore(const Settlement& settlement) const {
   if (settlement.event_id >= restored_end_) return false;
   const Event* const event = events_.Find(settlement.event_id);
@@ -299,10 +300,10 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
                      "delivered again"));
   }
   if (settlement.attempt > attempts) {
-    return InvalidField(
-        "attempt",
-        absl::StrCat("must be at most ", attempts, ", as often as event ", id,
-                     " has been given out, not ", settlement.attempt));
+    return InvalidField("attempt",
+                        absl::StrCat("must be at most ", attempts,
+                                     ", the number of deliveries of event ", id,
+                                     ", not ", settlement.attempt));
   }
   return event;
 }
@@ -319,8 +320,8 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
       absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
       absl::StrCat("attempt ", settlement.attempt, " of event ",
                    settlement.event_id,
-                   " is over: it was not settled in time, or given back; only "
-                   "an ACK would be taken"));
+                   " is over: it was not settled in time, or was returned; "
+                   "only an ACK is accepted now"));
 }
 
 GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {

@@ -1,4 +1,4 @@
-// What a consumer group has been told, and what became of it.
+// The events that a consumer group received, and their outcomes.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_LEDGER_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_LEDGER_H_
@@ -33,17 +33,18 @@ class GroupLedger {
  public:
   using Event = UnsettledEvent;
 
-  // Events that wait behind others of their keys: with more, nothing fresh is
-  // given out.
+  // Events that wait behind others of their keys: with more, no fresh event is
+  // delivered.
   static constexpr size_t kMaxBlockedByKey = 65'536;
-  // Timers that one PassTime lets end.
+  // Timers that one PassTime fires.
   static constexpr int kMaxTimers = 1'024;
   // Events that are opened, all in all, for ACKs of attempts from before the
-  // group was made again: as many as a member may hold.
+  // group was rebuilt: as many as a member may hold.
   static constexpr int kMaxOpenedForAcks = 65'536;
 
-  // `turns` says who may be given what failed, and is told what members do.
-  // `account` counts what is kept; `changes` are told. None is owned.
+  // `turns` decides which members get failed events, and records what members
+  // do. `account` counts memory; changes are reported to `changes`. None is
+  // owned.
   GroupLedger(const GroupOptions& options, MemberScheduler* turns,
               BacklogAccount* account, GroupChanges* changes)
       : options_(options),
@@ -61,18 +62,19 @@ class GroupLedger {
   GroupStatistics GetStatistics() const;
 
   // A batch of the log. Numbers that are missing before it are lost; those
-  // below Start's are not heeded. What comes before Start is looked at there.
+  // below Start's are ignored. Batches that arrive before Start are processed
+  // there.
   void Append(uint64_t first_event, std::shared_ptr<const EventBatch> batch);
   // `inherited` events before the first one are lost: those that a group of the
-  // same name had not settled when it expired, and what came since. TakeEarly
+  // same name had not settled when it expired, and those since. TakeEarly
   // follows.
   void Start(uint64_t first_event, uint64_t inherited = 0);
   void TakeEarly();
   void Clear();
 
-  // --- Made again.
+  // --- Rebuilding.
 
-  // In place of Start, at `now_us`. Nothing is told.
+  // Instead of Start, at `now_us`. Reports nothing.
   void Restore(const GroupState& state, int64_t now_us);
   // Sets what GroupChange::kExists says of the ledger.
   void Describe(GroupChange* change) const;
@@ -84,16 +86,16 @@ class GroupLedger {
 
   // --- Time.
 
-  // The latest time that was told.
+  // The latest time that was passed.
   int64_t now_us() const { return now_us_; }
   void AdvanceTo(int64_t now_us) { now_us_ = std::max(now_us_, now_us); }
-  // What is due at `now_us` happens, except for what is doomed. Returns whether
-  // there is more of it.
+  // Fires the timers that are due at `now_us`, except those of dead letters.
+  // Returns whether there are more.
   bool PassTime(int64_t now_us);
   int64_t DueUs() const;
   // Drops what is beyond max_backlog_bytes.
   void Trim() { TrimTo(options_.max_backlog_bytes); }
-  // Memory of all that is unsettled.
+  // Memory of all unsettled events.
   int64_t bytes() const { return batches_.bytes() + events_.memory_bytes(); }
   // What Drop may free, at most, and when the oldest of it was published.
   int64_t DroppableBytes(EventHolder::Kind kind) const {
@@ -104,22 +106,22 @@ class GroupLedger {
   // Drops the oldest events until `bytes` less are kept: with kBacklog those
   // that no member holds, with kHeld any. Returns whether less is kept.
   bool Drop(EventHolder::Kind kind, int64_t bytes);
-  // What is not settled and has to be said as lost if all of it is dropped, and
-  // the number of the event that would come next.
+  // The events to report as lost if all unsettled ones are dropped, and the
+  // number of the next event of the log.
   uint64_t Unsettled() const;
   uint64_t next_event() const { return next_event_.value_or(0); }
 
-  // --- Giving out.
+  // --- Delivery.
 
   // Whether members hold less than they may, in bytes: then one more event may
-  // be given out, however large it is. In any case while they hold nothing.
+  // be delivered, however large it is. Always true while they hold nothing.
   bool HasRoomInFlight() const;
-  // Events that could be given out now; some may turn out to wait for others of
-  // their keys. Of these, those that could be given to `member`, which comes.
+  // Events that could be delivered now; some may turn out to wait for others of
+  // their keys. Of these, those that could be delivered to `member`.
   MemberScheduler::Supply Available() const;
   uint64_t AvailableTo(const GroupMember* member) const;
-  // The next event to be given to `member`, which stays the next; null if there
-  // is none, or `*may_open` fresh events have been looked at.
+  // The next event to deliver to `member`, which stays the next; null if there
+  // is none, or `*may_open` fresh events have been examined.
   Event* NextFor(const GroupMember* member, int* may_open);
   Delivery Give(Event* event, GroupMember* member);
   // What `member` holds, `most` of it at once. Returns whether there is more.
@@ -134,14 +136,14 @@ class GroupLedger {
 
   absl::Status Ack(const Settlement& settlement);
   absl::Status Nack(const Settlement& settlement);
-  // Takes an event out of the hands of time, until it is settled or let be.
+  // Suspends the timers of an event, until it is settled or released.
   absl::StatusOr<Event*> Claim(const Settlement& settlement);
   void EndPutBack(uint64_t event_id, bool done);
   // Claims the next event that is to become a dead letter now; null if there is
   // none.
   Event* ClaimDeadLettering();
   bool HasDeadLettering() const;
-  // One that never fits is lost.
+  // A letter that never fits is lost.
   void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome);
 
  private:
@@ -183,22 +185,22 @@ class GroupLedger {
   GroupChanges* const changes_;
   bool dead_letters_ = false;
   int64_t now_us_ = INT64_MIN;
-  // The event that is to come next; before Start, not known.
+  // The next event of the log; unknown before Start.
   std::optional<uint64_t> next_event_;
   // The first one.
   uint64_t start_event_ = 0;
-  // What has come before Start.
+  // Batches that arrived before Start.
   std::vector<std::pair<uint64_t, std::shared_ptr<const EventBatch>>> early_;
   RetainedBatches batches_;
   GroupEvents events_;
   uint64_t untold_lost_ = 0;
-  // Events before this one may have been in flight when the process ended that
-  // the group is made again from: in an attempt that nothing is known of.
+  // Events before this one may have been in flight when the previous process
+  // ended, in an attempt that was not recorded.
   uint64_t restored_end_ = 0;
   int opened_for_acks_ = 0;
   // Deliveries in flight that are no first attempts.
   uint64_t redelivered_in_flight_ = 0;
-  // The counts that nothing else tells.
+  // The counts that are not derived from other state.
   GroupStatistics counts_;
 };
 

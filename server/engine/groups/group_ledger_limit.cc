@@ -1,4 +1,4 @@
-// What a group drops, and tells as lost, to stay within its limit.
+// Drops events, and reports them as lost, to keep a group within its limit.
 
 #include <algorithm>
 #include <cstdint>
@@ -44,11 +44,11 @@ bool GroupLedger::Drop(EventHolder::Kind kind, int64_t bytes) {
 
 void GroupLedger::TrimTo(int64_t limit_bytes) {
   RetainedBatch* retained = batches_.Oldest();
-  // All behind the first with fresh events is fresh.
+  // All batches after the first with fresh events are fresh.
   for (; bytes() > limit_bytes && retained != nullptr && retained->fresh() == 0;
        retained = batches_.After(retained)) {
-    // With less than half of its events, it is worth a copy: each time it gets
-    // smaller by half.
+    // With less than half of its events left, a copy is worthwhile: each halves
+    // the memory.
     if (2 * retained->unsettled <= retained->batch->size()) {
       Shrink(retained);
     }
@@ -62,7 +62,7 @@ void GroupLedger::TrimTo(int64_t limit_bytes) {
   }
 }
 
-// Leaves what is settled out of a retained batch.
+// Removes settled events from a retained batch.
 void GroupLedger::Shrink(RetainedBatch* retained) {
   if (retained->unsettled == retained->batch->size()) return;
   std::vector<Event*> events;
@@ -91,7 +91,7 @@ void GroupLedger::DropBatch(RetainedBatch* retained, bool also_held) {
        event != nullptr && event->retained == retained;
        event = events_.FirstFrom(event->id + 1)) {
     const bool held = event->state == State::kInFlight;
-    // What is claimed is being put somewhere.
+    // Claimed events are being put elsewhere.
     if (event->state != State::kClaimed && (also_held || !held)) {
       dropped.push_back(event);
     }

@@ -1,4 +1,4 @@
-// The part of a group's ledger that is told to a sink again, and made again.
+// The part of a group's ledger that writes it to a sink again, and rebuilds it.
 
 #include <algorithm>
 #include <iterator>
@@ -9,15 +9,15 @@
 namespace timecache::server {
 namespace {
 
-// The index behind the last event of the batch that is not kept.
+// The index after the last event of the batch that is not kept.
 int BehindSettled(const KeptBatch& kept) {
   int i = static_cast<int>(kept.settled.size());
   while (i > 0 && !kept.settled[static_cast<size_t>(i) - 1]) --i;
   return i;
 }
 
-// The number behind the last event that cannot be fresh: that was delivered, or
-// stands before one that is settled.
+// The number after the last event that cannot be fresh: that was delivered, or
+// is before one that is settled.
 uint64_t EndOfOpened(const GroupState& state) {
   uint64_t end =
       state.failed.empty() ? 0 : std::prev(state.failed.end())->first + 1;
@@ -31,7 +31,7 @@ uint64_t EndOfOpened(const GroupState& state) {
 
 }  // namespace
 
-// --- Made again.
+// --- Rebuilding.
 
 void GroupLedger::Restore(const GroupState& state, int64_t now_us) {
   AdvanceTo(now_us);
@@ -77,7 +77,7 @@ void GroupLedger::Reopen(const RetainedBatches::Place& place, uint64_t number,
   }
 }
 
-// --- Told again.
+// --- Writing again.
 
 void GroupLedger::Describe(GroupChange* change) const {
   change->options = options_;
@@ -112,7 +112,8 @@ std::optional<uint64_t> GroupLedger::AppendKept(uint64_t from, int* events,
   return std::nullopt;
 }
 
-// `event` is null of a fresh one. Returns about how many bytes were told.
+// `event` is null for a fresh one. Returns the approximate number of bytes
+// written.
 int64_t GroupLedger::AppendKept(uint64_t number, const EventBatch& batch,
                                 int index, const Event* event) {
   GroupChange change;

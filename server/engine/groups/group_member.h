@@ -1,4 +1,4 @@
-// A stream's part in a consumer group.
+// A stream's membership in a consumer group.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
@@ -18,8 +18,8 @@ class ConsumerGroup;
 
 // A stream that takes part: ConsumerGroup::Join makes it. Used by one thread at
 // a time; may outlive the group's deletion, not the group. Its destruction
-// gives back what it holds: to the others, at once. Not to be destroyed from
-// its own `wake`.
+// returns its events to the other members at once. Not to be destroyed from its
+// own `wake`.
 class GroupMember {
  public:
   ~GroupMember();
@@ -27,10 +27,10 @@ class GroupMember {
   GroupMember& operator=(const GroupMember&) = delete;
 
   // At most `max_events`, about `max_bytes` as they are encoded, and as many as
-  // the group gives out under one lock; at least one if there is one for this
+  // the group delivers under one lock; at least one if there is one for this
   // member and it holds less than its window, which is max_in_flight unless it
-  // let events time out (see MemberScheduler). What waits is shared out fairly
-  // among the members that could take it.
+  // let events time out (see MemberScheduler). Waiting events are distributed
+  // fairly among the members that could take them.
   GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
 
  private:

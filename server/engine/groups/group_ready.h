@@ -1,4 +1,4 @@
-// The events of a consumer group that wait to be given out.
+// The events of a consumer group that wait to be delivered.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_READY_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_READY_H_
@@ -18,7 +18,8 @@ struct UnsettledEvent;
 using MemberId = uint64_t;
 
 // Events in the order of their numbers, apart by the member that failed them
-// last (UnsettledEvent::failed_by): that one is not to be given them again.
+// last (UnsettledEvent::failed_by): they must not be delivered to that member
+// again.
 //
 // Not thread-safe. A change or a look at the first costs O(log events), all
 // else O(1) or O(log members).

@@ -1,4 +1,4 @@
-// What a consumer group is made of when it is made again.
+// The state from which a consumer group is rebuilt.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_STATE_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_STATE_H_
@@ -14,7 +14,7 @@
 
 namespace timecache::server {
 
-// What is said of an event that was delivered and not settled.
+// The state of an event that was delivered and not settled.
 struct FailedAttempts {
   int attempts = 0;
   // When it may be delivered again.
@@ -33,9 +33,9 @@ struct GroupState {
   uint64_t next_event = 0;
   // Its counts, without deliveries in flight.
   GroupStatistics counts;
-  // Events that it lost, of which no member has been told.
+  // Lost events that have not been reported to a member.
   uint64_t unreported = 0;
-  // All that is not settled, in order.
+  // All unsettled events, in order.
   std::vector<KeptBatch> kept;
   // By number, of those.
   std::map<uint64_t, FailedAttempts> failed;

@@ -1,4 +1,4 @@
-// What a consumer group is told and tells: options, deliveries, settlements.
+// The types of a consumer group: options, deliveries, settlements.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TYPES_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_TYPES_H_
@@ -61,7 +61,7 @@ struct GroupStatistics {
   uint64_t lost = 0;
 };
 
-// One event, given to one member. Keeps the batch that the event lies in.
+// One event, delivered to one member. Keeps the batch that the event lies in.
 struct Delivery {
   std::shared_ptr<const EventBatch> batch;
   int index = 0;
@@ -73,17 +73,17 @@ struct Delivery {
   ExpiredEvent event() const { return batch->event(index); }
 };
 
-// What a member is given at once.
+// The events that a member gets at once.
 struct GroupChunk {
   std::vector<Delivery> deliveries;
   // Everything that died at or before this has been settled or lost; 0 if
   // nothing is known to be. Never goes back.
   int64_t watermark_us = 0;
-  // Events that the group lost and has told no member yet.
+  // Lost events that have not been reported to a member yet.
   uint64_t lost = 0;
   // Whether there may be more for this member now.
   bool more = false;
-  // The group or its map is gone: nothing comes after this.
+  // The group or its map is gone: this is the last delivery.
   bool closed = false;
 };
 
@@ -94,14 +94,14 @@ struct DeadLetterBudget {
   int64_t bytes = INT64_MAX;
 };
 
-// What became of a dead letter.
+// The outcome of a dead letter.
 enum class DeadLetterOutcome {
   kPut,
-  // Later it may be possible.
+  // A retry may succeed.
   kTryAgain,
-  // The same: who made the group may not write there now.
+  // A retry may succeed: the group's creator may not write there now.
   kDenied,
-  // It cannot be put, now or later.
+  // No retry can succeed.
   kNeverFits,
 };
 
@@ -119,9 +119,9 @@ struct Settlement {
 
 struct SettleResult {
   // NOT_FOUND (EVENT_NOT_UNSETTLED), FAILED_PRECONDITION (STALE_ATTEMPT),
-  // INVALID_ARGUMENT, or what a put may answer: it was not settled.
+  // INVALID_ARGUMENT, or an error of put: it was not settled.
   absl::Status status;
-  // Of a PUT_BACK: the entry's version; 0 if the key was there again.
+  // Of a PUT_BACK: the entry's version; 0 if the key existed again.
   uint64_t version = 0;
 };
 

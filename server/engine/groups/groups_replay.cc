@@ -156,7 +156,8 @@ absl::Status GroupsReplay::Apply(const GroupChange& change) {
       return absl::OkStatus();
     default:
       if (known == by_name_.end()) return absl::OkStatus();
-      // Not told are events that the log has skipped: a salvaged journal's.
+      // Events that the log has skipped are not reported: those of a salvaged
+      // journal.
       known->second->BeginAt(log_->next_event());
       return known->second->Apply(change);
   }
@@ -167,7 +168,7 @@ void GroupsReplay::Begin(const GroupChange& exists) {
   std::erase_if(expired_,
                 [&name](const auto& each) { return each.name == name; });
   auto group = std::make_unique<ReplayedGroup>(exists, map_, format_);
-  // It takes what the log has from its next event on.
+  // It takes the log's events from its next one on.
   group->BeginAt(log_->Follow(group.get(), ExpiryLog::Start::kEarliest, 0));
   by_name_.emplace(name, std::move(group));
 }

@@ -1,5 +1,5 @@
-// Makes the consumer groups of a map again, from what was told of them and from
-// the log of a map that is made again.
+// Rebuilds the consumer groups of a map from their recorded changes and from
+// the log of the rebuilt map.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUPS_REPLAY_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUPS_REPLAY_H_
@@ -21,8 +21,8 @@
 
 namespace timecache::server {
 
-// One group. Each event of the log is its own until a change says what became
-// of it. Used by one thread.
+// One group. Each event of the log belongs to it until a change records its
+// outcome. Used by one thread.
 class ReplayedGroup final : public ExpiryLog::Follower {
  public:
   // `exists` is the first change of it; the others as KeptEvents.
@@ -31,15 +31,16 @@ class ReplayedGroup final : public ExpiryLog::Follower {
 
   void OnAppend(uint64_t first_event,
                 const std::shared_ptr<const EventBatch>& batch) override;
-  // The log has none of its events before this one, but those that it told.
+  // The log has none of its events before this one, except those that its
+  // changes contain.
   void BeginAt(uint64_t event) {
     state_.next_event = std::max(state_.next_event, event);
   }
-  // DATA_LOSS: no group tells this.
+  // DATA_LOSS: no group writes such a change.
   absl::Status Apply(const GroupChange& change);
 
-  // What it has come to; nothing comes after this. Events of which nothing was
-  // told and which the log does not have are lost.
+  // The resulting state; no further calls. Events without a change that the log
+  // does not have are lost.
   GroupState Take();
 
  private:
@@ -55,9 +56,9 @@ class ReplayedGroup final : public ExpiryLog::Follower {
 
 // All groups of one map, and the names of those that expired.
 //
-// Changes may be missing before some point, if ConsumerGroups::AppendAgain has
-// told behind it what was there: changes of a group that is not known are from
-// before it was told again.
+// Changes before some point may be missing, if ConsumerGroups::AppendAgain
+// wrote the state after it: changes of an unknown group are from before it was
+// written again.
 class GroupsReplay {
  public:
   // Neither is owned. `groups` has none, and is the map's that has the log.
@@ -67,9 +68,9 @@ class GroupsReplay {
   GroupsReplay(const GroupsReplay&) = delete;
   GroupsReplay& operator=(const GroupsReplay&) = delete;
 
-  // DATA_LOSS: no map tells this.
+  // DATA_LOSS: no map writes such a change.
   absl::Status Apply(const GroupChange& change);
-  // Nothing comes any more: hands the groups over.
+  // The end of the changes: hands over the groups.
   void Finish(int64_t now_us);
 
  private:

@@ -17,7 +17,7 @@ bool SameDeath(const Death& a, const Death& b) {
          a.cause == b.cause;
 }
 
-// Leaves what is settled out of the batch.
+// Removes settled events from the batch.
 void Shrink(KeptBatch* kept) {
   std::vector<int> indexes;
   std::vector<uint64_t> numbers;
@@ -97,7 +97,7 @@ void KeptEvents::Insert(uint64_t number, const ExpiredEvent& event,
     const auto before = FirstFrom(&batches_, number);
     if (before != batches_.end() && before->first <= number &&
         before->second.IndexFrom(number) < before->second.batch->size()) {
-      // Within a batch: it is there, or settled.
+      // Within a batch: it is kept, or settled.
       return;
     }
     open_ = std::make_shared<EventBatch>(map_, death, format_);

@@ -1,4 +1,4 @@
-// The unsettled events of a consumer group that is being made again.
+// The unsettled events of a consumer group that is being rebuilt.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_KEPT_EVENTS_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_KEPT_EVENTS_H_
@@ -39,7 +39,7 @@ struct KeptBatch {
   void Settle(int i);
 };
 
-// Takes less memory than the events of a group that works, which have a place
+// Takes less memory than the events of a working group, which have an entry
 // each: batches are shared with the log, until half of one is settled. Not
 // thread-safe. Append is O(1), all else O(log batches) and the events that are
 // named.
@@ -50,8 +50,7 @@ class KeptEvents {
   KeptEvents(absl::string_view map, const EventFormat* format)
       : map_(map), format_(format) {}
 
-  // A batch behind all others, of which events before number `from` are not
-  // kept.
+  // A batch after all others, whose events before number `from` are not kept.
   void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
               uint64_t from);
   // One event. Costs least in the order of their numbers. No change if it is

@@ -65,7 +65,7 @@ uint64_t MemberScheduler::Come(GroupMember* member, uint64_t available) {
   Move(member, Turn::kAwake);
   if (!Served(member)) --unserved_;
   member->served_round_ = round_;
-  // As many for it as for each of those that are still to come.
+  // As many for it as for each of those that have not called yet.
   const uint64_t share = (available + unserved_) / (unserved_ + 1);
   if (unserved_ == 0) {
     ++round_;
@@ -84,7 +84,7 @@ void MemberScheduler::OnRoom(GroupMember* member) {
   }
 }
 
-// --- How a member does.
+// --- A member's state.
 
 void MemberScheduler::OnTimeOut(GroupMember* member) {
   if (member->turn_ == Turn::kGone) return;
@@ -122,7 +122,7 @@ void MemberScheduler::WakeOne(GroupMember* member) {
   member->wake_();
 }
 
-// Members that are awake and may take what `but` failed, if any did.
+// Awake members that may take events that `but` failed, if any did.
 size_t MemberScheduler::AwakeRetriers(MemberId but) const {
   size_t awake = ForResponsive() ? awake_responsive_ : awake_.size();
   if (but == 0 || retriers() == 1) return awake;

@@ -1,4 +1,5 @@
-// Whose turn it is in a consumer group, and how much a member may hold.
+// Decides which members of a consumer group get events, and how many each may
+// hold.
 
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_MEMBER_SCHEDULER_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_MEMBER_SCHEDULER_H_
@@ -14,53 +15,53 @@
 
 namespace timecache::server {
 
-// Wakes as many members as there are events, those first that have been idle
-// longest, and gives each that comes a fair share.
+// Wakes as many members as there are events, the longest idle first, and
+// assigns each member that calls Take a fair share.
 //
 // A member is awake from its waking until it has taken all it may; then idle,
-// full if it may take no more, or stuck if it did not come when it was woken:
-// its stream may not be read. One that is leaving is gone. The awake take in
-// rounds, each at least once a round if it comes.
+// full if it may take no more, or stuck if it did not call after it was woken:
+// its stream may not be read. A member that is leaving is gone. Awake members
+// take events in rounds, each at least once a round if it calls.
 //
-// What a member may hold is its window. It begins as max_in_flight. With each
-// event that times out it becomes half of what the member held or could have,
-// whichever is less, and at least 1; with each settlement it grows by 1, up to
-// max_in_flight. A member is unresponsive from a time-out until it settles.
+// A member's window is the number of events that it may hold. It starts as
+// max_in_flight. Each event that times out sets it to half of the events held
+// or of the window, whichever is less, and at least 1; with each settlement it
+// grows by 1, up to max_in_flight. A member is unresponsive from a time-out
+// until it settles.
 //
-// An event that failed, because it timed out or was NACKed, is not for the
-// member that failed it while there is another that is not stuck, and not for
-// those that are unresponsive while there is one that is neither.
+// A failed event, which timed out or was NACKed, is not delivered to the member
+// that failed it while there is another that is not stuck, nor to unresponsive
+// members while there is one that is neither.
 //
 // Not thread-safe. O(1) a member that is woken.
 class MemberScheduler {
  public:
   using Turn = GroupMember::Turn;
 
-  // So long events wait for members that were woken and do not come, before the
-  // others are woken.
+  // How long a woken member may stay silent before others are woken.
   static constexpr int64_t kPatienceUs = 10'000;
 
-  // A new member is awake: it comes by itself.
+  // A new member is awake: it calls Take by itself.
   void Join(GroupMember* member);
   void Leave(GroupMember* member);
   size_t members() const { return by_id_.size(); }
   size_t unresponsive() const { return members() - responsive_; }
 
-  // `member` comes. How many of `available` events are its share: at least 1 if
-  // there is one.
+  // `member` calls Take: its share of `available` events, at least 1 if there
+  // is one.
   uint64_t Come(GroupMember* member, uint64_t available);
-  // It has taken all that it is to have now: it waits until it is woken.
+  // It has taken its share: it waits until it is woken.
   void Rest(GroupMember* member);
-  // What it holds has become less, or its window another.
+  // It holds fewer events, or its window has changed.
   void OnRoom(GroupMember* member);
 
   // An event that it holds timed out.
   void OnTimeOut(GroupMember* member);
-  // It settled an event; none if it is gone.
+  // It settled an event; no change if it is gone.
   void OnSettled(MemberId member);
 
-  // Whether `member`, which is not stuck, may be given what failed, unless it
-  // failed it itself; or also then.
+  // Whether `member`, which is not stuck, may get failed events of others, or
+  // also its own.
   bool MayRetry(const GroupMember* member) const {
     return member->responsive_ || !ForResponsive();
   }
@@ -68,18 +69,19 @@ class MemberScheduler {
     return MayRetry(member) && retriers() == 1;
   }
 
-  // What there is to be given out.
+  // The events to be delivered.
   struct Supply {
     // For any member.
     uint64_t unfailed = 0;
-    // For those that MayRetry, or MayRetryOwn.
+    // For members that MayRetry, or MayRetryOwn.
     uint64_t failed = 0;
     // The member that failed all of these; 0 if there are several.
     MemberId only_failed_by = 0;
   };
-  // At `now_us`: wakes those that are to come for it.
+  // At `now_us`: wakes the members that are to take them.
   void Wake(const Supply& supply, int64_t now_us);
-  // Wakes one that is full, if no member is awake: for what is no event.
+  // Wakes a full member, if no member is awake: to deliver information other
+  // than events.
   void WakeFull();
   // When to call Wake in any case.
   int64_t due_us() const { return due_us_; }
@@ -98,8 +100,8 @@ class MemberScheduler {
   void Count(const GroupMember* member, int change);
   void WakeOne(GroupMember* member);
   GroupMember* NextToWake(const Supply& supply);
-  // What failed is for the responsive, if there is one that is not stuck; else
-  // for all that are not.
+  // Failed events go to responsive members, if one of them is not stuck; else
+  // to all that are not stuck.
   bool ForResponsive() const { return present_responsive_ > 0; }
   size_t retriers() const {
     return ForResponsive() ? present_responsive_ : present_;
@@ -125,7 +127,7 @@ class MemberScheduler {
   size_t awake_responsive_ = 0;
 
   uint64_t round_ = 1;
-  // Awake members that have not come in this round.
+  // Awake members that have not called in this round.
   uint64_t unserved_ = 0;
   int64_t due_us_ = kNeverUs;
 };

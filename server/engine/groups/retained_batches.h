@@ -21,7 +21,7 @@ struct RetainedBatch {
   // The number of its first event. Numbers follow each other until events have
   // been dropped from it.
   uint64_t first = 0;
-  // Events from this one on are fresh: nobody has looked at them.
+  // Events from this one on are fresh: they have not been examined.
   int next = 0;
   // Events before `next` that are unsettled.
   int unsettled = 0;
@@ -29,7 +29,7 @@ struct RetainedBatch {
   int fresh() const { return batch->size() - next; }
 };
 
-// Not thread-safe. Append is O(1), as is opening an event; letting a batch go
+// Not thread-safe. Append is O(1), as is opening an event; releasing a batch
 // costs O(log of their number).
 class RetainedBatches {
  public:
@@ -39,12 +39,12 @@ class RetainedBatches {
   RetainedBatches(const RetainedBatches&) = delete;
   RetainedBatches& operator=(const RetainedBatches&) = delete;
 
-  // A batch whose events before `next` are not heeded.
+  // A batch whose events before `next` are ignored.
   void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
               int next);
   void Clear();
 
-  // Events that nobody has looked at.
+  // Events that have not been examined.
   uint64_t fresh() const { return fresh_; }
   // The batch that the next of them lies in; null if there is none.
   const RetainedBatch* FirstFresh() const;
@@ -58,17 +58,17 @@ class RetainedBatches {
   };
   Place OpenNext();
 
-  // One event of `retained` is settled: if none is left, it is gone.
+  // One event of `retained` is settled: if none is left, the batch is released.
   void Settled(RetainedBatch* retained);
 
   // Memory of all batches, each counted once.
   int64_t bytes() const { return bytes_; }
-  // But for the newest, which always stays.
+  // Except the newest, which always stays.
   int64_t DroppableBytes() const;
   // When the oldest was published; kNeverUs if there is none.
   int64_t OldestPublishedUs() const;
 
-  // For dropping what is too much, from the oldest on: null past the last.
+  // For dropping events beyond a limit, from the oldest on: null past the last.
   RetainedBatch* Oldest();
   RetainedBatch* After(const RetainedBatch* retained);
   bool IsNewest(const RetainedBatch* retained) const;

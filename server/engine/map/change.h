@@ -1,5 +1,5 @@
-// What operations, kills and time have made of a map: enough to make the same
-// map again, in another process, without a clock.
+// The changes of a map by operations, kills and time: enough to rebuild the map
+// in another process, without a clock.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_CHANGE_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_CHANGE_H_
@@ -11,10 +11,10 @@
 
 namespace timecache::server {
 
-// A change of one shard. Says what is now, not what was asked for: whoever
-// applies a map's changes in order, some of them again or not, comes to the
-// same entries, as long as an entry's last kStore is among them, and all of its
-// kAppend since.
+// A change of one shard. Records the new state, not the request: applying a
+// map's changes in order, some of them repeatedly or not at all, gives the same
+// entries, as long as an entry's last kStore is among them, and all of its
+// later kAppend.
 struct Change {
   enum class Kind : uint8_t {
     // The key has the entry `record`, which dies at `death_us`.
@@ -48,8 +48,8 @@ struct Change {
   Cause cause = Cause::kExpired;
 };
 
-// How far time is: all that had died at or before `watermark_us`, and by kills
-// up to number `kills`, is to be told, as the events before number
+// The progress of time: all deaths at or before `watermark_us`, and by kills up
+// to number `kills`, may be published, as the events before number
 // `next_event`. The log retains those from `retained_event` on, and may retain
 // some before; 0: all.
 struct Tick {
@@ -69,8 +69,8 @@ struct MapCounts {
   uint64_t kills = 0;
 };
 
-// A stretch of time that does not count: what lived at `from_us` has its put
-// time, deadline and death later by as much.
+// A period that does not count: put time, deadline and death of the entries
+// that lived at `from_us` move by its length.
 struct TimeSkip {
   int64_t from_us = 0;
   int64_t to_us = 0;
@@ -78,21 +78,21 @@ struct TimeSkip {
 
 struct GroupChange;
 
-// Takes what happens to a map. Calls come under the map's locks: they must only
+// Receives the changes of a map. Called under the map's locks: calls must only
 // copy, and must not call the map.
 //
-// A Tick is true once all changes are known that any shard had made before it
-// came: whoever keeps both takes what shards have told after the ticks that he
-// keeps with it. A change of a group is true once all is known that came before
-// it: an event that is put back is an entry before it is settled.
+// A Tick is valid once all changes are known that any shard had made before it:
+// a sink that stores both takes the shards' changes after the ticks that it
+// stores with them. A change of a group is valid once all earlier changes are
+// known: an event that is put back is an entry before it is settled.
 class ChangeSink {
  public:
   virtual ~ChangeSink() = default;
 
   // Of one shard: in order, one after the other.
   virtual void Add(int shard, const Change& change) = 0;
-  // In order, one after the other. What it says is told once the map is
-  // Permitted to: see TimeCacheMap::Permit.
+  // In order, one after the other. Its events are published once it is
+  // permitted: see TimeCacheMap::Permit.
   virtual void AddTick(const Tick& tick) = 0;
   // Of one group: in order, one after the other. See groups/group_change.h.
   virtual void AddGroup(const GroupChange& /*change*/) {}

@@ -25,7 +25,8 @@ int64_t Shard::OldestPutLocked(int64_t death_us, int* records) {
   for (; *records > 0; --*records) {
     const Segment& segment = segments_[place.segment];
     if (place.offset >= segment.used) {
-      // Behind the last, what is left was put into the open segment since.
+      // After the last one, the remaining entries were put into the open
+      // segment since.
       begin(segment.next != kNoSegment ? segment.next : generation.first);
       continue;
     }

@@ -5,24 +5,24 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/common/varint.h"
+#include "server/common/wire_format.h"
 #include "server/engine/error.h"
 
 namespace timecache::server {
 namespace {
 
 // Protobuf's tags: a field's number and how it is written.
-constexpr char kPart = 1 << 3 | 2;
-constexpr char kExpectedParts = 2 << 3;
-constexpr char kExpectedName = 3 << 3 | 2;
-constexpr char kName = 1 << 3 | 2;
-constexpr char kValue = 2 << 3 | 2;
+constexpr char kPart = WireTag(1, kLengthDelimited);
+constexpr char kExpectedParts = WireTag(2, kVarint);
+constexpr char kExpectedName = WireTag(3, kLengthDelimited);
+constexpr char kName = WireTag(1, kLengthDelimited);
+constexpr char kValue = WireTag(2, kLengthDelimited);
 
 size_t BytesSize(absl::string_view bytes) {
   return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
 }
 
-// Left out if they are empty, as proto3 has it.
+// Left out if they are empty, as in proto3.
 void PutBytes(char tag, absl::string_view bytes, std::string* to) {
   if (bytes.empty()) return;
   to->push_back(tag);

@@ -1,5 +1,5 @@
 // What a Gather collects under a key: parts, each with a name and a value, in
-// the order in which they came, and what is expected of them.
+// the order of arrival, and the expected parts.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_GATHERED_PARTS_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_GATHERED_PARTS_H_
@@ -24,7 +24,7 @@ namespace timecache::server {
 inline constexpr size_t kMaxPartNameBytes = 256;
 inline constexpr uint32_t kMaxExpectedParts = 1024;
 
-// A part's name, and what is expected under its key.
+// A part's name, and the parts that its key expects.
 class Gathering {
  public:
   // Either a number of parts, 1 to kMaxExpectedParts, and 0 names, or as many
@@ -38,7 +38,7 @@ class Gathering {
   absl::string_view part() const { return part_; }
   // How many parts complete the key.
   uint32_t expected() const { return expected_; }
-  // What a value that expects the same begins with.
+  // The prefix of a value that expects the same parts.
   absl::string_view expectation() const { return expectation_; }
 
  private:
@@ -52,7 +52,7 @@ struct GatheredPart {
   absl::string_view value;
 };
 
-// Whether a value expects what the gathering does.
+// Whether a value expects the same parts.
 bool ExpectsTheSame(absl::string_view value, const Gathering& gathering);
 
 // Appends a part to a value that has its expectation.
@@ -64,7 +64,7 @@ class PartsReader {
  public:
   explicit PartsReader(absl::string_view value) : left_(value) {}
 
-  // False behind the last. The views are into the value.
+  // False after the last. The views are into the value.
   bool Next(GatheredPart* part);
 
  private:

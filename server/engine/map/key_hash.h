@@ -1,4 +1,5 @@
-// What places a key: in a shard, and in that shard's index.
+// The hash of a key, which determines its shard and its place in that shard's
+// index.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_KEY_HASH_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_KEY_HASH_H_
@@ -11,12 +12,12 @@
 
 namespace timecache::server {
 
-// Hashes keys, each map by a seed of its own: else the keys of one map, scanned
-// in the order of its index, would all fall on one place of another's while
-// that grows, and whoever knows the seed could choose keys that do. The same in
-// every process: a map that is made again from its changes has each key in the
-// shard where it was. The low bits of a hash choose the shard, its top bits are
-// the index's tag.
+// Hashes keys, each map by a seed of its own: otherwise the keys of one map,
+// scanned in the order of its index, would all fall on one place of another's
+// while that grows, and a client that knows the seed could choose keys that do.
+// The same in every process: a map that is rebuilt from its changes has each
+// key in the same shard. The low bits of a hash choose the shard, its top bits
+// are the index's tag.
 //
 // Folded products of 64 bits, as in wyhash (Wang Yi): two loads and two
 // multiplications for a key of up to 16 bytes, one more for each 16 bytes.

@@ -1,4 +1,4 @@
-// Where a reader of live generations stands. See Shard::ReadLive.
+// The position of a reader of live generations. See Shard::ReadLive.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_LIVE_POSITION_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_LIVE_POSITION_H_

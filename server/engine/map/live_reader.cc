@@ -1,4 +1,4 @@
-// The part of a shard that reads what is going to die.
+// The part of a shard that reads entries about to die.
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace timecache::server {
 
-// Whether the place is still there: in another generation, it is in one that
+// Whether the position is still valid: in another generation, it is in one that
 // was killed and waits for its sweep.
 bool Shard::Holds(const Generation& generation,
                   const SegmentPlace& place) const {
@@ -57,8 +57,8 @@ SegmentPlace* Shard::NextUnread(const Generation& generation,
       open = last;
     }
   } else {
-    // It was freed, or emptied and begun anew. A chain has few segments: their
-    // size grows with its own.
+    // It was freed, or emptied and reused. A chain has few segments: their size
+    // grows with its own.
     for (SegmentId id = generation.last;
          id != kNoSegment && segments_[id].base.version > last.stamp;
          id = segments_[id].previous) {
@@ -78,7 +78,7 @@ bool Shard::ReadSome(const Generation& generation, LivePosition* place,
        ++records) {
     SegmentPlace* const at = NextUnread(generation, place);
     if (at == nullptr) return true;
-    // One that was emptied, and has not begun anew.
+    // One that was emptied, and is not reused yet.
     const Segment& segment = segments_[at->segment];
     if (at->offset >= segment.used) continue;
     size_t size;
@@ -118,7 +118,7 @@ void Shard::NoteChange(Generation* generation) {
     return;
   }
   if (changes_.size() >= max_changes_) {
-    // Who reads them must look at all generations anyway.
+    // Their reader must check all generations anyway.
     DropChanges(changes_.size());
     missed_changes_ = true;
   }
@@ -151,7 +151,7 @@ bool Shard::ReadChanges(int64_t now_us, uint64_t* until_change, bool* missed,
     LiveChange& change = changes_.front();
     const int64_t death_us = change.death_us;
     const auto it = generations_.find(death_us);
-    // One that died, or was begun anew and then has another entry.
+    // One that died, or was reused and then has another entry.
     const bool is_gone = death_us <= now_us || it == generations_.end() ||
                          it->second->change != first_change_;
     if (is_gone) {

@@ -1,4 +1,5 @@
-// The part of a map in which buckets die: by the clock, by hand or at a limit.
+// The part of a map in which buckets die: by the clock, by RotateNamespace or
+// at a limit.
 
 #include <algorithm>
 #include <utility>
@@ -34,8 +35,9 @@ std::vector<DeadBucket> TimeCacheMap::MergeDue(
     bucket.cause = Cause::kExpired;
     bucket.width_us = width_us;
     for (size_t i = 0; i < due.size(); ++i) {
-      if (next[i] == due[i].size() || due[i][next[i]]->death_us != death_us)
+      if (next[i] == due[i].size() || due[i][next[i]]->death_us != death_us) {
         continue;
+      }
       bucket.Add(shards_[i].get(), std::move(due[i][next[i]++]));
     }
   }
@@ -67,8 +69,7 @@ void TimeCacheMap::AdvanceLocked(int64_t now_us) {
   if (sink_ != nullptr) AddTick();
 }
 
-// All that the shards had made before they were told this time is known to the
-// sink.
+// The sink has all changes that the shards made before they got this time.
 void TimeCacheMap::AddTick() {
   const Tick tick = {claimed_us_, sweeper_.end_event(), log_.retained_event(),
                      kills_};
@@ -92,14 +93,15 @@ void TimeCacheMap::Permit(const Tick& tick) {
   permitted_event_.store(tick.next_event, std::memory_order_release);
 }
 
-// Locks all shards, so that what follows is at one instant for every reader,
-// and detaches what is due then. Returns the latest time that any shard has
-// seen.
+// Locks all shards, so that the following changes are at one instant for every
+// reader, and detaches the generations due then. Returns the latest time that
+// any shard has seen.
 int64_t TimeCacheMap::LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (const auto& shard : shards_) shard->Lock();
-  for (const auto& shard : shards_)
+  for (const auto& shard : shards_) {
     now_us = std::max(now_us, shard->SeenLocked());
+  }
   due->resize(shards_.size());
   for (size_t i = 0; i < shards_.size(); ++i) {
     shards_[i]->DetachDueLocked(now_us, &(*due)[i]);
@@ -122,9 +124,9 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us, Cause cause,
     oldest_us = std::min(oldest_us, shard->OldestLocked());
     youngest_us = std::max(youngest_us, shard->YoungestLocked());
   }
-  // At the same tick as a watermark that may have been promised, it takes the
-  // next one. So it always does where changes determine the order of deaths: it
-  // is then before those whose time comes at that tick.
+  // If a watermark of the same tick may have been published, it uses the next
+  // tick. It always does so if changes determine the order of deaths: it is
+  // then before the deaths by time of that tick.
   const Shard::Kill kill = {
       .death_us = oldest_us,
       .at_us = origin_.journaled ? std::max(now_us, claimed_us_) + kKillTickUs
@@ -154,7 +156,7 @@ int64_t TimeCacheMap::KillOldest(int64_t now_us, Cause cause,
   return died;
 }
 
-// Everything lives in one bucket: of that, only what makes room dies, the
+// All entries live in one bucket: only as many of them as needed die, the
 // oldest of all shards first. Stops early after kMaxEvictRecords. All shards
 // are locked. Returns false if a shard has no room to do so.
 bool TimeCacheMap::EvictSome(const Shard::Kill& kill,

@@ -44,15 +44,15 @@ absl::Status MapReplay::Apply(int shard, const Change& change) {
   last_us_ = std::max(
       last_us_, IsKill(change) ? change.at_us - kKillTickUs : change.at_us);
   if (!IsKill(change)) {
-    // Until a walk is through, the entry may be told by what is left of it,
-    // with all that was appended.
+    // Until a walk ends, the rest of it may record the entry, with all that was
+    // appended.
     if (to->Replay(change, nullptr) || losses_ || first_event_ == UINT64_MAX) {
       return absl::OkStatus();
     }
     return absl::DataLossError(
         absl::StrCat("version ", change.record.version,
                      " of an entry was appended to version ",
-                     change.base_version, ", which is not there"));
+                     change.base_version, ", which does not exist"));
   }
   Killed& killed = killed_[{change.at_us, change.kill}];
   killed.cause = change.cause;
@@ -84,8 +84,8 @@ std::vector<DeadBucket> MapReplay::TakeDead(const Tick& tick) {
   while (!killed_.empty() && killed_.begin()->first.second <= tick.kills) {
     DeadBucket bucket = FirstKilled();
     if (bucket.entries == 0) continue;
-    // Behind others that were killed at that time, and before those that died
-    // by it.
+    // After others that were killed at that time, and before those that died by
+    // it.
     const auto place = std::find_if(
         buckets.begin(), buckets.end(), [&bucket](const DeadBucket& each) {
           return each.death_us > bucket.death_us ||
@@ -145,7 +145,7 @@ uint64_t MapReplay::Finish() {
   groups_.Finish(last_us_);
   absl::MutexLock lock(&map_.advance_mu_);
   while (!killed_.empty()) {
-    // What was due then died first.
+    // Entries that were due then died first.
     std::vector<DeadBucket> buckets =
         TakeDue(killed_.begin()->first.first - kKillTickUs);
     DeadBucket bucket = FirstKilled();

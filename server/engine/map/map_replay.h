@@ -1,4 +1,4 @@
-// Makes a map again from the changes that another one told.
+// Rebuilds a map from the recorded changes of another one.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
@@ -18,19 +18,19 @@
 namespace timecache::server {
 
 // Takes the changes and ticks of a map, in order, into a new one of the same
-// name, options and origin. What died is told as it was: the same events, in
+// name, options and origin. Deaths are published as before: the same events, in
 // the same order, with the same numbers.
 //
-// Changes may be missing before some point, if TimeCacheMap::AppendAgain has
-// told behind it what was live, and then ConsumerGroups::AppendAgain what
-// groups keep. What dies before the end of the first walk may be incomplete,
-// and is not told: see Silence.
+// Changes before some point may be missing, if TimeCacheMap::AppendAgain wrote
+// the live entries after it, and then ConsumerGroups::AppendAgain the groups'
+// events. Deaths before the end of the first walk may be incomplete, and are
+// not published: see Silence.
 //
-// Of what is kept together, changes of groups come in their order or all of
-// them first, but none after a tick that was told after it.
+// Within one stored generation, changes of groups come in their order or all of
+// them first, but none after a tick that was recorded after it.
 //
-// Used by one thread, before anybody else uses the map. Costs about what the
-// operations did.
+// Used by one thread, before any other use of the map. Costs about as much as
+// the original operations.
 class MapReplay {
  public:
   // `map` must be journaled and outlive this.
@@ -45,36 +45,37 @@ class MapReplay {
   // unknown: the log skips them, and has none from before them.
   void AllowLosses() { losses_ = true; }
 
-  // Before all else: nothing is told until Begin.
+  // Before all other calls: nothing is published until Begin.
   void Silence() { first_event_ = UINT64_MAX; }
-  // The walk was over, with these counts (TimeCacheMap::EndWalk): what comes
-  // behind them is told.
+  // The walk ended with these counts (TimeCacheMap::EndWalk): events after them
+  // are published.
   void Begin(const MapCounts& counts);
 
-  // DATA_LOSS: no map tells this, or an entry is missing that was appended to.
+  // DATA_LOSS: no map writes such a change, or an entry is missing that was
+  // appended to.
   absl::Status Apply(int shard, const Change& change);
-  // DATA_LOSS if the changes before it do not come to its number of events, and
+  // DATA_LOSS if the changes before it do not yield its number of events, and
   // no losses are allowed.
   absl::Status Apply(const Tick& tick);
 
-  // Behind all changes of one process, before those of the next. O(entries).
+  // After all changes of one process, before those of the next. O(entries).
   void Apply(const TimeSkip& skip);
 
-  // DATA_LOSS: no map tells this.
+  // DATA_LOSS: no map writes such a change.
   absl::Status Apply(const GroupChange& change) {
-    // Before the end of a walk: groups are told again behind it.
+    // Before the end of a walk: groups are written again after it.
     if (first_event_ == UINT64_MAX) return absl::OkStatus();
-    // Events of which something became had been told.
+    // Events with an outcome had been published.
     if (losses_ && change.names_events()) map_.sweeper_.SkipTo(change.end);
     return groups_.Apply(change);
   }
 
-  // Nothing comes any more: deaths that no tick has told wait for the next one.
-  // All versions that the map's source gives from now on must be at least what
-  // this returns.
+  // The end of the changes: deaths without a tick wait for the next one. All
+  // versions that the map's source gives from now on must be at least what this
+  // returns.
   uint64_t Finish();
 
-  // The latest time that a change or a tick told of.
+  // The latest time of any change or tick.
   int64_t last_us() const { return last_us_; }
 
  private:
@@ -82,19 +83,18 @@ class MapReplay {
   DeadBucket FirstKilled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
   std::vector<DeadBucket> TakeDue(int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
-  // What is dead by the tick, in order.
+  // The deaths up to the tick, in order.
   std::vector<DeadBucket> TakeDead(const Tick& tick)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
 
   TimeCacheMap& map_;
   GroupsReplay groups_;
-  // The first event that is told. What these count is not, whenever its turn
-  // comes.
+  // The first event to publish. Events before these counts are never published.
   uint64_t first_event_;
   MapCounts silent_;
   bool losses_ = false;
   int64_t last_us_ = INT64_MIN;
-  // Killed, and not told yet: by when and which, and of which shards.
+  // Killed, and not published yet: when, by which kill, and in which shards.
   struct Killed {
     Cause cause = Cause::kRotated;
     std::map<int, std::unique_ptr<Generation>> parts;

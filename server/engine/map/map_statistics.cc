@@ -1,4 +1,4 @@
-// What a map tells about itself: gathered from all of its parts.
+// The statistics of a map, gathered from all of its parts.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What can be asked of an expiring map, and what it answers.
+// The operations of an expiring map, and their results.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_
@@ -37,23 +37,24 @@ enum class Combination : uint8_t { kAdd, kXor };
 // checked there, and anything else is the operation's error.
 struct Operation {
   OpKind kind = OpKind::kGet;
-  // Put, Append, Remove, Touch, Combine: what must hold. The last three know
+  // Put, Append, Remove, Touch, Combine: the condition. The last three support
   // kNone and kIfVersion.
   Condition condition = Condition::kNone;
-  // Get, Append, Combine, Gather: renew the TTL of an entry that is there.
+  // Get, Append, Combine, Gather: renew the TTL of an existing entry.
   bool touch = false;
-  // Put, Remove: answer with the entry that was there.
+  // Put, Remove: return the previous entry.
   bool return_previous = false;
   // Put, Touch: the entry's own TTL was given in ttl_us. Append, Combine,
   // Gather: the same of an entry that they make, or renew.
   bool has_ttl = false;
-  // Put: an entry that is there keeps its put time, TTL and death. Not with an
-  // own TTL.
+  // Put: an existing entry keeps its put time, TTL and death. Not with an own
+  // TTL.
   bool keep_deadline = false;
   // Combine.
   Combination combination = Combination::kAdd;
   bool remove_if_zero = false;
-  // Put: the value is GatheredParts. The server's own: to put back what died.
+  // Put: the value is GatheredParts. Used by the server itself, to put back
+  // expired entries.
   bool parts = false;
   int64_t ttl_us = 0;
   uint64_t if_version = 0;
@@ -63,7 +64,7 @@ struct Operation {
   // Combine: the operand, and the value of a key that is not there.
   int64_t operand = 0;
   int64_t initial = 0;
-  // Gather: the part's name, and what is expected. Not owned.
+  // Gather: the part's name, and the expected parts. Not owned.
   const Gathering* gathering = nullptr;
 
   static Operation Put(absl::string_view key, absl::string_view value) {
@@ -123,7 +124,7 @@ struct Operation {
 // What is stored under a key.
 struct Entry {
   std::string value;
-  // Stands for the value: a renewal leaves it as it is.
+  // Identifies the value: a renewal does not change it.
   uint64_t version = 0;
   // When the TTL last began, and put_us + TTL.
   int64_t put_us = 0;
@@ -135,17 +136,19 @@ struct Entry {
 // What an operation did. After an error nothing was changed.
 struct Result {
   absl::Status status;
-  // Whether the key was there before the operation.
+  // Whether the key existed before the operation.
   bool found = false;
-  // Combine, Gather: the entry is gone: the result was 0, or all parts are in.
+  // Combine, Gather: the entry was removed: the result was 0, or all parts were
+  // collected.
   bool removed = false;
-  // Gather: the part was in, with the same value: nothing has changed.
+  // Gather: the part had been collected before, with the same value: nothing
+  // has changed.
   bool duplicate = false;
   // Put, Append, Combine, Gather: the entry's new version, 0 if it was removed.
   // Touch, and a duplicate: the entry's, which is left as it is. Else 0.
   uint64_t version = 0;
-  // Append: the value's new length. Combine: the result. Gather: the parts that
-  // are in.
+  // Append: the value's new length. Combine: the result. Gather: the number of
+  // collected parts.
   int64_t number = 0;
   // Get: the entry, if found. Put, Remove: the entry that was there, if found
   // and return_previous was set. Gather: the one that it removed, with all
@@ -165,14 +168,14 @@ struct Result {
   }
 };
 
-// How much the entries may weigh that the operations of one batch answer with:
-// kMaxBytes of values, or a single one that is larger. What answers with one
-// that has no room any more is not applied.
+// Bounds the size of the entries that the operations of one batch return:
+// kMaxBytes of values, or a single larger one. An operation whose entry has no
+// room is not applied.
 class ResponseBudget {
  public:
   static constexpr int64_t kMaxBytes = int64_t{3} << 20;
 
-  // Whether a value of this size has room; then it takes it.
+  // Whether a value of this size has room; if so, takes the room.
   bool Take(size_t bytes) {
     const auto size = static_cast<int64_t>(bytes);
     if (size > left_ && left_ < kMaxBytes) return false;

@@ -50,8 +50,8 @@ absl::Status Validate(const MapOptions& o) {
   }
   if (o.restart_policy == RestartPolicy::kPause && !IsDurable(o)) {
     return InvalidField("restart_policy",
-                        "may be pause only where durability is async or sync: "
-                        "nothing else is there after a restart");
+                        "may be pause only if durability is async or sync: "
+                        "other namespaces do not survive a restart");
   }
   if (!std::has_single_bit(static_cast<unsigned>(o.num_shards))) {
     return InvalidField(
@@ -83,11 +83,11 @@ absl::Status ValidateNamespaceName(absl::string_view name) {
             alphanumeric(name.front()) && alphanumeric(name.back());
   for (char c : name) ok = ok && (alphanumeric(c) || c == '-' || c == '.');
   if (ok) return absl::OkStatus();
-  return InvalidField("namespace", name.empty()
-                                       ? "must be set"
-                                       : "must be 1 to 63 characters of a-z, "
-                                         "0-9, '-' and '.', and begin and "
-                                         "end with a letter or digit");
+  return InvalidField("namespace",
+                      name.empty()
+                          ? "must be set"
+                          : "must be 1 to 63 characters of a-z, 0-9, '-' and "
+                            "'.', and begin and end with a letter or digit");
 }
 
 }  // namespace timecache::server

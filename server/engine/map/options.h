@@ -31,7 +31,8 @@ inline constexpr int64_t kMinUnusedTtlUs = kMicrosPerSecond;
 
 enum class LimitPolicy { kReject, kEvictOldest };
 
-// What a map's entries and events survive; see Durability in namespaces.proto.
+// Which failures a map's entries and events survive; see Durability in
+// namespaces.proto.
 enum class MapDurability { kMemory, kAsync, kSync };
 
 // See RestartPolicy in namespaces.proto.
@@ -51,15 +52,16 @@ struct MapOptions {
   int64_t retention_us = 300 * kMicrosPerSecond;
   int64_t retention_bytes = 64 << 20;
   int num_shards = 16;
-  // Where consumer groups put what is given out in vain; empty: nowhere. Not
-  // the map itself.
+  // The namespace for events that consumer groups deliver without success;
+  // empty: none. Not the map itself.
   std::string dead_letter_map;
   int64_t max_operations_per_second = 0;
-  // What all consumer groups may keep together; 0: see BacklogLimitBytes.
+  // Limit of the memory of all consumer groups together; 0: see
+  // BacklogLimitBytes.
   int64_t max_backlog_bytes = 0;
-  // unused_ttl of groups that are made by their first member; 0: they stay.
+  // unused_ttl of groups that are created by their first member; 0: they stay.
   int64_t unused_group_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
-  // Fixed between kMemory and the others when the map is made.
+  // Fixed between kMemory and the others when the map is created.
   MapDurability durability = MapDurability::kMemory;
   // kPause: only of one that is durable.
   RestartPolicy restart_policy = RestartPolicy::kFire;
@@ -74,9 +76,9 @@ absl::Status CheckUnusedTtl(absl::string_view field, int64_t us);
 // INVALID_ARGUMENT unless `name` is [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?
 absl::Status ValidateNamespaceName(absl::string_view name);
 
-// What the consumer groups of a map may keep together: what is set, or else as
-// much as the map itself may hold, of entries and of retained events. Without a
-// limit of entries, the default of one group.
+// Limit of the memory of all consumer groups of a map: the option if it is set,
+// otherwise as much as the map itself may hold, of entries and of retained
+// events. Without a limit of entries, the default of one group.
 inline int64_t BacklogLimitBytes(const MapOptions& options) {
   constexpr int64_t kUnlimitedMap = int64_t{256} << 20;
   if (options.max_backlog_bytes != 0) return options.max_backlog_bytes;

@@ -10,8 +10,8 @@ constexpr int64_t kNanosPerMicro = 1'000;
 // So that no difference of two times overflows.
 constexpr int64_t kMaxNowUs = (INT64_MAX / 2 - 4 * kSecondNs) / kNanosPerMicro;
 
-// What `operations` fill of the bucket, rounded up: an average is never passed.
-// At most a second's.
+// The part of the bucket that `operations` fill, rounded up: the average is
+// never exceeded. At most a second's.
 int64_t NanosOf(int64_t operations, int64_t per_second) {
   return (operations * kSecondNs + per_second - 1) / per_second;
 }

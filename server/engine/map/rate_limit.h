@@ -1,4 +1,4 @@
-// How many operations a second may be.
+// Limits the rate of operations.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_RATE_LIMIT_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_RATE_LIMIT_H_
@@ -11,10 +11,10 @@
 
 namespace timecache::server {
 
-// A token bucket that holds one second's operations: as many may come at once,
-// and on the average no more than that a second. Told as one number, the time
-// at which the bucket would be full (the generic cell rate algorithm), so that
-// taking tokens is one compare-and-swap, and nothing has to run meanwhile.
+// A token bucket that holds one second's operations: as many may arrive at
+// once, and on average no more than that a second. Stored as one number, the
+// time at which the bucket would be full (the generic cell rate algorithm), so
+// that taking tokens is one compare-and-swap, and nothing has to run meanwhile.
 //
 // Thread-safe, without a lock. Take costs a load where there is no limit, else
 // about 20 ns, however many it takes.
@@ -42,10 +42,10 @@ class RateLimit {
     const int64_t per_second = this->per_second();
     return per_second == 0 ? wanted : TakeLimited(wanted, per_second, now_us);
   }
-  // How long it is until one more can be taken, if nobody else comes.
+  // The time until one more can be taken, if no other caller takes it.
   int64_t WaitUs(int64_t now_us) const;
 
-  // Operations that were not given.
+  // Operations that were refused.
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:

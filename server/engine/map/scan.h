@@ -16,8 +16,8 @@ struct MapSize {
   int64_t bytes = 0;
 };
 
-// How far a walk has come. Opaque to callers: a walk begins with a new one, and
-// each step takes the one that the step before left.
+// The position of a walk. Opaque to callers: a walk starts with a new one, and
+// each step takes the one that the previous step set.
 struct ScanPlace {
   int shard = 0;
   uint32_t tag = 0;
@@ -35,8 +35,8 @@ struct EntryView {
   bool parts = false;
 };
 
-// Gets an entry of a walk. The views live until it returns; it may run under a
-// lock, so it must only copy.
+// Receives an entry of a walk. The views are valid until it returns; it may run
+// under a lock, so it must only copy.
 using EntryVisitor = std::function<void(const EntryView& entry)>;
 
 }  // namespace timecache::server

@@ -16,7 +16,7 @@
 namespace timecache::server {
 namespace {
 
-// Of fewer in one turn, none is prefetched.
+// With fewer in one turn, none is prefetched.
 constexpr size_t kMinPrefetchItems = 4;
 
 uint64_t RandomSeed() {
@@ -125,11 +125,12 @@ absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
   const auto bytes = static_cast<int64_t>(key.size() + value.size());
   if (result.status.ok() || usage_.CouldEverFit(bytes)) return result.status;
   return absl::OutOfRangeError(
-      absl::StrCat("a dead letter of ", bytes, " bytes is larger than all of ",
-                   "namespace ", name_, ", or of the server, may be"));
+      absl::StrCat("a dead letter of ", bytes,
+                   " bytes is larger than the limit of namespace ", name_,
+                   " or of the server"));
 }
 
-// Makes room at a limit, where it may.
+// Makes room at a limit, if permitted.
 void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
                             ResponseBudget* room, Result* result) {
   for (;;) {
@@ -141,8 +142,8 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
     if (outcome.hit == LimitHit::kNone) return;
     result->Clear();
     if (outcome.hit == LimitHit::kMaxMemory) {
-      // Deaths give memory back only as they are swept, for which a put does
-      // not wait; events that can be dropped do so at once.
+      // Deaths free memory only as they are swept, for which a put does not
+      // wait; dropped events free it at once.
       result->status = MemoryReclaimer::Process().MakeRoom(now_us);
       if (result->status.ok()) continue;
       CountRefused(outcome.hit);
@@ -185,10 +186,11 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
   }
 }
 
-// Applies what fits under the locks of as many shards as are free; others may
-// have the rest, which come again, behind them. Each turn gets on: it waits for
-// the first lock, while it has none. Behind all others if the turn before it
-// was stopped, and may have been a long one; returns whether this one was.
+// Applies what fits under the locks of as many shards as are free; other
+// threads may hold the rest, which are retried after them. Each turn makes
+// progress: it waits for the first lock, while it has none. Behind all others
+// if the turn before it was stopped, and may have been a long one; returns
+// whether this one was.
 bool TimeCacheMap::ApplyTurn(ItemsByShard* items, bool stopped_before,
                              int64_t now_us, ResponseBudget* room)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -235,7 +237,7 @@ bool TimeCacheMap::ApplyTurn(ItemsByShard* items, bool stopped_before,
   }
   int64_t new_death_us = kNeverUs;
   // One that stops has copied much, or is at a limit that others meet, too:
-  // those behind it let go of their locks.
+  // those after it release their locks.
   bool stopped = false;
   for (Turn& turn : locked) {
     Shard& shard = *shards_[turn.shard];
@@ -250,8 +252,8 @@ bool TimeCacheMap::ApplyTurn(ItemsByShard* items, bool stopped_before,
   for (const Turn& turn : locked) {
     items->Drop(turn.shard, turn.done);
     if (turn.done < turn.items) {
-      // At a limit: alone, it may have room made for it. Or it has to copy, for
-      // which the others need not be locked.
+      // At a limit: applied alone, room can be made for it. Or it has to copy,
+      // for which the others need not be locked.
       const Shard::Item& item = items->of(turn.shard).front();
       item.result->Clear();
       ApplyOne(*item.op, item.hash, now_us, room, item.result);
@@ -319,15 +321,15 @@ bool TimeCacheMap::MakeRoom(int64_t now_us, const Usage::Amount& more,
   {
     absl::MutexLock lock(&advance_mu_);
     died = DetachDue(now_us);
-    // Somebody else may have made room meanwhile.
+    // Another thread may have made room meanwhile.
     if (died == 0 && evict && !usage_.Fits(more) && usage_.CouldFit(bytes)) {
       died = KillOldest(now_us, Cause::kEvicted, &more);
     }
   }
   if (died > 0) Announce(now_us);
-  // Who evicts entry by entry may do so faster than the reaper sweeps.
+  // A caller that evicts entry by entry may be faster than the reaper's sweeps.
   if (sweeper_.IsBehind()) sweeper_.Step(now_us, Shard::kSweepLockRecords);
-  // What evicts goes on while others fill the room that was made; each such
+  // Eviction continues while others fill the room that was made; each such
   // round means that one of them succeeded.
   return died > 0 || usage_.Fits(more) || (evict && usage_.CouldFit(bytes));
 }
@@ -348,13 +350,14 @@ void TimeCacheMap::AnnounceDeath(int64_t death_us, int64_t now_us) {
 }
 
 int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
-  // Before anything is looked at: what changes behind the look is told.
+  // Before the check: changes after the check are reported.
   announced_us_.store(kNeverUs);
   int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
   due_us = std::min(due_us, groups_.NextDueUs());
   int64_t death_us = kNeverUs;
-  for (const auto& shard : shards_)
+  for (const auto& shard : shards_) {
     death_us = std::min(death_us, shard->NextDeathUs());
+  }
   if (pauses_ && death_us != kNeverUs) {
     death_us = std::min(death_us, now_us + kPauseTickUs);
   }
@@ -480,7 +483,7 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> TimeCacheMap::Resume(
 void TimeCacheMap::Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
                           int64_t now_us,
                           absl::FunctionRef<void(uint64_t first_event)> begin) {
-  // Held all the while: no tick comes between what it has told and `begin`.
+  // Held throughout: no tick comes between the retained batches and `begin`.
   absl::MutexLock lock(&advance_mu_);
   AdvanceLocked(now_us);
   sweeper_.PublishWatermark();

@@ -1,5 +1,6 @@
 // The expiring map: Storm's TimeCacheMap, with O(1) operations whatever the
-// number of buckets, buckets that die without a stop, and a log of what died.
+// number of buckets, buckets that die without a pause, and a log of dead
+// entries.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_TIME_CACHE_MAP_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_TIME_CACHE_MAP_H_
@@ -41,15 +42,15 @@ class ItemsByShard;
 
 // A map whose entries die in buckets.
 //
-// An entry put at time t with TTL x is there for every reader until its bucket
+// An entry put at time t with TTL x is visible to every reader until its bucket
 // dies at d = ceil((t + x) / w) * w, for the bucket width w = ttl /
 // (num_buckets - 1): so d is in [t + x, t + x + w), never early, late by less
-// than w. This holds by the clock, whether or not anybody has come round to
-// sweep: readers compare with `now`.
+// than w. This holds by the clock, whether or not the bucket has been swept:
+// readers compare with `now`.
 //
-// The map reads no clock and owns no thread: every call says what time it is,
-// and somebody (Reaper) calls Advance and Sweep. A `now_us` behind one that a
-// part of the map has already seen counts as that one.
+// The map reads no clock and owns no thread: every call passes the time, and
+// the Reaper calls Advance and Sweep. A `now_us` before one that a part of the
+// map has already seen counts as that one.
 //
 // Thread-safe. Apply costs O(1) whatever the number of entries and buckets: a
 // hash, a lock of one of num_shards parts, a cache miss for the index and one
@@ -58,19 +59,19 @@ class ItemsByShard;
 // lock for at most kSweepLockRecords records at a time.
 class TimeCacheMap {
  public:
-  // What a map is besides its options.
+  // The identity of a map, besides its options.
   struct Origin {
-    // Numbers its events, from 1 up: another one for a map that is made anew,
-    // or a settlement that comes late would settle another event.
+    // Starts the numbers of its events, from 1 up: a re-created map has another
+    // one, so that a late settlement cannot settle another event.
     uint64_t first_event = 1;
     // That of all maps of a server; not owned. If null, the map has one of its
     // own that starts when it is created.
     VersionSource* versions = nullptr;
-    // Whether it can be made again from its changes (MapReplay): its events
-    // then come in an order that these determine, and are told once it is
+    // Whether it can be rebuilt from its changes (MapReplay): its events are
+    // then in an order that these determine, and are published once it is
     // Permitted.
     bool journaled = false;
-    // Of a map that is made again, those of the one before. 0: random.
+    // Of a rebuilt map, those of the original. 0: random.
     uint64_t hash_seed = 0;
     uint64_t log_id = 0;
     // Of a copy's map.
@@ -94,13 +95,13 @@ class TimeCacheMap {
   bool journaled() const { return origin_.journaled; }
 
   // How many of `operations` the map's max_operations_per_second lets through:
-  // the first ones. For whoever takes operations from clients; Apply does not
-  // ask.
+  // the first ones. For callers that take operations from clients; Apply does
+  // not check it.
   size_t Admit(size_t operations, int64_t now_us) {
     return rate_limit_.Take(operations, now_us);
   }
-  // RESOURCE_EXHAUSTED (MAX_OPERATION_RATE), and when to come again: the error
-  // of the others.
+  // The error of the others: RESOURCE_EXHAUSTED (MAX_OPERATION_RATE), with the
+  // time to retry.
   absl::Status RateError(int64_t now_us) const;
   // In GetStatistics, from now on. Lock-free.
   void CountRefused(LimitHit hit, uint64_t operations = 1) {
@@ -120,9 +121,9 @@ class TimeCacheMap {
   }
 
   // Puts an entry that the server itself has written: of any size, as
-  // max_value_bytes is for what clients put. OUT_OF_RANGE for one that is
-  // larger than all of the map, or of the server, may be; RESOURCE_EXHAUSTED
-  // for what may pass.
+  // max_value_bytes applies only to clients' puts. OUT_OF_RANGE for an entry
+  // larger than the limit of the whole map, or of the server;
+  // RESOURCE_EXHAUSTED for temporary conditions.
   absl::Status PutDeadLetter(absl::string_view key, absl::string_view value,
                              int64_t now_us);
 
@@ -131,16 +132,16 @@ class TimeCacheMap {
   // (MAX_RESPONSE_BYTES) for one whose entry has no ResponseBudget beside the
   // others. Locks several parts of the map at once, as many as have
   // Shard::kMaxLockItems together, so that the cache misses of all overlap; a
-  // part that another holds comes later.
+  // part that another thread holds is done later.
   void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
                   absl::Span<Result> results);
 
   // Live entries and bytes of their keys and values, at one instant: `now_us`,
-  // or the latest time that any part of the map has seen. Holds all parts for a
-  // moment.
+  // or the latest time that any part of the map has seen. Locks all parts
+  // briefly.
   MapSize GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
-  // The same as it was counted, without a lock: what died since the last
-  // Advance is still in it. O(1).
+  // The same from the account, without a lock: includes entries that died since
+  // the last Advance. O(1).
   MapSize CountedSize() const { return {usage_.entries(), usage_.bytes()}; }
 
   // A walk over the live entries whose keys begin with `prefix`. Every entry
@@ -156,8 +157,8 @@ class TimeCacheMap {
             int64_t max_bytes, ScanPlace* place, const EntryVisitor& visit);
 
   MapOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
-  // Takes `options` for what comes; entries that are in keep their deaths. They
-  // must be valid; num_shards is not looked at.
+  // Uses `options` from now on; existing entries keep their deaths. They must
+  // be valid; num_shards is ignored.
   void Update(const MapOptions& options, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
@@ -166,35 +167,35 @@ class TimeCacheMap {
 
   // --- Changes, of a map that is journaled.
 
-  // What makes it the same map again, beside its name and options.
+  // What is needed to rebuild it, besides its name and options.
   Origin origin() const;
-  // From now on tells `sink` of all changes, and when something has died of how
-  // far time is. Not owned, must outlive the map. Set before use.
+  // Reports all changes to `sink` from now on, and after deaths the progress of
+  // time. Not owned, must outlive the map. Set before use.
   void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(advance_mu_);
-  // The same of a sink that makes them last, for those who wait for it.
+  // The same for a sink that stores them, on which callers can wait.
   void SetChangeLog(std::shared_ptr<ChangeLog> log)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
-  // Null of a map that is not kept.
+  // Null for a map that is not durable.
   ChangeLog* change_log() const { return change_log_.get(); }
-  // One step of a walk as Scan's, over all entries: the sink is told each as it
-  // is. Changes from before a whole walk are not needed for what is live.
+  // One step of a walk as Scan's, over all entries: reports each to the sink as
+  // it is. Changes from before a whole walk are not needed for live entries.
   bool AppendAgain(int64_t now_us, int max_entries, int64_t max_bytes,
                    ScanPlace* place);
-  // Advances, and tells how far the map is: at the end of such a walk. Whatever
-  // died before is in none of the changes since the walk began, or is counted
-  // in this.
+  // Advances, and returns the progress of the map: at the end of such a walk.
+  // Each earlier death is in none of the changes since the walk began, or is
+  // counted in this.
   MapCounts EndWalk(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
-  // The oldest event that somebody may still read.
+  // The oldest event that a reader may still need.
   uint64_t first_event() const { return log_.retained_event(); }
   // Drops events that are no longer retained since `grace_us`, read or not.
   void DropUnread(int64_t now_us, int64_t grace_us) {
     log_.DropUnread(now_us, grace_us);
   }
-  // What events take that are retained.
+  // Memory of the retained events.
   int64_t retained_bytes() const { return log_.bytes(); }
-  // What a Tick says may be told: no restart takes it back.
+  // The events of a Tick may be published: no restart undoes it.
   void Permit(const Tick& tick);
-  // Whether the last Tick that the sink was told is still to be permitted.
+  // Whether the last Tick reported to the sink is still to be permitted.
   bool AwaitsPermit() const {
     return permitted_us_.load(std::memory_order_acquire) <
                ticked_us_.load(std::memory_order_acquire) ||
@@ -202,7 +203,7 @@ class TimeCacheMap {
                ticked_event_.load(std::memory_order_acquire);
   }
 
-  // --- Time, called by whoever drives the map.
+  // --- Time, called by the map's driver (Reaper).
 
   // `schedule(due_us)` is called when something becomes due earlier than was
   // said before: from within other calls, never under a lock of the map. Set
@@ -211,22 +212,22 @@ class TimeCacheMap {
     schedule_ = std::move(schedule);
   }
 
-  // How often, at least, a map that lives on after a restart for what its
-  // entries had left tells the time, while it has entries.
+  // How often, at least, a map with restart_policy kPause records the time,
+  // while it has entries.
   static constexpr int64_t kPauseTickUs = kMicrosPerSecond;
 
   // When Advance and Sweep next have something to do; kNeverUs if never. From
-  // this call on, `schedule` tells what becomes due earlier than what it
-  // returned.
+  // this call on, `schedule` reports work that becomes due earlier than the
+  // returned time.
   int64_t NextDueUs(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Buckets whose time has come are dead and wait for Sweep. O(1) each.
   void Advance(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
-  // Walks up to `max_records` dead records, publishes what is complete and
-  // moves the watermark; then lets the consumer groups' time-outs happen, and
-  // events of any map give way where memory runs short (MemoryReclaimer::Step).
-  // Returns whether there is more to do. O(max_records).
+  // Walks up to `max_records` dead records, publishes complete batches and
+  // moves the watermark; then runs the consumer groups' time-outs, and drops
+  // events of any map if memory runs short (MemoryReclaimer::Step). Returns
+  // whether there is more to do. O(max_records).
   bool Sweep(int64_t now_us, int max_records) ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Advance; if then nothing waits for Sweep, the watermark is `now_us`
@@ -235,35 +236,35 @@ class TimeCacheMap {
   // map share one Advance.
   void RefreshWatermark(int64_t now_us, int64_t max_age_us = 0)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
-  // How often all parts were locked, one after the other, to see what is due.
+  // How often all parts were locked, one after the other, to check what is due.
   uint64_t advances() const {
     return advances_.load(std::memory_order_relaxed);
   }
 
   // --- Events.
 
-  // A cursor on what dies after `now_us`, and of a map that is journaled what
-  // has died and is not kept yet; or from the oldest retained event on.
-  // See ExpiryLog::Subscribe.
+  // A cursor on deaths after `now_us`, for a journaled map including earlier
+  // deaths that are not stored yet; or from the oldest retained event on. See
+  // ExpiryLog::Subscribe.
   std::unique_ptr<ExpiryLog::Cursor> Subscribe(ExpiryLog::Start start,
                                                int64_t now_us,
                                                std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
-  // A cursor where another one stood. Errors as ExpiryLog::Resume.
+  // A cursor at the position of another one. Errors as ExpiryLog::Resume.
   absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
       const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
-  // The map is one of a copy: see LogFork. Before anybody uses it.
+  // Marks the map as part of a copy: see LogFork. Before any use.
   void SetLogFork(const LogFork& fork);
   void ForkLog();
   // LogFork::event_offset.
   uint64_t event_offset() const { return event_offset_; }
 
-  // What is going to die.
+  // The entries that are about to die.
   ExpiringFeed& expiring() { return expiring_; }
 
-  // Whose members share this map's events.
+  // The groups whose members share this map's events.
   ConsumerGroups& groups() { return groups_; }
 
   // Ends all cursors and groups: the map is being deleted.
@@ -273,7 +274,7 @@ class TimeCacheMap {
     expiring_.Close();
   }
 
-  // Events were handed to a watcher so long after their death, or since it
+  // Counts events handed to a watcher this long after their death, or after it
   // could take them.
   void CountDelivery(int64_t lateness_us, uint64_t events)
       ABSL_LOCKS_EXCLUDED(deliveries_mu_) {
@@ -309,8 +310,8 @@ class TimeCacheMap {
   void AnnounceDeath(int64_t death_us, int64_t now_us);
   void SetOptions(const MapOptions& options, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
-  // As ExpiryLog::Follow, of what dies after `now_us`. Calls `begin` with the
-  // first event before it can be told of any that comes later.
+  // As ExpiryLog::Follow, for deaths after `now_us`. Calls `begin` with the
+  // first event's number before the follower receives later ones.
   void Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
               int64_t now_us,
               absl::FunctionRef<void(uint64_t first_event)> begin)
@@ -361,20 +362,20 @@ class TimeCacheMap {
   // Taken before any shard's lock, and before the sweeper's.
   mutable absl::Mutex advance_mu_;
   MapOptions options_ ABSL_GUARDED_BY(advance_mu_);
-  // The watermark may have been promised up to this time, which no later call's
-  // is before: what is killed by hand from now on dies after it.
+  // The watermark may have been published up to this time, which never goes
+  // back: entries that are killed by RotateNamespace from now on die after it.
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
   // Buckets that were killed, ever; see Change.
   uint64_t kills_ ABSL_GUARDED_BY(advance_mu_) = 0;
   ChangeSink* sink_ ABSL_GUARDED_BY(advance_mu_) = nullptr;
-  // What it was told last.
+  // The last time that it was passed.
   Tick tick_ ABSL_GUARDED_BY(advance_mu_) = {INT64_MIN, 0};
 
-  // Taken with none of the others.
+  // Never held together with the others.
   absl::Mutex deliveries_mu_;
   DurationHistogram delivery_lateness_ ABSL_GUARDED_BY(deliveries_mu_);
 
-  // Of the last tick that was told, and of the last one that was permitted.
+  // Of the last tick that was reported, and of the last one that was permitted.
   std::atomic<int64_t> ticked_us_{INT64_MIN};
   std::atomic<uint64_t> ticked_event_{0};
   std::atomic<int64_t> permitted_us_{INT64_MIN};

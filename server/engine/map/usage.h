@@ -12,7 +12,7 @@
 
 namespace timecache::server {
 
-// Which limit an operation would pass.
+// The limit that an operation would exceed.
 enum class LimitHit : uint8_t {
   kNone,
   kMaxEntries,
@@ -34,8 +34,8 @@ inline constexpr size_t kLimitHits =
 // The reason of the error that says so, as MAX_ENTRIES.
 Reason LimitReason(LimitHit hit);
 
-// Counts up to two limits, never past them. A server's account may stand behind
-// a map's: what is added here is added there, too.
+// Counts up to two limits, never beyond them. A map's account may have a
+// server's account as its parent: additions here are added there, too.
 //
 // Thread-safe, without a lock. An addition is two atomic additions, four with a
 // server's account.
@@ -46,12 +46,13 @@ class Usage {
     int64_t bytes = 0;
   };
 
-  // `server`: the account behind this one, or null. Not owned, outlives this.
+  // `server`: the parent account, or null. Not owned, outlives this.
   Usage(int64_t max_entries, int64_t max_bytes, Usage* server = nullptr)
       : max_entries_(max_entries), max_bytes_(max_bytes), server_(server) {}
 
-  // Adds what a put needs (bytes may be negative), or nothing if it would pass
-  // a limit. What does not grow is never refused, even above a lowered limit.
+  // Adds what a put needs (bytes may be negative), or nothing if it would
+  // exceed a limit. A change that does not grow is never refused, even above a
+  // lowered limit.
   LimitHit Add(int64_t entries, int64_t bytes) {
     if (server_ != nullptr) {
       const LimitHit hit = server_->Add(entries, bytes);
@@ -78,7 +79,7 @@ class Usage {
            (server_ != nullptr && server_->limited());
   }
 
-  // Whether Add would add this now.
+  // Whether Add would succeed now.
   bool Fits(const Amount& more) const {
     return (max_entries() == 0 || more.entries <= 0 ||
             entries() + more.entries <= max_entries()) &&
@@ -95,7 +96,7 @@ class Usage {
                               server_->bytes() - this->bytes(), bytes));
   }
 
-  // Or if nothing at all was counted, here and behind this.
+  // Or if nothing at all was counted, here and in the parent.
   bool CouldEverFit(int64_t bytes) const {
     return CouldFit(0, 0, bytes) &&
            (server_ == nullptr || server_->CouldFit(0, 0, bytes));

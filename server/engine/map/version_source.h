@@ -1,4 +1,4 @@
-// Where the versions of a server's entries come from.
+// The source of the versions of a server's entries.
 
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_VERSION_SOURCE_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_VERSION_SOURCE_H_
@@ -12,8 +12,8 @@
 namespace timecache::server {
 
 // One count for all maps of a server, which shards take blocks of. So a version
-// is given once, those of one key grow, as a key stays in its shard, and a map
-// that is made again goes on above all that the deleted one gave.
+// is assigned once, those of one key grow, as a key stays in its shard, and the
+// versions of a re-created map are above all those of the deleted one.
 //
 // Across a restart the clock says where to begin: at kPerMicro versions for
 // each microsecond since kEpochUs. The versions of the next start are higher
@@ -21,9 +21,8 @@ namespace timecache::server {
 // makes no more than kPerMicro changes a microsecond on average from its start
 // to the next: 8 million a second. (The start of a segment, and what is left of
 // a block when its map is deleted, count as changes.) A wall clock that is set
-// back between two starts breaks this: nothing that is kept tells of it. (A
-// clock before kEpochUs, which only tests have, makes room for one a
-// microsecond.)
+// back between two starts breaks this: no stored data reveals it. (A clock
+// before kEpochUs, which only tests have, makes room for one a microsecond.)
 //
 // Starts before 2054-09 are below 2^53, as readers of JSON want.
 //

@@ -20,7 +20,7 @@ uintptr_t Address(const void* memory) {
   return reinterpret_cast<uintptr_t>(memory);
 }
 
-// What a block of malloc's takes, with its head.
+// The size of a block of malloc, including its header.
 int64_t MallocBytes(void* block) {
   return static_cast<int64_t>(malloc_usable_size(block) + sizeof(size_t));
 }
@@ -35,13 +35,14 @@ char* MapSlab() {
   constexpr size_t kBytes = BlockPool::kSlabBytes;
   void* const mapped = mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): so the system defines it.
   TIMECACHED_CHECK(mapped != MAP_FAILED);
   char* const begin = static_cast<char*>(mapped);
   const size_t before = (kBytes - Address(begin) % kBytes) % kBytes;
   char* const slab = begin + before;
   if (before > 0) munmap(begin, before);
   munmap(slab + kBytes, kBytes - before);
-  // Where it is not allowed, pages are small, and all else is the same.
+  // If it is not allowed, pages are small, and everything else is the same.
   madvise(slab, kBytes, MADV_HUGEPAGE);
   return slab;
 }
@@ -103,7 +104,7 @@ BlockPool::Slab* BlockPool::SlabWithRoom(int size_class) {
   return made;
 }
 
-// Takes it out of the list of slabs with room.
+// Removes it from the list of slabs with room.
 void BlockPool::Unlist(Slab* slab) {
   std::vector<Slab*>& with_room =
       with_room_[static_cast<size_t>(slab->size_class)];
@@ -115,7 +116,7 @@ void BlockPool::Unlist(Slab* slab) {
 }
 
 void BlockPool::Free(void* block) {
-  // What malloc gave is hardly ever so aligned, and then in no slab.
+  // Blocks of malloc are hardly ever aligned like this, and then in no slab.
   if (Address(block) % kMinBlockBytes != 0) return FreeMalloc(block);
   absl::MutexLock lock(&mu_);
   const auto it = slabs_.find(Address(block) / kSlabBytes * kSlabBytes);
@@ -146,7 +147,8 @@ bool BlockPool::GiveBack() {
   bool more;
   {
     absl::MutexLock lock(&mu_);
-    // What is idle is in nobody's account: beside a full one it must not stay.
+    // Idle memory is not in any account: it must not stay in addition to a full
+    // one.
     const bool full =
         MemoryBudget::Process().level() != MemoryBudget::Level::kRoom;
     const size_t keep = full ? 0 : kMaxIdleSlabs;
@@ -162,7 +164,7 @@ bool BlockPool::GiveBack() {
 }
 
 void BlockPool::MakeReady() {
-  // Whoever comes first.
+  // The first to ask gets it.
   if (!wanted_.exchange(false, std::memory_order_relaxed) || !kPooled) return;
   char* const slab = MapSlab();
   constexpr size_t kPageBytes = 4096;

@@ -35,8 +35,8 @@ class BlockPool {
   static constexpr size_t kMaxBlockBytes = size_t{1} << 20;
   static constexpr size_t kMaxIdleSlabs = 4;
 
-  // Sanitizers of addresses and of memory know only what malloc gives: with
-  // them all comes from there, and there are no slabs.
+  // The address and memory sanitizers only track malloc: with them all blocks
+  // come from malloc, and there are no slabs.
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) ||   \
     defined(ABSL_HAVE_HWADDRESS_SANITIZER) || \
     defined(ABSL_HAVE_MEMORY_SANITIZER)
@@ -51,22 +51,22 @@ class BlockPool {
   // Uninitialized, aligned to 16 bytes, and to 64 if its size is a multiple of
   // that. Never null: without memory the process ends.
   void* Allocate(size_t bytes) ABSL_LOCKS_EXCLUDED(mu_);
-  // What Allocate gave.
+  // Frees a block of Allocate.
   void Free(void* block) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Makes the slab ready that Allocate will want next, if none is: a
-  // system call and 2 MiB of zeros, which would otherwise come upon whoever
-  // allocates, under his locks. Call it often, without a lock; costs a load
-  // where there is nothing to do.
+  // Prepares the slab that Allocate will need next, if there is none: a system
+  // call and 2 MiB of zeros, which would otherwise delay a caller of Allocate
+  // that holds locks. Call it often, without a lock; costs a load if there is
+  // nothing to do.
   void Prepare() ABSL_LOCKS_EXCLUDED(mu_) {
     if (wanted_.load(std::memory_order_relaxed)) MakeReady();
   }
 
-  // Gives some of what is idle back to the system: one slab, or of very many
-  // one in kGiveBackShare. Returns whether more is left to give. Call it now
-  // and then: a GiB at once keeps the kernel busy, and below a hypervisor,
-  // which takes such memory away in turn, stops the machine for tens of
-  // milliseconds.
+  // Returns some idle memory to the system: one slab, or of very many one in
+  // kGiveBackShare. Returns whether more is left. Call it periodically:
+  // returning a GiB at once keeps the kernel busy, and on a virtual machine,
+  // whose hypervisor reclaims such memory in turn, stops the machine for tens
+  // of milliseconds.
   static constexpr size_t kGiveBackShare = 512;
   bool GiveBack() ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -99,7 +99,7 @@ class CompactIndex {
   // Whether Insert may be called.
   bool HasRoom() const { return size_ < kMaxEntries; }
   void Insert(uint32_t tag, RecordRef ref);
-  // Removes a slot that Find gave.
+  // Removes a slot that Find returned.
   void Erase(Slot* slot);
 
   // Brings a tag's home line into the cache.
@@ -107,8 +107,8 @@ class CompactIndex {
     const uint32_t home = Home(tag);
     if (home < lines_allocated_) __builtin_prefetch(&LineAt(home));
   }
-  // The same by a load that nobody waits for: where it misses the TLB, too,
-  // that was measured to be better than a prefetch.
+  // The same by a load whose result is unused: measured to be faster than a
+  // prefetch when it also misses the TLB.
   void Touch(uint32_t tag) const {
     const uint32_t home = Home(tag);
     if (home < lines_allocated_) {
@@ -122,8 +122,9 @@ class CompactIndex {
   template <typename Visit>
   uint32_t VisitLine(uint32_t tag, Visit&& visit) const {
     uint32_t end = kTags;
-    for (Slot slot : CollectLine(tag, &end))
+    for (Slot slot : CollectLine(tag, &end)) {
       visit(TagOfSlot(slot), RefOf(slot));
+    }
     return end;
   }
 
@@ -146,8 +147,8 @@ class CompactIndex {
       i += slots[i + 1] != 0 ? 2 : 0;
       return i + (slots[i] != 0 ? 1 : 0);
     }
-    // A bit for each taken slot of this tag. Without a branch: where it stands
-    // cannot be foretold.
+    // A bit for each taken slot of this tag. Without a branch, because its
+    // position is unpredictable.
     uint32_t Matches(uint32_t tag) const {
       uint32_t found = SlotsWithTag(slots, tag);
       // Empty slots look like those of tag 0.

@@ -108,8 +108,9 @@ void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
   }
   // A view of nothing may be null, which memcpy and memmove must not be given.
   // A record that is rewritten in place may be its own source: memmove.
-  if (!record.key.empty())
+  if (!record.key.empty()) {
     std::memmove(to, record.key.data(), record.key.size());
+  }
   to += record.key.size();
   if (!record.value.empty()) {
     std::memmove(to, record.value.data(), record.value.size());

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "absl/strings/string_view.h"
-#include "server/common/varint.h"
+#include "server/common/wire_format.h"
 #include "server/engine/map/scan.h"
 
 namespace timecache::server {

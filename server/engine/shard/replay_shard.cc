@@ -1,4 +1,4 @@
-// The part of a shard that is made again from its changes.
+// The part of a shard that is rebuilt from its changes.
 
 #include <algorithm>
 #include <memory>

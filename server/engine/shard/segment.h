@@ -88,7 +88,7 @@ struct Generation {
   SegmentId open = kNoSegment;
   // Capacity of the chain, by which the next segment is sized.
   int64_t capacity = 0;
-  // Records that are live but for the clock, and the bytes of their keys and
+  // Records that are live except by the clock, and the bytes of their keys and
   // values.
   int64_t entries = 0;
   int64_t bytes = 0;
@@ -132,7 +132,7 @@ class SegmentTable {
   void Move(SegmentId id, Generation* to);
 
   // Takes a segment out of its chain and frees its number. Returns its memory,
-  // to be given back outside of the lock where that can be had.
+  // which the caller frees outside of the lock if possible.
   Block<char[]> Free(SegmentId id);
 
   // Asked from the allocator.

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
 
 // Values that move are copied, some hundred microseconds for this many bytes:
-// then the lock is let go.
+// then the lock is released.
 constexpr uint64_t kMaxLockCopiedBytes = uint64_t{1} << 20;
 
 // What is wasted in a chain of c bytes with segments of s bytes is half a
@@ -36,20 +36,24 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
     case Condition::kNone:
       break;
     case Condition::kIfAbsent:
-      if (version != 0)
-        return PreconditionFailed(Reason::kKeyExists,
-                                  "the key is there already");
+      if (version != 0) {
+        return PreconditionFailed(Reason::kKeyExists, "the key already exists");
+      }
       break;
     case Condition::kIfPresent:
-      if (version == 0)
-        return PreconditionFailed(Reason::kKeyNotFound, "the key is not there");
+      if (version == 0) {
+        return PreconditionFailed(Reason::kKeyNotFound,
+                                  "the key does not exist");
+      }
       break;
     case Condition::kIfVersion:
-      if (version == 0)
-        return PreconditionFailed(Reason::kKeyNotFound, "the key is not there");
+      if (version == 0) {
+        return PreconditionFailed(Reason::kKeyNotFound,
+                                  "the key does not exist");
+      }
       if (version != op.if_version) {
         return PreconditionFailed(Reason::kVersionMismatch,
-                                  "the key is there with another version");
+                                  "the key has another version");
       }
       break;
   }
@@ -212,7 +216,7 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
   return found;
 }
 
-// An error if an entry with such a value has no room in the answer.
+// An error if an entry with such a value has no room in the response.
 bool Shard::TakeRoom(size_t value_bytes, ResponseBudget* room, Result* result) {
   if (room->Take(value_bytes)) return true;
   result->status = ErrorWithReason(
@@ -224,7 +228,7 @@ bool Shard::TakeRoom(size_t value_bytes, ResponseBudget* room, Result* result) {
   return false;
 }
 
-// Answers with the entry, or with an error if it has no room.
+// Returns the entry, or an error if it has no room.
 bool Shard::Answer(const Record& record, ResponseBudget* room, Result* result) {
   if (!TakeRoom(record.value.size(), room, result)) return false;
   result->has_entry = true;
@@ -304,7 +308,7 @@ void Shard::RenewTtl(const Operation& op, Record* record) const {
   }
 }
 
-// Removes a live entry; no event tells of it.
+// Removes a live entry, without an event.
 void Shard::Take(const Operation& op, const Found& old) {
   if (sink_ != nullptr) {
     EmitChange({.kind = Change::Kind::kRemove,
@@ -326,7 +330,7 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
     outcome->hit = LimitHit::kMaxMemory;
     return;
   }
-  // A version stands for the value, which stays.
+  // The version identifies the value, which does not change.
   Record record = old.record;
   RenewTtl(op, &record);
   if (result->has_entry) {
@@ -337,13 +341,13 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
   StoreAs(Change::Kind::kRenew, record, DeathOf(record), tag, old, outcome);
 }
 
-// Stores the record and tells of that: of a renewal without the value.
+// Stores the record and reports the change: of a renewal without the value.
 void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
                     uint32_t tag, const Found& old, Outcome* outcome) {
   if (sink_ != nullptr) {
     Change change = {
         .kind = kind, .record = record, .death_us = death_us, .at_us = now_us_};
-    // Whoever makes it again takes the rest from what is there.
+    // A rebuild takes the rest from the existing entry.
     if (kind == Change::Kind::kRenew) {
       change.record.value = {};
       change.record.parts = false;
@@ -411,7 +415,7 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
   const size_t size = EncodedSize(record, base);
   SegmentId id;
   if (size > kMaxSharedRecordBytes) {
-    // An empty one would begin anew behind this one's stamp.
+    // An empty one would be reused with a stamp after this one's.
     if (last != kNoSegment && segments_[last].used == 0) segments_.Free(last);
     id = segments_.Allocate(static_cast<uint32_t>(size),
                             SegmentTable::Use::kSingle, base, generation);
@@ -453,7 +457,7 @@ uint64_t Shard::NewVersion() {
   return next_version_++;
 }
 
-// Counts what an operation changes; where limits hold, at once.
+// Counts the changes of an operation; if there are limits, at once.
 LimitHit Shard::Charge(int64_t entries, int64_t bytes) {
   if (usage_->limited()) return usage_->Add(entries, bytes);
   uncharged_entries_ += entries;
@@ -461,7 +465,7 @@ LimitHit Shard::Charge(int64_t entries, int64_t bytes) {
   return LimitHit::kNone;
 }
 
-// Before the lock is let go: who holds all locks sees a true account.
+// Before the lock is released: a holder of all locks sees an exact account.
 void Shard::SettleCharges() {
   if (uncharged_entries_ == 0 && uncharged_bytes_ == 0) return;
   usage_->Subtract(-std::exchange(uncharged_entries_, 0),
@@ -488,8 +492,9 @@ int64_t Shard::memory_bytes() const {
 void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
   const TurnLock lock(&mu_);
   for (const auto& [death_us, generation] : generations_) {
-    if (generation->entries > 0 && death_us > now_us)
+    if (generation->entries > 0 && death_us > now_us) {
       deaths->push_back(death_us);
+    }
   }
 }
 

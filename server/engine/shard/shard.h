@@ -36,13 +36,13 @@ namespace timecache::server {
 // Whether the operation's condition holds for the entry's version; 0: no entry.
 absl::Status CheckCondition(const Operation& op, uint64_t version);
 
-// Thread-safe: one mutex. The shard takes time as it is told, and never
-// backwards: its `now` is the latest that it has seen.
+// Thread-safe: one mutex. The shard's time is passed in and never goes back:
+// its `now` is the latest that it has seen.
 //
-// A generation is live, due (its death time has come, but nobody has detached
-// it) or detached. Lookups take due and detached ones as gone, by the clock and
-// by the generation's mark. A slot that refers to such a record stays where it
-// is until the sweep has told its event: a put on the same key takes a new
+// A generation is live, due (its death time has come, but it has not been
+// detached) or detached. Lookups treat due and detached ones as gone, by the
+// clock and by the generation's mark. A slot that refers to such a record stays
+// until the sweep has published its event: a put on the same key takes a new
 // slot.
 class Shard {
  public:
@@ -60,7 +60,7 @@ class Shard {
         KeyHash hash);
 
   struct Outcome {
-    // The limit that the put would pass; then nothing was done.
+    // The limit that the put would exceed; then nothing was done.
     LimitHit hit = LimitHit::kNone;
     // What it would have added.
     Usage::Amount more;
@@ -70,14 +70,14 @@ class Shard {
     int64_t new_death_us = kNeverUs;
   };
   // Applies a valid operation; `*result` must be fresh. An entry that it
-  // answers with takes its room.
+  // returns takes its room.
   Outcome Apply(const Operation& op, uint64_t hash, int64_t now_us,
                 ResponseBudget* room, Result* result) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The same for many, under a lock that the caller takes, since a batch has
   // that of several shards at once: it then calls the three below for all of
   // them, one after the other, so that the cache misses of all their items
-  // overlap. Whoever has one lock must not wait for another.
+  // overlap. A thread that holds one lock must not wait for another.
   struct Item {
     const Operation* op;
     uint64_t hash;
@@ -111,7 +111,7 @@ class Shard {
 
   void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // From now on tells `sink` of each change, as that of shard number `shard`.
+  // Reports each change to `sink` from now on, as that of shard number `shard`.
   void SetSink(ChangeSink* sink, int shard) ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- Death. Detached generations keep their segments until these are freed.
@@ -123,8 +123,8 @@ class Shard {
   // The earliest death of a live generation; kNeverUs if there is none.
   int64_t NextDeathUs() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // For a death of several shards at one instant: all are locked, then told.
-  // Also for a batch that waits, see TryLock.
+  // For a death of several shards at one instant: all are locked first. Also
+  // for a batch that waits, see TryLock.
   void Lock() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) { mu_.Lock(); }
   // Of a batch that has copied much: behind those that wait by now.
   void LockInTurn() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) {
@@ -164,29 +164,29 @@ class Shard {
   bool EvictOldestLocked(const Kill& kill, Generation* dead)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // --- Again, from changes.
+  // --- Rebuilding from changes.
 
-  // One step of a walk as Scan's, over all live entries: tells the sink each as
-  // it is, so that what it was told of them before is not needed any more.
+  // One step of a walk as Scan's, over all live entries: reports each to the
+  // sink as it is, so that their earlier changes are no longer needed.
   void AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
                    uint32_t* tag) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Applies a change that another shard of this number told, without asking a
-  // limit. Of a kill, what died is added to `*dead`. What is not there cannot
-  // be renewed, removed, killed or appended to: no change. Returns false where
-  // what was appended is missing for that: neither the entry of the version
-  // before is there, nor one that has it.
+  // Applies a change that another shard of this number reported, without
+  // checking limits. Of a kill, the dead entries are added to `*dead`.
+  // Renewing, removing, killing or appending to a missing entry changes
+  // nothing. Returns false where what was appended is missing for that: neither
+  // the entry of the version before is there, nor one that has it.
   bool Replay(const Change& change, std::unique_ptr<Generation>* dead)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // The same of a stretch of time: O(records).
+  // The same for a TimeSkip: O(records).
   void Skip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(mu_);
   // Nothing is replayed any more. The shard has come to `now_us`, its map's
   // time, also where the clock is behind it: a put would have a deadline that
   // is too early once the clock is right. Returns a version above all that were
-  // replayed: those that the shard gives out from now on must not be below it.
+  // replayed: those that the shard assigns from now on must not be below it.
   uint64_t EndReplay(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // --- What is going to die.
+  // --- Entries that are about to die.
 
   // Live generations that are listed, and records that are read, under the
   // lock; and most bytes of the latter's keys and values, but for a single
@@ -398,8 +398,8 @@ class Shard {
   int64_t width_us_ ABSL_GUARDED_BY(mu_);
   bool sliding_ ABSL_GUARDED_BY(mu_);
   size_t max_value_bytes_ ABSL_GUARDED_BY(mu_);
-  // What operations under this lock have changed and usage_ has not been told
-  // yet. Its atomics, which all shards share, cost as much as a cache miss.
+  // Changes by operations under this lock that are not yet added to usage_. Its
+  // atomics, which all shards share, cost as much as a cache miss.
   int64_t uncharged_entries_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t uncharged_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   CompactIndex slots_ ABSL_GUARDED_BY(mu_);

@@ -1,4 +1,4 @@
-// The part of a shard that gives memory back: counts what is dead in its
+// The part of a shard that frees memory: counts the dead records of its
 // segments, and moves live records out of sparse ones.
 
 #include "server/engine/shard/shard.h"
@@ -8,8 +8,8 @@ namespace timecache::server {
 // The live records of a sparse segment move to the end of their generation, a
 // few at each mutation: every mutation leaves at most one dead record behind,
 // and a segment is half dead before it is walked, so that the walk keeps ahead
-// of the garbage. What one mutation finds the next one moves: until then the
-// lines of the index are on their way.
+// of the garbage. Records that one mutation finds the next one moves: until
+// then the lines of the index are being prefetched.
 void Shard::CompactStep() {
   for (const Moving& moving : moving_) Move(moving);
   moving_.clear();
@@ -79,8 +79,8 @@ void Shard::MarkDead(SegmentId id, uint32_t offset, size_t size) {
 
 void Shard::QueueIfSparse(SegmentId id) {
   Segment& segment = segments_[id];
-  // What evictions have begun they go on with: to move its live records would
-  // make them the youngest.
+  // Evictions continue with a segment that they have started: moving its live
+  // records would make them the youngest.
   if (segment.compacted == Segment::kNotCompacting &&
       segment.dead > segment.used / 2 &&
       segment.generation->evicted.segment != id) {

@@ -14,7 +14,7 @@
 namespace timecache::server {
 namespace {
 
-// What a value that is appended to can take at least.
+// The least capacity of a value that is appended to.
 constexpr size_t kMinCapacity = 32;
 
 absl::Status OtherKind(bool parts) {
@@ -165,10 +165,10 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
     result->status = OtherKind(/*parts=*/true);
   } else if (found && !ParseNumber(old.record.value, &number)) {
     result->status = PreconditionFailed(
-        Reason::kNotANumber, "the value is no decimal number of 64 bits");
+        Reason::kNotANumber, "the value is not a decimal number of 64 bits");
   } else if (!CombineNumbers(op.combination, op.operand, &number)) {
-    result->status = PreconditionFailed(
-        Reason::kNumberOverflow, "the result is no number of 64 bits any more");
+    result->status = PreconditionFailed(Reason::kNumberOverflow,
+                                        "the result exceeds 64 bits");
   }
   if (!result->status.ok()) return;
   if (op.remove_if_zero && number == 0) {
@@ -206,7 +206,7 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
       if (!result->duplicate) {
         result->status = ErrorWithReason(
             absl::StatusCode::kAlreadyExists, Reason::kPartExists,
-            "the part is there already, with another value");
+            "the part already exists with another value");
         return;
       }
     }
@@ -235,7 +235,8 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
   ++operations_.gathers;
 }
 
-// The last part is in: the caller gets all, and no other caller does.
+// The last part was added: this caller gets all parts, and no other caller
+// does.
 void Shard::Complete(const Operation& op, const Found& old,
                      absl::string_view more, ResponseBudget* room,
                      Result* result) {

@@ -1,4 +1,4 @@
-// A mutex for work that takes and leaves it again and again.
+// A mutex for work that repeatedly acquires and releases it.
 
 #ifndef TIMECACHED_SERVER_ENGINE_SHARD_TURN_MUTEX_H_
 #define TIMECACHED_SERVER_ENGINE_SHARD_TURN_MUTEX_H_
@@ -8,15 +8,15 @@
 
 namespace timecache::server {
 
-// An absl::Mutex is whose who takes it first: a thread that lets go of it and
-// wants it back is faster than one that has to be woken, which may so wait for
-// as long as the other has work. That is good for throughput where each turn is
-// short. Who has had a long one comes back with LockInTurn, behind those that
-// wait: they do so before a door that only one at a time can pass, and that is
-// let go of with the mutex in hand.
+// The first thread to try gets an absl::Mutex: a thread that releases it and
+// wants it back is faster than one that has to be woken, which may wait for as
+// long as the other has work. That is good for throughput if each turn is
+// short. After a long turn a thread calls LockInTurn, which queues it after the
+// waiting threads: they wait for a second mutex, which a thread releases once
+// it holds the first.
 //
-// Costs what absl::Mutex does while nobody waits. Not fair among those who
-// wait, or come meanwhile with Lock.
+// Costs as much as absl::Mutex while no thread waits. Not fair among waiting
+// threads, or those that meanwhile call Lock.
 class ABSL_LOCKABLE TurnMutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {

@@ -11,7 +11,7 @@
 namespace timecache::server {
 namespace {
 
-// The fields of a header, as POSIX has them: where they are, and how long.
+// The fields of a POSIX header: their positions and lengths.
 struct Field {
   size_t at;
   size_t bytes;
@@ -120,7 +120,7 @@ absl::Status ArchiveReader::Add(absl::string_view bytes) {
         if (padding_ == 0) state_ = State::kHeader;
         break;
       case State::kEnd:
-        // More zeros, up to the blocking factor of who wrote it.
+        // More zeros, up to the writer's blocking factor.
         break;
     }
     if (!status.ok()) return status;
@@ -165,7 +165,7 @@ absl::Status ArchiveReader::Finish() const {
   if (state_ == State::kEnd) return absl::OkStatus();
   if (offset_ == 0) return absl::DataLossError("the backup is empty");
   return absl::DataLossError(
-      absl::StrCat("the backup is cut off behind byte ", offset_));
+      absl::StrCat("the backup is cut off after byte ", offset_));
 }
 
 }  // namespace timecache::server

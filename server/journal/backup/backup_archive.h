@@ -15,16 +15,16 @@ namespace timecache::server {
 
 inline constexpr size_t kArchiveBlockBytes = 512;
 
-// What comes before the bytes of a file. `bytes` must be below 8 GiB: segments
+// The header before the bytes of a file. `bytes` must be below 8 GiB: segments
 // are. `time_s` is in seconds since the Unix epoch.
 std::string ArchiveHeader(absl::string_view name, uint64_t bytes,
                           int64_t time_s);
-// What comes behind them: zeros up to a whole block.
+// The padding after them: zeros up to a whole block.
 std::string ArchivePadding(uint64_t bytes);
-// Behind all files.
+// The end of the archive, after all files.
 std::string ArchiveEnd();
 
-// Where the files of an archive go, one after the other. The names are without
+// Receives the files of an archive, one after the other. The names are without
 // directories.
 class ArchiveSink {
  public:
@@ -45,7 +45,7 @@ class ArchiveReader {
   // INVALID_ARGUMENT: no such archive, or one that is damaged. Others: of the
   // sink. After an error, nothing more may be added.
   absl::Status Add(absl::string_view bytes);
-  // All bytes were added. DATA_LOSS: the archive goes on behind them.
+  // All bytes were added. DATA_LOSS: the archive is incomplete.
   absl::Status Finish() const;
 
  private:

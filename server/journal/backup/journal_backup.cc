@@ -11,7 +11,7 @@
 namespace timecache::server {
 
 JournalBackup::JournalBackup(FileSystem* files, std::string directory,
-                             Contents contents, Release release)
+                             const Contents& contents, Release release)
     : files_(files),
       directory_(std::move(directory)),
       release_(std::move(release)),
@@ -27,7 +27,7 @@ JournalBackup::JournalBackup(FileSystem* files, std::string directory,
   add(kTrimFile, EncodeTrimFile(contents.identity, contents.trim));
   add(kEndFile, EncodeEndFile(contents.end));
   add(kCopyFile, "");
-  // The last one: without it, a directory is no journal.
+  // The last one: a directory without it is not a journal.
   add(kFormatFile, EncodeFormatFile(contents.identity));
   for (const Part& part : parts_) {
     total_bytes_ +=

@@ -1,4 +1,4 @@
-// A journal as it was at one moment, while it goes on.
+// A journal as it was at one moment, while the journal keeps changing.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_BACKUP_H_
 #define TIMECACHED_SERVER_JOURNAL_BACKUP_JOURNAL_BACKUP_H_
@@ -17,16 +17,16 @@
 
 namespace timecache::server {
 
-// The bytes of an archive (backup_archive.h) of what LocalJournal::OpenBackup
-// has found, read from the journal's own files: nothing is copied on this
-// machine. A segment stays until it has been read, also if it is trimmed
-// meanwhile; what is not read yet when this ends is let go.
+// The bytes of an archive (backup_archive.h) of the files that
+// LocalJournal::OpenBackup has found, read from the journal's own files:
+// nothing is copied on this machine. A segment stays until it has been read,
+// even if it is trimmed meanwhile; unread segments are released when this is
+// destroyed.
 //
 // Not thread-safe. Holds an open file.
 class JournalBackup {
  public:
-  // Of the segments, those before this one are not needed any more; kNone at
-  // the end.
+  // Segments before this one are no longer needed; kNone at the end.
   using Release = std::function<void(uint64_t segment)>;
   static constexpr uint64_t kNone = UINT64_MAX;
 
@@ -38,8 +38,8 @@ class JournalBackup {
     TrimPositions trim;
     LogEnd end;
   };
-  JournalBackup(FileSystem* files, std::string directory, Contents contents,
-                Release release);
+  JournalBackup(FileSystem* files, std::string directory,
+                const Contents& contents, Release release);
   ~JournalBackup();
   JournalBackup(const JournalBackup&) = delete;
   JournalBackup& operator=(const JournalBackup&) = delete;
@@ -47,7 +47,7 @@ class JournalBackup {
   // Of the archive.
   uint64_t total_bytes() const { return total_bytes_; }
   // The next bytes of it, at most so many; none at its end. DATA_LOSS: a file
-  // is not what it should be. Others: errors of files.
+  // is damaged. Others: errors of files.
   absl::StatusOr<std::string> Read(size_t bytes);
 
  private:

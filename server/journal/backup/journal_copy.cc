@@ -14,7 +14,7 @@
 namespace timecache::server {
 namespace {
 
-// Where a directory is the root of a disk.
+// In a directory that is the root of a disk.
 constexpr char kLostAndFound[] = "lost+found";
 // FORMAT is some lines of text.
 constexpr size_t kFormatBytesMax = 4096;
@@ -23,7 +23,7 @@ bool IsTemporary(absl::string_view name) {
   return absl::EndsWith(name, kTemporarySuffix);
 }
 
-// Also those that are not whole yet.
+// Also incomplete ones.
 bool IsPart(absl::string_view name) {
   name = absl::StripSuffix(name, kTemporarySuffix);
   if (name == kTrimFile || name == kEndFile || name == kCopyFile ||
@@ -34,8 +34,8 @@ bool IsPart(absl::string_view name) {
          std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
 }
 
-// Whether nothing is there, or what an interrupted copy has left: without
-// FORMAT, that is no journal.
+// Whether the directory is empty, or has only the files of an interrupted copy:
+// without FORMAT, it is not a journal.
 absl::Status CheckIsFree(FileSystem* files, const std::string& directory,
                          bool* unfinished) {
   const auto names = files->List(directory);
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<JournalCopy>> JournalCopy::Begin(
   if (!status.ok()) return status;
   auto lock = files->Lock(absl::StrCat(directory, "/", kLockFile));
   if (!lock.ok()) return lock.status();
-  // A server may have begun a journal there before it was locked.
+  // A server may have created a journal there before it was locked.
   status = CheckIsFree(files, directory, &unfinished);
   if (!status.ok()) return status;
   std::unique_ptr<JournalCopy> copy(
@@ -93,13 +93,13 @@ std::string JournalCopy::PathOf(const std::string& name) const {
 absl::Status JournalCopy::Clear() {
   const auto names = files_->List(directory_);
   if (!names.ok()) return names.status();
-  // The first one: from here on it is no journal.
+  // The first one: from here on it is not a journal.
   absl::Status status = RemoveIfThere(files_, PathOf(kFormatFile));
   for (const std::string& name : *names) {
     if (!status.ok()) return status;
     if (IsPart(name)) status = RemoveIfThere(files_, PathOf(name));
   }
-  // Behind the others, or a crash would leave them without it.
+  // After the others, or a crash would leave them without it.
   if (status.ok()) status = RemoveIfThere(files_, PathOf(kRestoringFile));
   if (status.ok()) status = RemoveIfThere(files_, PathOf(kLockFile));
   return status;
@@ -108,9 +108,9 @@ absl::Status JournalCopy::Clear() {
 absl::Status JournalCopy::BeginFile(const std::string& name, uint64_t bytes) {
   name_ = name;
   offset_ = 0;
-  // Of a server's directory that tar has packed.
+  // From an archive of a server's directory.
   if (name == kLockFile || name == kReserveFile) return absl::OkStatus();
-  // Of one that a crash had interrupted: nothing needs it.
+  // From an interrupted write: it is not needed.
   if (IsPart(name) && IsTemporary(name)) return absl::OkStatus();
   if (!IsPart(name)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -158,7 +158,7 @@ absl::Status JournalCopy::AddArchive(
 
 absl::StatusOr<JournalReport> JournalCopy::Finish() {
   if (!names_.contains(kFormatFile)) {
-    return absl::DataLossError("the backup is not whole: FORMAT is missing");
+    return absl::DataLossError("the backup is incomplete: FORMAT is missing");
   }
   Failpoint("restore.copied");
   absl::Status status = MarkAsCopy(files_, directory_);

@@ -18,9 +18,9 @@
 
 namespace timecache::server {
 
-// Until Finish, the directory is no journal, whatever happens: what a crash
-// leaves is removed by the next copy, and a server does not start with it. When
-// Finish returns, all is on the disk, and was read again.
+// Until Finish, the directory is not a journal in any case: the next copy
+// removes the files that a crash leaves, and a server does not start with them.
+// When Finish returns, all files are on the disk and have been verified.
 //
 // Not thread-safe.
 class JournalCopy final : public ArchiveSink {
@@ -30,13 +30,13 @@ class JournalCopy final : public ArchiveSink {
   // FAILED_PRECONDITION: in use by a server, or by another copy.
   static absl::StatusOr<std::unique_ptr<JournalCopy>> Begin(
       FileSystem* files, const std::string& directory);
-  // Without Finish, removes what was put there.
+  // Without Finish, removes the files that were put there.
   ~JournalCopy() override;
   JournalCopy(const JournalCopy&) = delete;
   JournalCopy& operator=(const JournalCopy&) = delete;
 
-  // INVALID_ARGUMENT: no file of a journal. LOCK, RESERVE and temporary files
-  // are passed over. RESOURCE_EXHAUSTED: no room on the disk.
+  // INVALID_ARGUMENT: not a file of a journal. LOCK, RESERVE and temporary
+  // files are skipped. RESOURCE_EXHAUSTED: no room on the disk.
   absl::Status BeginFile(const std::string& name, uint64_t bytes) override;
   absl::Status AddBytes(absl::string_view bytes) override;
   absl::Status EndFile() override;
@@ -46,7 +46,7 @@ class JournalCopy final : public ArchiveSink {
       absl::FunctionRef<absl::StatusOr<std::string>()> read);
 
   // Marks the journal as a copy (kCopyFile), and reads all of it. DATA_LOSS: it
-  // is not whole, or damaged.
+  // is incomplete or damaged.
   absl::StatusOr<JournalReport> Finish();
 
  private:
@@ -56,7 +56,7 @@ class JournalCopy final : public ArchiveSink {
         directory_(std::move(directory)),
         lock_(std::move(lock)) {}
   std::string PathOf(const std::string& name) const;
-  // All that a copy may have put there.
+  // All files that a copy may have put there.
   absl::Status Clear();
 
   FileSystem* const files_;

@@ -20,17 +20,17 @@ class BackgroundSync {
  public:
   // `ended` is called on the thread, and under no lock, after each sync.
   explicit BackgroundSync(std::function<void()> ended);
-  // Waits for a sync that is under way.
+  // Waits for a sync in progress.
   ~BackgroundSync();
   BackgroundSync(const BackgroundSync&) = delete;
   BackgroundSync& operator=(const BackgroundSync&) = delete;
 
-  // Begins `sync`. None is under way.
+  // Starts `sync`. None must be in progress.
   void Begin(absl::AnyInvocable<absl::Status()> sync) ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether one has begun whose result End has not returned.
+  // Whether a sync was started whose result End has not returned.
   bool under_way() const { return under_way_; }
-  // The result of the one that has begun, once; none if there is none, or if it
-  // has not ended, which `wait` waits for.
+  // The result of the started sync, once; none if there is none, or if it has
+  // not ended, which `wait` waits for.
   std::optional<absl::Status> End(bool wait) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

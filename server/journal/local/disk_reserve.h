@@ -1,4 +1,4 @@
-// Room on the journal's disk for what must be written when it is full.
+// Room on the journal's disk for records that must be written when it is full.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_DISK_RESERVE_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_DISK_RESERVE_H_
@@ -11,8 +11,8 @@
 
 namespace timecache::server {
 
-// A file that takes up room and holds nothing. Whoever finds the disk full
-// removes it and writes again.
+// A file that takes up room and holds nothing. A writer that finds the disk
+// full removes it and writes again.
 //
 // Not thread-safe.
 class DiskReserve {
@@ -20,10 +20,10 @@ class DiskReserve {
   // `files` must outlive it. Of 0 bytes it is never held.
   DiskReserve(FileSystem* files, const std::string& directory, uint64_t bytes);
 
-  // Takes up the room, also what an earlier process has left of it.
+  // Takes up the room, including what an earlier process has left of it.
   // RESOURCE_EXHAUSTED: the disk has less; then nothing is taken.
   absl::Status Take();
-  // Gives the room to whoever writes next. False if it is not held.
+  // Frees the room for the next write. False if it is not held.
   bool Give();
 
  private:

@@ -23,14 +23,14 @@ inline constexpr absl::string_view kFailpoints[] = {
 // in their order.
 inline constexpr absl::string_view kCheckpointFailpoints[] = {
     "checkpoint.begin",        // a round is due
-    "checkpoint.walk_begun",   // a map's walk is begun, and told
-    "checkpoint.step",         // what was told before is kept
-    "checkpoint.step_told",    // and more is told
-    "checkpoint.walk_ended",   // a map's walk is told to be over
+    "checkpoint.walk_begun",   // a map's walk has begun, and is recorded
+    "checkpoint.step",         // earlier changes are stored
+    "checkpoint.step_told",    // and more are written
+    "checkpoint.walk_ended",   // the end of a map's walk is recorded
     "checkpoint.walked",       // all maps' are
     "checkpoint.groups",       // no event from before the walks is retained
-    "checkpoint.groups_told",  // some of a map's groups are told
-    "checkpoint.trim",         // all is told and kept
+    "checkpoint.groups_told",  // some of a map's groups are written
+    "checkpoint.trim",         // all is written and stored
     "checkpoint.trim_one",     // of one partition is dropped what was before
     "checkpoint.end",          // and of all
 };

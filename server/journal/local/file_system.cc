@@ -36,8 +36,8 @@ class PosixFile final : public File {
                               char* to) const override {
     size_t done = 0;
     while (done < bytes) {
-      const ssize_t n =
-          pread(descriptor_, to + done, bytes - done, offset + done);
+      const ssize_t n = pread(descriptor_, to + done, bytes - done,
+                              static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return Error(path_, errno);
       if (n == 0) break;
@@ -48,7 +48,8 @@ class PosixFile final : public File {
 
   absl::Status Write(uint64_t offset, absl::string_view data) override {
     while (!data.empty()) {
-      const ssize_t n = pwrite(descriptor_, data.data(), data.size(), offset);
+      const ssize_t n = pwrite(descriptor_, data.data(), data.size(),
+                               static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return Error(path_, errno);
       data.remove_prefix(n);
@@ -58,7 +59,7 @@ class PosixFile final : public File {
   }
 
   absl::Status Truncate(uint64_t bytes) override {
-    return Check(ftruncate(descriptor_, bytes));
+    return Check(ftruncate(descriptor_, static_cast<off_t>(bytes)));
   }
 
   absl::Status Allocate(uint64_t bytes) override {

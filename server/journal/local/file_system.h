@@ -1,5 +1,5 @@
 // The few operations on files that the journal needs, so that tests can inject
-// faults and forget what was not synced.
+// faults and drop unsynced data.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_FILE_SYSTEM_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_FILE_SYSTEM_H_
@@ -41,7 +41,7 @@ class File {
   virtual absl::StatusOr<uint64_t> Size() const = 0;
 };
 
-// Held by this process until destroyed.
+// A lock that this process holds until it is destroyed.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -84,7 +84,7 @@ class FileSystem {
 absl::StatusOr<std::string> ReadSmallFile(FileSystem* files,
                                           const std::string& path);
 
-// What a file is called until it is whole. A crash may leave one.
+// The name of a file until it is complete. A crash may leave one.
 inline constexpr char kTemporarySuffix[] = ".tmp";
 
 // Puts a file of these bytes into the directory, or leaves it as it was: under

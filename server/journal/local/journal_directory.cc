@@ -249,7 +249,7 @@ bool PositionFollower::Follow(const Group& group,
   }
   for (const Section& section : group.sections) {
     const uint64_t next = next_[section.partition];
-    // Without records, it says that those before its position are lost.
+    // Without records, it marks those before its position as lost.
     const bool follows = section.records == 0 ? section.first_position >= next
                                               : section.first_position == next;
     const bool wanted = partitions.empty() || partitions[section.partition];
@@ -276,7 +276,7 @@ absl::Status CreateJournal(FileSystem* files, const std::string& directory,
   }
   const auto segments = ListSegments(files, directory);
   if (!segments.ok()) return segments.status();
-  // What a crash during creation leaves is the first segment, without records.
+  // A crash during creation leaves the first segment, without records.
   for (const uint64_t number : *segments) {
     const auto reader = SegmentReader::Open(
         files, SegmentPath(directory, number), /*identity=*/nullptr);

@@ -1,11 +1,11 @@
-// What a journal's directory holds, and how it is found again.
+// The files of a journal's directory, and how it is opened.
 //
 //   FORMAT                 version, partitions and id, as text
 //   LOCK                   locked by the server that has it open
 //   TRIM                   the first position of each partition
 //   END                    after an orderly close: where the log ends
-//   BOOT                   the id of the machine's boot in which it was recovered
-//                          last (machine_boot.h)
+//   BOOT                   the id of the machine's boot in which it was
+//                          recovered last (machine_boot.h)
 //   COPY                   empty: its log may go on elsewhere, too
 //   RESERVE                room for when the disk is full (disk_reserve.h)
 //   RESTORING              empty: the others are being put there, see
@@ -56,8 +56,8 @@ absl::Status WriteFormat(FileSystem* files, const std::string& directory,
 std::string EncodeFormatFile(const JournalIdentity& identity);
 
 // A copy's log and that of what it was copied from have a part in common, and
-// then each goes on by itself. Who opens a copy first has to tell them apart
-// (RecoveryOptions::copied), and then takes the mark away.
+// then each goes on by itself. The first process that opens a copy must give it
+// a new identity (RecoveryOptions::copied), and then removes the mark.
 absl::Status MarkAsCopy(FileSystem* files, const std::string& directory);
 absl::StatusOr<bool> IsMarkedAsCopy(FileSystem* files,
                                     const std::string& directory);
@@ -103,7 +103,7 @@ struct SegmentState {
   std::vector<uint64_t> bases;  // SegmentHeader::bases
 };
 
-// What recovery finds.
+// The result of recovery.
 struct RecoveredJournal {
   JournalIdentity identity;
   std::vector<SegmentState> segments;  // oldest first, one or more
@@ -154,12 +154,12 @@ class PositionFollower {
   std::string why_;
 };
 
-// What to do about damage: the end of each error that tells of some.
+// The remedy for damage: the end of each error about damage.
 absl::string_view JournalAdvice();
 
-// DATA_LOSS that names the file, what is wrong with it, and what to do.
+// DATA_LOSS that names the file, its problem, and a remedy.
 absl::Status FileDamage(const std::string& path, absl::string_view what);
-// DATA_LOSS that names the file, what is wrong at which byte, and what to do.
+// DATA_LOSS that names the file, the byte, its problem, and a remedy.
 absl::Status JournalDamage(const std::string& path, uint64_t offset,
                            uint64_t file_bytes, absl::string_view what);
 

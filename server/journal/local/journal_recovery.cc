@@ -47,7 +47,7 @@ absl::Status RecoverSegments(FileSystem* files, const std::string& directory,
       if (!IsTrimmed(header.bases, journal->trim)) {
         return FileDamage(SegmentPath(directory, number - 1), "is missing");
       }
-      // Of those before, a power loss has undone some removals and not all.
+      // A power loss has undone some removals of earlier ones and not all.
       for (const SegmentState& trimmed : journal->segments) {
         journal->leftovers.push_back(trimmed.number);
       }
@@ -64,8 +64,8 @@ absl::Status RecoverSegments(FileSystem* files, const std::string& directory,
   return absl::OkStatus();
 }
 
-// True if a group at or after `from` says that `group` was synced: then what
-// is in its place is not a torn write.
+// True if a group at or after `from` records that `group` was synced: then the
+// bytes in its place are not a torn write.
 absl::StatusOr<bool> WasSynced(SegmentReader* reader, uint64_t from,
                                uint64_t group) {
   while (true) {
@@ -91,7 +91,7 @@ absl::Status RecoverLastSegment(FileSystem* files, const std::string& directory,
                             reader.header().first_group);
   Group group;
   journal->synced_bytes = reader.offset();
-  // Where those begin that no group says were synced.
+  // Where the groups begin that no group records as synced.
   std::deque<std::pair<uint64_t, uint64_t>> unsynced;
   while (true) {
     const uint64_t offset = reader.offset();
@@ -157,9 +157,9 @@ absl::StatusOr<RecoveredJournal> FindJournal(FileSystem* files,
 
 namespace {
 
-// Writes the bytes of the file again that it has from `from` on. Where a sync
-// has failed, the system may show them and yet count them as written, so that
-// another sync does nothing for them.
+// Rewrites the bytes of the file from `from` on. After a failed sync, the
+// system may return them and yet count them as written, so that another sync
+// does not write them.
 absl::Status WriteAgain(File* file, uint64_t from, uint64_t end) {
   std::string buffer;
   while (from < end) {

@@ -56,7 +56,7 @@ absl::Status Scan::Open() {
   if (absl::IsNotFound(identity.status()) && segments_.empty()) {
     return absl::NotFoundError(absl::StrCat(directory_, ": no journal"));
   }
-  // Every segment has what FORMAT has.
+  // Every segment has the identity of FORMAT.
   for (size_t i = 0; i < segments_.size() && !identity.ok(); ++i) {
     const auto reader = SegmentReader::Open(
         files_, SegmentPath(directory_, segments_[i]), nullptr);
@@ -197,7 +197,7 @@ class Salvage {
     uint64_t& next = next_[section.partition];
     if (section.first_position > next) {
       absl::Status status = WriteGroup([&] {
-        // Without records: those before its position are lost.
+        // Without records: marks those before its position as lost.
         encoder_.StartSection(section.partition, section.first_position);
       });
       if (!status.ok()) return status;
@@ -215,8 +215,8 @@ class Salvage {
   }
 
   absl::Status Finish() {
-    // What is lost at an end is not given again; how much that is, is unknown:
-    // one position stands for it.
+    // Positions lost at an end are not reused; their number is unknown: one
+    // position stands for them.
     absl::Status status;
     for (uint32_t p = 0; p < identity_.partitions && status.ok(); ++p) {
       const uint64_t end =
@@ -329,8 +329,7 @@ absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
   JournalReport& report = scan.report();
   const auto found = FindJournal(files, directory);
   report.intact = found.ok();
-  // What is wrong with the last segment and does not keep it from being opened
-  // is a torn tail.
+  // Damage to the last segment that does not prevent opening it is a torn tail.
   for (size_t i = 0; i + 1 < report.files.size(); ++i) {
     if (!report.files[i].damage.empty()) report.intact = false;
   }

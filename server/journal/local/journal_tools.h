@@ -1,4 +1,4 @@
-// What is done with a journal's directory that no server has open.
+// Tools for a journal's directory that no server has open.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_TOOLS_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_JOURNAL_TOOLS_H_
@@ -15,24 +15,23 @@
 
 namespace timecache::server {
 
-// What can be read of a journal.
+// The readable part of a journal.
 struct JournalReport {
   struct File {
     std::string path;
     uint64_t bytes = 0;
     uint64_t readable_bytes = 0;
     uint64_t groups = 0;
-    // Empty for an intact one; otherwise what is wrong first, and where.
+    // Empty for an intact one; otherwise the first problem, and where it is.
     std::string damage;
   };
   struct Partition {
-    // The range that should be there, as far as is known, and how much of it
-    // is.
+    // The expected range, as far as is known, and its readable part.
     uint64_t first = 0;
     uint64_t end = 0;
     uint64_t records = 0;
-    // Unless the journal is intact: records may be lost behind the last one
-    // that can be read.
+    // Unless the journal is intact: records may be lost after the last readable
+    // one.
     bool tail_lost = false;
   };
   JournalIdentity identity;
@@ -48,9 +47,9 @@ struct JournalReport {
   bool HasTornTail() const;
   // Records that can be read.
   uint64_t Records() const;
-  // Records that are known to be missing; of those behind the last one that can
-  // be read nothing is known. 0 for an intact journal: those of a torn tail
-  // were never done.
+  // Records that are known to be missing; nothing is known of those after the
+  // last readable one. 0 for an intact journal: those of a torn tail were never
+  // acknowledged.
   uint64_t Lost() const;
   uint64_t Lost(const Partition& partition) const {
     return intact ? 0 : partition.end - partition.first - partition.records;
@@ -74,16 +73,16 @@ absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
 // Copies what is readable into an empty or missing directory: a journal with
 // another id, in which every record keeps its position; reads pass over the
 // positions of lost ones. Where records may be lost at the end of a partition,
-// one position is left out for them. Marked as a copy: what is lost may have
-// been told. Reports what was there. Errors: those of CheckJournal, and
-// ALREADY_EXISTS for a directory that is not empty.
+// one position is left out for them. Marked as a copy: lost events may have
+// been delivered. Returns a report of the source. Errors: those of
+// CheckJournal, and ALREADY_EXISTS for a directory that is not empty.
 absl::StatusOr<JournalReport> SalvageJournal(FileSystem* files,
                                              const std::string& directory,
                                              const std::string& to);
 
 // Copies an intact journal, such as an unpacked backup or one that a server has
 // closed, to an empty or missing directory, with its id, and marks it as a
-// copy. Reports what was copied. Errors: NOT_FOUND: no journal, also an
+// copy. Returns a report of the copy. Errors: NOT_FOUND: no journal, also an
 // unfinished backup. DATA_LOSS: it is not intact. Others as JournalCopy::Begin.
 absl::StatusOr<JournalReport> RestoreJournal(FileSystem* files,
                                              const std::string& backup,

@@ -61,8 +61,8 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   const bool may_have_lost_power =
       format.ok() && !recovered->closed &&
       (boot_id->empty() || *boot_id != options.boot_id);
-  // END goes before the log grows, or a crash in between would look as if the
-  // rest was missing.
+  // END is removed before the log grows, otherwise after a crash in between the
+  // rest would seem missing.
   status = RemoveIfThere(files, absl::StrCat(directory, "/", kEndFile));
   if (status.ok()) status = files->SyncDirectory(directory);
   LogWriter writer(files, directory, *recovered);
@@ -124,7 +124,7 @@ LocalJournal::~LocalJournal() {
     absl::MutexLock lock(&mu_);
     trim.first = first_;
   }
-  // Without these, what is there is recovered as after a crash.
+  // Without these, the journal is recovered as after a crash.
   OverwriteTrim(files_, directory_, writer_.identity(), trim).IgnoreError();
   WriteEnd(files_, directory_, writer_.end()).IgnoreError();
   Failpoint("close.written");
@@ -135,7 +135,7 @@ absl::Status LocalJournal::NoteBoot() {
   if (!noted.ok()) return noted.status();
   if (*noted == options_.boot_id) return absl::OkStatus();
   absl::Status status = WriteBoot(files_, directory_, options_.boot_id);
-  // Without it, the next start after a crash takes this for another boot.
+  // Without it, the next start after a crash assumes another boot.
   return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
 }
 
@@ -161,7 +161,7 @@ void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
     } else if (statistics_.pending_bytes + cost > options_.pending_bytes_max) {
       ++statistics_.rejected_appends;
       status = absl::UnavailableError(absl::StrCat(
-          "the journal's disk is behind: ", statistics_.pending_bytes,
+          "the journal's disk is too slow: ", statistics_.pending_bytes,
           " bytes wait"));
     } else {
       statistics_.pending_bytes += cost;
@@ -176,7 +176,7 @@ void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
       if (committer == Committer::kCaller && !running_ && !led_ && MayLead()) {
         leads = led_ = true;
       } else if (pending_.size() == 1 && !led_) {
-        // Otherwise who commits is awake, or was woken for what is before.
+        // Otherwise the committer is awake, or was woken for earlier appends.
         work_.Signal();
       }
     }
@@ -203,7 +203,7 @@ void LocalJournal::Lead() {
   }
   absl::MutexLock lock(&mu_);
   led_ = false;
-  // It may have waited for this, or not know when the next sync is due.
+  // It may wait for this, or not know when the next sync is due.
   if (awaits_lead_ || HasWork() || waits_until_ > NextDue()) work_.Signal();
 }
 
@@ -291,7 +291,7 @@ absl::Status LocalJournal::WithReserve(
 }
 
 void LocalJournal::TakeReserve() {
-  // Another error than a full disk is told by the next write.
+  // The next write reports errors other than a full disk.
   low_space_ = !reserve_.Take().ok();
   absl::MutexLock lock(&mu_);
   reserve_due_ =
@@ -375,9 +375,7 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
   statistics_.largest_group_appends =
       std::max<uint64_t>(statistics_.largest_group_appends, group.size());
   ++statistics_.commits;
-  statistics_.commit_us += took_us;
-  ++statistics_.commit_latency[std::min<int>(
-      std::bit_width(took_us), JournalStatistics::kLatencyBuckets - 1)];
+  statistics_.commit_latency.Add(took_us);
 }
 
 bool LocalJournal::IsFull() const {
@@ -412,7 +410,7 @@ void LocalJournal::HandleError(const absl::Status& status) {
       ++statistics_.full_errors;
       return;
     }
-    // Undone, as for a full disk, and tried again by who appended.
+    // Undone, as for a full disk, and retried by the appending thread.
     if (absl::IsUnavailable(status)) return;
     stopped_ = absl::FailedPreconditionError(
         absl::StrCat("the journal has stopped: ", status.ToString()));

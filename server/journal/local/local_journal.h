@@ -34,13 +34,13 @@ namespace timecache::server {
 // once; per group, 40 B are added, 28 B for each of its partitions and 4 B for
 // each record.
 //
-// Disk full: the reserve is given up for the group, and low_space is true until
+// Disk full: the reserve is freed for the group, and low_space is true until
 // there is room for it again. Once it is used up, the group is undone and its
 // appends fail; the next group tries again.
 //
 // Damage: see Open and Read. After a crash, damage to the last group cannot be
-// told from a torn write and is cut; after an orderly close, all of it is
-// found.
+// distinguished from a torn write and is cut; after an orderly close, all of it
+// is found.
 //
 // Thread-safe. Costs two threads, and in memory what waits, a copy of a group,
 // and kUnsyncedBytesMax. All calls share a lock, under which nothing is written
@@ -52,17 +52,18 @@ class LocalJournal final : public Journal {
   // Reads the header of each segment and the last segment whole.
   //
   // FAILED_PRECONDITION: in use by another server, a newer format, another
-  // number of partitions. DATA_LOSS: damaged; names the file, what is readable
-  // and what to do. INVALID_ARGUMENT: options. Others: errors of files.
+  // number of partitions. DATA_LOSS: damaged; names the file, the readable part
+  // and a remedy. INVALID_ARGUMENT: options. Others: errors of files.
   static absl::StatusOr<std::unique_ptr<LocalJournal>> Open(
       const std::string& directory, LocalJournalOptions options);
 
-  // Commits and syncs what waits. No other call may be under way or follow.
+  // Commits and syncs waiting appends. No other call may be in progress or
+  // follow.
   ~LocalJournal() override;
   LocalJournal(const LocalJournal&) = delete;
   LocalJournal& operator=(const LocalJournal&) = delete;
 
-  // The random id that the journal has for ever.
+  // The journal's permanent random id.
   const std::string& id() const { return writer_.identity().id; }
 
   uint32_t partitions() const override { return writer_.identity().partitions; }
@@ -81,19 +82,21 @@ class LocalJournal final : public Journal {
   }
   JournalStatistics statistics() const override ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The journal as it is now, with all that is done, while appending goes on.
-  // Must not outlive this. Until it is read, or gone, trimmed segments stay.
+  // A backup of the journal as it is now, with all completed appends, while
+  // appending goes on. Must not outlive this. Trimmed segments stay until it
+  // has read them, or is destroyed.
   std::unique_ptr<JournalBackup> OpenBackup() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Whether a power loss may have taken what was done and not synced (ASYNC):
-  // it was not closed in order, and the machine has started since, or may have.
+  // Whether a power loss may have lost completed unsynced (ASYNC) appends: the
+  // journal was not closed in order, and the machine has started since, or may
+  // have.
   bool may_have_lost_power() const { return may_have_lost_power_; }
-  // What that means for who wrote it is settled, and kept: from here on this
-  // boot of the machine is the one that counts.
+  // Records that the consequences for the writer are handled and stored: from
+  // here on this boot of the machine counts.
   absl::Status NoteBoot();
 
-  // One turn of the committer: a group, a sync that is due, trimmed segments.
-  // For tests, without a thread.
+  // One round of the committer: a group, a due sync, trimmed segments. For
+  // tests, without a thread.
   void RunOnce() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -113,16 +116,16 @@ class LocalJournal final : public Journal {
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   bool HasPending() const ABSL_LOCKS_EXCLUDED(mu_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // When there is work without a call; infinity if there will be none.
+  // When there is work without a call; infinity if there is none.
   Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // Whether all that waits can be committed by who appends.
+  // Whether the appending thread can commit all waiting appends.
   bool MayLead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Commits it, and some of what comes meanwhile.
+  // Commits them, and some of those that arrive meanwhile.
   void Lead() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The committer's, from here on: the thread's while `running_`, that of who
-  // appends while `led_`.
+  // The committer's, from here on: the journal's thread while `running_`, the
+  // appending thread while `led_`.
   std::vector<Pending> TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Commit(std::vector<Pending> group) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status WriteGroup(std::vector<Pending>* group) ABSL_LOCKS_EXCLUDED(mu_);
@@ -138,12 +141,12 @@ class LocalJournal final : public Journal {
   void EndSync(bool wait) ABSL_LOCKS_EXCLUDED(mu_);
   void OnSyncEnded() ABSL_LOCKS_EXCLUDED(mu_);
   bool NeedsSync(const std::vector<Pending>& group) const;
-  // Whether the segment is so large that no group is written to it any more; and
-  // whether it is large enough for another one, whose start would not take long.
+  // Whether the segment is so large that no more groups are written to it; and
+  // whether it is large enough to start another one if that is quick.
   bool IsFull() const;
   bool MayRoll() const;
   absl::Status StartSegment() ABSL_LOCKS_EXCLUDED(mu_);
-  // What a trim gives up, of what is synced.
+  // The synced segments that a trim may remove.
   struct Trim {
     TrimPositions positions;
     size_t segments = 0;
@@ -152,16 +155,15 @@ class LocalJournal final : public Journal {
   absl::Status RemoveTrimmed() ABSL_LOCKS_EXCLUDED(mu_);
   // On any thread.
   absl::Status Remove(Trim trim) ABSL_LOCKS_EXCLUDED(mu_);
-  // Writes; and once more, if the disk is full and the reserve can be given.
+  // Writes; and once more, if the disk is full and the reserve can be freed.
   absl::Status WithReserve(absl::FunctionRef<absl::Status()> write)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Takes the reserve, if there is room, or says when to try again.
   void TakeReserve() ABSL_LOCKS_EXCLUDED(mu_);
-  // Counts a full disk; stops the journal after any other error that does not
-  // end by itself.
+  // Counts a full disk; stops the journal after any other permanent error.
   void HandleError(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status stopped() const ABSL_LOCKS_EXCLUDED(mu_);
-  // How many of the oldest segments no partition needs; and no backup, either.
+  // How many of the oldest segments neither a partition nor a backup needs.
   size_t UnneededSegments() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   size_t TrimmedSegments() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -182,25 +184,26 @@ class LocalJournal final : public Journal {
   mutable absl::Mutex mu_;
   SteadyCondVar work_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  // Who commits: the thread, one that has appended, or nobody.
+  // The committer: the thread, an appending thread, or none.
   bool running_ ABSL_GUARDED_BY(mu_) = false;
   bool led_ ABSL_GUARDED_BY(mu_) = false;
-  // Whether the thread waits for who has appended, and until when for others.
+  // Whether the thread waits for an appending thread, and until when for
+  // others.
   bool awaits_lead_ ABSL_GUARDED_BY(mu_) = false;
   Time waits_until_ ABSL_GUARDED_BY(mu_) = Time::max();
   absl::Status stopped_ ABSL_GUARDED_BY(mu_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
   size_t pending_syncs_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<uint64_t> first_ ABSL_GUARDED_BY(mu_);
-  // When the committer has to sync, or infinity. Not while a sync is under way,
-  // which may have ended.
+  // When the committer has to sync, or infinity. Not while a sync is in
+  // progress, which may have ended.
   Time sync_due_ ABSL_GUARDED_BY(mu_) = Time::max();
   bool syncing_ ABSL_GUARDED_BY(mu_) = false;
   bool sync_ended_ ABSL_GUARDED_BY(mu_) = false;
-  // Segments are to be removed: now, or behind the next sync.
+  // Segments are to be removed: now, or after the next sync.
   bool trim_ ABSL_GUARDED_BY(mu_) = false;
   bool trim_behind_sync_ ABSL_GUARDED_BY(mu_) = false;
-  // When to look for the reserve's room, or infinity.
+  // When to check for the reserve's room, or infinity.
   Time reserve_due_ ABSL_GUARDED_BY(mu_) = Time::max();
   // As of the last commit, from here on.
   LogEnd end_ ABSL_GUARDED_BY(mu_);
@@ -212,7 +215,9 @@ class LocalJournal final : public Journal {
 
   // The committer's.
   std::unique_ptr<BackgroundSync> background_;
-  // The result of the trim behind the sync that is under way or has ended.
+  // Of the sync that has ended: how long it took, and the result of the trim
+  // behind it.
+  uint64_t sync_took_us_ = 0;
   absl::Status trimmed_;
   std::thread thread_;
 };

@@ -9,7 +9,7 @@
 namespace timecache::server {
 namespace {
 
-// One call of Read: what it wants, and a pass over segments.
+// One call of Read: its partitions, and a pass over segments.
 class Replay {
  public:
   Replay(FileSystem* files, const std::string& directory,
@@ -28,8 +28,8 @@ class Replay {
     }
   }
 
-  // True if the segment, whose last positions are before `ends`, has what is
-  // wanted.
+  // True if the segment, whose last positions are before `ends`, has requested
+  // records.
   bool Wants(const SegmentState& segment,
              const std::vector<uint64_t>& ends) const {
     for (size_t p = 0; p < wanted_.size(); ++p) {

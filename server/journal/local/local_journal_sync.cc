@@ -1,6 +1,7 @@
-// The part of a journal that syncs what was written without.
+// The part of a journal that syncs groups that were written without a sync.
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -19,7 +20,7 @@ absl::Status LocalJournal::Sync() {
 
 void LocalJournal::SetSyncDue(Time due) {
   sync_due_ = due;
-  // Without a sync to wait for.
+  // Without waiting for a sync.
   if (due == Time::max()) trim_ |= std::exchange(trim_behind_sync_, false);
 }
 
@@ -39,7 +40,9 @@ void LocalJournal::SyncDue() {
     CountSyncs();
   }
   background_->Begin([this, file, trim = std::move(trim)]() mutable {
+    const auto began = std::chrono::steady_clock::now();
     absl::Status status = file->Sync();
+    sync_took_us_ = MicrosSince(began);
     if (status.ok() && trim.has_value()) trimmed_ = Remove(*std::move(trim));
     return status;
   });
@@ -60,17 +63,17 @@ void LocalJournal::EndSync(bool wait) {
   }
   const std::optional<absl::Status> result = background_->End(wait);
   if (!result.has_value()) return;
-  writer_.EndSync(*result);
+  writer_.EndSync(*result, sync_took_us_);
   {
     absl::MutexLock lock(&mu_);
     syncing_ = false;
-    // What was to be removed behind it was not.
+    // The segments to be removed after it were not removed.
     if (!result->ok()) trim_ |= TrimmedSegments() > 0;
     CountSyncs();
   }
   absl::Status status = *result;
   if (absl::IsResourceExhausted(status)) {
-    // Once more, with all that was written since.
+    // Once more, with all groups written since.
     status = WithReserve([this] { return Sync(); });
   }
   if (absl::Status trimmed = std::exchange(trimmed_, absl::OkStatus());
@@ -93,6 +96,7 @@ bool LocalJournal::NeedsSync(const std::vector<Pending>& group) const {
 void LocalJournal::CountSyncs() {
   statistics_.syncs = writer_.syncs();
   statistics_.sync_errors = writer_.sync_errors();
+  statistics_.sync_latency = writer_.sync_latency();
 }
 
 }  // namespace timecache::server

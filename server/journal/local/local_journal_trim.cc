@@ -58,7 +58,7 @@ LocalJournal::Trim LocalJournal::NextTrim() {
 
 absl::Status LocalJournal::RemoveTrimmed() {
   Failpoint("trim.begin");
-  // TRIM must not promise more than what a power loss leaves.
+  // TRIM must not exceed what survives a power loss.
   absl::Status status = Sync();
   if (!status.ok()) return status;
   Trim trim;
@@ -78,7 +78,7 @@ absl::Status LocalJournal::Remove(Trim trim) {
     uint64_t number = 0;
     {
       absl::MutexLock lock(&mu_);
-      // A backup may have begun meanwhile.
+      // A backup may have started meanwhile.
       if (TrimmedSegments() == 0) break;
       number = segments_.front().number;
       segments_.pop_front();

@@ -31,7 +31,7 @@ absl::Status LogWriter::StartSegment() {
                                 .bases = positions_};
   const std::string bytes = header.Encode();
   const std::string path = SegmentPath(directory_, header.number);
-  // Complete when it gets its name: a damaged header is never a torn one.
+  // Complete before it gets its name: a damaged header is never a torn write.
   status = WriteFileAtomically(files_, directory_,
                                path.substr(directory_.size() + 1), bytes);
   if (!status.ok()) return status;
@@ -85,7 +85,7 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
     Failpoint("commit.synced");
   }
   if (!status.ok()) {
-    // Undone, or a later restart would find what was answered as failed.
+    // Undone, or a later restart would find records whose append has failed.
     const absl::Status undone = file_->Truncate(end_.bytes);
     return undone.ok() ? status : absl::InternalError(undone.message());
   }
@@ -103,10 +103,12 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
 
 absl::Status LogWriter::SyncFile() {
   ++syncs_;
+  const auto began = std::chrono::steady_clock::now();
   absl::Status status = file_->Sync();
+  sync_latency_.Add(MicrosSince(began));
   if (!status.ok()) {
     ++sync_errors_;
-    // The system may have dropped what it could not write.
+    // The system may have dropped data that it could not write.
     unsynced_may_be_lost_ = !unsynced_.empty();
   }
   return status;
@@ -127,13 +129,14 @@ File* LogWriter::BeginSync() {
   return file_.get();
 }
 
-void LogWriter::EndSync(const absl::Status& status) {
+void LogWriter::EndSync(const absl::Status& status, uint64_t took_us) {
+  sync_latency_.Add(took_us);
   if (status.ok()) {
     unsynced_.DropFirst(syncing_groups_);
     first_unsynced_group_ = syncing_end_;
   } else {
     ++sync_errors_;
-    // As after SyncFile; and what came meanwhile with it.
+    // As after SyncFile; including groups written meanwhile.
     unsynced_may_be_lost_ = true;
   }
 }

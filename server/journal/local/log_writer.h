@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/journal/latencies.h"
 #include "server/journal/local/file_system.h"
 #include "server/journal/local/journal_directory.h"
 #include "server/journal/local/segment.h"
@@ -27,10 +28,10 @@ struct LogAppend {
 // Groups that are written and not synced; a sync comes before there are more.
 inline constexpr uint64_t kUnsyncedBytesMax = uint64_t{16} << 20;
 
-// Writes groups to the last segment of a journal. What an error leaves is the
-// log as it was, also on the disk: after RESOURCE_EXHAUSTED, any call may be
-// tried again. After any other error, what the disk has is unknown, and nothing
-// more may be written.
+// Writes groups to the last segment of a journal. An error leaves the log as it
+// was, also on the disk: after RESOURCE_EXHAUSTED, any call may be retried.
+// After any other error, the disk's content is unknown, and no more may be
+// written.
 //
 // Not thread-safe. Holds a group, kUnsyncedBytesMax, and what UnsyncedGroups
 // keeps for later.
@@ -42,7 +43,7 @@ class LogWriter {
 
   // Before all other calls: opens the last segment.
   absl::Status Start();
-  // Syncs, and goes on with another segment.
+  // Syncs, and continues with another segment.
   absl::Status StartSegment();
 
   // Writes the appends, in the order of their partitions, as one group.
@@ -54,7 +55,7 @@ class LogWriter {
   // EndSync gets its result there may be no other call than WriteGroup, without
   // `sync` and while MayWrite.
   File* BeginSync();
-  void EndSync(const absl::Status& status);
+  void EndSync(const absl::Status& status, uint64_t took_us);
   // Whether a group can be written without a sync before it.
   bool MayWrite() const { return unsynced_.bytes() < kUnsyncedBytesMax; }
   // And with nothing else before it.
@@ -67,10 +68,11 @@ class LogWriter {
   uint64_t unsynced_bytes() const { return unsynced_.bytes(); }
   uint64_t syncs() const { return syncs_; }
   uint64_t sync_errors() const { return sync_errors_; }
+  const Latencies& sync_latency() const { return sync_latency_; }
 
  private:
   absl::Status SyncFile();
-  // Writes again what a sync that found no room may have lost.
+  // Rewrites the groups that a sync without room on the disk may have lost.
   absl::Status WriteUnsyncedAgain();
 
   FileSystem* const files_;
@@ -84,11 +86,12 @@ class LogWriter {
   UnsyncedGroups unsynced_;
   uint64_t first_unsynced_group_ = 0;
   bool unsynced_may_be_lost_ = false;
-  // Of these, what a sync that has begun is for, and the group behind it.
+  // Of these, those that a started sync covers, and the group after them.
   size_t syncing_groups_ = 0;
   uint64_t syncing_end_ = 0;
   uint64_t syncs_ = 0;
   uint64_t sync_errors_ = 0;
+  Latencies sync_latency_;
 };
 
 }  // namespace timecache::server

@@ -1,17 +1,18 @@
 #include "server/journal/local/machine_boot.h"
 
-#include <fstream>
+#include <cstddef>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/common/read_file.h"
 #include "server/journal/local/journal_directory.h"
 
 namespace timecache::server {
 
 std::string MachineBootId() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
+  constexpr size_t kMaxBytes = 64;
+  return std::string(absl::StripAsciiWhitespace(
+      ReadFile("/proc/sys/kernel/random/boot_id", kMaxBytes).value_or("")));
 }
 
 absl::StatusOr<std::string> ReadBoot(FileSystem* files,

@@ -1,5 +1,5 @@
-// Which boot of the machine last wrote a journal: what the system had and the
-// disk had not is there after a crash of the process, and is lost with power.
+// The boot of the machine that last wrote a journal: unsynced data survives a
+// crash of the process, and is lost with power.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_MACHINE_BOOT_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_MACHINE_BOOT_H_
@@ -12,12 +12,11 @@
 
 namespace timecache::server {
 
-// A random id that the system has from its start to its end; empty if it does
-// not say.
+// The system's random boot id; empty if it has none.
 std::string MachineBootId();
 
-// What WriteBoot wrote last; empty if the directory has none, as versions
-// before this one left it.
+// The last id of WriteBoot; empty if the directory has none, as earlier
+// versions left it.
 absl::StatusOr<std::string> ReadBoot(FileSystem* files,
                                      const std::string& directory);
 absl::Status WriteBoot(FileSystem* files, const std::string& directory,

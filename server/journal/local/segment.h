@@ -14,9 +14,10 @@
 //   its part of the body: for each record, u32 bytes | the bytes
 //
 // Every CRC starts from the journal's id, so that no record's bytes can pass
-// for a group. `durable_group` says that all groups before it were synced when
-// this one was written: that tells damage from a torn tail. A section without
-// records says that the positions before its first one are lost (salvage).
+// for a group. `durable_group` records that all groups before it were synced
+// when this one was written: that distinguishes damage from a torn tail. A
+// section without records says that the positions before its first one are lost
+// (salvage).
 
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_SEGMENT_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_SEGMENT_H_

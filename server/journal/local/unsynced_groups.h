@@ -1,4 +1,4 @@
-// The groups at the end of the log that no sync has seen.
+// The groups at the end of the log that are not synced.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_LOCAL_UNSYNCED_GROUPS_H_
 #define TIMECACHED_SERVER_JOURNAL_LOCAL_UNSYNCED_GROUPS_H_
@@ -16,8 +16,8 @@
 namespace timecache::server {
 
 // Keeps their bytes, to be written again if a sync fails: the system may have
-// dropped what it could not write. Nothing is copied: groups are moved in, and
-// the memory of those that are dropped is used again.
+// dropped data that it could not write. Nothing is copied: groups are moved in,
+// and the memory of those that are dropped is used again.
 //
 // Not thread-safe. What is kept for later is at most kSpareBytesMax.
 class UnsyncedGroups {

@@ -10,9 +10,9 @@
 
 namespace timecache::server {
 
-// A record is a row of items. Each begins with a byte: Change::Kind, kTickItem,
-// kStorePartsItem, or kGroupItem + GroupChange::Kind. Numbers are varints, signed ones
-// zigzag.
+// A record is a sequence of items. Each begins with a byte: Change::Kind,
+// kTickItem, kStorePartsItem, or kGroupItem + GroupChange::Kind. Numbers are
+// varints, signed ones zigzag.
 //
 //   kStore   shard  at  version  put  ttl << 1 | own  death  key  value
 //            kStorePartsItem: the value is GatheredParts

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "server/common/varint.h"
+#include "server/common/wire_format.h"
 #include "server/journal/maps/change_items.h"
 #include "server/journal/maps/change_record.h"
 
@@ -202,8 +202,9 @@ class ChangeReader {
     change->created_by = Bytes();
     change->unused_since_us = Unused();
     change->unreported = Varint();
-    for (const ItemCount count : kItemCounts)
+    for (const ItemCount count : kItemCounts) {
       change->statistics.*count = Varint();
+    }
   }
   void TakeKept(GroupChange* change) {
     change->first = Event();

@@ -1,6 +1,6 @@
 #include "server/journal/maps/change_record.h"
 
-#include "server/common/varint.h"
+#include "server/common/wire_format.h"
 #include "server/journal/maps/change_items.h"
 
 namespace timecache::server {

@@ -19,12 +19,12 @@ namespace timecache::server {
 
 // Gathers changes and ticks, in order, into one record. A put costs its key and
 // value and some ten bytes, an append its key and bytes: times are differences
-// from the change before, the death one from the deadline. What became of a row
-// of events of a group costs five bytes, and the group's name where it is
-// another one. Not thread-safe.
+// from the change before, the death one from the deadline. The outcome of a row
+// of events of a group costs five bytes, and the group's name if it differs
+// from the previous one. Not thread-safe.
 class ChangeRecord {
  public:
-  // Each record begins with `prefix`, which ReadChangeRecord is not given.
+  // Each record begins with `prefix`, which is not passed to ReadChangeRecord.
   explicit ChangeRecord(std::string prefix = {})
       : prefix_(std::move(prefix)), bytes_(prefix_) {}
 
@@ -52,7 +52,7 @@ class ChangeRecord {
   friend class ChangeReader;
   static constexpr size_t kReadyBytes = 16 << 10;
 
-  // What numbers are differences from.
+  // The values that numbers are differences from.
   struct Base {
     int64_t at_us = 0;
     uint64_t version = 0;
@@ -75,8 +75,8 @@ class ChangeRecord {
 };
 
 // Visits what was added, in order; the views are into the record. An error of a
-// visitor ends the walk, which returns it. DATA_LOSS: no ChangeRecord wrote
-// these bytes, or a newer one did.
+// visitor ends the walk, which returns it. DATA_LOSS: the bytes are not a
+// ChangeRecord, or of a newer version.
 using ChangeVisitor =
     absl::FunctionRef<absl::Status(int shard, const Change& change)>;
 using TickVisitor = absl::FunctionRef<absl::Status(const Tick& tick)>;

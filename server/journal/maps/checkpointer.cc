@@ -13,18 +13,18 @@
 namespace timecache::server {
 namespace {
 
-// What an entry takes in the journal beside its key and value.
+// The overhead of an entry in the journal, besides its key and value.
 constexpr int64_t kEntryBytes = 32;
-// On a full disk, where trimming is what may help: a journal whose closed
-// segments are this times what it must hold is worth a round, if that takes no
-// more than this part of the reserve. The open segment stays whatever is told
-// again: with no other, round after round would eat the reserve.
+// On a full disk, where trimming may help: a journal whose closed segments are
+// this multiple of its needed content is worth a round, if that takes no more
+// than this part of the reserve. The open segment stays in any case: without
+// another one, repeated rounds would use up the reserve.
 constexpr uint64_t kLowSpaceFactor = 2;
 constexpr uint64_t kReserveShare = 4;
-// A round waits so much longer than events are retained for a watch that has
-// not read them: it may have stopped to read at all.
+// How much longer than event_retention a round waits for a watch that has not
+// read events: it may have stopped reading.
 constexpr int64_t kUnreadGraceUs = 600 * kMicrosPerSecond;
-// From a step that could not be kept to the next one.
+// From a step that could not be stored to the next one.
 constexpr std::chrono::seconds kRetryInterval{1};
 
 using Maps = std::vector<std::shared_ptr<TimeCacheMap>>;
@@ -67,10 +67,10 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   }
 
  private:
-  // Maps are told again; events from before that are still retained; groups are
-  // told again. Then all from before the round is trimmed.
+  // Maps are written again; events from before are still retained; groups are
+  // written again. Then all records from before the round are trimmed.
   enum class Phase { kIdle, kWalk, kWait, kGroups };
-  // A map that was told again, and the first event of those that died since.
+  // A map that was written again, and the first event of later deaths.
   struct Walked {
     std::weak_ptr<TimeCacheMap> map;
     uint64_t next_event;
@@ -86,8 +86,8 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     return maps;
   }
 
-  // What a round tells again, and what must stay beside that. Groups share
-  // events in memory, but each is told of its own.
+  // The bytes that a round writes again, and those that must stay besides.
+  // Groups share events in memory, but each is written with its own.
   static uint64_t HeldBytes(const Maps& maps) {
     int64_t held = 0;
     for (const auto& map : maps) {
@@ -100,7 +100,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     return static_cast<uint64_t>(held);
   }
 
-  // Whether maps that hold so much can be told again: on a full disk that may
+  // Whether maps of this size can be written again: on a full disk that may
   // take a part of the reserve, whose rest is for time.
   bool HasRoomFor(uint64_t held) const {
     return held <= logs_.journal().statistics().reserve_bytes / kReserveShare;
@@ -112,8 +112,8 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
                           : journal.needed_bytes < options_.min_journal_bytes) {
       return;
     }
-    // All that is told from here on has later positions: also what is told of a
-    // map that is made before the list is, or after it.
+    // All records from here on have later positions: also those of a map that
+    // is created before the list is, or after it.
     std::vector<uint64_t> from;
     for (uint32_t p = 0; p < logs_.journal().partitions(); ++p) {
       from.push_back(logs_.journal().End(p));
@@ -195,7 +195,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
         return Next(*map);
       }
       if (!told_groups_) {
-        // Until the last of it is kept.
+        // Until the last of it is stored.
         told_groups_ = true;
         return Next(*map);
       }
@@ -205,7 +205,8 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     BeginGroups();
   }
 
-  // Another step, once what was told is kept. Never at once: mu_ is held.
+  // Another step, once the written changes are stored. Never at once: mu_ is
+  // held.
   void Next(const TimeCacheMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     LogOf(map)->WhenAllKept(
         [self = shared_from_this()](const absl::Status& status) {
@@ -258,8 +259,8 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kIdle;
   uint64_t rounds_ ABSL_GUARDED_BY(mu_) = 0;
   // Of the round: what to keep of each partition, the maps that are still to be
-  // told again, where the walk of the last of them is, and those that were, but
-  // for their groups.
+  // written again, the position of the walk of the last of them, and those that
+  // were written, except for their groups.
   std::vector<uint64_t> from_ ABSL_GUARDED_BY(mu_);
   Maps maps_ ABSL_GUARDED_BY(mu_);
   ScanPlace place_ ABSL_GUARDED_BY(mu_);

@@ -1,4 +1,4 @@
-// Calls back whoever waited for a journal.
+// Runs the callbacks of calls that wait for a journal.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_MAPS_COMPLETIONS_H_
 #define TIMECACHED_SERVER_JOURNAL_MAPS_COMPLETIONS_H_
@@ -15,8 +15,8 @@
 
 namespace timecache::server {
 
-// A thread that calls what it is given, in order: so the journal's committer
-// writes the next group while those are answered who waited for the last one.
+// A thread that runs callbacks in order: so the journal's committer writes the
+// next group while the calls of the previous one are answered.
 //
 // Thread-safe.
 class Completions {
@@ -24,7 +24,7 @@ class Completions {
   using Call = absl::AnyInvocable<void()>;
 
   Completions() : thread_([this] { Run(); }) {}
-  // Calls all that it was given, but for what has a delay.
+  // Runs all added callbacks, except delayed ones.
   ~Completions();
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
@@ -32,15 +32,15 @@ class Completions {
   void Add(Call call) ABSL_LOCKS_EXCLUDED(mu_);
   void AddAfter(std::chrono::microseconds delay, Call call)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Drops what has a delay, now and from now on, and waits until all else that
-  // was added is done.
+  // Drops delayed callbacks, now and from now on, and waits until all others
+  // have run.
   void Drain() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
 
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
-  // Moves what is due to the others.
+  // Moves due callbacks to the others.
   void TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   absl::Mutex mu_;

@@ -15,23 +15,23 @@ namespace {
 // about so many bytes: a commit of the journal.
 constexpr size_t kRecordBytes = size_t{1} << 20;
 constexpr size_t kAppendBytes = size_t{4} << 20;
-// More would be locked and written apart for each generation, fewer be waited
-// for.
+// With more, each generation locks and writes more buffers; with fewer, threads
+// wait for them.
 constexpr int kBuffersMax = 4;
-// When so many callers have waited for one generation, the journal's thread
-// commits so many more, also what a caller could: it takes together what they
-// would commit one by one. With fewer callers the hand-over costs more than
-// that saves.
+// When this many callers have waited for one generation, the journal's thread
+// does this many more commits, even those that a caller could do: it combines
+// what they would commit one by one. With fewer callers the hand-over costs
+// more than that saves.
 constexpr size_t kManyWaiters = 3;
 constexpr int kHandedOver = 256;
-// A record of such a capacity is used again.
+// A record of at most this capacity is reused.
 constexpr size_t kSpareBytesMin = size_t{1} << 10;
 constexpr size_t kSpareBytesMax = size_t{256} << 10;
-// A buffer's bytes are counted for all once there are so many more.
+// A buffer's bytes are added to the shared count once there are this many more.
 constexpr int64_t kCountedBytes = 16 << 10;
-// From an append that the journal had no room for to the next one.
+// From an append without room in the journal to the next one.
 constexpr std::chrono::microseconds kBehindInterval{1'000};
-// When to come again: some commits later.
+// When to retry: some commits later.
 constexpr int64_t kRetryAfterUs = 20'000;
 
 absl::Status DiskFull() {
@@ -41,12 +41,12 @@ absl::Status DiskFull() {
       "there is room");
 }
 
-// Of what was told when the reserve was used up, too.
+// For changes reported when the reserve was used up, too.
 absl::Status DiskFullMeanwhile() {
   return ErrorWithReason(
       absl::StatusCode::kResourceExhausted, Reason::kDiskFull,
-      "the disk of the server's journal is full: what was written last may "
-      "have been kept or not");
+      "the disk of the server's journal is full: the last write may or may not "
+      "be stored");
 }
 
 void MoveTo(std::deque<std::string>* to, std::vector<std::string>* from) {
@@ -60,10 +60,10 @@ MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
                              MapChangeLogsOptions options)
     : options_(options), journal_(std::move(journal)) {}
 
-// A permit may still have a map, whose end tells the last of it. What a full
-// disk has not taken by now is not tried again: nobody was told that it is
-// kept. The journal is not reset here: what it commits at its end may append
-// more.
+// A permit may still have a map, whose destruction reports its last changes.
+// Changes that a full disk has not accepted by now are not retried: no caller
+// was told that they are stored. The journal is not reset here: its last
+// commits may append more.
 MapChangeLogs::~MapChangeLogs() { completions_.Drain(); }
 
 std::shared_ptr<ChangeLog> MapChangeLogs::Begin(
@@ -95,7 +95,7 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
   }
 }
 
-// --- What is told.
+// --- Reported changes.
 
 void MapChangeLog::Add(int shard, const Change& change) {
   Buffer& buffer = *buffers_[static_cast<size_t>(shard) % buffers_.size()];
@@ -167,7 +167,7 @@ void MapChangeLog::AppendOptions(const MapOptions& options) {
   AppendRecord(
       MapRecordKind::kOptions,
       [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
-        // A power loss that takes what comes later leaves a map that says so.
+        // A power loss that loses later records leaves a map that records this.
         sync_open_ |= map->options.durability == MapDurability::kSync;
         map->options = options;
       });
@@ -180,15 +180,15 @@ void MapChangeLog::AppendFork() {
                });
 }
 
-// Keys of what was told so far are not known: all count as open.
+// The keys of earlier changes are not known: all count as open.
 void MapChangeLog::BeginSync() {
   for (const auto& buffer : buffers_) {
-    // Whoever adds from here on sees sync_.
+    // Threads that add from here on see sync_.
     absl::MutexLock lock(&buffer->mu);
   }
   absl::MutexLock lock(&mu_);
-  // Who has added may be about to say so. The generation is closed in any case:
-  // nobody waits for one that has nothing.
+  // A thread that has added may not have set told_ yet. The generation is
+  // closed in any case: no caller waits for an empty one.
   told_ = true;
   open_keys_[static_cast<size_t>(open_)].AddAll();
   if (has_closing_) open_keys_[static_cast<size_t>(1 - open_)].AddAll();
@@ -216,7 +216,7 @@ void MapChangeLog::AppendWalkEnds(const MapCounts& counts) {
                [&](MapDescription* map) { map->counts = counts; });
 }
 
-// What is told was gathered before this.
+// The reported changes were gathered before this.
 void MapChangeLog::SetTold() {
   if (!told_.load(std::memory_order_relaxed)) told_.store(true);
 }
@@ -232,7 +232,7 @@ absl::Status MapChangeLog::CheckRoom() const {
   return WithRetryAfter(
       ErrorWithReason(
           absl::StatusCode::kResourceExhausted, Reason::kJournalBacklog,
-          absl::StrCat("the disk of the server's journal is behind: ", bytes,
+          absl::StrCat("the disk of the server's journal is too slow: ", bytes,
                        " bytes wait for it, and at most ",
                        logs_->options_.open_bytes_max, " may")),
       kRetryAfterUs);
@@ -259,7 +259,7 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
     if (tried == Tried::kAll &&
         std::any_of(operations.begin(), operations.end(),
                     [&](const Operation& op) { return Writes(op, sliding); })) {
-      // Who calls holds no lock.
+      // The caller holds no lock.
       const bool hands_over = handed_over_.load(std::memory_order_relaxed) > 0;
       return WaitForAll(hands_over ? Committer::kThread : Committer::kCaller,
                         std::move(done));
@@ -273,7 +273,7 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
     if (!found[0] && !found[1]) return done(absl::OkStatus());
     absl::MutexLock lock(&mu_);
     if (full_) break;
-    // What was found may have been kept meanwhile, and its place be another's.
+    // The found generation may have been stored meanwhile, and its slot reused.
     if (kept != kept_) continue;
     const auto open = static_cast<size_t>(open_);
     waiters_[found[open] ? open : 1 - open].push_back(std::move(done));
@@ -284,7 +284,7 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
   Flush();
 }
 
-// Enters first and closes then: what others tell meanwhile is not waited for.
+// Enters first and then closes: later changes of others are not waited for.
 void MapChangeLog::WaitForAll(Committer committer, Done done) {
   absl::Status status;
   {
@@ -305,9 +305,10 @@ void MapChangeLog::WaitForAll(Committer committer, Done done) {
 
 // --- Commits.
 
-// Whoever tells sets told_ and then looks at closing_; whoever ends a
-// generation resets closing_ and then looks at told_: one of them sees the
-// other. A caller commits once: what others told meanwhile is the thread's.
+// A thread that reports a change sets told_ and then checks closing_; a thread
+// that ends a generation resets closing_ and then checks told_: one of them
+// sees the other. A caller commits once: the thread commits changes that others
+// reported meanwhile.
 void MapChangeLog::FlushBy(Committer committer) {
   for (; told_ && !closing_.exchange(true); committer = Committer::kThread) {
     CloseGeneration(committer);

@@ -31,7 +31,7 @@
 namespace timecache::server {
 
 struct MapChangeLogsOptions {
-  // What all changes that are not kept yet may take in memory; more writes are
+  // Most memory of changes that are not stored yet; beyond it writes are
   // refused (JOURNAL_BACKLOG) until the disk has caught up.
   int64_t open_bytes_max = int64_t{64} << 20;
   // From a commit that found the disk full to the next one.
@@ -40,33 +40,33 @@ struct MapChangeLogsOptions {
 
 class MapChangeLog;
 
-// What the logs of all maps share. Thread-safe.
+// The state that the logs of all maps share. Thread-safe.
 class MapChangeLogs final : public ChangeLogs {
  public:
   explicit MapChangeLogs(std::unique_ptr<Journal> journal,
                          MapChangeLogsOptions options = {});
-  // Commits what was told. All maps must be gone, and who drives them.
+  // Commits the reported changes. All maps, and their driver, must be gone.
   ~MapChangeLogs() override;
   MapChangeLogs(const MapChangeLogs&) = delete;
   MapChangeLogs& operator=(const MapChangeLogs&) = delete;
 
   std::shared_ptr<ChangeLog> Begin(
       const std::shared_ptr<TimeCacheMap>& map) override;
-  // The log of a map that was made again: it goes on.
+  // The log of a rebuilt map, continued.
   std::shared_ptr<MapChangeLog> Resume(
       const std::shared_ptr<TimeCacheMap>& map);
 
-  // A thread for what is done beside the commits; nothing on it may block.
+  // A thread for work besides the commits, which must not block.
   Completions& completions() { return completions_; }
 
   Journal& journal() { return *journal_; }
-  // What waits to be kept takes about so much.
+  // The approximate memory of changes that wait to be stored.
   int64_t open_bytes() const {
     return open_bytes_.load(std::memory_order_relaxed);
   }
   int64_t open_bytes_max() const { return options_.open_bytes_max; }
-  // The disk has had no room at the last try, or none for the reserve, and is
-  // tried again: writes are refused.
+  // Whether the disk had no room at the last attempt, or none for the reserve,
+  // and is retried: writes are refused.
   bool disk_full() const {
     return journal_->low_space() ||
            full_logs_.load(std::memory_order_relaxed) > 0;
@@ -79,25 +79,27 @@ class MapChangeLogs final : public ChangeLogs {
   std::atomic<int64_t> open_bytes_{0};
   std::atomic<int> full_logs_{0};
   Completions completions_;
-  // Before the completions are gone, its last calls come.
+  // Destroyed before the completions, which run its last callbacks.
   std::unique_ptr<Journal> journal_;
 };
 
-// What a map tells is gathered, in a few buffers, in the *open* generation of
-// records, while the one before, which is *closing*, is on its way to the disk:
-// one append at a time, and all that came meanwhile is the next one. So a
-// change costs its encoding and a lock that few shards share, and a generation,
-// of which there are thousands a second, a lock and a record for each buffer.
+// A map's changes are gathered, in a few buffers, in the *open* generation of
+// records, while the previous one, which is *closing*, is being written to
+// disk: one append at a time, and the changes of the meantime are the next one.
+// So a change costs its encoding and a lock that few shards share, and a
+// generation, of which there are thousands a second, a lock and a record for
+// each buffer.
 //
-// Ticks and changes of groups are taken before the shards' changes: what they
-// rest on is in their generation or an older one. When a generation is kept,
-// its tick is permitted, and whoever waits for it is called.
+// Ticks and changes of groups are taken before the shards' changes: the changes
+// that they depend on are in their generation or an older one. When a
+// generation is stored, its tick is permitted, and the callbacks that wait for
+// it run.
 //
-// A full disk: writes are refused as soon as the journal lives on its reserve,
-// which takes what was told before, time and settlements. Once that is used up,
-// those who wait for the closing generation get DISK_FULL; it is tried again
-// until there is room. Its changes stay in the map: whoever meets one of their
-// keys meanwhile gets DISK_FULL, too.
+// A full disk: writes are refused as soon as the journal uses its reserve,
+// which takes earlier changes, time and settlements. Once that is used up,
+// callers that wait for the closing generation get DISK_FULL; it is retried
+// until there is room. Its changes stay in the map: a call that uses one of
+// their keys meanwhile gets DISK_FULL, too.
 class MapChangeLog final : public ChangeLog,
                            public std::enable_shared_from_this<MapChangeLog> {
  public:
@@ -114,24 +116,24 @@ class MapChangeLog final : public ChangeLog,
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_) {
     WaitForAll(Committer::kThread, std::move(done));
   }
-  // Closes the open generation, unless one is on its way.
+  // Closes the open generation, unless another one is closing.
   void Flush() override { FlushBy(Committer::kThread); }
   void AppendOptions(const MapOptions& options) override
       ABSL_LOCKS_EXCLUDED(told_mu_);
   void AppendDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
   void AppendCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
-  // The map's log is another one from here on (LogFork). That survives a power
-  // loss once it is kept, whatever the map's durability.
+  // Gives the map's log a new identity from here on (LogFork). The change
+  // survives a power loss once it is stored, whatever the map's durability.
   void AppendFork() ABSL_LOCKS_EXCLUDED(told_mu_);
 
   void AppendTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
 
-  // All that is live is told again from now on, or has been.
+  // Live entries are written again from now on, or have been.
   void AppendWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);
   void AppendWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
 
  private:
-  // What some shards have told, each in its order.
+  // The changes of some shards, each in its order.
   struct Buffer {
     explicit Buffer(const std::string& prefix) : open(prefix) {}
 
@@ -141,32 +143,32 @@ class MapChangeLog final : public ChangeLog,
     std::vector<std::string> full ABSL_GUARDED_BY(mu);
     // The generation that it gathers for: an index of open_keys_.
     int generation ABSL_GUARDED_BY(mu) = 0;
-    // Bytes in it, and how many of them logs_->open_bytes_ knows of.
+    // Bytes in it, and those of them that logs_->open_bytes_ counts.
     int64_t bytes ABSL_GUARDED_BY(mu) = 0;
     int64_t counted ABSL_GUARDED_BY(mu) = 0;
   };
 
   void SetTold();
-  // From now on readers wait for the keys of what is not kept.
+  // From now on readers wait for keys whose changes are not stored.
   void BeginSync() ABSL_LOCKS_EXCLUDED(mu_);
   void WaitForAll(Committer committer, Done done) ABSL_LOCKS_EXCLUDED(mu_);
-  // Tells of the map as a whole, as `change` leaves its description.
+  // Records the map's description, as changed by `change`.
   void AppendRecord(MapRecordKind kind,
                     absl::FunctionRef<void(MapDescription*)> change)
       ABSL_LOCKS_EXCLUDED(told_mu_);
-  // In which generations one of the keys is open.
+  // The generations in which one of the keys is open.
   std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;
   void FlushBy(Committer committer);
   void CloseGeneration(Committer committer);
   // The closing one's, from here on: one thread at a time.
   void AppendNext(Committer committer);
   void Appended(const absl::Status& status, std::vector<std::string> records);
-  // The memory of records that are kept, for others.
+  // The memory of stored records, for reuse.
   void Recycle(std::vector<std::string> records);
   void Kept();
   void Full(absl::Status status);
-  // Permits what is kept, and answers: on the completions' thread, so that the
-  // next sync is under way meanwhile; or here, where there is none and nothing
+  // Permits stored ticks, and runs callbacks: on the completions' thread, so
+  // that the next sync runs meanwhile; or here, if there is no sync and nothing
   // to permit.
   void Answer(std::optional<Tick> permit, std::vector<Done> waiters,
               absl::Status status);
@@ -176,19 +178,19 @@ class MapChangeLog final : public ChangeLog,
   const uint32_t partition_;
   const KeyHash hash_;
   const std::string prefix_;
-  // SYNC: then keys are in open_keys_, of whatever is told from there on.
+  // SYNC: then open_keys_ has the keys of all later changes.
   std::atomic<bool> sync_;
   std::atomic<bool> sliding_;
   // Shard i has the one of i modulo their number.
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::array<OpenKeys, 2> open_keys_;
 
-  // What is told of the whole map. Taken under the map's locks.
+  // For changes of the whole map. Acquired under the map's locks.
   absl::Mutex told_mu_;
   ChangeRecord groups_ ABSL_GUARDED_BY(told_mu_);
   std::vector<std::string> full_groups_ ABSL_GUARDED_BY(told_mu_);
   MapDescription description_ ABSL_GUARDED_BY(told_mu_);
-  // Nothing is told of a map behind its end: it would be there again.
+  // No change is recorded after the map's deletion: it would be recreated.
   bool deleted_ ABSL_GUARDED_BY(told_mu_) = false;
   // Records of the open generation that are of the map as a whole.
   std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
@@ -201,14 +203,14 @@ class MapChangeLog final : public ChangeLog,
   std::atomic<bool> told_{false};
   std::atomic<bool> closing_{false};
   std::atomic<bool> full_{false};
-  // Commits that are left to the journal's thread. Changes under mu_.
+  // Commits that the journal's thread does. Changes under mu_.
   std::atomic<int> handed_over_{0};
 
-  // Held for moments; no other is taken under it.
+  // Held briefly; no other lock is acquired under it.
   absl::Mutex mu_;
   int open_ ABSL_GUARDED_BY(mu_) = 0;
   bool has_closing_ ABSL_GUARDED_BY(mu_) = false;
-  // Generations that were kept. Changes under mu_.
+  // Generations that were stored. Changes under mu_.
   std::atomic<uint64_t> kept_{0};
   std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
 

@@ -47,7 +47,7 @@ void VisitNumbers(Map* map, Visit visit) {
   visit(&options.restart_policy);
 }
 
-// Whether the map is described with as many numbers, or more.
+// Whether the map's description has this many numbers, or more.
 bool TakeNumbers(size_t count, absl::string_view* from, MapDescription* map) {
   if (from->size() < count * sizeof(int64_t)) return false;
   size_t taken = 0;
@@ -157,7 +157,7 @@ absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record) {
 }
 
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions) {
-  // Constant for ever: where a name is in journals that exist.
+  // Must never change: existing journals depend on it.
   static constexpr uint64_t kSeed = 0;
   return static_cast<uint32_t>(KeyHash(kSeed)(name) % partitions);
 }

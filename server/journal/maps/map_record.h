@@ -15,22 +15,22 @@ namespace timecache::server {
 
 // A partition has the records of the maps whose names fall on it. Each begins
 // with a byte for its kind and the id of the map's log, which no two maps
-// share: so a map that was deleted and one of the same name are told apart. The
-// end of the former may be behind the creation of the latter.
+// share: so a deleted map and a later one of the same name are distinct. The
+// deletion of the former may come after the creation of the latter.
 enum class MapRecordKind : uint8_t {
-  // A MapDescription: there is a new map,
+  // A MapDescription: a new map was created,
   kCreated = 1,
   // it has other options,
   kOptions = 2,
-  // all that is live in it is told again from here on,
+  // all live entries are written again from here on,
   kWalkBegins = 3,
   // to here: see MapReplay::Begin.
   kWalkEnds = 4,
-  // There is none any more.
+  // It was deleted.
   kDeleted = 5,
-  // What happened to it: a ChangeRecord.
+  // Its changes: a ChangeRecord.
   kChanges = 6,
-  // A TimeSkip: it is after a restart, which time did not count.
+  // A TimeSkip: downtime that did not count.
   kTimeSkip = 7,
 };
 
@@ -41,7 +41,7 @@ struct MapRecord {
   absl::string_view body;
 };
 
-// What a map is made of: `origin` without the source of versions.
+// The description of a map: `origin` without the source of versions.
 struct MapDescription {
   std::string name;
   MapOptions options;
@@ -50,17 +50,17 @@ struct MapDescription {
   MapCounts counts;
 };
 
-// What a record of this kind begins with.
+// The prefix of a record of this kind.
 std::string MapRecordPrefix(MapRecordKind kind, uint64_t log_id);
 std::string EncodeMap(MapRecordKind kind, const MapDescription& map);
 std::string EncodeTimeSkip(uint64_t log_id, const TimeSkip& skip);
 
-// DATA_LOSS: nobody wrote this, or a newer version did.
+// DATA_LOSS: not a valid record, or of a newer version.
 absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record);
 absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record);
 absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record);
 
-// The partition, of so many, that a map of this name has.
+// The partition of a map of this name.
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions);
 
 }  // namespace timecache::server

@@ -1,4 +1,4 @@
-// Which keys have a change that is not kept yet.
+// The keys with changes that are not stored yet.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_MAPS_OPEN_KEYS_H_
 #define TIMECACHED_SERVER_JOURNAL_MAPS_OPEN_KEYS_H_
@@ -10,12 +10,11 @@
 
 namespace timecache::server {
 
-// A set of hashes that may say that one is in it which is not: then somebody
-// waits for a commit without need, one reader in twenty where 3,000 keys are
-// open. 8 KiB.
+// A set of hashes with false positives: a reader then waits for a commit
+// unnecessarily, one in twenty while 3,000 keys are open. 8 KiB.
 //
-// Thread-safe, without locks: who learns of a change under the lock under which
-// its key was added finds the key. Clear must not run beside Add.
+// Thread-safe, without locks: a thread that sees a change under the lock under
+// which its key was added finds the key. Clear must not run beside Add.
 class OpenKeys {
  public:
   void Add(uint64_t hash) {

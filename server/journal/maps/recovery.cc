@@ -21,30 +21,30 @@
 namespace timecache::server {
 namespace {
 
-// A map that is being made again.
+// A map that is being rebuilt.
 struct Recovering {
   std::shared_ptr<TimeCacheMap> map;
   std::unique_ptr<MapReplay> replay;
   uint32_t partition = 0;
-  // As told last.
+  // The latest description.
   MapOptions options;
-  // Whether what dies may be told: since its creation, or the end of a walk.
+  // Whether deaths may be published: since its creation, or the end of a walk.
   bool complete = false;
   // Those of one name are in the order of their numbers.
   uint64_t number = 0;
 };
 
-// A partition that is read.
+// A partition being read.
 struct Place {
-  // The position to come.
+  // The next position.
   uint64_t next = 0;
   // Where the partition ended when the recovery began.
   uint64_t end = 0;
-  // Positions that did not come.
+  // Missing positions.
   uint64_t lost = 0;
 };
 
-// What all threads share.
+// The state that all threads share.
 struct Shared {
   MapChangeLogs* logs = nullptr;
   Registry* registry = nullptr;
@@ -58,13 +58,13 @@ struct Shared {
   RecoveryReport report ABSL_GUARDED_BY(mu);
   uint64_t next_version ABSL_GUARDED_BY(mu) = 0;
   std::vector<std::shared_ptr<TimeCacheMap>> maps ABSL_GUARDED_BY(mu);
-  // Those of them for which the time since they ended does not count.
+  // Those of them whose downtime does not count.
   std::vector<Recovering> paused ABSL_GUARDED_BY(mu);
-  // Maps whose end was not kept.
+  // Maps whose deletion was not stored.
   std::vector<std::shared_ptr<TimeCacheMap>> ended ABSL_GUARDED_BY(mu);
 };
 
-// What was told of the map in this process.
+// The changes of the map that were recorded in this process.
 absl::Status AwaitKept(const TimeCacheMap& map) {
   absl::Notification kept;
   absl::Status status;
@@ -85,8 +85,8 @@ bool Describes(MapRecordKind kind) {
 //
 // Positions are lost only in a journal that was salvaged. A partition that
 // lacks some is read a second time, with all descriptions of maps known: each
-// map is made from its first record on, whether or not its creation or the ends
-// of a walk are among those that are lost.
+// map is rebuilt from its first record on, whether or not its creation or the
+// ends of a walk are lost.
 class Part {
  public:
   explicit Part(Shared* shared) : shared_(*shared) {}
@@ -113,8 +113,9 @@ class Part {
     return shared_.logs->journal().Read(
         from, [this](uint32_t partition, uint64_t position,
                      absl::string_view record) {
-          if (shared_.failed)
+          if (shared_.failed) {
             return absl::CancelledError("another part failed");
+          }
           Place& place = places_[partition];
           if (!second_) place.lost += position - place.next;
           place.next = position + 1;
@@ -158,7 +159,7 @@ class Part {
       maps_.erase(record->log_id);
       return absl::OkStatus();
     }
-    // Made again by the second pass.
+    // Rebuilt by the second pass.
     if (!second_ && HasLosses(partition)) return absl::OkStatus();
     Recovering* const recovering =
         Find(partition, *record, Describes(record->kind) ? &*map : nullptr);
@@ -239,7 +240,7 @@ class Part {
         [replay](const GroupChange& change) { return replay->Apply(change); });
   }
 
-  // CANCELLED if nobody wants it any more.
+  // CANCELLED if the caller has cancelled the recovery.
   absl::Status Count(size_t bytes) {
     bytes_ += bytes;
     if (second_) {
@@ -260,8 +261,9 @@ class Part {
   }
 
   absl::Status Finish() {
-    // A map is deleted before there is another one of its name, but the record
-    // of that may be behind the other's creation, and a crash between them.
+    // A map is deleted before another one of its name is created, but the
+    // record of the deletion may come after that of the creation, with a crash
+    // in between.
     absl::flat_hash_map<std::string, uint64_t> newest;
     for (const auto& [log_id, recovering] : maps_) {
       uint64_t& number = newest[recovering.map->name()];
@@ -274,9 +276,9 @@ class Part {
       }
       if (!recovering.complete) {
         return absl::DataLossError(absl::StrCat(
-            "the journal has not all of namespace ", recovering.map->name(),
-            ": its beginning was dropped, and what was to take "
-            "its place is not whole"));
+            "the journal lacks a part of namespace ", recovering.map->name(),
+            ": its first records were trimmed, and their replacement is "
+            "incomplete"));
       }
       Finish(&recovering);
     }
@@ -289,7 +291,8 @@ class Part {
     return absl::OkStatus();
   }
 
-  // Its end is told, or it would be there again once the newer one is deleted.
+  // Its deletion is recorded, otherwise it would exist again once the newer one
+  // is deleted.
   void End(Recovering* recovering) {
     const uint64_t version = recovering->replay->Finish();
     const auto log = shared_.logs->Resume(recovering->map);
@@ -309,7 +312,7 @@ class Part {
     const bool forks = options.copied || (options.may_have_lost_power &&
                                           recovering->options.durability ==
                                               MapDurability::kAsync);
-    // Behind the last tick: what comes later may be another event in each.
+    // After the last tick: later events may differ between the two logs.
     if (forks) map->ForkLog();
     const auto log = shared_.logs->Resume(recovering->map);
     map->SetChangeLog(log);
@@ -351,7 +354,7 @@ class Part {
   uint64_t told_bytes_ = 0;
 };
 
-// Behind all that the journal tells of the map.
+// After all records of the map.
 void SkipTime(const Recovering& recovering, int64_t now_us) {
   const TimeSkip skip = {recovering.replay->last_us(), now_us};
   if (skip.to_us <= skip.from_us) return;
@@ -360,11 +363,11 @@ void SkipTime(const Recovering& recovering, int64_t now_us) {
   recovering.replay->Apply(skip);
 }
 
-// What it was copied from goes on with the versions behind the copy (and what a
-// power loss took had such, too), at most VersionSource::kPerMicro a
-// microsecond: a client of both should not see one twice, also where the clock
-// says nothing (it stands still, or is behind). Up to 18 minutes' worth, so
-// that the clock soon comes to it.
+// The original continues with the versions after the copy (and records lost in
+// a power loss had such, too), at most VersionSource::kPerMicro a microsecond:
+// a client of both should not see a version twice, even if the clock does not
+// help (it stands still, or is behind). Up to 18 minutes' worth, so that the
+// clock soon reaches it.
 uint64_t RandomVersionGap() {
   constexpr uint64_t kMin = uint64_t{1} << 32;
   std::random_device random;

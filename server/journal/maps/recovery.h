@@ -1,4 +1,4 @@
-// Makes the maps of a server again, from its journal.
+// Rebuilds the maps of a server from its journal.
 
 #ifndef TIMECACHED_SERVER_JOURNAL_MAPS_RECOVERY_H_
 #define TIMECACHED_SERVER_JOURNAL_MAPS_RECOVERY_H_
@@ -22,29 +22,28 @@ struct RecoveryProgress {
 };
 
 struct RecoveryOptions {
-  // Each has a part of the partitions, and passes over the whole journal: at
-  // least 1.
+  // Number of threads: each replays a part of the partitions, and reads the
+  // whole journal. At least 1.
   int threads = 1;
-  // Told before the first record, on the thread of the call, then now and then
+  // Called before the first record, on the caller's thread, then periodically
   // on any of the threads. May be null.
   std::function<void(const RecoveryProgress&)> progress;
-  // Asked as often; true ends it with CANCELLED. May be null.
+  // Called as often; true ends the recovery with CANCELLED. May be null.
   std::function<bool()> cancelled;
-  // The journal is a copy (MarkAsCopy): the logs of its maps are from here on
-  // others than those of what it was copied from (LogFork), and so are the
-  // versions. That is kept when the call returns; RESOURCE_EXHAUSTED
-  // (DISK_FULL): it cannot be.
+  // The journal is a copy (MarkAsCopy): from here on the logs of its maps
+  // differ from those of the original (LogFork), and so do the versions. That
+  // is stored when the call returns; RESOURCE_EXHAUSTED (DISK_FULL): it cannot
+  // be.
   bool copied = false;
-  // A power loss may have taken what was not synced
-  // (LocalJournal::may_have_lost_power): the same for maps that are ASYNC,
-  // which have told of events that the journal does not have.
+  // A power loss may have lost unsynced records
+  // (LocalJournal::may_have_lost_power): the same for ASYNC maps, which may
+  // have published events that the journal does not have.
   bool may_have_lost_power = false;
-  // The time, at which maps go on where restart_policy is kPause: asked when
-  // all are made again, as that takes a while, too. Null: they go on where they
-  // ended. Not owned.
+  // The time at which maps with restart_policy kPause continue: read when all
+  // maps are rebuilt, as that takes a while, too. Null: they continue at the
+  // time where they ended. Not owned.
   const Clock* clock = nullptr;
-  // At most so many records lie between two of these, and on one thread so many
-  // bytes.
+  // Most records between two of these calls, and most bytes on one thread.
   uint64_t progress_records = 10'000;
   uint64_t progress_bytes = 1 << 20;
 };
@@ -53,12 +52,12 @@ struct RecoveryReport {
   uint64_t records = 0;
   uint64_t record_bytes = 0;
   uint64_t namespaces = 0;
-  // Live, or dead and untold.
+  // Live, or dead and unpublished.
   uint64_t entries = 0;
-  // Whose logs go on as others.
+  // Maps whose logs got a new identity.
   uint64_t forked = 0;
-  // The latest time that the journal tells of; INT64_MIN if it tells of none. A
-  // map does not go back behind its own.
+  // The latest time in the journal; INT64_MIN if there is none. A map does not
+  // go back before its own.
   int64_t last_us = INT64_MIN;
   // Of a journal that was salvaged: how many records are missing, at least;
   uint64_t lost_records = 0;
@@ -70,21 +69,21 @@ struct RecoveryReport {
   std::vector<uint64_t> unknown;
 };
 
-// Adds all maps that the journal tells of to the registry, which has none of
-// their names yet and gives no versions meanwhile; their changes go on in
-// `logs`. Where the time between does not count, that is told and kept before
-// this returns: a later recovery does not skip it again. Costs what the
-// operations did. Memory: the maps, and a group of the journal for each thread.
+// Adds all maps of the journal to the registry, which has none of their names
+// yet and assigns no versions meanwhile; their changes continue in `logs`.
+// Downtime that does not count is recorded and stored before this returns: a
+// later recovery does not skip it again. Costs as much as the original
+// operations. Memory: the maps, and a group of the journal for each thread.
 //
-// A journal that was salvaged lacks records. What is left of its maps goes on
-// (MapReplay::AllowLosses): a key may have an older value, or none, or be there
-// again; events that are lost count as such, where a cursor or a group misses
-// them. That holds for all maps of a partition that lacks a record.
+// A journal that was salvaged lacks records. The rest of its maps continues
+// (MapReplay::AllowLosses): a key may have an older value, or none, or exist
+// again; cursors and groups count missed events as lost. That holds for all
+// maps of a partition that lacks a record.
 //
-// DATA_LOSS: the journal is damaged, or its records contradict each other; says
-// where, and what to do. RESOURCE_EXHAUSTED: no room on the disk to tell of
-// time that does not count. Then some maps may be there, others not: nobody may
-// use them.
+// DATA_LOSS: the journal is damaged, or its records contradict each other;
+// names the place and a remedy. RESOURCE_EXHAUSTED: no room on the disk to
+// record downtime that does not count. Then only some of the maps may exist,
+// and they must not be used.
 absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
                                            Registry* registry,
                                            const RecoveryOptions& options);

@@ -21,8 +21,8 @@ class DiskLog {
   // `full` says whether writes to the journal in `directory` are refused.
   DiskLog(std::function<bool()> full, std::string directory, Write write = Log);
 
-  // To be called once a second or so. journal_disk_full is a warning,
-  // journal_disk_has_room tells for how long it was so.
+  // Call it about once a second. journal_disk_full is a warning,
+  // journal_disk_has_room reports for how long the disk was full.
   void Look();
 
  private:

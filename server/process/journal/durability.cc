@@ -31,13 +31,13 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr uint32_t kPartitions = 64;
 // Of a backup, at once.
 constexpr size_t kInputBytes = size_t{1} << 20;
-// Each passes over the whole journal.
+// Each reads the whole journal.
 constexpr unsigned kMaxRecoveryThreads = 8;
 // How long a recovery may be without progress until the service manager may
-// think that it is stuck: what makes maps of the last records, too.
+// consider it stuck: includes rebuilding maps from the last records.
 constexpr absl::Duration kPatience = absl::Minutes(2);
 
-// Of those that lack records, how many are named.
+// Most namespaces with missing records that are named.
 constexpr size_t kNamedMaps = 10;
 
 int64_t MillisSince(SteadyClock::time_point began) {
@@ -46,7 +46,8 @@ int64_t MillisSince(SteadyClock::time_point began) {
       .count();
 }
 
-// Tells the observers, and logs, at most once a second, whichever thread calls.
+// Notifies the observers, and logs, at most once a second, whichever thread
+// calls.
 class ProgressTeller {
  public:
   explicit ProgressTeller(const RecoveryObservers& observers)
@@ -78,7 +79,7 @@ class ProgressTeller {
   std::atomic<int64_t> due_ms_{0};
 };
 
-// What a journal that was salvaged has not.
+// The missing parts of a salvaged journal.
 void LogLosses(const RecoveryReport& report) {
   if (report.lost_records == 0) return;
   const size_t named = std::min(report.incomplete.size(), kNamedMaps);
@@ -95,8 +96,8 @@ void LogLosses(const RecoveryReport& report) {
 
 absl::Status CheckClock(const config::v1::ServerConfig& config,
                         int64_t journal_us, int64_t now_us) {
-  // A new journal tells of no time, which is too far back to be subtracted
-  // from.
+  // A new journal has no time: INT64_MIN, from which no difference may be
+  // taken.
   if (journal_us <= now_us) return absl::OkStatus();
   const absl::Duration ahead = absl::Microseconds(journal_us - now_us);
   if (ahead <= ToDuration(config.journal().max_clock_lag())) {
@@ -106,12 +107,12 @@ absl::Status CheckClock(const config::v1::ServerConfig& config,
       "the journal in ", config.journal().directory(), " has come to ",
       absl::FormatTime(absl::FromUnixMicros(journal_us), absl::UTCTimeZone()),
       ", and this machine's clock is ", absl::FormatDuration(ahead),
-      " behind that: nothing would expire until it is there. Set the clock "
-      "right; or, to wait for it, set journal.max_clock_lag to more than "
-      "that"));
+      " behind that: no entry would expire until the clock has reached it. "
+      "Correct the clock; or, to wait for it, set journal.max_clock_lag to "
+      "more than that"));
 }
 
-// What standard input has next.
+// The next bytes of standard input.
 absl::StatusOr<std::string> ReadInput() {
   std::string bytes(kInputBytes, '\0');
   while (true) {
@@ -127,8 +128,8 @@ absl::StatusOr<std::string> ReadInput() {
 absl::StatusOr<JournalReport> RestoreInput(const std::string& directory) {
   if (isatty(STDIN_FILENO) == 1) {
     return absl::InvalidArgumentError(
-        "standard input is a terminal: redirect a backup to it "
-        "(timecached --restore - < FILE)");
+        "standard input is a terminal: redirect a backup to it (timecached "
+        "--restore - < FILE)");
   }
   auto copy = JournalCopy::Begin(FileSystem::Posix(), directory);
   if (!copy.ok()) return copy.status();

@@ -1,4 +1,4 @@
-// The journal of a server that keeps one: opened, and made maps of again.
+// The journal of a server: opened, and its maps rebuilt.
 
 #ifndef TIMECACHED_SERVER_PROCESS_JOURNAL_DURABILITY_H_
 #define TIMECACHED_SERVER_PROCESS_JOURNAL_DURABILITY_H_
@@ -20,13 +20,12 @@
 
 namespace timecache::server {
 
-// The journal in journal.directory, which is made if it is missing. Null if
-// none is configured. An error says which directory, what is wrong, and how to
-// go on.
+// The journal in journal.directory, which is created if it is missing. Null if
+// none is configured. An error names the directory, the problem and a remedy.
 absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
     const config::v1::ServerConfig& config);
 
-// Who is told how far a recovery is. None is owned.
+// The receivers of a recovery's progress. None is owned.
 struct RecoveryObservers {
   RecoveryMetrics* metrics;
   Readiness* readiness;
@@ -36,22 +35,22 @@ struct RecoveryObservers {
 
 // Fills journal.directory from a backup: a directory, or "-" for an archive on
 // standard input. Logs restore_done. ALREADY_EXISTS: it holds a journal.
-// DATA_LOSS: the backup is damaged, or not whole. After an error, nothing of it
-// is there. INVALID_ARGUMENT: no journal is configured, or standard input is a
-// terminal.
+// DATA_LOSS: the backup is damaged or incomplete. After an error, the directory
+// has nothing of it. INVALID_ARGUMENT: no journal is configured, or standard
+// input is a terminal.
 absl::Status RestoreBackup(const std::string& from,
                            const config::v1::ServerConfig& config);
 
 // The journal of `logs`, which must outlive it and its backups.
 BackupSource BackupsOf(MapChangeLogs* logs);
 
-// Adds to the registry what the journal tells of; from now on durable maps are
-// kept there. A copy of a journal goes on as another one (RecoveryOptions::
-// copied). Logs recovery_started, recovery_progress each second, and
-// recovery_done, or recovery_cancelled. CANCELLED: a signal to end has come
-// meanwhile; nothing was changed. FAILED_PRECONDITION: the journal is further
-// ahead of the clock than journal.max_clock_lag; a clock that stands still goes
-// on to where it is.
+// Adds the journal's maps to the registry; from now on durable maps are stored
+// in the journal. A copy of a journal continues with a new identity
+// (RecoveryOptions:: copied). Logs recovery_started, recovery_progress each
+// second, and recovery_done, or recovery_cancelled. CANCELLED: a termination
+// signal has arrived meanwhile; nothing was changed. FAILED_PRECONDITION: the
+// journal is further ahead of the clock than journal.max_clock_lag; a clock
+// that stands still is moved to the journal's time.
 absl::Status Recover(const config::v1::ServerConfig& config,
                      const Signals& signals, const Clock& clock,
                      ManualClock* manual_clock,

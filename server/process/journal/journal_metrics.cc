@@ -1,5 +1,6 @@
 #include "server/process/journal/journal_metrics.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -11,21 +12,19 @@ namespace {
 
 using prometheus::MetricType;
 
-// Buckets of commits end at powers of two: from 2^kLeastWidth microseconds, 64
+// Buckets end at powers of two: from 2^kLeastWidth microseconds, 64
 // us, to 2^kMostWidth, 8.4 s.
-constexpr int kLeastWidth = 6;
-constexpr int kMostWidth = 23;
+constexpr size_t kLeastWidth = 6;
+constexpr size_t kMostWidth = 23;
 
-prometheus::MetricFamily CommitLatency(const JournalStatistics& statistics) {
-  prometheus::MetricFamily family = NewFamily(
-      {"timecache_journal_commit_seconds",
-       "How long commits took: a write, and a sync where one had to be."},
-      MetricType::Histogram);
+prometheus::MetricFamily HistogramOf(const MetricInfo& info,
+                                     const Latencies& latencies) {
+  prometheus::MetricFamily family = NewFamily(info, MetricType::Histogram);
   auto& histogram = family.metric.emplace_back().histogram;
   histogram.sample_sum =
-      static_cast<double>(statistics.commit_us) / kMicrosPerSecond;
-  for (int i = 0; i < JournalStatistics::kLatencyBuckets; ++i) {
-    histogram.sample_count += statistics.commit_latency[i];
+      static_cast<double>(latencies.total_us) / kMicrosPerSecond;
+  for (size_t i = 0; i < Latencies::kBuckets; ++i) {
+    histogram.sample_count += latencies.counts[i];
     if (i < kLeastWidth || i > kMostWidth) continue;
     histogram.bucket.push_back(
         {histogram.sample_count,
@@ -61,19 +60,26 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
   counter({"timecache_journal_records_total", "Records that were written."},
           journal.records);
   counter({"timecache_journal_appends_total",
-           "Appends of a namespace's records; a commit has those that came "
-           "meanwhile."},
+           "Appends of a namespace's records; a commit has those that arrived "
+           "during the previous one."},
           journal.appends);
   counter({"timecache_journal_appended_bytes_total", "Bytes of records."},
           journal.appended_bytes);
   counter({"timecache_journal_written_bytes_total",
-           "Bytes written to files: records and what frames them."},
+           "Bytes written to files: records and their framing."},
           journal.written_bytes);
-  families.push_back(CommitLatency(journal));
+  families.push_back(
+      HistogramOf({"timecache_journal_commit_seconds",
+                   "How long commits took: a write, and a sync where needed."},
+                  journal.commit_latency));
+  families.push_back(HistogramOf({"timecache_journal_sync_seconds",
+                                  "How long syncs took, in commits and, for "
+                                  "ASYNC namespaces, in addition to them."},
+                                 journal.sync_latency));
   counter({"timecache_journal_syncs_total", "Syncs of the journal's files."},
           journal.syncs);
   counter({"timecache_journal_sync_errors_total",
-           "Syncs that failed; but for a full disk, the server ends then."},
+           "Syncs that failed; unless the disk is full, the server then ends."},
           journal.sync_errors);
   gauge({"timecache_journal_low_space",
          "1: the disk is full, or has no room for the journal's reserve, and "
@@ -83,12 +89,12 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
            "Commits that found no room on the disk."},
           journal.full_errors);
   counter({"timecache_journal_checkpoints_total",
-           "Rounds in which live entries were written again, and what was "
-           "before them was dropped."},
+           "Rounds in which live entries were rewritten, and the records "
+           "before them dropped."},
           checkpoints.rounds);
   gauge({"timecache_journal_checkpoint_state",
-         "0: none; 1: entries are written again; 2: waits until events are no "
-         "longer retained."},
+         "0: none; 1: entries are being rewritten; 2: waits until events are "
+         "no longer retained."},
         checkpoints.walking    ? 1
         : checkpoints.trimming ? 2
                                : 0);

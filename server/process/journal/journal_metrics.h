@@ -1,12 +1,11 @@
-// What the journal tells of itself, for Prometheus.
+// Metrics of the journal, for Prometheus.
 
 #ifndef TIMECACHED_SERVER_PROCESS_JOURNAL_JOURNAL_METRICS_H_
 #define TIMECACHED_SERVER_PROCESS_JOURNAL_JOURNAL_METRICS_H_
 
-#include <prometheus/collectable.h>
-
 #include <vector>
 
+#include "prometheus/collectable.h"
 #include "server/journal/maps/checkpointer.h"
 #include "server/journal/maps/map_change_log.h"
 

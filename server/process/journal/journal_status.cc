@@ -1,5 +1,6 @@
 #include "server/process/journal/journal_status.h"
 
+#include <cstddef>
 #include <cstdint>
 
 #include "server/service/call/proto_time.h"
@@ -8,12 +9,12 @@ namespace timecache::server {
 namespace {
 
 // 99 % of commits took less than this; 0 without commits.
-int64_t CommitP99Us(const JournalStatistics& statistics) {
+int64_t CommitP99Us(const Latencies& latencies) {
   uint64_t commits = 0;
-  for (const uint64_t count : statistics.commit_latency) commits += count;
+  for (const uint64_t count : latencies.counts) commits += count;
   uint64_t below = 0;
-  for (int i = 0; i < JournalStatistics::kLatencyBuckets; ++i) {
-    below += statistics.commit_latency[static_cast<size_t>(i)];
+  for (size_t i = 0; i < Latencies::kBuckets; ++i) {
+    below += latencies.counts[i];
     if (below > 0 && below * 100 >= commits * 99) return int64_t{1} << i;
   }
   return 0;
@@ -41,9 +42,9 @@ void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
   status->set_commits(journal.commits);
   status->set_appends(journal.appends);
   status->set_written_bytes(journal.written_bytes);
-  SetDuration(static_cast<int64_t>(journal.commit_us),
+  SetDuration(static_cast<int64_t>(journal.commit_latency.total_us),
               status->mutable_commit_time());
-  if (const int64_t p99_us = CommitP99Us(journal); p99_us > 0) {
+  if (const int64_t p99_us = CommitP99Us(journal.commit_latency); p99_us > 0) {
     SetDuration(p99_us, status->mutable_commit_p99());
   }
   status->set_checkpoints(checkpoints.rounds);

@@ -1,4 +1,4 @@
-// What GetServer says of the journal.
+// The journal's status in GetServer.
 
 #ifndef TIMECACHED_SERVER_PROCESS_JOURNAL_JOURNAL_STATUS_H_
 #define TIMECACHED_SERVER_PROCESS_JOURNAL_JOURNAL_STATUS_H_

@@ -11,7 +11,7 @@ void RecoveryMetrics::Begin() {
 
 void RecoveryMetrics::Progress(const RecoveryProgress& progress) {
   records_end_ = progress.records_end;
-  // Threads may tell theirs in another order.
+  // Threads may report theirs in another order.
   uint64_t seen = records_;
   while (seen < progress.records &&
          !records_.compare_exchange_weak(seen, progress.records)) {
@@ -40,19 +40,19 @@ std::vector<prometheus::MetricFamily> RecoveryMetrics::Collect() const {
          "1 while the journal is read at the start; nothing is served then."},
         done ? 0 : 1);
   gauge({"timecache_recovery_seconds",
-         "How long that took, or has taken so far."},
+         "How long the recovery took, or has taken so far."},
         std::chrono::duration<double>((done ? ended_ : Clock::now()) - began_)
             .count());
-  gauge({"timecache_recovery_records", "Records that it has read."},
+  gauge({"timecache_recovery_records", "Records that the recovery has read."},
         static_cast<double>(records_));
   gauge({"timecache_recovery_records_expected",
          "Records that the recovery has to read in all."},
         static_cast<double>(records_end_));
   gauge({"timecache_recovery_namespaces",
-         "Durable namespaces that came back; 0 until it is done."},
+         "Restored durable namespaces; 0 until the recovery is done."},
         done ? static_cast<double>(namespaces_) : 0);
   gauge({"timecache_recovery_entries",
-         "Entries that came back with them; 0 until it is done."},
+         "Restored entries; 0 until the recovery is done."},
         done ? static_cast<double>(entries_) : 0);
   return families;
 }

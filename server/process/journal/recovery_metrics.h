@@ -1,15 +1,14 @@
-// How far the recovery at the start is, for Prometheus.
+// Metrics of the recovery at start, for Prometheus.
 
 #ifndef TIMECACHED_SERVER_PROCESS_JOURNAL_RECOVERY_METRICS_H_
 #define TIMECACHED_SERVER_PROCESS_JOURNAL_RECOVERY_METRICS_H_
-
-#include <prometheus/collectable.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <vector>
 
+#include "prometheus/collectable.h"
 #include "server/journal/maps/recovery.h"
 
 namespace timecache::server {

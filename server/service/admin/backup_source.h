@@ -1,4 +1,4 @@
-// What BackupJournal streams.
+// The source of BackupJournal's streams.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_BACKUP_SOURCE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_BACKUP_SOURCE_H_
@@ -13,8 +13,8 @@
 
 namespace timecache::server {
 
-// One backup. What it reads is kept for it until it is destroyed. Used by one
-// thread at a time.
+// One backup. The files that it reads are kept until it is destroyed. Used by
+// one thread at a time.
 class BackupBytes {
  public:
   virtual ~BackupBytes() = default;
@@ -23,7 +23,7 @@ class BackupBytes {
   virtual absl::StatusOr<std::string> Read(size_t bytes) = 0;
 };
 
-// Begins a backup of what is there now. Thread-safe; quick.
+// Starts a backup of the current state. Thread-safe; quick.
 using BackupSource = std::function<std::unique_ptr<BackupBytes>()>;
 
 }  // namespace timecache::server

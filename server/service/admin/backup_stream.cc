@@ -1,11 +1,10 @@
 #include "server/service/admin/backup_stream.h"
 
-#include <grpc/support/time.h>
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/support/time.h"
 #include "server/engine/error.h"
 #include "server/service/call/request.h"
 
@@ -44,8 +43,8 @@ absl::Status BackupStream::Open(const grpc::ByteBuffer& request) {
     return ErrorWithReason(
         absl::StatusCode::kResourceExhausted, Reason::kMaxBackups,
         absl::StrCat(Backups::kMax,
-                     " backups are under way, and no more may "
-                     "be: wait for one to end"));
+                     " backups are in progress, which is the most: wait for "
+                     "one to end"));
   }
   status = streams_->Add(self());
   if (status.ok()) bytes_ = backups_.source();
@@ -61,7 +60,7 @@ void BackupStream::Leave() {
     absl::MutexLock lock(&mu_);
     if (alarm_ != nullptr) alarm_->Cancel();
   }
-  // What was kept for it is let go now, whoever still has the stream.
+  // Its segments are released now, even if the stream is still referenced.
   bytes_ = nullptr;
   if (counted_) --backups_.open;
   streams_->Remove(this);
@@ -77,7 +76,7 @@ void BackupStream::OnWriteDone(bool ok) {
   if (ok) {
     call_.CountSent();
   } else {
-    status_ = absl::CancelledError("the reader is gone, or takes nothing");
+    status_ = absl::CancelledError("the client is gone, or does not read");
   }
   Continue();
 }
@@ -85,7 +84,7 @@ void BackupStream::OnWriteDone(bool ok) {
 void BackupStream::OnDrain() {
   absl::MutexLock lock(&mu_);
   draining_ = true;
-  // Between two pieces it looks by itself.
+  // Between two pieces it checks by itself.
   if (writing_) CancelIn(kDrainTimeout);
 }
 
@@ -96,8 +95,9 @@ void BackupStream::Continue() {
 }
 
 absl::Status BackupStream::CheckState() {
-  if (context_->IsCancelled())
-    return absl::CancelledError("the reader is gone");
+  if (context_->IsCancelled()) {
+    return absl::CancelledError("the client is gone");
+  }
   {
     absl::MutexLock lock(&mu_);
     if (draining_) return OpenStreams::DrainingError();
@@ -105,7 +105,7 @@ absl::Status BackupStream::CheckState() {
   return CheckAccess();
 }
 
-// Writes a piece, or ends the stream. There is never more to do at once.
+// Writes a piece, or ends the stream. Never has more work at once.
 bool BackupStream::TakeTurn() {
   if (status_.ok()) status_ = CheckState();
   if (status_.ok() && !HasRoom()) return false;
@@ -148,7 +148,7 @@ void BackupStream::Write(absl::string_view piece) {
   StartWrite(&message_);
 }
 
-// Unless the write that is under way is done before.
+// Unless the write in progress is done before.
 void BackupStream::CancelIn(absl::Duration time) {
   if (alarm_ != nullptr) alarm_->Cancel();
   alarm_ = std::make_unique<grpc::Alarm>();

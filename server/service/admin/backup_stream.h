@@ -3,11 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_BACKUP_STREAM_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_BACKUP_STREAM_H_
 
-#include <grpcpp/alarm.h>
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "grpcpp/alarm.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
 #include "server/service/admin/backup_source.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/stream_reactor.h"
@@ -26,23 +25,23 @@
 
 namespace timecache::server {
 
-// What all backups of a server share.
+// The state that all backups of a server share.
 struct Backups {
-  // How many may be under way: each keeps what is trimmed from being dropped.
+  // Most backups in progress: each keeps trimmed segments from being removed.
   static constexpr int kMax = 2;
 
   // Null without a journal.
   BackupSource source;
-  // Of a piece that is not taken: then the backup ends.
+  // The time-out of a piece that the client does not read: then the backup
+  // ends.
   absl::Duration timeout;
   std::atomic<int> open{0};
 };
 
 // Reads a piece, on the thread of `turns`, and writes it: one at a time, so
-// that a slow reader is waited for, and holds one piece of memory. The reader
-// of a piece that is not taken in time, or within kDrainTimeout once the server
-// stops, would not be reached by a status either: the call is cancelled. Lives
-// until OnDone.
+// that a slow client holds only one piece of memory. A client that does not
+// read a piece in time, or within kDrainTimeout once the server stops, would
+// not receive a status either: the call is cancelled. Lives until OnDone.
 class BackupStream final
     : public CallStream<BackupStream,
                         grpc::ServerWriteReactor<grpc::ByteBuffer>>,
@@ -62,7 +61,7 @@ class BackupStream final
   bool TakeTurn() override ABSL_LOCKS_EXCLUDED(mu_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnDrain() override ABSL_LOCKS_EXCLUDED(mu_);
-  // It asks before each piece.
+  // It checks before each piece.
   void OnAccessChanged() override {}
 
  private:
@@ -94,7 +93,7 @@ class BackupStream final
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t writes_ ABSL_GUARDED_BY(mu_) = 0;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
-  // Of the write that is under way.
+  // Of the write in progress.
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -1,4 +1,4 @@
-// What an administrator has changed, for the log.
+// An administrative change, for the log.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_CHANGE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_CHANGE_H_
@@ -20,7 +20,7 @@ struct AdminChange {
   absl::string_view group = "";
   // Those in force, or those that an update changes; null: the event has none.
   const google::protobuf::Message* options = nullptr;
-  // That died in namespace_rotated.
+  // Entries that died in namespace_rotated.
   std::optional<int64_t> entries = std::nullopt;
 };
 

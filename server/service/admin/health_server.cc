@@ -39,8 +39,9 @@ absl::Status HealthServer::Start(const std::string& address) {
       acceptor_.Listen(address, grpc::InsecureServerCredentials(), &builder);
   if (!status.ok()) return status;
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr)
+  if (server_ == nullptr) {
     return absl::UnavailableError("cannot start the gRPC server for health");
+  }
   acceptor_.Start();
   responses_.Start();
   return absl::OkStatus();

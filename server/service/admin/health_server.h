@@ -3,13 +3,12 @@
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVER_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVER_H_
 
-#include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/grpcpp.h"
 #include "server/service/admin/health_service.h"
 #include "server/service/admin/unknown_service.h"
 #include "server/service/connection/connection_acceptor.h"
@@ -28,8 +27,8 @@ class HealthServer {
   static constexpr int kMaxCallsPerConnection = 16;
   static constexpr int kMaxMetadataBytes = 4 << 10;
   static constexpr int kMaxRequestBytes = 1 << 10;
-  // Of what gRPC holds for requests, and of answers that are not read: those of
-  // 256 calls.
+  // Limits of gRPC's memory for requests, and of unread responses: those of 256
+  // calls.
   static constexpr int64_t kGrpcMemoryBytes = int64_t{64} << 20;
   static constexpr int64_t kMaxResponseBytes = int64_t{4} << 20;
   static constexpr int kResponseTimeoutSeconds = 10;
@@ -45,7 +44,7 @@ class HealthServer {
   // Says NOT_SERVING from now on. Errors as ConnectionAcceptor::Listen.
   absl::Status Start(const std::string& address);
   void SetServing(bool serving) { health_service_.SetServing(serving); }
-  // Ends open watches of health, and serves no more. What it counted stays.
+  // Ends open watches of health, and stops serving. Its counts stay.
   void Stop();
 
   size_t watches() const { return health_service_.watches(); }

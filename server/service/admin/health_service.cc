@@ -101,11 +101,12 @@ absl::Status HealthService::Add(const std::shared_ptr<HealthWatch>& watch,
     }
     watches_[from].push_back(watch);
     ++count_;
-    // Under the lock: a change that comes now is told after it.
+    // Under the lock: a later change is sent after it.
     watch->Send(serving_);
   }
-  if (given_up != nullptr)
+  if (given_up != nullptr) {
     given_up->End(TooManyWatches(max_watches_), /*wait=*/false);
+  }
   return absl::OkStatus();
 }
 
@@ -117,9 +118,10 @@ std::shared_ptr<HealthWatch> HealthService::TakeFromLargest(
       });
   const auto own = watches_.find(from);
   const size_t has = own == watches_.end() ? 0 : own->second.size();
-  // As many as this one would then have is no more than its share.
-  if (largest == watches_.end() || largest->second.size() <= has + 1)
+  // This address would then have no more than its share.
+  if (largest == watches_.end() || largest->second.size() <= has + 1) {
     return nullptr;
+  }
   std::shared_ptr<HealthWatch> newest = std::move(largest->second.back());
   largest->second.pop_back();
   --count_;

@@ -3,8 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_SERVICE_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "server/service/call/counted_calls.h"
 #include "server/service/connection/peer_address.h"
 #include "server/service/connection/peer_guard.h"
@@ -24,11 +23,12 @@ namespace timecache::server {
 
 class HealthWatch;
 
-// Answers everybody: probes have no credentials. gRPC's own health service has
-// no limit of watches and ends none of them before the server cancels it.
+// Answers every caller: probes have no credentials. gRPC's own health service
+// has no limit of watches and does not end them before the server cancels them.
 //
-// A watch costs about 18 KiB. At kMaxWatches the address that has most of them
-// gives one up: who has few is not refused for the sake of who takes all.
+// A watch costs about 18 KiB. At kMaxWatches a watch of the address that has
+// most of them ends: an address with few is not refused because another takes
+// all.
 //
 // Thread-safe. A change costs O(watches), a watch O(1), and at the limit
 // O(addresses).
@@ -41,21 +41,20 @@ class HealthService final
   // A longer request is refused.
   static constexpr size_t kMaxRequestBytes = 1 << 10;
 
-  // `guard` is told of calls, `ledger` counts watches on their connections;
-  // neither is owned, both may be null.
+  // Calls are reported to `guard`, `ledger` counts watches on their
+  // connections; neither is owned, both may be null.
   explicit HealthService(PeerGuard* guard, ResponseLedger* ledger = nullptr,
                          size_t max_watches = kMaxWatches)
       : guard_(guard), ledger_(ledger), max_watches_(max_watches) {}
 
-  // Says SERVING, as it does at first, or NOT_SERVING from now on, also to
-  // those who watch.
+  // Reports SERVING, as at first, or NOT_SERVING from now on, also to watches.
   void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends all watches with UNAVAILABLE (DRAINING), also those whose clients do
-  // not read, and takes no more.
+  // not read, and accepts no more.
   void EndWatches() ABSL_LOCKS_EXCLUDED(mu_);
 
   size_t watches() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Watches that were refused, or ended for the sake of others.
+  // Watches that were refused, or ended in favour of others.
   uint64_t refused_watches() const ABSL_LOCKS_EXCLUDED(mu_);
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
@@ -69,7 +68,7 @@ class HealthService final
   friend class HealthWatch;
   using Watches = std::vector<std::shared_ptr<HealthWatch>>;
 
-  // Takes the watch, and tells it what to say. Else an error.
+  // Adds the watch, and sets its status. Otherwise an error.
   absl::Status Add(const std::shared_ptr<HealthWatch>& watch,
                    const PeerAddress& from) ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(const HealthWatch* watch, const PeerAddress& from)

@@ -57,8 +57,9 @@ void HealthWatch::Continue() {
 void HealthWatch::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mu_);
   writing_ = false;
-  if (!ok && !end_.has_value())
+  if (!ok && !end_.has_value()) {
     end_ = absl::CancelledError("the client is gone");
+  }
   Continue();
 }
 

@@ -3,8 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_WATCH_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_HEALTH_WATCH_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "grpc/health/v1/health.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "server/service/call/stream_reactor.h"
 #include "server/service/connection/peer_address.h"
 #include "server/service/response/response_account.h"
@@ -20,8 +19,8 @@ namespace timecache::server {
 
 class HealthService;
 
-// Sends the status, and each one after it; of those that come while one is on
-// its way, only the last. Thread-safe. Lives until OnDone.
+// Sends the status, and each one after it; of those that arrive while one is
+// being sent, only the last. Thread-safe. Lives until OnDone.
 class HealthWatch final
     : public StreamReactor<HealthWatch,
                            grpc::ServerWriteReactor<grpc::ByteBuffer>> {
@@ -29,7 +28,7 @@ class HealthWatch final
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
   // None is owned. `account`: its connection's, or null. `known`: whether there
-  // is such a service; else it is told so and nothing more.
+  // is such a service; otherwise the client receives only SERVICE_UNKNOWN.
   HealthWatch(HealthService* service, grpc::CallbackServerContext* context,
               ResponseAccountRef account, bool known)
       : StreamReactor(context),
@@ -43,15 +42,15 @@ class HealthWatch final
     if (account_) account_->EndCall(std::nullopt);
   }
 
-  // Puts it among the service's, or ends it.
+  // Adds it to the service's watches, or ends it.
   static HealthWatch* Start(std::shared_ptr<HealthWatch> watch);
   // One that ends at once.
   static HealthWatch* Refuse(std::shared_ptr<HealthWatch> watch,
                              const absl::Status& status);
 
   void Send(bool serving) ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends behind the message that is on its way, or without waiting for a client
-  // that does not read it.
+  // Ends after the message in flight, or without waiting for a client that does
+  // not read it.
   void End(const absl::Status& status, bool wait) ABSL_LOCKS_EXCLUDED(mu_);
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -59,7 +58,7 @@ class HealthWatch final
 
  private:
   void Leave() override;
-  // Writes what is due, or ends.
+  // Writes the due status, or ends.
   void Continue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   HealthService* const service_;

@@ -1,4 +1,4 @@
-// Pages of a list, as AIP-158 has them.
+// Pages of a list, as in AIP-158.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_LIST_QUERY_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_LIST_QUERY_H_
@@ -14,9 +14,9 @@
 
 namespace timecache::server {
 
-// What a List request asks for; a page has `default_size` items if it does not
-// say, and never more than `max_size`. The token is the name behind which the
-// page begins. INVALID_ARGUMENT about page_size or page_token.
+// The page that a List request asks for: of `default_size` items if unset, and
+// never more than `max_size`. The token is the name after which the page
+// starts. INVALID_ARGUMENT about page_size or page_token.
 template <typename Request>
 absl::StatusOr<ListQuery> ToListQuery(const Request& request, int default_size,
                                       int max_size) {
@@ -28,7 +28,7 @@ absl::StatusOr<ListQuery> ToListQuery(const Request& request, int default_size,
   query.after = request.page_token();
   if (!query.after.empty() && !ValidateNamespaceName(query.after).ok()) {
     return InvalidField("page_token",
-                        "must be the next_page_token of a page before");
+                        "must be the next_page_token of a previous page");
   }
   const int size =
       request.page_size() == 0 ? default_size : request.page_size();

@@ -40,7 +40,8 @@ void SetPage(const Page<NamespaceInfo>& page,
   if (page.more) response->set_next_page_token(page.items.back().name);
 }
 
-// A dead letter is an entry there: who may not put it may not have it put.
+// A dead letter is an entry there: a caller without permission to put it must
+// not have it put.
 absl::Status AuthorizeDeadLetters(const v1::NamespaceOptions& options,
                                   Call* call) {
   if (options.dead_letter_namespace().empty()) return absl::OkStatus();

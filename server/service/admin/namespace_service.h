@@ -15,8 +15,7 @@
 
 namespace timecache::server {
 
-// All of them as bytes: requests are read where what is wrong with them can be
-// said.
+// All raw: requests are parsed here, so that errors in them can be described.
 namespace methods {
 using N = v1::NamespaceService;
 using Namespaces = N::WithRawCallbackMethod_CreateNamespace<

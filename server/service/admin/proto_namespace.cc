@@ -159,8 +159,9 @@ absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to) {
 
 absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from) {
   MapOptions options;
-  if (absl::Status status = ApplyOptions(from, &options); !status.ok())
+  if (absl::Status status = ApplyOptions(from, &options); !status.ok()) {
     return status;
+  }
   if (!from.has_max_ttl() && options.ttl_us > options.max_ttl_us) {
     options.max_ttl_us = options.ttl_us;
   }

@@ -1,4 +1,5 @@
-// Between namespaces and consumer groups of messages and the engine's types.
+// Converts namespaces and consumer groups between messages and the engine's
+// types.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_PROTO_NAMESPACE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_PROTO_NAMESPACE_H_
@@ -12,14 +13,14 @@
 
 namespace timecache::server {
 
-// Sets what is set in `from`. INVALID_ARGUMENT for what cannot be represented;
-// ranges are the engine's to check.
+// Sets the fields that are set in `from`. INVALID_ARGUMENT for values that
+// cannot be represented; the engine checks ranges.
 absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to);
-// The same, of a namespace that there is: what is fixed at its creation cannot
-// change any more.
+// The same, for an existing namespace: options that are fixed at its creation
+// cannot change.
 absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to);
 
-// The options of a new namespace: the defaults, and what is set in `from`.
+// The options of a new namespace: the defaults, and the fields set in `from`.
 absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from);
 
 void SetOptions(const MapOptions& options, v1::NamespaceOptions* to);

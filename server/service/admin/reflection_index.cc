@@ -1,13 +1,12 @@
 #include "server/service/admin/reflection_index.h"
 
-#include <google/protobuf/descriptor.pb.h>
-#include <grpcpp/support/status_code_enum.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "grpcpp/support/status_code_enum.h"
 #include "timecache/v1/errors.pb.h"
 
 namespace timecache::server {
@@ -51,7 +50,7 @@ ReflectionIndex::ReflectionIndex(std::vector<std::string> services)
   // Errors carry them as Any, and by name: no file imports them.
   AddFile(google::rpc::ErrorInfo::descriptor()->file(), &files_);
   AddFile(v1::ErrorReason_descriptor()->file(), &files_);
-  // That it is asked for here is what links its descriptor.
+  // This reference links its descriptor.
   AddFile(
       grpc::reflection::v1alpha::ServerReflectionRequest::descriptor()->file(),
       &files_);

@@ -1,15 +1,14 @@
-// What a server says about its services.
+// Descriptions of a server's services.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_REFLECTION_INDEX_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_REFLECTION_INDEX_H_
-
-#include <google/protobuf/descriptor.h>
 
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 
 namespace timecache::server {

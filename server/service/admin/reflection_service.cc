@@ -83,8 +83,8 @@ class ReflectionStream final
     return call_.Authorize(config::v1::VERB_ADMIN, kWholeServer);
   }
 
-  // Behind the answer that is in flight.
-  void EndSoon(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  // After the answer in flight.
+  void EndSoon(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (status.ok() || ended()) return;
     if (writing_) {
       end_.Update(status);
@@ -109,7 +109,7 @@ class ReflectionStream final
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_ ABSL_GUARDED_BY(mu_);
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  // Why it ends behind the answer that is in flight.
+  // Why it ends after the answer in flight.
   absl::Status end_ ABSL_GUARDED_BY(mu_);
 };
 

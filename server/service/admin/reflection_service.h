@@ -1,10 +1,8 @@
 // grpc.reflection.v1.ServerReflection and its older name v1alpha, behind the
-// gate. (gRPC's own plugin answers everybody.)
+// gate. (gRPC's own plugin answers every caller.)
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_REFLECTION_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_REFLECTION_SERVICE_H_
-
-#include <grpcpp/grpcpp.h>
 
 #include <cstddef>
 #include <string>
@@ -13,6 +11,7 @@
 
 #include "grpc/reflection/v1/reflection.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
 #include "server/service/admin/reflection_index.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/method.h"
@@ -20,8 +19,8 @@
 
 namespace timecache::server {
 
-// Thread-safe. One request of a stream at a time: who does not read its answers
-// is not read either.
+// Thread-safe. One request of a stream at a time: the server does not read from
+// a client that does not read its responses.
 class ReflectionService final {
  public:
   // A longer request ends its stream.

@@ -13,7 +13,8 @@ grpc::ServerUnaryReactor* ServerService::GetServer(Context* context,
         Call* const call = &unary->call();
         const absl::Status access = call->AuthorizeAnywhere();
         if (!access.ok()) return access;
-        // How much all namespaces hold is for who may read all of them.
+        // The total of all namespaces is only for callers that may read all of
+        // them.
         describe_server_(call->May(config::v1::VERB_READ, kWholeServer),
                          &unary->response());
         unary->Finish(absl::OkStatus());

@@ -21,7 +21,7 @@ class ServerService final
           v1::ServerService::WithRawCallbackMethod_GetServer<
               v1::ServerService::Service>>> {
  public:
-  // Says what the server is, and how far its limits are used if `limits`.
+  // Describes the server, and the use of its limits if `limits`.
   using DescribeServer =
       std::function<void(bool limits, v1::GetServerResponse* server)>;
 

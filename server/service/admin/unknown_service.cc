@@ -11,7 +11,8 @@
 namespace timecache::server {
 namespace {
 
-// As much of a path as the answer repeats: more than any method's.
+// The longest part of a path that the response repeats: longer than any
+// method's.
 constexpr size_t kMaxShownMethodBytes = 128;
 
 class Refusal final : public grpc::ServerGenericBidiReactor {

@@ -1,10 +1,9 @@
-// What is asked for and not served.
+// Answers calls of unknown methods.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_UNKNOWN_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_UNKNOWN_SERVICE_H_
 
-#include <grpcpp/generic/async_generic_service.h>
-
+#include "grpcpp/generic/async_generic_service.h"
 #include "server/service/connection/peer_guard.h"
 
 namespace timecache::server {
@@ -15,7 +14,7 @@ namespace timecache::server {
 // Thread-safe.
 class UnknownService final : public grpc::CallbackGenericService {
  public:
-  // Told of calls. Not owned.
+  // Observes calls. Not owned.
   explicit UnknownService(PeerGuard* guard) : guard_(guard) {}
 
  private:

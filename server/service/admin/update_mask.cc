@@ -18,7 +18,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::util::FieldMaskUtil;
 
-// As much of a path as an error repeats: more than any that there is.
+// The longest part of a path that an error repeats: longer than any valid path.
 constexpr size_t kMaxShownPathBytes = 128;
 
 bool IsSet(const Message& message, const FieldDescriptor* field) {

@@ -11,12 +11,12 @@
 
 namespace timecache::server {
 
-// Sets in `changes`, an empty message of the options' type, what a request says
-// that they become: those of `options` that `mask` names, and for those that it
-// names and that are not set, what `defaults` has. Without a path, those that
-// are set. Paths are "options.<field>"; "options" and "*" are all of them, but
-// for those in `fixed`, the names of fields that are fixed at creation, unless
-// they are set. INVALID_ARGUMENT about update_mask for any other path.
+// Sets in `changes`, an empty message of the options' type, the new values of a
+// request: those of `options` that `mask` names, or of `defaults` for named
+// options that are not set. Without a path, the options that are set. Paths are
+// "options.<field>"; "options" and "*" are all of them, but for those in
+// `fixed`, the names of fields that are fixed at creation, unless they are set.
+// INVALID_ARGUMENT about update_mask for any other path.
 absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
                              const google::protobuf::Message& options,
                              const google::protobuf::Message& defaults,

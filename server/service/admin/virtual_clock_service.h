@@ -1,4 +1,5 @@
-// timecache.testing.v1.VirtualClockService: a server's time in a test's hands.
+// timecache.testing.v1.VirtualClockService: lets a test control a server's
+// time.
 
 #ifndef TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_
 #define TIMECACHED_SERVER_SERVICE_ADMIN_VIRTUAL_CLOCK_SERVICE_H_
@@ -18,7 +19,7 @@
 namespace timecache::server {
 
 // Thread-safe; Advance calls come one after the other. Costs a thread, since
-// Advance waits for the sweep, which a thread of gRPC's must not.
+// Advance waits for the sweep, which gRPC's threads must not.
 class VirtualClockService final
     : public testing::v1::VirtualClockService::WithRawCallbackMethod_Advance<
           testing::v1::VirtualClockService::WithRawCallbackMethod_Now<
@@ -28,7 +29,7 @@ class VirtualClockService final
   // Nothing is owned; all must outlive the service.
   VirtualClockService(const CallGate* gate, ManualClock* clock,
                       std::function<void()> flush, WatchHub* hub);
-  // No call is open any more.
+  // No call must be open any more.
   ~VirtualClockService() override;
 
   grpc::ServerUnaryReactor* Advance(grpc::CallbackServerContext* context,

@@ -1,4 +1,4 @@
-// Who calls, and what they may do: the service's view of access rules, which
+// Callers and their permissions: the service's view of access rules, which
 // server/security reads from a file.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_ACCESS_H_
@@ -37,7 +37,7 @@ class Verbs {
   constexpr bool Contains(Verbs other) const {
     return (other.bits_ & ~bits_) == 0;
   }
-  // What is in this and not in `other`.
+  // The verbs of this that are not in `other`.
   constexpr Verbs Without(Verbs other) const {
     return FromBits(bits_ & static_cast<uint8_t>(~other.bits_));
   }
@@ -46,7 +46,7 @@ class Verbs {
   }
   constexpr bool operator==(const Verbs&) const = default;
 
-  // "read, write", as an access file has them.
+  // "read, write", as in an access file.
   std::string ToString() const;
 
  private:
@@ -62,30 +62,30 @@ class Verbs {
   uint8_t bits_ = 0;
 };
 
-// What an operation needs: WRITE what writes, and a Get that touches; READ what
-// answers with an entry or whether there is one.
+// The verbs that an operation needs: WRITE for writes, and for a Get that
+// touches; READ for operations that return an entry or whether there is one.
 Verbs VerbsOf(const Operation& operation);
 
-// What stands for the whole server where a namespace is asked for: no namespace
-// has this name, and of all patterns only "*" matches it.
+// Stands for the whole server in place of a namespace: no namespace has this
+// name, and of all patterns only "*" matches it.
 inline constexpr absl::string_view kWholeServer = "*";
 
-// One who calls, by the rules of one moment. Immutable, so thread-safe.
+// A caller, by the rules of one moment. Immutable, so thread-safe.
 class Caller {
  public:
   virtual ~Caller() = default;
   // The principal's name.
   virtual const std::string& name() const = 0;
-  // What it may do there. Costs tens of nanoseconds for each rule that names
-  // the principal.
+  // Its permissions in the namespace. Costs tens of nanoseconds for each rule
+  // that names the principal.
   virtual Verbs VerbsIn(absl::string_view name) const = 0;
-  // Whether it may do anything at all, in whatever namespace.
+  // Whether it has any permission, in any namespace.
   virtual bool MayAnything() const = 0;
 };
 
-// What a call brings to say who makes it. Views, of whatever the call holds.
+// The credentials of a call. Views of the call's data.
 struct Credentials {
-  // The peer showed a certificate that the listener's roots signed.
+  // Whether the peer has a certificate that the listener's roots signed.
   bool has_certificate = false;
   // Those of certificate_names.h.
   std::vector<absl::string_view> certificate_sans;
@@ -103,8 +103,8 @@ class Access {
   virtual absl::StatusOr<std::shared_ptr<const Caller>> Authenticate(
       const Credentials& credentials) const = 0;
 
-  // The principal of this name, by the rules of now; null if there is none. For
-  // what is done in its name when it does not call.
+  // The principal of this name, by the current rules; null if there is none.
+  // For work in its name outside of its calls.
   virtual std::shared_ptr<const Caller> FindPrincipal(
       absl::string_view name) const = 0;
 

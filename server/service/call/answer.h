@@ -1,16 +1,15 @@
-// How calls are answered whose result takes a while.
+// Answers calls that complete asynchronously.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_ANSWER_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_ANSWER_H_
-
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
 #include "server/service/call/call.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/method.h"
@@ -19,8 +18,8 @@
 namespace timecache::server {
 
 // Reads the request and calls `handle` with a std::shared_ptr<UnaryCall>. An
-// error that `handle` returns ends the call. After OK the call is ended by what
-// shares it: the store's completion, which may come on another thread.
+// error that `handle` returns ends the call. After OK the store's completion,
+// which shares the call, ends it, possibly on another thread.
 template <typename Request, typename Response, typename Handle>
 grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
                                  grpc::CallbackServerContext* context,
@@ -39,7 +38,7 @@ grpc::ServerUnaryReactor* Answer(const CallGate& gate, const Method& method,
 }
 
 // The store's completion of such a call: ends it with the store's error, or,
-// once `answer` has taken what the store found, with OK.
+// once `answer` has processed the store's result, with OK.
 template <typename Unary, typename Answer>
 auto FinishWith(std::shared_ptr<Unary> unary, Answer answer) {
   return [unary = std::move(unary),

@@ -35,12 +35,12 @@ uint64_t NextNumber() {
   return state;
 }
 
-absl::string_view View(grpc::string_ref ref) {
+absl::string_view View(const grpc::string_ref& ref) {
   return {ref.data(), ref.size()};
 }
 
-// As much of a namespace's name as errors and logs repeat: all of a valid one.
-// Not through the midst of a UTF-8 character.
+// The part of a namespace's name that errors and logs repeat: all of a valid
+// one. Does not split a UTF-8 character.
 absl::string_view Shown(absl::string_view name) {
   if (name.size() <= kMaxShownNameBytes) return name;
   size_t size = kMaxShownNameBytes;
@@ -72,7 +72,7 @@ bool IsTraceParent(absl::string_view text) {
          IsLowerHex(span) && !IsZero(span) && IsLowerHex(text.substr(53));
 }
 
-// Whether a limit is why.
+// Whether a limit is the cause.
 bool IsRefusal(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ||
          (absl::IsOutOfRange(status) &&
@@ -118,10 +118,11 @@ absl::StatusOr<Verbs> Call::VerbsIn(absl::string_view name) {
 Call::Refused Call::WhyRefused(const CallGate& gate,
                                const grpc::ServerContextBase& context,
                                const ResponseAccount* account) {
-  // Its client is not there to read an answer.
+  // Its client is gone and cannot read a response.
   if (account != nullptr && account->ended()) return Refused::kGone;
-  if (gate.guard() != nullptr && gate.guard()->IsGone(context))
+  if (gate.guard() != nullptr && gate.guard()->IsGone(context)) {
     return Refused::kGone;
+  }
   return gate.closed() ? Refused::kDraining : Refused::kNot;
 }
 
@@ -250,11 +251,11 @@ void Call::Note(absl::string_view name) {
   if (name_size_ > 0) std::memcpy(name_.data(), name.data(), name_size_);
 }
 
-// Sets caller_ or admission_. A token decides, also where there is a
-// certificate: a proxy's certificate is the same for all whom it speaks for,
-// and a token was put into this very call.
+// Sets caller_ or admission_. A token decides even if there is a certificate: a
+// proxy's certificate is the same for all its clients, while a token belongs to
+// this call.
 void Call::Authenticate() {
-  // Before the rules are read: a change in between is looked at once more.
+  // Before the rules are read: a change in between is checked once more.
   generation_ = gate_.access()->generation();
   Credentials credentials;
   const auto [begin, end] =
@@ -305,7 +306,7 @@ absl::Status Call::Denial(Verbs verbs, absl::string_view name) const {
                           {"verb", verbs.ToString()}});
 }
 
-// Passes `status` on, and tells the observers of an error.
+// Returns `status`, and reports an error to the observers.
 absl::Status Call::CountRefusal(absl::Status status, Verbs verbs,
                                 absl::string_view name) {
   if (status.ok()) return status;

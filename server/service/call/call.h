@@ -3,9 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_CALL_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_CALL_H_
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/status.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/status.h"
 #include "server/service/call/access.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/call_observer.h"
@@ -22,8 +21,9 @@
 
 namespace timecache::server {
 
-// Made first thing in every handler. It knows who calls, says what they may do,
-// and ends with the call's status, of which the gate's observers are told:
+// Created first in every handler. It identifies the caller, checks its
+// permissions, and ends with the call's status, which it reports to the gate's
+// observers:
 //
 //   Call call(gate, methods::kSize, context);
 //   absl::Status status =
@@ -31,17 +31,17 @@ namespace timecache::server {
 //   if (status.ok()) ...
 //   reactor->Finish(call.End(status));
 //
-// A call that ends well without anybody having asked what its caller may do is
-// turned into INTERNAL: a handler without a check does not go unnoticed.
+// A call that ends with OK without a permission check ends with INTERNAL
+// instead: a handler without a check is detected.
 //
 // The metadata x-request-id of the client, 1 to 128 graphic ASCII characters,
 // is the call's request id; without it, it gets one of 32 hexadecimal digits. A
-// call that fails says it in its trailing metadata, under the same name.
+// call that fails has it in its trailing metadata, under the same name.
 //
 // Thread-compatible; what is const is thread-safe. Does not touch `context`
-// after End. Costs, without rules, a branch for each question and no
-// allocation; with observers two looks at the clock. With rules a token costs
-// its SHA-256, less than a microsecond.
+// after End. Costs, without rules, a branch for each check and no allocation;
+// with observers two reads of the clock. With rules a token costs its SHA-256,
+// less than a microsecond.
 class Call final : public CallDetails {
  public:
   using FieldPath = std::string (*)(const std::string&);
@@ -51,17 +51,17 @@ class Call final : public CallDetails {
   Call(const CallGate& gate, const Method& method,
        grpc::ServerContextBase* context,
        const ResponseAccount* account = nullptr);
-  // A call that nobody ended counts as UNKNOWN.
+  // A call without End counts as UNKNOWN.
   ~Call() override;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // Each of these is one question to the rules: OK, UNAUTHENTICATED (with
-  // Access's reasons), or PERMISSION_DENIED (ACCESS_DENIED), of which the
-  // observers are told.
+  // Each of these is one check of the rules: OK, UNAUTHENTICATED (with Access's
+  // reasons), or PERMISSION_DENIED (ACCESS_DENIED), which are reported to the
+  // observers.
 
   // Whether the caller may do all of `verbs` in the namespace, kWholeServer for
-  // the server. No verbs: anything at all there.
+  // the server. No verbs: any permission there.
   absl::Status Authorize(Verbs verbs, absl::string_view name) {
     Note(name);
     return AuthorizeAlso(verbs, name);
@@ -74,28 +74,29 @@ class Call final : public CallDetails {
     if (gate_.access() == nullptr) return absl::OkStatus();
     return CountRefusal(Check(verbs, name), verbs, name);
   }
-  // What the caller may do in the namespace; an error if that is nothing.
+  // The caller's permissions in the namespace; an error if there are none.
   absl::StatusOr<Verbs> VerbsIn(absl::string_view name);
-  // Whether the caller may do anything anywhere.
+  // Whether the caller has any permission anywhere.
   absl::Status AuthorizeAnywhere();
-  // Only who it is. What is answered is then up to MaySee.
+  // Only identifies the caller. MaySee then decides what is answered.
   absl::Status Identify();
-  // Before a request of so many bytes is looked at: as Identify if the call is
-  // refused, or the request large and its caller not known, against whom its
-  // bytes then count. OK otherwise.
+  // Called before a request of this many bytes is parsed: as Identify if the
+  // call is refused, or if the request is large and its caller unknown, whose
+  // address is then charged with its bytes. OK otherwise.
   absl::Status BeginRequest(size_t bytes);
-  // Whether the caller, who is known, may do all of `verbs` in the namespace:
-  // nobody is told if not.
+  // Whether the caller, who is known, may do all of `verbs` in the namespace: a
+  // denial is not reported.
   bool May(Verbs verbs, absl::string_view name) const {
     return gate_.access() == nullptr || Check(verbs, name).ok();
   }
-  // Whether the caller may do anything at all in the namespace.
+  // Whether the caller has any permission in the namespace.
   bool MaySee(absl::string_view name) const;
-  // The error for what VerbsIn lacks: the part of a batch that is not done.
+  // The error for permissions that VerbsIn lacks: for the denied part of a
+  // batch.
   absl::Status Deny(Verbs verbs, absl::string_view name);
 
-  // Whether it is not served, whatever it asks for: the server drains, or the
-  // call's connection is gone. Each of the questions above then says so.
+  // Why it is not served at all: the server drains, or the call's connection is
+  // gone. Each of the checks above then returns this.
   bool refused() const { return refused_ != Refused::kNot; }
 
   // For streams. Whether the rules have changed since the caller was looked up.
@@ -109,13 +110,13 @@ class Call final : public CallDetails {
   void CountReceived() const;
   void CountSent() const;
 
-  // Operations of a batch that a limit refused, with this error. The call's own
-  // error counts by itself.
+  // Reports operations of a batch that a limit refused, with this error. The
+  // call's own error is counted anyway.
   void CountRefused(const absl::Status& status, uint64_t operations) const;
-  // Events that a watch is told it has lost in the namespace.
+  // Reports events that a watch has lost in the namespace.
   void CountLost(absl::string_view name, uint64_t events) const;
 
-  // The end: what the handler finishes with. Once.
+  // Ends the call; returns the status for the handler to finish with. Once.
   grpc::Status End(const absl::Status& status, FieldPath field_path = nullptr);
 
   std::string RequestId() const override;
@@ -129,7 +130,7 @@ class Call final : public CallDetails {
  private:
   void Note(absl::string_view name);
   void Authenticate();
-  // Why the call is not served, whoever makes it.
+  // Why the call is not served, whatever its caller.
   enum class Refused : uint8_t { kNot, kDraining, kGone };
   static Refused WhyRefused(const CallGate& gate,
                             const grpc::ServerContextBase& context,

@@ -1,4 +1,4 @@
-// What every call passes before it is served.
+// The checks before every call.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_CALL_GATE_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_CALL_GATE_H_
@@ -15,14 +15,15 @@
 
 namespace timecache::server {
 
-// The rules that calls are held to, and those who are told of calls. Every
-// handler makes a Call (call.h) of it, first thing. Thread-safe.
+// The rules and the observers of calls. Every handler first creates a Call
+// (call.h) from it. Thread-safe.
 class CallGate {
  public:
   // None is owned; all must outlive the gate and its calls. `access` null:
-  // there are no rules, and everybody may do everything. `guard` null: calls
-  // are served whatever has become of their connection. `responses` null:
-  // responses are not counted; else the services' unary calls are CountedCalls.
+  // there are no rules, and every caller has all permissions. `guard` null:
+  // calls are served even if their connection is gone. `responses` null:
+  // responses are not counted; otherwise the services' unary calls are
+  // CountedCalls.
   CallGate(const Access* access, std::vector<CallObserver*> observers,
            PeerGuard* guard = nullptr, ResponseLedger* responses = nullptr)
       : access_(access),
@@ -40,7 +41,7 @@ class CallGate {
                                  : responses_->Find(peer);
   }
 
-  // Calls that are made from now on get no further: UNAVAILABLE (DRAINING).
+  // Refuses calls from now on: UNAVAILABLE (DRAINING).
   void Close() { closed_.store(true, std::memory_order_relaxed); }
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 

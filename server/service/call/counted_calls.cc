@@ -1,8 +1,7 @@
 #include "server/service/call/counted_calls.h"
 
-#include <google/protobuf/descriptor.h>
-#include <grpcpp/impl/codegen/server_callback_handlers.h>
-
+#include "google/protobuf/descriptor.h"
+#include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "server/engine/check.h"
 
 namespace timecache::server {

@@ -3,22 +3,21 @@
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_COUNTED_CALLS_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_COUNTED_CALLS_H_
 
-#include <grpcpp/impl/service_type.h>
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/message_allocator.h>
-
 #include <functional>
 #include <optional>
 
+#include "grpcpp/impl/service_type.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/message_allocator.h"
 #include "server/service/response/response_account.h"
 #include "server/service/response/response_ledger.h"
 
 namespace timecache::server {
 
-// Request and response of one unary call. gRPC makes it before the handler is
-// called, and releases it once the response is on its way or the client is
-// gone: the one moment of which it tells without a reactor of the call's own.
+// Request and response of one unary call. gRPC creates it before the handler is
+// called, and releases it once the response is being sent or the client is
+// gone: the only notification of this without a reactor of the call's own.
 class CountedCall final
     : public grpc::MessageHolder<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
@@ -27,19 +26,20 @@ class CountedCall final
     set_response(&response_);
   }
 
-  // That of a call whose service has CountedCalls; else null: gRPC then has a
-  // holder of its own.
+  // The holder of a call whose service has CountedCalls; otherwise null: gRPC
+  // then has a holder of its own.
   static CountedCall* Of(grpc::CallbackServerContext* context) {
     return dynamic_cast<CountedCall*>(context->GetRpcAllocatorState());
   }
 
-  // Begins to count it, and returns its connection's account.
+  // Starts to count it, and returns its connection's account.
   ResponseAccount* Begin(const grpc::CallbackServerContext& context) {
     account_ = ledger_->Find(context.peer());
     account_->BeginCall();
     return account_.get();
   }
-  // It finishes now. The request is not kept for who does not read the answer.
+  // The call finishes now. The request is not kept until the client reads the
+  // response.
   void Answer() {
     request_.Clear();
     answered_ = account_->AnswerCall();

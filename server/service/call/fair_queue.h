@@ -1,4 +1,4 @@
-// Work of many namespaces that takes turns.
+// A fair queue of the work of many namespaces.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_FAIR_QUEUE_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_FAIR_QUEUE_H_
@@ -13,9 +13,9 @@
 
 namespace timecache::server {
 
-// Hands out one item of each flow in turn, those of a flow in the order in
-// which they came: what waits in one flow delays an item of another by one
-// item, however much it is. Not thread-safe. O(1).
+// Returns one item of each flow in turn, those of a flow in order of arrival:
+// the items of one flow delay an item of another by one item, however many
+// there are. Not thread-safe. O(1).
 template <typename Item>
 class FairQueue {
  public:
@@ -47,7 +47,7 @@ class FairQueue {
 
  private:
   absl::flat_hash_map<std::string, std::deque<Item>> flows_;
-  // The flows that have something, in the order of their turns.
+  // The non-empty flows, in the order of their turns.
   std::deque<std::string> turns_;
   size_t size_ = 0;
 };

@@ -1,4 +1,4 @@
-// How large a message the client of a stream takes.
+// The largest message that the client of a stream accepts.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_MESSAGE_LIMIT_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_MESSAGE_LIMIT_H_
@@ -13,12 +13,11 @@
 
 namespace timecache::server {
 
-// What a client of gRPC takes unless it is set otherwise. What a stream sends
-// is always below it, but for single large values.
+// The default limit of gRPC's clients. Messages of streams are always below it,
+// except for single large values.
 inline constexpr size_t kDefaultMaxMessageBytes = size_t{4} << 20;
 
-// What a request's max_message_bytes says. INVALID_ARGUMENT if that is out of
-// its range.
+// A request's max_message_bytes. INVALID_ARGUMENT if that is out of its range.
 template <typename Request>
 absl::StatusOr<size_t> ToMaxMessageBytes(const Request& request) {
   if (!request.has_max_message_bytes()) return kDefaultMaxMessageBytes;

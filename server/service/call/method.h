@@ -12,8 +12,7 @@ namespace timecache::server {
 
 enum class MethodType { kUnary, kServerStream, kBidiStream };
 
-// As the label grpc_type of metrics has it: "unary", "server_stream",
-// "bidi_stream".
+// The label grpc_type of metrics: "unary", "server_stream", "bidi_stream".
 constexpr absl::string_view MethodTypeName(MethodType type) {
   switch (type) {
     case MethodType::kUnary:

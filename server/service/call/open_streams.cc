@@ -12,11 +12,10 @@ absl::Status OpenStreams::DrainingError() {
                          "the server is stopping: retry");
 }
 
-absl::Status OpenStreams::Add(std::shared_ptr<Drainable> stream) {
+absl::Status OpenStreams::Add(const std::shared_ptr<Drainable>& stream) {
   absl::MutexLock lock(&mu_);
   if (started_) return DrainingError();
-  Drainable* const key = stream.get();
-  streams_.emplace(key, std::move(stream));
+  streams_.emplace(stream.get(), stream);
   return absl::OkStatus();
 }
 

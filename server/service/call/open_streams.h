@@ -1,4 +1,4 @@
-// The streams that are told when the server stops, and waited for.
+// The streams that a stopping server notifies and waits for.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_OPEN_STREAMS_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_OPEN_STREAMS_H_
@@ -22,26 +22,28 @@ class Drainable {
   // The server stops: a stream without an end of its own ends now. Called at
   // most once, without a lock. Must not block.
   virtual void OnDrain() = 0;
-  // The access rules have changed: a stream whose caller has lost what it needs
-  // ends. Called without a lock, at any time until OnDone. Must not block.
+  // The access rules have changed: a stream whose caller has lost a needed
+  // permission ends. Called without a lock, at any time until OnDone. Must not
+  // block.
   virtual void OnAccessChanged() = 0;
 };
 
 // Thread-safe.
 class OpenStreams {
  public:
-  // What a call ends with that the server does not take, or not go on with,
-  // because it stops: UNAVAILABLE (DRAINING).
+  // The status of calls that a stopping server refuses or ends: UNAVAILABLE
+  // (DRAINING).
   static absl::Status DrainingError();
 
   // DrainingError() once Drain was called.
-  absl::Status Add(std::shared_ptr<Drainable> stream) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Add(const std::shared_ptr<Drainable>& stream)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(Drainable* stream) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Tells all streams that the access rules have changed.
+  // Notifies all streams that the access rules have changed.
   void AccessChanged() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Tells all streams. Takes no more, and returns how many there are.
+  // Notifies all streams, accepts no more, and returns their number.
   size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until there is none, at most until then; returns how many are left.
   size_t WaitForNone(std::chrono::steady_clock::time_point deadline)

@@ -1,4 +1,4 @@
-// Between times and durations of messages and the engine's.
+// Converts times and durations between messages and the engine's types.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_PROTO_TIME_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_PROTO_TIME_H_
@@ -20,7 +20,7 @@ namespace timecache::server {
 // to 9999.
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Duration& duration,
                                  absl::string_view field);
-// Of one that was checked; without rounding.
+// For a duration that was checked; without rounding.
 absl::Duration ToDuration(const google::protobuf::Duration& duration);
 // The same as ToMicros of a duration's two numbers.
 absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
@@ -31,7 +31,7 @@ absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
 absl::Status SetMicros(const google::protobuf::Duration& from,
                        absl::string_view field, int64_t* to);
 
-// A time as google.protobuf.Timestamp has it.
+// A time as a google.protobuf.Timestamp.
 struct TimeParts {
   int64_t seconds;
   int32_t nanos;

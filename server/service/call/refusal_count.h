@@ -1,4 +1,4 @@
-// What limits refuse within a request that as a whole succeeds.
+// Counts refusals by limits within a request that as a whole succeeds.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_REFUSAL_COUNT_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_REFUSAL_COUNT_H_
@@ -20,7 +20,7 @@ class RefusalCount {
   // Of further messages, all are counted with the last.
   static constexpr size_t kMaxMessages = 8;
 
-  // Of OK and other errors nothing is counted.
+  // OK and other errors are not counted.
   void Add(const absl::Status& status) {
     if (!absl::IsResourceExhausted(status)) return;
     for (auto& [known, count] : refused_) {
@@ -35,7 +35,7 @@ class RefusalCount {
     }
   }
 
-  // Says it of `call`.
+  // Reports the counts to `call`.
   void Count(const Call& call) const {
     for (const auto& [status, count] : refused_) {
       call.CountRefused(status, count);

@@ -1,12 +1,11 @@
 #include "server/service/call/request.h"
 
-#include <grpcpp/support/proto_buffer_reader.h>
-#include <grpcpp/support/slice.h>
-
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "grpcpp/support/proto_buffer_reader.h"
+#include "grpcpp/support/slice.h"
 #include "server/engine/error.h"
 
 namespace timecache::server {
@@ -49,7 +48,7 @@ absl::Status MalformedRequest(absl::string_view type) {
   return ErrorWithReason(
       absl::StatusCode::kInvalidArgument, Reason::kMalformedRequest,
       absl::StrCat("the request is not a ", type,
-                   ": send one that was made from the service's proto"));
+                   ": generate it from the service's proto"));
 }
 
 absl::Status ParseRequest(const grpc::ByteBuffer& bytes,

@@ -1,41 +1,39 @@
-// Requests and answers as gRPC carries them: bytes.
+// Requests and responses as bytes.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_REQUEST_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_REQUEST_H_
-
-#include <google/protobuf/message_lite.h>
-#include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/message_lite.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "server/engine/map/options.h"
 #include "server/service/response/response_account.h"
 
 namespace timecache::server {
 
-// The largest request: a value, a key and what is around them.
+// The largest request: a value, a key and their overhead.
 inline constexpr size_t kMaxRequestBytes =
     static_cast<size_t>(kMaxValueBytesLimit) + (size_t{64} << 10);
 
-// gRPC hands over no larger message: it ends the call with an error without
-// details, and RESOURCE_EXHAUSTED, which says to try again. So this is well
-// above kMaxRequestBytes. It bounds no memory: gRPC 1.51 looks at a message's
-// size once it has all of it.
+// gRPC refuses larger messages itself: with RESOURCE_EXHAUSTED, which suggests
+// a retry, and without details. So this is well above kMaxRequestBytes. It does
+// not bound memory: gRPC 1.51 checks a message's size once it has all of it.
 inline constexpr size_t kMaxMessageBytes = size_t{64} << 20;
 
 // INVALID_ARGUMENT for a request above kMaxRequestBytes: INVALID_FIELD about
-// `field`, if that is what can make it so large, else REQUEST_TOO_LARGE.
+// `field`, if that can make it so large, else REQUEST_TOO_LARGE.
 absl::Status CheckRequestSize(const grpc::ByteBuffer& bytes,
                               absl::string_view field = "");
 
-// INVALID_ARGUMENT (MALFORMED_REQUEST) for bytes that are no message of `type`,
+// INVALID_ARGUMENT (MALFORMED_REQUEST) for bytes that do not parse as `type`,
 // by its full name.
 absl::Status MalformedRequest(absl::string_view type);
 
-// Reads a request, or says as above why it is none. gRPC's own reading ends
-// such a call with UNIMPLEMENTED.
+// Parses a request, or returns an error as above. gRPC's own parsing ends such
+// a call with UNIMPLEMENTED.
 absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
                           google::protobuf::MessageLite* request,
                           absl::string_view large_field = "");

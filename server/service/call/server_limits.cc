@@ -1,23 +1,23 @@
 #include "server/service/call/server_limits.h"
 
-#include <grpcpp/resource_quota.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 
 #include "absl/time/time.h"
+#include "grpcpp/resource_quota.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/call/request.h"
 
 namespace timecache::server {
 namespace {
 
-// How long a new connection may take until it speaks HTTP/2, TLS included. gRPC
-// gives it 2 min, for which whoever says nothing holds one of max_connections.
+// How long a new connection may take until HTTP/2 is established, including
+// TLS. gRPC's default is 2 min, during which a silent client holds one of
+// max_connections.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 
-// A client that pings more often than it may is warned so many times.
+// A client that pings too often gets this many warnings.
 constexpr int kMaxPingStrikes = 2;
 
 // gRPC counts milliseconds in an int: 24 days.
@@ -38,9 +38,9 @@ void ApplyLimits(const config::v1::ServerLimits& limits,
   const auto set = [builder](const char* name, int value) {
     builder->AddChannelArgument(name, value);
   };
-  // gRPC 1.51 looks at a message's size only when it has unpacked all of it, a
-  // thousand times what came: a call that brings a compressed one ends with
-  // UNIMPLEMENTED.
+  // gRPC 1.51 checks a message's size only after decompressing all of it, which
+  // may be a thousand times the received size: a call with a compressed message
+  // ends with UNIMPLEMENTED.
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -56,10 +56,10 @@ void ApplyLimits(const config::v1::ServerLimits& limits,
   }
   set(GRPC_ARG_KEEPALIVE_TIME_MS, Millis(limits.keepalive_interval()));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Millis(limits.keepalive_timeout()));
-  // A connection without a call is pinged, too, and may ping: else gRPC takes
-  // more than one ping in 2 h there for an attack.
+  // A connection without a call is pinged, too, and may ping: otherwise gRPC
+  // treats more than one ping in 2 h there as an attack.
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // A watch may be silent for long: pings go on all the same.
+  // A watch may be silent for long: pings continue nevertheless.
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Millis(limits.min_ping_interval()));

@@ -20,7 +20,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status,
 
   google::rpc::ErrorInfo info;
   info.set_domain("timecached");
-  // Whatever a client can do wrong has a reason.
+  // Every client error has a reason.
   info.set_reason(std::string(
       ReasonName(ReasonOf(status).value_or(Reason::kInternalError))));
   for (auto& [name, value] : MetadataOf(status)) {

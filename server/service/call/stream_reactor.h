@@ -1,10 +1,7 @@
-// What the streams' reactors have in common.
+// The common base of the streams' reactors.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_STREAM_REACTOR_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_STREAM_REACTOR_H_
-
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <memory>
 #include <optional>
@@ -13,6 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
 #include "server/service/call/call.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/method.h"
@@ -28,7 +27,7 @@ class StreamReactor : public Reactor {
  public:
   void OnDone() final ABSL_LOCKS_EXCLUDED(mu_) {
     Leave();
-    // Whoever finished the call may still hold the lock.
+    // The thread that finished the call may still hold the lock.
     { absl::MutexLock lock(&mu_); }
     self_.reset();
   }
@@ -37,7 +36,7 @@ class StreamReactor : public Reactor {
   explicit StreamReactor(grpc::CallbackServerContext* context)
       : context_(context) {}
 
-  // What the handler returns. Nothing ends the stream before that.
+  // The handler's return value. Nothing ends the stream before that.
   static Stream* Keep(std::shared_ptr<Stream> stream) {
     Stream* const kept = stream.get();
     kept->self_ = std::move(stream);
@@ -66,7 +65,7 @@ class StreamReactor : public Reactor {
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// One whose caller is held to the rules, also to those that change meanwhile;
+// A stream whose caller is checked against the rules, also when they change;
 // and that counts on its connection as unary calls do.
 template <typename Stream, typename Reactor>
 class CallStream : public StreamReactor<Stream, Reactor> {
@@ -84,10 +83,10 @@ class CallStream : public StreamReactor<Stream, Reactor> {
     if (account_) account_->EndCall(answered_);
   }
 
-  // Whether the rules of now let the caller do what the stream does.
+  // Whether the current rules permit the stream to its caller.
   virtual absl::Status Authorize() = 0;
 
-  // An error if the rules have changed, and no longer let it.
+  // An error if the rules have changed and no longer permit it.
   absl::Status CheckAccess() {
     if (!call_.stale()) return absl::OkStatus();
     absl::Status status = call_.Renew();
@@ -104,7 +103,7 @@ class CallStream : public StreamReactor<Stream, Reactor> {
 
   // That of the connection; may be null.
   const ResponseAccountRef account_;
-  // Used by one thread at a time: under mu_, but for what is in flight.
+  // Used by one thread at a time: under mu_, except by the operation in flight.
   Call call_;
 
  private:

@@ -1,4 +1,4 @@
-// A thread for work that takes long, a little at a time.
+// A thread for long work, done in small steps.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_TURNS_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_TURNS_H_
@@ -16,15 +16,16 @@
 namespace timecache::server {
 
 // Pauses a thread between pieces of work, so that threads that wait for its
-// core get it then and not at the end of the scheduler's slice, several
+// core get it at once and not at the end of the scheduler's slice, several
 // milliseconds later. Used by one thread.
 class Pacer {
  public:
-  // After so much work, so long: the kernel's timers add some 50 us.
+  // Work between pauses, and the length of a pause: the kernel's timers add
+  // some 50 us.
   static constexpr std::chrono::microseconds kWork{250};
   static constexpr std::chrono::microseconds kPause{60};
 
-  // Runs a piece of work, and then pauses if it is time to.
+  // Runs a piece of work, and then pauses if a pause is due.
   template <typename Work>
   void Run(Work work) {
     const auto began = std::chrono::steady_clock::now();
@@ -41,9 +42,8 @@ class Pacer {
   std::chrono::steady_clock::duration worked_{};
 };
 
-// Gives tasks turns on a thread of its own, so that they do not keep gRPC's
-// from answering: each flow in turn, and its tasks one after the other.
-// Thread-safe.
+// Gives tasks turns on a thread of its own, so that they do not block gRPC's
+// threads: each flow in turn, and its tasks one after the other. Thread-safe.
 class Turns {
  public:
   class Task {

@@ -1,13 +1,12 @@
-// A unary call whose request is read here, and not by gRPC.
+// A unary call whose request is parsed here, and not by gRPC.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CALL_UNARY_CALL_H_
 #define TIMECACHED_SERVER_SERVICE_CALL_UNARY_CALL_H_
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
 #include "server/service/call/call.h"
 #include "server/service/call/counted_calls.h"
 #include "server/service/call/request.h"
@@ -24,8 +23,8 @@ constexpr absl::string_view LargeField() {
   return "";
 }
 
-// What a raw handler makes first thing, instead of a Call: the call, its
-// request and its answer. It ends with Finish, once, on any thread:
+// Created first in a raw handler, instead of a Call: the call, its request and
+// its response. It ends with Finish, once, on any thread:
 //
 //   UnaryCall<v1::SizeRequest, v1::SizeResponse> unary(
 //       gate, methods::kSize, context, request, response);
@@ -48,8 +47,8 @@ class UnaryCall {
         field_path_(field_path),
         call_(gate, method, context, account_) {}
 
-  // Makes the request good, or says what is wrong: to who is known, others are
-  // told that they are not.
+  // Parses the request, or returns its error: to identified callers; others get
+  // UNAUTHENTICATED.
   absl::Status Read() {
     absl::Status status = call_.BeginRequest(bytes_->Length());
     if (!status.ok()) return status;
@@ -60,17 +59,18 @@ class UnaryCall {
   }
 
   Call& call() { return call_; }
-  // What a handler returns that lets another thread Finish. gRPC gives it once.
+  // The return value of a handler whose call another thread Finishes. gRPC
+  // allows it once.
   grpc::ServerUnaryReactor* reactor() const { return reactor_; }
   const Request& request() const { return request_; }
-  // What it holds: as it came, and as it was read.
+  // Its memory: of the raw and the parsed request.
   size_t request_bytes() const { return 2 * bytes_->Length(); }
   Response& response() { return response_; }
 
-  // The account of its connection, until Finish; null where none is kept.
+  // The account of its connection, until Finish; null if there is none.
   ResponseAccount* account() const { return account_; }
-  // As ResponseAccount's: asked by calls that may answer with much, and that
-  // cannot wait.
+  // As ResponseAccount's: checked by calls with potentially large responses
+  // that cannot wait.
   absl::Status CheckShare() const {
     return account_ == nullptr ? absl::OkStatus() : account_->CheckShare();
   }

@@ -1,11 +1,12 @@
 #include "server/service/connection/certificate_names.h"
 
 #include <arpa/inet.h>
-#include <grpc/grpc_security_constants.h>
 #include <netinet/in.h>
 
 #include <array>
 #include <utility>
+
+#include "grpc/grpc_security_constants.h"
 
 namespace timecache::server {
 namespace {

@@ -1,6 +1,5 @@
 #include "server/service/connection/connection_acceptor.h"
 
-#include <grpcpp/support/byte_buffer.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,19 +12,19 @@
 #include <chrono>
 #include <utility>
 
+#include "grpcpp/support/byte_buffer.h"
 #include "server/engine/check.h"
 #include "server/engine/memory_budget.h"
 
 namespace timecache::server {
 namespace {
 
-// An address may be charged while its connections wait, never the other way
-// round: so a turn that comes early does no harm.
+// An address may be charged while its connections wait, but not credited: so a
+// check that comes early is harmless.
 constexpr int64_t kMaxWaitMs = 1'000;
 
-// Whether accept may work again with the next connection, or when it is asked
-// again: what else goes wrong needs file descriptors or memory, which others
-// must first give back.
+// Whether accept may succeed with the next connection, or on a retry: other
+// errors need file descriptors or memory, which must be freed first.
 bool IsPassing(int error) {
   switch (error) {
     case EMFILE:
@@ -76,8 +75,9 @@ absl::Status ConnectionAcceptor::Listen(
 
 std::vector<std::string> ConnectionAcceptor::addresses() const {
   std::vector<std::string> addresses;
-  for (const Listener& listener : listeners_)
+  for (const Listener& listener : listeners_) {
     addresses.push_back(listener.socket.address());
+  }
   return addresses;
 }
 
@@ -115,8 +115,9 @@ void ConnectionAcceptor::Run() {
     if (stopping_) break;
     bool paused = false;
     for (size_t i = 0; i < doors_.size(); ++i) {
-      if (polled[first_door + i].revents != 0)
+      if (polled[first_door + i].revents != 0) {
         paused = !AcceptSome(i) || paused;
+      }
     }
     AdmitDue();
     if (polled[1].revents != 0 || (may_look && unproven_.any())) CutExcess();
@@ -139,7 +140,7 @@ int ConnectionAcceptor::WaitMs(bool may_look) const {
   return static_cast<int>(std::clamp<int64_t>(left, 0, kMaxWaitMs));
 }
 
-// False if nothing can be taken at present.
+// False if no connection can be accepted at present.
 bool ConnectionAcceptor::AcceptSome(size_t door) {
   for (int i = 0; i < kMaxAcceptsPerTurn; ++i) {
     sockaddr_storage from = {};
@@ -180,8 +181,8 @@ void ConnectionAcceptor::AdmitDue() {
   for (const PacedConnection& taken : due.taken) HandOver(taken);
 }
 
-// Strangers have sent too much: those who sent most wait before they come
-// again, as if their calls had been read.
+// Unproven connections have sent too much: the addresses of those that sent
+// most wait before their next connection, as if their calls had been read.
 void ConnectionAcceptor::CutExcess() {
   looked_at_ = Now();
   for (const auto& [peer, bytes] : unproven_.Look(looked_at_)) {

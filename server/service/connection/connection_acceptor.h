@@ -1,9 +1,7 @@
-// Takes connections, as many as may be, and hands them to gRPC.
+// Accepts connections, up to a limit, and passes them to gRPC.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_ACCEPTOR_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_ACCEPTOR_H_
-
-#include <grpcpp/grpcpp.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
 #include "server/service/connection/connection_pacer.h"
 #include "server/service/connection/listening_socket.h"
 #include "server/service/connection/open_connections.h"
@@ -27,26 +26,26 @@
 
 namespace timecache::server {
 
-// In place of gRPC 1.51's own listener, which takes connections without a
-// limit, and never takes one again after the process was once out of file
+// Replaces gRPC 1.51's own listener, which accepts connections without a limit,
+// and never accepts one again after the process has once run out of file
 // descriptors.
 //
-// An address that connects faster than it may waits before TLS or HTTP/2 cost
-// anything, and connections that are closed meanwhile cost gRPC nothing.
+// Connections of an address beyond its rate wait before TLS or HTTP/2 starts,
+// and connections that are closed meanwhile cost gRPC nothing.
 //
 // Listen on all addresses, build the server, Start, ..., Stop, shut the server
 // down. By one thread, but for the counts. Costs a thread, and a few system
 // calls a connection.
 class ConnectionAcceptor {
  public:
-  // Connections that are taken from one socket, until the others have their
+  // Connections that are accepted from one socket before the others have their
   // turn.
   static constexpr int kMaxAcceptsPerTurn = 64;
-  // How long nothing is taken once the process has no file descriptor left.
+  // The pause in accepting once the process has no file descriptor left.
   static constexpr absl::Duration kPause = absl::Milliseconds(100);
 
   struct Limits {
-    // One more is closed at once.
+    // Beyond it a connection is closed at once.
     size_t max_connections;
     // Connections a second of one address.
     int pace;
@@ -58,16 +57,16 @@ class ConnectionAcceptor {
   ConnectionAcceptor(const ConnectionAcceptor&) = delete;
   ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
 
-  // As ListeningSocket::Open. What comes in speaks as `credentials` say.
+  // As ListeningSocket::Open. Its connections use `credentials`.
   absl::Status Listen(const std::string& address,
                       std::shared_ptr<grpc::ServerCredentials> credentials,
                       grpc::ServerBuilder* builder);
   // With the ports that were taken, in the order of Listen.
   std::vector<std::string> addresses() const;
 
-  // Begins to take connections; the builder's server has started.
+  // Starts to accept connections; the builder's server has started.
   void Start();
-  // Takes no more, and listens no longer.
+  // Stops accepting and listening.
   void Stop();
 
   // As OpenConnections.
@@ -96,7 +95,7 @@ class ConnectionAcceptor {
     Listener* listener;
   };
 
-  // Has the thread look at once, from any thread.
+  // Wakes the thread to check at once. From any thread.
   void Wake();
   void Run();
   bool AcceptSome(size_t door);
@@ -104,8 +103,8 @@ class ConnectionAcceptor {
   void AdmitDue();
   void HandOver(PacedConnection connection);
   void CutExcess();
-  // For poll: milliseconds until a connection that waits is due, or strangers'
-  // connections are to be looked at; or -1.
+  // For poll: milliseconds until a waiting connection is due, or unproven
+  // connections are to be checked; or -1.
   int WaitMs(bool may_look) const;
 
   OpenConnections connections_;
@@ -115,7 +114,7 @@ class ConnectionAcceptor {
   PeerGuard guard_{&pacer_, &connections_, &unproven_, [this] { Wake(); }};
   std::vector<Listener> listeners_;
   std::vector<Door> doors_;
-  // Readable when there is something to do: to stop, if that was said.
+  // Readable when there is work, or when it is to stop.
   const int wake_fd_;
   std::atomic<bool> stopping_{false};
   UnprovenBytes::Time looked_at_;

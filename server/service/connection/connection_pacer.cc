@@ -44,7 +44,7 @@ ConnectionPacer::Verdict ConnectionPacer::Offer(PacedConnection connection,
   if (from.empty()) return Verdict::kNow;
   absl::MutexLock lock(&mu_);
   Address& address = AddressOf(from, now);
-  // What waits for room comes before what comes now.
+  // Waiting connections come before new ones.
   const bool others_wait = !due_.empty() && due_.begin()->first <= now;
   if (address.waiting.empty() && now >= TokenAt(address) && !others_wait &&
       probation_.HasRoom(now)) {
@@ -139,7 +139,7 @@ bool ConnectionPacer::CountAnonymousCalls(const PeerAddress& from, double calls,
                                           Time now) {
   if (from.empty()) return true;
   absl::MutexLock lock(&mu_);
-  // Who is beyond its own pace is held by that.
+  // An address beyond its own rate waits for that.
   if (TokenAt(AddressOf(from, now)) <= now) {
     probation_.CountAnonymousCalls(calls, now);
   }
@@ -179,7 +179,8 @@ ConnectionPacer::Address& ConnectionPacer::AddressOf(const PeerAddress& from,
     });
     sweep_at_ = std::clamp<size_t>(2 * addresses_.size(), 64, kMaxAddresses);
   }
-  // Without an address: that of all for which there is no room.
+  // Without an address: the shared one of all addresses that are not
+  // remembered.
   return addresses_[addresses_.size() < kMaxAddresses ? from : PeerAddress()];
 }
 

@@ -1,4 +1,4 @@
-// How fast connections of one address are taken.
+// Limits the rate at which connections of one address are accepted.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_PACER_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_CONNECTION_PACER_H_
@@ -29,16 +29,16 @@ struct PacedConnection {
   PeerEndpoint peer = {};
 };
 
-// A token bucket for each address. What comes faster than an address may bring
-// connections waits, in order, and costs a descriptor meanwhile; a connection
-// that its peer closes while it waits is dropped and costs no token. So whoever
-// opens and closes connections as fast as it can slows down itself, and not the
-// others. What is taken is on Probation, and while that has no room, all wait:
-// the address comes first whose bucket has been full for longest.
+// A token bucket for each address. Connections beyond an address's rate wait,
+// in order, and cost a descriptor meanwhile; a connection that its peer closes
+// while it waits is dropped and costs no token. So a client that opens and
+// closes connections as fast as it can slows down only itself. An accepted
+// connection is on Probation, and while that has no room, all wait: the address
+// whose bucket has been full for longest comes first.
 //
-// Decides, and neither reads a clock nor touches a descriptor. Thread-safe.
-// Costs a hash look-up for a connection, and about 150 bytes for each address
-// that came lately.
+// Only decides: reads no clock and touches no descriptor. Thread-safe. Costs a
+// hash look-up for a connection, and about 150 bytes for each address that came
+// lately.
 class ConnectionPacer {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -48,52 +48,53 @@ class ConnectionPacer {
 
   // Connections that wait, of one address; one more is refused.
   static constexpr size_t kMaxWaiting = 256;
-  // How often it is looked for connections that are gone, where that many wait.
+  // How often waiting connections are checked for closed ones, if that many
+  // wait.
   static constexpr std::chrono::milliseconds kLookInterval{100};
   // Addresses that are remembered; beyond these, all others share a bucket.
   static constexpr size_t kMaxAddresses = 16'384;
   // A bucket holds the tokens of this part of a second, at least one.
   static constexpr int kBurstPart = 20;
-  // What a call without credentials, or without a connection, counts as, in
+  // The cost of a call without credentials, or without a connection, in
   // connections.
   static constexpr double kCallCost = 0.2;
-  // Debt grows no further: an address waits no longer for its next connection.
+  // The largest debt: the longest wait of an address for its next connection.
   static constexpr std::chrono::seconds kMaxDebt{10};
 
   // Connections a second of one address.
   explicit ConnectionPacer(int per_second);
 
   enum class Verdict { kNow, kWait, kRefuse };
-  // Whether a connection is taken now. One that waits is in the pacer's hands.
-  // From no address: always now.
+  // Whether a connection is accepted now. The pacer owns a waiting one. Without
+  // an address: always now.
   Verdict Offer(PacedConnection connection, Time now, const IsGone& is_gone)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // What has waited, and is taken now or gone.
+  // Connections that have waited, and are accepted now or gone.
   struct Due {
     std::vector<PacedConnection> taken;
     std::vector<PacedConnection> gone;
   };
   Due TakeDue(Time now, const IsGone& is_gone) ABSL_LOCKS_EXCLUDED(mu_);
-  // When to ask TakeDue again; none while nothing waits.
+  // When to call TakeDue again; none while no connection waits.
   std::optional<Time> NextDue() const ABSL_LOCKS_EXCLUDED(mu_);
   // All that waits.
   std::vector<PacedConnection> TakeAll() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The address has used as much as so many connections would. False if its
-  // debt was as large as it gets.
+  // Charges the address with the cost of this many connections. False if its
+  // debt was at its maximum.
   bool Charge(const PeerAddress& from, double connections, Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
   // A call of the connection needs no credentials, or has them. True if that
-  // makes room for one that waits.
+  // makes room for a waiting connection.
   bool Prove(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
   // When no connection is on probation any more, unless one comes; Time() if
   // none is. A read of a number.
   Time probation_until() const {
     return Time(Duration(probation_until_.load(std::memory_order_relaxed)));
   }
-  // So many calls of the address have no credentials: as Charge, for kCallCost
-  // each. One that uses as much as several counts as these.
+  // Charges the address for this many calls without credentials, kCallCost
+  // each. An expensive call may count as several.
   bool CountAnonymousCalls(const PeerAddress& from, double calls, Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -105,8 +106,8 @@ class ConnectionPacer {
            busy_until_.load(std::memory_order_relaxed);
   }
 
-  // Connections that had to wait, and of these that were gone before it was
-  // their turn; and connections that were refused.
+  // Connections that had to wait, and those of them that were gone before their
+  // turn; and connections that were refused.
   uint64_t delayed() const ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t gone() const ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -130,7 +131,7 @@ class ConnectionPacer {
   }
   void Use(Duration tokens, Time now, Address* address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The connection is taken.
+  // The connection is accepted.
   void Take(const PacedConnection& connection, Time now, Address* address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool ChargeLocked(const PeerAddress& from, double connections, Time now)

@@ -30,7 +30,7 @@ absl::Status CannotListen(const std::string& address, absl::string_view why) {
       absl::StrCat("cannot listen on ", address, ": ", why));
 }
 
-// A bound socket that listens, or -1 with errno.
+// A bound, listening socket, or -1 with errno.
 int Listen(const sockaddr* address, socklen_t size) {
   const int fd =
       socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -41,7 +41,7 @@ int Listen(const sockaddr* address, socklen_t size) {
   if (address->sa_family == AF_INET6) {
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   }
-  // A port that a server has just left may be taken again at once. Two servers
+  // A port that a server has just released may be reused at once. Two servers
   // on one port are refused all the same.
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(fd, address, size) == 0 &&
@@ -57,8 +57,9 @@ int Listen(const sockaddr* address, socklen_t size) {
 uint16_t PortOf(int fd) {
   sockaddr_storage bound = {};
   socklen_t size = sizeof(bound);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0)
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
     return 0;
+  }
   return ntohs(bound.ss_family == AF_INET6
                    ? reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port
                    : reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
@@ -70,11 +71,12 @@ void SetPort(uint16_t port, sockaddr* address) {
        : reinterpret_cast<sockaddr_in*>(address)->sin_port) = htons(port);
 }
 
-// Whether `address` is a socket that nobody listens on any more.
+// Whether `address` is a socket without a listener.
 bool IsLeftBehind(const sockaddr_un& address) {
   struct stat info;
-  if (lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode))
+  if (lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) {
     return false;
+  }
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
   const bool refused = connect(fd, reinterpret_cast<const sockaddr*>(&address),
@@ -100,8 +102,9 @@ absl::StatusOr<ListeningSocket> ListeningSocket::Open(
 absl::Status ListeningSocket::OpenUnix(const std::string& path) {
   sockaddr_un to = {};
   to.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(to.sun_path))
+  if (path.size() >= sizeof(to.sun_path)) {
     return CannotListen(address_, "the path is too long");
+  }
   std::memcpy(to.sun_path, path.data(), path.size());
   if (IsLeftBehind(to)) unlink(path.c_str());
   const int fd = Listen(reinterpret_cast<const sockaddr*>(&to), sizeof(to));
@@ -127,8 +130,8 @@ absl::Status ListeningSocket::OpenTcp() {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   // Without a name these are the loopback's addresses, or with AI_PASSIVE all
-  // of the machine. "localhost" is the loopback whatever /etc/hosts or a name
-  // server says (RFC 6761): plain text is allowed on it.
+  // of the machine. "localhost" is the loopback regardless of /etc/hosts and
+  // name servers (RFC 6761): plain text is allowed on it.
   const bool is_localhost = absl::EqualsIgnoreCase(host, kLocalhost);
   if (!is_localhost) hints.ai_flags |= AI_PASSIVE;
   addrinfo* first = nullptr;
@@ -140,7 +143,7 @@ absl::Status ListeningSocket::OpenTcp() {
   std::string why = "no address";
   uint16_t port = 0;
   for (addrinfo* to = found.get(); to != nullptr; to = to->ai_next) {
-    // All addresses of one name share the port that the first was given.
+    // All addresses of one name share the port of the first.
     if (port != 0) SetPort(port, to->ai_addr);
     const int fd = Listen(to->ai_addr, to->ai_addrlen);
     if (fd >= 0) {
@@ -150,8 +153,9 @@ absl::Status ListeningSocket::OpenTcp() {
     }
     why = std::strerror(errno);
     // A machine may have a name for an IPv6 address, and no IPv6.
-    if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT)
+    if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) {
       return CannotListen(address_, why);
+    }
   }
   if (fds_.empty()) return CannotListen(address_, why);
   address_ = absl::StrCat(address_.substr(0, colon), ":", port);
@@ -165,8 +169,8 @@ ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
       fds_(std::exchange(other.fds_, {})) {}
 
 ListeningSocket::~ListeningSocket() {
-  // Removed while it is open: a closed one's inode may be given to the socket
-  // of another server.
+  // Removed while it is open: after closing, its inode may be reused for the
+  // socket of another server.
   if (!path_.empty() && FileAt(path_) == file_) unlink(path_.c_str());
   for (const int fd : fds_) close(fd);
 }

@@ -39,7 +39,7 @@ class ListeningSocket {
   explicit ListeningSocket(std::string address)
       : address_(std::move(address)) {}
 
-  // What tells one file from another at the same path. 0: there is none.
+  // Distinguishes files at the same path. 0: there is none.
   struct FileId {
     dev_t device = 0;
     ino_t inode = 0;

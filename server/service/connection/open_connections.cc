@@ -23,7 +23,7 @@ ino_t InodeOf(int fd) {
 // A connection's state in tcp_info after Abort.
 constexpr int kTcpClosed = 7;
 
-// None of what is not TCP.
+// None if it is not TCP.
 std::optional<tcp_info> TcpInfo(int fd) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
@@ -33,8 +33,8 @@ std::optional<tcp_info> TcpInfo(int fd) {
   return info;
 }
 
-// As shutdown, but that of TCP's the kernel also drops what waits there either
-// way: gRPC would go on with the calls that have come.
+// As shutdown, but for TCP the kernel also drops pending data in both
+// directions: otherwise gRPC would continue with received calls.
 void Abort(int fd) {
   const sockaddr none = {.sa_family = AF_UNSPEC, .sa_data = {}};
   if (connect(fd, &none, sizeof(none)) != 0) shutdown(fd, SHUT_RDWR);
@@ -127,8 +127,9 @@ void OpenConnections::CutSilent(std::chrono::milliseconds silent) {
     if (!info.has_value() || ioctl(fd, SIOCOUTQ, &unsent) != 0 || unsent > 0) {
       continue;
     }
-    if (std::chrono::milliseconds(info->tcpi_last_data_recv) > silent)
+    if (std::chrono::milliseconds(info->tcpi_last_data_recv) > silent) {
       shutdown(fd, SHUT_RDWR);
+    }
   }
 }
 

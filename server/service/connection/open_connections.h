@@ -1,4 +1,4 @@
-// The connections that are open, counted.
+// Counts the open connections.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_OPEN_CONNECTIONS_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_OPEN_CONNECTIONS_H_
@@ -19,10 +19,11 @@
 
 namespace timecache::server {
 
-// gRPC owns a connection's file descriptor and tells nobody when it closes it.
-// So each is remembered with its socket's inode number: where that is another
-// one, or none, the connection is gone. Looked at as seldom as can be: when a
-// number comes again, and, for all, when the limit is reached or somebody asks.
+// gRPC owns a connection's file descriptor and does not report when it closes
+// it. So each is stored with its socket's inode number: if the descriptor has
+// another one, or none, the connection is gone. Checked as seldom as possible:
+// when a descriptor's number is reused, and, for all, when the limit is reached
+// or on request.
 //
 // Thread-safe. All but a recount and CutSilent is O(1), in system calls as
 // well; these two are O(connections), a recount every kRecountInterval at most.
@@ -33,28 +34,27 @@ class OpenConnections {
   explicit OpenConnections(size_t max_connections) : max_(max_connections) {}
 
   size_t max() const { return max_; }
-  // Counts a connection, unless there are as many as may be.
+  // Counts a connection, unless the limit is reached.
   bool Add(int fd, const PeerEndpoint& peer = {}) ABSL_LOCKS_EXCLUDED(mu_);
   // Not older than kRecountInterval.
   size_t Count() const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the peer of the connection, or gRPC, has closed it. False for one
   // that is not known.
   bool IsGone(const PeerEndpoint& peer) const ABSL_LOCKS_EXCLUDED(mu_);
-  // What its peer has sent, by the kernel's account; none if the connection is
-  // gone, or not known, or no TCP connection.
+  // Bytes that its peer has sent, by the kernel's account; none if the
+  // connection is gone, unknown, or not TCP.
   std::optional<int64_t> BytesReceived(const PeerEndpoint& peer) const
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends the connection, for gRPC to notice and close. What its peer has sent
-  // and gRPC has not yet read is lost, and what waits to be sent to it.
+  // Ends the connection, for gRPC to notice and close. Unread data of its peer,
+  // and data waiting to be sent to it, are lost.
   void Cut(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends the TCP connections whose peers have sent nothing for so long, and
-  // have no bytes to take that were sent to them: to find those that do not
-  // answer a PING.
+  // Ends the TCP connections whose peers have sent nothing for this long, and
+  // have no sent bytes to read: to find those that do not answer a PING.
   void CutSilent(std::chrono::milliseconds silent) ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the peer has closed it, or its half of it, which gRPC's clients do
   // together.
   static bool IsClosed(int fd);
-  // Connections that were not taken.
+  // Connections that were refused.
   uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -65,7 +65,7 @@ class OpenConnections {
   };
 
   void Recount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Forgets what had this number, and is gone.
+  // Forgets the closed connection that had this number.
   void Clear(size_t fd) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Its number, or -1 if it is not known; `*open` is false if another file has
   // the number by now.

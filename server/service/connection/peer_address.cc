@@ -56,8 +56,9 @@ PeerEndpoint PeerEndpoint::OfGrpcPeer(absl::string_view peer) {
   if (peer.empty() || peer.size() >= text.size()) return {};
   peer.copy(text.data(), peer.size());
   in6_addr bytes;
-  if (inet_pton(is_ipv4 ? AF_INET : AF_INET6, text.data(), &bytes) != 1)
+  if (inet_pton(is_ipv4 ? AF_INET : AF_INET6, text.data(), &bytes) != 1) {
     return {};
+  }
   return {is_ipv4, &bytes, static_cast<uint16_t>(port)};
 }
 

@@ -1,4 +1,4 @@
-// Where a connection comes from, as far as limits go by it.
+// The source of a connection, as limits see it.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_ADDRESS_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_ADDRESS_H_
@@ -14,8 +14,8 @@
 
 namespace timecache::server {
 
-// An IPv4 address, or the first 64 bits of an IPv6 address: who has one address
-// there has all that begin like it. A value, 10 bytes.
+// An IPv4 address, or the first 64 bits of an IPv6 address: the owner of one
+// address there has all with that prefix. A value, 10 bytes.
 class PeerAddress {
  public:
   // No address: a unix socket's peer, and what cannot be read.
@@ -48,7 +48,7 @@ class PeerEndpoint {
   PeerEndpoint() = default;
 
   static PeerEndpoint Of(const sockaddr_storage& address);
-  // Of what gRPC says of a call's peer: "ipv4:192.0.2.1:50000",
+  // From gRPC's name of a call's peer: "ipv4:192.0.2.1:50000",
   // "ipv6:%5B2001:db8::1%5D:50000", "unix:..."
   static PeerEndpoint OfGrpcPeer(absl::string_view peer);
 

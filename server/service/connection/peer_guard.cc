@@ -22,7 +22,7 @@ void PeerGuard::CountAnonymousBytes(const grpc::ServerContextBase& context,
 
 void PeerGuard::CountKnown(const grpc::ServerContextBase& context) {
   const Time until = pacer_->probation_until();
-  // Most calls come where none is, and need not look at the clock.
+  // Most calls arrive while there is none, and need not read the clock.
   if (unproven_->any() ||
       (until != Time() && std::chrono::steady_clock::now() < until)) {
     CountKnown(context.peer());
@@ -38,8 +38,9 @@ void PeerGuard::CountKnown(absl::string_view peer) {
 bool PeerGuard::IsGone(absl::string_view peer, Time now) {
   const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
   const PeerAddress from = endpoint.address();
-  if (!pacer_->IsBusy(from, now) || !connections_->IsGone(endpoint))
+  if (!pacer_->IsBusy(from, now) || !connections_->IsGone(endpoint)) {
     return false;
+  }
   pacer_->Charge(from, ConnectionPacer::kCallCost, now);
   dropped_.fetch_add(1, std::memory_order_relaxed);
   return true;

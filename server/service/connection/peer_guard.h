@@ -1,9 +1,7 @@
-// What calls tell of the addresses that they come from.
+// Charges addresses for their calls.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_GUARD_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_PEER_GUARD_H_
-
-#include <grpcpp/server_context.h>
 
 #include <atomic>
 #include <cstddef>
@@ -13,33 +11,34 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "grpcpp/server_context.h"
 #include "server/service/connection/connection_pacer.h"
 #include "server/service/connection/open_connections.h"
 #include "server/service/connection/unproven_bytes.h"
 
 namespace timecache::server {
 
-// gRPC 1.51 hands over the calls that it has read from a connection, also when
-// that has been closed since, and says nothing of it. Here such calls are
-// found, so that no work is done for them, and count against their address, as
-// calls do that anybody can make who has no credentials: an address that makes
-// many of them waits for its next connection, and if that does not do, the
-// connection that makes them is cut. A connection's first call with credentials
-// ends its Probation.
+// gRPC 1.51 delivers the calls that it has read from a connection even if that
+// has been closed since, without notice. Here such calls are detected, so that
+// no work is done for them, and charged to their address, as are calls without
+// credentials: an address with many of them waits for its next connection, and
+// if that is not enough, the connection is cut. A connection's first call with
+// credentials ends its Probation.
 //
-// Thread-safe. Costs a look at the clock for a call; while an address
-// connects faster than others, a connection is on probation, or a stranger
-// sends much (UnprovenBytes), some hundred nanoseconds; a system call for the calls of such an address.
+// Thread-safe. Costs a read of the clock for a call; while an address connects
+// faster than others, a connection is on probation, or an unproven connection
+// sends much (UnprovenBytes), some hundred nanoseconds; a system call for the
+// calls of such an address.
 class PeerGuard {
  public:
-  // Requests up to this count as a call, whoever makes them.
+  // Requests up to this count as a call, whatever their caller.
   static constexpr size_t kMaxFreeRequestBytes = size_t{16} << 10;
   // Bytes of a larger one that count as a connection: gRPC has read them all by
   // then, and some such requests at a time use up its memory for all callers.
   static constexpr double kBytesOfConnection = 128 << 10;
 
-  // None is owned; all must outlive this. `wake` is called when a connection
-  // that waits may be taken.
+  // None is owned; all must outlive this. `wake` is called when a waiting
+  // connection may be accepted.
   PeerGuard(
       ConnectionPacer* pacer, OpenConnections* connections,
       UnprovenBytes* unproven, std::function<void()> wake = [] {})
@@ -52,14 +51,14 @@ class PeerGuard {
 
   using Time = ConnectionPacer::Time;
 
-  // What a call ends with whose connection is gone.
+  // The status of a call whose connection is gone.
   static absl::Status GoneError() {
     return absl::CancelledError("the connection is gone");
   }
 
-  // Whether the call's connection is gone: what is done for it is in vain.
+  // Whether the call's connection is gone: work for it would be wasted.
   bool IsGone(const grpc::ServerContextBase& context);
-  // The call was one that needs no credentials, or had none that are known.
+  // The call needs no credentials, or had none that are known.
   void CountAnonymous(const grpc::ServerContextBase& context);
   // Such a call had a request of so many bytes.
   void CountAnonymousBytes(const grpc::ServerContextBase& context,
@@ -68,13 +67,13 @@ class PeerGuard {
   // The call has credentials, or needs none: its connection has proved itself.
   void CountKnown(const grpc::ServerContextBase& context);
 
-  // The same of a call's peer, as gRPC says it.
+  // The same by gRPC's name of a call's peer.
   bool IsGone(absl::string_view peer, Time now);
   void CountAnonymous(absl::string_view peer, Time now);
   void CountAnonymousBytes(absl::string_view peer, size_t bytes, Time now);
   void CountKnown(absl::string_view peer);
 
-  // Such a connection has sent so much that it is not to go on: it counts as
+  // Such a connection has sent too much and is cut: its bytes count as in
   // CountAnonymousBytes.
   void CutUnproven(const PeerEndpoint& peer, int64_t bytes, Time now);
 
@@ -83,12 +82,12 @@ class PeerGuard {
   uint64_t cut() const { return cut_.load(std::memory_order_relaxed); }
 
  private:
-  // Calls that cost as much as the bytes of a request.
+  // The number of calls that cost as much as a request of these bytes.
   static double CallsOf(int64_t bytes) {
     return static_cast<double>(bytes) / kBytesOfConnection /
            ConnectionPacer::kCallCost;
   }
-  // What counts as so many calls. Cuts the connection if its address was in
+  // Charges for this many calls. Cuts the connection if its address was in
   // debt.
   void Count(const PeerEndpoint& peer, double calls, Time now);
   void Cut(const PeerEndpoint& peer);

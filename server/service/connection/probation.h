@@ -1,4 +1,4 @@
-// Connections that were taken and have shown nothing yet.
+// Accepted connections without credentials so far.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_PROBATION_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_PROBATION_H_
@@ -14,11 +14,12 @@
 
 namespace timecache::server {
 
-// What a connection will ask for shows only when gRPC has read it, and all of
-// them together can ask for more than the server does in seconds. So few are on
-// probation at a time: each until a call on it has shown credentials (or needs
-// none), or for kTime. Calls without credentials use up a budget that all
-// connections share: while it is overdrawn none is taken, either.
+// The requests of a connection are known only once gRPC has read them, and all
+// new connections together can send more than the server handles in seconds. So
+// only few are on probation at a time: each until a call on it has credentials
+// (or needs none), or for kTime. Calls without credentials use up a budget that
+// all connections share: while it is overdrawn no connection is accepted
+// either.
 //
 // Not thread-safe. All is O(1), amortised.
 class Probation {
@@ -27,7 +28,7 @@ class Probation {
 
   static constexpr std::chrono::seconds kTime{1};
   // The budget's part of a second that may be used at once; and the longest
-  // that those who come wait for what those before have used.
+  // wait of new connections for the use of earlier ones.
   static constexpr std::chrono::milliseconds kBurst{100};
   static constexpr std::chrono::milliseconds kMaxDebt{1'000};
   // Connections on probation, and calls without credentials a second, by the
@@ -41,12 +42,13 @@ class Probation {
       : max_connections_(static_cast<size_t>(MaxConnections(pace))),
         call_(Time::duration(std::chrono::seconds(1)) / MaxCalls(pace)) {}
 
-  // Whether another connection may be taken.
+  // Whether another connection may be accepted.
   bool HasRoom(Time now) {
     while (!taken_.empty() && taken_.front().first + kTime <= now) {
       const auto it = unproven_.find(taken_.front().second);
-      if (it != unproven_.end() && it->second == taken_.front().first)
+      if (it != unproven_.end() && it->second == taken_.front().first) {
         unproven_.erase(it);
+      }
       taken_.pop_front();
     }
     return unproven_.size() < max_connections_ && paid_at_ <= now + kBurst;

@@ -1,4 +1,4 @@
-// How much memory the process has.
+// The resident memory of the process.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_RESIDENT_MEMORY_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_RESIDENT_MEMORY_H_
@@ -16,8 +16,8 @@ class ResidentMemory {
   ResidentMemory(const ResidentMemory&) = delete;
   ResidentMemory& operator=(const ResidentMemory&) = delete;
 
-  // Memory that is not swapped or given back, by the kernel's account, which
-  // may be late by some hundred KiB for each thread. 0 if it cannot be read.
+  // Memory that is not swapped or returned, by the kernel's account, which may
+  // be late by some hundred KiB for each thread. 0 if it cannot be read.
   int64_t Bytes() const;
 
  private:

@@ -12,9 +12,9 @@
 namespace timecache::server {
 namespace {
 
-// Connections that one Look is told of.
+// Most connections that one Look processes.
 constexpr int kMaxEvents = 1'024;
-// How often all that count are looked at in any case.
+// How often all connections that count are checked in any case.
 constexpr std::chrono::seconds kLookAtAll{1};
 
 }  // namespace
@@ -35,18 +35,19 @@ void UnprovenBytes::Add(int fd, const PeerEndpoint& peer, Time now) {
   const auto place = static_cast<size_t>(fd);
   absl::MutexLock lock(&mu_);
   if (place >= by_fd_.size()) by_fd_.resize(place + 1);
-  // What had this number is gone, and so is what had this address.
+  // The connection that had this number is gone, and so is the one that had
+  // this address.
   for (const PeerEndpoint& before : {by_fd_[place], peer}) {
     const auto it = connections_.find(before);
     if (it != connections_.end()) Forget(it);
   }
   by_fd_[place] = peer;
   connections_.emplace(peer, Connection{.fd = fd, .began = now});
-  // An edge for all that comes. By the time it is looked at, gRPC has often
-  // read that, and nothing is readable: but writable it is.
+  // An edge for each arrival. By the time of the check, gRPC has often read the
+  // data, and the socket is not readable, but it is writable.
   epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET,
                        .data = {.fd = fd}};
-  // If it fails, for want of memory, the connection is not looked at.
+  // If it fails, for lack of memory, the connection is not checked.
   (void)epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -54,7 +55,8 @@ void UnprovenBytes::Prove(const PeerEndpoint& peer) {
   absl::MutexLock lock(&mu_);
   const auto it = connections_.find(peer);
   if (it == connections_.end()) return;
-  // It may be closed by now, and its number a file's that is not looked at.
+  // It may be closed by now, and its number may belong to a file that is not
+  // watched.
   (void)epoll_ctl(epoll_, EPOLL_CTL_DEL, it->second.fd, nullptr);
   Forget(it);
 }
@@ -133,7 +135,7 @@ std::vector<UnprovenBytes::Excess> UnprovenBytes::Look(Time now) {
     const auto it = connections_.find(by_fd_[fd]);
     if (it != connections_.end()) Count(it, now);
   }
-  // Some of those that count may be gone.
+  // Some connections that count may be gone.
   if (sum_bytes_ > max_bytes_ || now >= looked_at_ + kLookAtAll) CountAll(now);
   const int64_t most = HasGrown() ? 0 : max_bytes_;
   std::vector<Excess> excess;

@@ -1,4 +1,4 @@
-// What connections have sent on which nobody has shown credentials.
+// Bytes sent by connections without credentials.
 
 #ifndef TIMECACHED_SERVER_SERVICE_CONNECTION_UNPROVEN_BYTES_H_
 #define TIMECACHED_SERVER_SERVICE_CONNECTION_UNPROVEN_BYTES_H_
@@ -21,34 +21,34 @@
 
 namespace timecache::server {
 
-// gRPC 1.51 reads the whole of a request before it says who calls, and what it
-// keeps for the requests of all connections has one bound: past that it ends
-// connections and calls of anybody. So what strangers have sent and nobody has
-// answered has a bound of its own, below gRPC's: past it, the connections that
-// have sent most are to be cut.
+// gRPC 1.51 reads a whole request before the caller is known, and has one bound
+// for the requests of all connections: beyond it gRPC ends connections and
+// calls of any caller. So the unanswered bytes of unproven connections have a
+// bound of their own, below gRPC's: beyond it, the connections that have sent
+// most are to be cut.
 //
-// What it makes of them may be many times as much: of a header of 5 bytes 245,
-// and its limit for headers begins anew with each CONTINUATION frame. So the
-// same bound holds for what the memory of the process has grown by, beyond what
-// is accounted for, since strangers send more than is free: then all are to be
-// cut that do.
+// They may take many times as much memory: a header of 5 bytes takes 245, and
+// gRPC's limit for headers restarts with each CONTINUATION frame. So the same
+// bound applies to the growth of the process's memory, beyond accounted memory,
+// since unproven connections started to send more than kFreeBytes: then all
+// that do are to be cut.
 //
-// A connection is a stranger's until a call on it has credentials, or needs
-// none, however long it has been open. kFreeBytes of each do not count: HTTP/2
-// lets anybody send as much before a request is read. A connection that is
-// quiet costs nothing, and one that is busy is looked at every kLookInterval,
-// by the kernel's account of what it received: so as much as arrives in that
-// time may be kept beyond the bound.
+// A connection is unproven until a call on it has credentials, or needs none,
+// however long it has been open. kFreeBytes of each do not count: HTTP/2 lets
+// any client send as much before a request is read. A quiet connection costs
+// nothing, and a busy one is checked every kLookInterval, by the kernel's
+// account of its received bytes: so as much as arrives in that time may be kept
+// beyond the bound.
 //
-// Thread-safe. All but Look is O(log of those that count), without a system call
-// but for Add and Prove; Look costs two for a connection that has sent something, and, past the
-// bound, for each that counts.
+// Thread-safe. All but Look is O(log of the connections that count), without a
+// system call except in Add and Prove; Look costs two for a connection that has
+// sent something, and, beyond the bound, for each that counts.
 class UnprovenBytes {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   static constexpr int64_t kFreeBytes = int64_t{64} << 10;
-  // Of a call without credentials, what is answered beside its message.
+  // Of a call without credentials, the answered bytes besides its message.
   static constexpr int64_t kCallBytes = int64_t{1} << 10;
   // PINGs and the like, which need no answer.
   static constexpr int64_t kFreeBytesPerSecond = 64;
@@ -56,23 +56,23 @@ class UnprovenBytes {
   static constexpr std::chrono::milliseconds kLookInterval{5};
 
   // `connections`: all that are added here are there before. Not owned.
-  // `memory_bytes` tells what the process has beside what is accounted for.
+  // `memory_bytes` returns the process's memory beyond the accounted memory.
   UnprovenBytes(int64_t max_bytes, const OpenConnections* connections,
                 std::function<int64_t()> memory_bytes);
   ~UnprovenBytes();
   UnprovenBytes(const UnprovenBytes&) = delete;
   UnprovenBytes& operator=(const UnprovenBytes&) = delete;
 
-  // A connection begins. Not to be called for those without an address.
+  // A new connection. Not to be called for those without an address.
   void Add(int fd, const PeerEndpoint& peer, Time now) ABSL_LOCKS_EXCLUDED(mu_);
-  // It is not a stranger's any more.
+  // The connection is proven.
   void Prove(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
   // A call without credentials has been answered, and so many bytes of it
   // counted here.
   void CountAnswered(const PeerEndpoint& peer, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether what any of them sent counts: only then Prove is needed. A read of
-  // a number.
+  // Whether bytes of any of them count: only then Prove is needed. A read of a
+  // number.
   bool any() const { return any_.load(std::memory_order_relaxed); }
 
   // For poll: readable when a Look is needed.
@@ -83,18 +83,18 @@ class UnprovenBytes {
     PeerEndpoint peer;
     int64_t bytes;
   };
-  // What is to be cut, and is forgotten here: most bytes first. Asks for the
-  // memory if anything counts.
+  // The connections to cut, which are forgotten here: most bytes first. Reads
+  // the memory if any bytes count.
   std::vector<Excess> Look(Time now) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Connection {
     int fd;
     Time began;
-    // What the kernel received, and what of it was answered.
+    // Bytes that the kernel received, and the answered part.
     int64_t received = 0;
     int64_t answered = 0;
-    // What counts: 0 unless it is in by_bytes_.
+    // The bytes that count: 0 unless it is in by_bytes_.
     int64_t bytes = 0;
   };
   using Connections = absl::flat_hash_map<PeerEndpoint, Connection>;

@@ -23,7 +23,7 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
   account_ = account;
   done_ = std::move(done);
   absl::Status status = call->BeginRequest(request.Length());
-  if (!status.ok()) return Finish(std::move(status));
+  if (!status.ok()) return Finish(status);
   status = CheckRequestSize(request, "operations");
   if (status.ok()) {
     // A call may end without having sent a message.
@@ -32,17 +32,17 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
                  : MalformedRequest(v1::ExecuteRequest().GetTypeName());
   }
   if (!status.ok()) {
-    // Who is not known is told nothing else.
+    // An unidentified caller gets no other error.
     const absl::Status known = call->Identify();
-    return Finish(known.ok() ? std::move(status) : known);
+    return Finish(known.ok() ? status : known);
   }
   const absl::StatusOr<Verbs> verbs = call->VerbsIn(request_.name());
   if (!verbs.ok()) return Finish(verbs.status());
   if (!verbs->Contains(kNeededAtMost)) Deny(*verbs, call);
   if (account == nullptr || account->HasRoom()) return Execute();
   account->WhenRoom(
-      [this](absl::Status room) {
-        if (!room.ok()) return Finish(std::move(room));
+      [this](const absl::Status& room) {
+        if (!room.ok()) return Finish(room);
         Execute();
       },
       request.Length());
@@ -52,10 +52,10 @@ void Batch::Execute() {
   results_.resize(request_.operations().size());
   store_->Execute(request_.name(), request_.operations(),
                   absl::MakeSpan(results_),
-                  [this](absl::Status status) { Finish(std::move(status)); });
+                  [this](const absl::Status& status) { Finish(status); });
 }
 
-// One error for all operations that lack the same.
+// One error for all operations that lack the same permissions.
 void Batch::Deny(Verbs has, Call* call) {
   std::vector<std::pair<Verbs, absl::Status>> errors;
   request_.Refuse([&](const Operation& operation) -> absl::Status {
@@ -69,7 +69,7 @@ void Batch::Deny(Verbs has, Call* call) {
   });
 }
 
-void Batch::Finish(absl::Status status) {
+void Batch::Finish(const absl::Status& status) {
   grpc::ByteBuffer response;
   if (status.ok()) {
     RefusalCount refused;
@@ -78,9 +78,9 @@ void Batch::Finish(absl::Status status) {
     refused.Count(*call_);
     if (response.Length() > kMaxKeptBytes) results_.clear();
   }
-  // What it does may be the end of this.
+  // It may destroy this.
   Done done = std::move(done_);
-  done(std::move(status), std::move(response));
+  done(status, response);
 }
 
 }  // namespace timecache::server

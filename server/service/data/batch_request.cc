@@ -137,8 +137,8 @@ absl::StatusOr<Operation> Convert(
       break;
   }
   return InvalidField("request",
-                      "must be set to one of put, get, remove, "
-                      "contains, touch, append, combine, gather");
+                      "must be set to one of put, get, remove, contains, "
+                      "touch, append, combine, gather");
 }
 
 }  // namespace

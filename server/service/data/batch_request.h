@@ -3,9 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_DATA_BATCH_REQUEST_H_
 #define TIMECACHED_SERVER_SERVICE_DATA_BATCH_REQUEST_H_
 
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/slice.h>
-
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -15,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
 #include "server/engine/map/operation.h"
 #include "timecache/v1/data.pb.h"
 
@@ -26,7 +25,7 @@ namespace timecache::server {
 //
 // A message in the plain form that every serializer writes (each field once, no
 // unknown ones) is read by hand in one pass. Any other goes through the
-// generated parser, and comes to the same operations.
+// generated parser, and gives the same operations.
 //
 // Not thread-safe.
 class BatchRequest {
@@ -39,15 +38,15 @@ class BatchRequest {
     absl::Status status;
   };
 
-  // Takes another message in place of the last. INVALID_ARGUMENT if there is no
-  // operation to try: bytes that are no ExecuteRequest, none or too many
+  // Decodes another message. INVALID_ARGUMENT if no operation can be applied:
+  // the bytes do not parse as an ExecuteRequest, or have no or too many
   // operations.
   absl::Status Decode(const grpc::ByteBuffer& message);
 
   // Refuses the operations that `check` has an error for.
   void Refuse(absl::FunctionRef<absl::Status(const Operation&)> check);
 
-  // The namespace's name, as it came.
+  // The namespace's name, as received.
   absl::string_view name() const { return name_; }
   // The operations that can be tried, in order, without the refused ones.
   absl::Span<const Operation> operations() const { return operations_; }
@@ -60,15 +59,15 @@ class BatchRequest {
   Gathering* NewGathering();
   void DropGatherings();
 
-  // What the views lead into.
+  // The bytes that the views refer to.
   grpc::Slice bytes_;
   std::unique_ptr<v1::ExecuteRequest> parsed_;
 
   absl::string_view name_;
   std::vector<Operation> operations_;
   std::vector<Refused> refused_;
-  // What the operations lead to, and then what earlier ones did, to be used
-  // again.
+  // Objects that the operations refer to, and then those of earlier ones, for
+  // reuse.
   std::deque<Gathering> gatherings_;
   size_t gatherings_used_ = 0;
 };

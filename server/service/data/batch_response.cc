@@ -1,7 +1,5 @@
 #include "server/service/data/batch_response.h"
 
-#include <google/protobuf/io/coded_stream.h>
-
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,8 @@
 
 #include "absl/base/attributes.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "server/common/wire_format.h"
 #include "server/engine/check.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/call/status.h"
@@ -24,14 +24,6 @@ using google::protobuf::Timestamp;
 // holds is known where it must be written, and nothing is measured before.
 // Fields are written in reverse, too. Each of these functions writes what ends
 // at `at`, and returns where it begins.
-
-// All fields here are below 16: their tags take one byte.
-constexpr uint8_t NumberTag(int field) {
-  return static_cast<uint8_t>(field << 3);
-}
-constexpr uint8_t BytesTag(int field) {
-  return static_cast<uint8_t>(field << 3 | 2);
-}
 
 uint8_t* WriteByte(uint8_t byte, uint8_t* at) {
   *--at = byte;
@@ -123,7 +115,7 @@ constexpr size_t kMaxAnswerBytes = 32;
 constexpr size_t kMaxEntryBytes = 80;
 
 inline uint8_t* WriteSeconds(int64_t seconds, uint8_t* at) {
-  constexpr uint8_t kTag = NumberTag(Timestamp::kSecondsFieldNumber);
+  constexpr uint8_t kTag = WireTag(Timestamp::kSecondsFieldNumber, kVarint);
   const auto value = static_cast<uint64_t>(seconds);
   const uint64_t last = value >> 28;
   if (last == 0 || last >= 0x80) return WriteNumber(kTag, value, at);
@@ -139,7 +131,7 @@ inline uint8_t* WriteTime(uint8_t tag, TimeParts time, Varint nanos,
                           uint8_t* at) {
   const uint8_t* const end = at;
   if (time.nanos != 0) {
-    at = WriteByte(NumberTag(Timestamp::kNanosFieldNumber),
+    at = WriteByte(WireTag(Timestamp::kNanosFieldNumber, kVarint),
                    WriteVarint(nanos, at));
   }
   at = WriteSeconds(time.seconds, at);
@@ -153,11 +145,15 @@ Varint NanosOf(TimeParts time) {
 
 // A v1.Entry without its key.
 uint8_t* WriteEntry(uint8_t tag, const Entry& entry, uint8_t* at) {
-  constexpr uint8_t kDeadline = BytesTag(v1::Entry::kDeadlineFieldNumber);
-  constexpr uint8_t kPutTime = BytesTag(v1::Entry::kPutTimeFieldNumber);
-  constexpr uint8_t kVersion = NumberTag(v1::Entry::kVersionFieldNumber);
-  constexpr uint8_t kValue = BytesTag(v1::Entry::kValueFieldNumber);
-  constexpr uint8_t kParts = BytesTag(v1::Entry::kPartsFieldNumber);
+  constexpr uint8_t kDeadline =
+      WireTag(v1::Entry::kDeadlineFieldNumber, kLengthDelimited);
+  constexpr uint8_t kPutTime =
+      WireTag(v1::Entry::kPutTimeFieldNumber, kLengthDelimited);
+  constexpr uint8_t kVersion = WireTag(v1::Entry::kVersionFieldNumber, kVarint);
+  constexpr uint8_t kValue =
+      WireTag(v1::Entry::kValueFieldNumber, kLengthDelimited);
+  constexpr uint8_t kParts =
+      WireTag(v1::Entry::kPartsFieldNumber, kLengthDelimited);
   const uint8_t* const end = at;
   if (entry.parts) at = WriteBytes(kParts, entry.value, at);
   const TimeParts deadline = PartsOfTime(entry.deadline_us);
@@ -172,9 +168,9 @@ uint8_t* WriteEntry(uint8_t tag, const Entry& entry, uint8_t* at) {
   return WriteHead(tag, end, at);
 }
 
-// The tags of what a kind of operation answers with, 0 for what it does not:
-// of its response in OperationResult, and of the parts of a Result in this
-// response. There they stand in this order.
+// The tags of the fields that a kind of operation returns, 0 for others: of its
+// response in OperationResult, and of the parts of a Result in this response.
+// There they stand in this order.
 struct AnswerTags {
   uint8_t response;
   uint8_t found;
@@ -185,26 +181,26 @@ struct AnswerTags {
 using Response = v1::OperationResult;
 // In the order of OpKind.
 constexpr AnswerTags kAnswerTags[] = {
-    {BytesTag(Response::kPutFieldNumber), 0,
-     NumberTag(v1::PutResponse::kVersionFieldNumber),
-     BytesTag(v1::PutResponse::kPreviousFieldNumber)},
-    {BytesTag(Response::kGetFieldNumber), 0, 0,
-     BytesTag(v1::GetResponse::kEntryFieldNumber)},
-    {BytesTag(Response::kRemoveFieldNumber),
-     NumberTag(v1::RemoveResponse::kRemovedFieldNumber), 0,
-     BytesTag(v1::RemoveResponse::kPreviousFieldNumber)},
-    {BytesTag(Response::kContainsFieldNumber),
-     NumberTag(v1::ContainsResponse::kContainsFieldNumber), 0, 0},
-    {BytesTag(Response::kTouchFieldNumber),
-     NumberTag(v1::TouchResponse::kTouchedFieldNumber),
-     NumberTag(v1::TouchResponse::kVersionFieldNumber), 0},
+    {WireTag(Response::kPutFieldNumber, kLengthDelimited), 0,
+     WireTag(v1::PutResponse::kVersionFieldNumber, kVarint),
+     WireTag(v1::PutResponse::kPreviousFieldNumber, kLengthDelimited)},
+    {WireTag(Response::kGetFieldNumber, kLengthDelimited), 0, 0,
+     WireTag(v1::GetResponse::kEntryFieldNumber, kLengthDelimited)},
+    {WireTag(Response::kRemoveFieldNumber, kLengthDelimited),
+     WireTag(v1::RemoveResponse::kRemovedFieldNumber, kVarint), 0,
+     WireTag(v1::RemoveResponse::kPreviousFieldNumber, kLengthDelimited)},
+    {WireTag(Response::kContainsFieldNumber, kLengthDelimited),
+     WireTag(v1::ContainsResponse::kContainsFieldNumber, kVarint), 0, 0},
+    {WireTag(Response::kTouchFieldNumber, kLengthDelimited),
+     WireTag(v1::TouchResponse::kTouchedFieldNumber, kVarint),
+     WireTag(v1::TouchResponse::kVersionFieldNumber, kVarint), 0},
 };
 static_assert(OpKind::kPut == OpKind{0} && OpKind::kGet == OpKind{1} &&
               OpKind::kRemove == OpKind{2} && OpKind::kContains == OpKind{3} &&
               OpKind::kTouch == OpKind{4});
 
 uint8_t* WriteFlag(int field, bool value, uint8_t* at) {
-  return value ? WriteByte(NumberTag(field), WriteByte(1, at)) : at;
+  return value ? WriteByte(WireTag(field, kVarint), WriteByte(1, at)) : at;
 }
 
 uint64_t ZigZag(int64_t number) {
@@ -212,7 +208,7 @@ uint64_t ZigZag(int64_t number) {
          static_cast<uint64_t>(number >> 63);
 }
 
-// Of the operations that make a new value of the old one.
+// For the operations that compute a new value from the old one.
 uint8_t* WriteChangeResponse(OpKind kind, const Result& result, uint8_t* at) {
   using Append = v1::AppendResponse;
   using Combine = v1::CombineResponse;
@@ -222,30 +218,34 @@ uint8_t* WriteChangeResponse(OpKind kind, const Result& result, uint8_t* at) {
   switch (kind) {
     case OpKind::kAppend:
       at = WriteFlag(Append::kCreatedFieldNumber, !result.found, at);
-      at = WriteNumber(NumberTag(Append::kValueBytesFieldNumber), number, at);
-      at = WriteNumber(NumberTag(Append::kVersionFieldNumber), result.version,
+      at = WriteNumber(WireTag(Append::kValueBytesFieldNumber, kVarint), number,
                        at);
-      return WriteHead(BytesTag(Response::kAppendFieldNumber), end, at);
+      at = WriteNumber(WireTag(Append::kVersionFieldNumber, kVarint),
+                       result.version, at);
+      return WriteHead(WireTag(Response::kAppendFieldNumber, kLengthDelimited),
+                       end, at);
     case OpKind::kCombine:
       at = WriteFlag(Combine::kRemovedFieldNumber, result.removed, at);
       at = WriteFlag(Combine::kCreatedFieldNumber,
                      !result.found && !result.removed, at);
-      at = WriteNumber(NumberTag(Combine::kVersionFieldNumber), result.version,
-                       at);
-      at = WriteNumber(NumberTag(Combine::kResultFieldNumber),
+      at = WriteNumber(WireTag(Combine::kVersionFieldNumber, kVarint),
+                       result.version, at);
+      at = WriteNumber(WireTag(Combine::kResultFieldNumber, kVarint),
                        ZigZag(result.number), at);
-      return WriteHead(BytesTag(Response::kCombineFieldNumber), end, at);
+      return WriteHead(WireTag(Response::kCombineFieldNumber, kLengthDelimited),
+                       end, at);
     default:
       at = WriteFlag(Gather::kDuplicateFieldNumber, result.duplicate, at);
-      at = WriteNumber(NumberTag(Gather::kCountFieldNumber),
+      at = WriteNumber(WireTag(Gather::kCountFieldNumber, kVarint),
                        static_cast<uint32_t>(number), at);
-      at = WriteNumber(NumberTag(Gather::kVersionFieldNumber), result.version,
-                       at);
+      at = WriteNumber(WireTag(Gather::kVersionFieldNumber, kVarint),
+                       result.version, at);
       if (result.has_entry) {
-        at = WriteBytes(BytesTag(Gather::kPartsFieldNumber), result.entry.value,
-                        at);
+        at = WriteBytes(WireTag(Gather::kPartsFieldNumber, kLengthDelimited),
+                        result.entry.value, at);
       }
-      return WriteHead(BytesTag(Response::kGatherFieldNumber), end, at);
+      return WriteHead(WireTag(Response::kGatherFieldNumber, kLengthDelimited),
+                       end, at);
   }
 }
 
@@ -269,8 +269,9 @@ std::string ErrorBytes(const absl::Status& status) {
 }
 
 uint8_t* WriteError(absl::string_view bytes, uint8_t* at) {
-  return WriteHead(BytesTag(v1::OperationResult::kErrorFieldNumber), at,
-                   WriteRaw(bytes, at));
+  return WriteHead(
+      WireTag(v1::OperationResult::kErrorFieldNumber, kLengthDelimited), at,
+      WriteRaw(bytes, at));
 }
 
 }  // namespace
@@ -300,9 +301,9 @@ grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
   }
 
   constexpr uint8_t kResults =
-      BytesTag(v1::ExecuteResponse::kResultsFieldNumber);
+      WireTag(v1::ExecuteResponse::kResultsFieldNumber, kLengthDelimited);
   grpc::Slice slice = NewSlice(account, kSlack + most, small_bytes);
-  // Nobody else has it yet.
+  // No other thread has it yet.
   auto* at = const_cast<uint8_t*>(slice.end());
   const Operation* operation = operations.end();
   const Result* result = results.end();

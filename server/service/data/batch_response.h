@@ -3,9 +3,8 @@
 #ifndef TIMECACHED_SERVER_SERVICE_DATA_BATCH_RESPONSE_H_
 #define TIMECACHED_SERVER_SERVICE_DATA_BATCH_RESPONSE_H_
 
-#include <grpcpp/support/byte_buffer.h>
-
 #include "absl/types/span.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "server/engine/map/operation.h"
 #include "server/service/call/refusal_count.h"
 #include "server/service/data/batch_request.h"

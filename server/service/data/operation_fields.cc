@@ -63,7 +63,7 @@ bool ReadSigned(WireReader* reader, int64_t* value) {
   return true;
 }
 
-// What a Gather expects, until all of it is read.
+// The expected parts of a Gather, until all are read.
 struct Expectation {
   absl::string_view part;
   uint64_t parts = 0;
@@ -98,7 +98,7 @@ bool ReadIfVersion(WireReader* reader, Operation* op) {
          reader->Varint(&op->if_version) && op->if_version != 0;
 }
 
-// Of the operations that make a new value of the old one.
+// For the operations that compute a new value from the old one.
 bool ReadChangeField(OpKind kind, uint8_t tag, WireReader* reader,
                      Operation* op, Expectation* expected) {
   using Append = v1::AppendRequest;
@@ -209,9 +209,9 @@ bool ReadFields(absl::string_view bytes, Operation* op) {
   return true;
 }
 
-// The same of operations that make a new value of the old one. `gathering` is
-// for a Gather; what it does not take is for the generated parser's way to
-// refuse.
+// The same for operations that compute a new value from the old one.
+// `gathering` is for a Gather; the generated parser refuses fields that it does
+// not support.
 bool ReadChange(absl::string_view bytes, Operation* op,
                 absl::FunctionRef<Gathering*()> new_gathering) {
   constexpr uint32_t kAddBit = 1u << v1::CombineRequest::kAddFieldNumber;

@@ -11,9 +11,10 @@ namespace timecache::server {
 
 // Reads the request of an operation of `op->kind`, such as a PutRequest, in the
 // plain form that every serializer writes: each field once, no unknown ones.
-// False for any other, malformed or only unusual, and for what the generated
-// parser's way refuses; `*op` may then be half set. Its key and value are views
-// of `bytes`. `new_gathering` is asked for what a Gather expects, once at most.
+// False for any other, malformed or only unusual, and for requests that the
+// generated parser would refuse; `*op` may then be half set. Its key and value
+// are views of `bytes`. `new_gathering` is called for the expected parts of a
+// Gather, at most once.
 bool ReadOperationFields(absl::string_view bytes, Operation* op,
                          absl::FunctionRef<Gathering*()> new_gathering);
 

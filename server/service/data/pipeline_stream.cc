@@ -23,7 +23,7 @@ void PipelineStream::OnReadDone(bool ok) {
   {
     absl::MutexLock lock(&mu_);
     input_ = Input::kIdle;
-    // What comes behind the end is not run.
+    // Requests after the end are not run.
     if (ok && !end_.has_value()) {
       call_.CountReceived();
       EndWithoutAccess();
@@ -31,26 +31,28 @@ void PipelineStream::OnReadDone(bool ok) {
     if (ok && !end_.has_value()) {
       input_ = Input::kRunning;
     } else {
-      // The client has sent all that it had, or is gone.
+      // The client has sent all requests, or is gone.
       End(absl::OkStatus());
       Pump();
       return;
     }
   }
-  batch_.Run(&call_, store_, request_, account_.get(),
-             [this](absl::Status status, grpc::ByteBuffer answer) {
-               OnExecuted(std::move(status), std::move(answer));
-             });
+  batch_.Run(
+      &call_, store_, request_, account_.get(),
+      [this](const absl::Status& status, const grpc::ByteBuffer& answer) {
+        OnExecuted(status, answer);
+      });
 }
 
-void PipelineStream::OnExecuted(absl::Status status, grpc::ByteBuffer answer) {
+void PipelineStream::OnExecuted(const absl::Status& status,
+                                const grpc::ByteBuffer& answer) {
   absl::MutexLock lock(&mu_);
   input_ = Input::kIdle;
   if (status.ok()) {
     answer_bytes_ += answer.Length();
-    answers_.push_back(std::move(answer));
+    answers_.push_back(answer);
   } else {
-    End(std::move(status));
+    End(status);
   }
   EndWithoutAccess();
   Pump();
@@ -64,7 +66,7 @@ void PipelineStream::OnWriteDone(bool ok) {
   if (ok) {
     call_.CountSent();
   } else {
-    // Nobody is there to read the others.
+    // The client is gone and cannot read the others.
     answers_.clear();
     answer_bytes_ = 0;
     End(absl::CancelledError("the client is gone"));
@@ -80,7 +82,7 @@ void PipelineStream::OnDrain() {
 
 void PipelineStream::OnAccessChanged() {
   absl::MutexLock lock(&mu_);
-  // A run looks when it is done.
+  // A run checks when it is done.
   if (input_ != Input::kRunning) EndWithoutAccess();
   Pump();
 }
@@ -96,7 +98,7 @@ void PipelineStream::EndWithoutAccess() {
   if (!status.ok()) End(std::move(status));
 }
 
-// The first reason stays.
+// The first error stays.
 void PipelineStream::End(absl::Status status) {
   if (!end_.has_value()) end_ = std::move(status);
 }

@@ -3,15 +3,14 @@
 #ifndef TIMECACHED_SERVER_SERVICE_DATA_PIPELINE_STREAM_H_
 #define TIMECACHED_SERVER_SERVICE_DATA_PIPELINE_STREAM_H_
 
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <cstddef>
 #include <deque>
 #include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
 #include "server/engine/store.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/stream_reactor.h"
@@ -21,8 +20,8 @@ namespace timecache::server {
 
 // Reads a request, runs it, reads the next: one at a time, so that they apply
 // in order. Answers wait for the one write in flight; while kMaxAnswers or
-// kMaxAnswerBytes of them wait nothing is read, and HTTP/2's flow control holds
-// the client up. A request waits while its connection has no room for an
+// kMaxAnswerBytes of them wait no request is read, and HTTP/2's flow control
+// stops the client. A request waits while its connection has no room for an
 // answer.
 //
 // Thread-safe: gRPC calls it from several threads. Lives until OnDone.
@@ -34,7 +33,7 @@ class PipelineStream final
  public:
   static constexpr size_t kMaxAnswers = 16;
   static constexpr size_t kMaxAnswerBytes = size_t{8} << 20;
-  // As what a small answer counts.
+  // The bytes that a small answer counts.
   static constexpr int64_t kMinAnswerCost = ResponseAccount::kMinCountedBytes;
 
   // Starts a stream, which lives until its call is done. None is owned; all
@@ -46,9 +45,9 @@ class PipelineStream final
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnDrain() override ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends without a caller, or one that has lost every right in the namespace of
-  // the last batch; else it goes on, and the next batch is checked as every
-  // one.
+  // Ends if its caller is no longer known, or has lost every permission in the
+  // namespace of the last batch; otherwise it continues, and the next batch is
+  // checked like any other.
   void OnAccessChanged() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -62,7 +61,7 @@ class PipelineStream final
 
   void Leave() override { streams_->Remove(this); }
   absl::Status Authorize() override;
-  void OnExecuted(absl::Status status, grpc::ByteBuffer answer)
+  void OnExecuted(const absl::Status& status, const grpc::ByteBuffer& answer)
       ABSL_LOCKS_EXCLUDED(mu_);
   void EndWithoutAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -71,7 +70,7 @@ class PipelineStream final
   Store* const store_;
   OpenStreams* const streams_;
 
-  // Used by the one read or run that is in flight.
+  // Used by the one read or run in flight.
   grpc::ByteBuffer request_;
   // Has call_ while it runs.
   Batch batch_;
@@ -82,7 +81,8 @@ class PipelineStream final
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   enum class Input { kIdle, kReading, kRunning };
   Input input_ ABSL_GUARDED_BY(mu_) = Input::kIdle;
-  // Nothing is read or run any more: behind its answers the stream ends so.
+  // Set once no more is read or run: the status of the stream after its
+  // answers.
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -19,8 +19,8 @@ absl::Status SetTtl(const google::protobuf::Duration& ttl, Operation* op) {
 absl::Status SetIfVersion(uint64_t version, Operation* op) {
   if (version == 0) {
     return InvalidField("if_version",
-                        "must not be 0, which no entry has: for a key "
-                        "that must not be there use IF_ABSENT");
+                        "must not be 0, which no entry has: for a key that "
+                        "must not be there use IF_ABSENT");
   }
   op->condition = Condition::kIfVersion;
   op->if_version = version;

@@ -1,4 +1,4 @@
-// Between messages of single operations and the engine's types.
+// Converts single operations between messages and the engine's types.
 
 #ifndef TIMECACHED_SERVER_SERVICE_DATA_PROTO_OPERATION_H_
 #define TIMECACHED_SERVER_SERVICE_DATA_PROTO_OPERATION_H_
@@ -11,8 +11,8 @@
 
 namespace timecache::server {
 
-// Operations view the request's key and value. INVALID_ARGUMENT for what the
-// engine does not see: malformed durations, conditions that there are not.
+// Operations view the request's key and value. INVALID_ARGUMENT for errors that
+// the engine cannot see: malformed durations, unknown conditions.
 absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request);
@@ -20,17 +20,17 @@ absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request);
 absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request);
-// The operation leads to `gathering`, which must stay as long as it does.
+// The operation refers to `gathering`, which must outlive it.
 absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
                                       Gathering* gathering);
 
-// Sets field number `field` of `to` to GatheredParts as they lie in a value,
-// without a look at them. They are there once the message has been written and
-// read.
+// Sets field number `field` of `to` to the GatheredParts of a value, without
+// parsing them. They are accessible once the message has been serialized and
+// parsed.
 void SetParts(absl::string_view value, int field,
               google::protobuf::Message* to);
 
-// Takes the entry's value.
+// Moves the entry's value.
 void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to);
 
 }  // namespace timecache::server

@@ -1,12 +1,11 @@
 #include "server/service/data/scan_stream.h"
 
-#include <grpc/support/time.h>
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "grpc/support/time.h"
 #include "server/engine/error.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/call/request.h"
@@ -15,13 +14,12 @@
 namespace timecache::server {
 namespace {
 
-// What an entry holds that is ready to be written.
+// The memory of an entry that is ready to be written.
 int64_t CostOf(size_t payload_bytes) {
   return static_cast<int64_t>(payload_bytes + sizeof(v1::Entry));
 }
 
-// Of key and value, or parts: these are the one field that the message's class
-// was not told of.
+// Of key and value, or parts: the message's class does not know this one field.
 size_t PayloadOf(const v1::Entry& entry) {
   size_t bytes = entry.key().size() + entry.value().size();
   const auto& parts = entry.GetReflection()->GetUnknownFields(entry);
@@ -98,7 +96,7 @@ absl::Status ScanStream::CheckDuration() const {
       absl::StatusCode::kDeadlineExceeded, Reason::kMaxCallDuration,
       absl::StrCat("the scan took longer than the server's "
                    "limits.max_call_duration of ",
-                   most, ": scan by prefixes, and read what comes"),
+                   most, ": scan by prefixes, and read faster"),
       {{"max_call_duration", most}});
 }
 
@@ -135,8 +133,8 @@ void ScanStream::Continue() {
   turns_->Add(request_.namespace_(), kept);
 }
 
-// Begins a write, ends the scan, or takes a step. Returns whether to come
-// again: not where OnWriteDone or the step's completion calls Continue.
+// Starts a write, ends the scan, or takes a step. Returns whether to run again:
+// not if OnWriteDone or the step's completion calls Continue.
 bool ScanStream::TakeTurn() {
   if (status_.ok()) status_ = CheckAccess();
   if (status_.ok()) status_ = CheckDuration();
@@ -165,7 +163,7 @@ bool ScanStream::TakeTurn() {
 // If not, the scan continues once there is.
 bool ScanStream::HasRoom() {
   if (ready_.account() == nullptr || ready_.account()->HasRoom()) return true;
-  // When its turn comes others may have taken it: then it waits again.
+  // When its turn comes others may have taken the room: then it waits again.
   ready_.account()->WhenRoom([this](absl::Status room) {
     status_ = std::move(room);
     Continue();

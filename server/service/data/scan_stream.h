@@ -3,10 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_DATA_SCAN_STREAM_H_
 #define TIMECACHED_SERVER_SERVICE_DATA_SCAN_STREAM_H_
 
-#include <grpcpp/alarm.h>
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "grpcpp/alarm.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
 #include "server/engine/store.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/call/open_streams.h"
@@ -28,12 +27,12 @@
 namespace timecache::server {
 
 // Walks the store a step at a time, in turns with other scans, and writes
-// pages, one in flight: a slow reader is waited for, as long as a call may
-// take, and holds no more than one step's entries; a step waits while its
-// connection has no room for a page. Then the scan ends with DEADLINE_EXCEEDED
-// (MAX_CALL_DURATION); where a page is on its way that the reader does not
-// take, no status would reach him either, and the call is cancelled. Lives
-// until OnDone.
+// pages, one in flight: it waits for a slow client until the longest duration
+// of a call, and holds at most one step's entries; a step waits while its
+// connection has no room for a page. After that time the scan ends with
+// DEADLINE_EXCEEDED (MAX_CALL_DURATION); if the client does not read the page
+// in flight, it would not receive a status either, and the call is cancelled.
+// Lives until OnDone.
 class ScanStream final
     : public CallStream<ScanStream, grpc::ServerWriteReactor<grpc::ByteBuffer>>,
       public Drainable,
@@ -41,7 +40,7 @@ class ScanStream final
  public:
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
-  // As what a small page counts: it holds its call.
+  // The bytes that a small page counts: it holds its call.
   static constexpr int64_t kMinPageCost = ResponseAccount::kCallBytes;
   // Most bytes of an entry in its page beside its key and value.
   static constexpr size_t kMaxEntryOverhead = 128;
@@ -59,7 +58,7 @@ class ScanStream final
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   // It has an end, and is waited for.
   void OnDrain() override {}
-  // It asks before each step and each page.
+  // It checks before each step and each page.
   void OnAccessChanged() override {}
 
  private:
@@ -103,7 +102,7 @@ class ScanStream final
   v1::ScanResponse page_;
   grpc::ByteBuffer page_bytes_;
 
-  // A step's completion may come before or after the call that began it
+  // A step's completion may run before or after the call that started it
   // returns.
   enum StepState { kBegun, kReturned, kCompleted };
   std::atomic<StepState> step_{kBegun};

@@ -16,14 +16,13 @@
 namespace timecache::server {
 namespace {
 
-// A call that does one operation, and what it holds until the store has
-// completed.
+// A call of one operation, and its state until the store has completed.
 template <typename Request, typename Response>
 struct EntryCall : UnaryCall<Request, Response> {
   using UnaryCall<Request, Response>::UnaryCall;
 
   Operation operation;
-  // What a Gather's operation leads to.
+  // The object that a Gather's operation refers to.
   Gathering gathering;
   Result result;
 };
@@ -41,7 +40,7 @@ struct BatchCall {
   Batch batch;
 };
 
-// Whether it may answer with a value.
+// Whether it may return a value.
 bool AnswersWithEntry(const Operation& operation) {
   return operation.kind == OpKind::kGet || operation.kind == OpKind::kGather ||
          operation.return_previous;
@@ -56,7 +55,7 @@ absl::StatusOr<Operation> OperationOf(Call* call) {
   }
 }
 
-// What the answer to a request says.
+// The response to a request.
 
 void ToResponse(const v1::PutRequest& request, Result* result,
                 v1::PutResponse* to) {
@@ -143,7 +142,7 @@ grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
   absl::Status status = call->Read();
   if (!status.ok()) return call->Finish(status);
   absl::StatusOr<Operation> operation = OperationOf(call.get());
-  // Who may do nothing here is told nothing else.
+  // A caller without any permission here gets no other error.
   status =
       call->call().Authorize(operation.ok() ? VerbsOf(*operation) : Verbs(),
                              call->request().namespace_());
@@ -235,8 +234,9 @@ grpc::ServerUnaryReactor* TimeCacheService::Size(Context* context,
       gate_, methods::kSize, context, request, response);
   absl::Status status = unary->Read();
   const std::string& name = unary->request().namespace_();
-  if (status.ok())
+  if (status.ok()) {
     status = unary->call().Authorize(config::v1::VERB_READ, name);
+  }
   if (!status.ok()) return unary->Finish(status);
   grpc::ServerUnaryReactor* const reactor = unary->reactor();
   store_->GetSize(
@@ -257,13 +257,14 @@ grpc::ServerUnaryReactor* TimeCacheService::Execute(Context* context,
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   auto owned = std::make_unique<BatchCall>(gate_, methods::kExecute, context);
   auto* const one = owned.get();
-  one->batch.Run(&one->call, store_, *request, one->account,
-                 [reactor, response, owned = std::move(owned)](
-                     absl::Status status, grpc::ByteBuffer answer) {
-                   *response = std::move(answer);
-                   if (owned->counted != nullptr) owned->counted->Answer();
-                   reactor->Finish(owned->call.End(status));
-                 });
+  one->batch.Run(
+      &one->call, store_, *request, one->account,
+      [reactor, response, owned = std::move(owned)](
+          const absl::Status& status, const grpc::ByteBuffer& answer) {
+        *response = answer;
+        if (owned->counted != nullptr) owned->counted->Answer();
+        reactor->Finish(owned->call.End(status));
+      });
   return reactor;
 }
 

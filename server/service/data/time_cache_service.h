@@ -14,9 +14,9 @@
 
 namespace timecache::server {
 
-// How each method is served: as bytes. So requests are read where what is wrong
-// with them can be said; watches write what was encoded once for all of
-// them; Execute and Pipeline read operations where they lie.
+// All methods are raw. So requests are parsed here, where errors in them can be
+// described; watches write bytes that were encoded once for all of them;
+// Execute and Pipeline read operations in place.
 namespace methods {
 using S = v1::TimeCacheService;
 using Changes =

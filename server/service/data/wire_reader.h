@@ -1,4 +1,4 @@
-// The wire format of protobuf, read where it lies.
+// Reads protobuf's wire format in place.
 
 #ifndef TIMECACHED_SERVER_SERVICE_DATA_WIRE_READER_H_
 #define TIMECACHED_SERVER_SERVICE_DATA_WIRE_READER_H_
@@ -7,15 +7,9 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "server/common/wire_format.h"
 
 namespace timecache::server {
-
-// The tag of a field with a number below 16.
-constexpr uint8_t WireTag(int number, int wire_type) {
-  return static_cast<uint8_t>(number << 3 | wire_type);
-}
-inline constexpr int kVarint = 0;
-inline constexpr int kLengthDelimited = 2;
 
 // A number, and where it ends: null if there is none.
 struct LongVarint {
@@ -23,12 +17,12 @@ struct LongVarint {
   const char* end;
 };
 
-// Apart from WireReader, and all by value: so that its pointers can stay in
+// Separate from WireReader, and all by value, so that its pointers can stay in
 // registers.
 LongVarint ReadLongVarint(const char* at, const char* end, int max_bytes);
 
-// Reads the protobuf wire format. Every call returns false at what it does not
-// take, malformed or only unusual.
+// Reads the protobuf wire format. Every call returns false for input that it
+// does not support, malformed or only unusual.
 class WireReader {
  public:
   explicit WireReader(absl::string_view bytes)
@@ -36,7 +30,7 @@ class WireReader {
 
   bool done() const { return at_ == end_; }
 
-  // Whether this tag is next; then the reader is behind it.
+  // Whether this tag is next; consumes it if so.
   bool Skip(uint8_t tag) {
     if (at_ == end_ || static_cast<uint8_t>(*at_) != tag) return false;
     ++at_;
@@ -105,7 +99,7 @@ class WireReader {
   }
 
  private:
-  // The generated parser takes no longer ones, whatever their value.
+  // The generated parser refuses longer ones, whatever their value.
   static constexpr int kMaxLengthBytes = 5;
 
   const char* at_;

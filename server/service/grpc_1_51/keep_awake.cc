@@ -1,8 +1,7 @@
 #include "server/service/grpc_1_51/keep_awake.h"
 
-#include <grpcpp/generic/generic_stub.h>
-
 #include "absl/synchronization/notification.h"
+#include "grpcpp/generic/generic_stub.h"
 
 namespace timecache::server {
 
@@ -25,12 +24,12 @@ void KeepAwake::Run() {
     mu_.Unlock();
     Call();
     mu_.Lock();
-    // One that comes early is a call more.
+    // An early wake-up only costs one more call.
     if (!stopping_) wake_.WaitFor(&mu_, kInterval);
   }
 }
 
-// What it answers does not matter: its completion is the event.
+// Its response does not matter: its completion is the event.
 void KeepAwake::Call() {
   grpc::GenericStub stub(channel_);
   grpc::ClientContext context;

@@ -4,23 +4,22 @@
 #ifndef TIMECACHED_SERVER_SERVICE_GRPC_1_51_KEEP_AWAKE_H_
 #define TIMECACHED_SERVER_SERVICE_GRPC_1_51_KEEP_AWAKE_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <chrono>
 #include <memory>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "grpcpp/grpcpp.h"
 #include "server/common/steady_cond_var.h"
 
 namespace timecache::server {
 
 // Keeps one of the callback API's threads awake. Those of gRPC 1.51 sleep for
 // 100 ms after every second without an event, often all at once: a call that
-// comes then waits for up to 100 ms, where else it takes less than one. While
-// this object lives, the server calls its own health service, in the process,
-// often enough for one thread to be within that second at any time.
+// arrives then waits for up to 100 ms, where otherwise it takes less than 1 ms.
+// While this object lives, the server calls its own health service, in the
+// process, often enough for one thread to be within that second at any time.
 //
 // Thread-safe. Costs a thread and about a hundred microseconds of work each
 // kInterval.
@@ -30,7 +29,7 @@ class KeepAwake {
 
   // `server` is not owned, has started and must outlive this object.
   explicit KeepAwake(grpc::Server* server);
-  // Waits for the call that is under way.
+  // Waits for the call in progress.
   ~KeepAwake();
   KeepAwake(const KeepAwake&) = delete;
   KeepAwake& operator=(const KeepAwake&) = delete;

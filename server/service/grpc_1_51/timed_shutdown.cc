@@ -1,13 +1,12 @@
 #include "server/service/grpc_1_51/timed_shutdown.h"
 
-#include <grpc/grpc.h>
-
 #include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "grpc/grpc.h"
 #include "server/common/steady_cond_var.h"
 
 namespace timecache::server {

@@ -8,10 +8,10 @@
 namespace timecache::server {
 namespace {
 
-// OpenSSL calls these for each object that it makes, whoever asks for it.
+// OpenSSL calls these for each object that it creates, for any caller.
 
-// What a session cache would hold are sessions with an id (TLS 1.2) and
-// stateful tickets (1.3).
+// A session cache would hold sessions with an id (TLS 1.2) and stateful tickets
+// (1.3).
 void OnNewContext(void* context, void* /*data*/, CRYPTO_EX_DATA* /*to*/,
                   int /*index*/, long /*argl*/, void* /*argp*/) {  // NOLINT
   SSL_CTX_set_session_cache_mode(static_cast<SSL_CTX*>(context),

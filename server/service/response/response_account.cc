@@ -134,7 +134,7 @@ absl::Status ResponseAccount::Refusal() const {
                    " bytes wait to be read on this connection, ",
                    pool_->held_bytes(),
                    " on all, under the server's limits.max_response_bytes of ",
-                   pool_->max_bytes(), ": read what was asked for"),
+                   pool_->max_bytes(), ": read the responses"),
       {{"max_response_bytes", absl::StrCat(pool_->max_bytes())},
        {"connection_bytes", absl::StrCat(bytes())},
        {"server_bytes", absl::StrCat(pool_->held_bytes())}});
@@ -150,7 +150,8 @@ void ResponseAccount::WhenRoom(Waiter waiter, size_t request_bytes) {
   const int64_t bytes = kCallBytes + static_cast<int64_t>(request_bytes);
   {
     absl::MutexLock lock(&mu_);
-    // Looked at under the lock: whoever ends it then takes all that wait.
+    // Checked under the lock: the thread that ends it then takes all waiting
+    // calls.
     if (!ended() && !pool_->stopped()) {
       pool_->AddWaiting(1, bytes);
       waiting_bytes_ += bytes;
@@ -162,7 +163,7 @@ void ResponseAccount::WhenRoom(Waiter waiter, size_t request_bytes) {
   if (waiter != nullptr) {
     waiter(Refusal());
   } else if (HasRoom()) {
-    // What made it did not see that this one waits.
+    // The thread that made room did not see that this one waits.
     pool_->Ring();
   }
 }

@@ -1,9 +1,7 @@
-// What one connection's client has asked for and not yet taken.
+// The responses that one connection's client has not read yet.
 
 #ifndef TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_ACCOUNT_H_
 #define TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_ACCOUNT_H_
-
-#include <grpcpp/support/slice.h>
 
 #include <atomic>
 #include <chrono>
@@ -19,31 +17,33 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "grpcpp/support/slice.h"
 #include "server/service/response/response_pool.h"
 
 namespace timecache::server {
 
 // Bytes that gRPC holds for one connection: of each large response from the
-// moment in which its buffer is made until gRPC has given the last part of it
-// to the kernel, whatever became of the call meanwhile; and for each unary call
-// a share of what is held from its answer until it is done.
+// creation of its buffer until gRPC has passed the last part of it to the
+// kernel, even if the call has ended meanwhile; and for each unary call a fixed
+// share from its answer until it is done.
 //
-// Thread-safe, and shared by what it counts: see ResponseAccountRef.
+// Thread-safe, and shared by the objects that it counts: see
+// ResponseAccountRef.
 class ResponseAccount {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
-  // Called once: with OK where there is room now, else with what the call ends
-  // with.
+  // Called once: with OK if there is room now, otherwise with the status of the
+  // call.
   using Waiter = absl::AnyInvocable<void(absl::Status)>;
 
   static constexpr int64_t kCallBytes = ResponsePool::kCallBytes;
   // Smaller responses are not counted by themselves.
   static constexpr size_t kMinCountedBytes = 4 << 10;
-  // So many calls of a connection are added to the pool by the ledger's next
-  // look alone: they cost nothing that all connections share.
+  // This many calls of a connection are added to the pool only at the ledger's
+  // next look: they touch no state that all connections share.
   static constexpr int kUncountedCalls = 32;
 
-  // `can_end`: its connection can be told from others, and be ended.
+  // `can_end`: its connection can be identified and closed.
   ResponseAccount(std::shared_ptr<ResponsePool> pool, std::string peer,
                   bool can_end)
       : pool_(std::move(pool)), peer_(std::move(peer)), can_end_(can_end) {}
@@ -52,16 +52,16 @@ class ResponseAccount {
 
   const std::string& peer() const { return peer_; }
   bool can_end() const { return can_end_; }
-  // Held; of this, what must be taken soon.
+  // Bytes held; of these, those that the client must read soon.
   int64_t bytes() const;
   int64_t impatient_bytes() const;
-  // Answered and not done; begun and not done.
+  // Calls answered and not done; started and not done.
   int calls() const { return calls_.load(std::memory_order_relaxed); }
   int open_calls() const { return open_calls_.load(std::memory_order_relaxed); }
-  // Of the bytes, those that the pool does not have by itself.
+  // Of the bytes, those that are not counted in the pool directly.
   int64_t uncounted_bytes() const;
   // Since when the oldest response is held, now if there is none; of those that
-  // must be taken soon, or of all.
+  // must be read soon, or of all.
   SteadyTime OldestSince(bool patient_too, SteadyTime now) const
       ABSL_LOCKS_EXCLUDED(mu_);
   // Calls that are done, ever.
@@ -69,14 +69,14 @@ class ResponseAccount {
     return calls_done_.load(std::memory_order_relaxed);
   }
 
-  // Whether a response of any size may be made now.
+  // Whether a response of any size may be created now.
   bool HasRoom() const {
     return !ended() && pool_->HasRoomFor(bytes()) && !pool_->stopped();
   }
-  // Whether there is room to wait for: the connection was not ended, and the
-  // server goes on.
+  // Whether waiting for room is possible: the connection was not ended, and the
+  // server is not stopping.
   bool MustWait() const { return !HasRoom() && !ended() && !pool_->stopped(); }
-  // OK unless the connection holds more than an eighth of what all may: for
+  // OK unless the connection holds more than an eighth of the bound: for
   // responses that do not wait for room.
   absl::Status CheckShare() const;
   // Waits for room, and holds a call and `request_bytes` meanwhile. `waiter`
@@ -86,12 +86,12 @@ class ResponseAccount {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // A buffer for a response, counted until gRPC has freed it. `patient`: its
-  // reader may take as long as it likes. A smaller one than kMinCountedBytes
-  // counts as `small_bytes`; 0: not at all.
+  // reader has no time limit. A smaller one than kMinCountedBytes counts as
+  // `small_bytes`; 0: not at all.
   grpc::Slice NewSlice(size_t size, bool patient = false,
                        int64_t small_bytes = 0) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // What gRPC holds for the connection.
+  // The bytes that gRPC holds for the connection.
   struct Holding {
     int64_t bytes;
     bool patient;
@@ -104,8 +104,8 @@ class ResponseAccount {
   void Hold(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
   void Drop(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A call begins, unary or not; is answered, from when on it counts; and is
-  // done. EndCall is given what AnswerCall returned, if that was called.
+  // A call starts, unary or not; is answered, from when on it counts; and is
+  // done. EndCall gets the result of AnswerCall, if that was called.
   void BeginCall() {
     const int before = open_calls_.fetch_add(1, std::memory_order_relaxed);
     if (before >= pool_->max_open_calls()) EndForCalls();
@@ -113,8 +113,8 @@ class ResponseAccount {
   bool AnswerCall();
   void EndCall(std::optional<bool> answered);
 
-  // For the ledger. The first call that waits, if it may go on now or waits
-  // since before `limit`; with what it is to be called with.
+  // For the ledger. The first waiting call, if it may continue now or has
+  // waited since before `limit`; with the status to call it with.
   std::pair<Waiter, absl::Status> TakeWaiting(SteadyTime limit)
       ABSL_LOCKS_EXCLUDED(mu_);
   struct WaitingCalls {
@@ -125,8 +125,8 @@ class ResponseAccount {
     SteadyTime since = SteadyTime::max();
   };
   WaitingCalls waiting() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Calls that wait, and those that come, fail. For the ledger: returns whether
-  // this is the first time, so that it has to close the connection.
+  // Waiting and later calls fail. For the ledger: returns whether this is the
+  // first time, so that it has to close the connection.
   bool End() {
     ended_.store(true, std::memory_order_relaxed);
     return !closing_.exchange(true, std::memory_order_relaxed);
@@ -151,7 +151,8 @@ class ResponseAccount {
   };
 
   static void FreeBuffer(void* memory);
-  // It has too many calls: ends at once, the ledger closes the connection.
+  // It has too many calls: it ends at once, and the ledger closes the
+  // connection.
   void EndForCalls();
   // Less, if negative.
   void Charge(int64_t bytes);
@@ -170,14 +171,14 @@ class ResponseAccount {
   std::atomic<bool> closing_{false};
 
   mutable absl::Mutex mu_;
-  // What is held, the oldest first.
+  // The held responses, the oldest first.
   HoldingList held_ ABSL_GUARDED_BY(mu_);
   HoldingList held_patiently_ ABSL_GUARDED_BY(mu_);
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// Keeps an account; null where calls are not counted.
+// Keeps an account; null if calls are not counted.
 class ResponseAccountRef {
  public:
   ResponseAccountRef() = default;
@@ -201,7 +202,7 @@ class ResponseAccountRef {
     }
   }
 
-  // No other refers to it. Stays true while none is copied from this one.
+  // Whether this is the only reference. Stays true while this is not copied.
   bool unique() const {
     return account_->refs_.load(std::memory_order_acquire) == 1;
   }
@@ -213,8 +214,8 @@ class ResponseAccountRef {
   ResponseAccount* account_ = nullptr;
 };
 
-// What a call has ready for its next responses, counted with them. Not
-// thread-safe.
+// The bytes that a call has ready for its next responses, counted with them.
+// Not thread-safe.
 class ResponseCharge {
  public:
   // Null: not counted.

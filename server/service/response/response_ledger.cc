@@ -13,9 +13,9 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-// Beyond so much of the bound calls that wait are reason enough to end others.
+// Beyond this part of the bound waiting calls are a reason to end others.
 constexpr int64_t kBusyShare = 2;
-// Where room is made, it is made for more than the next response.
+// Room is made for more than the next response.
 constexpr int64_t kRoomShare = 4;
 
 // Of a connection, before it is ended: a call counts until after its client
@@ -61,7 +61,7 @@ void ResponseLedger::Stop() {
   pool_->Stop();
   pool_->Ring();
   if (thread_.joinable()) thread_.join();
-  // No more come, and a look may leave some to the next one.
+  // No more arrive, and a look may leave some to the next one.
   do {
     Look(std::chrono::steady_clock::now());
   } while (pool_->waiting() > 0);
@@ -85,7 +85,8 @@ void ResponseLedger::Look(SteadyTime now) {
   ServeWaiting(accounts, now);
 }
 
-// Removes what nothing refers to since the last time, and nothing waits for.
+// Removes accounts that have been unreferenced since the last time, and without
+// waiting calls.
 std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
     SteadyTime now) {
   std::vector<Seen> seen;
@@ -116,7 +117,8 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
         continue;
       }
       uncounted += account->uncounted_bytes();
-      // One whose calls wait, and none is answered, may have been idle before.
+      // A connection with waiting and no answered calls may have been idle
+      // before.
       const SteadyTime stalled_since =
           answered ? entry.call_done_at
                    : std::max(entry.call_done_at, waiting.since);
@@ -137,7 +139,7 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
 void ResponseLedger::ServeWaiting(const std::vector<Seen>& accounts,
                                   SteadyTime now) {
   if (pool_->waiting() == 0) return;
-  // A response each, and again, while one of them goes on.
+  // One response each, repeatedly, while any of them continues.
   const SteadyTime until = std::chrono::steady_clock::now() + kServeTime;
   for (bool served = true; served;) {
     served = false;
@@ -169,8 +171,8 @@ void ResponseLedger::EndStalled(const std::vector<Seen>& accounts,
 void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
   const int64_t max = options_.max_bytes;
   if (max == 0) return;
-  // Of what was seen: by now there may be more, and nobody is to end for that.
-  // What ended before is on its way out.
+  // Of the accounts seen: by now there may be more, which must not end
+  // connections. Connections ended before are still closing.
   int64_t held = 0;
   int64_t waiting = 0;
   for (const Seen& each : accounts) {
@@ -184,7 +186,8 @@ void ResponseLedger::EndForRoom(std::vector<Seen> accounts, SteadyTime now) {
         return each.waiting_since <= now - kBusyInterval;
       });
   if (held + waiting <= max && !waited_for) return;
-  // By what it has held, and for how long; a new one by what it holds.
+  // By the bytes that it has held, and for how long; a new one by those that it
+  // holds.
   const auto cost = [](const Seen& each) {
     return (each.bytes + each.waiting_bytes) *
            (duration_cast<milliseconds>(each.stalled).count() + 1);

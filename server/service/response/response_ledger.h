@@ -1,4 +1,4 @@
-// Bounds the responses that are encoded and that clients have not read.
+// Bounds the encoded responses that clients have not read.
 
 #ifndef TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_LEDGER_H_
 #define TIMECACHED_SERVER_SERVICE_RESPONSE_RESPONSE_LEDGER_H_
@@ -23,24 +23,24 @@
 
 namespace timecache::server {
 
-// gRPC holds a response until its client has read it, and knows no bound. This
-// is the account of what it holds: a ResponseAccount for each connection.
+// gRPC holds a response until its client has read it, without a bound. This
+// counts these bytes: a ResponseAccount for each connection.
 //
 // Room is shared by dynamic thresholds, as in the buffers of a switch: a
-// connection gets room for another response while it holds less than what is
-// free in all. One connection alone gets half of the bound; n that do not read
-// leave an (n + 1)th part of it free, for those that hold nothing. Calls that
-// do not wait for room may pass the bound: up to twice the bound, a connection
-// that holds next to nothing has room all the same. A call that finds no room
+// connection gets room for another response while it holds less than the total
+// free room. A single connection gets half of the bound; n connections that do
+// not read leave an (n + 1)th part of it free, for those that hold nothing.
+// Calls that do not wait for room may exceed the bound: up to twice the bound,
+// a connection that holds next to nothing still has room. A call without room
 // waits for it, in order of arrival on its connection, at most for `timeout`.
 //
-// A connection that has not taken a response within `timeout`, and a second
-// more for each kMinBytesPerSecond that it holds, is ended. Beyond the bound,
-// and where calls wait beyond half of it, connections are ended that have not
-// taken one for kMinStall, those first that have held most for longest; beyond
-// twice the bound for kBusyInterval. A call that waits holds no room, but
-// memory, that of its request, too: where this is what passes the bound, after
-// kWaitingStall.
+// A connection that has not read a response within `timeout`, plus a second for
+// each kMinBytesPerSecond that it holds, is closed. Beyond the bound, or beyond
+// half of it while calls wait, connections that have not read one for kMinStall
+// are closed, first those that have held most for longest; beyond twice the
+// bound after kBusyInterval. A waiting call holds no room, but memory,
+// including its request's: if that exceeds the bound, connections are closed
+// after kWaitingStall.
 //
 // Thread-safe. A call costs a lookup in one of kShards tables, and two
 // additions to its connection's account. Calls that waited run on the ledger's
@@ -51,13 +51,15 @@ class ResponseLedger {
   using Milliseconds = std::chrono::milliseconds;
 
   static constexpr size_t kShards = 16;
-  // How often accounts are looked at; and while calls wait; and at most.
+  // How often accounts are checked; while calls wait; and at most.
   static constexpr Milliseconds kInterval{250};
   static constexpr Milliseconds kBusyInterval{50};
   static constexpr Milliseconds kMinInterval{1};
-  // Calls that waited run for so long, before accounts are looked at again.
+  // The longest time that calls that waited run before accounts are checked
+  // again.
   static constexpr Milliseconds kServeTime{20};
-  // Who has no CPU for so long is not taken for a client that does not read.
+  // If this thread got no CPU for this long, clients do not count as not
+  // reading.
   static constexpr Milliseconds kMinStall{200};
   static constexpr Milliseconds kWaitingStall{500};
   // The slowest connection that is waited for.
@@ -67,9 +69,9 @@ class ResponseLedger {
     // Of all connections. 0: no bound.
     int64_t max_bytes = 0;
     Milliseconds timeout{30'000};
-    // gRPC 1.51 holds a client to its most calls at a time only once it has
-    // acknowledged that limit. A connection with twice as many is ended as it
-    // begins the next one. 0: no limit.
+    // gRPC 1.51 enforces its limit of concurrent calls only once the client has
+    // acknowledged it. A connection with twice as many is ended as it begins
+    // the next one. 0: no limit.
     int max_calls_per_connection = 0;
     // Closes a peer's connection. Called by Look.
     std::function<void(const std::string& peer)> end_connection = nullptr;
@@ -79,7 +81,7 @@ class ResponseLedger {
     int64_t bytes = 0;
     // Options::max_bytes.
     int64_t max = 0;
-    // Calls that wait; those that waited and got room, and that did not.
+    // Waiting calls; those that waited and got room, and those that did not.
     int64_t waiting = 0;
     uint64_t waited = 0;
     uint64_t refused = 0;
@@ -92,15 +94,15 @@ class ResponseLedger {
   ResponseLedger& operator=(const ResponseLedger&) = delete;
 
   // The account of a connection, by gRPC's name of its peer. All clients of
-  // unix sockets share one, which is not ended, as all within the process.
+  // unix sockets share one, which is not ended, as do all within the process.
   ResponseAccountRef Find(absl::string_view peer);
 
-  // Begins and ends the thread that calls Look. From Stop on calls that wait,
+  // Starts and ends the thread that calls Look. From Stop on, calls that wait,
   // or would, fail with UNAVAILABLE (DRAINING).
   void Start();
   void Stop();
 
-  // Lets calls go on that wait, and ends connections. By one thread.
+  // Resumes waiting calls, and ends connections. By one thread.
   void Look(SteadyTime now);
 
   Statistics GetStatistics() const;
@@ -114,13 +116,14 @@ class ResponseLedger {
     uint64_t calls_done = 0;
     bool looked_at = false;
   };
-  // What a Look has seen of an account.
+  // The state of an account at a Look.
   struct Seen {
     ResponseAccountRef account;
-    // What counts for room, and what its calls that wait hold besides.
+    // The bytes that count for room, and those that its waiting calls hold in
+    // addition.
     int64_t bytes;
     int64_t waiting_bytes;
-    // For how long no call was done, of those that are answered or wait.
+    // For how long no answered or waiting call was done.
     SteadyTime::duration calls_stalled;
     // That, or the age of the oldest response.
     SteadyTime::duration stalled;

@@ -13,19 +13,20 @@
 
 namespace timecache::server {
 
-// The sum of what ResponseAccounts count, and the bell that is rung when some
-// of it is free again and calls wait. Accounts share it with their ledger: gRPC
-// may free a buffer after the server's end.
+// The sum of the ResponseAccounts, and a bell that rings when room becomes free
+// while calls wait. Accounts share it with their ledger: gRPC may free a buffer
+// after the server's end.
 //
 // Thread-safe. Add and Release are an atomic addition; Release rings, with a
 // lock, only while calls wait.
 class ResponsePool {
  public:
-  // What gRPC and this server hold of a call, a small response included.
+  // Memory that gRPC and this server hold for a call, including a small
+  // response.
   static constexpr int64_t kCallBytes = 16 << 10;
-  // Who holds less than this does not wait until those that hold much are
-  // ended, which takes ResponseLedger::kMinStall: not before so many times the
-  // bound are held.
+  // A connection that holds less than this does not wait until those that hold
+  // much are ended, which takes ResponseLedger::kMinStall, unless this multiple
+  // of the bound is held.
   static constexpr int64_t kSmallAccountBytes = 4 * kCallBytes;
   static constexpr int64_t kReserveShare = 2;
 
@@ -57,7 +58,7 @@ class ResponsePool {
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     if (waiting() > 0) Ring();
   }
-  // What the accounts hold of calls that they do not Add one by one.
+  // The bytes of calls that the accounts do not Add one by one.
   void SetCallBytes(int64_t bytes) {
     call_bytes_.store(bytes, std::memory_order_relaxed);
   }
@@ -73,7 +74,7 @@ class ResponsePool {
     if (before <= max_bytes_ && before + bytes > max_bytes_) Ring();
   }
 
-  // After it accounts take no more calls to wait.
+  // After it accounts accept no more waiting calls.
   void Stop() { stopped_.store(true, std::memory_order_relaxed); }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
@@ -97,7 +98,7 @@ class ResponsePool {
   const int max_open_calls_;
   // Large responses, and calls beyond ResponseAccount::kUncountedCalls of each.
   std::atomic<int64_t> bytes_{0};
-  // All other calls, as they were last looked at.
+  // All other calls, as of the last look.
   std::atomic<int64_t> call_bytes_{0};
   std::atomic<int64_t> waiting_{0};
   std::atomic<int64_t> waiting_bytes_{0};

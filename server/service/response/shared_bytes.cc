@@ -19,7 +19,7 @@ grpc::Slice SharedBytes::Share(std::shared_ptr<SharedBytes> shared,
                                         ResponseAccountRef(account),
                                         {bytes->cost_bytes_, /*patient=*/true}};
   if (account != nullptr) bytes->Add(reference);
-  // gRPC takes what may be written to, and does not write.
+  // gRPC's API takes a mutable pointer, and does not write.
   return grpc::Slice(const_cast<char*>(bytes->bytes_.data()),
                      bytes->bytes_.size(), &FreeReference, reference);
 }

@@ -3,22 +3,21 @@
 #ifndef TIMECACHED_SERVER_SERVICE_RESPONSE_SHARED_BYTES_H_
 #define TIMECACHED_SERVER_SERVICE_RESPONSE_SHARED_BYTES_H_
 
-#include <grpcpp/support/slice.h>
-
 #include <cstdint>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "grpcpp/support/slice.h"
 #include "server/service/response/response_account.h"
 
 namespace timecache::server {
 
-// Counted once, however many messages refer to them: in the account of the one
-// that has referred to them for longest, and when gRPC has freed that, in the
-// account of the next. So a client pays neither for what another one holds nor
-// for what no client holds.
+// Counted once, however many messages refer to them: in the account of the
+// oldest reference, and when gRPC has freed that, in the account of the next.
+// So a client is charged neither for bytes that another one holds nor for bytes
+// that no client holds.
 //
 // Thread-safe. A reference costs an allocation and a lock.
 class SharedBytes {
@@ -31,7 +30,7 @@ class SharedBytes {
   SharedBytes& operator=(const SharedBytes&) = delete;
 
   // A slice of all of `shared`, which it keeps. `account` may be null. Its
-  // reader may take as long as it likes.
+  // reader has no time limit.
   static grpc::Slice Share(std::shared_ptr<SharedBytes> shared,
                            ResponseAccount* account);
 

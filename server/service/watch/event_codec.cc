@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/match.h"
-#include "server/common/varint.h"
+#include "server/common/wire_format.h"
 #include "server/engine/check.h"
 #include "server/engine/clock.h"
 #include "server/service/call/proto_time.h"
@@ -13,45 +13,48 @@
 namespace timecache::server {
 namespace {
 
-// Fields of protobuf's wire format: a tag of one byte (the numbers here are
-// below 16), then a varint, or a length and as many bytes.
-enum WireType : uint32_t { kVarint = 0, kBytes = 2 };
-
-constexpr char Tag(int number, WireType type) {
-  return static_cast<char>(static_cast<uint32_t>(number) << 3 | type);
+constexpr char Tag(int number, int wire_type) {
+  return static_cast<char>(WireTag(number, wire_type));
 }
 
 using v1::ExpiredEvent;
 using v1::WatchExpiredResponse;
-constexpr char kEvents = Tag(WatchExpiredResponse::kEventsFieldNumber, kBytes);
+constexpr char kEvents =
+    Tag(WatchExpiredResponse::kEventsFieldNumber, kLengthDelimited);
 constexpr char kWatermark =
-    Tag(WatchExpiredResponse::kWatermarkFieldNumber, kBytes);
+    Tag(WatchExpiredResponse::kWatermarkFieldNumber, kLengthDelimited);
 constexpr char kLost = Tag(WatchExpiredResponse::kLostFieldNumber, kVarint);
 constexpr char kResumeToken =
-    Tag(WatchExpiredResponse::kResumeTokenFieldNumber, kBytes);
-constexpr char kNamespace = Tag(ExpiredEvent::kNamespaceFieldNumber, kBytes);
-static_assert(kNamespace ==
-              Tag(WatchExpiredResponse::kNamespaceFieldNumber, kBytes));
-// The responses of the three methods have these fields alike, as far as they
-// have them.
+    Tag(WatchExpiredResponse::kResumeTokenFieldNumber, kLengthDelimited);
+constexpr char kNamespace =
+    Tag(ExpiredEvent::kNamespaceFieldNumber, kLengthDelimited);
+static_assert(kNamespace == Tag(WatchExpiredResponse::kNamespaceFieldNumber,
+                                kLengthDelimited));
+// The responses of the three methods share these fields, as far as they have
+// them.
 template <typename Response>
-constexpr bool kIsAlike =
-    Tag(Response::kNamespaceFieldNumber,
-        kBytes) == kNamespace&& Tag(Response::kEventsFieldNumber, kBytes) ==
-    kEvents&& Tag(Response::kWatermarkFieldNumber, kBytes) == kWatermark;
+constexpr bool kIsAlike = Tag(Response::kNamespaceFieldNumber,
+                              kLengthDelimited) ==
+                          kNamespace&& Tag(Response::kEventsFieldNumber,
+                                           kLengthDelimited) ==
+                          kEvents&& Tag(Response::kWatermarkFieldNumber,
+                                        kLengthDelimited) == kWatermark;
 static_assert(kIsAlike<v1::ConsumeExpiredResponse>);
 static_assert(kIsAlike<v1::WatchExpiringResponse>);
 static_assert(Tag(v1::ConsumeExpiredResponse::kLostFieldNumber, kVarint) ==
               kLost);
-constexpr char kEventKey = Tag(ExpiredEvent::kKeyFieldNumber, kBytes);
-constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kBytes);
-constexpr char kParts = Tag(ExpiredEvent::kPartsFieldNumber, kBytes);
+constexpr char kEventKey = Tag(ExpiredEvent::kKeyFieldNumber, kLengthDelimited);
+constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kLengthDelimited);
+constexpr char kParts = Tag(ExpiredEvent::kPartsFieldNumber, kLengthDelimited);
 constexpr char kVersion = Tag(ExpiredEvent::kVersionFieldNumber, kVarint);
-constexpr char kPutTime = Tag(ExpiredEvent::kPutTimeFieldNumber, kBytes);
-constexpr char kDeadline = Tag(ExpiredEvent::kDeadlineFieldNumber, kBytes);
-constexpr char kDeathTime = Tag(ExpiredEvent::kDeathTimeFieldNumber, kBytes);
+constexpr char kPutTime =
+    Tag(ExpiredEvent::kPutTimeFieldNumber, kLengthDelimited);
+constexpr char kDeadline =
+    Tag(ExpiredEvent::kDeadlineFieldNumber, kLengthDelimited);
+constexpr char kDeathTime =
+    Tag(ExpiredEvent::kDeathTimeFieldNumber, kLengthDelimited);
 constexpr char kDeliveredAt =
-    Tag(ExpiredEvent::kDeliveredAtFieldNumber, kBytes);
+    Tag(ExpiredEvent::kDeliveredAtFieldNumber, kLengthDelimited);
 constexpr char kCause = Tag(ExpiredEvent::kCauseFieldNumber, kVarint);
 constexpr char kEventId = Tag(ExpiredEvent::kEventIdFieldNumber, kVarint);
 constexpr char kAttempt = Tag(ExpiredEvent::kAttemptFieldNumber, kVarint);
@@ -144,9 +147,9 @@ v1::ExpiryCause ToProto(Cause cause) {
   return v1::EXPIRY_CAUSE_UNSPECIFIED;
 }
 
-// The frame is what stands before the key (the namespace) and behind the
-// deadline (death, delivery, cause) in every event; its first byte says how
-// long the former is. A namespace has at most 63 bytes.
+// The frame is the part of every event before the key (the namespace) and after
+// the deadline (death, delivery, cause); its first byte is the length of the
+// former. A namespace has at most 63 bytes.
 class WireEventFormat final : public EventFormat {
  public:
   std::string Frame(absl::string_view map, const Death& death) const override {
@@ -204,7 +207,7 @@ class WireEventFormat final : public EventFormat {
       uint64_t number;
       at = GetVarint(at, &number);
       if (tag == kVersion) event.version = number;
-      if ((tag & 7) != kBytes) continue;
+      if ((tag & 7) != kLengthDelimited) continue;
       const absl::string_view bytes(at, number);
       at += number;
       if (tag == kEventKey) event.key = bytes;
@@ -216,7 +219,7 @@ class WireEventFormat final : public EventFormat {
     return event;
   }
 
-  // Write puts it behind the frame's first part.
+  // Write puts it after the frame's first part.
   absl::string_view ReadKey(absl::string_view frame,
                             const char* from) const override {
     uint64_t size;

@@ -1,5 +1,5 @@
-// The wire form of the watches' messages, written by hand: what the generated
-// classes would write, byte by byte, in one pass and without objects.
+// The wire form of the watches' messages, written by hand: the same bytes as
+// the generated classes', in one pass and without objects.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_
@@ -33,16 +33,16 @@ std::shared_ptr<const EventBatch> Filter(
     const std::shared_ptr<const EventBatch>& batch, absl::string_view map,
     absl::string_view key_prefix, bool keys_only);
 
-// What becomes of an event's value.
+// How an event's value is written.
 enum class ValueForm {
   kWhole,
-  kLeftOut,  // Nobody asked for it.
-  kOmitted,  // It is too large: left out, and its size told.
+  kLeftOut,  // It was not requested.
+  kOmitted,  // It is too large: only its size is written.
 };
 
-// Appends what a member of a group is given, as the field `events`: the event's
-// bytes as they lie in its batch, which must be in the wire format, with its
-// number and attempt, which are left out if they are 0.
+// Appends a group's event, as the field `events`: the event's bytes of its
+// batch, which must be in the wire format, with its number and attempt, which
+// are left out if they are 0.
 void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to);
 
 }  // namespace timecache::server

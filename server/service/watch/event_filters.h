@@ -1,4 +1,4 @@
-// What watches let pass, evaluated once for all that ask for the same.
+// The filters of watches, evaluated once for all watches with the same filter.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_EVENT_FILTERS_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_EVENT_FILTERS_H_
@@ -21,14 +21,14 @@ namespace timecache::server {
 
 class EventFilters;
 
-// What a filter lets pass.
+// The events that pass a filter.
 struct PassedEvents {
   std::shared_ptr<const EventBatch> batch;
-  // Of `batch`, if it was written for watches; null if it is the batch that was
-  // filtered, which others keep anyway.
+  // For `batch`, if it was encoded for watches; null if it is the filtered
+  // batch itself, which others keep anyway.
   std::shared_ptr<SharedBytes> bytes;
 
-  // What was written for watches.
+  // The bytes encoded for watches.
   static PassedEvents Written(std::shared_ptr<const EventBatch> batch);
   const EventBatch* operator->() const { return batch.get(); }
 };
@@ -53,14 +53,14 @@ class EventFilter : public std::enable_shared_from_this<EventFilter> {
   const bool keys_only_;
 };
 
-// The filters in use, by what they say, and what the last batches became
-// through those that several watches share: a thousand of these filter and
-// write each batch once. Results are dropped in the order of their last use.
+// The filters in use, by content, and the results of the last batches for
+// filters that several watches share: a thousand such watches filter and encode
+// each batch once. Results are dropped in the order of their last use.
 //
 // Thread-safe. Must outlive its filters.
 class EventFilters {
  public:
-  // Of the results that are kept, beside those that messages refer to.
+  // Bytes of the kept results, besides those that messages refer to.
   static constexpr int64_t kMaxBytes = int64_t{16} << 20;
   static constexpr size_t kMaxResults = 4096;
 
@@ -85,8 +85,8 @@ class EventFilters {
  private:
   friend class EventFilter;
   using BatchRef = EventFilter::BatchRef;
-  // The address of a batch and of a filter. What an entry is of is known by its
-  // weak references, as addresses come again.
+  // The address of a batch and of a filter. Weak references identify an entry's
+  // objects, as addresses are reused.
   using Key = std::pair<const void*, const void*>;
   struct Result {
     Key key;

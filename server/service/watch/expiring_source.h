@@ -1,4 +1,4 @@
-// What is going to die in a namespace, as WatchExpiring reads it.
+// The entries about to die in a namespace, as WatchExpiring reads them.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_EXPIRING_SOURCE_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_EXPIRING_SOURCE_H_
@@ -13,8 +13,8 @@
 
 namespace timecache::server {
 
-// A cursor on the live buckets. What is new in them is read once for all
-// watches of a namespace; what a lead time has newly reached is read for each.
+// A cursor on the live buckets. New entries in them are read once for all
+// watches of a namespace; entries newly within a lead time are read for each.
 class ExpiringSource final : public WatchSource {
  public:
   // Of the namespace `name`. `request` is not owned and must outlive the

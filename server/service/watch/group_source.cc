@@ -7,7 +7,7 @@
 namespace timecache::server {
 namespace {
 
-// The event alone, written anew.
+// The event alone, encoded again.
 Delivery InWireFormat(const Delivery& delivery, absl::string_view map) {
   auto batch =
       std::make_shared<EventBatch>(map, delivery.batch->death(), WireFormat());

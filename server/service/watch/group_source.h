@@ -13,8 +13,9 @@
 
 namespace timecache::server {
 
-// A member of a group: what it reads is its own to settle, until the stream
-// ends. The events of a message are copied, each with its number and attempt.
+// A member of a group, which must settle the events that it reads, until the
+// stream ends. The events of a message are copied, each with its number and
+// attempt.
 class GroupSource final : public WatchSource {
  public:
   // Of the namespace `name`.

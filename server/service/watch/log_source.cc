@@ -16,7 +16,7 @@ absl::Status LossError(const std::string& map, uint64_t lost) {
       absl::StatusCode::kOutOfRange, Reason::kResumePointTrimmed,
       absl::StrCat("namespace ", map, " no longer retains ", lost,
                    " events that this watch has not read: watch without "
-                   "fail_on_loss, or begin anew without a resume token"),
+                   "fail_on_loss, or start again without a resume token"),
       {{"namespace", map}, {"lost", absl::StrCat(lost)}});
 }
 

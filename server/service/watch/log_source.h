@@ -15,8 +15,8 @@
 
 namespace timecache::server {
 
-// A cursor: what it has not read costs nothing. Without a filter it tells the
-// log's own bytes, which all watchers share.
+// A cursor: unread events cost nothing. Without a filter it sends the log's own
+// bytes, which all watchers share.
 class LogSource final : public WatchSource {
  public:
   // Of the namespace `name`. `request` is not owned and must outlive the
@@ -32,7 +32,7 @@ class LogSource final : public WatchSource {
   const std::string name_;
   const WatchRequest* const request_;
   const std::unique_ptr<LogReader> reader_;
-  // Events that were read and are not being written yet, by death.
+  // Events that were read and are not being written yet, by death time.
   std::vector<std::pair<int64_t, uint64_t>> unwritten_;
 };
 

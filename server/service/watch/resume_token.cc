@@ -13,8 +13,7 @@ constexpr size_t kNumberBytes = 8;
 // Version, three numbers and the checksum.
 constexpr size_t kFixedBytes = 1 + 4 * kNumberBytes;
 
-// FNV-1a: against accidents, not against an enemy, who gains nothing by a
-// token.
+// FNV-1a: detects accidents, not attacks; a forged token gains nothing.
 uint64_t Checksum(absl::string_view bytes) {
   uint64_t sum = 0xcbf29ce484222325;
   for (const char byte : bytes) {
@@ -54,10 +53,11 @@ std::string EncodeResumeToken(absl::string_view map, const LogPoint& point) {
 absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token) {
   const absl::Status malformed = InvalidField(
       "resume_tokens",
-      "has one that is damaged or not of this service: give back the bytes of "
-      "WatchExpiredResponse.resume_token as they came");
-  if (token.size() <= kFixedBytes || token[0] != kTokenVersion)
+      "has one that is damaged or not of this service: send the bytes of "
+      "WatchExpiredResponse.resume_token unchanged");
+  if (token.size() <= kFixedBytes || token[0] != kTokenVersion) {
     return malformed;
+  }
   absl::string_view sum = token.substr(token.size() - kNumberBytes);
   token.remove_suffix(kNumberBytes);
   if (GetNumber(&sum) != Checksum(token)) return malformed;

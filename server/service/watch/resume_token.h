@@ -1,4 +1,4 @@
-// The opaque tokens by which a watch goes on where another one stood.
+// The opaque tokens with which a watch resumes at the position of another one.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_RESUME_TOKEN_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_RESUME_TOKEN_H_
@@ -11,7 +11,7 @@
 
 namespace timecache::server {
 
-// A place in the log of one namespace.
+// A position in the log of one namespace.
 struct ResumePoint {
   std::string map;
   LogPoint point;
@@ -20,7 +20,7 @@ struct ResumePoint {
 // 33 bytes and the name: a version, the point, a checksum, the name.
 std::string EncodeResumeToken(absl::string_view map, const LogPoint& point);
 
-// INVALID_ARGUMENT about resume_tokens for bytes that no server has given out.
+// INVALID_ARGUMENT about resume_tokens for bytes that no server has issued.
 absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token);
 
 }  // namespace timecache::server

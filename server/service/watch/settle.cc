@@ -60,7 +60,7 @@ void SetError(const absl::Status& status, google::rpc::Status* to) {
       ToGrpcStatus(status, SettlementFieldPath).error_details());
 }
 
-// A request, what the store is asked of it, and what it answers.
+// A request, the store's input from it, and the store's results.
 struct Settling {
   explicit Settling(const v1::SettleExpiredRequest& request) {
     const auto count = static_cast<size_t>(request.settlements_size());
@@ -104,7 +104,7 @@ struct Settling {
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
   Settlement to;
   to.event_id = from.event_id();
-  // One that the engine cannot count to has not been given out either.
+  // An attempt beyond the engine's range has not been delivered either.
   to.attempt = static_cast<int>(
       std::min(from.attempt(), uint32_t{std::numeric_limits<int32_t>::max()}));
   if (absl::Status status = SetAction(from, &to); !status.ok()) return status;

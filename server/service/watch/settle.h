@@ -15,17 +15,18 @@ namespace timecache::server {
 
 inline constexpr int kMaxSettlements = 4'096;
 
-// INVALID_ARGUMENT for what the engine does not see: no action, malformed
+// INVALID_ARGUMENT for errors that the engine cannot see: no action, malformed
 // durations, fields of another action.
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from);
 
-// Gets the error that kept all settlements from being tried, or OK, and which
-// of them a limit refused.
+// Gets the error that prevented all settlements, or OK, and which of them a
+// limit refused.
 using SettleDone =
     absl::AnyInvocable<void(absl::Status, const RefusalCount& refused)>;
 
-// Settles what `request` asks for, each by itself, and fills `*response`. Both
-// must live until `done` is called, on whichever thread the store completes.
+// Applies the settlements of `request`, each by itself, and fills `*response`.
+// Both must live until `done` is called, on whichever thread the store
+// completes.
 void Settle(const v1::SettleExpiredRequest& request, Store* store,
             v1::SettleExpiredResponse* response, SettleDone done);
 

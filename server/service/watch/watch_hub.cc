@@ -57,7 +57,7 @@ void WatchHub::Remove(const std::shared_ptr<Watcher>& watcher) {
   if (it == watchers_.end()) return;
   timers_.erase({it->second.second.timer_us, watcher.get()});
   heartbeats_ -= PerSecond(it->second.second.needs);
-  // A place in the queue that is left behind finds nobody.
+  // A queue entry that is left finds no watcher.
   watchers_.erase(it);
   removed_.Signal();
 }
@@ -128,7 +128,7 @@ void WatchHub::Queue(Watcher* watcher, Watcher::Wake why) {
   const auto it = watchers_.find(watcher);
   if (it == watchers_.end()) return;
   State& state = it->second.second;
-  // The stronger reason stays: a drain tells the watermark, and both look for
+  // The stronger reason stays: a drain sends the watermark, and both read
   // events.
   state.why = state.queued ? std::max(state.why, why) : why;
   if (state.queued) return;

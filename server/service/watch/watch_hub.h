@@ -33,8 +33,8 @@ class Watcher {
   // Why a watcher is woken.
   enum class Wake {
     kReady,      // there may be events, or its timer has come
-    kHeartbeat,  // tell the watermark now
-    kDrain,      // the server stops: tell the last watermark and end
+    kHeartbeat,  // send the watermark now
+    kDrain,      // the server stops: send the last watermark and end
   };
   // Called on the hub's thread, without a lock. Must not block, and works for
   // about a millisecond at most. Returns whether it has more to do: then it is
@@ -42,19 +42,18 @@ class Watcher {
   virtual bool OnWake(Wake why) = 0;
 };
 
-// Thread-safe. One thread hands wake-ups to the watchers, so that the thread
-// that publishes events pays a queue entry for each and no more. At most one
-// entry waits for a watcher, however often it is woken. Namespaces have their
-// turns one after the other: a thousand busy watchers of one delay those of
-// another by the turn of one of them.
+// Thread-safe. One thread delivers wake-ups to the watchers, so that the thread
+// that publishes events only pays a queue entry for each. At most one entry
+// waits for a watcher, however often it is woken. Namespaces take turns: a
+// thousand busy watchers of one delay those of another by one watcher's turn.
 class WatchHub {
  public:
-  // Messages without events that all watchers together get.
+  // Messages without events that all watchers together get a second.
   static constexpr int64_t kMaxHeartbeatsPerSecond = 10'000;
 
   // `clock` is not owned and must outlive the hub. At most `max_watchers` at
-  // once. `max_expiring`: of one namespace, those of WatchExpiring; the streams
-  // pass it on as they subscribe.
+  // once. `max_expiring`: most WatchExpiring streams of one namespace; the
+  // streams pass it on when they subscribe.
   WatchHub(const Clock* clock, int64_t max_watchers, int64_t max_expiring);
   ~WatchHub();
   WatchHub(const WatchHub&) = delete;
@@ -63,8 +62,8 @@ class WatchHub {
   const Clock* clock() const { return clock_; }
   EventFilters* filters() { return &filters_; }
 
-  // What a watcher needs: turns among those of this flow, its namespace, and so
-  // many heartbeats, one each `heartbeat_us`.
+  // A watcher's needs: turns in this flow, its namespace, and a heartbeat each
+  // `heartbeat_us`.
   struct Needs {
     std::string flow = {};
     int64_t heartbeats = 0;
@@ -76,9 +75,9 @@ class WatchHub {
   absl::Status Add(std::shared_ptr<Watcher> watcher) {
     return Add(std::move(watcher), Needs());
   }
-  // After how long such a watcher's next heartbeat is due: `heartbeat_us`, or
-  // what its equal share of kMaxHeartbeatsPerSecond allows where all ask for
-  // more than these.
+  // The time until such a watcher's next heartbeat: `heartbeat_us`, or the
+  // interval of its equal share of kMaxHeartbeatsPerSecond if all ask for more
+  // than these.
   int64_t HeartbeatUs(const Needs& needs) const ABSL_LOCKS_EXCLUDED(mu_);
   void Remove(const std::shared_ptr<Watcher>& watcher) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -89,20 +88,20 @@ class WatchHub {
   void SetTimer(const std::shared_ptr<Watcher>& watcher, int64_t due_us)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Asks every watcher to tell its watermark.
+  // Asks every watcher to send its watermark.
   void HeartbeatAll() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Asks every watcher to end, and takes no more. Does not wait for them;
+  // Asks every watcher to end, and accepts no more. Does not wait for them;
   // returns how many there are.
   size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until there is none, at most until then; returns how many are left.
   size_t WaitForNone(std::chrono::steady_clock::time_point deadline)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Watchers now, and the most that are taken.
+  // Current watchers, and the most that are accepted.
   int64_t size() const ABSL_LOCKS_EXCLUDED(mu_);
   int64_t max() const ABSL_LOCKS_EXCLUDED(mu_);
-  // A change is for those that come.
+  // A change applies to later watchers.
   void SetMax(int64_t max_watchers) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t max_expiring() const {
     return max_expiring_.load(std::memory_order_relaxed);

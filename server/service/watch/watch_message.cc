@@ -14,7 +14,7 @@ using BatchRef = std::shared_ptr<const EventBatch>;
 // The batch's own bytes; the slice keeps the batch.
 grpc::Slice Share(const BatchRef& batch) {
   const absl::string_view bytes = batch->encoded();
-  // gRPC takes what may be written to, and does not write.
+  // gRPC's API takes a mutable pointer, and does not write.
   return grpc::Slice(
       const_cast<char*>(bytes.data()), bytes.size(),
       [](void* ref) { delete static_cast<BatchRef*>(ref); },

@@ -3,9 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_MESSAGE_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_MESSAGE_H_
 
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/slice.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +10,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
 #include "server/engine/groups/group_types.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/response/response_account.h"
@@ -27,12 +26,12 @@ class WatchMessage {
  public:
   // Smaller batches are copied: a slice of its own costs gRPC more.
   static constexpr size_t kMaxCopiedBytes = 1024;
-  // Most bytes of what is no event.
+  // Most bytes of the fields other than events.
   static constexpr size_t kMaxRestBytes = 512;
 
-  // An event whose value makes it larger than `max_bytes` with all that is no
-  // event goes without that value, and says how large it is.
-  // What was written for watches is counted in `account`, unless that is null.
+  // An event whose value makes the message larger than `max_bytes`, including
+  // the other fields, is sent without that value, but with its size. Bytes
+  // encoded for watches are counted in `account`, unless that is null.
   explicit WatchMessage(size_t max_bytes = kDefaultMaxMessageBytes,
                         ResponseAccount* account = nullptr)
       : max_event_bytes_(max_bytes - kMaxRestBytes), account_(account) {}
@@ -59,7 +58,7 @@ class WatchMessage {
   const size_t max_event_bytes_;
   ResponseAccount* const account_;
   absl::InlinedVector<grpc::Slice, 4> slices_;
-  // What comes after the slices.
+  // The bytes after the slices.
   std::string own_;
 };
 

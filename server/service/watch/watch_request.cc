@@ -59,9 +59,9 @@ absl::Status SetResumePoints(const v1::WatchExpiredRequest& from,
                                        ", which namespaces does not name"));
     }
     if (!to->resume_points.emplace(point->map, point->point).second) {
-      return InvalidField(
-          "resume_tokens",
-          absl::StrCat("has two of namespace ", point->map, ": give the last"));
+      return InvalidField("resume_tokens",
+                          absl::StrCat("has two of namespace ", point->map,
+                                       ": give the latest one"));
     }
   }
   to->fail_on_loss = from.fail_on_loss();
@@ -79,7 +79,7 @@ absl::Status SetKeyPrefix(const Request& from, WatchRequest* to) {
   return absl::OkStatus();
 }
 
-// What all of them have: how the stream is to speak.
+// The fields that all requests have: options of the stream.
 template <typename Request>
 absl::Status SetMessages(const Request& from, WatchRequest* to) {
   to->keys_only = from.keys_only();

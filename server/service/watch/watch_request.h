@@ -1,4 +1,4 @@
-// What a WatchExpired, ConsumeExpired or WatchExpiring call asks for, checked.
+// The checked request of a WatchExpired, ConsumeExpired or WatchExpiring call.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_REQUEST_H_

@@ -1,4 +1,4 @@
-// Where the messages of a watch come from: one source for each namespace.
+// The sources of a watch's messages: one for each namespace.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_SOURCE_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_SOURCE_H_
@@ -13,7 +13,7 @@
 namespace timecache::server {
 
 // One namespace as one watch sees it: its log, a consumer group's share of it,
-// or what is going to die. It reads an EventReader, whose `wake` says when to
+// or entries about to die. It reads an EventReader, whose `wake` says when to
 // Read again.
 //
 // Used by one thread at a time. Not destroyed from its reader's `wake`.
@@ -21,7 +21,7 @@ class WatchSource {
  public:
   // Encoded events that one Read takes, unless the first batch is larger. That
   // is one of at most kMaxEventBatchBytes of keys and values and less than 200
-  // B for each event around them: less than 3 MiB, where gRPC's clients take at
+  // B for each event around them: less than 3 MiB, and gRPC's clients accept at
   // least 4 MiB. Or it is a single larger value.
   static constexpr int64_t kMaxMessageBytes =
       static_cast<int64_t>(kMaxEventBatchBytes);
@@ -29,18 +29,18 @@ class WatchSource {
   struct Reading {
     // Whether there is more to Read now.
     bool more = false;
-    // Not OK: the stream ends with this, once the message is told if it has an
+    // Not OK: the stream ends with this, after the message is sent if it has an
     // event or a loss.
     absl::Status end;
   };
 
   virtual ~WatchSource() = default;
 
-  // Adds to `*message`, which may have some already, what there is to tell:
-  // events, `lost`; and sets `watermark_us` and `resume_token`.
+  // Adds events and `lost` to `*message`, which may have some already, and sets
+  // `watermark_us` and `resume_token`.
   virtual Reading Read(int64_t now_us, WatchMessage* message) = 0;
 
-  // What the last Reads found is being written; it could have been since
+  // The results of the last Reads are being written; writing was possible since
   // `since_us`.
   virtual void OnWritten(int64_t /*now_us*/, int64_t /*since_us*/) {}
 
@@ -48,12 +48,12 @@ class WatchSource {
   // `max_age_us` old, as far as that is possible: a heartbeat is due.
   virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;
 
-  // The server stops: gives out nothing more that can wait.
+  // The server stops: delivers no more events that can wait.
   virtual void OnDrain() {}
 
-  // The stream ends, and reads no more: gives back what others may have. The
-  // source itself lives on until the client has read what was written to it, or
-  // is gone.
+  // The stream ends, and reads no more: returns events that other members may
+  // have. The source itself lives until the client has read its last message,
+  // or is gone.
   virtual void OnEnd() {}
 
   // When there may be something to Read without a `wake`; kNeverUs if never.

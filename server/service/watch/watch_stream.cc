@@ -97,12 +97,12 @@ Store::DoneWith<Store::Readers<Reader>> WatchStream::WhenOpen(
     if (!readers.ok()) return End(readers.status());
     for (size_t i = 0; i < readers->size(); ++i) {
       const std::string& name = request_.namespaces[i];
-      // The first message is due now: it says that the watch stands.
+      // The first message is due now: it confirms the watch.
       sources_.push_back(
           {name, to_source(name, std::move((*readers)[i])), INT64_MIN, 0});
     }
     writable_us_ = hub_->clock()->NowUs();
-    // What it was woken for before is looked at now.
+    // Earlier wake-ups are handled now.
     open_ = true;
     if (draining_) DrainSources();
     EndWithoutAccess();
@@ -122,7 +122,7 @@ absl::Status WatchStream::Authorize() {
   return status;
 }
 
-// A message that is in flight may still leave, for a while.
+// A message in flight may still be read, for a while.
 void WatchStream::EndWithoutAccess() {
   if (ended()) return;
   if (!withdrawn_.ok()) {
@@ -199,8 +199,8 @@ void WatchStream::Leave() {
   sources.swap(sources_);
 }
 
-// Whether a message costs little to compose, as it refers to bytes that are
-// there or copies some: then gRPC's thread does it, without waiting for a turn.
+// Whether a message is cheap to compose, as it refers to existing bytes or
+// copies some: then gRPC's thread does it, without waiting for a turn.
 bool WatchStream::IsLight() const {
   return request_.lead_us == 0 && request_.key_prefix.empty() &&
          !request_.keys_only;
@@ -239,29 +239,29 @@ bool WatchStream::Pump() {
   return false;
 }
 
-// Nothing is read from the sources while its connection has no room: their
-// cursors stay where they are.
+// The sources are not read while its connection has no room: their cursors do
+// not move.
 bool WatchStream::WaitsForRoom() {
   if (waiting_for_room_) return true;
   if (account_.get() == nullptr || !account_->MustWait()) return false;
   waiting_for_room_ = true;
   // Not this stream's own work: the ledger's thread serves all that wait.
-  account_->WhenRoom(
-      [hub = hub_, weak = std::weak_ptr<WatchStream>(self())](absl::Status) {
-        const std::shared_ptr<WatchStream> stream = weak.lock();
-        if (stream == nullptr) return;
-        stream->has_waited_.store(true);
-        hub->Notify(stream);
-      });
+  account_->WhenRoom([hub = hub_, weak = std::weak_ptr<WatchStream>(self())](
+                         const absl::Status&) {
+    const std::shared_ptr<WatchStream> stream = weak.lock();
+    if (stream == nullptr) return;
+    stream->has_waited_.store(true);
+    hub->Notify(stream);
+  });
   return true;
 }
 
-// Fills message_ with what the source has, if there is something to say.
+// Fills message_ from the source, if it has something to send.
 WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
   const bool heartbeat = source->heartbeat_us <= now_us;
   if (heartbeat) {
-    // The last watermark is exact. For others that of another stream will do;
-    // half a heartbeat, so that each goes beyond the one before.
+    // The last watermark is exact. Others may be shared with other streams;
+    // half a heartbeat old at most, so that each exceeds the previous one.
     const int64_t max_age_us =
         draining_ ? 0 : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
     source->source->RefreshWatermark(now_us, max_age_us);
@@ -275,19 +275,19 @@ WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
   }
   if (!reading.more) {
     if (!told && !heartbeat) return Composed::kNothing;
-    // Only now: a heartbeat is due until the watermark behind all events is
-    // told, also where the last of them are filtered out.
+    // Only now: a heartbeat is due until the watermark after all events is
+    // sent, even if the last of them are filtered out.
     source->heartbeat_us =
         draining_ ? kNeverUs : now_us + hub_->HeartbeatUs(needs_);
   } else if (!told && ++source->empty_reads < kMaxEmptyReads) {
     return Composed::kMore;
   }
   source->empty_reads = 0;
-  // What a group loses, it loses once for all of its members.
+  // A group's loss is reported once for all of its members.
   if (message.lost > 0 && request_.group.empty()) {
     call_.CountLost(source->map, message.lost);
   }
-  // A filter that lets nothing pass still tells how far it has come.
+  // A filter that no event passes still sends watermarks.
   message_ = message.Take(source->map);
   return Composed::kMessage;
 }

@@ -3,9 +3,6 @@
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_
 #define TIMECACHED_SERVER_SERVICE_WATCH_WATCH_STREAM_H_
 
-#include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -16,6 +13,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
 #include "server/engine/store.h"
 #include "server/service/call/method.h"
 #include "server/service/call/request.h"
@@ -26,9 +25,9 @@
 
 namespace timecache::server {
 
-// A source for each watched namespace, and one message in flight. A reader that
-// does not read costs its places in the sources and that message: nothing is
-// gathered for it, and when it reads again the log says what it lost.
+// A source for each watched namespace, and one message in flight. A client that
+// does not read costs its positions in the sources and that message: no events
+// are gathered for it, and when it reads again the log reports its losses.
 //
 // Thread-safe. Lives until OnDone.
 class WatchStream final
@@ -37,17 +36,17 @@ class WatchStream final
       public Watcher {
  public:
   // Reads whose events were all filtered out, each in a turn of its own, until
-  // the watcher is told how far it has come.
+  // the watcher gets its watermark.
   static constexpr int kMaxEmptyReads = 16;
   // How old the watermark of a heartbeat may be. Streams on one namespace share
-  // what it costs to bring it up to date.
+  // the cost of refreshing it.
   static constexpr int64_t kMaxWatermarkAgeUs = kMicrosPerSecond / 10;
-  // How long a reader who may not watch any more has for the message that is in
+  // How long a client that has lost its permission has to read the message in
   // flight.
   static constexpr int64_t kWithdrawalGraceUs = kMicrosPerSecond;
 
   // The stream for these bytes of a Request, which is `method`'s, or one that
-  // ends with what is wrong with it. Neither `hub` nor `store` is
+  // ends with its error. Neither `hub` nor `store` is
   // owned; both must outlive the call.
   template <typename Request>
   static WatchStream* Start(const CallGate& gate, const Method& method,
@@ -71,14 +70,14 @@ class WatchStream final
   struct Source {
     std::string map;
     std::unique_ptr<WatchSource> source;
-    // A message is due by then, with or without events.
+    // When a message is due, with or without events.
     int64_t heartbeat_us = 0;
     int empty_reads = 0;
   };
   enum class Composed : uint8_t {
     kNothing,
     kMessage,
-    // Nothing yet, and there is more to read.
+    // No events yet, and there is more to read.
     kMore,
   };
 
@@ -96,8 +95,8 @@ class WatchStream final
   absl::Status Authorize() override;
   absl::Status Prepare(ReadRequest read_request);
   void OpenReaders(Store* store);
-  // The store has opened a reader for each namespace, or has not: `to_source`
-  // makes a source of a namespace and its reader.
+  // The store has opened a reader for each namespace, or failed: `to_source`
+  // creates a source from a namespace and its reader.
   template <typename Reader, typename ToSource>
   Store::DoneWith<Store::Readers<Reader>> WhenOpen(ToSource to_source);
   void EndWithoutAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -131,7 +130,7 @@ class WatchStream final
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
   // All sources are there, and messages may be written.
   bool open_ ABSL_GUARDED_BY(mu_) = false;
-  // Why the stream ends behind the message that is in flight.
+  // Why the stream ends after the message in flight.
   absl::Status withdrawn_ ABSL_GUARDED_BY(mu_);
   int64_t withdrawn_us_ ABSL_GUARDED_BY(mu_) = 0;
 };

@@ -190,7 +190,7 @@ TEST_F(BenchCliTest, TimelineHasALineForEachSecond) {
 TEST_F(BenchCliTest, OperationsErrorEndsItWithOne) {
   service_->FailWith(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
                                "max_bytes: the namespace is full",
-                               "MAX_BYTES"));
+                               v1::MAX_BYTES));
   for (const std::vector<std::string>& transport :
        std::vector<std::vector<std::string>>{
            {"--batch", "5"}, {"--batch", "5", "--unary"}, {"--batch", "1"}}) {
@@ -226,7 +226,7 @@ TEST_F(BenchCliTest, ServerThatForgetsAResultIsFoundOut) {
 TEST_F(BenchCliTest, StreamThatEndsMidwayIsAnErrorAndWhatWasMeasuredIsTold) {
   service_->SetPipeline({.answers_max = 3,
                          .end = MakeError(grpc::StatusCode::UNAVAILABLE,
-                                          "draining", "DRAINING")});
+                                          "draining", v1::DRAINING)});
   const test::Exit result = Run({"--batch", "10", "--json"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("DRAINING"));
@@ -372,11 +372,11 @@ TEST_F(OwnNamespaceTest, IsDeletedAfterCtrlC) {
 
 TEST_F(OwnNamespaceTest, ThatMayNotBeMadeIsToBeNamed) {
   service_->FailWith(MakeError(grpc::StatusCode::PERMISSION_DENIED,
-                               "not allowed", "ACCESS_DENIED"));
+                               "not allowed", v1::ACCESS_DENIED));
   const test::Exit result = Run({"--operations", "100"});
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, HasSubstr("cannot make a namespace of its own"));
+  EXPECT_THAT(result.err, HasSubstr("cannot create a namespace of its own"));
   EXPECT_THAT(result.err, HasSubstr("--namespace"));
 }
 

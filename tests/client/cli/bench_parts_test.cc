@@ -359,7 +359,7 @@ class Listener final : public BenchListener {
 TEST(BenchSenderTest, ErrorsInAResponseAreReadWhole) {
   v1::ExecuteResponse response = Response();
   const grpc::Status error = MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                                       "max_bytes: full", "MAX_BYTES");
+                                       "max_bytes: full", v1::MAX_BYTES);
   ASSERT_TRUE(response.add_results()->mutable_error()->ParseFromString(
       error.error_details()));
   Listener listener;
@@ -371,7 +371,7 @@ TEST(BenchSenderTest, ErrorsInAResponseAreReadWhole) {
   EXPECT_EQ(counts.errors, 1u);
   ASSERT_EQ(listener.errors.size(), 1u);
   EXPECT_EQ(listener.errors[0].message(), "max_bytes: full");
-  EXPECT_EQ(ReasonName(listener.errors[0]), "MAX_BYTES");
+  EXPECT_EQ(ReasonName(listener.errors[0]), Name(v1::MAX_BYTES));
 }
 
 TEST(BenchSenderTest, WrongNumberOfResultsIsAnError) {

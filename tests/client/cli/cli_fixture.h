@@ -1,5 +1,7 @@
 // timecachectl as a process, against a stand-in for the server.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_CLI_CLI_FIXTURE_H_
+#define TIMECACHED_TESTS_CLIENT_CLI_CLI_FIXTURE_H_
 
 #include <string>
 #include <utility>
@@ -38,3 +40,5 @@ class CliTest : public ::testing::Test {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_CLI_CLI_FIXTURE_H_

@@ -154,9 +154,8 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
   for (const uint64_t id : {3, 4}) {
     EXPECT_EQ(settled.at(id).nack().delay().seconds(), 5);
   }
-  EXPECT_THAT(result.err,
-              HasSubstr("default: key3, attempt 1: the command "
-                        "exited with 1; given back with a delay of 5s"));
+  EXPECT_THAT(result.err, HasSubstr("default: key3, attempt 1: the command "
+                                    "exited with 1; delivered again after 5s"));
   EXPECT_THAT(result.err, HasSubstr("was killed by signal 9 (Killed)"));
   const std::string last = result.err.substr(result.err.rfind('{'));
   EXPECT_EQ(json::parse(last), json({{"type", "summary"},
@@ -240,7 +239,7 @@ TEST_F(CliGroupTest, SecondInterruptKillsTheCommandAndSettlesNothing) {
   // The end of its output: the command, too, is gone.
   const test::Exit result = process.Wait();
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("killing the commands that run"));
+  EXPECT_THAT(result.err, HasSubstr("killing the running commands"));
   EXPECT_TRUE(service_.settle_requests().empty());
 }
 

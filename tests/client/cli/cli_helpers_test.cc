@@ -141,7 +141,7 @@ TEST(LoadLineTest, MalformedJsonIsRefusedAndSaysWhy) {
       {R"({"key":"k"})", "no value"},
       {R"({"key":"","value":"v"})", "key is empty"},
       {R"({"key":1,"value":"v"})", "key is not a string"},
-      {R"({"key":"k","key_hex":"6b","value":"v"})", "key is there twice"},
+      {R"({"key":"k","key_hex":"6b","value":"v"})", "key is given twice"},
       {R"({"key_hex":"6","value":"v"})",
        "key: not hex: an odd number of digits"},
       {R"({"key":"k","value":"v","tll":"30s"})", "unknown field \"tll\""},

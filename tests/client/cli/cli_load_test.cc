@@ -77,7 +77,7 @@ TEST_F(CliLoadTest, GivesUpAtAnErrorThatIsNotTheLines) {
 TEST_F(CliLoadTest, StopsAtTheStreamsEndAndNamesTheFirstLineNotStored) {
   service_.SetPipeline({.answers_max = 1,
                         .end = MakeError(grpc::StatusCode::UNAVAILABLE,
-                                         "draining", "DRAINING")});
+                                         "draining", v1::DRAINING)});
   const test::Exit result = Run({"load"}, "a\t1\nb\t2\nc\t3\n");
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.out, HasSubstr("loaded 1 entries"));

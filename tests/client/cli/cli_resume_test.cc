@@ -50,7 +50,7 @@ grpc::Status MalformedToken() {
 
 grpc::Status LogChanged() {
   return MakeError(grpc::StatusCode::FAILED_PRECONDITION, "another log",
-                   "LOG_CHANGED", {{"namespace", "default"}});
+                   v1::LOG_CHANGED, {{"namespace", "default"}});
 }
 
 class CliResumeTest : public CliTest {
@@ -217,7 +217,7 @@ TEST_F(CliResumeTest, AnotherLogIsToldAndReadFromItsBeginning) {
                   {"namespace", "default"},
                   {"missed_after", "1970-01-01T00:00:41Z"}}));
   EXPECT_THAT(result.out, HasSubstr("\"two\""));
-  EXPECT_THAT(result.err, HasSubstr("default: this is another log"));
+  EXPECT_THAT(result.err, HasSubstr("default: the log has changed"));
   EXPECT_THAT(result.err,
               HasSubstr("of deaths after 1970-01-01T00:00:41.000Z, is lost"));
   EXPECT_THAT(Tokens(1), ElementsAre("first"));

@@ -64,7 +64,8 @@ TEST(ServerTextTest, LimitsThatAreNotToldAreNoZeros) {
   const std::string text = ServerText("host:1", sample, nullptr);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   ASSERT_THAT(lines, SizeIs(6));
-  EXPECT_EQ(lines[1], "limits: told to those who may read all namespaces");
+  EXPECT_EQ(lines[1],
+            "limits: only shown to callers that may read all namespaces");
 }
 
 // A sample with a journal that has made so many commits of two appends and

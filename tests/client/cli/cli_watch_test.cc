@@ -89,9 +89,9 @@ TEST_F(CliWatchTest, LeadTimeTellsWhatIsGoingToDie) {
 }
 
 TEST_F(CliWatchTest, FailOnLossEndsWithAnError) {
-  service_.AddWatch(
-      {.end = MakeError(grpc::StatusCode::OUT_OF_RANGE,
-                        "no longer retains 7 events", "RESUME_POINT_TRIMMED")});
+  service_.AddWatch({.end = MakeError(grpc::StatusCode::OUT_OF_RANGE,
+                                      "no longer retains 7 events",
+                                      v1::RESUME_POINT_TRIMMED)});
   const test::Exit result = Run({"watch", "--fail-on-loss"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("no longer retains 7 events"));

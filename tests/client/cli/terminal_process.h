@@ -1,5 +1,7 @@
 // A program under test at a terminal of its own.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_CLI_TERMINAL_PROCESS_H_
+#define TIMECACHED_TESTS_CLIENT_CLI_TERMINAL_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -36,3 +38,5 @@ class TerminalProcess {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_CLI_TERMINAL_PROCESS_H_

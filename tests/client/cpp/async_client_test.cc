@@ -161,7 +161,7 @@ constexpr RetryPolicy kHourly = {.max_attempts = 5,
                                  .max_pause = absl::Hours(1)};
 
 grpc::Status Draining() {
-  return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", "DRAINING");
+  return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", v1::DRAINING);
 }
 
 class AsyncRetryTest : public ::testing::Test {
@@ -267,7 +267,7 @@ TEST_F(AsyncRetryTest, AttemptsAreBoundedAndTheLastErrorIsTold) {
 
 TEST_F(AsyncRetryTest, AnswerAboutTheRequestStands) {
   Fail(1, MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "no",
-                    "MAX_OPERATION_RATE"));
+                    v1::MAX_OPERATION_RATE));
   EXPECT_TRUE(absl::IsResourceExhausted(Get(async_)));
   EXPECT_EQ(attempts_, 1);
 }

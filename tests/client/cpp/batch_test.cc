@@ -92,7 +92,7 @@ TEST_F(BatchTest, ChangesOfValuesGiveTheirResults) {
   EXPECT_EQ(results[5].entry->parts->expected_names, join.expected_names);
   ASSERT_TRUE(results[6].parts);
   EXPECT_EQ(results[6].parts->parts[1].value, "1");
-  EXPECT_EQ(ReasonName(results[7].status), "KEY_NOT_FOUND");
+  EXPECT_EQ(ReasonName(results[7].status), Name(v1::KEY_NOT_FOUND));
 }
 
 TEST_F(BatchTest, OperationThatFailsFailsAlone) {
@@ -105,13 +105,13 @@ TEST_F(BatchTest, OperationThatFailsFailsAlone) {
        Operation::Touch("key", {.if_version = 99})});
   EXPECT_TRUE(results[0].status.ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(results[1].status));
-  EXPECT_EQ(ReasonName(results[1].status), "KEY_EXISTS");
+  EXPECT_EQ(ReasonName(results[1].status), Name(v1::KEY_EXISTS));
   EXPECT_TRUE(absl::IsInvalidArgument(results[2].status));
   EXPECT_EQ(results[2].status.message(), "ttl: must be at least 1ms");
-  EXPECT_EQ(ReasonName(results[3].status), "VERSION_MISMATCH");
+  EXPECT_EQ(ReasonName(results[3].status), Name(v1::VERSION_MISMATCH));
   EXPECT_FALSE(results[3].found);
   EXPECT_TRUE(results[4].status.ok());
-  EXPECT_EQ(ReasonName(results[5].status), "VERSION_MISMATCH");
+  EXPECT_EQ(ReasonName(results[5].status), Name(v1::VERSION_MISMATCH));
   EXPECT_EQ(client_.Size()->entries, 3u);
 }
 
@@ -126,7 +126,7 @@ TEST_F(BatchTest, NamespaceThatIsMissingFailsTheWhole) {
   Batch batch;
   batch.Add(Operation::Get("key"));
   const auto results = client_.In("none").Execute(batch);
-  EXPECT_EQ(ReasonName(results.status()), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonName(results.status()), Name(v1::NAMESPACE_NOT_FOUND));
 }
 
 TEST_F(BatchTest, AsManyOperationsAsAllowedAndNoMore) {

@@ -57,12 +57,12 @@ TEST_F(ClientTest, ConditionThatFailsHasItsReason) {
   const auto absent =
       client_.Put("key", "2", {.condition = PutCondition::kIfAbsent});
   EXPECT_TRUE(absl::IsFailedPrecondition(absent.status()));
-  EXPECT_EQ(ReasonName(absent.status()), "KEY_EXISTS");
+  EXPECT_EQ(ReasonName(absent.status()), Name(v1::KEY_EXISTS));
   const auto present =
       client_.Put("other", "2", {.condition = PutCondition::kIfPresent});
-  EXPECT_EQ(ReasonName(present.status()), "KEY_NOT_FOUND");
+  EXPECT_EQ(ReasonName(present.status()), Name(v1::KEY_NOT_FOUND));
   const auto stale = client_.Put("key", "2", {.if_version = version + 1});
-  EXPECT_EQ(ReasonName(stale.status()), "VERSION_MISMATCH");
+  EXPECT_EQ(ReasonName(stale.status()), Name(v1::VERSION_MISMATCH));
   const auto right =
       client_.Put("key", "2", {.if_version = version, .return_previous = true});
   ASSERT_TRUE(right.ok()) << right.status();
@@ -100,7 +100,7 @@ TEST_F(ClientTest, InNamesAnotherNamespaceOnTheSameConnection) {
   const Client other = client_.In("other");
   const auto missing = other.Size();
   EXPECT_TRUE(absl::IsNotFound(missing.status()));
-  EXPECT_EQ(ReasonName(missing.status()), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonName(missing.status()), Name(v1::NAMESPACE_NOT_FOUND));
   ASSERT_TRUE(client_.CreateNamespace("other").ok());
   ASSERT_TRUE(other.Put("key", "value").ok());
   EXPECT_EQ(other.Size()->bytes, 8u);
@@ -174,11 +174,11 @@ TEST_F(ClientTest, CallThatIsNotAnsweredEndsAtItsDeadline) {
 
 TEST_F(ClientTest, ErrorKeepsCodeMessageAndReason) {
   service_.FailWith(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                              "max_entries: 10 are in", "MAX_ENTRIES"));
+                              "max_entries: 10 are in", v1::MAX_ENTRIES));
   const absl::Status status = client_.Put("key", "value").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(), "max_entries: 10 are in");
-  EXPECT_EQ(ReasonName(status), "MAX_ENTRIES");
+  EXPECT_EQ(ReasonName(status), Name(v1::MAX_ENTRIES));
 }
 
 TEST_F(ClientTest, ErrorWithoutReadableDetailsHasNoReason) {
@@ -206,7 +206,7 @@ TEST_F(ClientTest, NamespacesAreAdministered) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->options.num_buckets, 3u);
   EXPECT_EQ(ReasonName(client_.CreateNamespace("n").status()),
-            "NAMESPACE_EXISTS");
+            Name(v1::NAMESPACE_EXISTS));
   options = {};
   options.sliding = true;
   ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());

@@ -1,5 +1,7 @@
 // The clock of the stand-in for the server.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_CPP_FAKE_CLOCK_H_
+#define TIMECACHED_TESTS_CLIENT_CPP_FAKE_CLOCK_H_
 
 #include "client/cpp/src/data/convert.h"
 #include "gtest/gtest.h"
@@ -15,3 +17,5 @@ inline void AdvanceClock(FakeService& service, absl::Duration by) {
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_CPP_FAKE_CLOCK_H_

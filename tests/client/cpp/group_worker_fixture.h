@@ -1,5 +1,7 @@
 // What the tests of timecache::GroupWorker have in common.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_CPP_GROUP_WORKER_FIXTURE_H_
+#define TIMECACHED_TESTS_CLIENT_CPP_GROUP_WORKER_FIXTURE_H_
 
 #include <cstdint>
 #include <string>
@@ -15,7 +17,7 @@
 namespace timecache {
 
 inline grpc::Status Unavailable() {
-  return MakeError(grpc::StatusCode::UNAVAILABLE, "draining", "DRAINING");
+  return MakeError(grpc::StatusCode::UNAVAILABLE, "draining", v1::DRAINING);
 }
 
 // Makes it the settlement's result.
@@ -85,3 +87,5 @@ class GroupWorkerFixture : public ::testing::Test {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_CPP_GROUP_WORKER_FIXTURE_H_

@@ -71,7 +71,7 @@ TEST_F(GroupWorkerSettleTest, SettlementIsSentAgainUntilItArrives) {
     if (++calls <= 2) return Unavailable();
     // One of the attempts that nobody has answered did settle it.
     Refuse(
-        MakeError(grpc::StatusCode::NOT_FOUND, "gone", "EVENT_NOT_UNSETTLED"),
+        MakeError(grpc::StatusCode::NOT_FOUND, "gone", v1::EVENT_NOT_UNSETTLED),
         response->mutable_results(0));
     Note(request);
     return grpc::Status::OK;
@@ -186,7 +186,7 @@ TEST_F(GroupWorkerSettleTest, PutBackThatCameTooLateIsDoneForTheNewestAttempt) {
   const auto counters =
       SettleWhatComesAgain(1, 2,
                            MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                     "given out again", "STALE_ATTEMPT"),
+                                     "given out again", v1::STALE_ATTEMPT),
                            Settle::PutBack());
   EXPECT_EQ(counters.handled, 2u);
   EXPECT_EQ(counters.put_back, 2u);
@@ -200,7 +200,7 @@ TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatARestartedServerGivesAgain) {
   const auto counters =
       SettleWhatComesAgain(1, 1,
                            MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                     "not given out", "STALE_ATTEMPT"),
+                                     "not given out", v1::STALE_ATTEMPT),
                            Settle::Ack());
   EXPECT_EQ(counters.handled, 2u);
   EXPECT_EQ(counters.acked, 2u);
@@ -241,7 +241,7 @@ TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatAnotherGroupOfTheNameGives) {
   const auto counters = SettleWhatComesAgain(
       3, 1,
       MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                "attempt: must be at most 1", "INVALID_FIELD"),
+                "attempt: must be at most 1", v1::INVALID_FIELD),
       Settle::Ack());
   EXPECT_EQ(counters.handled, 2u);
   EXPECT_EQ(counters.acked, 2u);
@@ -255,7 +255,7 @@ TEST_F(GroupWorkerSettleTest, SettlementsThatFindNoRoomAreSentAgain) {
       [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
         if (++calls <= 2) {
           return MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "behind",
-                           "JOURNAL_BACKLOG");
+                           v1::JOURNAL_BACKLOG);
         }
         Note(request);
         return grpc::Status::OK;
@@ -275,9 +275,9 @@ TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCounted) {
     for (int i = 0; i < request.settlements_size(); ++i) {
       Refuse(request.settlements(i).event_id() == 1
                  ? MakeError(grpc::StatusCode::NOT_FOUND, "gone",
-                             "EVENT_NOT_UNSETTLED")
+                             v1::EVENT_NOT_UNSETTLED)
                  : MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                             "given out again", "STALE_ATTEMPT"),
+                             "given out again", v1::STALE_ATTEMPT),
              response->mutable_results(i));
     }
     Note(request);
@@ -299,7 +299,7 @@ TEST_F(GroupWorkerSettleTest, PutBackThatIsRefusedIsTriedAgainLater) {
                         v1::SettleExpiredResponse* response) {
     if (request.settlements(0).has_put_back()) {
       Refuse(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "full",
-                       "MAX_ENTRIES"),
+                       v1::MAX_ENTRIES),
              response->mutable_results(0));
     }
     Note(request);
@@ -315,7 +315,7 @@ TEST_F(GroupWorkerSettleTest, PutBackThatIsRefusedIsTriedAgainLater) {
   EXPECT_EQ(worker.counters().nacked, 1u);
   EXPECT_EQ(worker.counters().put_back, 0u);
   ASSERT_EQ(errors().size(), 1u);
-  EXPECT_EQ(ReasonName(errors()[0]), "MAX_ENTRIES");
+  EXPECT_EQ(ReasonName(errors()[0]), Name(v1::MAX_ENTRIES));
 }
 
 TEST_F(GroupWorkerSettleTest, WhatIsRefusedTwiceIsLeftToTheTimeout) {
@@ -323,7 +323,7 @@ TEST_F(GroupWorkerSettleTest, WhatIsRefusedTwiceIsLeftToTheTimeout) {
   service_.OnSettle([&](const v1::SettleExpiredRequest& request,
                         v1::SettleExpiredResponse* response) {
     Refuse(MakeError(grpc::StatusCode::INVALID_ARGUMENT, "nack.delay: too long",
-                     "INVALID_FIELD"),
+                     v1::INVALID_FIELD),
            response->mutable_results(0));
     Note(request);
     return grpc::Status::OK;
@@ -344,7 +344,7 @@ TEST_F(GroupWorkerSettleTest, SettlementsOfAMissingGroupAreNotRepeated) {
       [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
         Note(request);
         return MakeError(grpc::StatusCode::NOT_FOUND, "no such group",
-                         "GROUP_NOT_FOUND");
+                         v1::GROUP_NOT_FOUND);
       });
   GroupWorker worker(client_, Quick(),
                      [](const ExpiredEvent&) { return Settle::Ack(); });

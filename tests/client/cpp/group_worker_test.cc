@@ -212,12 +212,12 @@ TEST_F(GroupWorkerTest, GroupThatIsDeletedEndsIt) {
              if (message == 1) handled.WaitForNotification();
            },
        .end = MakeError(grpc::StatusCode::NOT_FOUND, "the group was deleted",
-                        "GROUP_NOT_FOUND")});
+                        v1::GROUP_NOT_FOUND)});
   GroupWorker worker(client_, Quick(), [&](const ExpiredEvent&) {
     handled.Notify();
     return Settle::Ack();
   });
-  EXPECT_EQ(ReasonName(worker.Wait()), "GROUP_NOT_FOUND");
+  EXPECT_EQ(ReasonName(worker.Wait()), Name(v1::GROUP_NOT_FOUND));
   // What its handlers had to say has been sent all the same.
   EXPECT_EQ(worker.counters().acked, 1u);
 }

@@ -31,7 +31,7 @@ TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
   EXPECT_EQ(group->options.max_backlog_bytes, 256u << 20);
   EXPECT_FALSE(group->statistics.has_value());
   EXPECT_EQ(ReasonName(client_.CreateGroup("billing").status()),
-            "GROUP_EXISTS");
+            Name(v1::GROUP_EXISTS));
   group = client_.GetGroup("billing");
   ASSERT_TRUE(group.ok()) << group.status();
   EXPECT_EQ(group->name, "billing");
@@ -43,11 +43,12 @@ TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
   EXPECT_EQ(group->options.max_attempts, 7u);
 
   EXPECT_TRUE(client_.DeleteGroup("billing").ok());
-  EXPECT_EQ(ReasonName(client_.DeleteGroup("billing")), "GROUP_NOT_FOUND");
+  EXPECT_EQ(ReasonName(client_.DeleteGroup("billing")),
+            Name(v1::GROUP_NOT_FOUND));
   EXPECT_EQ(ReasonName(client_.UpdateGroup("billing", {}).status()),
-            "GROUP_NOT_FOUND");
+            Name(v1::GROUP_NOT_FOUND));
   EXPECT_EQ(ReasonName(client_.GetGroup("billing").status()),
-            "GROUP_NOT_FOUND");
+            Name(v1::GROUP_NOT_FOUND));
 }
 
 TEST_F(GroupsTest, UpdateNamesWhatTakesItsDefault) {
@@ -172,7 +173,7 @@ TEST_F(GroupsTest, EverySettlementHasItsOwnResult) {
   service_.OnSettle([](const v1::SettleExpiredRequest&,
                        v1::SettleExpiredResponse* response) {
     const grpc::Status stale = MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                         "given out again", "STALE_ATTEMPT");
+                                         "given out again", v1::STALE_ATTEMPT);
     auto& error = *response->mutable_results(0)->mutable_error();
     error.ParseFromString(stale.error_details());
     response->mutable_results(1)->set_version(9);
@@ -182,7 +183,7 @@ TEST_F(GroupsTest, EverySettlementHasItsOwnResult) {
       "billing", {{1, 1, Settle::Nack()}, {2, 1, Settle::PutBack()}});
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_TRUE(absl::IsFailedPrecondition(results->at(0).status));
-  EXPECT_EQ(ReasonName(results->at(0).status), "STALE_ATTEMPT");
+  EXPECT_EQ(ReasonName(results->at(0).status), Name(v1::STALE_ATTEMPT));
   EXPECT_TRUE(results->at(1).status.ok());
   EXPECT_EQ(results->at(1).version, 9u);
 }

@@ -39,8 +39,10 @@ extern "C" int epoll_ctl(int epoll, int operation, int fd,
       timecache::Next<int(int, int, int, epoll_event*)>("epoll_ctl");
   const int was_errno = errno;
   const int result = next(epoll, operation, fd, event);
-  if (result != 0 || operation != EPOLL_CTL_ADD || fd != timecache::connecting)
+  if (result != 0 || operation != EPOLL_CTL_ADD ||
+      fd != timecache::connecting) {
     return result;
+  }
   timecache::connecting = -1;
   errno = was_errno;
   if (timecache::to_misread > 0) {

@@ -1,5 +1,7 @@
 // Makes gRPC take connects that are under way for failed ones.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_CPP_MISREAD_CONNECT_H_
+#define TIMECACHED_TESTS_CLIENT_CPP_MISREAD_CONNECT_H_
 
 namespace timecache {
 
@@ -10,3 +12,5 @@ namespace timecache {
 void MisreadConnects(int count);
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_CPP_MISREAD_CONNECT_H_

@@ -103,7 +103,7 @@ TEST_F(PipelineTest, OperationThatFailsFailsAlone) {
   const auto statuses = told_.statuses();
   ASSERT_EQ(statuses.size(), 3u);
   EXPECT_TRUE(statuses[0].ok());
-  EXPECT_EQ(ReasonName(statuses[1]), "INVALID_FIELD");
+  EXPECT_EQ(ReasonName(statuses[1]), Name(v1::INVALID_FIELD));
   EXPECT_TRUE(statuses[2].ok());
 }
 
@@ -292,7 +292,7 @@ TEST_F(PipelineTest, SeveralThreadsAdd) {
 TEST_F(PipelineTest, StreamThatEndsMidwayTellsEachOnce) {
   service_.SetPipeline({.answers_max = 3,
                         .end = MakeError(grpc::StatusCode::UNAVAILABLE,
-                                         "draining", "DRAINING")});
+                                         "draining", v1::DRAINING)});
   service_.Hang(true);
   Pipeline pipeline(client_, {.batch_operations_max = 1});
   for (int i = 0; i < 8; ++i) {
@@ -300,7 +300,7 @@ TEST_F(PipelineTest, StreamThatEndsMidwayTellsEachOnce) {
   }
   service_.Hang(false);
   const absl::Status end = pipeline.Close();
-  EXPECT_EQ(ReasonName(end), "DRAINING");
+  EXPECT_EQ(ReasonName(end), Name(v1::DRAINING));
   EXPECT_EQ(pipeline.status(), end);
   told_.ExpectInOrder(8);
   const auto statuses = told_.statuses();
@@ -314,10 +314,10 @@ TEST_F(PipelineTest, StreamThatEndsMidwayTellsEachOnce) {
 TEST_F(PipelineTest, AddAfterTheStreamsEndSaysWhy) {
   Pipeline pipeline(client_.In("none"));
   ASSERT_TRUE(pipeline.Add(Operation::Get("key"), told_.Take(0)).ok());
-  EXPECT_EQ(ReasonName(pipeline.Wait()), "NAMESPACE_NOT_FOUND");
-  EXPECT_EQ(ReasonName(told_.statuses().at(0)), "NAMESPACE_NOT_FOUND");
+  EXPECT_EQ(ReasonName(pipeline.Wait()), Name(v1::NAMESPACE_NOT_FOUND));
+  EXPECT_EQ(ReasonName(told_.statuses().at(0)), Name(v1::NAMESPACE_NOT_FOUND));
   EXPECT_EQ(ReasonName(pipeline.Add(Operation::Get("key"), told_.Take(1))),
-            "NAMESPACE_NOT_FOUND");
+            Name(v1::NAMESPACE_NOT_FOUND));
   EXPECT_FALSE(pipeline.TryAdd(Operation::Get("key"), told_.Take(1)).ok());
   told_.ExpectInOrder(1);
 }

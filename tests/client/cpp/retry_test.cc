@@ -35,7 +35,7 @@ class RetryTest : public ::testing::Test {
 };
 
 grpc::Status DrainingServer() {
-  return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", "DRAINING");
+  return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", v1::DRAINING);
 }
 
 TEST_F(RetryTest, WhatIsSafeToRepeatIsTriedAgainUntilItSucceeds) {
@@ -95,13 +95,13 @@ TEST_F(RetryTest, AttemptsAreBoundedAndTheLastErrorIsTold) {
 
 TEST_F(RetryTest, AnswerAboutTheRequestStands) {
   for (const auto& [code, reason] :
-       std::vector<std::pair<grpc::StatusCode, std::string>>{
-           {grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD"},
-           {grpc::StatusCode::NOT_FOUND, "NAMESPACE_NOT_FOUND"},
-           {grpc::StatusCode::RESOURCE_EXHAUSTED, "MAX_OPERATION_RATE"},
-           {grpc::StatusCode::INTERNAL, "INTERNAL_ERROR"}}) {
+       std::vector<std::pair<grpc::StatusCode, v1::ErrorReason>>{
+           {grpc::StatusCode::INVALID_ARGUMENT, v1::INVALID_FIELD},
+           {grpc::StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND},
+           {grpc::StatusCode::RESOURCE_EXHAUSTED, v1::MAX_OPERATION_RATE},
+           {grpc::StatusCode::INTERNAL, v1::INTERNAL_ERROR}}) {
     Fail(1, MakeError(code, "no", reason));
-    EXPECT_EQ(ReasonName(client_.Get("key").status()), reason);
+    EXPECT_EQ(ReasonName(client_.Get("key").status()), Name(reason));
     EXPECT_EQ(attempts_, 1) << reason;
   }
 }

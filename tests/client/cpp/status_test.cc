@@ -69,24 +69,24 @@ bool IsNamed(ErrorReason reason) {
 
 TEST(StatusTest, HasTheReasonThatTheServerGave) {
   const absl::Status status = FromGrpcStatus(
-      MakeError(grpc::StatusCode::FAILED_PRECONDITION, "no", "KEY_EXISTS"));
+      MakeError(grpc::StatusCode::FAILED_PRECONDITION, "no", v1::KEY_EXISTS));
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_TRUE(HasReason(status, ErrorReason::kKeyExists));
   EXPECT_FALSE(HasReason(status, ErrorReason::kKeyNotFound));
   EXPECT_FALSE(HasReason(status, ErrorReason{}));
-  EXPECT_EQ(ReasonName(status), "KEY_EXISTS");
+  EXPECT_EQ(ReasonName(status), Name(v1::KEY_EXISTS));
 }
 
 TEST(StatusTest, AnOperationsOwnErrorHasItsReasonToo) {
   google::rpc::Status error;
   ASSERT_TRUE(error.ParseFromString(
-      MakeError(grpc::StatusCode::NOT_FOUND, "no", "EVENT_NOT_UNSETTLED")
+      MakeError(grpc::StatusCode::NOT_FOUND, "no", v1::EVENT_NOT_UNSETTLED)
           .error_details()));
   EXPECT_TRUE(HasReason(FromRpcStatus(error), ErrorReason::kEventNotUnsettled));
 }
 
 TEST(StatusTest, ReasonOfALaterServerIsTold) {
-  const absl::Status status = FromGrpcStatus(MakeError(
+  const absl::Status status = FromGrpcStatus(MakeLaterError(
       grpc::StatusCode::RESOURCE_EXHAUSTED, "no", "MAX_OF_SOMETHING_NEW"));
   EXPECT_EQ(ReasonName(status), "MAX_OF_SOMETHING_NEW");
   for (int reason = v1::ErrorReason_MIN; reason <= v1::ErrorReason_MAX;
@@ -104,7 +104,8 @@ TEST(StatusTest, EachReasonOfTheProtoIsOneOfTheClients) {
     const auto* reason = reasons->value(i);
     if (reason->number() == v1::ERROR_REASON_UNSPECIFIED) continue;
     const absl::Status status = FromGrpcStatus(
-        MakeError(grpc::StatusCode::UNKNOWN, "no", reason->name()));
+        MakeError(grpc::StatusCode::UNKNOWN, "no",
+                  static_cast<v1::ErrorReason>(reason->number())));
     EXPECT_TRUE(HasReason(status, static_cast<ErrorReason>(reason->number())));
     EXPECT_TRUE(IsNamed(static_cast<ErrorReason>(reason->number())))
         << reason->name() << " is not in timecache/error_reason.h";

@@ -1,5 +1,7 @@
 // The machine's time of day, as somebody sets it.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_CPP_TIME_OF_DAY_H_
+#define TIMECACHED_TESTS_CLIENT_CPP_TIME_OF_DAY_H_
 
 #include "absl/time/time.h"
 
@@ -16,3 +18,5 @@ class TimeOfDayStep {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_TESTS_CLIENT_CPP_TIME_OF_DAY_H_

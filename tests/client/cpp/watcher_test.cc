@@ -24,15 +24,15 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 grpc::Status Unavailable() {
-  return MakeError(grpc::StatusCode::UNAVAILABLE, "draining", "DRAINING");
+  return MakeError(grpc::StatusCode::UNAVAILABLE, "draining", v1::DRAINING);
 }
 
 // That the namespace's token is of no use.
 grpc::Status LogChanged(const std::string& ns,
-                        const std::string& reason = "LOG_CHANGED") {
+                        v1::ErrorReason reason = v1::LOG_CHANGED) {
   return MakeError(
-      reason == "LOG_CHANGED" ? grpc::StatusCode::FAILED_PRECONDITION
-                              : grpc::StatusCode::OUT_OF_RANGE,
+      reason == v1::LOG_CHANGED ? grpc::StatusCode::FAILED_PRECONDITION
+                                : grpc::StatusCode::OUT_OF_RANGE,
       "resume_tokens: of another log", reason, {{"namespace", ns}});
 }
 
@@ -95,6 +95,29 @@ TEST_F(WatcherTest, TimeoutLeavesTheWatchStanding) {
         absl::IsDeadlineExceeded(watcher.Next(absl::Milliseconds(5)).status()));
   }
   EXPECT_EQ(service_.watch_requests().size(), 1u);
+}
+
+TEST_F(WatcherTest, ATokenThatWasReplacedIsABreak) {
+  const grpc::Status unknown = MakeError(grpc::StatusCode::UNAUTHENTICATED,
+                                         "unknown token", v1::UNKNOWN_TOKEN);
+  service_.AddWatch(
+      {.messages = {MakeBatch("default", "one", 3, 4)}, .end = unknown});
+  service_.AddWatch(
+      {.messages = {MakeBatch("default", "two", 5, 6)}, .end = unknown});
+  // The new one is not good either.
+  service_.AddWatch({.end = unknown});
+  std::vector<absl::Status> breaks;
+  WatchOptions options = Quick();
+  options.on_break = [&](const absl::Status& why) { breaks.push_back(why); };
+  Watcher watcher(client_, options);
+  ASSERT_TRUE(watcher.Next().ok());
+  const auto batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_TRUE(batch->reconnected);
+  EXPECT_EQ(ReasonName(watcher.Next().status()), Name(v1::UNKNOWN_TOKEN));
+  EXPECT_EQ(breaks.size(), 2u);
+  EXPECT_THAT(service_.watch_requests().at(1).resume_tokens(),
+              ElementsAre("default@4"));
 }
 
 TEST_F(WatcherTest, GoesOnBehindWhatWasReadAfterABreak) {
@@ -206,7 +229,7 @@ TEST_F(WatcherTest, LogThatChangedIsBegunAnewAndSaidSo) {
 
 TEST_F(WatcherTest, EveryLogMayHaveChanged) {
   service_.AddWatch({.end = LogChanged("b")});
-  service_.AddWatch({.end = LogChanged("a", "RESUME_POINT_AHEAD")});
+  service_.AddWatch({.end = LogChanged("a", v1::RESUME_POINT_AHEAD)});
   service_.AddWatch(
       {.messages = {MakeBatch("a", "", 0, 1), MakeBatch("b", "", 0, 2)},
        .hang = true});
@@ -227,7 +250,7 @@ TEST_F(WatcherTest, EveryLogMayHaveChanged) {
 TEST_F(WatcherTest, LogThatChangedWithoutATokenEndsIt) {
   service_.AddWatch({.end = LogChanged("default")});
   Watcher watcher(client_, Quick());
-  EXPECT_EQ(ReasonName(watcher.Next().status()), "LOG_CHANGED");
+  EXPECT_EQ(ReasonName(watcher.Next().status()), Name(v1::LOG_CHANGED));
   EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
 
@@ -236,7 +259,7 @@ TEST_F(WatcherTest, FailOnLossEndsItWhereSomethingIsMissing) {
   options.fail_on_loss = true;
   service_.AddWatch(
       {.messages = {MakeBatch("default", "", 0, 10)}, .end = Unavailable()});
-  service_.AddWatch({.end = LogChanged("default", "RESUME_POINT_TRIMMED")});
+  service_.AddWatch({.end = LogChanged("default", v1::RESUME_POINT_TRIMMED)});
   Watcher trimmed(client_, options);
   ASSERT_TRUE(trimmed.Next().ok());
   EXPECT_TRUE(absl::IsOutOfRange(trimmed.Next().status()));
@@ -279,7 +302,7 @@ TEST_F(WatcherTest, PlaceAmongThoseThatAreToldWhatWillDieMayStillBeTaken) {
       {.messages = {MakeBatch("default", "", 0, 10)}, .end = Unavailable()});
   // By the stream that has broken.
   service_.AddWatch({.end = MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                                      "too many", "MAX_EXPIRING_WATCHERS")});
+                                      "too many", v1::MAX_EXPIRING_WATCHERS)});
   service_.AddWatch(
       {.messages = {MakeBatch("default", "", 0, 20)}, .hang = true});
   WatchOptions options = Quick();
@@ -425,24 +448,24 @@ TEST_F(WatcherTest, DeletedNamespaceEndsIt) {
   service_.AddWatch(
       {.messages = {MakeBatch("default", "", 0, 10)},
        .end = MakeError(grpc::StatusCode::NOT_FOUND, "namespace was deleted",
-                        "NAMESPACE_NOT_FOUND")});
+                        v1::NAMESPACE_NOT_FOUND)});
   Watcher watcher(client_, Quick());
   ASSERT_TRUE(watcher.Next().ok());
   for (int i = 0; i < 2; ++i) {
     const absl::Status end = watcher.Next().status();
     EXPECT_TRUE(absl::IsNotFound(end));
-    EXPECT_EQ(ReasonName(end), "NAMESPACE_NOT_FOUND");
+    EXPECT_EQ(ReasonName(end), Name(v1::NAMESPACE_NOT_FOUND));
   }
   EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
 
 TEST_F(WatcherTest, OwnErrorOfTheServerEndsIt) {
-  service_.AddWatch(
-      {.messages = {MakeBatch("default", "", 0, 10)},
-       .end = MakeError(grpc::StatusCode::INTERNAL, "a bug", "BUG")});
+  service_.AddWatch({.messages = {MakeBatch("default", "", 0, 10)},
+                     .end = MakeError(grpc::StatusCode::INTERNAL, "a bug",
+                                      v1::INTERNAL_ERROR)});
   Watcher watcher(client_, Quick());
   ASSERT_TRUE(watcher.Next().ok());
-  EXPECT_EQ(ReasonName(watcher.Next().status()), "BUG");
+  EXPECT_EQ(ReasonName(watcher.Next().status()), Name(v1::INTERNAL_ERROR));
 }
 
 TEST_F(WatcherTest, FirstAttemptThatFailsIsToldAtOnce) {

@@ -1,6 +1,8 @@
 // What recipes are tested with: a server in this process, on a clock that
 // stands still, and clients on connections of their own.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_CLIENT_RECIPES_RECIPE_FIXTURE_H_
+#define TIMECACHED_TESTS_CLIENT_RECIPES_RECIPE_FIXTURE_H_
 
 #include <memory>
 #include <utility>
@@ -99,3 +101,5 @@ class UnansweredTest : public RecipeTest {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_CLIENT_RECIPES_RECIPE_FIXTURE_H_

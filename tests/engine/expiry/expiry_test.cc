@@ -14,7 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 using Start = ExpiryLog::Start;
 
 TEST(ExpiryTest, OneTickBeforeDeathAnEntryIsThere) {

@@ -1,7 +1,5 @@
 // Batches: as if their operations came one after the other.
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <random>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/shard/compact_index.h"

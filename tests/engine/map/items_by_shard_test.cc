@@ -1,12 +1,12 @@
 #include "server/engine/map/items_by_shard.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace timecache::server {
 namespace {
@@ -29,8 +29,9 @@ std::vector<uint64_t> HashesOf(const ItemsByShard& items, size_t shard) {
 TEST(ItemsByShardTest, EachShardHasItsItemsInOrder) {
   const std::vector<Shard::Item> all = SomeItems(ItemsByShard::kMaxItems);
   std::map<size_t, std::vector<uint64_t>> expected;
-  for (const Shard::Item& item : all)
+  for (const Shard::Item& item : all) {
     expected[item.hash & 15].push_back(item.hash);
+  }
   const ItemsByShard items(all, 15);
   EXPECT_EQ(items.shards().size(), expected.size());
   for (const auto& [shard, hashes] : expected) {

@@ -19,7 +19,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 // Storm's own default number of buckets, and its message timeout.
 constexpr int kStormBuckets = 3;

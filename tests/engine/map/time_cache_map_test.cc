@@ -439,8 +439,9 @@ void ScanWhileOthersComeAndGo(int num_shards, bool grow) {
     }
   }
   int staying = 0;
-  for (const std::string& key : visited)
+  for (const std::string& key : visited) {
     staying += absl::StartsWith(key, "stay");
+  }
   EXPECT_EQ(staying, kStaying);
 }
 

@@ -1,7 +1,5 @@
 #include "server/engine/shard/compact_index.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -10,6 +8,8 @@
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "gtest/gtest.h"
 
 namespace timecache::server {
 namespace {

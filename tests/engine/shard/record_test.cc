@@ -1,12 +1,11 @@
 #include "server/engine/shard/record.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "server/engine/map/options.h"
 
 namespace timecache::server {

@@ -22,11 +22,13 @@ TEST(OpenFilesTest, ServesAgainAfterItWasOutOfThem) {
   };
   {
     std::vector<std::unique_ptr<RawConnection>> many;
-    for (int i = 0; i < 100; ++i)
+    for (int i = 0; i < 100; ++i) {
       many.push_back(std::make_unique<RawConnection>(server.address()));
+    }
     // More than it has files for are not served, and wait.
-    for (int i = 0; i < 20; ++i)
+    for (int i = 0; i < 20; ++i) {
       EXPECT_TRUE(many[static_cast<size_t>(i)]->IsServed());
+    }
     EXPECT_FALSE(many.back()->HasAnswer(absl::Milliseconds(100)));
     // Who was there is served all the while.
     EXPECT_TRUE(put(server.channel()));

@@ -1,6 +1,5 @@
 // timecached as a process in the hands of an operator: reloads, service
 // managers, delays, logs that nobody takes.
-#include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -18,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/process.h"
@@ -154,7 +154,7 @@ TEST_F(OperationsProcessTest, TheServiceManagerIsToldAll) {
     EXPECT_THAT(next(), HasSubstr("RELOADING=1\nMONOTONIC_USEC="));
     EXPECT_THAT(next(), HasSubstr("READY=1"));
     server.process().Signal(SIGTERM);
-    EXPECT_THAT(next(), HasSubstr("STOPPING=1\nEXTEND_TIMEOUT_USEC=20000000"));
+    EXPECT_THAT(next(), HasSubstr("STOPPING=1\nEXTEND_TIMEOUT_USEC=50000000"));
     EXPECT_EQ(server.process().Wait().code, 0);
   }
   close(fd);

@@ -1,6 +1,7 @@
 // Principals who are known by their certificate.
 #include <string>
 
+#include "server/engine/reason.h"
 #include "server/security/access_file.h"
 #include "tests/integration/security/tls_fixture.h"
 
@@ -64,7 +65,8 @@ TEST_F(AccessCertificateTest, EveryKindOfNameIsKnown) {
   EXPECT_EQ(WhoIs("IP:10.0.0.7"), "host");
   EXPECT_EQ(WhoIs("IP:2001:db8::7"), "host");
   EXPECT_EQ(WhoIs("DNS:basket.shop"), "host");
-  EXPECT_EQ(WhoIs("URI:spiffe://shop/basket/2"), "UNKNOWN_CERTIFICATE");
+  EXPECT_EQ(WhoIs("URI:spiffe://shop/basket/2"),
+            server::ReasonName(server::Reason::kUnknownCertificate));
 }
 
 TEST_F(AccessCertificateTest, ANameOfAnotherTypeIsAnotherName) {
@@ -73,16 +75,19 @@ TEST_F(AccessCertificateTest, ANameOfAnotherTypeIsAnotherName) {
        {"DNS:10.0.0.7", "URI:10.0.0.7", "email:10.0.0.7", "URI:basket.shop",
         "email:basket.shop", "DNS:audit@shop.example",
         "DNS:spiffe://shop/basket", "email:spiffe://shop/basket"}) {
-    EXPECT_EQ(WhoIs(san), "UNKNOWN_CERTIFICATE") << san;
+    EXPECT_EQ(WhoIs(san),
+              server::ReasonName(server::Reason::kUnknownCertificate))
+        << san;
   }
 }
 
 TEST_F(AccessCertificateTest, TheTokenDecides) {
   Serve(config::v1::CLIENT_CERTIFICATE_OPTIONAL, "", access_.get());
   EXPECT_EQ(WhoIs("DNS:basket.shop", "token"), "token");
-  EXPECT_EQ(WhoIs("DNS:basket.shop", "wrong"), "UNKNOWN_TOKEN");
+  EXPECT_EQ(WhoIs("DNS:basket.shop", "wrong"),
+            server::ReasonName(server::Reason::kUnknownToken));
   EXPECT_EQ(WhoIs("", "token"), "token");
-  EXPECT_EQ(WhoIs(""), "NO_CREDENTIALS");
+  EXPECT_EQ(WhoIs(""), server::ReasonName(server::Reason::kNoCredentials));
 }
 
 }  // namespace

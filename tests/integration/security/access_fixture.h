@@ -1,7 +1,7 @@
 // A server with access rules, and calls with the tokens of its principals.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_TESTS_INTEGRATION_SECURITY_ACCESS_FIXTURE_H_
+#define TIMECACHED_TESTS_INTEGRATION_SECURITY_ACCESS_FIXTURE_H_
 
 #include <memory>
 #include <string>
@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "server/common/housekeeping.h"
 #include "server/security/access_file.h"
@@ -149,3 +150,5 @@ inline void ExpectUnknown(const grpc::Status& status, v1::ErrorReason reason) {
 }
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_INTEGRATION_SECURITY_ACCESS_FIXTURE_H_

@@ -1,13 +1,14 @@
 // A server that speaks TLS beside its plain port, and clients of it.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_TESTS_INTEGRATION_SECURITY_TLS_FIXTURE_H_
+#define TIMECACHED_TESTS_INTEGRATION_SECURITY_TLS_FIXTURE_H_
 
 #include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "server/common/housekeeping.h"
 #include "server/security/file_watch.h"
@@ -39,8 +40,9 @@ class TlsTest : public ::testing::Test {
     tls.set_certificate_file(directory_.Path("server.crt"));
     tls.set_key_file(directory_.Path("server.key"));
     tls.set_client_certificate(client_certificate);
-    if (client_certificate != config::v1::CLIENT_CERTIFICATE_NONE)
+    if (client_certificate != config::v1::CLIENT_CERTIFICATE_NONE) {
       tls.set_client_ca_file(directory_.Path("clients.crt"));
+    }
     tls.mutable_reload_interval()->set_seconds(3600);
     auto listener = server::TlsListener::Create(config, &watch_);
     ASSERT_TRUE(listener.ok()) << listener.status();
@@ -121,3 +123,5 @@ class TlsTest : public ::testing::Test {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_INTEGRATION_SECURITY_TLS_FIXTURE_H_

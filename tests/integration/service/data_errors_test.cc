@@ -154,8 +154,9 @@ TEST_F(DataErrorsTest, WatchesOutOfRangeAreRefused) {
         return Stream(&Data::WatchExpiring, "lead_time { seconds: 5 } " + r);
       }};
   std::string many;
-  for (int i = 0; i < 65; ++i)
+  for (int i = 0; i < 65; ++i) {
     absl::StrAppend(&many, "namespaces: 'n", i, "' ");
+  }
   for (size_t i = 0; i < std::size(all); ++i) {
     SCOPED_TRACE(i);
     const auto& watch = all[i];

@@ -1,12 +1,11 @@
 // Handlers in front of a store that completes later, on a thread of its own.
 #include "tests/support/delayed_store.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "tests/support/group_client.h"
 #include "tests/support/test_server.h"

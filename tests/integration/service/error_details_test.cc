@@ -1,6 +1,4 @@
 // What is wrong with a call is said in its error's details, whoever finds it.
-#include <google/protobuf/descriptor.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
 #include "server/service/call/method.h"
 #include "server/service/call/request.h"

@@ -1,5 +1,7 @@
 // A storm of deaths over real connections: what all who watch it share.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_STORM_H_
+#define TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_STORM_H_
 
 #include <cstdint>
 #include <map>
@@ -65,3 +67,5 @@ class DeliveryStorm {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_STORM_H_

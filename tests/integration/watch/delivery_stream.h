@@ -1,6 +1,8 @@
 // A watcher of a storm of deaths that breaks its connection at random and goes
 // on by its last resume token.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_STREAM_H_
+#define TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_STREAM_H_
 
 #include <cstdint>
 #include <memory>
@@ -59,3 +61,5 @@ class DeliveryStream {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_STREAM_H_

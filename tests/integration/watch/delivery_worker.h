@@ -1,6 +1,8 @@
 // A worker of a consumer group that is killed at random, and what all workers
 // of the group know together.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_WORKER_H_
+#define TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_WORKER_H_
 
 #include <cstdint>
 #include <map>
@@ -105,3 +107,5 @@ class DeliveryWorker {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_INTEGRATION_WATCH_DELIVERY_WORKER_H_

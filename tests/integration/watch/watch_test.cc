@@ -1,13 +1,12 @@
 // WatchExpired over the wire: what its messages carry, in which order, and from
 // where on.
-#include <grpcpp/generic/generic_stub.h>
-
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
 #include "tests/support/test_server.h"

@@ -3,8 +3,6 @@
 
 #include "server/process/journal/durability.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/local_store.h"
 #include "server/journal/maps/checkpointer.h"

@@ -1,8 +1,5 @@
 #include "server/service/call/call.h"
 
-#include <grpcpp/server_context.h>
-#include <grpcpp/test/server_context_test_spouse.h>
-
 #include <map>
 #include <memory>
 #include <set>
@@ -15,6 +12,8 @@
 #include "google/protobuf/descriptor.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/test/server_context_test_spouse.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/service/call/refusal_count.h"

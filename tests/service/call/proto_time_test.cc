@@ -1,9 +1,8 @@
 #include "server/service/call/proto_time.h"
 
-#include <google/protobuf/util/time_util.h>
-
 #include <string>
 
+#include "google/protobuf/util/time_util.h"
 #include "gtest/gtest.h"
 #include "tests/support/expect_field.h"
 

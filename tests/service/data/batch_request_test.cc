@@ -56,8 +56,9 @@ class RandomRequests {
 
   void FillTtl(google::protobuf::Duration* ttl) {
     ttl->set_seconds(static_cast<int64_t>(Below(100)) - 3);
-    if (Below(2) == 0)
+    if (Below(2) == 0) {
       ttl->set_nanos(static_cast<int32_t>(Below(1'200'000'000)) - 100'000'000);
+    }
     if (Below(16) == 0) ttl->set_seconds(static_cast<int64_t>(random_()));
   }
 
@@ -68,8 +69,9 @@ class RandomRequests {
         FillKey(put);
         put->set_value(Bytes(300));
         if (Below(3) == 0) FillTtl(put->mutable_ttl());
-        if (Below(3) == 0)
+        if (Below(3) == 0) {
           put->set_condition(static_cast<v1::PutCondition>(Below(5)));
+        }
         if (Below(4) == 0) put->set_if_version(Below(3) ? random_() : 0);
         put->set_return_previous(Below(2));
         put->set_keep_deadline(Below(2));
@@ -103,8 +105,9 @@ class RandomRequests {
         FillKey(append);
         append->set_value(Bytes(300));
         if (Below(3) == 0) FillTtl(append->mutable_ttl());
-        if (Below(3) == 0)
+        if (Below(3) == 0) {
           append->set_condition(static_cast<v1::PutCondition>(Below(5)));
+        }
         if (Below(4) == 0) append->set_if_version(Below(3) ? random_() : 0);
         append->set_touch(Below(2));
         break;
@@ -314,8 +317,9 @@ TEST(BatchRequestTest, NoneAndTooManyOperationsAreRefusedWithTheLimit) {
   const auto message = [](int operations, bool plain) {
     v1::ExecuteRequest proto;
     proto.set_namespace_("n");
-    for (int i = 0; i < operations; ++i)
+    for (int i = 0; i < operations; ++i) {
       proto.add_operations()->mutable_get()->set_key("k");
+    }
     std::string bytes = proto.SerializeAsString();
     // The name twice is not plain.
     if (!plain) bytes += Proto("namespace: 'n'").SerializeAsString();

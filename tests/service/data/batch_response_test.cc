@@ -39,13 +39,15 @@ v1::OperationResult Expected(const Operation& op, Result result) {
   switch (op.kind) {
     case OpKind::kPut:
       expected.mutable_put()->set_version(result.version);
-      if (result.has_entry)
+      if (result.has_entry) {
         SetEntry("", &result.entry, expected.mutable_put()->mutable_previous());
+      }
       break;
     case OpKind::kGet:
       expected.mutable_get();
-      if (result.has_entry)
+      if (result.has_entry) {
         SetEntry("", &result.entry, expected.mutable_get()->mutable_entry());
+      }
       break;
     case OpKind::kRemove:
       expected.mutable_remove()->set_removed(result.found);
@@ -254,10 +256,10 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
       }
       if (random() % 8 == 0) {
         result.status =
-            random() % 2 ? InvalidField("key", "must not be empty")
-                         : ErrorWithReason(
-                               absl::StatusCode::kFailedPrecondition,
-                               Reason::kKeyExists, "the key is there already");
+            random() % 2
+                ? InvalidField("key", "must not be empty")
+                : ErrorWithReason(absl::StatusCode::kFailedPrecondition,
+                                  Reason::kKeyExists, "the key already exists");
       }
     }
     v1::ExecuteResponse expected;

@@ -1,12 +1,11 @@
 #include "server/service/watch/watch_request.h"
 
-#include <google/protobuf/text_format.h>
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/map/options.h"

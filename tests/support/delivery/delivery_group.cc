@@ -368,8 +368,9 @@ void DeliveryGroup::LoseHeld(uint64_t lost, uint64_t held_lost) {
   const size_t newest = log_->BatchOf(end_ - 1);
   std::vector<uint64_t> numbers;
   for (const auto& [number, state] : unsettled_) {
-    if (state.phase == Phase::kHeld || log_->BatchOf(number) == newest)
+    if (state.phase == Phase::kHeld || log_->BatchOf(number) == newest) {
       continue;
+    }
     numbers.push_back(number);
   }
   ASSERT_GT(lost, numbers.size()) << "what members hold goes last";

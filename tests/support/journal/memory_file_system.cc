@@ -341,8 +341,9 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(
   absl::MutexLock lock(&mu_);
   std::vector<std::string> names;
   for (const auto& [name, node] : now_) {
-    if (DirectoryOf(name) == path)
+    if (DirectoryOf(name) == path) {
       names.push_back(name.substr(path.size() + 1));
+    }
   }
   return names;
 }

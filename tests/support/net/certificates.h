@@ -1,6 +1,8 @@
 // Certificates for tests of TLS, made when they are needed: nothing that
 // expires lies in the repository.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_NET_CERTIFICATES_H_
+#define TIMECACHED_TESTS_SUPPORT_NET_CERTIFICATES_H_
 
 #include <openssl/evp.h>
 #include <openssl/x509.h>
@@ -70,3 +72,5 @@ class TemporaryDirectory {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_NET_CERTIFICATES_H_

@@ -1,7 +1,6 @@
 #include "tests/support/net/raw_call.h"
 
-#include <grpcpp/generic/generic_stub.h>
-
+#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "tests/support/rpc.h"
 

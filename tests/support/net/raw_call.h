@@ -1,11 +1,13 @@
 // A call of any method, whatever it is, as bytes.
-#pragma once
 
-#include <grpcpp/grpcpp.h>
+#ifndef TIMECACHED_TESTS_SUPPORT_NET_RAW_CALL_H_
+#define TIMECACHED_TESTS_SUPPORT_NET_RAW_CALL_H_
 
 #include <memory>
 #include <optional>
 #include <string>
+
+#include "grpcpp/grpcpp.h"
 
 namespace timecache::test {
 
@@ -18,3 +20,5 @@ grpc::Status RawCall(const std::shared_ptr<grpc::Channel>& channel,
                      const std::string& authorization);
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_NET_RAW_CALL_H_

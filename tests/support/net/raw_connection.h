@@ -1,5 +1,7 @@
 // A connection without a client.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_NET_RAW_CONNECTION_H_
+#define TIMECACHED_TESTS_SUPPORT_NET_RAW_CONNECTION_H_
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -71,3 +73,5 @@ class RawConnection {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_NET_RAW_CONNECTION_H_

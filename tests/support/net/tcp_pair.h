@@ -1,5 +1,7 @@
 // A TCP connection of this machine with itself: what only TCP has.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_NET_TCP_PAIR_H_
+#define TIMECACHED_TESTS_SUPPORT_NET_TCP_PAIR_H_
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -64,3 +66,5 @@ class TcpPair {
 };
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_NET_TCP_PAIR_H_

@@ -1,5 +1,7 @@
 // A TLS handshake without gRPC.
-#pragma once
+
+#ifndef TIMECACHED_TESTS_SUPPORT_NET_TLS_HANDSHAKE_H_
+#define TIMECACHED_TESTS_SUPPORT_NET_TLS_HANDSHAKE_H_
 
 #include <optional>
 #include <string>
@@ -20,3 +22,5 @@ bool ResumesSession(const std::string& address, int version,
                     const std::string& key_file);
 
 }  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_SUPPORT_NET_TLS_HANDSHAKE_H_

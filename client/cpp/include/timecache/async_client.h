@@ -3,7 +3,9 @@
 //   const timecache::AsyncClient async(client);
 //   async.Get("session:7", [](absl::StatusOr<std::optional<timecache::Entry>>
 //                                 entry) { ... });
-#pragma once
+
+#ifndef TIMECACHE_ASYNC_CLIENT_H_
+#define TIMECACHE_ASYNC_CLIENT_H_
 
 #include <cstdint>
 #include <functional>
@@ -22,17 +24,16 @@
 
 namespace timecache {
 
-// Each call returns at once, and hands what the Client's call of the same name
-// would return to `done`, exactly once, on a thread of gRPC's or, where the
-// call cannot begin, before it returns. `done` must be quick and wait for
-// nothing.
+// Each call returns at once, and passes the result of the Client's call of the
+// same name to `done`, exactly once, on one of gRPC's threads or, if the call
+// cannot start, before it returns. `done` must be quick and must not block.
 //
-// Thread-safe. Shares the client's connection. Calls are in no order: one that
-// needs another's effect waits for its answer. The client's RetryPolicy holds
-// for them, too; but they wait for no connection, and one that begins without a
-// connection is tried again only if a server refused it. Holds a request until
-// its answer is in, and bounds nothing: for many operations
-// timecache/pipeline.h does so, and is faster.
+// Thread-safe. Shares the client's connection. Calls are not ordered: a caller
+// that needs the effect of another call waits for its response. The client's
+// RetryPolicy applies, too; but these calls do not wait for a connection, and
+// one that starts without a connection is retried only if a server refused it.
+// Holds a request until its response arrives, and does not bound the number of
+// calls: for many operations timecache/pipeline.h does, and is faster.
 class TIMECACHED_EXPORT AsyncClient {
  public:
   template <typename Result>
@@ -79,3 +80,5 @@ class TIMECACHED_EXPORT AsyncClient {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_ASYNC_CLIENT_H_

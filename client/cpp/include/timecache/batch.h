@@ -9,8 +9,10 @@
 //     std::cout << (*results)[1].entry->value;
 //   }
 //
-// For an endless number of them, timecache/pipeline.h.
-#pragma once
+// For an unbounded number of operations see timecache/pipeline.h.
+
+#ifndef TIMECACHE_BATCH_H_
+#define TIMECACHE_BATCH_H_
 
 #include <cstddef>
 #include <memory>
@@ -25,9 +27,10 @@ class ExecuteRequest;
 
 namespace timecache {
 
-// Operations to be done in one call, Client::Execute, on one namespace. Not a
-// transaction: each succeeds or fails by itself, and others may come between;
-// those of one key apply in the order in which they were added.
+// Operations for one call, Client::Execute, on one namespace. Not a
+// transaction: each succeeds or fails by itself, and operations of other calls
+// may come between; those of one key apply in the order in which they were
+// added.
 //
 // Not thread-safe. Holds all of its keys and values.
 class TIMECACHED_EXPORT Batch {
@@ -35,7 +38,7 @@ class TIMECACHED_EXPORT Batch {
   Batch();
   Batch(const Batch& other);
   Batch& operator=(const Batch& other);
-  // What was moved from may only be assigned to, or destroyed.
+  // A moved-from object may only be assigned to or destroyed.
   Batch(Batch&& other) noexcept;
   Batch& operator=(Batch&& other) noexcept;
   ~Batch();
@@ -45,7 +48,7 @@ class TIMECACHED_EXPORT Batch {
   static constexpr size_t kMaxOperations = kMaxRequestOperations;
   static constexpr size_t kMaxBytes = kMaxRequestBytes - kMaxRequestHeadBytes;
 
-  // A batch may grow beyond the limits; it is Execute that refuses it.
+  // A batch may grow beyond the limits; Execute refuses it then.
   void Add(Operation operation);
 
   size_t size() const;
@@ -54,7 +57,7 @@ class TIMECACHED_EXPORT Batch {
   size_t bytes() const { return bytes_; }
   void Clear();
 
-  // As it goes on the wire, without a namespace: for the client itself.
+  // The request message, without a namespace: for the client itself.
   const v1::ExecuteRequest& proto() const { return *request_; }
 
  private:
@@ -63,3 +66,5 @@ class TIMECACHED_EXPORT Batch {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_BATCH_H_

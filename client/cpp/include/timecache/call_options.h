@@ -1,5 +1,7 @@
-// How one call is done.
-#pragma once
+// Options of a single call.
+
+#ifndef TIMECACHE_CALL_OPTIONS_H_
+#define TIMECACHE_CALL_OPTIONS_H_
 
 #include <optional>
 #include <stop_token>
@@ -11,32 +13,33 @@
 
 namespace timecache {
 
-// When a call that failed is tried again. Only one that is safe to repeat, and
-// only where its connection was lost under way or the server is stopping: what
-// a server answers about the request itself stands, and a call that finds no
-// connection has waited for one. Always within the call's timeout.
+// When a failed call is retried: only if it is safe to repeat, and only if its
+// connection was lost during the call or the server is stopping. An error about
+// the request itself is final, and a call without a connection has already
+// waited for one. Always within the call's timeout.
 //
-// Safe are the calls that change nothing (Contains, Size, CheckHealth, those
-// that get or list), and Get and Touch: done twice, they leave the same entry,
-// with a time to live that begins at the later one. Not so Put, Remove, Execute
-// and Settle: what failed may have been done, and another's change since would
-// be undone, or the second attempt fail on the first one's success. Watcher,
-// GroupWorker and Pipeline have rules of their own.
+// Safe to repeat are the calls that change nothing (Contains, Size,
+// CheckHealth, those that get or list), and Get and Touch: applied twice, they
+// leave the same entry, with a time to live that begins at the later one. Not
+// safe are Put, Remove, Append, Combine, Gather, Execute and Settle: the failed
+// attempt may have been applied, so a second one could apply the change twice,
+// undo a later change of another client, or fail because the first succeeded.
+// Watcher, GroupWorker and Pipeline have rules of their own.
 struct RetryPolicy {
-  // Attempts in all. 1: none is repeated.
+  // Attempts in all. 1: no retries.
   int max_attempts = 3;
-  // Pauses between them: doubled from the one to the other, each shortened at
-  // random by up to half, so that many clients do not come back all at once.
+  // Pauses between them, doubling from min_pause to max_pause, each shortened
+  // at random by up to half, so that many clients do not retry all at once.
   absl::Duration min_pause = absl::Milliseconds(50);
   absl::Duration max_pause = absl::Seconds(1);
 };
 
-// What a call differs in from others of its client.
+// Options in which a call differs from the others of its client.
 struct CallOptions {
   // Longest duration of the call, with all its attempts. Unset:
   // ClientOptions::timeout; of a scan ScanOptions::timeout.
   std::optional<absl::Duration> timeout = {};
-  // Ends the call, from any thread, with CANCELLED; what it did is unknown. A
+  // Ends the call, from any thread, with CANCELLED; its effect is unknown. A
   // call that waits for a connection notices after up to 250 ms.
   std::stop_token cancellation = {};
   // Sent with the call, e.g. {"x-request-id", "..."} or {"traceparent", "..."}.
@@ -44,9 +47,11 @@ struct CallOptions {
   // or of any bytes where the key ends with "-bin". Others end the call with
   // INVALID_ARGUMENT.
   std::vector<std::pair<std::string, std::string>> metadata = {};
-  // Repeat this call, too, though it is not safe in general: as a Put that
-  // nobody else competes with.
+  // Retry this call, too, although it is not safe in general: for example a Put
+  // of a key that no other client writes.
   bool repeatable = false;
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_CALL_OPTIONS_H_

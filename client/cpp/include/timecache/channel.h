@@ -1,5 +1,7 @@
 // The connection to a server, with the settings that timecached's clients want.
-#pragma once
+
+#ifndef TIMECACHE_CHANNEL_H_
+#define TIMECACHE_CHANNEL_H_
 
 #include <memory>
 #include <string>
@@ -8,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "timecache/export.h"
 
-// In "grpcpp/channel.h" and "grpcpp/support/channel_arguments.h", for those who
-// do more than hand them on.
+// In "grpcpp/channel.h" and "grpcpp/support/channel_arguments.h", for code that
+// does more than pass them on.
 namespace grpc {
 class Channel;
 class ChannelArguments;
@@ -17,43 +19,44 @@ class ChannelArguments;
 
 namespace timecache {
 
-// Largest message taken: a value of 16 MiB (the most that a namespace allows)
-// with its key, or a list of the server's most namespaces.
+// Largest message accepted: a value of 16 MiB (the most that a namespace
+// allows) with its key, or a list of the server's most namespaces.
 inline constexpr int kMaxMessageBytes = 64 << 20;
-// What gRPC's channels take unless they are set otherwise.
+// The largest message that gRPC's channels accept by default.
 inline constexpr int kGrpcMaxMessageBytes = 4 << 20;
 // How often an idle connection with a call on it is checked, and how long the
-// answer may take: a server that is gone without a word is noticed after their
-// sum.
+// answer may take: a server that vanished without closing the connection is
+// detected after their sum.
 inline constexpr int kKeepaliveIntervalMs = 30'000;
 inline constexpr int kKeepaliveTimeoutMs = 10'000;
-// Pauses between attempts to connect, growing from the one to the other: a
-// client is back about a second after its server.
+// Pauses between attempts to connect, growing from the first to the second: a
+// client reconnects about a second after its server is back.
 inline constexpr int kMinConnectPauseMs = 100;
 inline constexpr int kMaxConnectPauseMs = 1'000;
-// How often the files of a secured channel are looked at.
+// How often the files of a secured channel are checked for changes.
 inline constexpr int kFileCheckIntervalSeconds = 10;
 
 // How a channel is secured, and the credentials that it sends. Files are PEM.
-// They may be replaced while the channel lives: what they hold then counts from
-// the next connection on, a token from the next call on, within
-// kFileCheckIntervalSeconds.
+// They may be replaced while the channel exists: the new content takes effect
+// within kFileCheckIntervalSeconds, from the next connection on, a token from
+// the next call on.
 struct ChannelOptions {
-  // TLS. The files and the name below ask for it, too.
+  // Use TLS. Implied by the files and the name below.
   bool tls = false;
-  // Roots that the server's certificate must lead to. Empty: the system's.
+  // Root certificates for verifying the server's certificate. Empty: the
+  // system's.
   std::string ca_file = {};
   // The client's own certificate, with its chain, and its private key, for
   // mutual TLS. Both or none. Replace them together, by a rename or a symbolic
-  // link: between one and the other no new connection succeeds.
+  // link: while they do not match, no new connection succeeds.
   std::string certificate_file = {};
   std::string key_file = {};
   // The name that the server's certificate must have. Empty: the address's
   // host.
   std::string server_name = {};
-  // Holds a bearer token, which each call shows to the server.
+  // Holds a bearer token, which each call sends to the server.
   std::string token_file = {};
-  // Show the token over plain text also to another machine: for a proxy that
+  // Send the token in plain text to other machines, too: for a proxy that
   // encrypts.
   bool allow_plaintext_token = false;
 
@@ -64,16 +67,16 @@ struct ChannelOptions {
 };
 
 // A channel to `address` ("host:port" or "unix:/path"), in plain text. Connects
-// at its first call, and again by itself whenever the connection breaks.
+// at its first call, and reconnects whenever the connection breaks.
 // Thread-safe; share one among all clients of a server.
 TIMECACHED_EXPORT std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address);
 
-// The same, secured. INVALID_ARGUMENT, or what the system says, for files that
-// are missing or hold something else; for a token that would go over plain text
-// to another machine. RESOURCE_EXHAUSTED for files of more than 1 MiB. Whether
-// server and client trust each other is told by the first call. A channel with
-// TLS files costs a thread.
+// The same, secured. INVALID_ARGUMENT, or the system's error, for files that
+// are missing or invalid, and for a token that would be sent in plain text to
+// another machine. RESOURCE_EXHAUSTED for files of more than 1 MiB. The first
+// call shows whether server and client trust each other. A channel with TLS
+// files costs a thread.
 TIMECACHED_EXPORT absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const ChannelOptions& options);
 // With other settings.
@@ -82,3 +85,5 @@ TIMECACHED_EXPORT absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     grpc::ChannelArguments arguments);
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_CHANNEL_H_

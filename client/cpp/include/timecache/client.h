@@ -5,9 +5,11 @@
 //   absl::StatusOr<std::optional<timecache::Entry>> entry =
 //       client.Get("session:7");
 //
-// Beside it: what has expired comes through watcher.h or
-// group_worker.h; many operations at once go through batch.h or pipeline.h.
-#pragma once
+// See also watcher.h and group_worker.h for expired entries, and batch.h and
+// pipeline.h for many operations at once.
+
+#ifndef TIMECACHE_CLIENT_H_
+#define TIMECACHE_CLIENT_H_
 
 #include <cstddef>
 #include <memory>
@@ -36,24 +38,25 @@ namespace timecache {
 // A client of one server, and of one of its namespaces at a time.
 //
 // Thread-safe. Cheap to copy: copies share one connection. Every call is one
-// round trip and blocks until its answer is in; timecache/async_client.h has
-// calls that do not block. CallOptions set a call's own timeout, cancel it, or
-// send metadata with it; ClientOptions::retry has calls that are safe to repeat
-// tried again. Where there is no connection, a call waits for one for up to 250
-// ms; while the server is away, one call a second does so and the others fail
-// at once.
+// round trip and blocks until its response arrives; timecache/async_client.h
+// has calls that do not block. CallOptions set a call's own timeout, cancel it,
+// or send metadata with it; ClientOptions::retry controls the retries of calls
+// that are safe to repeat. Without a connection a call waits for one for up to
+// 250 ms; while the server is unreachable, one call a second does so and the
+// others fail at once.
 //
-// Errors: UNAVAILABLE (no server there, or it is draining: retry), NOT_FOUND
+// Errors: UNAVAILABLE (the server is unreachable or draining: retry), NOT_FOUND
 // with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
-// what the calls below name: told apart by HasReason in timecache/status.h.
+// the errors that the calls below name. HasReason in timecache/status.h
+// distinguishes them.
 class TIMECACHED_EXPORT Client final : public ClientInterface {
  public:
   // For the server at `address`: "host:port" or "unix:/path", plain text. Does
-  // not connect yet: that the server is not there is told by the first call.
+  // not connect yet: the first call fails if the server is unreachable.
   explicit Client(const std::string& address, ClientOptions options = {});
-  // Over a channel of the caller's making, with its credentials and settings.
-  // Such a channel needs a large enough receive limit for what the namespaces
-  // hold: else calls end with RESOURCE_EXHAUSTED (IsMessageTooLarge), and
+  // Over a channel that the caller created, with its credentials and settings.
+  // Its receive limit must be large enough for the namespaces' values:
+  // otherwise calls end with RESOURCE_EXHAUSTED (IsMessageTooLarge), and
   // watches and scans that know the limit leave larger values out.
   explicit Client(std::shared_ptr<grpc::Channel> channel,
                   ClientOptions options = {});
@@ -65,7 +68,7 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   const ClientOptions& options() const { return options_; }
 
   // Stores a value under a key, with a fresh time to live. A condition that
-  // does not hold is FAILED_PRECONDITION; a limit that would be passed is
+  // does not hold is FAILED_PRECONDITION; a limit that would be exceeded is
   // RESOURCE_EXHAUSTED.
   absl::StatusOr<PutResult> Put(std::string_view key, std::string_view value,
                                 const PutOptions& options = {},
@@ -82,62 +85,62 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
       std::string_view key, const RemoveOptions& options = {},
       const CallOptions& call = {}) const override;
 
-  // Whether an entry is there. Never renews its time to live.
+  // Whether an entry exists. Never renews its time to live.
   absl::StatusOr<bool> Contains(std::string_view key,
                                 const CallOptions& call = {}) const override;
 
-  // Live entries and bytes of the namespace, exact.
+  // The exact number of live entries and bytes of the namespace.
   absl::StatusOr<SizeResult> Size(const CallOptions& call = {}) const override;
 
-  // Gives an entry a fresh time to live. Returns its version, which stays as it
-  // is. A miss is OK with nullopt, but FAILED_PRECONDITION with if_version.
+  // Gives an entry a fresh time to live. Returns its version, which does not
+  // change. A miss is OK with nullopt, but FAILED_PRECONDITION with if_version.
   absl::StatusOr<std::optional<uint64_t>> Touch(
       std::string_view key, const TouchOptions& options = {},
       const CallOptions& call = {}) const override;
 
-  // Appends to a value, or creates an entry with these bytes. An entry that is
-  // there keeps its deadline. FAILED_PRECONDITION: a condition that does not
-  // hold, a value that would be too large (reason VALUE_TOO_LARGE), a key that
-  // collects parts (VALUE_KIND_MISMATCH). This call and the next two are never
-  // tried again unasked: they might be done twice.
+  // Appends to a value, or creates an entry with these bytes. An existing entry
+  // keeps its deadline. FAILED_PRECONDITION: a condition that does not hold, a
+  // value that would be too large (reason VALUE_TOO_LARGE), a key that collects
+  // parts (VALUE_KIND_MISMATCH). This call and the next two are retried only on
+  // request, because they might be applied twice.
   absl::StatusOr<AppendResult> Append(
       std::string_view key, std::string_view value,
       const AppendOptions& options = {},
       const CallOptions& call = {}) const override;
 
   // Adds a number to a value, or xors it with one. The value is a decimal
-  // number of 64 bits, as Put("key", "10") stores it. An entry that is there
-  // keeps its deadline. FAILED_PRECONDITION: a value that is no number (reason
-  // NOT_A_NUMBER), a sum that has no room (NUMBER_OVERFLOW), if_version that
-  // does not hold, a key that collects parts.
+  // number of 64 bits, as Put("key", "10") stores it. An existing entry keeps
+  // its deadline. FAILED_PRECONDITION: a value that is not a number (reason
+  // NOT_A_NUMBER), a sum beyond 64 bits (NUMBER_OVERFLOW), an if_version that
+  // does not match, a key that collects parts.
   absl::StatusOr<CombineResult> Combine(
       std::string_view key, Combination combination, int64_t operand,
       const CombineOptions& options = {},
       const CallOptions& call = {}) const override;
 
-  // Brings one part of what is collected under a key. Whoever brings the last
-  // one gets all, and the key is gone: exactly one caller does. What does not
-  // become complete expires with the parts that came (ExpiredEvent::parts). An
-  // entry that is there keeps its deadline. The same part again is OK;
-  // ALREADY_EXISTS (reason PART_EXISTS): with another value.
-  // FAILED_PRECONDITION: something else is expected under this key
+  // Adds one of the parts that are collected under a key. The call that adds
+  // the last part gets all parts and removes the key: exactly one call does. A
+  // key that is not complete in time expires with the parts collected so far
+  // (ExpiredEvent::parts). An existing entry keeps its deadline. The same part
+  // again is OK; ALREADY_EXISTS (reason PART_EXISTS): with another value.
+  // FAILED_PRECONDITION: other parts are expected under this key
   // (GATHER_MISMATCH), it has a value, or the parts would be too large.
   absl::StatusOr<GatherResult> Gather(
       std::string_view key, std::string_view part, std::string_view value,
       const GatherOptions& options,
       const CallOptions& call = {}) const override;
 
-  // Does many operations, in one round trip: a result for each, in their order,
-  // and none for an empty batch. An error: none of them could be tried, or, as
-  // with any call, nobody knows (UNAVAILABLE, DEADLINE_EXCEEDED). A batch above
-  // its limits is INVALID_ARGUMENT.
+  // Applies many operations in one round trip: a result for each, in their
+  // order, and none for an empty batch. On an error no operation was applied,
+  // or, as with any call, the effect is unknown (UNAVAILABLE,
+  // DEADLINE_EXCEEDED). A batch above its limits is INVALID_ARGUMENT.
   absl::StatusOr<std::vector<OperationResult>> Execute(
       const Batch& batch, const CallOptions& call = {}) const override;
 
   // Calls `visit` for each live entry, in no particular order, on this thread.
-  // An entry that lives through the whole scan comes exactly once, another at
-  // most once. `visit` returns false to end the scan, which then is OK. Holds
-  // one page (1,000 entries, about 1 MiB) at a time.
+  // An entry that is live during the whole scan is visited exactly once, any
+  // other at most once. `visit` returns false to end the scan, which then
+  // returns OK. Holds one page (1,000 entries, about 1 MiB) at a time.
   absl::Status Scan(const ScanOptions& options,
                     absl::FunctionRef<bool(Entry entry)> visit,
                     const CallOptions& call = {}) const override;
@@ -148,14 +151,16 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
                                       const CallOptions& call = {}) const;
 
   // Settles events of a consumer group of the namespace: a result for each, in
-  // their order. An error: none was settled (NOT_FOUND, reason GROUP_NOT_FOUND;
-  // INVALID_ARGUMENT above kMaxSettlements), or nobody knows: then again.
+  // their order. On an error no event was settled (NOT_FOUND, reason
+  // GROUP_NOT_FOUND; INVALID_ARGUMENT above kMaxSettlements), or the effect is
+  // unknown: then settle again.
   absl::StatusOr<std::vector<SettleResult>> Settle(
       std::string_view group, const std::vector<Settlement>& settlements,
       const CallOptions& call = {}) const override;
 
-  // Makes a consumer group of the namespace, which begins as a watch does; so
-  // does a first member. ALREADY_EXISTS (reason GROUP_EXISTS).
+  // Creates a consumer group of the namespace, which starts as a watch does;
+  // the first member of a group creates it, too. ALREADY_EXISTS (reason
+  // GROUP_EXISTS).
   absl::StatusOr<Group> CreateGroup(std::string_view name,
                                     const GroupOptions& options = {},
                                     WatchStart start = WatchStart::kNow,
@@ -173,7 +178,7 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
       std::string_view name, const GroupOptions& options,
       const std::vector<std::string>& to_default = {},
       const CallOptions& call = {}) const;
-  // Deletes it with all that it has not settled.
+  // Deletes it with its unsettled events.
   absl::Status DeleteGroup(std::string_view name,
                            const CallOptions& call = {}) const;
 
@@ -196,32 +201,32 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
       std::string_view name, const NamespaceOptions& options,
       const std::vector<std::string>& to_default = {},
       const CallOptions& call = {}) const;
-  // Deletes it with everything in it; its entries make no events.
+  // Deletes it with everything in it; its entries have no expiry events.
   absl::Status DeleteNamespace(std::string_view name,
                                const CallOptions& call = {}) const;
   // Kills the oldest bucket now, and returns how many entries died with it.
   absl::StatusOr<uint64_t> RotateNamespace(std::string_view name,
                                            const CallOptions& call = {}) const;
 
-  // The server itself: version, age, limits and how far they are used. For
-  // callers that may not read all namespaces, limits are unset.
+  // The server itself: version, start time, limits and their use. For callers
+  // that may not read all namespaces, limits are unset.
   absl::StatusOr<ServerInfo> GetServer(const CallOptions& call = {}) const;
   // Reads a backup of the server's journal, a tar archive, and calls `visit`
   // for each piece of it, in order, on this thread; the server waits for a slow
-  // reader, and ends one that takes nothing for 30 s (its
-  // limits.response_timeout).
-  // `visit` returns false to end it: CANCELLED. Without OK at its end it is not
-  // whole. FAILED_PRECONDITION (reason NO_JOURNAL); RESOURCE_EXHAUSTED
-  // (MAX_BACKUPS). Has no time-out but that of `call`; is never repeated.
+  // reader, and ends the call if the client reads nothing for 30 s (the
+  // server's limits.response_timeout). `visit` returns false to end it:
+  // CANCELLED. The backup is complete only if the call returns OK.
+  // FAILED_PRECONDITION (reason NO_JOURNAL); RESOURCE_EXHAUSTED (MAX_BACKUPS).
+  // Has no time-out except that of `call`; is never retried.
   absl::Status BackupJournal(absl::FunctionRef<bool(BackupPiece piece)> visit,
                              const CallOptions& call = {}) const;
-  // Whether the server serves, which needs no right.
+  // Whether the server is serving; needs no permission.
   absl::StatusOr<ServingStatus> CheckHealth(const CallOptions& call = {}) const;
 
  private:
   friend class AsyncClient;
 
-  // The channel, and what calls go through.
+  // The channel and the state that calls share.
   struct Core;
 
   ClientOptions options_;
@@ -230,3 +235,5 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_CLIENT_H_

@@ -1,5 +1,7 @@
 // The data calls of a client, for code that is tested without a server.
-#pragma once
+
+#ifndef TIMECACHE_CLIENT_INTERFACE_H_
+#define TIMECACHE_CLIENT_INTERFACE_H_
 
 #include <cstdint>
 #include <optional>
@@ -18,8 +20,9 @@ namespace timecache {
 class Batch;             // timecache/batch.h
 struct OperationResult;  // timecache/operation.h
 
-// Client is the one that calls a server, and says what each of these does. A
-// test gives the code that it tests another, e.g. one of GoogleMock's:
+// Client implements it by calling a server, and documents each call. A test
+// passes another implementation to the code under test, e.g. one of
+// GoogleMock's:
 //
 //   class MockClient : public timecache::ClientInterface {
 //    public:
@@ -79,3 +82,5 @@ class ClientInterface {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_CLIENT_INTERFACE_H_

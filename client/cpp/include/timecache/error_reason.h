@@ -1,22 +1,25 @@
 // Why the server refused, for programs.
-#pragma once
+
+#ifndef TIMECACHE_ERROR_REASON_H_
+#define TIMECACHE_ERROR_REASON_H_
 
 #include <cstdint>
 
 namespace timecache {
 
 // The reasons of google.rpc.ErrorInfo that a client meets, with the numbers of
-// timecache.v1.ErrorReason. A later server may have more of them: go by the
-// status code then. See HasReason in timecache/status.h.
+// timecache.v1.ErrorReason. A later server may have more of them: for an
+// unknown reason go by the status code. See HasReason in timecache/status.h.
 enum class ErrorReason : int32_t {
   // --- Any call.
 
   // INVALID_ARGUMENT: a field is malformed or out of its range; a
   // google.rpc.BadRequest names it.
   kInvalidField = 1,
-  // INVALID_ARGUMENT: the bytes are no message of the method's request.
+  // INVALID_ARGUMENT: the bytes do not parse as the method's request message.
   kMalformedRequest = 2,
-  // INVALID_ARGUMENT: the request is too large, and no one field is why.
+  // INVALID_ARGUMENT: the request is too large, and no single field is the
+  // cause.
   kRequestTooLarge = 3,
   // NOT_FOUND: no such namespace.
   kNamespaceNotFound = 4,
@@ -26,28 +29,28 @@ enum class ErrorReason : int32_t {
   kUnknownMethod = 6,
   // UNAUTHENTICATED: the call has neither a client certificate nor a token.
   kNoCredentials = 7,
-  // UNAUTHENTICATED: the rules do not know this certificate.
+  // UNAUTHENTICATED: no principal has this certificate.
   kUnknownCertificate = 8,
-  // UNAUTHENTICATED: the rules do not know this token.
+  // UNAUTHENTICATED: no principal has this token.
   kUnknownToken = 9,
   // UNAUTHENTICATED: the metadata "authorization" is no bearer token.
   kMalformedCredentials = 10,
   // PERMISSION_DENIED. Metadata: principal, namespace, verb.
   kAccessDenied = 11,
-  // RESOURCE_EXHAUSTED: the namespace has had its max_operations_per_second; a
-  // google.rpc.RetryInfo says when to come again.
+  // RESOURCE_EXHAUSTED: the namespace has reached its
+  // max_operations_per_second; a google.rpc.RetryInfo says when to retry.
   kMaxOperationRate = 12,
-  // RESOURCE_EXHAUSTED: the connection has asked for more than it reads, or all
-  // have.
+  // RESOURCE_EXHAUSTED: the client of the connection does not read its
+  // responses fast enough, or all clients together do not.
   kUnreadResponses = 13,
   // INTERNAL or UNKNOWN: a bug of the server.
   kInternalError = 14,
 
   // --- Data.
 
-  // FAILED_PRECONDITION: the key is there.
+  // FAILED_PRECONDITION: the key exists.
   kKeyExists = 20,
-  // FAILED_PRECONDITION: the key is not there.
+  // FAILED_PRECONDITION: the key does not exist.
   kKeyNotFound = 21,
   // FAILED_PRECONDITION: the entry has another version.
   kVersionMismatch = 22,
@@ -72,12 +75,12 @@ enum class ErrorReason : int32_t {
   // change in a namespace of durability ASYNC or SYNC. Reads, deaths and
   // watches go on; changes succeed again once there is room.
   kDiskFull = 31,
-  // RESOURCE_EXHAUSTED: more bytes wait for the journal's disk than may; a
-  // google.rpc.RetryInfo says when to come again.
+  // RESOURCE_EXHAUSTED: too many bytes wait for the journal's disk; a
+  // google.rpc.RetryInfo says when to retry.
   kJournalBacklog = 32,
-  // FAILED_PRECONDITION: with what an Append, Combine or Gather adds, the value
-  // would be larger than the namespace's max_value_bytes. (A value or part that
-  // is too large by itself is kInvalidField.)
+  // FAILED_PRECONDITION: an Append, Combine or Gather would make the value
+  // larger than the namespace's max_value_bytes. (A value or part that is too
+  // large by itself is kInvalidField.)
   kValueTooLarge = 33,
   // FAILED_PRECONDITION: an Append or Combine of a key that collects the parts
   // of a Gather, or a Gather of a key that has a value.
@@ -93,12 +96,12 @@ enum class ErrorReason : int32_t {
   // ALREADY_EXISTS: the key has a part of that name, with another value.
   kPartExists = 38,
 
-  // --- What expires.
+  // --- Watches and consumer groups.
 
-  // OUT_OF_RANGE: events behind the resume token are no longer retained.
+  // OUT_OF_RANGE: events after the resume token are no longer retained.
   // Metadata: namespace, lost.
   kResumePointTrimmed = 40,
-  // OUT_OF_RANGE: the log has not come to the resume token. Metadata:
+  // OUT_OF_RANGE: the log has not reached the resume token. Metadata:
   // namespace.
   kResumePointAhead = 41,
   // FAILED_PRECONDITION: the resume token is of another log. Metadata:
@@ -110,7 +113,7 @@ enum class ErrorReason : int32_t {
   kMaxExpiringWatchers = 44,
   // NOT_FOUND: no such event waits to be settled.
   kEventNotUnsettled = 45,
-  // FAILED_PRECONDITION: the event has been given to another member.
+  // FAILED_PRECONDITION: the event has been delivered to another member.
   kStaleAttempt = 46,
   // NOT_FOUND: no such group.
   kGroupNotFound = 47,
@@ -128,15 +131,17 @@ enum class ErrorReason : int32_t {
   // FAILED_PRECONDITION: the server keeps no journal, so there is nothing to
   // back up.
   kNoJournal = 64,
-  // RESOURCE_EXHAUSTED: two backups are under way.
+  // RESOURCE_EXHAUSTED: two backups are in progress.
   kMaxBackups = 65,
 
   // --- grpc.health.v1 and grpc.reflection.
 
   // NOT_FOUND: the server has no such service, or reflection no such symbol.
   kUnknownService = 80,
-  // RESOURCE_EXHAUSTED: watches of health.
+  // RESOURCE_EXHAUSTED: too many watches of health.
   kMaxHealthWatches = 81,
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_ERROR_REASON_H_

@@ -1,4 +1,8 @@
-// What the shared library offers; everything else in it is hidden.
-#pragma once
+// Marks the symbols that the shared library exports; all others are hidden.
+
+#ifndef TIMECACHE_EXPORT_H_
+#define TIMECACHE_EXPORT_H_
 
 #define TIMECACHED_EXPORT __attribute__((visibility("default")))
+
+#endif  // TIMECACHE_EXPORT_H_

@@ -1,5 +1,7 @@
 // What Client::Gather collects under a key.
-#pragma once
+
+#ifndef TIMECACHE_GATHERED_PARTS_H_
+#define TIMECACHE_GATHERED_PARTS_H_
 
 #include <cstdint>
 #include <string>
@@ -12,11 +14,13 @@ struct GatheredPart {
   std::string value;
 };
 
-// The parts that have come, and what was expected: a number, or names.
+// The parts collected so far, and the expected ones: a number, or names.
 struct GatheredParts {
-  std::vector<GatheredPart> parts = {};  // In the order in which they came.
+  std::vector<GatheredPart> parts = {};  // In the order of arrival.
   uint32_t expected_parts = 0;
   std::vector<std::string> expected_names = {};  // In bytewise order.
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_GATHERED_PARTS_H_

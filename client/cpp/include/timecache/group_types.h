@@ -1,6 +1,8 @@
 // Consumer groups as the client describes them: plain structs. Ranges and
 // defaults are those of proto/timecache/v1/groups.proto.
-#pragma once
+
+#ifndef TIMECACHE_GROUP_TYPES_H_
+#define TIMECACHE_GROUP_TYPES_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,13 +12,13 @@
 
 namespace timecache {
 
-// How a consumer group behaves. Unset: the default where a group is made, no
-// change where it is updated; in an answer all are set.
+// How a consumer group behaves. Unset: the default when a group is created, no
+// change when it is updated; in a response all are set.
 struct GroupOptions {
-  // How long a member has to settle an event before it is given to another.
-  // 10 ms to 7 days. Default 30 s.
+  // How long a member has to settle an event before the event is delivered to
+  // another. 10 ms to 7 days. Default 30 s.
   std::optional<absl::Duration> ack_timeout = {};
-  // How often an event is given out before it goes to the namespace's
+  // How often an event is delivered before it goes to the namespace's
   // dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
   std::optional<uint32_t> max_attempts = {};
   // Memory for unsettled events; beyond it the oldest that no member holds are
@@ -24,47 +26,49 @@ struct GroupOptions {
   // MiB to 64 GiB. Default 256 MiB.
   std::optional<uint64_t> max_backlog_bytes = {};
   // How long the group may be without a member before it is deleted; zero: it
-  // stays. Zero, or 1 s to 10 years. Default zero; of a group that is made by
-  // its first member, the namespace's unused_group_ttl.
+  // stays. Zero, or 1 s to 10 years. Default zero; for a group that is created
+  // by its first member, the namespace's unused_group_ttl.
   std::optional<absl::Duration> unused_ttl = {};
 };
 
-// What a consumer group holds and has done since it was made.
+// What a consumer group holds and has done since it was created.
 struct GroupStatistics {
-  uint64_t members = 0;  // Streams that take part.
-  // Of these, those that let an event time out and have settled none since.
+  uint64_t members = 0;  // Streams.
+  // Of these, members that let an event time out and have settled none since.
   uint64_t unresponsive_members = 0;
   uint64_t backlog = 0;        // Unsettled events that no member holds.
   uint64_t backlog_bytes = 0;  // Memory of all unsettled events.
   uint64_t in_flight = 0;      // Events that members hold.
-  // When the oldest unsettled event died, on the server's clock. Unset: all is
-  // settled.
+  // When the oldest unsettled event died, on the server's clock. Unset: all
+  // events are settled.
   std::optional<absl::Time> oldest_unsettled = {};
-  uint64_t delivered = 0;      // Times that an event was given to a member.
+  uint64_t delivered = 0;      // Deliveries to a member.
   uint64_t redelivered = 0;    // Of these, second and later attempts.
   uint64_t acked = 0;          // Events settled by kAck.
   uint64_t nacked = 0;         // kNacks.
-  uint64_t put_back = 0;       // Events settled by kPutBack, put or let go.
+  uint64_t put_back = 0;       // Events settled by kPutBack, put or dropped.
   uint64_t timed_out = 0;      // Times that a member did not settle in time.
   uint64_t dead_lettered = 0;  // Events that went to the dead letters.
-  uint64_t dead_letter_failures = 0;  // Times that one could not be put there.
+  uint64_t dead_letter_failures = 0;  // Failed attempts to do so.
   uint64_t lost = 0;                  // Events that were dropped unsettled.
   // Of these, those whose dead letter was too large to be put.
   uint64_t dead_letters_dropped = 0;
   uint64_t in_flight_bytes = 0;  // Memory of events that members hold.
-  // Of dead_letter_failures, those because the principal that made the group
+  // Of dead_letter_failures, those because the principal that created the group
   // may not write there.
   uint64_t dead_letters_denied = 0;
-  // Since when the group has no member. Unset: it has one.
+  // Since when the group has had no member. Unset: it has one.
   std::optional<absl::Time> unused_since = {};
 };
 
 struct Group {
   std::string name;
-  std::string ns;  // The namespace whose events it shares out.
+  std::string ns;  // The namespace whose events it distributes.
   GroupOptions options;
-  std::optional<GroupStatistics> statistics = {};  // Where asked for.
-  std::string created_by;  // The principal that made it.
+  std::optional<GroupStatistics> statistics = {};  // If asked for.
+  std::string created_by;  // The principal that created it.
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_GROUP_TYPES_H_

@@ -1,6 +1,8 @@
 // Namespaces as the client describes them: plain structs. Ranges and defaults
 // are those of proto/timecache/v1/namespaces.proto.
-#pragma once
+
+#ifndef TIMECACHE_NAMESPACE_TYPES_H_
+#define TIMECACHE_NAMESPACE_TYPES_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,36 +12,36 @@
 
 namespace timecache {
 
-// What to do with a put that would pass max_entries or max_bytes.
+// What to do with a put that would exceed max_entries or max_bytes.
 enum class LimitPolicy {
   kReject,       // Refuse it: RESOURCE_EXHAUSTED.
   kEvictOldest,  // Kill the bucket that would die next, until the put fits.
 };
 
-// What a namespace survives; see the enum in namespaces.proto. All but kMemory
-// need a journal in the server.
+// Which failures a namespace survives; see the enum in namespaces.proto. All
+// but kMemory need a journal in the server.
 enum class Durability {
-  kMemory,  // Nothing: it ends with the process.
-  kAsync,   // A crash of the process; a loss of power takes at most 100 ms.
+  kMemory,  // None: it ends with the process.
+  kAsync,   // A crash of the process; a power loss loses at most 100 ms.
   kSync,    // A loss of power, too.
 };
 
 // What a restart of the server means for the entries of a durable namespace;
 // see the enum in namespaces.proto.
 enum class RestartPolicy {
-  kFire,   // What was due meanwhile dies at start.
+  kFire,   // Entries that were due meanwhile die at start.
   kPause,  // The time for which the server was down does not count.
 };
 
-// How a namespace behaves. Unset: the default where one is made, no change
-// where one is updated; in an answer of a server all are set.
+// How a namespace behaves. Unset: the default when it is created, no change
+// when it is updated; in a response all are set.
 struct NamespaceOptions {
-  // Time to live of an entry that brings none of its own. 1 ms to 10 years.
+  // Time to live of an entry that is put without its own. 1 ms to 10 years.
   // Default 30 s.
   std::optional<absl::Duration> ttl = {};
   // Time buckets that ttl is divided into, plus the one that is dying: an entry
-  // lives at most ttl / (num_buckets - 1) too long. 2 to 100,000, and so that
-  // this is at least 100 us. Default 101.
+  // lives at most ttl / (num_buckets - 1) longer than its ttl. 2 to 100,000,
+  // such that this is at least 100 us. Default 101.
   std::optional<uint32_t> num_buckets = {};
   // Longest own time to live of an entry. ttl to 10 years. Default 7 days, or
   // ttl if that is longer.
@@ -50,7 +52,7 @@ struct NamespaceOptions {
   // Default 0.
   std::optional<uint64_t> max_entries = {};
   std::optional<uint64_t> max_bytes = {};
-  // What happens at these two. Default kReject.
+  // What happens at these two limits. Default kReject.
   std::optional<LimitPolicy> limit_policy = {};
   // Largest value. 1 B to 16 MiB. Default 1 MiB.
   std::optional<uint32_t> max_value_bytes = {};
@@ -59,11 +61,11 @@ struct NamespaceOptions {
   // default 64 MiB.
   std::optional<absl::Duration> event_retention = {};
   std::optional<uint64_t> event_retention_bytes = {};
-  // Parts of the map with a lock of their own: a power of two from 1 to 256,
-  // fixed at creation. Default 16.
+  // Number of parts of the namespace, each with its own lock: a power of two
+  // from 1 to 256, fixed at creation. Default 16.
   std::optional<uint32_t> num_shards = {};
-  // Where events of consumer groups go that were given out max_attempts times.
-  // Empty: nowhere. Default empty.
+  // The namespace for events of consumer groups that were delivered
+  // max_attempts times. Empty: none. Default empty.
   std::optional<std::string> dead_letter_namespace = {};
   // Most operations a second. 0: no limit. Default 0.
   std::optional<uint32_t> max_operations_per_second = {};
@@ -71,30 +73,30 @@ struct NamespaceOptions {
   // 0, which stands for max_bytes + event_retention_bytes if max_bytes is set,
   // else for 256 MiB. Default 0.
   std::optional<uint64_t> max_backlog_bytes = {};
-  // GroupOptions::unused_ttl of groups that their first member makes. Default 7
-  // days.
+  // GroupOptions::unused_ttl of groups that their first member creates. Default
+  // 7 days.
   std::optional<absl::Duration> unused_group_ttl = {};
-  // What it survives. kAsync and kSync may be changed into each other; whether
-  // it is kMemory is fixed at creation. Default kMemory.
+  // Which failures it survives. kAsync and kSync may be changed into each
+  // other; whether it is kMemory is fixed at creation. Default kMemory.
   std::optional<Durability> durability = {};
   // What a restart means for its entries. kPause needs kAsync or kSync. Default
   // kFire.
   std::optional<RestartPolicy> restart_policy = {};
 };
 
-// What a namespace holds and has done since it was made.
+// What a namespace holds and has done since it was created.
 struct NamespaceStatistics {
   uint64_t entries = 0;       // Live.
   uint64_t bytes = 0;         // Of their keys and values.
   uint64_t memory_bytes = 0;  // Of the map, without retained events.
   uint64_t live_buckets = 0;  // Buckets with a live entry.
   uint64_t expired = 0;       // Entries whose time was up.
-  uint64_t evicted = 0;       // Entries that died as the namespace was full.
+  uint64_t evicted = 0;       // Entries that died because it was full.
   uint64_t rotated = 0;       // Entries that died in RotateNamespace.
   uint64_t events_retained = 0;
   uint64_t events_retained_bytes = 0;
   uint64_t watchers = 0;  // Streams.
-  // Everything that died at or before this moment has been published.
+  // Every entry that died at or before this moment has been published.
   absl::Time watermark = {};
   // How late events were, from an entry's death to the publication of its event
   // and to its delivery to each watcher. The first two are upper bounds, from a
@@ -108,11 +110,11 @@ struct NamespaceStatistics {
   uint64_t puts = 0;
   uint64_t hits = 0;    // Lookups (Get, Contains) that found an entry.
   uint64_t misses = 0;  // Lookups that found none.
-  // That succeeded.
+  // Those that succeeded.
   uint64_t appends = 0;
   uint64_t combines = 0;
   uint64_t gathers = 0;
-  // Events dropped before event_retention was over, for want of memory.
+  // Events dropped before event_retention was over, because memory ran short.
   uint64_t events_reclaimed = 0;
   uint64_t backlog_bytes = 0;  // Unsettled events of consumer groups.
   uint64_t backlog_limit_bytes = 0;
@@ -122,9 +124,12 @@ struct NamespaceStatistics {
 struct Namespace {
   std::string name = {};
   NamespaceOptions options = {};
-  std::optional<NamespaceStatistics> statistics = {};  // Where asked for.
-  // ttl / (num_buckets - 1): the most that an entry may outlive its ttl.
+  std::optional<NamespaceStatistics> statistics = {};  // If asked for.
+  // ttl / (num_buckets - 1): the longest time by which an entry may outlive its
+  // ttl.
   absl::Duration bucket_width = {};
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_NAMESPACE_TYPES_H_

@@ -1,6 +1,8 @@
-// One of many operations that go to the server together, and what became of it.
+// One of many operations that are sent to the server together, and its result.
 // See timecache/batch.h and timecache/pipeline.h.
-#pragma once
+
+#ifndef TIMECACHE_OPERATION_H_
+#define TIMECACHE_OPERATION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -20,21 +22,21 @@ class Operation;
 
 namespace timecache {
 
-// Most operations of one request, and most bytes of all of it: 16 MiB, the
-// largest value that a namespace may allow, and what goes with it. A single
-// operation that is larger is refused by whoever takes it.
+// Most operations of one request, and most bytes of a whole request: 16 MiB,
+// the largest value that a namespace may allow, and its overhead. Batch and
+// Pipeline refuse a single operation that is larger.
 inline constexpr size_t kMaxRequestOperations = 4096;
 inline constexpr size_t kMaxRequestBytes = (16 << 20) + (64 << 10);
-// Of that, for what is not an operation: the namespace's name.
+// The part of it for the namespace's name.
 inline constexpr size_t kMaxRequestHeadBytes = 128;
 
-// An operation to be done: as the call of the same name of Client, with the
-// same options. A value, as thread-safe as an int. Copies key and value.
+// An operation to apply: as the call of the same name of Client, with the same
+// options. A value, as thread-safe as an int. Copies key and value.
 class TIMECACHED_EXPORT Operation {
  public:
   Operation(const Operation& other);
   Operation& operator=(const Operation& other);
-  // What was moved from may only be assigned to, or destroyed.
+  // A moved-from object may only be assigned to or destroyed.
   Operation(Operation&& other) noexcept;
   Operation& operator=(Operation&& other) noexcept;
   ~Operation();
@@ -54,10 +56,10 @@ class TIMECACHED_EXPORT Operation {
   static Operation Gather(std::string_view key, std::string_view part,
                           std::string_view value, const GatherOptions& options);
 
-  // What it takes of a request.
+  // Its size in a request.
   size_t bytes() const;
 
-  // As it goes on the wire, without a namespace: for the client itself.
+  // The request message, without a namespace: for the client itself.
   const v1::Operation& proto() const& { return *proto_; }
   std::unique_ptr<v1::Operation> proto() &&;
 
@@ -67,33 +69,35 @@ class TIMECACHED_EXPORT Operation {
   std::unique_ptr<v1::Operation> proto_;
 };
 
-// What became of one operation. A plain value.
+// The outcome of one operation. A plain value.
 struct OperationResult {
-  // Why it changed nothing: as the call of the same name would have failed,
-  // with the same ErrorReason. And RESOURCE_EXHAUSTED, reason
-  // MAX_RESPONSE_BYTES, for an entry that did not fit into the answer any more:
-  // ask for it again. The rest is then as it stands here.
+  // Why it changed nothing: the error of the call of the same name, with the
+  // same ErrorReason. Also RESOURCE_EXHAUSTED, reason MAX_RESPONSE_BYTES, for
+  // an entry that did not fit into the rest of the response: ask for it again.
+  // After an error the other fields have their defaults.
   absl::Status status = {};
-  // Whether the key was there: of Get, Remove, Contains and Touch.
+  // Of Get, Remove, Contains and Touch: whether the key existed.
   bool found = false;
-  // Of Put, Append, Combine and Gather: the entry's new version, 0 if it is
-  // gone. Of a Touch that found it, and of a duplicate: the entry's, which
-  // stays.
+  // Of Put, Append, Combine and Gather: the entry's new version, 0 if it was
+  // removed. Of a Touch that found it, and of a duplicate part: the entry's
+  // version, which did not change.
   uint64_t version = 0;
-  // What Get found; what Put replaced, or Remove removed, and was asked to
-  // return.
+  // The entry that Get found; with return_previous the entry that Put replaced
+  // or Remove removed.
   std::optional<Entry> entry = {};
-  // Of Append: the value's new length. Of Combine: the result. Of Gather: how
-  // many parts are in.
+  // Of Append: the value's new length. Of Combine: the result. Of Gather: the
+  // number of collected parts.
   int64_t number = 0;
-  // Of Append and Combine: whether the key was not there, and is now.
+  // Of Append and Combine: whether the entry was created.
   bool created = false;
-  // Of Combine: whether it is not there now, as the result was 0.
+  // Of Combine: whether the entry was removed because the result was 0.
   bool removed = false;
-  // Of Gather: whether the part was in, with this value.
+  // Of Gather: whether the part had been collected before, with this value.
   bool duplicate = false;
-  // Of the Gather that brought the last one: all parts.
+  // Of the Gather that added the last part: all parts.
   std::optional<GatheredParts> parts = {};
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_OPERATION_H_

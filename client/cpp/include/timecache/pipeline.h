@@ -13,7 +13,9 @@
 //   absl::Status status = pipeline.Close();
 //
 // For a few operations whose results are needed at once, timecache/batch.h.
-#pragma once
+
+#ifndef TIMECACHE_PIPELINE_H_
+#define TIMECACHE_PIPELINE_H_
 
 #include <cstddef>
 #include <functional>
@@ -26,79 +28,78 @@
 
 namespace timecache {
 
-// What is in flight has been added, and its callback has not returned.
+// An operation is in flight from Add until its callback has returned.
 struct PipelineOptions {
   // Most operations of one request: 1 to kMaxRequestOperations.
   size_t batch_operations_max = 256;
-  // Most bytes of them; a larger operation goes alone. The server holds a
-  // request as a whole while it arrives, beside those of others.
+  // Most bytes of them; a larger operation is sent alone. The server holds a
+  // whole request in memory while it arrives, as it does for other clients.
   size_t batch_bytes_max = 1 << 20;
-  // Most requests that were sent and are not answered. At least 1.
+  // Most requests that were sent and are not answered yet. At least 1.
   size_t requests_in_flight_max = 16;
   // Most operations in flight. At least 1.
   size_t operations_in_flight_max = 8192;
-  // Most bytes of them in flight; a larger one goes alone.
+  // Most bytes of operations in flight; a larger one is sent alone.
   size_t bytes_in_flight_max = 8 << 20;
 };
 
 // A stream of operations on one namespace, and of their results.
 //
-// Operations are done in the order in which they were added, each succeeds or
-// fails by itself, and their callbacks come in that order. They are grouped
-// into requests: what has been added is sent when nothing is in flight, when it
-// makes a full request, or by Flush. So a single operation waits for nobody,
+// Operations are applied in the order in which they were added, each succeeds
+// or fails by itself, and their callbacks run in that order. They are grouped
+// into requests: added operations are sent when none is in flight, when they
+// fill a request, or by Flush. So a single operation does not wait for others,
 // and many share the cost of a message.
 //
-// Every operation that was taken is told to its callback exactly once: with its
-// result, or, when the stream ends before, with the stream's error; whether it
-// was done is then unknown. The stream ends by Close, by Cancel, or by itself:
-// when the server stops (UNAVAILABLE), when the namespace does not exist
-// (NOT_FOUND), when the connection breaks. It does not come back: whoever wants
-// to go on makes a new Pipeline.
+// The callback of every accepted operation is called exactly once: with its
+// result, or, if the stream ends before, with the stream's error; whether the
+// operation was applied is then unknown. The stream ends by Close, by Cancel,
+// or by itself: when the server stops (UNAVAILABLE), when the namespace does
+// not exist (NOT_FOUND), when the connection breaks. It does not reconnect: to
+// continue, create a new Pipeline.
 //
-// Callbacks run one at a time, on a thread of gRPC's. They must be quick, and
-// may call TryAdd, Flush, Cancel and status, but nothing that waits.
+// Callbacks run one at a time, on one of gRPC's threads. They must be quick,
+// and may call TryAdd, Flush, Cancel and status, but no function that waits.
 //
-// Thread-safe. Memory is bounded by the options: Add waits while what is in
-// flight leaves no room. Whoever waits does so for at most the client's timeout
-// without any answer; then the stream ends with DEADLINE_EXCEEDED. Costs about
-// a microsecond of CPU for an operation, of 64 B, here.
+// Thread-safe. The options bound the memory: Add waits while the operations in
+// flight leave no room. If no response arrives within the client's timeout
+// while a caller waits, the stream ends with DEADLINE_EXCEEDED. An operation of
+// 64 B costs the client about a microsecond of CPU.
 class TIMECACHED_EXPORT Pipeline {
  public:
   using Done = std::function<void(const OperationResult& result)>;
 
-  // On the client's namespace. Begins the stream; that there is no server is
-  // told to the first operations.
+  // On the client's namespace. Starts the stream; the first operations fail if
+  // the server is unreachable.
   explicit Pipeline(const Client& client, const PipelineOptions& options = {});
-  // Closes it. No other call may be under way, and none come from a callback.
+  // Closes it. No other call may be in progress or be made by a callback.
   ~Pipeline();
 
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Takes an operation; waits for room. On an error it was not taken, and
-  // `done` is not called: INVALID_ARGUMENT (larger than kMaxRequestBytes: the
-  // pipeline goes on), FAILED_PRECONDITION (after Close), or why the stream has
-  // ended.
+  // Adds an operation; waits for room. On an error it was not added, and `done`
+  // is not called: INVALID_ARGUMENT (larger than kMaxRequestBytes: the pipeline
+  // goes on), FAILED_PRECONDITION (after Close), or why the stream has ended.
   absl::Status Add(Operation operation, Done done);
 
-  // The same, but does not wait: false if there is no room now. What was not
-  // taken stays as it was.
+  // The same, but does not wait: false if there is no room now. Arguments that
+  // were not accepted are unchanged.
   absl::StatusOr<bool> TryAdd(Operation&& operation, Done&& done);
 
-  // Sends what has been added.
+  // Sends the added operations.
   void Flush();
 
-  // Sends what has been added, and waits until all of it was told. Returns why
-  // the stream has ended, if it has.
+  // Sends the added operations, and waits until all their callbacks have run.
+  // Returns the stream's error, if it has ended.
   absl::Status Wait();
 
-  // Ends the stream in good order: takes no more, waits as Wait does, and for
-  // the server's word. Returns how it ended: OK if each operation was answered.
-  // May be called again.
+  // Ends the stream gracefully: accepts no more operations, waits as Wait does,
+  // and for the server to end the stream. Returns how it ended: OK if each
+  // operation was answered. May be called again.
   absl::Status Close();
 
-  // Ends the stream at once: what is in flight is told CANCELLED. Does not
+  // Ends the stream at once: operations in flight end with CANCELLED. Does not
   // wait.
   void Cancel();
 
@@ -112,3 +113,5 @@ class TIMECACHED_EXPORT Pipeline {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_PIPELINE_H_

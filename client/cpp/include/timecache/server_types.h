@@ -1,6 +1,8 @@
 // The server as the client describes it: plain structs, those of
 // proto/timecache/v1/server.proto.
-#pragma once
+
+#ifndef TIMECACHE_SERVER_TYPES_H_
+#define TIMECACHE_SERVER_TYPES_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,25 +12,25 @@
 
 namespace timecache {
 
-// A limit of the server, and what counts towards it now.
+// A limit of the server and its current use.
 struct LimitUse {
   uint64_t used = 0;
   uint64_t max = 0;  // 0: no limit.
 };
 
-// What holds the memory that limits.max_memory_bytes counts.
+// How the memory that limits.max_memory_bytes counts is used.
 struct MemoryShares {
   uint64_t entries_bytes = 0;
   uint64_t retained_bytes = 0;  // Events that logs retain.
   uint64_t backlog_bytes = 0;   // Events that only consumer groups hold.
 };
 
-// What the journal does to become smaller; see the enum in server.proto.
+// How the journal is made smaller; see the enum in server.proto.
 enum class CheckpointState {
   kUnknown,
   kIdle,
-  kWriting,  // Live entries are written again.
-  kWaiting,  // Until no event from before them is retained.
+  kWriting,  // Live entries are being rewritten.
+  kWaiting,  // Until no earlier event is retained.
 };
 
 // The journal of a server with durable namespaces. Counts are since its start.
@@ -37,23 +39,23 @@ struct JournalStatus {
   uint64_t disk_bytes = 0;
   LimitUse waiting_bytes = {};      // Changes that wait for the disk.
   bool disk_full = false;           // Changes are refused: DISK_FULL.
-  uint64_t commits = 0;             // Writes, with a sync where one had to be.
-  uint64_t appends = 0;             // What they had: one for each namespace.
+  uint64_t commits = 0;             // Writes, with a sync where needed.
+  uint64_t appends = 0;             // In the commits: one for each namespace.
   uint64_t written_bytes = 0;       // To files.
   absl::Duration commit_time = {};  // Of all commits together.
   // 99 % of commits took no longer: an upper bound, within a factor of two.
   absl::Duration commit_p99 = {};
-  uint64_t checkpoints = 0;  // That are over.
+  uint64_t checkpoints = 0;  // Completed ones.
   CheckpointState checkpoint_state = CheckpointState::kUnknown;
 };
 
-// The server itself. Limits and the journal are unset for those who may not
+// The server itself. Limits and the journal are unset for callers that may not
 // read all namespaces.
 struct ServerInfo {
   std::string version = {};    // "0.1.0".
   absl::Time start_time = {};  // On the server's clock, as `now`.
   absl::Time now = {};         // When it answered.
-  bool draining = false;       // It has been told to stop.
+  bool draining = false;       // Whether it is stopping.
   std::optional<LimitUse> namespaces = {};
   std::optional<LimitUse> entries = {};
   std::optional<LimitUse> bytes = {};
@@ -61,7 +63,8 @@ struct ServerInfo {
   std::optional<LimitUse> memory_bytes = {};
   std::optional<LimitUse> connections = {};
   std::optional<MemoryShares> memory_shares = {};
-  // Unset as well if it has none: all of it ends with the process.
+  // Also unset if the server has no journal: all namespaces then end with the
+  // process.
   std::optional<JournalStatus> journal = {};
 };
 
@@ -71,11 +74,13 @@ struct BackupPiece {
   std::string data = {};     // At most 1 MiB, never empty.
 };
 
-// What grpc.health.v1.Health says of the server.
+// What grpc.health.v1.Health reports of the server.
 enum class ServingStatus {
   kUnknown,
   kServing,
-  kNotServing,  // It is stopping, or has not begun.
+  kNotServing,  // It is stopping, or has not started.
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_SERVER_TYPES_H_

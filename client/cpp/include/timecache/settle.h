@@ -1,6 +1,8 @@
-// What a member of a consumer group does with the events that it is given. See
-// timecache/group_worker.h, and Client::Settle for those who do it themselves.
-#pragma once
+// How a member of a consumer group settles the events that it receives. See
+// timecache/group_worker.h, and Client::Settle for settling without a worker.
+
+#ifndef TIMECACHE_SETTLE_H_
+#define TIMECACHE_SETTLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,20 +18,20 @@ inline constexpr size_t kMaxSettlements = 4096;
 
 enum class SettleAction {
   kAck,      // Done.
-  kNack,     // Give it out again.
+  kNack,     // Deliver it again.
   kPutBack,  // Put it back into the namespace; then done.
 };
 
 // What to do with an event: a plain value.
 struct Settle {
-  // Done. Accepted also from an earlier attempt, while the event is unsettled.
+  // Done. Also accepted from an earlier attempt, while the event is unsettled.
   static Settle Ack() { return {SettleAction::kAck}; }
-  // Give it out again, after 0 to 7 days.
+  // Deliver it again, after 0 to 7 days.
   static Settle Nack(absl::Duration delay = absl::ZeroDuration()) {
     return {SettleAction::kNack, delay};
   }
-  // Put it back with its value and a fresh time to live, unless the key is
-  // there again. `ttl` as in PutOptions; unset: the namespace's.
+  // Put it back with its value and a fresh time to live, unless the key exists
+  // again. `ttl` as in PutOptions; unset: the namespace's.
   static Settle PutBack(std::optional<absl::Duration> ttl = std::nullopt) {
     return {SettleAction::kPutBack, absl::ZeroDuration(), ttl};
   }
@@ -46,17 +48,19 @@ struct Settlement {
   Settle how = {};
 };
 
-// What became of one settlement.
+// The outcome of one settlement.
 struct SettleResult {
   // NOT_FOUND (EVENT_NOT_UNSETTLED): the event has been settled already, or is
   // a dead letter, or lost. FAILED_PRECONDITION (STALE_ATTEMPT): a kNack or
-  // kPutBack too late, the event has been given out again. INVALID_ARGUMENT: a
-  // field is out of its range. Of kPutBack also what Put may fail with; the
-  // event stays unsettled.
+  // kPutBack came too late, the event has been delivered again.
+  // INVALID_ARGUMENT: a field is out of its range. Of kPutBack also the errors
+  // of Put; the event stays unsettled.
   absl::Status status = {};
-  // Of kPutBack: the entry's new version; 0 if the key was there again and the
-  // event was let go.
+  // Of kPutBack: the entry's new version; 0 if the key existed again and the
+  // event was dropped.
   uint64_t version = 0;
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_SETTLE_H_

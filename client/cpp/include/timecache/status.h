@@ -1,7 +1,9 @@
-// How errors reach the user of the client: as absl::Status with the code and
-// message that the server gave, and its error details as payloads, each under
-// its type URL ("type.googleapis.com/google.rpc.ErrorInfo").
-#pragma once
+// Errors of the client's calls: absl::Status with the server's code and
+// message, and its error details as payloads, each under its type URL
+// ("type.googleapis.com/google.rpc.ErrorInfo").
+
+#ifndef TIMECACHE_STATUS_H_
+#define TIMECACHE_STATUS_H_
 
 #include <optional>
 #include <string>
@@ -14,34 +16,32 @@
 
 namespace timecache {
 
-// Whether the server refused for this reason, e.g. ErrorReason::kKeyExists.
+// Whether the server returned this reason, e.g. ErrorReason::kKeyExists.
 TIMECACHED_EXPORT bool HasReason(const absl::Status& status,
                                  ErrorReason reason);
 
-// Why the server refused, in its own word: the reason of its
-// google.rpc.ErrorInfo, e.g. "KEY_EXISTS", also one that only a later server
-// has. None where the error is not the server's own (no connection, deadline
-// passed, cancelled).
+// The reason of the server's google.rpc.ErrorInfo, e.g. "KEY_EXISTS", also one
+// that only a later server has. None if the error is not the server's own (no
+// connection, deadline exceeded, cancelled).
 TIMECACHED_EXPORT std::optional<std::string> ReasonName(
     const absl::Status& status);
 
-// Whether the client's own gRPC refused a message of the server's because it is
-// larger than the channel takes (grpc::ChannelArguments'
-// SetMaxReceiveMessageSize). Nothing is known about what the call did.
+// Whether the client's own gRPC refused a message of the server because it is
+// larger than the channel accepts (grpc::ChannelArguments'
+// SetMaxReceiveMessageSize). The call's effect is unknown.
 TIMECACHED_EXPORT bool IsMessageTooLarge(const absl::Status& status);
 
-// Whether there is no connection because of TLS: the message then begins with
-// what is wrong, as "the server's certificate is not for the name that this
-// client asked for".
+// Whether the connection failed because of TLS: the message then begins with
+// the cause, for example "the server's certificate is not for the name that
+// this client asked for".
 TIMECACHED_EXPORT bool IsTlsError(const absl::Status& status);
 
-// What else its ErrorInfo says under this name, e.g. which "namespace" a watch
-// cannot go on in.
+// The metadata of its ErrorInfo with this name, e.g. the "namespace" in which a
+// watch cannot resume.
 TIMECACHED_EXPORT std::optional<std::string> ErrorMetadata(
     const absl::Status& status, const std::string& name);
 
-// How long the server says to wait before the call is tried again: after
-// MAX_OPERATION_RATE.
+// How long the server asks to wait before a retry: after MAX_OPERATION_RATE.
 TIMECACHED_EXPORT std::optional<absl::Duration> RetryAfter(
     const absl::Status& status);
 
@@ -58,3 +58,5 @@ TIMECACHED_EXPORT std::vector<FieldViolation> FieldViolations(
     const absl::Status& status);
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_STATUS_H_

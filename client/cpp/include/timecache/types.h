@@ -1,7 +1,9 @@
-// What the client takes and gives: plain structs. Times are absolute and on the
-// server's clock (which in tests may be a virtual one), with a resolution of 1
-// us.
-#pragma once
+// The client's parameters and results: plain structs. Times are absolute and on
+// the server's clock (which in tests may be a virtual one), with a resolution
+// of 1 us.
+
+#ifndef TIMECACHE_TYPES_H_
+#define TIMECACHE_TYPES_H_
 
 #include <cstdint>
 #include <optional>
@@ -15,14 +17,14 @@
 namespace timecache {
 
 struct ClientOptions {
-  // The namespace of all calls that name none. The server has one called so
-  // from its start, unless it was configured otherwise.
+  // The namespace of all calls that name none. The server creates it at start,
+  // unless it is configured otherwise.
   std::string default_namespace = "default";
-  // Longest duration of one call; past it the call ends with DEADLINE_EXCEEDED,
-  // and whether it had an effect is unknown. absl::InfiniteDuration(): no
-  // limit. Scan has its own.
+  // Longest duration of one call; after that the call ends with
+  // DEADLINE_EXCEEDED, and its effect is unknown. absl::InfiniteDuration(): no
+  // limit. Scan has its own timeout.
   absl::Duration timeout = absl::Seconds(5);
-  // Which calls are tried again, and how often.
+  // Which calls are retried, and how often.
   RetryPolicy retry = {};
 };
 
@@ -33,19 +35,19 @@ struct Entry {
   // In a scan: the size of a value that was left out because the entry does not
   // fit into ScanOptions::max_message_bytes. Otherwise 0.
   uint64_t omitted_value_bytes = 0;
-  // Stands for the value: a renewed time to live leaves it as it is. Unique in
-  // the namespace; grows with every change of one key. Never 0.
+  // Identifies the value: renewing the time to live does not change it. Unique
+  // in the namespace; grows with every change of one key. Never 0.
   uint64_t version = 0;
   // When the time to live last began: the last put or touch.
   absl::Time put_time;
   // put_time + ttl. The entry does not die before it, and at most one bucket
   // width (ttl / (num_buckets - 1)) after it.
   absl::Time deadline;
-  // In place of a value, where the key collects the parts of a Gather.
+  // In place of a value, if the key collects the parts of a Gather.
   std::optional<GatheredParts> parts = {};
 };
 
-// What must hold for a Put to store.
+// The condition under which a Put stores.
 enum class PutCondition {
   kAlways,
   kIfAbsent,   // Else FAILED_PRECONDITION, reason KEY_EXISTS.
@@ -56,15 +58,15 @@ struct PutOptions {
   // The entry's own time to live, 1 ms to the namespace's max_ttl. Unset: the
   // namespace's. Zero or negative is INVALID_ARGUMENT.
   std::optional<absl::Duration> ttl = {};
-  // Of no account with if_version.
+  // Ignored with if_version.
   PutCondition condition = PutCondition::kAlways;
-  // Store only if the key is there with this version; else FAILED_PRECONDITION,
+  // Store only if the key exists with this version; else FAILED_PRECONDITION,
   // reason KEY_NOT_FOUND or VERSION_MISMATCH.
   std::optional<uint64_t> if_version = {};
-  // Answer with the entry that was replaced.
+  // Return the entry that was replaced.
   bool return_previous = false;
-  // An entry that is there keeps its put time, deadline and own time to live.
-  // Not together with ttl.
+  // An existing entry keeps its put time, deadline and own time to live. Not
+  // together with ttl.
   bool keep_deadline = false;
 };
 
@@ -83,7 +85,7 @@ struct RemoveOptions {
   // Remove only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND or
   // VERSION_MISMATCH.
   std::optional<uint64_t> if_version = {};
-  // Answer with the entry that was removed.
+  // Return the entry that was removed.
   bool return_previous = false;
 };
 
@@ -116,7 +118,7 @@ struct AppendOptions {
 struct AppendResult {
   uint64_t version = 0;      // The entry's new one.
   uint64_t value_bytes = 0;  // The value's new length.
-  bool created = false;      // Whether the key was not there.
+  bool created = false;      // Whether the entry was created.
 };
 
 // What Combine does with the value and a number.
@@ -126,32 +128,34 @@ enum class Combination {
 };
 
 struct CombineOptions {
-  // What a key that is not there counts as.
+  // The value of a missing key.
   int64_t initial = 0;
-  // Remove the entry if the result is 0; nothing is created then, either.
+  // Remove the entry if the result is 0; a missing key is not created then
+  // either.
   bool remove_if_zero = false;
   // Renew the time to live of an entry that is there.
   bool touch = false;
   // As in AppendOptions.
   std::optional<absl::Duration> ttl = {};
-  // Only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND or
-  // VERSION_MISMATCH.
+  // Combine only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND
+  // or VERSION_MISMATCH.
   std::optional<uint64_t> if_version = {};
 };
 
 struct CombineResult {
   int64_t result = 0;
   uint64_t version = 0;  // The entry's new one; 0 if it was removed.
-  bool created = false;  // Whether the key was not there, and is now.
-  bool removed = false;  // Whether it is not there now, as the result was 0.
+  bool created = false;  // Whether the entry was created.
+  bool removed = false;  // Whether the result was 0.
 };
 
-// What is expected under a key: one of the first two, and the same for all of
+// The parts that a key expects: set one of the first two, the same for all of
 // its parts.
 struct GatherOptions {
-  // How many parts complete it, whatever their names: 1 to 1,024.
+  // How many parts complete the key, whatever their names: 1 to 1,024.
   uint32_t expected_parts = 0;
-  // The names of the parts that do: 1 to 1,024 distinct ones, in any order.
+  // The names of the parts that complete the key: 1 to 1,024 distinct ones, in
+  // any order.
   std::vector<std::string> expected_names = {};
   // Renew the time to live of an entry that is there.
   bool touch = false;
@@ -160,11 +164,11 @@ struct GatherOptions {
 };
 
 struct GatherResult {
-  // All of them, if this part was the last one: the key is gone then.
+  // All parts, if this one was the last: the key is removed then.
   std::optional<GatheredParts> parts = {};
   uint64_t version = 0;    // The entry's; 0 if it is complete.
-  uint32_t count = 0;      // How many parts are in.
-  bool duplicate = false;  // Whether it was in, with this value.
+  uint32_t count = 0;      // The number of collected parts.
+  bool duplicate = false;  // Whether it had this part and value.
 };
 
 struct SizeResult {
@@ -175,21 +179,21 @@ struct SizeResult {
 struct ScanOptions {
   std::string key_prefix = {};  // At most 4 KiB. Empty: all keys.
   bool keys_only = false;       // Leave the values out.
-  // Largest message that the client's channel takes, at least 4 MiB; a value
-  // that does not fit is left out. Unset: what channels of timecache/channel.h
-  // take, which is larger than any value.
+  // Largest message that the client's channel accepts, at least 4 MiB; a value
+  // that does not fit is left out. Unset: the limit of the channels of
+  // timecache/channel.h, which is larger than any value.
   std::optional<uint32_t> max_message_bytes = {};
-  // Longest duration of the whole scan, the visitor's time included; past it
-  // the scan ends with DEADLINE_EXCEEDED. None unless given, because how long a
-  // scan takes is the namespace's size and the visitor's pace; a dead
-  // connection ends it all the same.
+  // Longest duration of the whole scan, including the visitor's time; after
+  // that the scan ends with DEADLINE_EXCEEDED. Default none, because the
+  // duration depends on the namespace's size and the visitor's speed; a dead
+  // connection ends the scan in any case.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
 // How namespaces and groups are described.
 struct DescribeOptions {
-  // With their statistics, too. Those of a namespace lock each of its shards
-  // for a moment.
+  // Include their statistics. Those of a namespace lock each of its shards
+  // briefly.
   bool include_statistics = false;
 };
 
@@ -200,3 +204,5 @@ struct ScanResult {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_TYPES_H_

@@ -1,7 +1,9 @@
 // The clock of a server that was started with --virtual-clock: time stands
-// still until it is told to go on, so that a test of "after 30 minutes" takes a
-// millisecond.
-#pragma once
+// still until a client advances it, so that a test of "after 30 minutes" takes
+// a millisecond.
+
+#ifndef TIMECACHE_VIRTUAL_CLOCK_H_
+#define TIMECACHE_VIRTUAL_CLOCK_H_
 
 #include <memory>
 
@@ -15,13 +17,13 @@ namespace timecache {
 // Moves a virtual server's clock. It starts at 1970-01-01T00:00:00Z and never
 // goes back. UNIMPLEMENTED on a server that runs on the real clock.
 //
-// Thread-safe; calls apply one after the other. An advance answers once
+// Thread-safe; calls apply one after the other. An advance returns once
 // everything due has been swept and published with a watermark at the new time:
-// a test that reads its Watcher up to that watermark has seen all.
+// a test that reads its Watcher up to that watermark has seen all events.
 class TIMECACHED_EXPORT VirtualClock {
  public:
   // Of the client's server. `timeout` is the longest duration of one call: an
-  // advance takes as long as the sweeping of what it kills.
+  // advance takes as long as the sweep of the entries that it kills.
   explicit VirtualClock(const Client& client,
                         absl::Duration timeout = absl::Minutes(1));
 
@@ -35,9 +37,11 @@ class TIMECACHED_EXPORT VirtualClock {
 
  private:
   absl::Duration timeout_;
-  // What calls go through. Never null.
+  // The state that calls share. Never null.
   struct Core;
   std::shared_ptr<Core> core_;
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_VIRTUAL_CLOCK_H_

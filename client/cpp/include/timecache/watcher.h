@@ -1,4 +1,4 @@
-// A stream of the entries that expire.
+// A stream of expired entries.
 //
 //   timecache::Watcher watcher(client, {.namespaces = {"sessions"}});
 //   while (true) {
@@ -6,7 +6,9 @@
 //     if (!batch.ok()) break;
 //     for (const timecache::ExpiredEvent& event : batch->events) { ... }
 //   }
-#pragma once
+
+#ifndef TIMECACHE_WATCHER_H_
+#define TIMECACHE_WATCHER_H_
 
 #include <functional>
 #include <memory>
@@ -22,31 +24,31 @@
 namespace timecache {
 
 // A watch on the deaths in one or more namespaces. Reconnects by itself, and
-// goes on behind the last batch that Next has returned: every event comes
-// exactly once, or is counted in `lost`. Only where there is nothing to go on
-// with, as the server was restarted or the namespace made anew, does it begin
-// anew, with the oldest event that is retained; it then says log_changed. To go
-// on in another process, store each batch's resume_token once it is handled.
+// continues after the last batch that Next has returned: every event is
+// delivered exactly once, or is counted in `lost`. Only if the log has changed,
+// because the server was restarted or the namespace created anew, does it start
+// again, with the oldest retained event, and set log_changed. To continue in
+// another process, store each batch's resume_token once it is handled.
 //
-// A break is: UNAVAILABLE, a stream that the server closed in good order (it
-// stops), a connection that is lost, silence_max, or, once, a message larger
-// than the channel takes (WatchOptions::max_message_bytes). Anything else that
-// the server says ends the watch: NOT_FOUND (no such namespace or group, or
-// deleted meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED
-// (reasons MAX_WATCHERS, MAX_EXPIRING_WATCHERS) at the first attempt, and with
+// A break is: UNAVAILABLE, a stream that the server closed gracefully (it
+// stops), a lost connection, silence_max, or, once, a message larger than the
+// channel accepts (WatchOptions::max_message_bytes). Any other error of the
+// server ends the watch: NOT_FOUND (no such namespace or group, or deleted
+// meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED (reasons
+// MAX_WATCHERS, MAX_EXPIRING_WATCHERS) at the first attempt, and with
 // fail_on_loss a loss.
 //
-// In a group, or with lead_time, there is no place to go on from: what was
-// given and not settled is given out again, what is going to die is told again.
+// In a group, or with lead_time, there is no position to resume from: unsettled
+// events are delivered again, and so are entries that are about to die.
 //
 // Next by one thread at a time; Cancel by any. Holds at most one unread message
-// (about 1 MiB, more only for a larger value): who reads slowly is held up by
-// flow control, and finally told by `lost`. Has no thread of its own.
+// (about 1 MiB, more only for a larger value): flow control stops the stream of
+// a slow reader, whose losses `lost` finally counts. Has no thread of its own.
 class TIMECACHED_EXPORT Watcher {
  public:
-  // Connects at the first call of Next. The first batch of each namespace comes
-  // at once: from then on the watch stands, and every later death there will be
-  // seen.
+  // Connects at the first call of Next. The first batch of each namespace
+  // arrives at once: from then on the watch is established, and every later
+  // death there is delivered.
   explicit Watcher(const Client& client, WatchOptions options = {});
   // Cancels. Not while another thread is in Next or Cancel.
   ~Watcher();
@@ -54,9 +56,9 @@ class TIMECACHED_EXPORT Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // The next batch, waited for no longer than `timeout`: DEADLINE_EXCEEDED
-  // then, and the watch goes on. CANCELLED after Cancel. Any other error is the
-  // watch's end, and every later call returns the same.
+  // The next batch. Waits for at most `timeout`: then DEADLINE_EXCEEDED, and
+  // the watch continues. CANCELLED after Cancel. Any other error ends the
+  // watch, and every later call returns the same.
   absl::StatusOr<WatchBatch> Next(
       absl::Duration timeout = absl::InfiniteDuration());
 
@@ -72,12 +74,13 @@ class TIMECACHED_EXPORT Watcher {
 
 // A Watcher with a thread of its own that calls back.
 //
-// Thread-safe. The callbacks come from that thread, one at a time, and must not
-// destroy the WatchThread. While on_batch runs, nothing is read: a slow one is
-// a slow watcher.
+// Thread-safe. The callbacks run on that thread, one at a time, and must not
+// destroy the WatchThread. While on_batch runs, no batch is read: a slow
+// callback makes a slow watcher.
 class TIMECACHED_EXPORT WatchThread {
  public:
-  // on_end is called once, last: CANCELLED, or what ended the watch.
+  // on_end is called once, last: with CANCELLED, or the error that ended the
+  // watch.
   WatchThread(const Client& client, WatchOptions options,
               std::function<void(WatchBatch batch)> on_batch,
               std::function<void(const absl::Status& why)> on_end);
@@ -92,3 +95,5 @@ class TIMECACHED_EXPORT WatchThread {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_WATCHER_H_

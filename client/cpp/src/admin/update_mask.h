@@ -1,5 +1,7 @@
-// What an update changes. Internal to the client.
-#pragma once
+// The update mask of a request. Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_ADMIN_UPDATE_MASK_H_
+#define TIMECACHED_CLIENT_CPP_SRC_ADMIN_UPDATE_MASK_H_
 
 #include <algorithm>
 #include <string>
@@ -10,9 +12,9 @@
 
 namespace timecache {
 
-// Has the request change the options that are set, and give those that
-// `to_default` names their defaults, unless they are set. A request that names
-// none needs no mask.
+// Makes the request change the options that are set, and reset those that
+// `to_default` names to their defaults, unless they are set. A request that
+// names none needs no mask.
 template <typename Request>
 void SetUpdateMask(const google::protobuf::Message& options,
                    const std::vector<std::string>& to_default,
@@ -30,3 +32,5 @@ void SetUpdateMask(const google::protobuf::Message& options,
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_ADMIN_UPDATE_MASK_H_

@@ -9,7 +9,7 @@ namespace {
 
 using Clock = testing::v1::VirtualClockService::Stub;
 
-// Safe to repeat is none: time would pass twice.
+// Not safe to repeat: time would pass twice.
 CallPlan Plan(absl::Duration timeout) {
   static const CallOptions call;
   return CallPlan({.timeout = timeout}, call, Repeat::kUnsafe);

@@ -66,7 +66,7 @@ class AsyncClient::State {
         });
   }
 
-  // Of a call whose answer says all.
+  // For a call whose response is the result.
   template <typename Result, typename Request, typename Response>
   void Call(Method<Request, Response> method, Request request, Repeat repeat,
             const CallOptions& call, Done<Result> done) {
@@ -78,7 +78,7 @@ class AsyncClient::State {
   }
 
  private:
-  // Counts a call as long as something is left of it.
+  // Counts a call while any part of it exists.
   class Ticket {
    public:
     explicit Ticket(State* state) : state_(*state) {

@@ -1,5 +1,7 @@
-// Between the wire's messages and the client's structs. Internal to the client.
-#pragma once
+// Converts between messages and the client's structs. Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_DATA_CONVERT_H_
+#define TIMECACHED_CLIENT_CPP_SRC_DATA_CONVERT_H_
 
 #include <optional>
 #include <utility>
@@ -14,15 +16,15 @@
 
 namespace timecache {
 
-// Exact to the nanosecond; what the message cannot hold becomes its largest or
-// smallest value, which the server then refuses by its own range.
+// Exact to the nanosecond; a value that the message cannot hold becomes its
+// largest or smallest value, which the server then refuses as out of range.
 google::protobuf::Duration ToProto(absl::Duration duration);
 google::protobuf::Timestamp ToProto(absl::Time time);
 
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 absl::Time FromProto(const google::protobuf::Timestamp& time);
 
-// These take the bytes out of the message, instead of copying them.
+// These move the bytes out of the message, instead of copying them.
 GatheredParts FromProto(v1::GatheredParts&& parts);
 // The parts of a message that may have them.
 template <typename Message>
@@ -34,3 +36,5 @@ Entry FromProto(v1::Entry&& entry);
 ExpiredEvent FromProto(v1::ExpiredEvent&& event);
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_DATA_CONVERT_H_

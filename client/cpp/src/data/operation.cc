@@ -159,7 +159,7 @@ OperationResult TakeResult(const v1::Operation& operation,
       result.found = answer.touch().touched();
       result.version = answer.touch().version();
   }
-  // The server leaves out what the operation says.
+  // The server leaves out the key, which the operation has.
   if (result.entry) result.entry->key = KeyOf(operation);
   return result;
 }

@@ -1,5 +1,7 @@
 // The answers to operations. Internal to the client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_DATA_OPERATION_RESULT_H_
+#define TIMECACHED_CLIENT_CPP_SRC_DATA_OPERATION_RESULT_H_
 
 #include <vector>
 
@@ -11,16 +13,18 @@
 
 namespace timecache {
 
-// Reads the answer to an operation, and takes the bytes out of it. INTERNAL as
-// its status where it is no answer to such an operation.
+// Reads the response of an operation, and moves the bytes out of it. INTERNAL
+// as its status if it is not a response of such an operation.
 OperationResult TakeResult(const v1::Operation& operation,
                            v1::OperationResult& answer);
 
 // INVALID_ARGUMENT for a batch that is larger than a request may be.
 absl::Status CheckLimits(const Batch& batch);
 
-// The same of all answers to a batch, INTERNAL where there is not one for each.
+// The same for all responses of a batch, INTERNAL if there is not one for each.
 absl::StatusOr<std::vector<OperationResult>> TakeResults(
     const v1::ExecuteRequest& request, v1::ExecuteResponse& response);
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_DATA_OPERATION_RESULT_H_

@@ -23,7 +23,7 @@
 namespace timecache {
 namespace {
 
-// A request, and whom to tell of it.
+// A request, and the callbacks of its operations.
 struct Message {
   v1::ExecuteRequest request;
   std::vector<Pipeline::Done> done;  // One for each operation.
@@ -47,9 +47,8 @@ PipelineOptions Checked(PipelineOptions options) {
 }  // namespace
 
 // The stream's reactor: gRPC calls its On... functions. Reads are always under
-// way, writes one at a time. A hold keeps the stream from being done, which
-// gRPC would otherwise find between two writes; it is let go with the last
-// read.
+// way, writes one at a time. A hold keeps the stream open, which gRPC could
+// otherwise end between two writes; it is released with the last read.
 class Pipeline::Stream final
     : public grpc::ClientBidiReactor<v1::ExecuteRequest, v1::ExecuteResponse> {
  public:
@@ -58,7 +57,7 @@ class Pipeline::Stream final
         ns_(client.options().default_namespace),
         timeout_(client.options().timeout),
         stub_(v1::TimeCacheService::NewStub(client.channel())) {
-    // Without a connection the stream fails, and says why there is none.
+    // Without a connection the stream fails with the reason.
     Connect(*client.channel(),
             SteadyAfter(std::min(timeout_, kConnectPatience)));
     stub_->async()->Pipeline(&context_, this);
@@ -91,7 +90,7 @@ class Pipeline::Stream final
   // Waits for the condition, or else ends the stream and waits for it and that.
   void Await(absl::FunctionRef<bool()> condition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Ends the stream for a reason of ours.
+  // Ends the stream for a reason of the client.
   void Fail(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Tell(Message& message, v1::ExecuteResponse& response);
   void TellAll(const absl::Status& why);
@@ -115,10 +114,10 @@ class Pipeline::Stream final
   // Of the last answer, or of the first operation after a pause.
   SteadyTime progress_at_ ABSL_GUARDED_BY(mu_);
 
-  bool closing_ ABSL_GUARDED_BY(mu_) = false;  // Nothing is taken any more.
-  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // Nothing can be written.
-  bool ending_ ABSL_GUARDED_BY(mu_) = false;   // What is in flight is told.
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;    // It has been: the very last.
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;  // No more are added.
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // Writes fail.
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;   // Callbacks get the end.
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;    // All callbacks have run.
   absl::Status failure_ ABSL_GUARDED_BY(mu_);  // Why we end it.
   absl::Status status_ ABSL_GUARDED_BY(mu_);   // How it has ended.
 };
@@ -138,8 +137,8 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
                      kMaxOperationBytes, " fit into a request"));
   }
   absl::MutexLock lock(&mu_);
-  // While what was in flight is being told of the end, this one's turn is after
-  // it.
+  // While callbacks of operations in flight run with the stream's end, this one
+  // waits for its turn.
   const auto can_go_on = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return ended_ || closing_ || (!ending_ && HasRoom(bytes));
   };
@@ -190,7 +189,7 @@ void Pipeline::Stream::Send() {
 void Pipeline::Stream::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mu_);
   writing_ = nullptr;
-  // A write that fails is followed by the read that does.
+  // A failed write is followed by a failed read.
   if (!ok) broken_ = true;
   Send();
 }
@@ -275,7 +274,7 @@ void Pipeline::Stream::TellAll(const absl::Status& why) {
 void Pipeline::Stream::Await(absl::FunctionRef<bool()> condition) {
   const SteadyTime begin = SteadyNow();
   while (!condition()) {
-    // An answer that comes meanwhile gives more time.
+    // A response in the meantime extends the time.
     const SteadyTime until = SteadyAfter(
         timeout_, operations_in_flight_ == 0 ? std::max(begin, progress_at_)
                                              : progress_at_);

@@ -1,6 +1,8 @@
-// The messages of single operations and their answers, for the one at a time
-// and for the many. Internal to the client.
-#pragma once
+// The messages of single operations and their responses, for single calls and
+// batches. Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_DATA_REQUESTS_H_
+#define TIMECACHED_CLIENT_CPP_SRC_DATA_REQUESTS_H_
 
 #include <optional>
 #include <string>
@@ -118,14 +120,14 @@ inline v1::GatherRequest MakeGatherRequest(std::string_view ns,
   return request;
 }
 
-// The entry that a put or remove tells of, or that a get has found.
+// The entry that a put or remove returns, or that a get has found.
 template <typename Response>
 std::optional<Entry> TakePrevious(Response& response) {
   if (!response.has_previous()) return std::nullopt;
   return FromProto(std::move(*response.mutable_previous()));
 }
 
-// What the client tells of each answer; takes the bytes out of it.
+// The client's result of each response; moves the bytes out of it.
 inline PutResult TakeAnswer(v1::PutResponse& response) {
   return {.version = response.version(), .previous = TakePrevious(response)};
 }
@@ -173,3 +175,5 @@ inline std::optional<Entry> TakeAnswer(v1::GetResponse& response) {
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_DATA_REQUESTS_H_

@@ -34,7 +34,7 @@ GroupWorkerOptions Checked(GroupWorkerOptions options, const Client& client) {
   return options;
 }
 
-// A stop waits for the call that is under way.
+// A stop waits for the call in progress.
 Client MakeSettleClient(const Client& client,
                         const GroupWorkerOptions& options) {
   return Client(client.channel(), {.default_namespace = options.ns,
@@ -54,8 +54,8 @@ SettlerOptions MakeSettlerOptions(const GroupWorkerOptions& options) {
 }  // namespace
 
 // A thread reads the stream and fills the queue, which the handlers' threads
-// empty; the settler has another. The stream stays open until the last handler
-// is settled: with its end the server gives out again what is not.
+// empty; the settler has another. The stream stays open until the last event is
+// settled: when it ends the server delivers unsettled events again.
 class GroupWorker::State {
  public:
   State(const Client& client, GroupWorkerOptions options, Handler handler);
@@ -66,18 +66,18 @@ class GroupWorker::State {
   GroupWorkerCounters counters() const;
 
  private:
-  // An event in the worker's hands, until the server knows how it is settled.
+  // An event that the worker holds, until the server has its settlement.
   struct Task {
     uint64_t number = 0;  // No other task has it.
     uint64_t version = 0;
     std::string key;
     uint32_t attempt = 0;  // The newest.
-    // Given out again since it was last settled.
+    // Delivered again since it was last settled.
     bool again = false;
-    // Settled by a kNack: what comes again is to be handled again.
+    // Settled by a kNack: the next delivery is handled again.
     bool returned = false;
 
-    // A log that was made anew may give the ids of the old one to others.
+    // A new log may assign the ids of the old one to other events.
     bool Is(const ExpiredEvent& event) const {
       return version == event.version && key == event.key;
     }
@@ -89,7 +89,7 @@ class GroupWorker::State {
 
   WatchOptions MakeWatchOptions();
 
-  // What the threads do.
+  // The threads' functions.
   void Read();
   void Handle();
 
@@ -113,11 +113,11 @@ class GroupWorker::State {
   const Handler handler_;
 
   mutable absl::Mutex mu_;
-  // Not begun.
+  // Not started.
   std::deque<Begun> queue_ ABSL_GUARDED_BY(mu_);
-  // By event id. What is given out again meanwhile is not handled twice; where
-  // the id comes again for another event, that one takes its place, and no
-  // settlement of the former is sent.
+  // By event id. An event that is delivered again meanwhile is not handled
+  // twice; if the id is reused for another event, that one takes its place, and
+  // no settlement of the former is sent.
   absl::flat_hash_map<uint64_t, Task> tasks_ ABSL_GUARDED_BY(mu_);
   uint64_t last_task_ ABSL_GUARDED_BY(mu_) = 0;
   int running_ ABSL_GUARDED_BY(mu_) = 0;  // Handlers.
@@ -127,7 +127,7 @@ class GroupWorker::State {
   absl::Status end_ ABSL_GUARDED_BY(mu_);
   GroupWorkerCounters counters_ ABSL_GUARDED_BY(mu_);
 
-  absl::Mutex tell_mu_;  // One callback at a time. Before mu_.
+  absl::Mutex tell_mu_ ABSL_ACQUIRED_BEFORE(mu_);  // One callback at a time.
 
   Watcher watcher_;
   Settler settler_;
@@ -193,7 +193,7 @@ GroupWorkerCounters GroupWorker::State::counters() const {
 }
 
 void GroupWorker::State::Read() {
-  // Without a group it would be a watch that takes part in nothing.
+  // Without a group it would be an ordinary watch.
   absl::Status end = options_.group.empty()
                          ? absl::InvalidArgumentError("group: must be given")
                          : absl::OkStatus();
@@ -244,7 +244,7 @@ void GroupWorker::State::Take(WatchBatch batch) {
   mu_.Await(absl::Condition(&has_room));
 }
 
-// With the stream's end the server has given them out again.
+// When the stream ended the server delivered them again.
 void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);
@@ -252,7 +252,7 @@ void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
       Forget(unbegun.event.event_id, unbegun.task);
     }
     queue_.clear();
-    // What a new stream would bring is for others.
+    // Events of a new stream are for other members.
     if (stopping_) watcher_.Cancel();
   }
   Tell(why.ok() ? absl::UnavailableError("the server is stopping") : why);
@@ -275,7 +275,7 @@ void GroupWorker::State::Handle() {
   --threads_left_;
 }
 
-// Waits for an event. False: no more is to be begun.
+// Waits for an event. False: no more handlers are to be started.
 bool GroupWorker::State::Begin(Begun& begun) {
   const auto is_woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return stopping_ || !queue_.empty();
@@ -344,9 +344,9 @@ std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
   const bool is_stale = HasReason(status, ErrorReason::kStaleAttempt);
   if (action != SettleAction::kNack &&
       (is_stale || absl::IsInvalidArgument(status))) {
-    // Perhaps it was given to this worker again; by a server that has started
-    // again, with the same attempt: the one that was under way does not count.
-    // A group that was made anew counts attempts anew.
+    // Perhaps it was delivered to this worker again; by a restarted server with
+    // the same attempt, because the interrupted one does not count. A new group
+    // counts attempts from the start.
     absl::MutexLock lock(&mu_);
     Task* const task = Find(owed.settlement.event_id, owed.task);
     if (task != nullptr && std::exchange(task->again, false)) {
@@ -373,8 +373,8 @@ std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
   return std::nullopt;
 }
 
-// The server did not like how it was settled, or has no room for what is put
-// back: then it is tried again later.
+// The server refused the settlement, or has no room for the entry that is put
+// back: then it is retried later.
 std::optional<Owed> GroupWorker::State::Refused(const Owed& owed,
                                                 const absl::Status& status) {
   Tell(status);
@@ -404,7 +404,7 @@ void GroupWorker::State::Dropped(const Owed& owed) {
   Forget(owed.settlement.event_id, owed.task);
 }
 
-// Null once the id stands for something else, or nothing.
+// Null once the id belongs to another event, or to none.
 GroupWorker::State::Task* GroupWorker::State::Find(uint64_t event_id,
                                                    uint64_t number) {
   const auto it = tasks_.find(event_id);
@@ -412,7 +412,7 @@ GroupWorker::State::Task* GroupWorker::State::Find(uint64_t event_id,
   return &it->second;
 }
 
-// From here on the event is handled when it comes again.
+// From here on the event is handled when it is delivered again.
 void GroupWorker::State::Forget(uint64_t event_id, uint64_t number) {
   if (Find(event_id, number) != nullptr) tasks_.erase(event_id);
 }

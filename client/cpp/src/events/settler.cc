@@ -62,7 +62,7 @@ void Settler::Run() {
   changed_.SignalAll();
 }
 
-// None: there will be no more.
+// None: no more will follow.
 std::vector<Owed> Settler::Next() {
   absl::MutexLock lock(&mu_);
   while (!finishing_ && pending_.empty()) changed_.Wait(&mu_);
@@ -74,7 +74,7 @@ std::vector<Owed> Settler::Next() {
   const auto end = pending_.begin() + static_cast<ptrdiff_t>(size);
   std::vector<Owed> batch(pending_.begin(), end);
   pending_.erase(pending_.begin(), end);
-  // What is left has waited already.
+  // The rest has waited already.
   hurry_ = !pending_.empty();
   changed_.SignalAll();
   return batch;
@@ -111,7 +111,7 @@ void Settler::Report(const std::vector<Owed>& batch,
   std::vector<Owed> instead;
   for (size_t i = 0; i < batch.size(); ++i) {
     absl::Status status = results[i].status;
-    // An attempt that was not answered may have settled it.
+    // An unanswered attempt may have settled it.
     if (is_repeated && HasReason(status, ErrorReason::kEventNotUnsettled)) {
       status = absl::OkStatus();
     }

@@ -1,6 +1,8 @@
 // The settlements of a GroupWorker, on their way to the server. Internal to the
 // client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_EVENTS_SETTLER_H_
+#define TIMECACHED_CLIENT_CPP_SRC_EVENTS_SETTLER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -31,29 +33,30 @@ struct SettlerOptions {
   absl::Duration max_pause;
 };
 
-// A settlement, and the worker's number of what it settles: an id alone may
-// come again, for another event.
+// A settlement, and the worker's number of its event: an id alone may be reused
+// for another event.
 struct Owed {
   Settlement settlement;
   uint64_t task = 0;
 };
 
-// Sends settlements in batches, in their order, on a thread of its own; again
-// while the connection is lost or the server has no room. Each is told to
-// exactly one of on_result and on_dropped, unless is_due says no.
+// Sends settlements in batches, in their order, on a thread of its own; retries
+// while the connection is lost or the server has no room. Exactly one of
+// on_result and on_dropped is called for each, unless is_due returns false.
 //
-// Thread-safe. The callbacks come from that thread, one at a time, and may call
-// nothing of this. Memory is bounded by pending_max and one batch.
+// Thread-safe. The callbacks run on that thread, one at a time, and may not
+// call this. Memory is bounded by pending_max and one batch.
 class Settler {
  public:
   struct Callbacks {
-    // Before each try. False: it is not sent, and not told of again.
+    // Called before each attempt. False: it is not sent, and no other callback
+    // is called for it.
     std::function<bool(const Owed& owed)> is_due;
-    // The server's answer. May return another settlement to try in its place.
+    // The server's result. May return another settlement to send instead.
     std::function<std::optional<Owed>(const Owed& owed,
                                       const absl::Status& status)>
         on_result;
-    // It has not reached the server, or nobody knows.
+    // It has not reached the server, or that is unknown.
     std::function<void(const Owed& owed)> on_dropped;
     // A call that failed as a whole.
     std::function<void(const absl::Status& why)> on_error;
@@ -61,7 +64,7 @@ class Settler {
 
   // In the client's namespace.
   Settler(const Client& client, SettlerOptions options, Callbacks callbacks);
-  // Finishes without patience, if nobody has finished it.
+  // Finishes without a time-out, unless Finish was called.
   ~Settler();
 
   Settler(const Settler&) = delete;
@@ -69,10 +72,10 @@ class Settler {
 
   // Waits for room. Not after Finish.
   void Add(const Owed& owed);
-  // What has been added need not linger.
+  // Sends the added settlements without lingering.
   void Hurry();
-  // Sends what has been added, and waits for the end; after `timeout`
-  // nothing is tried a second time. Returns why settlements were dropped then.
+  // Sends the added settlements, and waits for the end; after `timeout` there
+  // are no retries. Returns why settlements were then dropped.
   absl::Status Finish(absl::Duration timeout);
 
  private:
@@ -96,9 +99,11 @@ class Settler {
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;
   bool giving_up_ ABSL_GUARDED_BY(mu_) = false;
   bool finished_ ABSL_GUARDED_BY(mu_) = false;
-  absl::Status given_up_ ABSL_GUARDED_BY(mu_);  // What was the matter.
+  absl::Status given_up_ ABSL_GUARDED_BY(mu_);  // The last error.
 
   std::thread thread_;  // Last: it works with the rest.
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_EVENTS_SETTLER_H_

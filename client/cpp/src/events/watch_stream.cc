@@ -28,7 +28,7 @@ auto Prepare(Stub& stub, grpc::ClientContext* context,
   return stub.PrepareAsyncWatchExpiring(context, request, queue);
 }
 
-// Takes the bytes out of the message, instead of copying them.
+// Moves the bytes out of the message, instead of copying them.
 template <typename Response>
 WatchBatch TakeBatch(Response& message) {
   WatchBatch batch;
@@ -55,7 +55,7 @@ class WatchStream::Reader {
   virtual void StartCall(void* tag) = 0;
   virtual void Read(void* tag) = 0;
   virtual void Finish(grpc::Status* status, void* tag) = 0;
-  // What was read last.
+  // The last message read.
   virtual WatchBatch Take() = 0;
 };
 
@@ -97,7 +97,8 @@ WatchStream::~WatchStream() {
   }
 }
 
-// One operation is under way at a time, so that tags need not tell them apart.
+// One operation is in progress at a time, so that tags need not distinguish
+// them.
 void WatchStream::Ask(Pending operation) {
   pending_ = operation;
   waiting_since_ = SteadyNow();

@@ -1,6 +1,8 @@
 // One call of WatchExpired, ConsumeExpired or WatchExpiring, read message by
 // message with a time limit. Internal to the client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_EVENTS_WATCH_STREAM_H_
+#define TIMECACHED_CLIENT_CPP_SRC_EVENTS_WATCH_STREAM_H_
 
 #include <memory>
 #include <variant>
@@ -13,7 +15,7 @@
 
 namespace timecache {
 
-// The request says which call it is.
+// The request determines the call.
 using WatchRequest =
     std::variant<v1::WatchExpiredRequest, v1::ConsumeExpiredRequest,
                  v1::WatchExpiringRequest>;
@@ -38,8 +40,8 @@ class WatchStream {
   // kEnd, not to be called again.
   Event Await(SteadyTime until);
 
-  // After kMessage, once: what the message says, and nothing of what the watch
-  // knows beside it.
+  // After kMessage, once: the content of the message, without the watch's own
+  // state.
   WatchBatch Take();
   // After kEnd.
   const grpc::Status& status() const { return status_; }
@@ -67,3 +69,5 @@ class WatchStream {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_EVENTS_WATCH_STREAM_H_

@@ -29,7 +29,7 @@ WatchOptions Checked(WatchOptions options, const Client& client) {
   return options;
 }
 
-// The request of a call has no place for what does not go together.
+// The calls' requests cannot express options that exclude each other.
 absl::Status CheckTogether(const WatchOptions& options) {
   const bool has_group = !options.group.empty();
   if (options.max_in_flight && !has_group) {
@@ -49,7 +49,7 @@ absl::Status CheckTogether(const WatchOptions& options) {
   return absl::OkStatus();
 }
 
-// What every kind of request has.
+// The fields that every kind of request has.
 template <typename Request>
 Request CommonRequest(const WatchOptions& options, uint32_t max_message_bytes) {
   Request request;
@@ -105,6 +105,7 @@ class Watcher::State {
   uint32_t max_message_bytes_;
   absl::Status end_;          // What the watch ended with; OK while it goes on.
   bool established_ = false;  // Whether any batch has come.
+  bool delivered_ = false;    // Whether one has come on this stream.
   SteadyTime next_attempt_at_ = SteadyTime::min();
   Backoff backoff_;
   std::map<std::string, Position> positions_;  // One for each namespace.
@@ -172,11 +173,12 @@ absl::StatusOr<WatchBatch> Watcher::State::Next(absl::Duration timeout) {
 // after `give_up_at`, or was cancelled.
 bool Watcher::State::Open(SteadyTime give_up_at) {
   if (!AwaitAttempt(give_up_at)) return false;
-  // Without a connection the stream fails, and says why there is none.
+  // Without a connection the stream fails with the reason.
   Connect(*channel_, std::min(SteadyAfter(kConnectPatience), give_up_at));
   absl::MutexLock lock(&mu_);
   if (cancelled_) return false;
   stream_ = MakeStream();
+  delivered_ = false;
   return true;
 }
 
@@ -189,7 +191,7 @@ bool Watcher::State::AwaitAttempt(SteadyTime give_up_at) {
   return !cancelled_;
 }
 
-// Begins where the last one has ended.
+// Starts where the last one has ended.
 std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
   if (options_.lead_time) {
     auto request =
@@ -202,7 +204,7 @@ std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
     auto request =
         CommonRequest<v1::ConsumeExpiredRequest>(options_, max_message_bytes_);
     request.set_group(options_.group);
-    // One that has to be made again leaves nothing out.
+    // A group that has to be created again misses no event.
     request.set_start(
         StartOf(established_ || options_.start == WatchStart::kEarliest));
     if (options_.max_in_flight) {
@@ -214,8 +216,8 @@ std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
       CommonRequest<v1::WatchExpiredRequest>(options_, max_message_bytes_);
   request.set_key_prefix(options_.key_prefix);
   request.set_fail_on_loss(options_.fail_on_loss);
-  // Namespaces without a token all begin alike: where one needs all of its log,
-  // another that has not begun gets more than was asked, never less.
+  // All namespaces without a token start alike: if one needs all of its log,
+  // another that has not started gets more than requested, never less.
   bool from_earliest = options_.start == WatchStart::kEarliest;
   for (const auto& [ns, position] : positions_) {
     if (position.log_changed) from_earliest = true;
@@ -229,6 +231,7 @@ std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
 WatchBatch Watcher::State::Accept() {
   WatchBatch batch = stream_->Take();
   established_ = true;
+  delivered_ = true;
   backoff_.Reset();
   Position& position = positions_[batch.ns];
   batch.reconnected = std::exchange(position.broken, false);
@@ -256,9 +259,9 @@ void Watcher::State::HandleEnd(const absl::Status& status) {
   if (options_.on_break) options_.on_break(status);
 }
 
-// Whether the server has refused the token of a namespace, which has another
-// log now, and the watch may begin that one anew. Each time a token goes, so
-// that this comes to an end.
+// Whether the server has refused the token of a namespace, whose log has
+// changed, and the watch may start that one again. Each time a token is
+// removed, so that this terminates.
 bool Watcher::State::BeginAnew(const absl::Status& status) {
   if (options_.fail_on_loss) return false;
   if (!HasReason(status, ErrorReason::kLogChanged) &&
@@ -273,9 +276,8 @@ bool Watcher::State::BeginAnew(const absl::Status& status) {
   return true;
 }
 
-// Whether a message came that is too large for the channel, and the watch may
-// ask for smaller ones: what a channel of the caller's making takes is not
-// known.
+// Whether a message was too large for the channel, and the watch may ask for
+// smaller ones: the limit of a channel of the caller is unknown.
 bool Watcher::State::TakeSmallerMessages(const absl::Status& status) {
   if (!IsMessageTooLarge(status) ||
       max_message_bytes_ <= kGrpcMaxMessageBytes) {
@@ -285,11 +287,13 @@ bool Watcher::State::TakeSmallerMessages(const absl::Status& status) {
   return true;
 }
 
-// A server that ends the stream with a reason of its own means it, but where
-// that passes.
+// An end with a reason of the server is final, unless it is temporary. A token
+// that was valid until then may have been replaced: the next stream sends the
+// one that is now in the file.
 bool Watcher::State::IsBreak(const absl::Status& status) const {
   if (!established_ && !options_.wait_for_server) return false;
   return status.ok() || IsConnectionLost(status) ||
+         (delivered_ && absl::IsUnauthenticated(status)) ||
          HasReason(status, ErrorReason::kMaxWatchers) ||
          HasReason(status, ErrorReason::kMaxExpiringWatchers);
 }

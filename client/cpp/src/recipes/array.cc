@@ -77,7 +77,7 @@ absl::Status Array::Compact() const {
   return Rewrite([](std::vector<Item>&) {}, /*renew=*/false);
 }
 
-// A value that cannot be an array of whole records is somebody else's.
+// A value that cannot be an array of whole records is not an array.
 absl::StatusOr<Array::Contents> Array::Fold(std::string_view value) {
   std::vector<std::optional<Item>> items;
   absl::flat_hash_map<uint64_t, size_t> places;

@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<EventLog::Event>> DecodeFrom(std::string_view value,
           absl::StrCat("the value is no chunk of events: byte ", at, " of ",
                        value.size(), " begins no whole one"));
     }
-    // What was appended again was read the first time.
+    // Repeated events were read the first time.
     if (!ids.insert(event.id).second || at < offset) continue;
     event.time = absl::FromUnixMicros(time_us);
     event.data = data;

@@ -67,8 +67,8 @@ absl::StatusOr<std::optional<uint64_t>> Lock::Acquire(absl::Duration timeout) {
   if (!token.ok() || *token) return token;
 
   Watcher watcher(client_, {.key_prefix = key_, .keys_only = true});
-  // What ends before the watch stands makes no event: so its first batch is a
-  // reason to try.
+  // A lock that ends before the watch is established has no event: so its first
+  // batch is a reason to try.
   bool stands = false;
   SteadyTime recheck_at = SteadyAfter(options_.recheck);
   while (SteadyNow() < give_up_at) {

@@ -1,5 +1,7 @@
 // Keys of what belongs to one structure: NAME/MEMBER. Internal to the client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RECIPES_MEMBER_KEY_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RECIPES_MEMBER_KEY_H_
 
 #include <optional>
 #include <string>
@@ -22,7 +24,7 @@ inline std::string MemberKey(const std::string& prefix,
   return key;
 }
 
-// Of which member a key is.
+// The member of a key.
 inline std::optional<std::string> MemberOfKey(const std::string& prefix,
                                               std::string_view key) {
   if (!key.starts_with(prefix)) return std::nullopt;
@@ -30,3 +32,5 @@ inline std::optional<std::string> MemberOfKey(const std::string& prefix,
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RECIPES_MEMBER_KEY_H_

@@ -1,5 +1,7 @@
-// Numbers that tell one thing from all others. Internal to the client.
-#pragma once
+// Random unique numbers. Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RECIPES_RANDOM_ID_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RECIPES_RANDOM_ID_H_
 
 #include <cstdint>
 #include <random>
@@ -20,3 +22,5 @@ inline uint64_t RandomId() {
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RECIPES_RANDOM_ID_H_

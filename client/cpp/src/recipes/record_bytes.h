@@ -1,5 +1,7 @@
 // Numbers and bytes in values that recipes append to. Internal to the client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RECIPES_RECORD_BYTES_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RECIPES_RECORD_BYTES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -38,3 +40,5 @@ inline bool TakeBytes(std::string_view* from, size_t count,
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RECIPES_RECORD_BYTES_H_

@@ -48,7 +48,7 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
   void AfterAttempt(const absl::Status& status) {
     ForgetCancellation();
     if (!status.ok() && IsCancelled()) return end_(CancelledByCaller());
-    // Only a server gives reasons.
+    // Only a server returns reasons.
     was_connected_ = was_connected_ || ReasonName(status).has_value();
     const std::optional<absl::Duration> pause =
         was_connected_ ? retries_.PauseAfter(status) : std::nullopt;
@@ -59,7 +59,7 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
   void Pause(absl::Duration pause) {
     // Until both are set: the alarm may go off at once.
     absl::MutexLock lock(&mu_);
-    // gRPC keeps what an alarm calls, which must not keep the alarm.
+    // gRPC keeps an alarm's callback, which must not keep the alarm.
     alarm_.emplace().Set(ToGrpcDeadline(SteadyAfter(pause)),
                          [self = shared_from_this()](bool /*is_due*/) mutable {
                            const auto call = std::move(self);

@@ -1,5 +1,7 @@
-// One call that no thread waits for. Internal to the client.
-#pragma once
+// An asynchronous call. Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_ASYNC_CALL_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_ASYNC_CALL_H_
 
 #include <functional>
 
@@ -13,17 +15,17 @@
 
 namespace timecache {
 
-// Begins an attempt, and calls `end` once when it has ended.
+// Starts an attempt, and calls `end` once when it has ended.
 using BeginAttempt = std::function<void(grpc::ClientContext* context,
                                         std::function<void(grpc::Status)> end)>;
 
 using EndCall = std::function<void(absl::Status status)>;
 
-// Does the attempts of a call as Attempt (call.h) does, but waits for no
-// connection: a call that begins without one is tried again only if a server
-// answered it. Calls `end` once, with the status of the last attempt, on a
-// thread of gRPC's, or before it returns where no attempt can begin. `end` is
-// destroyed when nothing of the call is left in gRPC.
+// Does the attempts of a call as Attempt (call.h) does, but does not wait for a
+// connection: a call that starts without one is retried only if a server
+// answered it. Calls `end` once, with the status of the last attempt, on one of
+// gRPC's threads, or before it returns if no attempt can start. `end` is
+// destroyed when gRPC has no reference to the call left.
 //
 // `connection` outlives the call, which copies the options.
 void AttemptAsync(Connection& connection, const ClientOptions& client,
@@ -31,3 +33,5 @@ void AttemptAsync(Connection& connection, const ClientOptions& client,
                   EndCall end);
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_ASYNC_CALL_H_

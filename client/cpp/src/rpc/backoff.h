@@ -1,5 +1,7 @@
 // Pauses between attempts. Internal to the client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_BACKOFF_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_BACKOFF_H_
 
 #include <algorithm>
 #include <random>
@@ -9,8 +11,8 @@
 namespace timecache {
 
 // Pauses that double from the shortest to the longest, each shortened at random
-// by up to half: many clients of one server that restarts do not come back all
-// at once. Not thread-safe.
+// by up to half: many clients of a restarting server do not reconnect all at
+// once. Not thread-safe.
 class Backoff {
  public:
   Backoff(absl::Duration min_pause, absl::Duration max_pause)
@@ -34,3 +36,5 @@ class Backoff {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_BACKOFF_H_

@@ -76,7 +76,7 @@ absl::Status Attempt(
     if (call.cancellation.stop_requested()) return CancelledByCaller();
     grpc::ClientContext context;
     Prepare(call, plan.deadline(), context);
-    // Where there is none, Await has tried, or has reasons not to.
+    // Without one, Await has tried to connect, or has reasons not to.
     const bool connected = connection.Await(plan.deadline());
     absl::Status status;
     {

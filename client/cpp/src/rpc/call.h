@@ -1,5 +1,7 @@
 // One call: context, deadline, attempts and status. Internal to the client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_CALL_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_CALL_H_
 
 #include <optional>
 
@@ -16,11 +18,10 @@
 
 namespace timecache {
 
-// Whether a call that is done twice leaves what it leaves when it is done once:
-// RetryPolicy says which do.
+// Whether applying a call twice has the same effect as once: see RetryPolicy.
 enum class Repeat { kUnsafe, kSafe };
 
-// How one call is done. Refers to the options of a call that is under way.
+// The plan of a call. Refers to the options of a call in progress.
 class CallPlan {
  public:
   CallPlan(const ClientOptions& client, const CallOptions& call, Repeat repeat)
@@ -40,17 +41,17 @@ class CallPlan {
   RetryPolicy retry_;
 };
 
-// INVALID_ARGUMENT for metadata that gRPC would end the process for.
+// INVALID_ARGUMENT for metadata on which gRPC would abort the process.
 absl::Status CheckMetadata(const CallOptions& call);
 
-// What comes first in every call: what goes with it, and its time limit.
+// Sets up every call: its metadata and its time limit.
 void Prepare(const CallOptions& call, SteadyTime deadline,
              grpc::ClientContext& context);
 
-// What a call ends with that its caller cancelled.
+// The status of a call that its caller cancelled.
 absl::Status CancelledByCaller();
 
-// Whether and when a call is tried again.
+// Whether and when a call is retried.
 class Retries {
  public:
   explicit Retries(const CallPlan& plan)
@@ -68,8 +69,8 @@ class Retries {
   Backoff backoff_;
 };
 
-// Does the attempts of a call, each once there is a connection or none can be
-// had.
+// Makes the attempts of a call, each once there is a connection or connecting
+// has failed.
 absl::Status Attempt(
     Connection& connection, const CallPlan& plan,
     absl::FunctionRef<grpc::Status(grpc::ClientContext& context)> attempt);
@@ -96,3 +97,5 @@ absl::StatusOr<Response> Call(Connection& connection, Stub& stub,
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_CALL_H_

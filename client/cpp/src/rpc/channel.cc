@@ -53,7 +53,7 @@ class TokenSender final
   const std::unique_ptr<TokenFile> file_;
 };
 
-// gRPC only tells its log, and waits.
+// gRPC only logs this, and waits.
 absl::Status CheckPem(const char* what, const std::string& path,
                       absl::string_view label) {
   if (path.empty()) return absl::OkStatus();

@@ -1,5 +1,7 @@
-// What a client's copies share. Internal to the client.
-#pragma once
+// The state that a client's copies share. Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_CLIENT_CORE_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_CLIENT_CORE_H_
 
 #include <memory>
 #include <utility>
@@ -33,3 +35,5 @@ struct Client::Core {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_CLIENT_CORE_H_

@@ -1,5 +1,7 @@
-// Why there is no connection, in words.
-#pragma once
+// The reason for a failed connection, in words.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_CONNECT_ERROR_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_CONNECT_ERROR_H_
 
 #include <string>
 
@@ -7,9 +9,11 @@
 
 namespace timecache {
 
-// What is behind an error of TLS, as far as gRPC's message tells: "the server's
-// certificate is not signed by a root that this client trusts". Empty where it
-// tells nothing.
+// The cause of a TLS error, as far as gRPC's message shows it: "the server's
+// certificate is not signed by a root that this client trusts". Empty if it
+// does not.
 std::string ExplainConnectError(absl::string_view grpc_message);
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_CONNECT_ERROR_H_

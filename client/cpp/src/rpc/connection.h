@@ -1,5 +1,7 @@
-// How the client gets connected. Internal to the client.
-#pragma once
+// Connects the client. Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_CONNECTION_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_CONNECTION_H_
 
 #include <atomic>
 #include <memory>
@@ -21,11 +23,11 @@ inline constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
 // Connects now, whatever pause gRPC is making, and waits until `channel` is
 // connected, but not after `deadline`. Returns whether it is.
 //
-// Left to itself, gRPC 1.51 is late and sometimes wrong. Nothing polls between
-// calls, so that an attempt to connect ends when the next call or a timer of
-// five seconds looks. And on rare occasions it reads errno too late and takes a
-// connect that is under way for one that failed: so the first failure is
-// followed by another attempt at once.
+// Works around gRPC 1.51, which is late and sometimes wrong. No thread polls
+// between calls, so that an attempt to connect ends only when the next call or
+// a timer of five seconds polls. And on rare occasions it reads errno too late
+// and treats a connect in progress as failed: so the first failure is followed
+// by another attempt at once.
 bool Connect(grpc::Channel& channel, SteadyTime deadline);
 
 // A channel as calls use it. Thread-safe.
@@ -34,15 +36,15 @@ class Connection {
   explicit Connection(std::shared_ptr<grpc::Channel> channel)
       : channel_(std::move(channel)) {}
 
-  // Whether there is a connection, as far as gRPC has noticed; begins to
+  // Whether there is a connection, as far as gRPC has noticed; starts to
   // connect if there is none.
   bool IsUp();
 
   // To be called before each call: connects if there is no connection, and
   // waits for it for at most kConnectPatience and not after `deadline`. While
-  // the server is away, only one call in 50 ms to 1 s does so, by a Backoff;
-  // the others return at once, and gRPC says why there is no connection.
-  // Returns whether there is one.
+  // the server is unreachable, only one call in 50 ms to 1 s does so, by a
+  // Backoff; the others return at once, and gRPC reports why there is no
+  // connection. Returns whether there is one.
   bool Await(SteadyTime deadline);
 
  private:
@@ -59,3 +61,5 @@ class Connection {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_CONNECTION_H_

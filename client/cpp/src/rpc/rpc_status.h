@@ -1,6 +1,8 @@
 // From the errors of gRPC and of google/rpc to absl::Status. Internal to the
 // client.
-#pragma once
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_RPC_STATUS_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_RPC_STATUS_H_
 
 #include "absl/status/status.h"
 #include "google/rpc/status.pb.h"
@@ -9,10 +11,12 @@
 namespace timecache {
 
 // The same status, details included. Details that cannot be read are left out.
-// Why there is no connection is said in words as far as is known (see
+// The reason for a failed connection is put into words if it is known (see
 // connect_error.h).
 absl::Status FromGrpcStatus(const grpc::Status& status);
 // The same of an operation's own error in a batch.
 absl::Status FromRpcStatus(const google::rpc::Status& status);
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_RPC_STATUS_H_

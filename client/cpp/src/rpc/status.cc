@@ -55,7 +55,7 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
       status.error_details().empty() &&
       absl::StrContains(message, kMessageTooLarge)) {
     message = absl::StrCat(
-        "the answer is larger than this client's channel takes: raise its "
+        "the response is larger than this client's channel accepts: raise its "
         "limit, which is grpc.max_receive_message_length (",
         message, ")");
   }

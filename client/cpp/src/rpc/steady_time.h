@@ -1,6 +1,8 @@
-// Times on the monotonic clock: a wait ends when it should, whatever becomes of
-// the time of day meanwhile. Internal to the client.
-#pragma once
+// Times on the monotonic clock: steps of the system clock do not affect a wait.
+// Internal to the client.
+
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_STEADY_TIME_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_STEADY_TIME_H_
 
 #include <chrono>
 
@@ -35,3 +37,5 @@ inline gpr_timespec ToGrpcDeadline(SteadyTime time) {
 }
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_STEADY_TIME_H_

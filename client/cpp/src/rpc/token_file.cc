@@ -1,5 +1,7 @@
 #include "client/cpp/src/rpc/token_file.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -34,20 +36,37 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(
     const std::string& path) {
+  const FileState state = StateOf(path);
   absl::StatusOr<std::string> token = ReadToken(path);
   if (!token.ok()) return token.status();
-  return std::unique_ptr<TokenFile>(new TokenFile(path, *std::move(token)));
+  return std::unique_ptr<TokenFile>(
+      new TokenFile(path, *std::move(token), state));
 }
 
-TokenFile::TokenFile(std::string path, std::string token)
-    : path_(std::move(path)), token_(std::move(token)), read_(absl::Now()) {}
+TokenFile::TokenFile(std::string path, std::string token,
+                     const FileState& state)
+    : path_(std::move(path)),
+      token_(std::move(token)),
+      read_(absl::Now()),
+      state_(state) {}
+
+TokenFile::FileState TokenFile::StateOf(const std::string& path) {
+  struct stat now = {};
+  if (stat(path.c_str(), &now) != 0) return {};
+  return {static_cast<int64_t>(now.st_dev), static_cast<int64_t>(now.st_ino),
+          now.st_size, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+}
 
 std::string TokenFile::Token() {
   absl::MutexLock lock(&mu_);
   const absl::Time now = absl::Now();
-  // Also when the system's clock was set back.
-  if (now < read_ || now - read_ >= kInterval) {
+  const FileState state = StateOf(path_);
+  // Also when the system clock was set back. Without checking the time, a file
+  // that is rewritten within a tick of the file system's clock would go
+  // unnoticed.
+  if (state != state_ || now < read_ || now - read_ >= kInterval) {
     read_ = now;
+    state_ = state;
     absl::StatusOr<std::string> token = ReadToken(path_);
     if (token.ok()) token_ = *std::move(token);
   }

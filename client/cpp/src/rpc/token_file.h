@@ -1,7 +1,11 @@
 // A bearer token, and the file that it is in.
-#pragma once
 
+#ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_TOKEN_FILE_H_
+#define TIMECACHED_CLIENT_CPP_SRC_RPC_TOKEN_FILE_H_
+
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,9 +16,9 @@
 
 namespace timecache {
 
-// Follows a file that others replace, as what renews tokens does. Thread-safe.
-// Token costs a lock and a look at the clock, and reads the file every
-// kInterval.
+// Follows a file that another process replaces, such as one that renews tokens.
+// Thread-safe. Token costs a lock and a stat, and reads the file when that
+// differs, and every kInterval.
 class TokenFile {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(1);
@@ -27,17 +31,27 @@ class TokenFile {
   static absl::StatusOr<std::unique_ptr<TokenFile>> Open(
       const std::string& path);
 
-  // The token. What cannot be read any more leaves the last one: the server
-  // says when it is no longer good.
+  // The token. If the file can no longer be read, the last one stays: the
+  // server reports when it is no longer valid.
   std::string Token() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  TokenFile(std::string path, std::string token);
+  // Which file it is, and when it was written: device, inode, size, seconds and
+  // nanoseconds. Zeros where there is none.
+  using FileState = std::array<int64_t, 5>;
+
+  static FileState StateOf(const std::string& path);
+
+  TokenFile(std::string path, std::string token, const FileState& state);
 
   const std::string path_;
   absl::Mutex mu_;
   std::string token_ ABSL_GUARDED_BY(mu_);
   absl::Time read_ ABSL_GUARDED_BY(mu_);
+  // What stat said before that.
+  FileState state_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHED_CLIENT_CPP_SRC_RPC_TOKEN_FILE_H_

@@ -1,4 +1,4 @@
-// Whether everything that came of something has been done, in time: Storm's
+// Tracks whether all work derived from a message was done in time: Storm's
 // acker.
 //
 //   timecache::Acker acker(client, "acks");
@@ -11,7 +11,9 @@
 //   acker.Ack("message-7", a);             // The last one: true, it is done.
 //
 // What is not done in time fails: see FailedRoot.
-#pragma once
+
+#ifndef TIMECACHE_RECIPES_ACKER_H_
+#define TIMECACHE_RECIPES_ACKER_H_
 
 #include <cstdint>
 #include <optional>
@@ -42,10 +44,10 @@ struct AckerOptions {
 // Guarantee: a tracked tree ends in one of three ways. It is *done*: true is
 // returned to exactly one call. It has *failed by time-out*: its entry expires,
 // exactly once, at most a bucket width after its ttl. Or Fail has removed it.
-// An acknowledgement that is lost, or late, fails its tree, and never another;
-// what comes after the end makes an entry that is nobody's, which FailedRoot
-// leaves out. Ids are random: a tree is taken for done by chance with a
-// probability of 2^-63.
+// A lost or late acknowledgement fails its own tree, never another; an
+// acknowledgement after the end creates an entry without a tree, which
+// FailedRoot ignores. Ids are random: the probability that a tree counts as
+// done by chance is 2^-63.
 //
 // Unanswered calls:
 // - Track may have happened: emit under a new root. The old one, if it is
@@ -69,18 +71,18 @@ class TIMECACHED_EXPORT Acker {
   static uint64_t NewId();
 
   // Begins a tree with the tuples that its source emits. True: all of them are
-  // acknowledged already. Once for each root: names of roots are not used
-  // again, at least for twice the ttl.
+  // acknowledged already. Call it once for each root: do not reuse the name of
+  // a root for at least twice the ttl.
   absl::StatusOr<bool> Track(std::string_view root,
                              const std::vector<uint64_t>& emitted) const;
 
-  // A tuple was processed; `emitted` are those that came of it. True: the tree
-  // is done with that.
+  // A tuple was processed; `emitted` are the tuples derived from it. True: the
+  // tree is now done.
   absl::StatusOr<bool> Ack(std::string_view root, uint64_t tuple,
                            const std::vector<uint64_t>& emitted = {}) const;
 
-  // Gives a tree up. True: it was there; no event comes of it then. False: it
-  // is done, or has failed.
+  // Gives up a tree. True: it existed, and no event follows. False: it is done,
+  // or has failed.
   absl::StatusOr<bool> Fail(std::string_view root) const;
 
   // The same for a Batch or Pipeline; OperationResult::removed is what the
@@ -90,8 +92,8 @@ class TIMECACHED_EXPORT Acker {
   Operation AckOperation(std::string_view root, uint64_t tuple,
                          const std::vector<uint64_t>& emitted = {}) const;
 
-  // The root of a tree that has failed by this event of a watch or group. None
-  // for other keys, and for what is left of late calls. An eviction or rotation
+  // The root of the tree whose failure this event of a watch or group reports.
+  // None for other keys, and for entries of late calls. An eviction or rotation
   // fails a tree, too.
   std::optional<std::string> FailedRoot(const ExpiredEvent& event) const;
 
@@ -104,3 +106,5 @@ class TIMECACHED_EXPORT Acker {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_RECIPES_ACKER_H_

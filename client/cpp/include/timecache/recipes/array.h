@@ -1,10 +1,12 @@
-// A list that is read often and changed by many.
+// A list that is read often and changed by many clients.
 //
 //   timecache::Array hosts(client, "hosts");
 //   absl::StatusOr<uint64_t> id = hosts.Add("10.0.0.7");
 //   absl::StatusOr<timecache::Array::Contents> all = hosts.Read();
 //   hosts.Remove(*id);
-#pragma once
+
+#ifndef TIMECACHE_RECIPES_ARRAY_H_
+#define TIMECACHE_RECIPES_ARRAY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -25,22 +27,23 @@ namespace timecache {
 struct ArrayOptions {
   // The array's own time to live; unset: the namespace's.
   std::optional<absl::Duration> ttl = {};
-  // Whether Add and Update begin it anew; else it counts from the creation.
+  // Whether Add and Update renew it; otherwise it counts from the creation.
   bool renew = true;
 };
 
-// A list under one key of the client's namespace. Adding and removing append
-// what was done to the entry, and readers fold it: neither reads nor rewrites
-// the list, and no lock is needed. Update changes it as a whole, by version.
-// It expires as a whole; Fold reads the value of the event.
+// A list under one key of the client's namespace. Add and Remove append their
+// change to the entry, and readers fold the changes: neither reads nor rewrites
+// the list, and no lock is needed. Update changes it as a whole, by version. It
+// expires as a whole; Fold reads the value of the event.
 //
 // Guarantee: no concurrent change is lost. Each item has an id; an id is in the
 // list at most once, where it was first added, so that Add and Remove may be
-// repeated: the client does so by itself where a connection is lost.
+// repeated: the client does so by itself when a connection is lost.
 //
-// An unanswered Add, Remove or Update may have happened. Add(item) and Remove
-// of the same id again: with Add, up to the item's removal; an id must not be
-// added anew once it was removed. After Update, Read says.
+// An unanswered Add, Remove or Update may have been applied. Repeat Add(item)
+// and Remove with the same id, Add only until the item is removed; a removed id
+// must not be added again. After an unanswered Update, Read shows whether it
+// was applied.
 //
 // Cost: Add and Remove send the item, or 9 B, and cost O(that). Read and
 // Compact transfer everything that was appended since the last compaction, 13 B
@@ -59,7 +62,7 @@ class TIMECACHED_EXPORT Array {
   struct Contents {
     std::vector<Item> items;  // In the order in which they were added.
     uint64_t version = 0;     // The entry's; 0: there is none.
-    // What the entry has, and what it would have compacted.
+    // The entry's size, and its size after a compaction.
     size_t stored_bytes = 0;
     size_t compact_bytes = 0;
   };
@@ -77,18 +80,18 @@ class TIMECACHED_EXPORT Array {
   absl::Status Remove(uint64_t id) const;
   absl::StatusOr<Contents> Read() const;
 
-  // Reads the list, has it changed, and stores it if it is still the same;
-  // begins again otherwise, up to 16 times: then ABORTED. `change` may be
-  // called several times, and gives new items an id by NewId.
+  // Reads the list, lets `change` change it, and stores it if the entry has not
+  // changed meanwhile; otherwise starts again, up to 16 times: then ABORTED.
+  // `change` may be called several times, and gives new items an id by NewId.
   absl::Status Update(
       absl::FunctionRef<void(std::vector<Item>& items)> change) const;
 
-  // Rewrites the entry without what was removed; keeps its deadline. Worth its
+  // Rewrites the entry without removed items; keeps its deadline. Worth the
   // transfer when stored_bytes is a multiple of compact_bytes. ABORTED as in
   // Update.
   absl::Status Compact() const;
 
-  // What an entry's value says. DATA_LOSS if it is no array.
+  // Decodes an entry's value. DATA_LOSS if it is not an array.
   static absl::StatusOr<Contents> Fold(std::string_view value);
 
  private:
@@ -102,3 +105,5 @@ class TIMECACHED_EXPORT Array {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_RECIPES_ARRAY_H_

@@ -1,11 +1,13 @@
-// A log of what happened lately, written and read by many.
+// A log of recent events, written and read by many clients.
 //
 //   timecache::EventLog log(client, "audit", {.chunk = absl::Minutes(1),
 //                                             .chunks = 61});
 //   log.Append(absl::Now(), "alice logged in");
 //   absl::StatusOr<timecache::EventLog::Page> last_hour =
 //       log.Read(absl::Now() - absl::Hours(1), absl::Now());
-#pragma once
+
+#ifndef TIMECACHE_RECIPES_EVENT_LOG_H_
+#define TIMECACHE_RECIPES_EVENT_LOG_H_
 
 #include <cstdint>
 #include <string>
@@ -21,7 +23,7 @@
 namespace timecache {
 
 struct EventLogOptions {
-  // How long a time the events of one entry cover, at least 1 ms.
+  // The period that the events of one entry cover, at least 1 ms.
   absl::Duration chunk = absl::Seconds(10);
   // How many of them are kept, 2 to 4,096.
   int chunks = 61;
@@ -32,22 +34,22 @@ struct EventLogOptions {
 // as any entry; a watch on key_prefix() archives it (Decode).
 //
 // Guarantee: an event can be read for at least (chunks - 1) x chunk after its
-// time, if it is appended at its time: all clocks of writers and the server's
-// must agree, and what they differ by is lost from that. Each event comes once,
-// also if Append was repeated. ReadNew gives each event that is appended
+// time, if it is appended at its time: the clocks of the writers and of the
+// server must agree; their difference shortens this time. Each event comes
+// once, also if Append was repeated. ReadNew gives each event that is appended
 // at most one chunk after its time exactly once, in whatever order writers are;
 // later ones only Read gives.
 //
 // An unanswered Append may have happened. The client repeats it where its
-// connection was lost; after another error Append the same Event again: by its
-// id readers tell that it is the same.
+// connection was lost; after another error Append the same Event again: readers
+// recognise it by its id.
 //
 // Cost: Append is one round trip, and sends the event and 20 B. Reading
-// transfers the whole chunks that it concerns, as many as fit into a response
-// (3 MiB) for each round trip; so ReadNew transfers at least two chunks. A
-// chunk has room for the namespace's max_value_bytes; beyond that Append is
-// FAILED_PRECONDITION (reason VALUE_TOO_LARGE): take shorter chunks, or several
-// logs. The namespace's max_ttl must be at least chunks x chunk.
+// transfers whole chunks, as many as fit into a response (3 MiB) for each round
+// trip; so ReadNew transfers at least two chunks. A chunk has room for the
+// namespace's max_value_bytes; beyond that Append is FAILED_PRECONDITION
+// (reason VALUE_TOO_LARGE): take shorter chunks, or several logs. The
+// namespace's max_ttl must be at least chunks x chunk.
 //
 // Thread-safe. Cheap to copy.
 class TIMECACHED_EXPORT EventLog {
@@ -55,20 +57,20 @@ class TIMECACHED_EXPORT EventLog {
   struct Event {
     absl::Time time;  // With a resolution of 1 us.
     std::string data;
-    uint64_t id = 0;  // Tells it from all others: by NewId.
+    uint64_t id = 0;  // Identifies it: from NewId.
   };
 
-  // Where a reader is: plain numbers, to be stored as they are.
+  // A reader's position: plain numbers, which may be stored.
   struct Position {
     int64_t chunk = 0;             // The newest one that was read.
-    uint64_t offset = 0;           // Bytes of it that were.
+    uint64_t offset = 0;           // Bytes of it that were read.
     uint64_t previous_offset = 0;  // The same of the chunk before.
   };
 
   struct Page {
-    // By chunk. In Read: by time. In ReadNew, in a chunk: as they came.
+    // Ordered by chunk; within a chunk in Read by time, in ReadNew by arrival.
     std::vector<Event> events;
-    // Events may have expired that were asked for.
+    // Requested events may have expired.
     bool may_have_missed = false;
   };
 
@@ -84,15 +86,16 @@ class TIMECACHED_EXPORT EventLog {
   // x chunk before `to`.
   absl::StatusOr<Page> Read(absl::Time from, absl::Time to) const;
 
-  // Where ReadNew begins with the events of this time's chunk.
+  // The position from which ReadNew starts with the events of this time's
+  // chunk.
   Position PositionAt(absl::Time time) const;
 
-  // The events up to the chunk of `now` that came since, and moves the
-  // position behind them; on an error it stays. may_have_missed: the reader was
-  // away for longer than (chunks - 1) x chunk.
+  // The events since `position`, up to the chunk of `now`; moves the position
+  // after them, except on an error. may_have_missed: the last call was more
+  // than (chunks - 1) x chunk ago.
   absl::StatusOr<Page> ReadNew(Position* position, absl::Time now) const;
 
-  // The events in a chunk's value. DATA_LOSS if it is none.
+  // The events in a chunk's value. DATA_LOSS if it is not a chunk.
   static absl::StatusOr<std::vector<Event>> Decode(std::string_view value);
 
   const std::string& key_prefix() const { return key_prefix_; }
@@ -100,7 +103,7 @@ class TIMECACHED_EXPORT EventLog {
  private:
   int64_t ChunkOf(absl::Time time) const;
   std::string KeyOf(int64_t chunk) const;
-  // The values of these chunks; empty where there is none.
+  // The values of these chunks; empty for missing ones.
   absl::StatusOr<std::vector<std::string>> Get(int64_t first,
                                                int64_t last) const;
 
@@ -110,3 +113,5 @@ class TIMECACHED_EXPORT EventLog {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_RECIPES_EVENT_LOG_H_

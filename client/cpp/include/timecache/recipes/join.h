@@ -6,7 +6,9 @@
 //       join.Add("7", "age", "42");                 // {"female", "42"}
 //
 // What does not become complete in time: see Incomplete.
-#pragma once
+
+#ifndef TIMECACHE_RECIPES_JOIN_H_
+#define TIMECACHE_RECIPES_JOIN_H_
 
 #include <initializer_list>
 #include <optional>
@@ -24,8 +26,8 @@
 namespace timecache {
 
 struct JoinOptions {
-  // What is joined: 1 to 1,024 different names of 1 to 256 B. All joins of one
-  // name have the same.
+  // The streams to join: 1 to 1,024 different names of 1 to 256 B. All joins of
+  // one name must have the same sources.
   std::vector<std::string> sources = {};
   // How long an id waits for its last tuple, from its first one on. Unset: the
   // namespace's ttl.
@@ -38,32 +40,33 @@ struct Joined {
   std::vector<std::string> tuples;
 };
 
-// A row whose time was up.
+// A row that was not complete in time.
 struct IncompleteJoin {
   std::string id;
-  std::vector<std::optional<std::string>> tuples;  // Those that came.
+  std::vector<std::optional<std::string>> tuples;  // Those that arrived.
 };
 
-// Joins tuples of several sources that have the same id; what has come of an
-// id waits in the entry NAME/ID of the client's namespace.
+// Joins tuples of several sources that have the same id; the tuples of an id
+// wait in the entry NAME/ID of the client's namespace.
 //
 // Guarantee: each id ends in exactly one of two ways. It is *complete*: the row
-// is returned to exactly one call, that which brought the last tuple. Or it has
-// *failed by time-out*: one event has the tuples that came. A tuple that comes
-// after the end begins its id anew, and fails alone.
+// is returned to exactly one call, the one that added the last tuple. Or it has
+// *failed by time-out*: one event has the tuples that arrived. A tuple that
+// arrives after the end starts a new row of the id, which fails alone.
 //
-// Errors: ALREADY_EXISTS (reason PART_EXISTS): this source has brought another
-// tuple for the id, which stays. The same one again is OK, and changes nothing.
+// Errors: ALREADY_EXISTS (reason PART_EXISTS): this source has added another
+// tuple for the id, which is kept. The same one again is OK, and changes
+// nothing.
 //
-// An unanswered Add may have happened: add it again. If it was the one that
-// completed the row, then the row went with the answer, and the repetition
-// fails alone, by time-out; so who must not lose a row keeps its tuples until
-// it is handled, e.g. by an acker (timecache/recipes/acker.h).
+// An unanswered Add may have happened: add it again. If it completed the row,
+// then the row was lost with the response, and the repetition fails alone, by
+// time-out; so an application that must not lose a row keeps its tuples until
+// the row is handled, e.g. with an acker (timecache/recipes/acker.h).
 //
 // Cost: one round trip for a tuple, in a Pipeline by MakeOperation two
 // microseconds or less for small ones; O(its size) and, for the last one, O(the
 // row's). A waiting row takes its tuples, the names of all sources, and about
-// 40 B: short names are worth it.
+// 40 B: use short names.
 //
 // Thread-safe. Cheap to copy.
 class TIMECACHED_EXPORT Join {
@@ -78,14 +81,14 @@ class TIMECACHED_EXPORT Join {
                                             std::string_view source,
                                             std::string_view tuple) const;
 
-  // The same for a Batch or Pipeline, and what its result comes to.
+  // The same for a Batch or Pipeline, and its decoded result.
   Operation MakeOperation(std::string_view id, std::string_view source,
                           std::string_view tuple) const;
   absl::StatusOr<std::optional<Joined>> Row(
       std::string_view id, const OperationResult& result) const;
 
-  // The row that has failed by this event of a watch or group. None for other
-  // keys. An eviction or rotation fails a row, too.
+  // The row whose failure this event of a watch or group reports. None for
+  // other keys. An eviction or rotation fails a row, too.
   std::optional<IncompleteJoin> Incomplete(const ExpiredEvent& event) const;
 
   const std::string& key_prefix() const { return key_prefix_; }
@@ -101,3 +104,5 @@ class TIMECACHED_EXPORT Join {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_RECIPES_JOIN_H_

@@ -7,7 +7,9 @@
 //     storage.Write(report, /*fencing_token=*/**token);
 //     lock.Release().IgnoreError();
 //   }
-#pragma once
+
+#ifndef TIMECACHE_RECIPES_LOCK_H_
+#define TIMECACHE_RECIPES_LOCK_H_
 
 #include <chrono>
 #include <cstdint>
@@ -23,11 +25,10 @@
 namespace timecache {
 
 struct LockOptions {
-  // How long a lease lasts that is not renewed: 1 ms to the namespace's
-  // max_ttl. Another owner gets the lock at most a bucket width of the
-  // namespace later.
+  // Duration of a lease that is not renewed: 1 ms to the namespace's max_ttl.
+  // Another owner gets the lock at most a bucket width of the namespace later.
   absl::Duration ttl = absl::Seconds(10);
-  // Who this is, for people who read the entry: at most some 100 B.
+  // This owner's name, for people who read the entry: at most some 100 B.
   std::string owner = {};
   // Acquire tries at least this often while it waits, for a lock that ended
   // without an event: removed by hand, or with its namespace.
@@ -37,8 +38,8 @@ struct LockOptions {
 // One contender for a lock, which is an entry of the client's namespace.
 //
 // Guarantee: of two owners, the later one has the larger token. A lease is not
-// mutual exclusion by itself: an owner that sleeps through its time to live
-// learns it too late. What the lock protects must remember the largest token
+// mutual exclusion by itself: an owner that is suspended beyond its time to
+// live notices too late. What the lock protects must remember the largest token
 // that it has seen, and refuse smaller ones; then only the last owner acts on
 // it. Holds over restarts in a durable namespace; in another one a restart
 // frees the lock, and tokens still grow.
@@ -54,10 +55,10 @@ struct LockOptions {
 // Cost: one round trip to acquire a lock that is free, three for one that was
 // just released, two to find it taken; one to renew and to release. A waiter
 // has one watch, and tries when the lock expires. A release writes an empty
-// value that lives 1 ms: the lock is free at once for who asks, and waiters
-// hear of the expiry at most a bucket width later. So give locks a namespace
-// with narrow buckets (ttl 10 s, 101 buckets: 0.1 s). It must not be `sliding`:
-// reads would renew leases. Waiters are in no order.
+// value that lives 1 ms: the lock is free at once for the next attempt, and
+// waiters receive the expiry at most a bucket width later. So give locks a
+// namespace with narrow buckets (ttl 10 s, 101 buckets: 0.1 s). It must not be
+// `sliding`: reads would renew leases. Waiters are not ordered.
 //
 // Not thread-safe: each contender has a Lock of its own.
 class TIMECACHED_EXPORT Lock {
@@ -69,25 +70,25 @@ class TIMECACHED_EXPORT Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  // The fencing token, or nullopt: another has the lock. Renews a lease that
-  // this Lock has.
+  // The fencing token, or nullopt: another owner has the lock. Renews a lease
+  // that this Lock has.
   absl::StatusOr<std::optional<uint64_t>> TryAcquire();
 
   // The same, but waits for the lock: nullopt if that takes longer than
   // `timeout`.
   absl::StatusOr<std::optional<uint64_t>> Acquire(absl::Duration timeout);
 
-  // Begins the lease's time to live anew; its token stays. False: it is not
-  // held, or was lost; stop what the lock protects.
+  // Renews the lease's time to live; its token does not change. False: the
+  // lease is not held, or was lost; stop the work that the lock protects.
   absl::StatusOr<bool> Renew();
 
-  // Frees the lock, if it is still this one's. False: it was not.
+  // Frees the lock, if this owner still has it. False: it did not.
   absl::StatusOr<bool> Release();
 
-  // Of the lease, as far as is known here.
+  // The lease's token, as last known here.
   std::optional<uint64_t> token() const { return token_; }
 
-  // How much of the lease is left for certain, on this machine's clock; zero
+  // The time that the lease lasts for certain, on this machine's clock; zero
   // when it may be over. Counts from before the last successful call was sent.
   absl::Duration remaining() const;
 
@@ -108,3 +109,5 @@ class TIMECACHED_EXPORT Lock {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_RECIPES_LOCK_H_

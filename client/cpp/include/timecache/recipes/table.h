@@ -3,7 +3,9 @@
 //   timecache::Table online(client, "online", {.ttl = absl::Minutes(1)});
 //   online.Add("alice");
 //   absl::StatusOr<std::vector<std::string>> who = online.List();
-#pragma once
+
+#ifndef TIMECACHE_RECIPES_TABLE_H_
+#define TIMECACHE_RECIPES_TABLE_H_
 
 #include <optional>
 #include <string>
@@ -24,16 +26,16 @@ struct TableOptions {
 };
 
 // A set in the client's namespace: each member is an entry, NAME/MEMBER, so
-// that there is nothing to keep in step. Tables and other structures of one
-// namespace need names of which none is another one's followed by a '/'.
+// that no second entry needs updating. No name of a table or other structure in
+// a namespace may be another one's name followed by a '/'.
 //
 // Guarantee: Add, Remove and Contains of one member are atomic, from whatever
 // client. List has each member that is in the table during the whole of it
-// exactly once, and others at most once. Members expire one by one, and each
-// makes an event (MemberOf).
+// exactly once, and others at most once. Members expire one by one, each with
+// an event (MemberOf).
 //
-// An unanswered Add or Remove may have happened. Done again, it has the same
-// effect; only its answer may then be about its own first attempt.
+// An unanswered Add or Remove may have happened. A repeated call has the same
+// effect; only its result may be wrong because the first attempt was applied.
 //
 // Cost: one round trip and O(1) for each call. List scans: O(entries of the
 // namespace), so give a table whose listing matters a namespace of its own.
@@ -43,9 +45,9 @@ class TIMECACHED_EXPORT Table {
  public:
   Table(const Client& client, std::string_view name, TableOptions options = {});
 
-  // Adds a member, or begins its time to live anew. Whether it is new.
+  // Adds a member, or renews its time to live. Returns whether it is new.
   absl::StatusOr<bool> Add(std::string_view member) const;
-  // Whether it was in the table.
+  // Returns whether it was in the table.
   absl::StatusOr<bool> Remove(std::string_view member) const;
   // Never renews.
   absl::StatusOr<bool> Contains(std::string_view member) const;
@@ -65,3 +67,5 @@ class TIMECACHED_EXPORT Table {
 };
 
 }  // namespace timecache
+
+#endif  // TIMECACHE_RECIPES_TABLE_H_

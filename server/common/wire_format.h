@@ -1,8 +1,10 @@
-// Numbers in as few bytes as they need, as protobuf has them: seven bits a
-// byte, the lowest first, the eighth bit set but in the last.
+// Protobuf's wire format: fields are a tag, then a varint, or a length and as
+// many bytes. A varint is a number in as few bytes as it needs: seven bits a
+// byte, the lowest first, the eighth bit set in all but the last.
+// https://protobuf.dev/programming-guides/encoding/
 
-#ifndef TIMECACHED_SERVER_COMMON_VARINT_H_
-#define TIMECACHED_SERVER_COMMON_VARINT_H_
+#ifndef TIMECACHED_SERVER_COMMON_WIRE_FORMAT_H_
+#define TIMECACHED_SERVER_COMMON_WIRE_FORMAT_H_
 
 #include <algorithm>
 #include <bit>
@@ -13,6 +15,14 @@
 #include "absl/strings/string_view.h"
 
 namespace timecache::server {
+
+inline constexpr int kVarint = 0;
+inline constexpr int kLengthDelimited = 2;
+
+// The tag of a field with a number below 16.
+constexpr uint8_t WireTag(int number, int wire_type) {
+  return static_cast<uint8_t>(number << 3 | wire_type);
+}
 
 inline constexpr size_t kMaxVarintBytes = 10;
 
@@ -48,7 +58,8 @@ const char* GetVarint(const char* from, Number* value) {
   return from;
 }
 
-// Takes one off the front. False, and nothing is taken, if none begins there.
+// Consumes a varint at the front. False, and consumes nothing, if there is
+// none.
 inline bool TakeVarint(absl::string_view* from, uint64_t* value) {
   const size_t size = std::min(from->size(), kMaxVarintBytes);
   uint64_t result = 0;
@@ -66,4 +77,4 @@ inline bool TakeVarint(absl::string_view* from, uint64_t* value) {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_COMMON_VARINT_H_
+#endif  // TIMECACHED_SERVER_COMMON_WIRE_FORMAT_H_
