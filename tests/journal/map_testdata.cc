@@ -202,7 +202,7 @@ class Filler {
     Do("paused", Operation::Put("presence", "here"));
     store_.AdvanceBy(kSecond);
     store_.Close();
-    store_.clock().AdvanceBy(600 * kSecond);
+    store_.clock().AdvanceBy(20 * kSecond);
     Expect(store_.Open().ok());
     Expect(store_.Get("paused", "presence") == "here");
     Do("paused", Operation::Append("presence", " again"));
