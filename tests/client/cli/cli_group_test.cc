@@ -105,8 +105,8 @@ TEST_F(CliGroupTest, WhatCannotBeAcknowledgedIsSaid) {
   });
   const test::Exit result = Run({"watch", "--group", "g", "--count", "1"});
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.err, HasSubstr("default: 1 events that were printed could "
-                                    "not be acknowledged"));
+  EXPECT_THAT(result.err, HasSubstr("default: 1 printed events could not be "
+                                    "acknowledged"));
 }
 
 TEST_F(CliGroupTest, CommandHasTheEventInItsEnvironmentAndTheValueAsInput) {

@@ -134,7 +134,7 @@ TEST_F(ResumeFileTest, DamagedIsRefusedAndLeftAsItIs) {
     EXPECT_THAT(error,
                 HasSubstr(absl::StrCat("resume file ", path_, " is damaged")));
     EXPECT_THAT(error, HasSubstr(why));
-    EXPECT_THAT(error, HasSubstr("remove it to start anew"));
+    EXPECT_THAT(error, HasSubstr("remove it to start again"));
     EXPECT_EQ(Content(), text);
   }
 }

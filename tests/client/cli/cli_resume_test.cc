@@ -177,7 +177,7 @@ TEST_F(CliResumeTest, FileThatIsDamagedOrOfOthersIsAnErrorAndStays) {
   result = Run(Watch({}));
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("damaged"));
-  EXPECT_THAT(result.err, HasSubstr("remove it to start anew"));
+  EXPECT_THAT(result.err, HasSubstr("remove it to start again"));
   EXPECT_EQ(Content(), "{");
   EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
@@ -219,7 +219,7 @@ TEST_F(CliResumeTest, AnotherLogIsToldAndReadFromItsBeginning) {
   EXPECT_THAT(result.out, HasSubstr("\"two\""));
   EXPECT_THAT(result.err, HasSubstr("default: the log has changed"));
   EXPECT_THAT(result.err,
-              HasSubstr("of deaths after 1970-01-01T00:00:41.000Z, is lost"));
+              HasSubstr("of deaths after 1970-01-01T00:00:41.000Z, are lost"));
   EXPECT_THAT(Tokens(1), ElementsAre("first"));
   EXPECT_THAT(Tokens(2), ElementsAre());
   EXPECT_EQ(service_.watch_requests().at(2).start(), v1::WATCH_START_EARLIEST);

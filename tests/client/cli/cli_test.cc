@@ -367,7 +367,7 @@ TEST_F(CliTest, UnknownWordsAreToldWithWhatIsNearest) {
       {{"ns", "lst"}, "\"ns lst\": did you mean \"ns list\"?"},
       {{"put", "a", "b", "--tll", "5s"}, "\"--tll\": did you mean \"--ttl\"?"},
       {{"get", "a", "--jsno"}, "\"--jsno\": did you mean \"--json\"?"},
-      {{"put", "a", "-x"}, "behind --"}};
+      {{"put", "a", "-x"}, "after --"}};
   for (const auto& [words, expected] : cases) {
     const test::Exit result = Run(words);
     EXPECT_EQ(result.code, 2) << expected;

@@ -102,7 +102,7 @@ TEST_F(SuggestTest, TheNearestFlagIsMeant) {
               Optional(HasSubstr("\"--tt\": did you mean \"--ttl\"?")));
   EXPECT_THAT(Explain({"put", "--namespaec=x"}),
               Optional(HasSubstr("did you mean \"--namespace\"?")));
-  EXPECT_THAT(Explain({"put", "a", "-x"}), Optional(HasSubstr("behind --")));
+  EXPECT_THAT(Explain({"put", "a", "-x"}), Optional(HasSubstr("after --")));
 }
 
 TEST_F(SuggestTest, WordsThatAllExistAreNotExplained) {

@@ -156,7 +156,7 @@ TEST_F(CliDeliveryTest, ResumeFileGoesOnAfterARestartOfTheServer) {
   const std::vector<std::string> lines = absl::StrSplit(exit.out, '\n');
   EXPECT_EQ(json::parse(lines[0], nullptr, false)["type"], "log_changed");
   EXPECT_EQ(json::parse(lines[1], nullptr, false)["key"], "b");
-  EXPECT_THAT(exit.err, HasSubstr("quick: this is another log"));
+  EXPECT_THAT(exit.err, HasSubstr("quick: the log has changed"));
 }
 
 TEST_F(CliDeliveryTest, AScriptIsAWorker) {
