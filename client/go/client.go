@@ -257,7 +257,7 @@ func call[Request, Response any](ctx context.Context, c *Client,
 		}
 		failure := c.failure(err, trailer)
 		// The server refused it before it did anything.
-		if !hasNewToken && c.token.hasChangedSince(begun, failure) {
+		if hasOther, _ := c.token.afterRefusal(begun, failure); hasOther && !hasNewToken {
 			hasNewToken = true
 			continue
 		}

@@ -84,6 +84,7 @@ type bearer struct {
 	token     string
 	read      time.Time
 	changed   time.Time // When another token was read.
+	unread    error     // Why the file could not be read; nil: it was.
 	plaintext bool
 }
 
@@ -104,8 +105,9 @@ func (b *bearer) refresh() {
 		return
 	}
 	b.read = time.Now()
+	token, err := readToken(b.file)
 	// While the file is replaced, the old token stays good.
-	if token, err := readToken(b.file); err == nil && token != b.token {
+	if b.unread = err; err == nil && token != b.token {
 		b.token, b.changed = token, time.Now()
 	}
 }
@@ -120,15 +122,15 @@ func (b *bearer) reread() {
 	b.refresh()
 }
 
-// hasChangedSince says whether a call that began then, and failed so, may succeed with the
-// token that was read since.
-func (b *bearer) hasChangedSince(begun time.Time, failure *Error) bool {
+// afterRefusal says whether a call that began then, and failed so, may succeed with the token
+// that was read since; or why the file could not be read, which may hold one later.
+func (b *bearer) afterRefusal(begun time.Time, failure *Error) (hasOther bool, unread error) {
 	if b == nil || failure.Code != codes.Unauthenticated {
-		return false
+		return false, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.changed.After(begun)
+	return b.changed.After(begun), b.unread
 }
 
 func readToken(file string) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -136,12 +137,273 @@ access: {file: %[1]s/access.yaml}
 	refused(t, err, codes.Unauthenticated, timecache.UnknownCertificate)
 }
 
+// startGuarded starts a server in plain text, on a virtual clock, where the holders of these
+// tokens may do everything.
+func (a *authority) startGuarded(tokens ...string) *timecachetest.Server {
+	a.t.Helper()
+	a.accept(tokens...)
+	a.text("config.yaml", fmt.Sprintf(`
+listeners: [{address: "127.0.0.1:0"}]
+access: {file: %s}
+`, a.path("access.yaml")))
+	return timecachetest.StartConfigured(a.t, a.path("config.yaml"), "--virtual-clock")
+}
+
+// accept replaces the tokens. The server looks every second, and ends the streams of others.
+func (a *authority) accept(tokens ...string) {
+	digests := make([]string, len(tokens))
+	for i, token := range tokens {
+		digests[i] = fmt.Sprintf("%x", sha256.Sum256([]byte(token)))
+	}
+	a.replace("access.yaml", fmt.Sprintf(`
+principals: [{name: member, token_sha256: [%s]}]
+rules: [{principals: [member], namespaces: ["*"], verbs: [read, write, watch, settle, admin]}]
+`, strings.Join(digests, ", ")))
+}
+
+// replace makes a file anew in one step.
+func (a *authority) replace(name, text string) {
+	a.text(name+".part", text)
+	if err := os.Rename(a.path(name+".part"), a.path(name)); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// What is open goes on with the token that takes the place of its own, as after a break.
+func TestStreamsGoOnWithAnotherToken(t *testing.T) {
+	a := newAuthority(t)
+	a.replace("token", "token-0")
+	server := a.startGuarded("token-0")
+	client := server.Client(timecache.Options{TokenFile: a.path("token")})
+	clock := timecachetest.NewClock(client)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	breaks := map[string][]error{}
+	// The other token is tried at once: nothing here waits for the pause.
+	reconnect := func(name string) timecache.Reconnect {
+		return timecache.Reconnect{MinPause: time.Hour, MaxPause: time.Hour,
+			OnBreak: func(err error) { breaks[name] = append(breaks[name], err) }}
+	}
+	streams := map[string]*reader{
+		"watch":    read(t, client.Watch(ctx, timecache.WatchOptions{Reconnect: reconnect("watch")})),
+		"expiring": read(t, client.WatchExpiring(ctx, time.Hour, timecache.ExpiringOptions{Reconnect: reconnect("expiring")})),
+		"member":   read(t, client.Consume(ctx, "g", timecache.ConsumeOptions{Reconnect: reconnect("member")})),
+	}
+	for _, stream := range streams {
+		stream.batch()
+	}
+	for round := 1; round <= 2; round++ {
+		token := fmt.Sprint("token-", round)
+		a.replace("token", token)
+		a.accept(token)
+		for name, stream := range streams {
+			batch := stream.batch()
+			for !batch.Reconnected { // The last watermarks.
+				batch = stream.batch()
+			}
+			equal(t, "lost of the "+name, batch.Lost, 0)
+			equal(t, "events that the "+name+" is told again", len(batch.Events), 0)
+			equal(t, "breaks of the "+name, len(breaks[name]), round)
+			for _, err := range breaks[name] {
+				refused(t, err, codes.Unauthenticated, timecache.UnknownToken)
+			}
+		}
+		must(client.Put(ctx, token, nil, timecache.TTL(10*time.Minute)))(t)
+		// Told before it dies, too.
+		for _, step := range []struct {
+			by   time.Duration
+			then []string
+		}{{time.Second, []string{"expiring"}}, {20 * time.Minute, []string{"watch", "member"}}} {
+			must(clock.Advance(ctx, step.by))(t)
+			for _, name := range step.then {
+				batch := streams[name].batch()
+				for len(batch.Events) == 0 {
+					batch = streams[name].batch()
+				}
+				event := batch.Events[0]
+				equal(t, "event of the "+name, event.Key, token)
+				equal(t, "events of the "+name, len(batch.Events), 1)
+				if name == "member" { // Else it would be given out again.
+					must(client.Settle(ctx, "g", []timecache.Settlement{{EventID: event.EventID, Attempt: event.Attempt}}))(t)
+				}
+			}
+		}
+	}
+}
+
+// blocking makes a worker of the group "g", whose handler waits to go on with each event.
+func blocking(client *timecache.Client, options timecache.WorkerOptions) (worker *timecache.Worker, begun chan string, goOn chan bool) {
+	begun, goOn = make(chan string, 10), make(chan bool)
+	worker = client.Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
+		begun <- event.Key
+		<-goOn
+		return nil
+	}, options)
+	return worker, begun, goOn
+}
+
+// What a worker has not begun as its token is replaced goes to another member, and not to its
+// handler, too.
+func TestWorkerLosesWhatIsUnbegunWithItsToken(t *testing.T) {
+	a := newAuthority(t)
+	a.replace("token", "one")
+	server := a.startGuarded("one", "admin")
+	admin := server.Client(timecache.Options{Token: "admin"})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	broken, reconnect := make(chan error, 1), make(chan bool)
+	told, onError := telling()
+	worker, begun, goOn := blocking(server.Client(timecache.Options{TokenFile: a.path("token")}),
+		timecache.WorkerOptions{Concurrency: 1, MaxInFlight: 10, OnError: onError,
+			Reconnect: timecache.Reconnect{MinPause: time.Hour, MaxPause: time.Hour, OnBreak: func(err error) {
+				broken <- err
+				<-reconnect
+			}}})
+	stop, end := working(t, worker)
+	joined(t, admin, "g")
+	die := func(keys ...string) {
+		t.Helper()
+		for _, key := range keys {
+			must(admin.Put(ctx, key, nil))(t)
+		}
+		must(timecachetest.NewClock(admin).Advance(ctx, time.Minute))(t)
+	}
+	statistics := func(holds func(*timecache.GroupStatistics) bool) {
+		t.Helper()
+		eventually(t, func() bool {
+			return holds(must(admin.GetGroup(ctx, "g", timecache.IncludeStatistics))(t).Statistics)
+		})
+	}
+	die("one", "other")
+	receive(t, begun)
+	statistics(func(s *timecache.GroupStatistics) bool { return s.InFlight == 2 })
+	other := read(t, admin.Consume(ctx, "g", timecache.ConsumeOptions{}))
+	other.batch()
+
+	a.replace("token", "two")
+	a.accept("two", "admin")
+	refused(t, receive(t, broken), codes.Unauthenticated, timecache.UnknownToken)
+	given := map[string]timecache.ExpiredEvent{}
+	for len(given) < 2 {
+		for _, event := range other.batch().Events {
+			given[event.Key] = event
+		}
+	}
+	close(reconnect)
+	refused(t, receive(t, told), codes.Unauthenticated, timecache.UnknownToken)
+	statistics(func(s *timecache.GroupStatistics) bool { return s.Members == 2 })
+	goOn <- true
+	eventually(t, func() bool { return worker.Stats().Handled == 1 })
+	for _, event := range given {
+		must(admin.Settle(ctx, "g", []timecache.Settlement{{EventID: event.EventID, Attempt: event.Attempt}}))(t)
+	}
+	other.stop()
+	statistics(func(s *timecache.GroupStatistics) bool { return s.Members == 1 })
+	die("later")
+	equal(t, "begun", receive(t, begun), "later")
+	goOn <- true
+	eventually(t, func() bool { return worker.Stats().Handled == 2 })
+	stop()
+	if err := receive(t, end); err != nil {
+		t.Error(err)
+	}
+	settled(t, admin, "g")
+}
+
+// A worker that is stopping as its token is replaced does not come back, but settles.
+func TestWorkerThatStopsLeavesWithItsToken(t *testing.T) {
+	a := newAuthority(t)
+	a.replace("token", "one")
+	server := a.startGuarded("one", "admin")
+	admin := server.Client(timecache.Options{Token: "admin"})
+	told, onError := telling()
+	worker, begun, goOn := blocking(server.Client(timecache.Options{TokenFile: a.path("token")}),
+		timecache.WorkerOptions{OnError: onError})
+	stop, end := working(t, worker)
+	joined(t, admin, "g")
+	must(admin.Put(t.Context(), "k", nil))(t)
+	must(timecachetest.NewClock(admin).Advance(t.Context(), time.Minute))(t)
+	receive(t, begun)
+	stop()
+	a.replace("token", "two")
+	a.accept("two", "admin")
+	refused(t, receive(t, told), codes.Unauthenticated, timecache.UnknownToken)
+	eventually(t, func() bool {
+		g, err := admin.GetGroup(t.Context(), "g", timecache.IncludeStatistics)
+		return err == nil && g.Statistics.Members == 0
+	})
+	close(goOn)
+	if err := receive(t, end); err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 1, Acked: 1})
+	equal(t, "members", must(admin.GetGroup(t.Context(), "g", timecache.IncludeStatistics))(t).Statistics.Members, 0)
+	settled(t, admin, "g")
+}
+
+// A watch and a worker whose token is refused, and whose file cannot be read, wait for it.
+func TestStreamsWaitForTheirToken(t *testing.T) {
+	a := newAuthority(t)
+	a.replace("token", "one")
+	server := a.startGuarded("one", "admin")
+	admin := server.Client(timecache.Options{Token: "admin"})
+	client := server.Client(timecache.Options{TokenFile: a.path("token")})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	told, onError := telling()
+	worker, begun, goOn := blocking(client, timecache.WorkerOptions{Reconnect: quick, OnError: onError})
+	stop, end := working(t, worker)
+	joined(t, admin, "g")
+	must(admin.Put(ctx, "k", nil))(t)
+	must(timecachetest.NewClock(admin).Advance(ctx, time.Minute))(t)
+	receive(t, begun)
+	var breaks int
+	reconnect := quick
+	reconnect.OnBreak = func(err error) {
+		if breaks++; breaks == 2 {
+			a.replace("token", "two")
+		}
+	}
+	watch := read(t, client.Watch(ctx, timecache.WatchOptions{Reconnect: reconnect}))
+	watch.batch()
+
+	if err := os.Remove(a.path("token")); err != nil {
+		t.Fatal(err)
+	}
+	a.accept("two", "admin")
+	var ofStream, ofSettlement int
+	for ofStream < 2 || ofSettlement < 2 {
+		err := receive(t, told)
+		if errors.Is(err, os.ErrNotExist) {
+			refused(t, err, codes.Unavailable, "")
+			if ofStream++; ofStream == 1 {
+				close(goOn)
+			}
+		} else {
+			refused(t, err, codes.Unauthenticated, timecache.UnknownToken)
+			ofSettlement++
+		}
+	}
+	// One that does not stand yet says what the server has said.
+	refusedWatch(t, client.Watch(ctx, timecache.WatchOptions{}), codes.Unauthenticated, timecache.UnknownToken)
+	equal(t, "reconnected", watch.batch().Reconnected, true)
+	eventually(t, func() bool { return worker.Stats().Acked == 1 })
+	stop()
+	if err := receive(t, end); err != nil {
+		t.Error(err)
+	}
+	// It may have come again before it was settled, and have been handled twice.
+	equal(t, "unsettled", worker.Stats().Unsettled, 0)
+	settled(t, admin, "g")
+}
+
 // guarded is a server of one token, which changes when a watch is broken.
 type guarded struct {
 	pb.UnimplementedTimeCacheServiceServer
 	mu     sync.Mutex
 	token  string
 	calls  int
+	refuse func()      // Nil, or called before it refuses a token.
 	breaks chan string // The next token: what watches then ends.
 }
 
@@ -151,6 +413,9 @@ func (g *guarded) check(ctx context.Context) error {
 	g.calls++
 	md, _ := metadata.FromIncomingContext(ctx)
 	if got := md.Get("authorization"); len(got) != 1 || got[0] != "Bearer "+g.token {
+		if g.refuse != nil {
+			g.refuse()
+		}
 		return status.Error(codes.Unauthenticated, "unknown token")
 	}
 	return nil
@@ -221,6 +486,23 @@ func TestRefusedTokenEndsACall(t *testing.T) {
 	refused(t, err, codes.Unauthenticated, "")
 	refusedWatch(t, client.Watch(t.Context(), timecache.WatchOptions{}), codes.Unauthenticated, "")
 	equal(t, "calls", service.calls, 2)
+}
+
+// A file with ever another token, each of which is refused, ends a watch at the second.
+func TestEverOtherTokensEndAWatch(t *testing.T) {
+	a := newAuthority(t)
+	a.text("token", "token-0")
+	service := &guarded{token: "another"}
+	service.refuse = func() { a.text("token", fmt.Sprint("token-", service.calls)) }
+	client := serve(t, service, timecache.Options{TokenFile: a.path("token")})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch := client.Watch(ctx, timecache.WatchOptions{Reconnect: timecache.Reconnect{WaitForServer: true}})
+	for range 2 { // Also a loop that is done again.
+		service.calls = 0
+		refusedWatch(t, watch, codes.Unauthenticated, "")
+		equal(t, "calls", service.calls, 2)
+	}
 }
 
 func TestCredentialOptions(t *testing.T) {

@@ -7,3 +7,10 @@ var (
 	GroupOptionsProto     = (*GroupOptions).proto
 	GroupOptionsFrom      = toGroupOptions
 )
+
+// AwaitsAnswer says whether the timeout runs.
+func (p *Pipeline) AwaitsAnswer() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ticking
+}

@@ -100,12 +100,13 @@ func eventually(t *testing.T, holds func() bool) {
 type reader struct {
 	t    *testing.T
 	next func() (*timecache.WatchBatch, error, bool)
+	stop func()
 }
 
 func read(t *testing.T, watch iter.Seq2[*timecache.WatchBatch, error]) *reader {
 	next, stop := iter.Pull2(watch)
 	t.Cleanup(stop)
-	return &reader{t, next}
+	return &reader{t, next, stop}
 }
 
 // batch returns the next one.
@@ -163,6 +164,18 @@ func settled(t *testing.T, client *timecache.Client, group string) {
 		g, err := client.GetGroup(t.Context(), group, timecache.IncludeStatistics)
 		return err == nil && g.Statistics.GetInFlight()+g.Statistics.GetBacklog() == 0
 	})
+}
+
+// telling has an OnError, and where its errors go. With nobody there who reads them it drops
+// them: it must not hold its worker up.
+func telling() (told chan error, onError func(error)) {
+	told = make(chan error, 1000)
+	return told, func(err error) {
+		select {
+		case told <- err:
+		default:
+		}
+	}
 }
 
 var quick = timecache.Reconnect{MinPause: time.Millisecond, MaxPause: 10 * time.Millisecond}

@@ -43,8 +43,9 @@ type PipelineOptions struct {
 // when the stream ends before, with the stream's error; whether it was done is then
 // unknown. The stream ends by Close, by its context, or by itself: when the server stops
 // (Unavailable), when the namespace does not exist (NotFound), when the connection breaks,
-// when no answer comes within the client's timeout (DeadlineExceeded). It does not come
-// back: whoever wants to go on makes a new one.
+// when no answer comes within the client's timeout (DeadlineExceeded), when a callback ends
+// its goroutine (runtime.Goexit, as a test's FailNow does; Aborted). It does not come back:
+// whoever wants to go on makes a new one.
 //
 // Callbacks run one at a time, on a goroutine of the pipeline's. They must be quick, and
 // may call Flush, but nothing that waits. Safe for concurrent use; memory is bounded by the
@@ -64,10 +65,12 @@ type Pipeline struct {
 	filling    *message
 	sealed     []*message
 	sent       []*message
-	operations int // In flight.
+	telling    []*message // Touched by the receiving goroutine alone.
+	operations int        // In flight.
 	bytes      int
 	watchdog   *time.Timer
 	ticking    bool
+	answering  bool // Callbacks run: no answer is read meanwhile.
 	closing    bool
 	broken     bool // Nothing is sent any more.
 	err        error
@@ -82,6 +85,8 @@ type message struct {
 	request *pb.ExecuteRequest
 	done    []func(Result)
 	bytes   int
+	results []*pb.OperationResult // Nil: it was not answered.
+	told    int
 }
 
 // Pipeline begins a stream. That there is no server is told to the first operations.
@@ -109,6 +114,7 @@ func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...
 	stream, err := c.cache.Pipeline(p.ctx)
 	if err != nil {
 		p.end(err)
+		p.finish()
 		return p
 	}
 	p.stream = stream
@@ -241,7 +247,7 @@ func (p *Pipeline) seal() {
 
 // tick lets the watchdog run while an answer is waited for.
 func (p *Pipeline) tick() {
-	waiting := !p.done && (p.operations > 0 || p.closing)
+	waiting := !p.done && !p.answering && (p.operations > 0 || p.closing)
 	if p.watchdog == nil || waiting == p.ticking {
 		return
 	}
@@ -282,53 +288,95 @@ func (p *Pipeline) send() {
 
 // receive reads the answers and tells them.
 func (p *Pipeline) receive() {
-	for {
-		response, err := p.stream.Recv()
-		if err != nil {
-			if err != io.EOF {
-				err = p.client.failure(err, p.stream.Trailer())
-			}
-			p.end(err)
+	returned := false
+	defer func() {
+		if returned {
 			return
 		}
-		p.mu.Lock()
-		if len(p.sent) == 0 || len(p.sent[0].done) != len(response.Results) {
-			p.mu.Unlock()
-			p.cancel(unlike("another number of results than there were operations"))
-			p.end(context.Cause(p.ctx))
-			return
+		if cause := recover(); cause != nil {
+			panic(cause)
 		}
-		answered := p.sent[0]
-		p.sent = p.sent[1:]
-		if len(p.sent)+len(p.sealed) == 0 {
-			p.seal()
+		// A callback has ended the goroutine. Another one goes on behind it.
+		p.cancel(&Error{Code: codes.Aborted, Message: "callback of a pipeline: " + errGoexit.Error(), cause: errGoexit})
+		go p.receive()
+	}()
+	for p.tell(); p.read(); p.tell() {
+	}
+	p.tell() // What was not answered.
+	p.finish()
+	returned = true
+}
+
+// read takes the next answer, or the end, as what is to be told next. False: it was the end.
+func (p *Pipeline) read() bool {
+	if p.broken {
+		return false
+	}
+	response, err := p.stream.Recv()
+	if err != nil {
+		if err != io.EOF {
+			err = p.client.failure(err, p.stream.Trailer())
 		}
-		p.changed.Broadcast()
-		p.ticking = false // From anew, and not while callbacks run.
-		if p.watchdog != nil {
-			p.watchdog.Stop()
-		}
+		p.end(err)
+		return false
+	}
+	p.mu.Lock()
+	if len(p.sent) == 0 || len(p.sent[0].done) != len(response.Results) {
 		p.mu.Unlock()
-		for i, result := range response.Results {
-			if done := answered.done[i]; done != nil {
-				done(toResult(answered.request.Operations[i], result))
+		p.cancel(unlike("another number of results than there were operations"))
+		p.end(context.Cause(p.ctx))
+		return false
+	}
+	defer p.mu.Unlock()
+	answered := p.sent[0]
+	answered.results = response.Results
+	p.sent = p.sent[1:]
+	if len(p.sent)+len(p.sealed) == 0 {
+		p.seal()
+	}
+	p.telling = append(p.telling, answered)
+	p.answering = true
+	p.tick()
+	p.changed.Broadcast()
+	return true
+}
+
+// tell calls the callbacks of what was answered, or will not be.
+func (p *Pipeline) tell() {
+	for len(p.telling) > 0 {
+		one := p.telling[0]
+		for one.told < len(one.done) {
+			i := one.told
+			one.told++ // Also if the callback does not return.
+			if one.done[i] != nil {
+				one.done[i](p.result(one, i))
 			}
 		}
+		p.telling = p.telling[1:]
 		p.mu.Lock()
-		p.operations -= len(answered.done)
-		p.bytes -= answered.bytes
-		p.tick()
+		p.operations -= len(one.done)
+		p.bytes -= one.bytes
+		p.answering = len(p.telling) > 0
+		p.tick() // From anew.
 		p.changed.Broadcast()
 		p.mu.Unlock()
 	}
 }
 
-// end tells what was not answered, and everybody.
+func (p *Pipeline) result(of *message, i int) Result {
+	if of.results == nil {
+		return Result{Err: p.err}
+	}
+	return toResult(of.request.Operations[i], of.results[i])
+}
+
+// end says why the stream has ended, which is to be told of what was not answered.
 func (p *Pipeline) end(err error) {
 	if cause, ok := context.Cause(p.ctx).(*Error); ok {
 		err = cause
 	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.broken = true
 	p.seal()
 	if err == io.EOF && p.closing && p.operations == 0 {
@@ -338,21 +386,18 @@ func (p *Pipeline) end(err error) {
 	} else {
 		err = newError(err, nil)
 	}
-	untold := append(p.sent, p.sealed...)
+	p.telling = append(p.sent, p.sealed...)
 	p.sent, p.sealed = nil, nil
+	p.answering = len(p.telling) > 0
 	p.err = err
 	p.closing = true // Nothing is taken from here on.
+	p.tick()
 	p.changed.Broadcast()
-	p.mu.Unlock()
-	for _, message := range untold {
-		for _, done := range message.done {
-			if done != nil {
-				done(Result{Err: err})
-			}
-		}
-	}
+}
+
+// finish tells everybody that the last callback has returned.
+func (p *Pipeline) finish() {
 	p.mu.Lock()
-	p.operations, p.bytes = 0, 0
 	p.done = true
 	p.tick()
 	p.changed.Broadcast()

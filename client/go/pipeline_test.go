@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"timecached.dev/client/go"
+	pb "timecached.dev/client/go/gen/timecache/v1"
 	"timecached.dev/client/go/timecachetest"
 )
 
@@ -87,6 +90,121 @@ func TestPipelineDoEnds(t *testing.T) {
 	if err := pipeline.Close(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// A pipeline whose server is silent ends by itself, whether anybody waits in it or not.
+func TestPipelineTimesOut(t *testing.T) {
+	client := serve(t, &flaky{}, timecache.Options{Timeout: 50 * time.Millisecond})
+	told := make(chan error, 1)
+	pipeline := client.Pipeline(t.Context(), timecache.PipelineOptions{})
+	err := pipeline.Add(timecache.GetOperation("k"), func(result timecache.Result) { told <- result.Err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = receive(t, told)
+	refused(t, err, codes.DeadlineExceeded, "")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	refused(t, pipeline.Close(), codes.DeadlineExceeded, "")
+	refused(t, pipeline.Add(timecache.GetOperation("k"), nil), codes.DeadlineExceeded, "")
+	// One that waits for the server's word alone.
+	refused(t, client.Pipeline(t.Context(), timecache.PipelineOptions{}).Close(), codes.DeadlineExceeded, "")
+}
+
+// asked answers a pipeline's requests when a test says so.
+type asked struct {
+	pb.UnimplementedTimeCacheServiceServer
+	answer chan bool
+}
+
+func (a *asked) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest, pb.ExecuteResponse]) error {
+	for {
+		request, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		<-a.answer
+		response := &pb.ExecuteResponse{}
+		for range request.Operations {
+			response.Results = append(response.Results,
+				&pb.OperationResult{Result: &pb.OperationResult_Get{Get: &pb.GetResponse{}}})
+		}
+		if err := stream.Send(response); err != nil {
+			return err
+		}
+	}
+}
+
+// The timeout does not run while a callback does, whatever others add meanwhile.
+func TestPipelineTimeoutSparesCallbacks(t *testing.T) {
+	service := &asked{answer: make(chan bool)}
+	pipeline := serve(t, service, timecache.Options{Timeout: time.Hour}).Pipeline(t.Context(), timecache.PipelineOptions{})
+	begun, goOn := make(chan bool), make(chan bool)
+	add := func(done func(timecache.Result)) {
+		t.Helper()
+		if err := pipeline.Add(timecache.GetOperation("k"), done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(func(timecache.Result) {
+		begun <- true
+		<-goOn
+	})
+	equal(t, "runs before the answer", pipeline.AwaitsAnswer(), true)
+	service.answer <- true
+	receive(t, begun)
+	equal(t, "runs in a callback", pipeline.AwaitsAnswer(), false)
+	add(nil)
+	equal(t, "runs in a callback, with another operation in flight", pipeline.AwaitsAnswer(), false)
+	close(goOn)
+	eventually(t, pipeline.AwaitsAnswer)
+	service.answer <- true
+	if err := pipeline.Wait(); err != nil {
+		t.Error(err)
+	}
+	equal(t, "runs with nothing in flight", pipeline.AwaitsAnswer(), false)
+	if err := pipeline.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A callback that ends its goroutine ends the pipeline; the others are told all the same.
+func TestPipelineEndsWithItsCallbacks(t *testing.T) {
+	service := &asked{answer: make(chan bool)}
+	defer close(service.answer)
+	client := serve(t, service, timecache.Options{Timeout: -1})
+	pipeline := client.Pipeline(t.Context(), timecache.PipelineOptions{BatchOperations: 3})
+	told := make(chan error, 10)
+	// The first goes alone, then come three together, and two that are not answered.
+	for _, exits := range []bool{false, true, false, true, true, false} {
+		err := pipeline.Add(timecache.GetOperation("k"), func(result timecache.Result) {
+			told <- result.Err
+			if exits {
+				runtime.Goexit() // As t.FailNow does.
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	service.answer <- true
+	service.answer <- true
+	for i := range 6 {
+		if err := receive(t, told); i < 4 && err != nil {
+			t.Error(i, err)
+		} else if i >= 4 {
+			refused(t, err, codes.Aborted, "")
+		}
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- pipeline.Close() }()
+	err := receive(t, closed)
+	refused(t, err, codes.Aborted, "")
+	equal(t, "error", err.Error(), "timecache: Aborted: callback of a pipeline: it has ended its goroutine")
+	equal(t, "told twice", len(told), 0)
+	refused(t, pipeline.Wait(), codes.Aborted, "")
+	refused(t, pipeline.Add(timecache.GetOperation("k"), nil), codes.Aborted, "")
 }
 
 // What a pipeline takes is told once, also when its server dies or its context ends.

@@ -128,7 +128,8 @@ type Reconnect struct {
 	// clock that stands still has no heartbeats; a connection that is dead is noticed
 	// within 40 s anyhow.
 	MaxSilence time.Duration
-	// OnBreak is told of every break and of every attempt that fails, before the pause.
+	// OnBreak is told of every break and of every attempt that fails, before the pause, if
+	// there is one.
 	OnBreak func(error)
 }
 
@@ -192,6 +193,10 @@ type ConsumeOptions struct {
 // PermissionDenied, ResourceExhausted (MaxWatchers) at the first attempt, and with
 // FailOnLoss a loss. A loop that was left by break may be done again, and goes on behind
 // the batch that it left with. One loop at a time.
+//
+// Unauthenticated is a break where Options.TokenFile now holds another token than the one
+// that was refused, as when tokens are replaced; that one is tried at once, and only once.
+// So it is, but for the first attempt, where the file cannot be read: it may hold one later.
 //
 // Holds about a MiB of unread messages: who reads slowly is held up by flow control, and
 // finally told by Lost.
@@ -267,8 +272,11 @@ type watch struct {
 	open            func(context.Context) (stream, error)
 	maxMessageBytes uint32
 	established     bool // Whether any batch has come.
-	pauses          pauses
-	positions       map[string]*position
+	// Whether another token was tried since the last batch: a file with ever another one
+	// would be read for ever.
+	triedToken bool
+	pauses     pauses
+	positions  map[string]*position
 }
 
 // position is how far a watch has come in a namespace.
@@ -305,6 +313,7 @@ func (w *watch) position(namespace string) *position {
 
 // run is the iterator.
 func (w *watch) run(yield func(*WatchBatch, error) bool) {
+	w.triedToken = false
 	for {
 		begun := time.Now()
 		failure, left := w.stream(yield)
@@ -315,16 +324,20 @@ func (w *watch) run(yield func(*WatchBatch, error) bool) {
 			yield(nil, newError(w.ctx.Err(), nil))
 			return
 		}
-		if w.beginAnew(failure) || w.client.token.hasChangedSince(begun, failure) {
+		if w.beginAnew(failure) {
 			continue
 		}
-		if !w.isBreak(failure) && !w.takeSmallerMessages(failure) {
+		hasOtherToken, why := w.afterRefusal(begun, failure)
+		if !hasOtherToken && !w.isBreak(why) && !w.takeSmallerMessages(failure) {
 			yield(nil, failure)
 			return
 		}
 		w.breakAll()
 		if w.reconnect.OnBreak != nil {
-			w.reconnect.OnBreak(failure)
+			w.reconnect.OnBreak(why)
+		}
+		if hasOtherToken && w.ctx.Err() == nil { // The server is there.
+			continue
 		}
 		if !sleep(w.ctx, w.pauses.next()) {
 			err := cmp.Or(w.ctx.Err(), context.DeadlineExceeded)
@@ -384,7 +397,7 @@ func (w *watch) breakAll() {
 }
 
 func (w *watch) accept(batch *WatchBatch) {
-	w.established = true
+	w.established, w.triedToken = true, false
 	w.pauses.reset()
 	position := w.position(batch.Namespace)
 	if batch.LogChanged = position.logChanged; batch.LogChanged {
@@ -393,6 +406,21 @@ func (w *watch) accept(batch *WatchBatch) {
 	batch.Reconnected = position.broken
 	position.broken, position.logChanged = false, false
 	position.watermark, position.resumeToken = batch.Watermark, batch.ResumeToken
+}
+
+// afterRefusal says whether there is another token than the one that was refused, if that is
+// why a stream that began then has failed; and of what to tell and judge the break by, which is
+// the token's file if that cannot be read.
+func (w *watch) afterRefusal(begun time.Time, failure *Error) (hasOtherToken bool, why *Error) {
+	if w.triedToken {
+		return false, failure
+	}
+	hasOtherToken, unread := w.client.token.afterRefusal(begun, failure)
+	w.triedToken = hasOtherToken
+	if !hasOtherToken && unread != nil {
+		failure = &Error{Code: codes.Unavailable, Message: unread.Error(), cause: unread}
+	}
+	return hasOtherToken, failure
 }
 
 // beginAnew says whether the server has refused the token of a namespace, which has another

@@ -138,8 +138,17 @@ func TestWatchLogChanged(t *testing.T) {
 	refusedWatch(t, client.Watch(ctx, options), codes.FailedPrecondition, timecache.LogChanged)
 }
 
-// In a durable namespace, a watch and a worker miss nothing when the server is killed.
+// In a durable namespace, a watch and a worker miss nothing when the server is killed or stops.
 func TestRestart(t *testing.T) {
+	for name, end := range map[string]func(*timecachetest.Server){
+		"kill": (*timecachetest.Server).Kill,
+		"stop": (*timecachetest.Server).Stop,
+	} {
+		t.Run(name, func(t *testing.T) { testRestart(t, end) })
+	}
+}
+
+func testRestart(t *testing.T, end func(*timecachetest.Server)) {
 	server := timecachetest.Start(t, "--virtual-clock", "--journal", t.TempDir())
 	client := server.Client(timecache.Options{Namespace: "main"})
 	ctx := t.Context()
@@ -163,8 +172,8 @@ func TestRestart(t *testing.T) {
 		return nil
 	}, timecache.WorkerOptions{Reconnect: reconnect})
 	running, stop := context.WithCancel(ctx)
-	end := make(chan error, 1)
-	go func() { end <- worker.Run(running) }()
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(running) }()
 	joined(t, client, "g")
 
 	var want, got []string
@@ -175,7 +184,7 @@ func TestRestart(t *testing.T) {
 			want = append(want, key)
 		}
 		if round < rounds-1 {
-			server.Kill()
+			end(server)
 			server.Restart()
 		}
 		now := advance(t, clock, 11*time.Second)
@@ -195,7 +204,7 @@ func TestRestart(t *testing.T) {
 	equal(t, "events behind the first token", keys, want)
 	<-all
 	stop()
-	if err := <-end; err != nil {
+	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	settled(t, client, "g")

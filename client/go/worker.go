@@ -15,7 +15,9 @@ import (
 // Handler handles an event. Nil: it is done, and acknowledged. An error: it is given out
 // again after WorkerOptions.RetryDelay, to this worker or another; [Action.Because] says
 // otherwise. A panic is not recovered: it ends the program, and the event goes to another
-// worker. The context has the values of Run's, and is cancelled when Run returns.
+// worker. One that ends its goroutine (runtime.Goexit, as a test's FailNow does) is as one
+// that returns an error. The context has the values of Run's, and is cancelled when Run
+// returns.
 type Handler func(ctx context.Context, event *ExpiredEvent) error
 
 // Because makes an error of an action, for a [Handler] to return:
@@ -74,8 +76,8 @@ type WorkerOptions struct {
 
 // WorkerStats is what a worker has done since its start.
 type WorkerStats struct {
-	// Handled are handlers that have returned; Failed, of these, those with an error that
-	// is no Action.
+	// Handled are handlers that have returned or ended their goroutine; Failed, of these,
+	// those with an error that is no Action.
 	Handled, Failed uint64
 	// Acked, Nacked and PutBack were settled so.
 	Acked, Nacked, PutBack uint64
@@ -106,6 +108,7 @@ type Worker struct {
 	group   string
 	handler Handler
 	options WorkerOptions
+	call    *settings
 	outer   context.Context    // Run's.
 	cancel  context.CancelFunc // Ends the stream.
 
@@ -157,15 +160,18 @@ type owed struct {
 const maxInFlight = 65_536
 
 // Worker makes a member of a consumer group of the client's namespace; [Worker.Run] runs it.
-// The group is made with default options if it is not there.
-func (c *Client) Worker(group string, handler Handler, options WorkerOptions) *Worker {
+// The group is made with default options if it is not there. RequestID and Traceparent go
+// with its stream and its settlements, as does the metadata of Run's context; calls of a
+// handler with its context bring only the latter. Repeatable changes nothing: settlements are
+// sent until they arrive.
+func (c *Client) Worker(group string, handler Handler, options WorkerOptions, call ...CallOption) *Worker {
 	options.Concurrency = max(cmp.Or(options.Concurrency, 4), 1)
 	options.MaxInFlight = cmp.Or(options.MaxInFlight, min(2*options.Concurrency, maxInFlight))
 	options.RetryDelay = cmp.Or(options.RetryDelay, time.Second)
 	options.StopTimeout = cmp.Or(options.StopTimeout, 10*time.Second)
 	options.MinPause = cmp.Or(options.MinPause, 100*time.Millisecond)
 	options.MaxPause = cmp.Or(options.MaxPause, time.Second)
-	w := &Worker{client: c, group: group, handler: handler, options: options,
+	w := &Worker{client: c, group: group, handler: handler, options: options, call: collect(call),
 		tasks: map[uint64]*task{}, handlers: options.Concurrency}
 	w.changed.L = &w.mu
 	return w
@@ -175,7 +181,8 @@ func (c *Client) Worker(group string, handler Handler, options WorkerOptions) *W
 // waits for the handlers that run, settles what they said, and returns nil. What was given
 // to this worker and not begun goes to others. Another end is an error: what ends a
 // [Client.Watch], as no server at the first attempt or a namespace or group that is
-// deleted; or why settlements did not arrive within StopTimeout. To be called once.
+// deleted; why settlements did not arrive within StopTimeout; that a callback of the
+// options has ended its goroutine (runtime.Goexit). To be called once.
 func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Lock()
 	if w.started {
@@ -191,16 +198,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var stream context.Context
-	stream, w.cancel = context.WithCancel(inner)
+	stream, w.cancel = context.WithCancel(w.call.outgoing(inner))
 	defer context.AfterFunc(ctx, w.stop)()
 
-	var handling, all sync.WaitGroup
+	var all sync.WaitGroup
 	all.Go(func() { w.read(stream) })
-	all.Go(func() { w.settle(inner) })
+	all.Go(func() { w.settle(w.call.outgoing(inner)) })
 	for range w.options.Concurrency {
-		handling.Go(func() { w.handle(inner) })
+		all.Go(func() { w.handle(inner, &all) })
 	}
-	handling.Wait()
 	all.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,11 +229,12 @@ func (w *Worker) stop() {
 
 // read fills the queue.
 func (w *Worker) read(ctx context.Context) {
+	defer w.stop()
 	options := ConsumeOptions{Start: w.options.Start, MaxInFlight: w.options.MaxInFlight,
 		KeysOnly: w.options.KeysOnly, Reconnect: w.options.Reconnect}
 	options.OnBreak = func(err error) {
 		if w.options.OnBreak != nil {
-			w.options.OnBreak(err)
+			w.callback(func() { w.options.OnBreak(err) })
 		}
 		w.loseUnbegun(err)
 	}
@@ -242,15 +249,12 @@ func (w *Worker) read(ctx context.Context) {
 		}
 		w.mu.Unlock()
 	}
-	w.stop()
 }
 
 // take waits until there is room for another batch.
 func (w *Worker) take(batch *WatchBatch) {
 	if batch.Lost > 0 && w.options.OnLoss != nil {
-		w.tell.Lock()
-		w.options.OnLoss(batch.Lost)
-		w.tell.Unlock()
+		w.callback(func() { w.options.OnLoss(batch.Lost) })
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -290,7 +294,27 @@ func (w *Worker) loseUnbegun(err error) {
 	w.report(err)
 }
 
-func (w *Worker) handle(ctx context.Context) {
+// errGoexit is the error of a handler or callback that has not returned.
+var errGoexit = errors.New("it has ended its goroutine")
+
+// handle handles events until there is a stop.
+func (w *Worker) handle(ctx context.Context, all *sync.WaitGroup) {
+	var handling *task // In the handler's hands.
+	var attempt uint32
+	stopped := false
+	defer func() {
+		if stopped {
+			return
+		}
+		if cause := recover(); cause != nil {
+			panic(cause)
+		}
+		// Another goroutine goes on in place of the one that was ended.
+		all.Go(func() { w.handle(ctx, all) })
+		if handling != nil {
+			w.handled(handling, attempt, errGoexit)
+		}
+	}()
 	for {
 		w.mu.Lock()
 		for !w.stopping && len(w.queue) == 0 {
@@ -301,15 +325,20 @@ func (w *Worker) handle(ctx context.Context) {
 			w.giveUp = time.Now().Add(w.options.StopTimeout)
 			w.changed.Broadcast()
 			w.mu.Unlock()
+			stopped = true
 			return
 		}
 		task := w.queue[0]
 		w.queue = w.queue[1:]
-		event, attempt := task.event, task.attempt
+		event := task.event
+		attempt = task.attempt
 		task.event.Value, task.event.Parts = nil, nil // They are the handler's, not kept for longer.
 		w.mu.Unlock()
 		event.Attempt = attempt
-		w.handled(task, attempt, w.handler(ctx, &event))
+		handling = task
+		err := w.handler(ctx, &event)
+		handling = nil
+		w.handled(task, attempt, err)
 	}
 }
 
@@ -322,17 +351,17 @@ func (w *Worker) handled(task *task, attempt uint32, err error) {
 	} else if err != nil {
 		action, failed = Nack(w.options.RetryDelay), true
 	}
-	if err != nil {
-		w.report(fmt.Errorf("handler of key %q, attempt %d: %w", task.event.Key, attempt, err))
-	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.stats.Handled++
 	if failed {
 		w.stats.Failed++
 	}
 	w.pending = append(w.pending, w.owe(task, action))
 	w.changed.Broadcast()
+	w.mu.Unlock()
+	if err != nil {
+		w.report(fmt.Errorf("handler of key %q, attempt %d: %w", task.event.Key, attempt, err))
+	}
 }
 
 // owe is a settlement of the newest attempt. With mu.
@@ -344,6 +373,7 @@ func (w *Worker) owe(task *task, action Action) owed {
 // settle sends what is pending: while a call is under way, the next one's settlements come
 // together.
 func (w *Worker) settle(ctx context.Context) {
+	defer w.cancel()
 	for {
 		w.mu.Lock()
 		for len(w.pending) == 0 && w.handlers > 0 {
@@ -354,7 +384,6 @@ func (w *Worker) settle(ctx context.Context) {
 		w.pending = w.pending[size:]
 		w.mu.Unlock()
 		if size == 0 {
-			w.cancel()
 			return
 		}
 		w.send(ctx, batch)
@@ -370,6 +399,7 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 			settlements[i] = Settlement{one.task.event.EventID, one.attempt, one.action}
 		}
 		attempt, cancel := w.settleContext(ctx)
+		begun := time.Now()
 		results, err := w.client.Settle(attempt, w.group, settlements)
 		cancel()
 		if err == nil {
@@ -382,6 +412,9 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 		// connection's responses are unread.
 		mayPass := w.client.mayComeBack(failure) || errors.Is(err, context.DeadlineExceeded) ||
 			failure.Code == codes.ResourceExhausted
+		// Another token may come later, or has just come.
+		hasOtherToken, unread := w.client.token.afterRefusal(begun, failure)
+		mayPass = mayPass || hasOtherToken || unread != nil
 		if mayPass && w.pause(pauses.next()) {
 			continue
 		}
@@ -420,13 +453,13 @@ func (w *Worker) settleContext(ctx context.Context) (context.Context, context.Ca
 
 // pause returns false if there is no time left for another attempt.
 func (w *Worker) pause(pause time.Duration) bool {
+	until := time.Now().Add(pause) // Not after the timer, which wakes once.
 	timer := time.AfterFunc(pause, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.changed.Broadcast()
 	})
 	defer timer.Stop()
-	until := time.Now().Add(pause)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for !w.gaveUp() && time.Now().Before(until) {
@@ -493,10 +526,24 @@ func (w *Worker) forget(task *task) {
 }
 
 func (w *Worker) report(err error) {
-	if w.options.OnError == nil || err == nil {
-		return
+	if w.options.OnError != nil && err != nil {
+		w.callback(func() { w.options.OnError(err) })
 	}
+}
+
+// callback calls one of the options. One that ends its goroutine ends the worker, too.
+func (w *Worker) callback(call func()) {
 	w.tell.Lock()
 	defer w.tell.Unlock()
-	w.options.OnError(err)
+	returned := false
+	defer func() {
+		if !returned {
+			w.mu.Lock()
+			w.err = cmp.Or(w.err, fmt.Errorf("callback of a worker: %w", errGoexit))
+			w.mu.Unlock()
+			w.stop()
+		}
+	}()
+	call()
+	returned = true
 }

@@ -74,3 +74,20 @@ func TestWorkerHoldsTwiceAsManyEventsAsItHasHandlers(t *testing.T) {
 		}
 	}
 }
+
+// A pause ends, also where its timer has fired before it waits.
+func TestPauseEnds(t *testing.T) {
+	worker := (&Client{}).Worker("g", nil, WorkerOptions{})
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for i := range 1000 {
+			worker.pause(time.Duration(i%100) * time.Microsecond)
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("a pause does not end")
+	}
+}

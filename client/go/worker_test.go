@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"timecached.dev/client/go"
 	pb "timecached.dev/client/go/gen/timecache/v1"
@@ -24,7 +26,8 @@ type group struct {
 	pb.UnimplementedTimeCacheServiceServer
 	t *testing.T
 	// A stream each: its messages, until the test closes it; then it breaks.
-	streams chan chan *pb.ConsumeExpiredResponse
+	streams  chan chan *pb.ConsumeExpiredResponse
+	consumed chan metadata.MD // Where a stream's metadata goes; nil: nowhere.
 	// Settle answers a call; nil: all is settled.
 	settle func(context.Context, *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error)
 
@@ -33,6 +36,10 @@ type group struct {
 }
 
 func (g *group) ConsumeExpired(_ *pb.ConsumeExpiredRequest, s grpc.ServerStreamingServer[pb.ConsumeExpiredResponse]) error {
+	if g.consumed != nil {
+		md, _ := metadata.FromIncomingContext(s.Context())
+		g.consumed <- md
+	}
 	for {
 		select {
 		case <-s.Context().Done():
@@ -310,12 +317,13 @@ func TestWorkerStopsOverARestart(t *testing.T) {
 	server := timecachetest.Start(t, "--virtual-clock", "--journal", t.TempDir())
 	client := server.Client(timecache.Options{Namespace: "main"})
 	must(client.CreateNamespace(t.Context(), "main", timecache.NamespaceOptions{Durability: timecache.Sync}))(t)
-	begun, goOn, told := make(chan bool), make(chan bool), make(chan error, 1000)
+	begun, goOn := make(chan bool), make(chan bool)
+	told, onError := telling()
 	worker := client.Worker("g", func(context.Context, *timecache.ExpiredEvent) error {
 		begun <- true
 		<-goOn
 		return nil
-	}, timecache.WorkerOptions{Reconnect: quick, StopTimeout: time.Minute, OnError: func(err error) { told <- err }})
+	}, timecache.WorkerOptions{Reconnect: quick, StopTimeout: time.Minute, OnError: onError})
 	stop, end := working(t, worker)
 	joined(t, client, "g")
 	must(client.Put(t.Context(), "k", nil))(t)
@@ -339,9 +347,9 @@ func TestWorkerGivesSettlingUp(t *testing.T) {
 	service.settle = func(context.Context, *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
 		return nil, status.Error(codes.Unavailable, "away")
 	}
-	told := make(chan error, 1000)
+	told, onError := telling()
 	worker := serve(t, service, timecache.Options{}).Worker("g", func(context.Context, *timecache.ExpiredEvent) error { return nil },
-		timecache.WorkerOptions{Reconnect: quick, StopTimeout: time.Millisecond, OnError: func(err error) { told <- err }})
+		timecache.WorkerOptions{Reconnect: quick, StopTimeout: time.Millisecond, OnError: onError})
 	stop, end := working(t, worker)
 	messages := make(chan *pb.ConsumeExpiredResponse)
 	service.streams <- messages
@@ -382,6 +390,114 @@ func TestWorkerSettlesWhatPasses(t *testing.T) {
 		t.Error(err)
 	}
 	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 1, Acked: 1})
+}
+
+// A handler that ends its goroutine has failed, and the worker goes on.
+func TestWorkerSurvivesGoexit(t *testing.T) {
+	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
+	told, onError := telling()
+	begun, goOn := make(chan bool), make(chan bool)
+	worker := serve(t, service, timecache.Options{}).Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
+		switch event.Key {
+		case "ok":
+			return nil
+		case "last":
+			begun <- true
+			<-goOn
+		}
+		runtime.Goexit() // As t.FailNow does.
+		return nil
+	}, timecache.WorkerOptions{Reconnect: quick, Concurrency: 1, RetryDelay: 7 * time.Second,
+		OnError: onError})
+	stop, end := working(t, worker)
+	messages := make(chan *pb.ConsumeExpiredResponse)
+	service.streams <- messages
+	messages <- given(&pb.ExpiredEvent{Key: []byte("fails"), Version: 1, EventId: 1, Attempt: 1},
+		&pb.ExpiredEvent{Key: []byte("ok"), Version: 2, EventId: 2, Attempt: 1})
+	equal(t, "told", receive(t, told).Error(), `handler of key "fails", attempt 1: it has ended its goroutine`)
+	eventually(t, func() bool { s := worker.Stats(); return s.Acked == 1 && s.Nacked == 1 })
+	service.mu.Lock()
+	equal(t, "delay", service.settled[0].GetNack().GetDelay().AsDuration(), 7*time.Second)
+	service.mu.Unlock()
+	// Also in the midst of a stop.
+	messages <- given(&pb.ExpiredEvent{Key: []byte("last"), Version: 3, EventId: 3, Attempt: 1})
+	receive(t, begun)
+	stop()
+	close(goOn)
+	if err := receive(t, end); err != nil {
+		t.Error(err)
+	}
+	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 3, Failed: 2, Acked: 1, Nacked: 2})
+}
+
+// Run ends, and says why, where one of its callbacks ends its goroutine.
+func TestWorkerEndsWithItsCallbacks(t *testing.T) {
+	for name, test := range map[string]struct {
+		lost   uint64
+		handle error
+		settle error
+	}{
+		"OnLoss, of the reading goroutine":   {lost: 1},
+		"OnError, of a handler's goroutine":  {handle: errors.New("broken")},
+		"OnError, of the settling goroutine": {settle: status.Error(codes.Unavailable, "away")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
+			service.settle = func(context.Context, *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
+				return nil, test.settle
+			}
+			worker := serve(t, service, timecache.Options{}).Worker("g",
+				func(context.Context, *timecache.ExpiredEvent) error { return test.handle },
+				timecache.WorkerOptions{Reconnect: quick, OnError: func(error) { runtime.Goexit() },
+					OnLoss: func(uint64) { runtime.Goexit() }})
+			_, end := working(t, worker)
+			messages := make(chan *pb.ConsumeExpiredResponse)
+			service.streams <- messages
+			message := given(&pb.ExpiredEvent{Key: []byte("k"), Version: 1, EventId: 1, Attempt: 1})
+			message.Lost = test.lost
+			messages <- message
+			if err := receive(t, end); err == nil || !strings.Contains(err.Error(), "ended its goroutine") {
+				t.Error(err)
+			}
+			equal(t, "nacked", worker.Stats().Nacked == 1, test.handle != nil)
+		})
+	}
+}
+
+// The metadata of Run's context and of the call options goes with the stream and the
+// settlements, that of the options not with what a handler calls.
+func TestWorkerMetadata(t *testing.T) {
+	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse), consumed: make(chan metadata.MD, 1)}
+	settled, handled := make(chan metadata.MD, 1), make(chan metadata.MD, 1)
+	service.settle = func(ctx context.Context, _ *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
+		md, _ := metadata.FromIncomingContext(ctx)
+		settled <- md
+		return nil, nil
+	}
+	worker := serve(t, service, timecache.Options{}).Worker("g", func(ctx context.Context, _ *timecache.ExpiredEvent) error {
+		md, _ := metadata.FromOutgoingContext(ctx)
+		handled <- md
+		return nil
+	}, timecache.WorkerOptions{}, timecache.RequestID("mine"))
+	ctx, stop := context.WithCancel(metadata.AppendToOutgoingContext(t.Context(), "traceparent", "t", "x-request-id", "outer"))
+	end := make(chan error, 1)
+	go func() { end <- worker.Run(ctx) }()
+	messages := make(chan *pb.ConsumeExpiredResponse)
+	service.streams <- messages
+	messages <- given(&pb.ExpiredEvent{Key: []byte("k"), Version: 1, EventId: 1, Attempt: 1})
+	for _, test := range []struct {
+		of   string
+		from chan metadata.MD
+		id   string
+	}{{"stream", service.consumed, "mine"}, {"handler", handled, "outer"}, {"settlement", settled, "mine"}} {
+		md := receive(t, test.from)
+		equal(t, "request id of the "+test.of, md.Get("x-request-id"), []string{test.id})
+		equal(t, "trace of the "+test.of, md.Get("traceparent"), []string{"t"})
+	}
+	stop()
+	if err := receive(t, end); err != nil {
+		t.Error(err)
+	}
 }
 
 // A settlement whose context ends in the middle of it says so, and is not sent again.

@@ -52,7 +52,7 @@ public final class Batch {
    */
   void complete(ExecuteResponse response) {
     if (response.getResultsCount() != pending.size()) {
-      throw TimecacheException.mismatch();
+      throw TimecacheException.mismatch("operations");
     }
     for (int i = 0; i < pending.size(); ++i) {
       pending.get(i).complete(response.getResults(i));

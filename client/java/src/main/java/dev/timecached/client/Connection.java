@@ -106,6 +106,22 @@ final class Connection {
         && token.hasChangedSince(begunAt);
   }
 
+  /**
+   * Why there is no token in place of the one that was refused, with which a call failed so: its
+   * file cannot be read, and may hold one later. Null: that is not why. To be asked before {@link
+   * #hasNewToken}, as another call may read it meanwhile.
+   */
+  TimecacheException unreadToken(TimecacheException error) {
+    if (token == null || error.code() != Status.Code.UNAUTHENTICATED) {
+      return null;
+    }
+    Exception why = token.unread();
+    return why == null
+        ? null
+        : TimecacheException.of(
+            Status.UNAVAILABLE.withDescription("token file").withCause(why), null);
+  }
+
   private void connect(CompletableFuture<Boolean> current) {
     if (current.isDone()) {
       return;

@@ -27,13 +27,12 @@ import java.util.function.ObjIntConsumer;
  * <p>Every future completes: with its result, or, when the stream ends before, with the stream's
  * error; whether it was done is then unknown. The stream ends by {@link #close}, by {@link
  * #cancel}, or by itself: when the server stops (UNAVAILABLE), when the namespace does not exist
- * (NOT_FOUND), when the connection breaks. It does not come back: whoever wants to go on makes a
- * new pipeline.
+ * (NOT_FOUND), when the connection breaks, when no answer comes within the client's timeout
+ * (DEADLINE_EXCEEDED). It does not come back: whoever wants to go on makes a new pipeline.
  *
  * <p>Thread-safe. Memory is bounded by the options: {@link #add} waits while what is in flight
  * leaves no room; not so in what a future of this pipeline calls when it completes, which runs on a
- * thread of gRPC's and must be quick. Whoever waits does so for at most the client's timeout
- * without any answer; then the stream ends with DEADLINE_EXCEEDED.
+ * thread of gRPC's and must be quick: no answer is read meanwhile, and the timeout does not count.
  */
 public final class Pipeline implements AutoCloseable {
   private static final int MAX_OPERATION_BYTES = (16 << 20) + (64 << 10) - 128;
@@ -61,7 +60,9 @@ public final class Pipeline implements AutoCloseable {
   private boolean flushing;
   private boolean closing;
   private boolean cancelled; // The call, which takes no more then.
-  private long answers;
+  // When the last answer was told, or what waits for one began to.
+  private long progressAt;
+  private CompletableFuture<Void> check; // The next look for an answer; null: there is none.
   private Status status; // Null while the stream goes on.
   private TimecacheException error; // Why it ended, unless in good order.
   private Thread completing; // Completes futures now.
@@ -106,6 +107,9 @@ public final class Pipeline implements AutoCloseable {
         group = new Group();
         queue.addLast(group);
       }
+      if (operations == 0) {
+        expectAnswer();
+      }
       group.request.addOperations(proto);
       group.pending.add(pending);
       group.bytes += size;
@@ -141,6 +145,7 @@ public final class Pipeline implements AutoCloseable {
     try {
       if (!closing) {
         closing = true;
+        expectAnswer();
         await();
         if (status == null && !cancelled) {
           call.halfClose();
@@ -188,25 +193,42 @@ public final class Pipeline implements AutoCloseable {
 
   /** Waits for a condition or the end of the stream. */
   private synchronized void awaitAnswers(BooleanSupplier condition) {
-    long seen = answers;
-    long giveUpAt = System.nanoTime() + timeoutNanos;
     while (status == null && !condition.getAsBoolean()) {
-      if (answers != seen) {
-        seen = answers;
-        giveUpAt = System.nanoTime() + timeoutNanos;
-      }
-      long left = giveUpAt - System.nanoTime();
-      if (left <= 0) {
-        cancel(
-            TimecacheException.of(Status.Code.DEADLINE_EXCEEDED, "no answer within the timeout"));
-        giveUpAt = System.nanoTime() + timeoutNanos;
-        continue;
-      }
       try {
-        TimeUnit.NANOSECONDS.timedWait(this, left);
+        wait();
       } catch (InterruptedException e) {
         throw Rpc.interrupted();
       }
+    }
+  }
+
+  /** The server has the timeout from now on for an answer, or for its word after a close. */
+  private synchronized void expectAnswer() {
+    progressAt = System.nanoTime();
+    if (check == null && status == null) {
+      checkIn(timeoutNanos);
+    }
+  }
+
+  /** About once in a timeout: answers need not wake it. */
+  private synchronized void checkIn(long nanos) {
+    check = new CompletableFuture<Void>().completeOnTimeout(null, nanos, TimeUnit.NANOSECONDS);
+    // On the timer's own thread, for a moment: those of a pool may all wait for this.
+    check.thenRun(() -> check(System.nanoTime()));
+  }
+
+  /** Ends the stream if no answer has come for the timeout. */
+  synchronized void check(long now) {
+    check = null;
+    if (status != null || cancelled || (operations == 0 && !closing)) {
+      return;
+    }
+    // While futures complete no answer is read.
+    long left = completing == null ? progressAt + timeoutNanos - now : timeoutNanos;
+    if (left > 0) {
+      checkIn(left);
+    } else {
+      cancel(TimecacheException.of(Status.Code.DEADLINE_EXCEEDED, "no answer within the timeout"));
     }
   }
 
@@ -242,7 +264,7 @@ public final class Pipeline implements AutoCloseable {
       completing = null;
       operations -= group.pending.size();
       bytes -= group.bytes;
-      ++answers;
+      progressAt = System.nanoTime();
       send();
       notifyAll();
     }
@@ -256,7 +278,7 @@ public final class Pipeline implements AutoCloseable {
       synchronized (Pipeline.this) {
         group = sent.peekFirst();
         if (group == null || response.getResultsCount() != group.pending.size()) {
-          cancel(TimecacheException.mismatch());
+          cancel(TimecacheException.mismatch("operations"));
           return;
         }
         sent.removeFirst();
@@ -280,6 +302,9 @@ public final class Pipeline implements AutoCloseable {
                   : TimecacheException.of(end, trailers);
         }
         status = end;
+        if (check != null) {
+          check.cancel(false); // It would keep the pipeline for as long as the timeout.
+        }
       }
       for (Group group : left) {
         complete(group, (pending, i) -> pending.future().completeExceptionally(ended()));

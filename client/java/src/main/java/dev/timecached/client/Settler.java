@@ -1,7 +1,6 @@
 package dev.timecached.client;
 
 import dev.timecached.v1.SettleExpiredRequest;
-import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
 import io.grpc.Status;
 import java.time.Duration;
@@ -15,8 +14,8 @@ import java.util.concurrent.TimeUnit;
 final class Settler {
   /** What the server has not answered. */
   record Owed(GroupWorker.Task task, int attempt, Settle how) {
-    dev.timecached.v1.Settlement toProto() {
-      return new Settlement(task.eventId(), attempt, how).toProto();
+    Settlement settlement() {
+      return new Settlement(task.eventId(), attempt, how);
     }
   }
 
@@ -112,12 +111,14 @@ final class Settler {
       if (batch.isEmpty()) {
         return;
       }
+      long begunAt = System.nanoTime();
       try {
-        tell(batch, call(batch), isRepeated);
+        List<Settlement> settlements = batch.stream().map(Owed::settlement).toList();
+        tell(batch, call(rpc, namespace, options.group, settlements), isRepeated);
         return;
       } catch (TimecacheException e) {
         worker.tell(e);
-        if (!mayPass(e) || !pause(backoff.nextNanos())) {
+        if (!mayPass(e, begunAt) || !pause(backoff.nextNanos())) {
           error = e;
         }
       }
@@ -128,24 +129,36 @@ final class Settler {
     }
   }
 
-  private SettleExpiredResponse call(List<Owed> batch) {
+  /** One call: a result for each, in their order. */
+  static List<SettleResult> call(
+      Rpc rpc, String namespace, String group, List<Settlement> settlements) {
     SettleExpiredRequest.Builder request =
-        SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(options.group);
-    batch.forEach(owed -> request.addSettlements(owed.toProto()));
-    SettleExpiredResponse response =
-        rpc.call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false);
-    if (response.getResultsCount() != batch.size()) {
-      throw TimecacheException.mismatch();
+        SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(group);
+    settlements.forEach(settlement -> request.addSettlements(settlement.toProto()));
+    List<SettleResult> results =
+        rpc
+            .call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false)
+            .getResultsList()
+            .stream()
+            .map(SettleResult::of)
+            .toList();
+    if (results.size() != settlements.size()) {
+      throw TimecacheException.mismatch("settlements");
     }
-    return response;
+    return results;
   }
 
-  /** RESOURCE_EXHAUSTED is of a connection whose answers wait to be read: nothing was done. */
-  private boolean mayPass(TimecacheException error) {
+  /**
+   * RESOURCE_EXHAUSTED is of a connection whose answers wait to be read: nothing was done. Another
+   * token may come later, or has just come.
+   */
+  private boolean mayPass(TimecacheException error, long begunAt) {
     return !rpc.connection.isShutdown()
         && (error.isConnectionLost()
             || error.code() == Status.Code.DEADLINE_EXCEEDED
-            || error.code() == Status.Code.RESOURCE_EXHAUSTED);
+            || error.code() == Status.Code.RESOURCE_EXHAUSTED
+            || rpc.connection.unreadToken(error) != null
+            || rpc.connection.hasNewToken(begunAt, error));
   }
 
   /** Once one could not be sent in time, the others are not tried: a stop has an end. */
@@ -153,10 +166,10 @@ final class Settler {
     return gaveUp;
   }
 
-  private void tell(List<Owed> batch, SettleExpiredResponse response, boolean isRepeated) {
+  private void tell(List<Owed> batch, List<SettleResult> results, boolean isRepeated) {
     List<Owed> instead = new ArrayList<>();
     for (int i = 0; i < batch.size(); ++i) {
-      TimecacheException error = SettleResult.of(response.getResults(i)).error().orElse(null);
+      TimecacheException error = results.get(i).error().orElse(null);
       Owed other = worker.settled(batch.get(i), error, isRepeated);
       if (other != null) {
         instead.add(other);

@@ -29,7 +29,6 @@ import dev.timecached.v1.NamespaceServiceGrpc;
 import dev.timecached.v1.RotateNamespaceRequest;
 import dev.timecached.v1.ScanResponse;
 import dev.timecached.v1.ServerServiceGrpc;
-import dev.timecached.v1.SettleExpiredRequest;
 import dev.timecached.v1.SizeRequest;
 import dev.timecached.v1.SizeResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
@@ -494,19 +493,14 @@ public final class TimecacheClient implements AutoCloseable {
 
   /**
    * Settles events of a consumer group of the namespace: a result for each, in their order. At most
-   * 4,096. An error: none was settled (NOT_FOUND, reason GROUP_NOT_FOUND), or nobody knows: then
-   * again.
+   * 4,096; nothing is sent for none. An error: none was settled (NOT_FOUND, reason
+   * GROUP_NOT_FOUND), or nobody knows: then again.
    */
   public List<SettleResult> settle(String group, List<Settlement> settlements) {
-    SettleExpiredRequest.Builder request =
-        SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(group);
-    settlements.forEach(settlement -> request.addSettlements(settlement.toProto()));
-    return rpc
-        .call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false)
-        .getResultsList()
-        .stream()
-        .map(SettleResult::of)
-        .toList();
+    if (settlements.isEmpty()) {
+      return List.of();
+    }
+    return Settler.call(rpc, namespace, group, settlements);
   }
 
   // Administration takes and gives the messages of the API as they are: their documentation is that
@@ -559,7 +553,7 @@ public final class TimecacheClient implements AutoCloseable {
                 .setNamespace(Namespace.newBuilder().setName(name).setOptions(options))
                 .setUpdateMask(mask(options, toDefault))
                 .build(),
-            true)
+            false)
         .getNamespace();
   }
 
@@ -638,7 +632,7 @@ public final class TimecacheClient implements AutoCloseable {
                     Group.newBuilder().setNamespace(namespace).setName(name).setOptions(options))
                 .setUpdateMask(mask(options, toDefault))
                 .build(),
-            true)
+            false)
         .getGroup();
   }
 

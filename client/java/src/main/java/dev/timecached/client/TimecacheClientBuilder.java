@@ -109,7 +109,7 @@ public final class TimecacheClientBuilder {
 
   /**
    * A file that holds such a token. It may be replaced: it is read again every 10 s, and when the
-   * server refuses the token.
+   * server refuses the token; what is open then goes on, as {@link Watcher} says.
    */
   public TimecacheClientBuilder tokenFile(Path file) {
     tokenFile = new TokenFile(file);

@@ -72,11 +72,19 @@ public final class TimecacheException extends RuntimeException {
     String requestId = null;
     if (trailers != null) {
       requestId = trailers.get(REQUEST_ID);
-      com.google.rpc.Status rich = StatusProto.fromStatusAndTrailers(status, trailers);
-      details = rich.getDetailsList();
+      details = details(status, trailers);
     }
     return new TimecacheException(
         status.getCode(), describe(status), details, requestId, status.getCause());
+  }
+
+  /** None where they are garbled, or a proxy's status is another than theirs: it failed anyhow. */
+  private static List<Any> details(Status status, Metadata trailers) {
+    try {
+      return StatusProto.fromStatusAndTrailers(status, trailers).getDetailsList();
+    } catch (IllegalArgumentException e) {
+      return List.of();
+    }
   }
 
   private static String describe(Status status) {
@@ -123,10 +131,10 @@ public final class TimecacheException extends RuntimeException {
   }
 
   /** An answer that does not fit its request. */
-  static TimecacheException mismatch() {
+  static TimecacheException mismatch(String what) {
     return of(
         Status.Code.INTERNAL,
-        "another number of results than there were operations: is the server of this version?");
+        "another number of results than there were " + what + ": is the server of this version?");
   }
 
   /** The same error with the stack of the thread that is told, and this one as its cause. */

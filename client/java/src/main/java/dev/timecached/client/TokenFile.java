@@ -20,6 +20,7 @@ final class TokenFile implements Supplier<String> {
   private String token;
   private long readAt = System.nanoTime();
   private long changedAt = readAt;
+  private Exception unread; // Why it could not be read. Null: it was.
 
   /**
    * Reads it.
@@ -56,17 +57,23 @@ final class TokenFile implements Supplier<String> {
     readAt = System.nanoTime();
     try {
       String read = read();
+      unread = null;
       if (!read.equals(token)) {
         token = read;
         changedAt = System.nanoTime();
       }
     } catch (IOException | IllegalArgumentException e) {
-      // The server says if the old one is not good any more.
+      unread = e; // The server says if the old one is not good any more.
     }
   }
 
   synchronized boolean hasChangedSince(long time) {
     return changedAt - time > 0;
+  }
+
+  /** Why it could not be read when that was last tried. Null: it was. */
+  synchronized Exception unread() {
+    return unread;
   }
 
   private String read() throws IOException {

@@ -155,7 +155,7 @@ public final class WatchOptions implements Cloneable {
 
   /**
    * Be told of every break and every attempt that fails, on the thread that waits for the next
-   * batch. May close the watcher.
+   * batch, before the pause, if there is one. May close the watcher.
    */
   public WatchOptions onBreak(Consumer<TimecacheException> onBreak) {
     return with(options -> options.onBreak = onBreak);

@@ -34,7 +34,10 @@ import java.util.function.Function;
  *
  * <p>A break is: UNAVAILABLE, a stream that the server closed in good order (it stops), a
  * connection that is lost, {@link WatchOptions#silenceMax}, or, once, a message larger than the
- * channel takes. Anything else that the server says ends the watch: NOT_FOUND (no such namespace or
+ * channel takes. So is UNAUTHENTICATED where {@link TimecacheClientBuilder#tokenFile} now holds
+ * another token than the one that was refused, as when tokens are replaced; that one is tried at
+ * once, and only once; and, but for the first attempt, where the file cannot be read: it may hold
+ * one later. Anything else that the server says ends the watch: NOT_FOUND (no such namespace or
  * group, or deleted meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED
  * (MAX_WATCHERS) at the first attempt, and with {@link WatchOptions#failOnLoss} a loss. So does,
  * with CANCELLED, a client that is closed.
@@ -66,6 +69,8 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
   private final Backoff backoff;
   private int maxMessageBytes;
   private boolean established; // Whether any batch has come.
+  // Since the last batch: a file with ever another token would be read for ever.
+  private boolean hasTriedNewToken;
   private long nextAttemptAt = System.nanoTime();
   private TimecacheException end; // What the watch ended with.
 
@@ -296,6 +301,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
 
   private WatchBatch accept(WatchBatch message) {
     established = true;
+    hasTriedNewToken = false;
     backoff.reset();
     Position position = positions.computeIfAbsent(message.namespace(), name -> new Position());
     WatchBatch batch =
@@ -326,16 +332,21 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
       end = TimecacheException.of(Status.Code.CANCELLED, "the client was closed");
       return;
     }
-    if (beginsAnew(why) || rpc.connection.hasNewToken(begunAt, why)) {
+    if (beginsAnew(why)) {
       return;
     }
-    if (!isBreak(why) && !takesSmallerMessages(why)) {
+    TimecacheException unread = hasTriedNewToken ? null : rpc.connection.unreadToken(why);
+    boolean hasNewToken = !hasTriedNewToken && rpc.connection.hasNewToken(begunAt, why);
+    TimecacheException told = unread != null && !hasNewToken ? unread : why;
+    if (!hasNewToken && !isBreak(told) && !takesSmallerMessages(why)) {
       end = why;
       return;
     }
+    hasTriedNewToken |= hasNewToken;
     positions.values().forEach(position -> position.broken = established);
-    nextAttemptAt = System.nanoTime() + backoff.nextNanos();
-    options.onBreak.accept(why);
+    // With another token at once: the server is there.
+    nextAttemptAt = System.nanoTime() + (hasNewToken ? 0 : backoff.nextNanos());
+    options.onBreak.accept(told);
   }
 
   /**

@@ -6,6 +6,8 @@ import dev.timecached.v1.ExecuteRequest;
 import dev.timecached.v1.ExecuteResponse;
 import dev.timecached.v1.GetRequest;
 import dev.timecached.v1.GetResponse;
+import dev.timecached.v1.GroupServiceGrpc;
+import dev.timecached.v1.NamespaceServiceGrpc;
 import dev.timecached.v1.SettleExpiredRequest;
 import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
@@ -59,14 +61,28 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
     }
   }
 
+  /** A request of a pipeline that was not answered. */
+  record PipelineRequest(ExecuteRequest request, StreamObserver<ExecuteResponse> observer) {
+    /** Each of its operations has succeeded. */
+    void answer() {
+      ExecuteResponse.Builder response = ExecuteResponse.newBuilder();
+      request.getOperationsList().forEach(unused -> response.addResultsBuilder());
+      observer.onNext(response.build());
+    }
+  }
+
   final BlockingQueue<StreamObserver<ConsumeExpiredResponse>> members = new LinkedBlockingQueue<>();
   final BlockingQueue<ConsumeExpiredRequest> consumes = new LinkedBlockingQueue<>();
   final BlockingQueue<SettleCall> settles = new LinkedBlockingQueue<>();
+  final BlockingQueue<PipelineRequest> pipelined = new LinkedBlockingQueue<>();
   final CountDownLatch pipelineCancelled = new CountDownLatch(1);
   final BlockingQueue<StreamObserver<WatchExpiredResponse>> watches = new LinkedBlockingQueue<>();
   final BlockingQueue<Metadata> headers = new LinkedBlockingQueue<>(); // Of all calls.
   volatile String token; // Null: calls need none.
+  volatile Runnable onRefusal = () -> {}; // Before it refuses one.
   volatile boolean answersTooFew;
+  volatile Status failure; // Of all calls, with these trailers; null: they do not fail.
+  volatile Metadata trailers = new Metadata();
   private final Server server;
 
   FakeServer() {
@@ -74,6 +90,12 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
       server =
           Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
               .addService(ServerInterceptors.intercept(this, new Guard()))
+              .addService(
+                  ServerInterceptors.intercept(
+                      new NamespaceServiceGrpc.NamespaceServiceImplBase() {}, new Guard()))
+              .addService(
+                  ServerInterceptors.intercept(
+                      new GroupServiceGrpc.GroupServiceImplBase() {}, new Guard()))
               .build()
               .start();
     } catch (IOException e) {
@@ -85,14 +107,19 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
     return TimecacheClient.builder("127.0.0.1:" + server.getPort());
   }
 
-  /** Keeps the headers, and refuses calls without the token. */
+  /** Keeps the headers, and refuses calls without the token, or all. */
   private final class Guard implements ServerInterceptor {
     @Override
     public <Q, A> ServerCall.Listener<Q> interceptCall(
         ServerCall<Q, A> call, Metadata metadata, ServerCallHandler<Q, A> next) {
       headers.add(metadata);
       if (token != null && !("Bearer " + token).equals(metadata.get(AUTHORIZATION))) {
+        onRefusal.run();
         call.close(Status.UNAUTHENTICATED, new Metadata());
+        return new ServerCall.Listener<>() {};
+      }
+      if (failure != null) {
+        call.close(failure, trailers);
         return new ServerCall.Listener<>() {};
       }
       return next.startCall(call, metadata);
@@ -156,6 +183,8 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
       public void onNext(ExecuteRequest request) {
         if (answersTooFew) {
           observer.onNext(ExecuteResponse.getDefaultInstance());
+        } else {
+          pipelined.add(new PipelineRequest(request, observer));
         }
       }
 

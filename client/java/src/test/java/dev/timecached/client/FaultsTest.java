@@ -1,6 +1,7 @@
 package dev.timecached.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,8 +10,9 @@ import com.google.protobuf.ByteString;
 import com.google.rpc.ErrorInfo;
 import dev.timecached.v1.ConsumeExpiredResponse;
 import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.GroupOptions;
+import dev.timecached.v1.NamespaceOptions;
 import dev.timecached.v1.SettleExpiredResponse;
-import dev.timecached.v1.Settlement;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
@@ -24,6 +26,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -79,7 +83,7 @@ final class FaultsTest {
   }
 
   /** The only settlement of the next call, which it answers. */
-  private Settlement settle(com.google.rpc.Status error) throws Exception {
+  private dev.timecached.v1.Settlement settle(com.google.rpc.Status error) throws Exception {
     FakeServer.SettleCall call = FakeServer.take(server.settles);
     call.answer(error);
     assertEquals(1, call.request().getSettlementsCount());
@@ -92,6 +96,12 @@ final class FaultsTest {
       assertTrue(i < 30_000, () -> "does not get there: " + worker.counters());
       Thread.sleep(1);
     }
+  }
+
+  private static TimecacheException failure(CompletableFuture<?> future) {
+    ExecutionException error =
+        assertThrows(ExecutionException.class, () -> future.get(30, TimeUnit.SECONDS));
+    return (TimecacheException) error.getCause();
   }
 
   @Test
@@ -313,6 +323,19 @@ final class FaultsTest {
   }
 
   @Test
+  void settlementsWithTooFewResultsFail() throws Exception {
+    assertEquals(List.of(), client.settle("g", List.of()));
+    CompletableFuture<List<SettleResult>> results =
+        CompletableFuture.supplyAsync(
+            () -> client.settle("g", List.of(new Settlement(1, 1, Settle.ack()))));
+    FakeServer.SettleCall call = FakeServer.take(server.settles);
+    assertEquals(1, call.request().getSettlementsCount()); // None was sent for no settlements.
+    call.observer().onNext(SettleExpiredResponse.getDefaultInstance());
+    call.observer().onCompleted();
+    assertEquals(Code.INTERNAL, failure(results).code());
+  }
+
+  @Test
   void settlementsWithTooFewResultsAreSentAgain() throws Exception {
     try (GroupWorker worker = client.worker(OPTIONS, event -> Settle.ack())) {
       give(FakeServer.take(server.members), 1, 1, "k");
@@ -321,6 +344,73 @@ final class FaultsTest {
       call.observer().onCompleted();
       assertTrue(settle(null).hasAck());
       await(worker, counters -> counters.acked() == 1);
+    }
+  }
+
+  @Test
+  void onlyWhatIsSafeIsTriedAgain() {
+    RetryPolicy quick = new RetryPolicy(3, Duration.ofMillis(1), Duration.ofMillis(1));
+    try (TimecacheClient own = server.builder().retry(quick).build()) {
+      own.get("k"); // Without a connection there is no other attempt.
+      server.failure = Status.UNAVAILABLE;
+      Map<String, Runnable> safe =
+          Map.of(
+              "get", () -> own.get("k"),
+              "get later", () -> own.async().get("k").join(),
+              "touch", () -> own.touch("k"),
+              "contains", () -> own.contains("k"),
+              "size", own::size,
+              "describe", () -> own.getNamespace("n", false),
+              "list", () -> own.listGroups(false),
+              "put repeatably", () -> own.repeatable().put("k", "v"));
+      safe.forEach((what, call) -> assertEquals(3, attempts(call), what));
+      Batch batch = new Batch();
+      batch.add(Operation.get("k"));
+      NamespaceOptions options = NamespaceOptions.getDefaultInstance();
+      List<Settlement> settlements = List.of(new Settlement(1, 1, Settle.ack()));
+      Map<String, Runnable> unsafe =
+          Map.of(
+              "put", () -> own.put("k", "v"),
+              "put later", () -> own.async().put("k", "v").join(),
+              "remove", () -> own.remove("k"),
+              "add", () -> own.add("k", 1),
+              "batch", () -> own.execute(batch),
+              "settle", () -> own.settle("g", settlements),
+              "create a namespace", () -> own.createNamespace("n", options),
+              "update a namespace", () -> own.updateNamespace("n", options),
+              "update a group", () -> own.updateGroup("g", GroupOptions.getDefaultInstance()),
+              "delete a group", () -> own.deleteGroup("g"));
+      unsafe.forEach((what, call) -> assertEquals(1, attempts(call), what));
+    }
+  }
+
+  /** How often a call that fails is tried. */
+  private int attempts(Runnable call) {
+    server.headers.clear();
+    assertThrows(RuntimeException.class, call::run);
+    return server.headers.size();
+  }
+
+  @Test
+  void anErrorWhoseDetailsAreGarbledIsToldWithoutThem() throws Exception {
+    Metadata.Key<byte[]> details =
+        Metadata.Key.of("grpc-status-details-bin", Metadata.BINARY_BYTE_MARSHALLER);
+    byte[] ofAnotherError = error(Code.NOT_FOUND, ErrorReason.KEY_NOT_FOUND).toByteArray();
+    server.failure = Status.INVALID_ARGUMENT.withDescription("no");
+    for (byte[] garbled : List.of(new byte[] {(byte) 0xff}, ofAnotherError)) {
+      server.trailers = new Metadata();
+      server.trailers.put(details, garbled);
+      List<TimecacheException> errors = new ArrayList<>();
+      errors.add(assertThrows(TimecacheException.class, () -> client.get("k")));
+      errors.add(failure(client.async().get("k")));
+      errors.add(failure(client.pipeline().add(Operation.get("k"))));
+      try (Watcher watcher = client.watch(new WatchOptions())) {
+        errors.add(assertThrows(TimecacheException.class, watcher::next));
+      }
+      for (TimecacheException error : errors) {
+        assertEquals("INVALID_ARGUMENT: no", error.getMessage());
+        assertEquals(Optional.empty(), error.reason());
+      }
     }
   }
 
@@ -393,5 +483,60 @@ final class FaultsTest {
     assertEquals(Code.CANCELLED, error.code());
     assertTrue(server.pipelineCancelled.await(30, TimeUnit.SECONDS));
     assertThrows(ExecutionException.class, () -> pending.get(30, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aPipelineEndsIfNoAnswerComesWithinTheTimeout() throws Exception {
+    Pipeline pipeline = client.withTimeout(Duration.ofMillis(200)).pipeline();
+    // Nobody waits in the pipeline itself.
+    assertEquals(Code.DEADLINE_EXCEEDED, failure(pipeline.add(Operation.contains("k"))).code());
+    assertEquals(
+        Code.DEADLINE_EXCEEDED, assertThrows(TimecacheException.class, pipeline::close).code());
+    assertEquals(Code.DEADLINE_EXCEEDED, failure(pipeline.add(Operation.contains("k"))).code());
+    // As one that waits for the server's word.
+    Pipeline idle = client.withTimeout(Duration.ofMillis(200)).pipeline();
+    assertEquals(
+        Code.DEADLINE_EXCEEDED, assertThrows(TimecacheException.class, idle::close).code());
+  }
+
+  @Test
+  void aPipelinesTimeoutDoesNotCountWhileFuturesComplete() throws Exception {
+    Pipeline pipeline = client.withTimeout(Duration.ofHours(1)).pipeline();
+    CountDownLatch called = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    CompletableFuture<Boolean> first = pipeline.add(Operation.contains("k"));
+    CompletableFuture<Void> told =
+        first.thenAccept(
+            there -> {
+              called.countDown();
+              awaitQuietly(goOn);
+            });
+    try {
+      FakeServer.take(server.pipelined).answer();
+      assertTrue(called.await(30, TimeUnit.SECONDS));
+      CompletableFuture<Boolean> second = pipeline.add(Operation.contains("k"));
+      pipeline.check(System.nanoTime() + TimeUnit.HOURS.toNanos(2));
+      FakeServer.PipelineRequest request = FakeServer.take(server.pipelined);
+      goOn.countDown();
+      told.get(30, TimeUnit.SECONDS);
+      request.answer();
+      assertFalse(second.get(30, TimeUnit.SECONDS));
+      pipeline.await();
+      // Not because nothing is looked for.
+      CompletableFuture<Boolean> third = pipeline.add(Operation.contains("k"));
+      FakeServer.take(server.pipelined);
+      pipeline.check(System.nanoTime() + TimeUnit.HOURS.toNanos(2));
+      assertEquals(Code.DEADLINE_EXCEEDED, failure(third).code());
+    } finally {
+      goOn.countDown();
+    }
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 }

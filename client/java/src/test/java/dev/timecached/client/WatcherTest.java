@@ -211,6 +211,15 @@ final class WatcherTest {
 
   @Test
   void aKilledServerCostsADurableNamespaceNothing() {
+    nothingIsMissedOver(server::kill);
+  }
+
+  @Test
+  void aServerThatStopsCostsADurableNamespaceNothing() {
+    nothingIsMissedOver(server::stop);
+  }
+
+  private void nothingIsMissedOver(Runnable end) {
     makeNamespace("durable", Durability.DURABILITY_SYNC);
     TimecacheClient durable = client.in("durable");
     try (Watcher watcher = durable.watch(new WatchOptions())) {
@@ -229,7 +238,7 @@ final class WatcherTest {
           durable.put("late" + round, "v");
         }
         // The events of the second and fourth round were not read; the entries lived.
-        server.kill();
+        end.run();
         server.start();
         TestServer.awaitServer(client);
       }
