@@ -55,7 +55,6 @@ class Node {
  private:
   // Starts, in this order.
   absl::Status OpenFiles();
-  absl::Status CreateServer();
   absl::Status RecoverJournal();
 
   void AddMetrics();

@@ -10,8 +10,8 @@ twenty seconds a source. clangd runs the same checks over a file's own lines alo
 not the static analyzer's: the compilers' warnings and the sanitizers are there for
 those). Most of what it takes is to parse the headers of others, so what the build
 compiles as one it gets as one file: its sources, and before them those headers of ours
-that no earlier one had. --apart looks at each source by itself, which takes three times
-as long and finds an include that is missing, too; headers are not looked at then.
+that no earlier one had. --apart looks at each source by itself, which takes longer and
+finds an include that is missing, too; headers are not looked at then.
 
 What passed once is remembered by its content, in $XDG_CACHE_HOME/timecached/tidy, and
 not looked at again.
