@@ -154,7 +154,8 @@ void EngineDeath(benchmark::State& state) {
   const int64_t entries = state.range(0);
   const std::string value(kValueBytes, 'v');
   for (auto _ : state) {
-    MapOptions options = EnginePeer::Options(static_cast<int>(state.range(1)));
+    NamespaceOptions options =
+        EnginePeer::Options(static_cast<int>(state.range(1)));
     options.retention_bytes = kMaxRetentionBytes;
     EnginePeer peer(options);
     for (const std::string& key : KeysFrom(0, entries)) peer.Put(key, value);

@@ -29,8 +29,8 @@ class Map {
   }
 
  private:
-  static MapOptions Options() {
-    MapOptions options;
+  static NamespaceOptions Options() {
+    NamespaceOptions options;
     options.max_value_bytes = 16 << 20;
     return options;
   }

@@ -40,27 +40,32 @@ Holds& MyHolds() {
 
 }  // namespace
 
-// The names are those of the member functions in Debian 12's Abseil, 20220623.
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's --wrap makes them.
-extern "C" {
+// The linker's --wrap makes these symbols, of the member functions' in Debian 12's
+// Abseil, 20220623.
+void RealLock(absl::Mutex* mu) asm("__real__ZN4absl7debian35Mutex4LockEv");
+void WrappedLock(absl::Mutex* mu) asm("__wrap__ZN4absl7debian35Mutex4LockEv");
+bool RealTryLock(absl::Mutex* mu) asm(
+    "__real__ZN4absl7debian35Mutex7TryLockEv");
+bool WrappedTryLock(absl::Mutex* mu) asm(
+    "__wrap__ZN4absl7debian35Mutex7TryLockEv");
+void RealUnlock(absl::Mutex* mu) asm("__real__ZN4absl7debian35Mutex6UnlockEv");
+void WrappedUnlock(absl::Mutex* mu) asm(
+    "__wrap__ZN4absl7debian35Mutex6UnlockEv");
 
-void __real__ZN4absl7debian35Mutex4LockEv(absl::Mutex* mu);
-void __wrap__ZN4absl7debian35Mutex4LockEv(absl::Mutex* mu) {
-  __real__ZN4absl7debian35Mutex4LockEv(mu);
+void WrappedLock(absl::Mutex* mu) {
+  RealLock(mu);
   MyHolds().held.push_back({mu, CpuNs()});
 }
 
-bool __real__ZN4absl7debian35Mutex7TryLockEv(absl::Mutex* mu);
-bool __wrap__ZN4absl7debian35Mutex7TryLockEv(absl::Mutex* mu) {
-  if (!__real__ZN4absl7debian35Mutex7TryLockEv(mu)) return false;
+bool WrappedTryLock(absl::Mutex* mu) {
+  if (!RealTryLock(mu)) return false;
   MyHolds().held.push_back({mu, CpuNs()});
   return true;
 }
 
-void __real__ZN4absl7debian35Mutex6UnlockEv(absl::Mutex* mu);
-void __wrap__ZN4absl7debian35Mutex6UnlockEv(absl::Mutex* mu) {
+void WrappedUnlock(absl::Mutex* mu) {
   const int64_t now_ns = CpuNs();
-  __real__ZN4absl7debian35Mutex6UnlockEv(mu);
+  RealUnlock(mu);
   Holds& holds = MyHolds();
   const auto it =
       std::find_if(holds.held.rbegin(), holds.held.rend(),
@@ -68,9 +73,6 @@ void __wrap__ZN4absl7debian35Mutex6UnlockEv(absl::Mutex* mu) {
   holds.times_ns.push_back(now_ns - it->second);
   holds.held.erase(std::next(it).base());
 }
-
-}  // extern "C"
-// NOLINTEND(bugprone-reserved-identifier)
 
 namespace timecache::server::bench {
 namespace {
@@ -91,8 +93,8 @@ void Report(benchmark::State& state, double seconds) {
   state.counters["locks"] = static_cast<double>(times_ns.size());
 }
 
-MapOptions Options() {
-  MapOptions options = EnginePeer::Options(101);
+NamespaceOptions Options() {
+  NamespaceOptions options = EnginePeer::Options(101);
   options.retention_bytes = kMaxRetentionBytes;
   return options;
 }
@@ -154,7 +156,7 @@ void HeldInScan(benchmark::State& state) {
     Fill(&peer, state.range(0));
     MyHolds().times_ns.clear();
     size_t bytes = 0;
-    ScanPlace place;
+    ScanPosition place;
     const Stopwatch watch;
     while (peer.map().Scan("", peer.now_us(), 1'000, 1 << 20, &place,
                            [&bytes](const EntryView& entry) {

@@ -30,14 +30,14 @@ class EnginePeer {
   static constexpr int64_t kTtlUs = 3600 * kMicrosPerSecond;
 
   explicit EnginePeer(int num_buckets) : EnginePeer(Options(num_buckets)) {}
-  explicit EnginePeer(const MapOptions& options)
+  explicit EnginePeer(const NamespaceOptions& options)
       : width_us_(BucketWidthUs(options)),
         now_us_(width_us_ + 1),
         map_(std::make_unique<TimeCacheMap>("bench", options, nullptr,
                                             now_us_)) {}
 
-  static MapOptions Options(int num_buckets) {
-    MapOptions options;
+  static NamespaceOptions Options(int num_buckets) {
+    NamespaceOptions options;
     options.ttl_us = kTtlUs;
     options.num_buckets = num_buckets;
     return options;

@@ -128,7 +128,7 @@ def goals(results):
                    lambda value, least=wanted: value >= least)
             ratio = results.ratio(("put", STORM, entries, buckets),
                                   ("put", BATCH, entries, buckets))
-            yield (f"  the same in batches of 64", entries, ratio,
+            yield ("  the same in batches of 64", entries, ratio,
                    lambda value, least=wanted: value >= least)
     for entries in results.entries():
         for peer, name in ((ENGINE, "get hit >= (a), B = 101"),

@@ -10,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "bench/service/service_load.h"
 #include "bench/service/service_servers.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/data/pipeline_stream.h"
 

@@ -16,7 +16,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/local_store.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/engine/registry.h"
 #include "server/service/server.h"
 #include "server/service/watch/event_codec.h"
@@ -59,7 +59,7 @@ int ServeTimecached() {
   server::Reaper reaper(&clock);
   server::Registry registry(&clock, &reaper, server::RegistryLimits(),
                             server::WireFormat());
-  server::MapOptions map_options;
+  server::NamespaceOptions map_options;
   map_options.ttl_us = 3'600 * server::kMicrosPerSecond;
   if (!registry.Create("bench", map_options).ok()) return EXIT_FAILURE;
   server::ServerOptions options;

@@ -48,7 +48,7 @@ v1::NamespaceOptions ChangedOptions(const config::v1::NamespaceConfig& before,
 }
 
 absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal) {
-  const absl::StatusOr<MapOptions> options = NewOptions(from.options());
+  const absl::StatusOr<NamespaceOptions> options = NewOptions(from.options());
   if (!options.ok()) return options.status();
   if (IsDurable(*options) && !has_journal) {
     return InvalidField("durability",
@@ -67,7 +67,7 @@ absl::Status Create(const config::v1::NamespaceConfig& from,
 absl::Status Update(const std::string& name,
                     const v1::NamespaceOptions& changed, Registry* registry) {
   if (changed.ByteSizeLong() == 0) return absl::OkStatus();
-  const auto map = registry->Update(name, [&](MapOptions* options) {
+  const auto map = registry->Update(name, [&](NamespaceOptions* options) {
     return ChangeOptions(changed, options);
   });
   if (map.ok()) {

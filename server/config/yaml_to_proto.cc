@@ -59,7 +59,7 @@ std::string Quoted(absl::string_view text) {
 
 // Checks that the mapper can handle a document, before any of it is built: no
 // aliases, which can make a small file huge, no tags, and not too deep.
-class Gate : public YAML::EventHandler {
+class DocumentChecker : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -406,8 +406,8 @@ absl::Status YamlToProto(absl::string_view yaml, absl::string_view source_name,
     const std::string text(yaml);
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    Gate gate;
-    parser.HandleNextDocument(gate);
+    DocumentChecker checker;
+    parser.HandleNextDocument(checker);
     if (parser) {
       return absl::InvalidArgumentError(
           absl::StrCat(source_name, ": has more than one document: keep one"));

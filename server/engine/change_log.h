@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/map/change.h"
-#include "server/engine/map/operation.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
+#include "server/engine/operation.h"
 
 namespace timecache::server {
 
@@ -52,7 +52,7 @@ class ChangeLog : public ChangeSink {
   virtual void Flush() = 0;
 
   // The map has these options now, or is deleted.
-  virtual void AppendOptions(const MapOptions& options) = 0;
+  virtual void AppendOptions(const NamespaceOptions& options) = 0;
   virtual void AppendDeleted() = 0;
 };
 

@@ -133,7 +133,7 @@ class LocalExpiringReader final : public ExpiringReader {
 
   bool IsSync() const {
     return map_->change_log() != nullptr &&
-           map_->options().durability == MapDurability::kSync;
+           map_->options().durability == NamespaceDurability::kSync;
   }
   // Whether the held changes are stored; if not, wakes once that may have
   // changed.

@@ -25,7 +25,7 @@ NamespaceInfo Describe(TimeCacheMap* map, const Clock& clock,
   info.name = map->name();
   info.options = map->options();
   if (include_statistics) {
-    info.statistics = std::make_unique<const MapStatistics>(
+    info.statistics = std::make_unique<const NamespaceStatistics>(
         map->GetStatistics(clock.NowUs()));
   }
   return info;
@@ -147,28 +147,29 @@ void LocalStore::Execute(absl::string_view name,
   done(map.status());
 }
 
-void LocalStore::GetSize(absl::string_view name, DoneWith<MapSize> done) {
+void LocalStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {
   const auto map = registry_->Find(name);
   if (!map.ok()) return done(map.status());
   const int64_t now_us = clock_->NowUs();
   absl::Status admitted = AdmitOne(map->get(), now_us);
   if (!admitted.ok()) return done(std::move(admitted));
-  const MapSize size = (*map)->GetSize(now_us);
+  const NamespaceSize size = (*map)->GetSize(now_us);
   WhenKept(*map, std::move(done), size);
 }
 
 void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
-                      int max_entries, int64_t max_bytes, ScanPlace* place,
-                      bool* more, EntryVisitor visit, Done done) {
+                      int max_entries, int64_t max_bytes,
+                      ScanPosition* position, bool* more, EntryVisitor visit,
+                      Done done) {
   const auto map = registry_->Find(name);
   absl::Status status = map.status();
   if (status.ok()) {
     const int64_t now_us = clock_->NowUs();
     // A walk counts at its first step.
-    if (place->begins()) status = AdmitOne(map->get(), now_us);
+    if (position->begins()) status = AdmitOne(map->get(), now_us);
     if (status.ok()) {
       *more =
-          (*map)->Scan(prefix, now_us, max_entries, max_bytes, place, visit);
+          (*map)->Scan(prefix, now_us, max_entries, max_bytes, position, visit);
       return WhenKept(*map, std::move(done), absl::OkStatus());
     }
   }
@@ -177,7 +178,8 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
 
 // --- Namespaces.
 
-void LocalStore::CreateNamespace(absl::string_view name, MapOptions options,
+void LocalStore::CreateNamespace(absl::string_view name,
+                                 NamespaceOptions options,
                                  DoneWith<NamespaceInfo> done) {
   const MapOr map = registry_->Create(name, options);
   if (!map.ok()) return done(map.status());
@@ -213,7 +215,7 @@ void LocalStore::ListNamespaces(ListQuery query,
 }
 
 void LocalStore::UpdateNamespace(absl::string_view name,
-                                 OptionsChange<MapOptions> change,
+                                 OptionsChange<NamespaceOptions> change,
                                  DoneWith<NamespaceInfo> done) {
   const MapOr map = registry_->Update(name, change);
   if (!map.ok()) return done(map.status());
@@ -399,7 +401,7 @@ StoreUsage LocalStore::GetUsage() const {
   usage.namespaces = static_cast<int64_t>(maps.size());
   usage.max_namespaces = limits.max_namespaces;
   for (const auto& map : maps) {
-    const MapSize size = map->CountedSize();
+    const NamespaceSize size = map->CountedSize();
     usage.entries += size.entries;
     usage.bytes += size.bytes;
   }

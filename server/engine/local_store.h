@@ -26,18 +26,19 @@ class LocalStore final : public Store {
 
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
                absl::Span<Result> results, Done done) override;
-  void GetSize(absl::string_view name, DoneWith<MapSize> done) override;
+  void GetSize(absl::string_view name, DoneWith<NamespaceSize> done) override;
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, ScanPlace* place, bool* more, EntryVisitor visit,
-            Done done) override;
+            int64_t max_bytes, ScanPosition* position, bool* more,
+            EntryVisitor visit, Done done) override;
 
-  void CreateNamespace(absl::string_view name, MapOptions options,
+  void CreateNamespace(absl::string_view name, NamespaceOptions options,
                        DoneWith<NamespaceInfo> done) override;
   void GetNamespace(absl::string_view name, bool include_statistics,
                     DoneWith<NamespaceInfo> done) override;
   void ListNamespaces(ListQuery query,
                       DoneWith<Page<NamespaceInfo>> done) override;
-  void UpdateNamespace(absl::string_view name, OptionsChange<MapOptions> change,
+  void UpdateNamespace(absl::string_view name,
+                       OptionsChange<NamespaceOptions> change,
                        DoneWith<NamespaceInfo> done) override;
   void DeleteNamespace(absl::string_view name, Done done) override;
   void RotateNamespace(absl::string_view name, DoneWith<int64_t> done) override;

@@ -27,12 +27,12 @@ uint64_t RandomFirstEvent() {
 }  // namespace
 
 absl::Status ValidateNamespace(absl::string_view name,
-                               const MapOptions& options) {
+                               const NamespaceOptions& options) {
   if (absl::Status status = ValidateNamespaceName(name); !status.ok()) {
     return status;
   }
   if (absl::Status status = Validate(options); !status.ok()) return status;
-  if (options.dead_letter_map != name) return absl::OkStatus();
+  if (options.dead_letter_namespace != name) return absl::OkStatus();
   return InvalidField("dead_letter_namespace",
                       "must be another namespace: dead letters of dead letters "
                       "would never end");
@@ -56,7 +56,7 @@ Registry::~Registry() {
 }
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
-    absl::string_view name, const MapOptions& options) {
+    absl::string_view name, const NamespaceOptions& options) {
   if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
     return status;
   }
@@ -85,7 +85,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
 }
 
 std::shared_ptr<TimeCacheMap> Registry::Make(absl::string_view name,
-                                             const MapOptions& options,
+                                             const NamespaceOptions& options,
                                              TimeCacheMap::Origin origin) {
   origin.versions = &versions_;
   auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
@@ -190,11 +190,11 @@ std::vector<std::shared_ptr<TimeCacheMap>> Registry::ListAfter(
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
     absl::string_view name,
-    const std::function<absl::Status(MapOptions*)>& change) {
+    const std::function<absl::Status(NamespaceOptions*)>& change) {
   absl::MutexLock lock(&update_mu_);
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(name);
   if (!map.ok()) return map;
-  MapOptions options = (*map)->options();
+  NamespaceOptions options = (*map)->options();
   if (absl::Status status = change(&options); !status.ok()) return status;
   if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
     return status;

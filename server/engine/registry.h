@@ -26,7 +26,7 @@ namespace timecache::server {
 // INVALID_ARGUMENT about the first invalid one, unless a map may have this name
 // and these options.
 absl::Status ValidateNamespace(absl::string_view name,
-                               const MapOptions& options);
+                               const NamespaceOptions& options);
 
 // Limits of all maps together; 0 is no limit.
 struct RegistryLimits {
@@ -55,13 +55,13 @@ class Registry {
 
   // INVALID_ARGUMENT, ALREADY_EXISTS or RESOURCE_EXHAUSTED (MAX_NAMESPACES).
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
-      absl::string_view name, const MapOptions& options)
+      absl::string_view name, const NamespaceOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // A map of this registry that Find does not return, for a caller that
   // rebuilds one and then adds it. `origin` is used, except for its versions.
   std::shared_ptr<TimeCacheMap> Make(absl::string_view name,
-                                     const MapOptions& options,
+                                     const NamespaceOptions& options,
                                      TimeCacheMap::Origin origin);
   // ALREADY_EXISTS. Also beyond max_namespaces: restored maps are not refused.
   absl::Status Add(const std::shared_ptr<TimeCacheMap>& map)
@@ -85,7 +85,7 @@ class Registry {
   // Atomic among Updates. INVALID_ARGUMENT leaves them as they were.
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Update(
       absl::string_view name,
-      const std::function<absl::Status(MapOptions*)>& change)
+      const std::function<absl::Status(NamespaceOptions*)>& change)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // `*deleted` gets the map that had the name, if it is not null.

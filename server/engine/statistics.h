@@ -96,7 +96,7 @@ struct OperationCounts {
   }
 };
 
-struct MapStatistics {
+struct NamespaceStatistics {
   int64_t entries = 0;
   int64_t bytes = 0;
   // Asked from the allocator for segments, index and tables.

@@ -15,9 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/engine/map/operation.h"
-#include "server/engine/map/scan.h"
+#include "server/engine/operation.h"
 #include "server/engine/readers.h"
+#include "server/engine/scan.h"
 #include "server/engine/store_types.h"
 
 namespace timecache::server {
@@ -55,15 +55,16 @@ class Store {
                        absl::Span<Result> results, Done done) = 0;
 
   // Live entries at one instant.
-  virtual void GetSize(absl::string_view name, DoneWith<MapSize> done) = 0;
+  virtual void GetSize(absl::string_view name,
+                       DoneWith<NamespaceSize> done) = 0;
 
   // One step of a walk over the live entries whose keys begin with `prefix`.
   // Every entry that is live from the first step to the last is visited exactly
   // once, others at most once. A step visits about `max_entries` or
-  // `max_bytes`, or none where it had to search long. `*place` starts empty,
+  // `max_bytes`, or none where it had to search long. `*position` starts empty,
   // and `*more` says whether to call again.
   virtual void Scan(absl::string_view name, absl::string_view prefix,
-                    int max_entries, int64_t max_bytes, ScanPlace* place,
+                    int max_entries, int64_t max_bytes, ScanPosition* position,
                     bool* more, EntryVisitor visit, Done done) = 0;
 
   // --- Namespaces. Statistics cost O(shards + buckets) each: only where they
@@ -71,7 +72,7 @@ class Store {
 
   // ALREADY_EXISTS (NAMESPACE_EXISTS) or RESOURCE_EXHAUSTED (MAX_NAMESPACES,
   // MAX_MEMORY).
-  virtual void CreateNamespace(absl::string_view name, MapOptions options,
+  virtual void CreateNamespace(absl::string_view name, NamespaceOptions options,
                                DoneWith<NamespaceInfo> done) = 0;
   virtual void GetNamespace(absl::string_view name, bool include_statistics,
                             DoneWith<NamespaceInfo> done) = 0;
@@ -79,7 +80,7 @@ class Store {
                               DoneWith<Page<NamespaceInfo>> done) = 0;
   // Atomic among updates. An error leaves the options as they were.
   virtual void UpdateNamespace(absl::string_view name,
-                               OptionsChange<MapOptions> change,
+                               OptionsChange<NamespaceOptions> change,
                                DoneWith<NamespaceInfo> done) = 0;
   virtual void DeleteNamespace(absl::string_view name, Done done) = 0;
   // Kills the live bucket that would die next: how many entries died.

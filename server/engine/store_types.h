@@ -15,16 +15,16 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/expiry/expiry_types.h"
 #include "server/engine/groups/group_types.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/engine/statistics.h"
 
 namespace timecache::server {
 
 struct NamespaceInfo {
   std::string name;
-  MapOptions options;
+  NamespaceOptions options;
   // Null unless they were asked for.
-  std::unique_ptr<const MapStatistics> statistics;
+  std::unique_ptr<const NamespaceStatistics> statistics;
 };
 
 struct GroupInfo {

@@ -17,7 +17,7 @@ using prometheus::MetricType;
 
 struct NamespaceRow {
   std::string name;
-  MapStatistics statistics;
+  NamespaceStatistics statistics;
 };
 
 struct GroupRow {
@@ -26,7 +26,7 @@ struct GroupRow {
   GroupStatistics statistics;
 };
 
-void Merge(const MapStatistics& from, MapStatistics* to) {
+void Merge(const NamespaceStatistics& from, NamespaceStatistics* to) {
   to->entries += from.entries;
   to->bytes += from.bytes;
   to->memory_bytes += from.memory_bytes;
@@ -121,75 +121,75 @@ double Number(const Statistics& of, int64_t) {
 }
 // Of a map's operations.
 template <auto kMember>
-double Count(const MapStatistics& of, int64_t) {
+double Count(const NamespaceStatistics& of, int64_t) {
   return static_cast<double>(of.operations.*kMember);
 }
 
-constexpr Column<MapStatistics> kNamespaceColumns[] = {
+constexpr Column<NamespaceStatistics> kNamespaceColumns[] = {
     {{"timecache_entries", "Live entries."},
      kGauge,
-     Number<&MapStatistics::entries>},
+     Number<&NamespaceStatistics::entries>},
     {{"timecache_entry_bytes", "Bytes of the keys and values of live entries."},
      kGauge,
-     Number<&MapStatistics::bytes>},
+     Number<&NamespaceStatistics::bytes>},
     {{"timecache_memory_bytes",
       "Memory of segments, index and tables, and of events shared by watches "
       "with a lead time; excludes the log."},
      kGauge,
-     Number<&MapStatistics::memory_bytes>},
+     Number<&NamespaceStatistics::memory_bytes>},
     {{"timecache_live_buckets", "Buckets with a live entry."},
      kGauge,
-     Number<&MapStatistics::live_buckets>},
+     Number<&NamespaceStatistics::live_buckets>},
     {{"timecache_bucket_width_seconds",
       "The bound of lateness: ttl / (num_buckets - 1)."},
      kGauge,
-     [](const MapStatistics& of, int64_t) {
+     [](const NamespaceStatistics& of, int64_t) {
        return static_cast<double>(of.bucket_width_us) / kMicrosPerSecond;
      }},
     {{"timecache_watermark_lag_seconds",
       "Age of the moment up to which all deaths are published."},
      kGauge,
-     [](const MapStatistics& of, int64_t now_us) {
+     [](const NamespaceStatistics& of, int64_t now_us) {
        return AgeSeconds(of.watermark_us, now_us);
      }},
     {{"timecache_log_events",
       "Events that a watch from the earliest would read."},
      kGauge,
-     Number<&MapStatistics::events_retained>},
+     Number<&NamespaceStatistics::events_retained>},
     {{"timecache_log_bytes", "Memory of these events."},
      kGauge,
-     Number<&MapStatistics::events_retained_bytes>},
+     Number<&NamespaceStatistics::events_retained_bytes>},
     {{"timecache_log_reclaimed_total",
       "Retained events dropped before event_retention was over, because the "
       "server needed the memory."},
      kCounter,
-     Number<&MapStatistics::events_reclaimed>},
+     Number<&NamespaceStatistics::events_reclaimed>},
     {{"timecache_log_oldest_seconds",
       "Age of the oldest of these events; 0 if there is none."},
      kGauge,
-     [](const MapStatistics& of, int64_t now_us) {
+     [](const NamespaceStatistics& of, int64_t now_us) {
        return AgeSeconds(of.oldest_retained_us, now_us);
      }},
     {{"timecache_backlog_bytes",
       "Memory of the events that consumer groups have not settled, each batch "
       "once."},
      kGauge,
-     Number<&MapStatistics::backlog_bytes>},
+     Number<&NamespaceStatistics::backlog_bytes>},
     {{"timecache_backlog_limit_bytes",
       "Limit of timecache_backlog_bytes; beyond it the group that keeps most "
       "loses its oldest events."},
      kGauge,
-     Number<&MapStatistics::backlog_limit_bytes>},
+     Number<&NamespaceStatistics::backlog_limit_bytes>},
     {{"timecache_groups_expired_total",
       "Consumer groups that were deleted because they had no member for their "
       "unused_ttl."},
      kCounter,
-     Number<&MapStatistics::groups_expired>},
+     Number<&NamespaceStatistics::groups_expired>},
     {{"timecache_watchers",
       "Open watches; a stream on several namespaces is several watches. "
       "Excludes members of groups."},
      kGauge,
-     Number<&MapStatistics::watchers>},
+     Number<&NamespaceStatistics::watchers>},
     {{"timecache_puts_total", "Entries put."},
      kCounter,
      Count<&OperationCounts::puts>},
@@ -215,45 +215,45 @@ constexpr Column<MapStatistics> kNamespaceColumns[] = {
     {{"timecache_rate_limited_total",
       "Operations refused by max_operations_per_second."},
      kCounter,
-     Number<&MapStatistics::rate_limited>},
+     Number<&NamespaceStatistics::rate_limited>},
     {{"timecache_bound_violations_total",
       "Events published later than a bucket width after their death."},
      kCounter,
-     Number<&MapStatistics::bound_violations>},
+     Number<&NamespaceStatistics::bound_violations>},
     {{"timecache_watch_owed_total",
       "Events due to watches: deaths from where each watch started until now, "
       "or until it ended. Always the sum of timecache_watch_delivered_total, "
       "timecache_watch_lost_total, timecache_watch_left_total and "
       "timecache_watch_pending."},
      kCounter,
-     Number<&MapStatistics::watch_owed>},
+     Number<&NamespaceStatistics::watch_owed>},
     {{"timecache_watch_delivered_total",
       "Of these, read for the watch: sent, or left out by its filter."},
      kCounter,
-     Number<&MapStatistics::watch_delivered>},
+     Number<&NamespaceStatistics::watch_delivered>},
     {{"timecache_watch_left_total",
       "Of these, not read when the watch ended; a watch that resumes there "
       "gets them again."},
      kCounter,
-     Number<&MapStatistics::watch_left>},
+     Number<&NamespaceStatistics::watch_left>},
     {{"timecache_watch_pending",
       "Of these, not read yet, of all open watches."},
      kGauge,
-     Number<&MapStatistics::watch_pending>},
+     Number<&NamespaceStatistics::watch_pending>},
     {{"timecache_watch_lag_events",
       "Events that the slowest watch has not read yet."},
      kGauge,
-     Number<&MapStatistics::watch_lag>},
+     Number<&NamespaceStatistics::watch_lag>},
     {{"timecache_watch_lag_seconds",
       "Time since the death of the oldest retained event that a watch has not "
       "read yet; 0 if there is none."},
      kGauge,
-     [](const MapStatistics& of, int64_t now_us) {
+     [](const NamespaceStatistics& of, int64_t now_us) {
        return AgeSeconds(of.oldest_unread_us, now_us);
      }},
     {{"timecache_watch_lost_total", "Events reported to watchers as lost."},
      kCounter,
-     Number<&MapStatistics::watch_lost>},
+     Number<&NamespaceStatistics::watch_lost>},
 };
 
 constexpr Column<GroupStatistics> kGroupColumns[] = {
@@ -408,7 +408,7 @@ std::vector<prometheus::MetricFamily> NamespaceFamilies(
   prometheus::MetricFamily delivery_lateness =
       NewFamily(kDeliveryLateness, MetricType::Histogram);
   for (const NamespaceRow& row : rows) {
-    const MapStatistics& statistics = row.statistics;
+    const NamespaceStatistics& statistics = row.statistics;
     const auto died = [&](const char* cause, uint64_t count) {
       AddSample(With(LabelsOf(row), "cause", cause), static_cast<double>(count),
                 &expired);

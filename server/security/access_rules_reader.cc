@@ -6,7 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/config/yaml_to_proto.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/security/access_rules.h"
 #include "server/service/connection/certificate_names.h"
 #include "timecache/config/v1/config.pb.h"

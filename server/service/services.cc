@@ -31,15 +31,15 @@ Services::Services(const ServerOptions& options, const Parts& parts,
     : health_(parts.guard, parts.ledger),
       backups_{options.backup_source,
                ToDuration(options.limits.response_timeout())},
-      backup_turns_(options.backup_source == nullptr
-                        ? nullptr
-                        : std::make_unique<Turns>()),
-      time_cache_(parts.gate, parts.store, parts.hub, parts.streams, &turns_,
+      backup_executor_(options.backup_source == nullptr
+                           ? nullptr
+                           : std::make_unique<FairExecutor>()),
+      time_cache_(parts.gate, parts.store, parts.hub, parts.streams, &executor_,
                   ToDuration(options.limits.max_call_duration())),
       namespaces_(parts.gate, parts.store, options.observer),
       groups_(parts.gate, parts.store, options.observer),
       server_(parts.gate, std::move(describe_server), &backups_, parts.streams,
-              backup_turns_.get()),
+              backup_executor_.get()),
       unknown_(parts.guard) {
   CountedCalls* const counted = parts.counted_calls;
   health_.CountCalls(grpc::health::v1::Health::service_full_name(), counted);

@@ -17,8 +17,8 @@
 #include "server/service/admin/virtual_clock_service.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
+#include "server/service/call/fair_executor.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/turns.h"
 #include "server/service/connection/peer_guard.h"
 #include "server/service/data/time_cache_service.h"
 #include "server/service/server_options.h"
@@ -53,10 +53,10 @@ class Services {
 
  private:
   HealthService health_;
-  Turns turns_;
+  FairExecutor executor_;
   Backups backups_;
   // Reads for them, which may wait for a disk; null without a journal.
-  const std::unique_ptr<Turns> backup_turns_;
+  const std::unique_ptr<FairExecutor> backup_executor_;
   TimeCacheService time_cache_;
   NamespaceService namespaces_;
   GroupService groups_;

@@ -36,8 +36,8 @@ class MemoryBudgetTest : public ::testing::Test {
   }
 };
 
-MapOptions Small() {
-  MapOptions options = WithBuckets(10 * kSecond, 11);
+NamespaceOptions Small() {
+  NamespaceOptions options = WithBuckets(10 * kSecond, 11);
   options.num_shards = 1;
   return options;
 }
@@ -158,7 +158,7 @@ TEST_F(MemoryBudgetTest, ABatchFailsOnlyWhereItGrows) {
 
 // The memory is the process's: nobody loses entries to others' puts.
 TEST_F(MemoryBudgetTest, EvictingMapsAreRefusedLikeOthers) {
-  MapOptions options = Small();
+  NamespaceOptions options = Small();
   options.limit_policy = LimitPolicy::kEvictOldest;
   MapHarness harness(options);
   SetRoom(4 * kBudgetMiB);
@@ -168,7 +168,7 @@ TEST_F(MemoryBudgetTest, EvictingMapsAreRefusedLikeOthers) {
 }
 
 TEST_F(MemoryBudgetTest, DeathsMakeRoomAgain) {
-  MapOptions options = Small();
+  NamespaceOptions options = Small();
   options.retention_us = 0;
   MapHarness harness(options);
   SetRoom(8 * kBudgetMiB);
@@ -176,7 +176,7 @@ TEST_F(MemoryBudgetTest, DeathsMakeRoomAgain) {
   for (int round = 0; round < 3; ++round) {
     harness.Pass(11 * kSecond);
     // The harness's own watcher reads them, and lets them go.
-    harness.Tell();
+    harness.ReadEvents();
     harness.Sweep();
     const int after = Fill(&harness, absl::StrCat(round, "."));
     EXPECT_GT(after, before / 2);
@@ -248,7 +248,7 @@ TEST_F(MemoryBudgetTest, ThreadsHoldItTogether) {
   constexpr int kThreads = 4;
   const int64_t before = Budget().used_bytes();
   {
-    MapOptions options = WithBuckets(10 * kSecond, 11);
+    NamespaceOptions options = WithBuckets(10 * kSecond, 11);
     options.num_shards = 4;
     TimeCacheMap map("map", options, nullptr, kStartUs);
     SetRoom(32 * kBudgetMiB);

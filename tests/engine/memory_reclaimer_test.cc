@@ -30,8 +30,8 @@ int64_t Mark(int64_t sixteenths) {
   return Memory().limit_bytes() / MemoryBudget::kSixteenths * sixteenths;
 }
 
-MapOptions Short() {
-  MapOptions options = WithBuckets(2 * kSecond, 101);
+NamespaceOptions Short() {
+  NamespaceOptions options = WithBuckets(2 * kSecond, 101);
   options.num_shards = 4;
   return options;
 }
@@ -105,7 +105,7 @@ TEST_P(RetainedEventsTest, NeverStopPutsAndAreCountedAsLost) {
   };
   std::vector<Watched> all;
   // Its own bound of bytes drops nothing: what is lost was reclaimed.
-  MapOptions options = Short();
+  NamespaceOptions options = Short();
   options.retention_bytes = scenario.limit_bytes;
   for (int i = 0; i < scenario.namespaces; ++i) {
     Watched& one = all.emplace_back();
@@ -131,7 +131,8 @@ TEST_P(RetainedEventsTest, NeverStopPutsAndAreCountedAsLost) {
     const Reading reading =
         ReadAll((*one.map->Resume(one.point, clock.NowUs(), [] {})).get());
     EXPECT_EQ(reading.lost + reading.events.size(), one.puts);
-    const MapStatistics statistics = one.map->GetStatistics(clock.NowUs());
+    const NamespaceStatistics statistics =
+        one.map->GetStatistics(clock.NowUs());
     EXPECT_EQ(statistics.events_reclaimed, reading.lost);
     EXPECT_EQ(statistics.refused[static_cast<size_t>(LimitHit::kMaxMemory)],
               0u);
@@ -228,7 +229,7 @@ TEST_F(MemoryReclaimerTest, TheNewestBatchStaysUntilItHasBeenRead) {
   // The harness's own has not read it yet.
   EXPECT_EQ(ReasonOf(MemoryReclaimer::Process().MakeRoom()),
             Reason::kMaxMemory);
-  EXPECT_EQ(dead.Tell().events.size(), 10u);
+  EXPECT_EQ(dead.ReadEvents().events.size(), 10u);
   EXPECT_TRUE(MemoryReclaimer::Process().MakeRoom().ok());
   EXPECT_EQ(dead.Statistics().events_retained, 0u);
 }
@@ -301,8 +302,8 @@ TEST_F(MemoryReclaimerTest, BacklogsOfGroupsGoLastAndNotWhatMembersHold) {
   const auto member = group->Join(5, [] {});
   Die(&plain, 4 * kMiB);
   const uint64_t died = Die(&grouped, 4 * kMiB);
-  plain.Tell();
-  grouped.Tell();
+  plain.ReadEvents();
+  grouped.ReadEvents();
   const GroupChunk held = member->Take(grouped.now_us(), 5, 100 * kMiB);
   ASSERT_EQ(held.deliveries.size(), 5u);
 
@@ -371,8 +372,8 @@ TEST_F(MemoryReclaimerTest, WhatAMemberHoardsKeepsNobodyFromWriting) {
   }
   hoarded.Pass(3 * kSecond);
   Die(&modest, 10 * kValueBytes);
-  hoarded.Tell();
-  modest.Tell();
+  hoarded.ReadEvents();
+  modest.ReadEvents();
   const uint64_t hoards =
       hoarder->Take(hoarded.now_us(), 65'536, 100 * kMiB).deliveries.size();
   ASSERT_EQ(hoards, died);
@@ -394,7 +395,7 @@ TEST_F(MemoryReclaimerTest, WhatAMemberHoardsKeepsNobodyFromWriting) {
 
 // Each group may hold one event, however little its namespace may keep.
 TEST_F(MemoryReclaimerTest, ManyGroupsOfOneNamespaceHoldNoMoreThanOne) {
-  MapOptions options = Short();
+  NamespaceOptions options = Short();
   options.max_backlog_bytes = kMiB;
   options.retention_us = 0;
   MapHarness hoarded(options);
@@ -412,7 +413,7 @@ TEST_F(MemoryReclaimerTest, ManyGroupsOfOneNamespaceHoldNoMoreThanOne) {
     one.member = one.group->Join(10, [] {});
     hoarded.PutFor(absl::StrCat("key", i), value, kMinTtlUs);
     hoarded.Pass(kSecond / 20);
-    hoarded.Tell();
+    hoarded.ReadEvents();
     one.member->Take(hoarded.now_us(), 10, 100 * kMiB);
   }
   EXPECT_GT(hoarded.Statistics().backlog_bytes, 24 * kMiB);
@@ -427,7 +428,7 @@ TEST_F(MemoryReclaimerTest, WhatAGroupHoldsAnywayStaysRetained) {
   const auto group =
       *harness.map().groups().FindOrCreate("g", Start::kNow, harness.now_us());
   const uint64_t died = Die(&harness, 4 * kMiB);
-  harness.Tell();
+  harness.ReadEvents();
   Memory().SetLimit(Memory().used_bytes() + 1);
   while (MemoryReclaimer::Process().Step()) {
   }
@@ -443,9 +444,9 @@ TEST_F(MemoryReclaimerTest, TheRefusalSaysWhatHoldsTheMemory) {
   // One batch each, which stays.
   Die(&dead, 10 * kValueBytes);
   Die(&grouped, 10 * kValueBytes);
-  MapOptions options = Short();
+  NamespaceOptions options = Short();
   options.retention_us = 0;
-  grouped.Tell();
+  grouped.ReadEvents();
   grouped.Update(options);
   grouped.Sweep();
   const MemoryBudget::Shares shares = Memory().shares();

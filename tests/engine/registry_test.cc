@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 class RegistryTest : public testing::Test {
  protected:
-  static MapOptions Options() { return WithBuckets(10 * kSecond, 11); }
+  static NamespaceOptions Options() { return WithBuckets(10 * kSecond, 11); }
 
   std::vector<std::string> Names(const Registry& registry) {
     std::vector<std::string> names;
@@ -46,7 +46,9 @@ TEST_F(RegistryTest, NamesTheNamespaceThatIsNotThere) {
   Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   for (const absl::Status& status :
        {registry.Find("missing").status(), registry.Delete("missing"),
-        registry.Update("missing", [](MapOptions*) { return absl::OkStatus(); })
+        registry
+            .Update("missing",
+                    [](NamespaceOptions*) { return absl::OkStatus(); })
             .status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
     EXPECT_EQ(ReasonOf(status), Reason::kNamespaceNotFound);
@@ -66,7 +68,7 @@ TEST_F(RegistryTest, RefusesNamesThatNoNamespaceCanHave) {
 
 TEST_F(RegistryTest, RefusesOptionsOutOfTheirRange) {
   Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  MapOptions options = Options();
+  NamespaceOptions options = Options();
   options.num_buckets = 1;
   EXPECT_EQ(FieldOf(registry.Create("a", options).status()), "num_buckets");
   EXPECT_THAT(Names(registry), IsEmpty());
@@ -106,7 +108,7 @@ TEST_F(RegistryTest, ListsByName) {
 TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
   Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
-  const auto updated = registry.Update("a", [](MapOptions* options) {
+  const auto updated = registry.Update("a", [](NamespaceOptions* options) {
     EXPECT_EQ(options->ttl_us, 10 * kSecond) << "those in force";
     options->ttl_us = 20 * kSecond;
     return absl::OkStatus();
@@ -119,13 +121,13 @@ TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
 TEST_F(RegistryTest, AnUpdateThatIsWrongChangesNothing) {
   Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   const auto map = registry.Create("a", Options());
-  const auto invalid = registry.Update("a", [](MapOptions* options) {
+  const auto invalid = registry.Update("a", [](NamespaceOptions* options) {
     options->ttl_us = 20 * kSecond;
     options->num_buckets = 1;
     return absl::OkStatus();
   });
   EXPECT_EQ(FieldOf(invalid.status()), "num_buckets");
-  const auto refused = registry.Update("a", [](MapOptions* options) {
+  const auto refused = registry.Update("a", [](NamespaceOptions* options) {
     options->ttl_us = 20 * kSecond;
     return absl::InvalidArgumentError("no");
   });
@@ -144,7 +146,7 @@ TEST_F(RegistryTest, UpdatesAreAtomicAmongThemselves) {
       for (int j = 0; j < kUpdates; ++j) {
         EXPECT_TRUE(registry
                         .Update("a",
-                                [](MapOptions* options) {
+                                [](NamespaceOptions* options) {
                                   ++options->max_entries;
                                   return absl::OkStatus();
                                 })

@@ -43,7 +43,7 @@ TEST(DurationHistogramTest, QuantilesAreBoundsAndNoMoreThanTheLargest) {
 }
 
 TEST(MapStatisticsTest, CountWhatEachOperationOfABatchDid) {
-  MapHarness harness(MapOptions{});
+  MapHarness harness(NamespaceOptions{});
   harness.Put("a", "1");
   harness.Put("a", "2");
   Operation absent = Operation::Put("a", "3");
@@ -73,13 +73,13 @@ TEST(MapStatisticsTest, ALookupOfWhatDiedIsAMiss) {
 }
 
 TEST(MapStatisticsTest, CountWhatALimitRefusedByTheLimit) {
-  MapOptions options;
+  NamespaceOptions options;
   options.max_entries = 1;
   MapHarness harness(options);
   harness.Put("a", "1");
   EXPECT_FALSE(harness.Put("b", "1").status.ok());
   EXPECT_FALSE(harness.Put("c", "1").status.ok());
-  const MapStatistics statistics = harness.Statistics();
+  const NamespaceStatistics statistics = harness.Statistics();
   const auto refused = [&](LimitHit hit) {
     return statistics.refused[static_cast<size_t>(hit)];
   };
@@ -89,7 +89,7 @@ TEST(MapStatisticsTest, CountWhatALimitRefusedByTheLimit) {
 }
 
 TEST(MapStatisticsTest, TellWhatWatchersLostAndSinceWhenEventsAreKept) {
-  MapOptions options = WithBuckets(30 * kSecond, 4);
+  NamespaceOptions options = WithBuckets(30 * kSecond, 4);
   options.retention_bytes = 1 << 20;
   MapHarness harness(options);
   EXPECT_EQ(harness.Statistics().oldest_retained_us, kNeverUs);
@@ -104,7 +104,7 @@ TEST(MapStatisticsTest, TellWhatWatchersLostAndSinceWhenEventsAreKept) {
   harness.Sweep();
   EXPECT_EQ(harness.Statistics().watch_lost, 0u);
   EXPECT_EQ(ReadAll(slow.get()).lost, 1u);
-  const MapStatistics statistics = harness.Statistics();
+  const NamespaceStatistics statistics = harness.Statistics();
   EXPECT_EQ(statistics.watch_lost, 1u);
   EXPECT_EQ(statistics.oldest_retained_us, harness.now_us());
 }
@@ -124,8 +124,8 @@ TEST(MapStatisticsTest, TellHowFarTheSlowestWatchIsBehind) {
   harness.Pass(40 * kSecond);
   harness.Sweep();
   // The harness has a watcher of its own, which has read nothing either.
-  harness.Tell();
-  MapStatistics statistics = harness.Statistics();
+  harness.ReadEvents();
+  NamespaceStatistics statistics = harness.Statistics();
   EXPECT_EQ(statistics.watch_pending, 4u);
   EXPECT_EQ(statistics.watch_lag, 3u);
   EXPECT_EQ(statistics.oldest_unread_us, death_us);
@@ -142,7 +142,7 @@ TEST(ReaperTest, CountsItsSweeps) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
   Registry registry(&clock, &reaper, {}, EventFormat::Plain());
-  const auto map = registry.Create("a", MapOptions{});
+  const auto map = registry.Create("a", NamespaceOptions{});
   ASSERT_TRUE(map.ok());
   (*map)->Apply(Operation::Put("a", "1"), clock.NowUs());
   reaper.Flush();

@@ -153,11 +153,8 @@ void CheckRefusal(const absl::Status& status, const std::string& yaml,
 }
 
 }  // namespace
-}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   const std::vector<std::string> parts =
       absl::StrSplit(fuzz::Bytes(data, size), absl::MaxSplits("\n%\n", 1));
   config::v1::AccessRules text;
@@ -176,3 +173,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckQuestion(**rules, text, {lines[0], {}, {"Bearer token-1"}});
   return 0;
 }
+
+}  // namespace timecache::server

@@ -7,9 +7,9 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/batch_reference.h"
 
+namespace timecache::server {
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   const std::string bytes = fuzz::Bytes(data, size);
   const DecodedBatch decoded = DecodeBatch(Message(bytes));
   const DecodedBatch expected = ExpectedBatch(bytes);
@@ -20,3 +20,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace timecache::server

@@ -78,14 +78,14 @@ void CheckLogLine(const std::string& line) {
 }
 
 }  // namespace
-}  // namespace timecache::cli
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
   const std::string text = fuzz::Bytes(data, size);
-  cli::CheckUnits(text);
-  cli::CheckEncodings(text);
-  cli::CheckLines(text);
-  cli::CheckLogLine(text);
+  CheckUnits(text);
+  CheckEncodings(text);
+  CheckLines(text);
+  CheckLogLine(text);
   return 0;
 }
+
+}  // namespace timecache::cli

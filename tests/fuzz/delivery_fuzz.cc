@@ -11,9 +11,9 @@
 #include "tests/support/delivery/delivery_world.h"
 #include "tests/support/delivery/delivery_worlds.h"
 
+namespace timecache::server {
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   static const std::vector<DeliveryWorldOptions>& worlds =
       *new std::vector<DeliveryWorldOptions>(DeliveryWorlds());
   fuzz::FailuresAreFindings();
@@ -29,3 +29,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   world.End();
   return 0;
 }
+
+}  // namespace timecache::server

@@ -11,9 +11,9 @@
 #include "tests/support/engine/model_world.h"
 #include "tests/support/engine/model_worlds.h"
 
+namespace timecache::server {
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   static const std::vector<WorldOptions>& worlds =
       *new std::vector<WorldOptions>(ModelWorlds());
   fuzz::FailuresAreFindings();
@@ -28,3 +28,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   world.CheckAtRest();
   return 0;
 }
+
+}  // namespace timecache::server

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/journal/maps/change_record.h"
 #include "server/journal/maps/map_record.h"
 #include "tests/fuzz/fuzz.h"
@@ -128,11 +128,8 @@ void CheckTimeSkip(const MapRecord& record, const std::string& bytes) {
 }
 
 }  // namespace
-}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   const std::string bytes = fuzz::Bytes(data, size);
   const absl::StatusOr<MapRecord> record = ReadMapRecord(bytes);
   if (!record.ok()) {
@@ -148,3 +145,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace timecache::server

@@ -12,8 +12,9 @@
 #include "server/observability/log.h"
 #include "tests/fuzz/fuzz.h"
 
+namespace timecache::server {
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
   using fuzz::Require;
   FuzzedDataProvider input(data, size);
   const auto number = input.ConsumeIntegral<int64_t>();
@@ -22,10 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       absl::FromUnixMicros(input.ConsumeIntegral<int64_t>());
   const std::string first = input.ConsumeRandomLengthString();
   const std::string second = input.ConsumeRemainingBytesAsString();
-  for (const server::LogFormat format :
-       {server::LogFormat::kText, server::LogFormat::kJson}) {
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     const std::string line =
-        FormatLogLine(format, time, server::LogLevel::kWarning, "fuzzed",
+        FormatLogLine(format, time, LogLevel::kWarning, "fuzzed",
                       {{"first", first},
                        {"number", number},
                        {"fraction", fraction},
@@ -33,14 +33,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(std::all_of(line.begin(), line.end(),
                         [](char c) { return c >= ' ' && c <= '~'; }),
             line);
-    if (format == server::LogFormat::kText) continue;
+    if (format == LogFormat::kText) continue;
     const auto json = nlohmann::json::parse(line, nullptr, false);
     Require(json.is_object() && json.size() == 7, line);
     Require(json["event"] == "fuzzed" && json["number"] == number, line);
-    if (first.size() <= server::kMaxLogValueBytes &&
+    if (first.size() <= kMaxLogValueBytes &&
         FindInvalidUtf8(first) == absl::string_view::npos) {
       Require(json["first"] == first, line);
     }
   }
   return 0;
 }
+
+}  // namespace timecache::server

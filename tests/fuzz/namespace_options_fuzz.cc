@@ -2,7 +2,7 @@
 // ranges, and comes back the same in an answer.
 
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/admin/proto_namespace.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/namespaces.pb.h"
@@ -18,7 +18,7 @@ void CheckRefusal(const absl::Status& status) {
 }
 
 void CheckMap(const v1::NamespaceOptions& from) {
-  const absl::StatusOr<MapOptions> options = NewOptions(from);
+  const absl::StatusOr<NamespaceOptions> options = NewOptions(from);
   if (!options.ok()) return CheckRefusal(options.status());
   if (const absl::Status valid = Validate(*options); !valid.ok()) {
     return CheckRefusal(valid);
@@ -29,7 +29,7 @@ void CheckMap(const v1::NamespaceOptions& from) {
   Require(BucketWidthUs(*options) >= 1, "bucket width");
   v1::NamespaceOptions written;
   SetOptions(*options, &written);
-  const absl::StatusOr<MapOptions> again = NewOptions(written);
+  const absl::StatusOr<NamespaceOptions> again = NewOptions(written);
   Require(again.ok(), again.status().ToString());
   v1::NamespaceOptions written_again;
   SetOptions(*again, &written_again);
@@ -56,14 +56,13 @@ void CheckGroup(const v1::GroupOptions& from) {
 }
 
 }  // namespace
-}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   v1::NamespaceOptions map;
   if (map.ParseFromArray(data, static_cast<int>(size))) CheckMap(map);
   v1::GroupOptions group;
   if (group.ParseFromArray(data, static_cast<int>(size))) CheckGroup(group);
   return 0;
 }
+
+}  // namespace timecache::server

@@ -12,9 +12,9 @@
 #include "client/cli/resume_file.h"
 #include "tests/fuzz/fuzz.h"
 
+namespace timecache::cli {
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using cli::ResumeFile;
   using fuzz::Require;
   static const std::string& path = *new std::string(
       // Memory: it is synced each time.
@@ -40,3 +40,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::filesystem::remove(path);
   return 0;
 }
+
+}  // namespace timecache::cli

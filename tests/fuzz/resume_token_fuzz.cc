@@ -7,7 +7,7 @@
 #include <string>
 
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/watch/resume_token.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -30,11 +30,8 @@ void Check(const std::string& token) {
 }
 
 }  // namespace
-}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   Check(fuzz::Bytes(data, size));
 
   FuzzedDataProvider input(data, size);
@@ -55,3 +52,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           "a damaged token that is taken");
   return 0;
 }
+
+}  // namespace timecache::server

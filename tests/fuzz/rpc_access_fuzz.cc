@@ -121,11 +121,8 @@ void CheckUnchanged(RpcWorld* world, uint64_t version) {
 }
 
 }  // namespace
-}  // namespace timecache::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::fuzz;
   if (size == 0) return 0;
   static FixedAccess& access = *new FixedAccess;
   static RpcWorld& world = *new RpcWorld(&access);
@@ -150,3 +147,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (who != Who::kWriter) CheckUnchanged(&world, version);
   return 0;
 }
+
+}  // namespace timecache::fuzz

@@ -24,10 +24,8 @@ int64_t StepUs(const std::string& message) {
 }
 
 }  // namespace
-}  // namespace timecache::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache::fuzz;
   static RpcWorld& world = *new RpcWorld;
   world.Reset();
   const std::vector<RpcRecord> records = Records(Bytes(data, size));
@@ -44,3 +42,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace timecache::fuzz

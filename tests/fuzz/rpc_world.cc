@@ -140,7 +140,7 @@ void RpcWorld::Reset() {
   for (const auto& map : registry_.List()) {
     Require(registry_.Delete(map->name()).ok(), "a namespace is deleted");
   }
-  server::MapOptions options;
+  server::NamespaceOptions options;
   options.num_buckets = 2;
   options.num_shards = 1;
   auto map = registry_.Create("default", options);

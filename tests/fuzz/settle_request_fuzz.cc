@@ -36,7 +36,7 @@ class World {
     member_.reset();
     group_.reset();
     if (map_ != nullptr) (void)registry_.Delete("n");
-    MapOptions options;
+    NamespaceOptions options;
     options.num_buckets = 2;
     options.num_shards = 1;
     map_ = registry_.Create("n", options).value();
@@ -102,11 +102,8 @@ void CheckResult(const v1::Settlement& settlement,
 }
 
 }  // namespace
-}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   static World& world = *new World;
   v1::SettleExpiredRequest request;
   if (!request.ParseFromArray(data, static_cast<int>(size))) return 0;
@@ -136,3 +133,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           "each event is settled once");
   return 0;
 }
+
+}  // namespace timecache::server

@@ -2,7 +2,7 @@
 // WatchExpiring is within every bound that the streams rely on.
 
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/watch/watch_request.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/watch.pb.h"
@@ -65,13 +65,12 @@ void CheckRequest(const uint8_t* data, size_t size) {
 }
 
 }  // namespace
-}  // namespace timecache::server
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   CheckRequest<v1::WatchExpiredRequest>(data, size);
   CheckRequest<v1::ConsumeExpiredRequest>(data, size);
   CheckRequest<v1::WatchExpiringRequest>(data, size);
   return 0;
 }
+
+}  // namespace timecache::server

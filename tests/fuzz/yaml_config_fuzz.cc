@@ -10,9 +10,9 @@
 #include "server/config/proto_to_text.h"
 #include "tests/fuzz/fuzz.h"
 
+namespace timecache::server {
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace timecache;
-  using namespace timecache::server;
   using fuzz::Require;
   const absl::StatusOr<config::v1::ServerConfig> config =
       ParseConfig(fuzz::Bytes(data, size), "file");
@@ -23,9 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(!absl::StrContains(message, '\n'), message);
     return 0;
   }
-  const absl::Status valid = server::ValidateConfig(*config, "file");
+  const absl::Status valid = ValidateConfig(*config, "file");
   Require(valid.ok(), valid.ToString());
-  const std::string yaml = server::ProtoToYaml(*config);
+  const std::string yaml = ProtoToYaml(*config);
   const absl::StatusOr<config::v1::ServerConfig> again =
       ParseConfig(yaml, "file");
   Require(again.ok(), again.status().ToString() + "\n" + yaml);
@@ -33,3 +33,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           "another configuration: " + yaml + again->DebugString());
   return 0;
 }
+
+}  // namespace timecache::server

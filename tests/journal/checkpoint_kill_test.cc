@@ -57,7 +57,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     options.factor = 1;
     options.step_entries = 5;
     ASSERT_TRUE(store_.Open().ok());
-    MapOptions map = DurableOptions();
+    NamespaceOptions map = DurableOptions();
     map.ttl_us = 4 * kSecond;
     map.num_buckets = 5;
     map.retention_us = kSecond;
@@ -101,7 +101,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     const Reading reading = ReadAll(cursor->get());
     if (dead_) return;
     EXPECT_EQ(reading.lost, 0u);
-    for (const Told& told : reading.events) {
+    for (const DeliveredEvent& told : reading.events) {
       EXPECT_TRUE(told_.insert(told.version).second)
           << told.key << " died twice";
       EXPECT_GE(told.death_us, told.deadline_us);

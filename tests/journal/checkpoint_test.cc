@@ -154,7 +154,7 @@ TEST_F(CheckpointTest, AnUnreadWatchHoldsARoundUpForTenMinutes) {
 
 // What dies after a trim has the numbers that it would have had without it.
 TEST_F(CheckpointTest, NumbersOfEventsGoOnOverATrim) {
-  MapOptions options = DurableOptions();
+  NamespaceOptions options = DurableOptions();
   options.retention_us = 0;
   ASSERT_TRUE(store_.Create("n", options).ok());
   for (int i = 0; i < 600; ++i) {
@@ -175,7 +175,7 @@ TEST_F(CheckpointTest, NumbersOfEventsGoOnOverATrim) {
 // What a group keeps from before a round is told again, and no record of it is
 // needed any more.
 TEST_F(CheckpointTest, AGroupKeepsItsEventsOverATrim) {
-  MapOptions options = DurableOptions();
+  NamespaceOptions options = DurableOptions();
   options.retention_us = 0;
   ASSERT_TRUE(store_.Create("n", options).ok());
   ASSERT_TRUE(store_.map("n")
@@ -223,7 +223,7 @@ TEST_F(CheckpointTest, AGroupKeepsItsEventsOverATrim) {
 
 // Each round tells it again: it would be the next one's reason.
 TEST_F(CheckpointTest, WhatGroupsKeepIsNoReasonForARound) {
-  MapOptions options = DurableOptions();
+  NamespaceOptions options = DurableOptions();
   options.retention_us = 0;
   ASSERT_TRUE(store_.Create("n", options).ok());
   for (const char* const name : {"one", "two"}) {

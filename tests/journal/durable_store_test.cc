@@ -46,7 +46,8 @@ TEST_F(DurableStoreTest, WithoutSyncsAnAnsweredPutIsLostToAPowerLoss) {
 }
 
 TEST_F(DurableStoreTest, AnAnsweredPutOfAnAsyncMapOutlivesTheProcess) {
-  ASSERT_TRUE(store_.Create("b", DurableOptions(MapDurability::kAsync)).ok());
+  ASSERT_TRUE(
+      store_.Create("b", DurableOptions(NamespaceDurability::kAsync)).ok());
   ASSERT_TRUE(store_.Put("b", "key", "value").status.ok());
   store_.Crash();
   Reopen();
@@ -54,7 +55,8 @@ TEST_F(DurableStoreTest, AnAnsweredPutOfAnAsyncMapOutlivesTheProcess) {
 }
 
 TEST_F(DurableStoreTest, AMapThatIsNotDurableIsGone) {
-  ASSERT_TRUE(store_.Create("m", DurableOptions(MapDurability::kMemory)).ok());
+  ASSERT_TRUE(
+      store_.Create("m", DurableOptions(NamespaceDurability::kMemory)).ok());
   ASSERT_TRUE(store_.Put("m", "key", "value").status.ok());
   Reopen();
   EXPECT_EQ(store_.map("m"), nullptr);
@@ -185,9 +187,9 @@ TEST_F(DurableStoreTest, NamespacesComeAndGoAsTheyDid) {
   absl::Notification updated;
   store_.store().UpdateNamespace(
       "c",
-      [](MapOptions* options) {
+      [](NamespaceOptions* options) {
         options->ttl_us = 120 * kSecond;
-        options->dead_letter_map = "a";
+        options->dead_letter_namespace = "a";
         return absl::OkStatus();
       },
       [&](const absl::StatusOr<NamespaceInfo>& info) {
@@ -198,7 +200,7 @@ TEST_F(DurableStoreTest, NamespacesComeAndGoAsTheyDid) {
   LosePower();
   Reopen();
   EXPECT_EQ(store_.map("c")->options().ttl_us, 120 * kSecond);
-  EXPECT_EQ(store_.map("c")->options().dead_letter_map, "a");
+  EXPECT_EQ(store_.map("c")->options().dead_letter_namespace, "a");
   EXPECT_EQ(store_.map("b")->options().ttl_us, 60 * kSecond);
   EXPECT_EQ(store_.report().namespaces, 3u);
 }
@@ -279,7 +281,7 @@ TEST_F(DurableStoreTest, NobodySeesWhatACrashCouldTakeBack) {
   };
   store_.store().Execute("a", {&put, 1}, {&put_result, 1}, count);
   store_.store().Execute("a", {&get, 1}, {&get_result, 1}, count);
-  store_.store().GetSize("a", [&](const absl::StatusOr<MapSize>& size) {
+  store_.store().GetSize("a", [&](const absl::StatusOr<NamespaceSize>& size) {
     EXPECT_EQ(size->entries, 2);
     ++answered;
   });

@@ -108,7 +108,8 @@ TEST_F(DurableVisibilityTest, AWatchFromNowBeginsBehindWhatIsKept) {
 
 // What it answers may be lost with the power anyway.
 TEST_F(DurableVisibilityTest, AReadOfAnAsyncMapDoesNotWaitForTheDisk) {
-  ASSERT_TRUE(store_.Create("n", DurableOptions(MapDurability::kAsync)).ok());
+  ASSERT_TRUE(
+      store_.Create("n", DurableOptions(NamespaceDurability::kAsync)).ok());
   HoldDisk();
   std::atomic<int> answered = 0;
   const std::vector<Operation> operations = {Operation::Put("key", "value"),
@@ -127,7 +128,7 @@ TEST_F(DurableVisibilityTest, AReadOfAnAsyncMapDoesNotWaitForTheDisk) {
 // Also of what was told before, of which no keys are known.
 TEST_F(DurableVisibilityTest,
        NobodySeesWhatACrashCouldTakeBackOfAMapThatBecomesSync) {
-  const MapOptions async = DurableOptions(MapDurability::kAsync);
+  const NamespaceOptions async = DurableOptions(NamespaceDurability::kAsync);
   ASSERT_TRUE(store_.Create("n", async).ok());
   HoldDisk();
   std::atomic<int> answered = 0;
@@ -145,8 +146,8 @@ TEST_F(DurableVisibilityTest,
   }
   store_.store().UpdateNamespace(
       "n",
-      [](MapOptions* options) {
-        options->durability = MapDurability::kSync;
+      [](NamespaceOptions* options) {
+        options->durability = NamespaceDurability::kSync;
         return absl::OkStatus();
       },
       [&](const absl::StatusOr<NamespaceInfo>& info) { count(info.status()); });

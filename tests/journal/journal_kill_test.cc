@@ -55,7 +55,7 @@ LocalJournalOptions Options() {
   return options;
 }
 
-void Tell(int pipe, Message message) {
+void Send(int pipe, Message message) {
   if (write(pipe, &message, sizeof(message)) != sizeof(message)) _exit(4);
 }
 
@@ -81,14 +81,14 @@ void Tell(int pipe, Message message) {
             random() % 2 == 0 ? Durability::kSync : Durability::kAsync,
             [&done, p, position, pipe](absl::StatusOr<uint64_t> result, auto) {
               if (!result.ok() || *result != position) _exit(6);
-              Tell(pipe, {Message::kAcknowledged, p, position});
+              Send(pipe, {Message::kAcknowledged, p, position});
               done.DecrementCount();
             });
       }
       done.Wait();
       const uint32_t p = random() % kKilledPartitions;
       if (const uint64_t end = (*journal)->End(p); end > 10) {
-        Tell(pipe, {Message::kTrims, p, end - 5});
+        Send(pipe, {Message::kTrims, p, end - 5});
         if (!(*journal)->TrimBefore(p, end - 5).ok()) _exit(7);
       }
     }

@@ -92,7 +92,7 @@ class MapChangeLogTest : public ::testing::Test {
   ManualJournal* const journal_ = new ManualJournal;
   MapChangeLogs logs_{std::unique_ptr<Journal>(journal_)};
   const std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
-      "map", DurableOptions(MapDurability::kAsync), nullptr, 0,
+      "map", DurableOptions(NamespaceDurability::kAsync), nullptr, 0,
       EventFormat::Plain(),
       TimeCacheMap::Origin{.journaled = true, .hash_seed = 7});
   const std::shared_ptr<ChangeLog> log_ = logs_.Begin(map_);

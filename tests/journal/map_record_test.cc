@@ -28,11 +28,11 @@ MapDescription Described() {
   map.options.retention_us = 11;
   map.options.retention_bytes = 12 << 20;
   map.options.num_shards = 32;
-  map.options.dead_letter_map = "dead";
+  map.options.dead_letter_namespace = "dead";
   map.options.max_operations_per_second = 13;
   map.options.max_backlog_bytes = 14 << 20;
   map.options.unused_group_ttl_us = 15'000'000;
-  map.options.durability = MapDurability::kSync;
+  map.options.durability = NamespaceDurability::kSync;
   map.options.restart_policy = RestartPolicy::kPause;
   map.counts = {16, 17, 18};
   map.origin.fork = {UINT64_MAX - 1, 19, 20, -21};
@@ -48,7 +48,7 @@ TEST(MapRecordTest, WhatIsReadIsWhatWasWritten) {
   const auto map = DecodeMap(*record);
   ASSERT_TRUE(map.ok()) << map.status();
   EXPECT_EQ(map->name, "sessions");
-  EXPECT_EQ(map->options.dead_letter_map, "dead");
+  EXPECT_EQ(map->options.dead_letter_namespace, "dead");
   EXPECT_TRUE(map->origin.journaled);
   // All numbers at once.
   EXPECT_EQ(EncodeMap(MapRecordKind::kWalkEnds, *map), bytes);
@@ -67,7 +67,7 @@ TEST(MapRecordTest, AnOptionThatIsMissingHasItsDefault) {
   const auto map = DecodeMap(*ReadMapRecord(bytes));
   ASSERT_TRUE(map.ok()) << map.status();
   EXPECT_EQ(map->options.restart_policy, RestartPolicy::kFire);
-  EXPECT_EQ(map->options.durability, MapDurability::kSync);
+  EXPECT_EQ(map->options.durability, NamespaceDurability::kSync);
   EXPECT_EQ(map->name, "sessions");
 }
 

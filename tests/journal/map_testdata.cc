@@ -49,14 +49,14 @@ class Filler {
   }
 
   void MakeNamespaces() {
-    MapOptions sessions = DurableOptions();
-    sessions.dead_letter_map = "letters";
+    NamespaceOptions sessions = DurableOptions();
+    sessions.dead_letter_namespace = "letters";
     Expect(store_.Create("sessions", sessions).ok());
-    Expect(
-        store_.Create("letters", DurableOptions(MapDurability::kAsync)).ok());
+    Expect(store_.Create("letters", DurableOptions(NamespaceDurability::kAsync))
+               .ok());
     Expect(store_.Create("deleted").ok());
     Do("deleted", Operation::Put("key", "value"));
-    MapOptions small = DurableOptions(MapDurability::kAsync);
+    NamespaceOptions small = DurableOptions(NamespaceDurability::kAsync);
     small.max_entries = 3;
     small.limit_policy = LimitPolicy::kEvictOldest;
     small.num_shards = 1;
@@ -101,11 +101,11 @@ class Filler {
     put("renewed", "value");
     store_.AdvanceBy(5 * kSecond);
     Do("sessions", Operation::Touch(absl::StrCat(prefix, "-renewed")));
-    MapOptions options = store_.map("sessions")->options();
+    NamespaceOptions options = store_.map("sessions")->options();
     options.max_operations_per_second += 100'000;
     Expect(store_.registry()
                .Update("sessions",
-                       [&](MapOptions* to) {
+                       [&](NamespaceOptions* to) {
                          *to = options;
                          return absl::OkStatus();
                        })
@@ -196,7 +196,7 @@ class Filler {
   }
 
   void Pause() {
-    MapOptions options = DurableOptions(MapDurability::kAsync);
+    NamespaceOptions options = DurableOptions(NamespaceDurability::kAsync);
     options.restart_policy = RestartPolicy::kPause;
     Expect(store_.Create("paused", options).ok());
     Do("paused", Operation::Put("presence", "here"));
@@ -219,14 +219,14 @@ std::string Text(absl::string_view bytes) {
   return absl::StrCat("\"", absl::CHexEscape(bytes), "\"");
 }
 
-std::string TextOf(const MapOptions& o) {
+std::string TextOf(const NamespaceOptions& o) {
   return absl::StrCat(
       " ttl ", o.ttl_us, " buckets ", o.num_buckets, " max ttl ", o.max_ttl_us,
       " sliding ", o.sliding, " entries ", o.max_entries, " bytes ",
       o.max_bytes, " policy ", static_cast<int>(o.limit_policy), " value ",
       o.max_value_bytes, " retention ", o.retention_us, " ", o.retention_bytes,
-      " shards ", o.num_shards, " letters ", Text(o.dead_letter_map), " rate ",
-      o.max_operations_per_second, " backlog ", o.max_backlog_bytes,
+      " shards ", o.num_shards, " letters ", Text(o.dead_letter_namespace),
+      " rate ", o.max_operations_per_second, " backlog ", o.max_backlog_bytes,
       " unused groups ", o.unused_group_ttl_us, " durability ",
       static_cast<int>(o.durability));
 }
@@ -234,7 +234,7 @@ std::string TextOf(const MapOptions& o) {
 std::vector<std::string> Entries(TimeCacheMap* map, int64_t now_us) {
   // By key.
   std::map<std::string, std::string> entries;
-  ScanPlace place;
+  ScanPosition place;
   const auto visit = [&](const EntryView& entry) {
     entries[std::string(entry.key)] = absl::StrCat(
         "entry ", Text(entry.key), " ", Text(entry.value), " version ",
@@ -254,7 +254,7 @@ std::vector<std::string> Events(TimeCacheMap* map, int64_t now_us) {
   std::vector<std::string> lines = {
       absl::StrCat("events from ", map->first_event(), " watermark ",
                    reading.watermark_us, " lost ", reading.lost)};
-  for (const Told& told : reading.events) {
+  for (const DeliveredEvent& told : reading.events) {
     lines.push_back(absl::StrCat(
         "event ", Text(told.key), " ", Text(told.value), " version ",
         told.version, " put ", told.put_us, " deadline ", told.deadline_us,

@@ -19,7 +19,7 @@ using Unsynced = MemoryFileSystem::Unsynced;
 class PauseTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    MapOptions options = DurableOptions();
+    NamespaceOptions options = DurableOptions();
     options.restart_policy = RestartPolicy::kPause;
     ASSERT_TRUE(store_.Open().ok());
     ASSERT_TRUE(store_.Create("a", options).ok());
@@ -147,7 +147,7 @@ TEST_F(PauseTest, OnlyMapsThatAskForItArePaused) {
 }
 
 TEST_F(PauseTest, AMapThatIsNotDurableCannotBePaused) {
-  MapOptions options = DurableOptions(MapDurability::kMemory);
+  NamespaceOptions options = DurableOptions(NamespaceDurability::kMemory);
   options.restart_policy = RestartPolicy::kPause;
   const absl::Status status = store_.Create("m", options);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;

@@ -35,7 +35,8 @@ class PowerLossTest : public DurableStoreTest {
     store_.options().sync_interval = std::chrono::hours(1);
     DurableStoreTest::SetUp();
     Delete("a");
-    ASSERT_TRUE(store_.Create("b", DurableOptions(MapDurability::kAsync)).ok());
+    ASSERT_TRUE(
+        store_.Create("b", DurableOptions(NamespaceDurability::kAsync)).ok());
   }
   void Sync() {
     ASSERT_TRUE(store_.Create("sync").ok());
@@ -140,8 +141,8 @@ TEST_F(PowerLossTest, AMapThatWasMadeAsyncSaysSo) {
   absl::Notification done;
   store_.store().UpdateNamespace(
       "a",
-      [](MapOptions* to) {
-        to->durability = MapDurability::kAsync;
+      [](NamespaceOptions* to) {
+        to->durability = NamespaceDurability::kAsync;
         return absl::OkStatus();
       },
       [&](const auto&) { done.Notify(); });

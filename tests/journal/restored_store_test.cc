@@ -166,13 +166,13 @@ TEST_F(RestoredStoreTest, WhatACheckpointDropsIsNotForgotten) {
   Die({"two"});
   const LogPoint later = EndPoint();
   Restore(archive);
-  const auto update = [&](OptionsChange<MapOptions> change) {
+  const auto update = [&](OptionsChange<NamespaceOptions> change) {
     absl::Notification done;
     store_.store().UpdateNamespace("a", std::move(change),
                                    [&](const auto&) { done.Notify(); });
     done.WaitForNotification();
   };
-  update([](MapOptions* to) {
+  update([](NamespaceOptions* to) {
     to->retention_us = 0;
     return absl::OkStatus();
   });
@@ -211,7 +211,7 @@ TEST_F(RestoredStoreTest, APowerLossDoesNotTakeTheOtherLogOfAnAsyncMap) {
   store_.options().sync_interval = std::chrono::hours(1);
   Reopen();
   ASSERT_TRUE(
-      store_.Create("async", DurableOptions(MapDurability::kAsync)).ok());
+      store_.Create("async", DurableOptions(NamespaceDurability::kAsync)).ok());
   const std::string archive = store_.BackUp();
   Restore(archive);
   const LogFork fork = store_.map("async")->origin().fork;

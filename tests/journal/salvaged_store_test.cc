@@ -96,7 +96,7 @@ class SalvagedStoreTest : public DurableStoreTest {
     Reopen();
   }
   // All that is due has died and is told.
-  void TellDue() {
+  void DeliverDue() {
     store_.AdvanceBy(0);
     for (const auto& map : store_.registry().List()) {
       absl::Notification kept;
@@ -198,7 +198,7 @@ TEST_F(SalvagedStoreTest, ANamespaceWhoseCreationIsLostIsThereByItsUpdate) {
   absl::Notification done;
   store_.store().UpdateNamespace(
       "b",
-      [](MapOptions* to) {
+      [](NamespaceOptions* to) {
         to->max_entries = 5;
         return absl::OkStatus();
       },
@@ -265,7 +265,7 @@ class DamagedWorldTest : public SalvagedStoreTest,
                                    [&](const absl::Status&) { done.Notify(); });
     done.WaitForNotification();
     for (const char* name : kNames) {
-      MapOptions options = DurableOptions();
+      NamespaceOptions options = DurableOptions();
       options.ttl_us = 10 * kSecond;
       options.num_buckets = 11;
       options.retention_us = GetParam();
@@ -319,7 +319,7 @@ class DamagedWorldTest : public SalvagedStoreTest,
         if (value != "(none)") ExpectWritten(name, key, value);
       }
       const Reading reading = ReadEarliest(name);
-      for (const Told& told : reading.events) {
+      for (const DeliveredEvent& told : reading.events) {
         ExpectWritten(name, told.key, told.value);
       }
       there[{name, ""}] =
@@ -384,7 +384,7 @@ TEST_P(DamagedWorldTest, WhatIsLeftStartsAndHasNoValueThatWasNotWritten) {
     Salvage();
     if (HasFatalFailure()) return;
     started += store_.report().lost_records > 0 ? 1 : 0;
-    TellDue();
+    DeliverDue();
     const auto there = Look();
     // It goes on, and another start finds the same.
     store_.Crash();

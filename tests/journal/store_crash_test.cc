@@ -31,7 +31,7 @@ struct Expected {
 };
 
 class CrashTest : public DurableStoreTest,
-                  public ::testing::WithParamInterface<MapDurability> {
+                  public ::testing::WithParamInterface<NamespaceDurability> {
  protected:
   static constexpr int kWriters = 4;
   static constexpr int kKeys = 50;
@@ -92,7 +92,7 @@ class CrashTest : public DurableStoreTest,
   void Read() {
     const Reading reading = ReadFrom(point_);
     EXPECT_EQ(reading.lost, 0u);
-    for (const Told& told : reading.events) {
+    for (const DeliveredEvent& told : reading.events) {
       EXPECT_TRUE(told_.insert(told.version).second)
           << told.key << " died twice";
       last_told_[told.key] = told.version;
@@ -109,7 +109,7 @@ class CrashTest : public DurableStoreTest,
 
 TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachCrash) {
   constexpr int kCrashes = 30;
-  MapOptions options = DurableOptions(GetParam());
+  NamespaceOptions options = DurableOptions(GetParam());
   options.ttl_us = 4 * kSecond;
   options.num_buckets = 5;
   // Longer than from one Read to the next.
@@ -145,7 +145,7 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachCrash) {
     rounds += store_.checkpointer().GetStatistics().rounds;
     // The disk as it is now; what is answered from here on does not count.
     stop = true;
-    if (GetParam() == MapDurability::kSync) {
+    if (GetParam() == NamespaceDurability::kSync) {
       store_.Freeze(
           dice.Chance(500) ? Unsynced::kDropped : Unsynced::kKeptInPart,
           &random_);
@@ -174,11 +174,12 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachCrash) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Durabilities, CrashTest,
-                         ::testing::Values(MapDurability::kAsync,
-                                           MapDurability::kSync),
+                         ::testing::Values(NamespaceDurability::kAsync,
+                                           NamespaceDurability::kSync),
                          [](const auto& info) {
-                           return info.param == MapDurability::kSync ? "Sync"
-                                                                     : "Async";
+                           return info.param == NamespaceDurability::kSync
+                                      ? "Sync"
+                                      : "Async";
                          });
 
 }  // namespace

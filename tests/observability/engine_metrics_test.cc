@@ -22,7 +22,7 @@ constexpr int64_t kStartUs = 1'000 * kMicrosPerSecond;
 class EngineMetricsTest : public ::testing::Test {
  protected:
   std::shared_ptr<TimeCacheMap> Create(const std::string& name,
-                                       const MapOptions& options = {}) {
+                                       const NamespaceOptions& options = {}) {
     return registry_.Create(name, options).value();
   }
   void Put(TimeCacheMap* map, const std::string& key) {
@@ -74,7 +74,7 @@ TEST_F(EngineMetricsTest, TellWhatANamespaceHoldsAndDid) {
 }
 
 TEST_F(EngineMetricsTest, TellWhatDiedAndWhy) {
-  MapOptions options;
+  NamespaceOptions options;
   options.max_entries = 2;
   options.limit_policy = LimitPolicy::kEvictOldest;
   const auto map = Create("a", options);
@@ -130,7 +130,7 @@ TEST_F(EngineMetricsTest, TellHowLateDeathsWerePublished) {
 }
 
 TEST_F(EngineMetricsTest, TellWhatLimitsRefused) {
-  MapOptions options;
+  NamespaceOptions options;
   options.max_entries = 1;
   const auto map = Create("a", options);
   Put(map.get(), "1");

@@ -69,7 +69,7 @@ class LossLogTest : public ::testing::Test {
 };
 
 TEST_F(LossLogTest, SaysWhatAGroupDrops) {
-  const auto map = registry_.Create("orders", MapOptions()).value();
+  const auto map = registry_.Create("orders", NamespaceOptions()).value();
   GroupOptions options;
   options.max_backlog_bytes = 1 << 20;
   const auto group = CreateGroup(map.get(), options);
@@ -92,8 +92,8 @@ TEST_F(LossLogTest, SaysWhatAGroupDrops) {
 }
 
 TEST_F(LossLogTest, SaysWhatBecomesOfDeadLetters) {
-  MapOptions with_dead_letters;
-  with_dead_letters.dead_letter_map = "dead";
+  NamespaceOptions with_dead_letters;
+  with_dead_letters.dead_letter_namespace = "dead";
   const auto map = registry_.Create("orders", with_dead_letters).value();
   const auto member = TakeLastAttempt(map.get());
   // Timed out, and there is no namespace to put it into.
@@ -102,7 +102,7 @@ TEST_F(LossLogTest, SaysWhatBecomesOfDeadLetters) {
   EXPECT_THAT(failed, ElementsAre(AllOf(HasSubstr("dead_letters_failed"),
                                         HasSubstr("namespace=orders group=g"),
                                         HasSubstr("count="))));
-  ASSERT_TRUE(registry_.Create("dead", MapOptions()).ok());
+  ASSERT_TRUE(registry_.Create("dead", NamespaceOptions()).ok());
   Pass(2 * kMicrosPerSecond);
   EXPECT_THAT(Look(), ElementsAre(AllOf(HasSubstr("dead_letters "),
                                         HasSubstr("namespace=orders group=g"),
@@ -120,10 +120,10 @@ TEST_F(LossLogTest, SaysThatAGroupsMakerMayNotPutItsDeadLetters) {
   registry_.SetDeadLetterRight([](absl::string_view, absl::string_view) {
     return absl::PermissionDeniedError("no");
   });
-  MapOptions with_dead_letters;
-  with_dead_letters.dead_letter_map = "dead";
+  NamespaceOptions with_dead_letters;
+  with_dead_letters.dead_letter_namespace = "dead";
   const auto map = registry_.Create("orders", with_dead_letters).value();
-  ASSERT_TRUE(registry_.Create("dead", MapOptions()).ok());
+  ASSERT_TRUE(registry_.Create("dead", NamespaceOptions()).ok());
   const auto member = TakeLastAttempt(map.get());
   Pass(kMicrosPerSecond);
   EXPECT_THAT(Look(), testing::UnorderedElementsAre(
@@ -133,14 +133,14 @@ TEST_F(LossLogTest, SaysThatAGroupsMakerMayNotPutItsDeadLetters) {
 }
 
 TEST_F(LossLogTest, SaysWhichGroupsExpiredAndWhatWasLostWithThem) {
-  const auto map = registry_.Create("orders", MapOptions()).value();
+  const auto map = registry_.Create("orders", NamespaceOptions()).value();
   ASSERT_TRUE(map->groups()
                   .FindOrCreate("idle", ExpiryLog::Start::kNow, clock_.NowUs())
                   .ok());
   map->Apply(Operation::Put("k", "v"), clock_.NowUs());
   Pass(60 * kMicrosPerSecond);
   EXPECT_THAT(Look(), IsEmpty());
-  Pass(MapOptions().unused_group_ttl_us);
+  Pass(NamespaceOptions().unused_group_ttl_us);
   EXPECT_THAT(Look(), ElementsAre(AllOf(
                           HasSubstr("warn"), HasSubstr("group_expired"),
                           HasSubstr("namespace=orders group=idle count=1"))));

@@ -147,7 +147,7 @@ class ReloadNamespacesTest : public ::testing::Test {
     if (status_.ok()) config_ = now;
     return GetCapturedStderr();
   }
-  MapOptions OptionsOf(const std::string& name) {
+  NamespaceOptions OptionsOf(const std::string& name) {
     return registry_.Find(name).value()->options();
   }
 
@@ -180,7 +180,7 @@ TEST_F(ReloadNamespacesTest, ChangesWhatTheFileChangedAndNothingElse) {
   // By somebody at run time.
   ASSERT_TRUE(registry_
                   .Update("a",
-                          [](MapOptions* options) {
+                          [](NamespaceOptions* options) {
                             options->max_bytes = 1000;
                             options->ttl_us = 20'000'000;
                             return absl::OkStatus();
@@ -191,7 +191,7 @@ TEST_F(ReloadNamespacesTest, ChangesWhatTheFileChangedAndNothingElse) {
       "namespaces:\n  - name: a\n    options:\n      ttl: 10s\n"
       "      sliding: true\n  - name: b\n");
   EXPECT_TRUE(status_.ok()) << status_;
-  const MapOptions options = OptionsOf("a");
+  const NamespaceOptions options = OptionsOf("a");
   EXPECT_TRUE(options.sliding);
   EXPECT_EQ(options.max_entries, 0);
   EXPECT_EQ(options.max_bytes, 1000);
@@ -199,7 +199,7 @@ TEST_F(ReloadNamespacesTest, ChangesWhatTheFileChangedAndNothingElse) {
 }
 
 TEST_F(ReloadNamespacesTest, OneThatIsThereAlreadyGetsTheOptionsThatAreSet) {
-  MapOptions options;
+  NamespaceOptions options;
   options.max_entries = 9;
   ASSERT_TRUE(registry_.Create("made", options).ok());
   Reload(
@@ -231,7 +231,7 @@ TEST_F(ReloadNamespacesTest, OneInMemoryDoesNotBecomeDurable) {
   EXPECT_THAT(std::string(status_.message()),
               HasSubstr("durability is fixed at creation, to memory"));
   EXPECT_THAT(log, HasSubstr("namespace_not_reloaded namespace=a"));
-  EXPECT_EQ(OptionsOf("a").durability, MapDurability::kMemory);
+  EXPECT_EQ(OptionsOf("a").durability, NamespaceDurability::kMemory);
 }
 
 }  // namespace

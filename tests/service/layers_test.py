@@ -9,9 +9,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The store's face and its value types; errors, checks, time and the memory of the process.
 ALLOWED = {
     "server/engine/" + name + ".h" for name in (
-        "check", "clock", "error", "memory_budget", "readers", "store", "store_types",
+        "check", "clock", "error", "memory_budget", "namespace_options", "operation", "readers",
+        "scan", "store", "store_types",
         "expiry/event_batch", "expiry/expiry_types", "groups/group_types",
-        "map/gathered_parts", "map/operation", "map/options", "map/scan")
+        "map/gathered_parts")
 }
 # What stands behind it.
 HIDDEN = re.compile(

@@ -61,13 +61,13 @@ class DelayedStore final : public server::Store {
     });
   }
   void GetSize(absl::string_view name,
-               DoneWith<server::MapSize> done) override {
+               DoneWith<server::NamespaceSize> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.GetSize(name, std::move(done));
     });
   }
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, server::ScanPlace* place, bool* more,
+            int64_t max_bytes, server::ScanPosition* place, bool* more,
             server::EntryVisitor visit, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.Scan(name, prefix, max_entries, max_bytes, place, more, visit,
@@ -75,7 +75,7 @@ class DelayedStore final : public server::Store {
     });
   }
 
-  void CreateNamespace(absl::string_view name, server::MapOptions options,
+  void CreateNamespace(absl::string_view name, server::NamespaceOptions options,
                        DoneWith<server::NamespaceInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.CreateNamespace(name, options, std::move(done));
@@ -95,7 +95,7 @@ class DelayedStore final : public server::Store {
     });
   }
   void UpdateNamespace(absl::string_view name,
-                       server::OptionsChange<server::MapOptions> change,
+                       server::OptionsChange<server::NamespaceOptions> change,
                        DoneWith<server::NamespaceInfo> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.UpdateNamespace(name, change, std::move(done));

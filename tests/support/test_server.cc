@@ -77,7 +77,7 @@ TestServer::TestServer(const TestServerOptions& options)
   if (options.access == nullptr) {
     Create("default");
   } else {
-    EXPECT_TRUE(registry_.Create("default", server::MapOptions()).ok());
+    EXPECT_TRUE(registry_.Create("default", server::NamespaceOptions()).ok());
   }
 }
 

@@ -28,7 +28,7 @@ uint32_t MaxInFlight(const WatchArguments& arguments) {
   return std::min(jobs * (1 + kWaitingPerJob), kMaxMaxInFlight);
 }
 
-void TellSummary(const Context& context, const GroupWorkerCounters& counters) {
+void PrintSummary(const Context& context, const GroupWorkerCounters& counters) {
   if (context.json) {
     const Json object = {{"type", "summary"},
                          {"handled", counters.handled},
@@ -174,7 +174,7 @@ int RunGroupExec(const Context& context, const WatchArguments& arguments) {
     command.KillAllAndExit(kExitError);
   });
   const absl::Status end = worker.Wait();
-  TellSummary(context, worker.counters());
+  PrintSummary(context, worker.counters());
   return end.ok() ? kExitDone : context.Fail(end);
 }
 

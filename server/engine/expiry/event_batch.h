@@ -13,8 +13,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/engine/map/scan.h"
 #include "server/engine/memory_budget.h"
+#include "server/engine/scan.h"
 
 namespace timecache::server {
 
@@ -133,12 +133,12 @@ class EventBatch {
   int64_t bytes() const;
 
   // For the consumer groups of a map, which share batches. Whether this is the
-  // first of those that keep the batch now, or was the last. Thread-safe.
-  bool AddKeeper() const {
-    return keepers_.fetch_add(1, std::memory_order_relaxed) == 0;
+  // first of those that retain the batch now, or was the last. Thread-safe.
+  bool AddRetainer() const {
+    return retainers_.fetch_add(1, std::memory_order_relaxed) == 0;
   }
-  bool RemoveKeeper() const {
-    return keepers_.fetch_sub(1, std::memory_order_relaxed) == 1;
+  bool RemoveRetainer() const {
+    return retainers_.fetch_sub(1, std::memory_order_relaxed) == 1;
   }
 
  private:
@@ -162,7 +162,7 @@ class EventBatch {
   size_t capacity_ = 0;
   size_t payload_bytes_ = 0;
   std::vector<uint32_t> offsets_;
-  mutable std::atomic<int> keepers_{0};
+  mutable std::atomic<int> retainers_{0};
   EventMemoryCharge charge_;
 };
 

@@ -365,11 +365,11 @@ void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
         std::move(done));
 }
 
-void ConsumerGroups::SetOptions(const MapOptions& options) {
+void ConsumerGroups::SetOptions(const NamespaceOptions& options) {
   account_.SetLimit(BacklogLimitBytes(options));
   absl::MutexLock lock(&mu_);
   unused_group_ttl_us_ = options.unused_group_ttl_us;
-  dead_letter_map_ = options.dead_letter_map;
+  dead_letter_map_ = options.dead_letter_namespace;
   for (const auto& [name, group] : groups_) {
     group->SetDeadLetters(!dead_letter_map_.empty());
   }

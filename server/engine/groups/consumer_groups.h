@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/consumer_group.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 
 namespace timecache::server {
 
@@ -125,7 +125,7 @@ class ConsumerGroups {
 
   // Sets the target of dead letters, the limit of all groups' memory, and how
   // long groups created from now on may be unused.
-  void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetOptions(const NamespaceOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
   const BacklogAccount& account() const { return account_; }
   // How many groups have expired, and the last ones of them, at most `most`,
   // the oldest first.

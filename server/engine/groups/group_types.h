@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "server/engine/clock.h"
 #include "server/engine/expiry/event_batch.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 
 namespace timecache::server {
 

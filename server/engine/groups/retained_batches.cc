@@ -28,12 +28,12 @@ void RetainedBatches::Clear() {
 
 void RetainedBatches::Keep(const EventBatch& batch) {
   bytes_ += batch.bytes();
-  if (batch.AddKeeper()) account_->Add(batch.bytes());
+  if (batch.AddRetainer()) account_->Add(batch.bytes());
 }
 
 void RetainedBatches::Release(const EventBatch& batch) {
   bytes_ -= batch.bytes();
-  if (batch.RemoveKeeper()) account_->Add(-batch.bytes());
+  if (batch.RemoveRetainer()) account_->Add(-batch.bytes());
 }
 
 const RetainedBatch* RetainedBatches::FirstFresh() const {

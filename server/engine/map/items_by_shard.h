@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/engine/shard/shard.h"
 
 namespace timecache::server {

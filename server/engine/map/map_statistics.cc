@@ -8,10 +8,10 @@
 
 namespace timecache::server {
 
-MapStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
+NamespaceStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   RefreshWatermark(now_us);
-  MapStatistics statistics;
-  const MapSize size = CountedSize();
+  NamespaceStatistics statistics;
+  const NamespaceSize size = CountedSize();
   statistics.entries = size.entries;
   statistics.bytes = size.bytes;
   std::vector<int64_t> deaths;

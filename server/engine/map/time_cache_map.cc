@@ -37,7 +37,7 @@ absl::Status CheckKey(absl::string_view key) {
 
 }  // namespace
 
-TimeCacheMap::TimeCacheMap(std::string name, const MapOptions& options,
+TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
                            Usage* server_usage, int64_t created_us,
                            const EventFormat* format, Origin origin)
     : name_(std::move(name)),
@@ -391,11 +391,11 @@ void TimeCacheMap::SetSink(ChangeSink* sink) {
   groups_.SetSink(sink);
 }
 
-MapSize TimeCacheMap::GetSize(int64_t now_us) {
+NamespaceSize TimeCacheMap::GetSize(int64_t now_us) {
   absl::MutexLock lock(&advance_mu_);
   std::vector<Shard::Detached> due;
   LockAll(now_us, &due);
-  const MapSize size = {usage_.entries(), usage_.bytes()};
+  const NamespaceSize size = {usage_.entries(), usage_.bytes()};
   UnlockAll();
   AddDue(std::move(due));
   return size;
@@ -404,44 +404,44 @@ MapSize TimeCacheMap::GetSize(int64_t now_us) {
 // Part by part, until the numbers are reached or kMaxScanSteps steps were made.
 // Returns whether there is more.
 template <typename ScanShard>
-bool TimeCacheMap::Walk(int max_entries, int64_t max_bytes, ScanPlace* place,
-                        const ScanShard& scan) {
+bool TimeCacheMap::Walk(int max_entries, int64_t max_bytes,
+                        ScanPosition* position, const ScanShard& scan) {
   for (int steps = kMaxScanSteps; steps > 0 && max_entries > 0 && max_bytes > 0;
        --steps) {
-    if (place->shard == static_cast<int>(shards_.size())) return false;
-    scan(shards_[static_cast<size_t>(place->shard)].get(), &max_entries,
-         &max_bytes, &place->tag);
-    if (place->tag >= CompactIndex::kTags) {
-      ++place->shard;
-      place->tag = 0;
+    if (position->shard == static_cast<int>(shards_.size())) return false;
+    scan(shards_[static_cast<size_t>(position->shard)].get(), &max_entries,
+         &max_bytes, &position->tag);
+    if (position->tag >= CompactIndex::kTags) {
+      ++position->shard;
+      position->tag = 0;
     }
   }
-  return place->shard < static_cast<int>(shards_.size());
+  return position->shard < static_cast<int>(shards_.size());
 }
 
 bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
-                        int max_entries, int64_t max_bytes, ScanPlace* place,
-                        const EntryVisitor& visit) {
-  return Walk(max_entries, max_bytes, place,
+                        int max_entries, int64_t max_bytes,
+                        ScanPosition* position, const EntryVisitor& visit) {
+  return Walk(max_entries, max_bytes, position,
               [&](Shard* shard, int* entries, int64_t* bytes, uint32_t* tag) {
                 shard->Scan(prefix, now_us, entries, bytes, tag, visit);
               });
 }
 
 bool TimeCacheMap::AppendAgain(int64_t now_us, int max_entries,
-                               int64_t max_bytes, ScanPlace* place) {
-  return Walk(max_entries, max_bytes, place,
+                               int64_t max_bytes, ScanPosition* position) {
+  return Walk(max_entries, max_bytes, position,
               [&](Shard* shard, int* entries, int64_t* bytes, uint32_t* tag) {
                 shard->AppendAgain(now_us, entries, bytes, tag);
               });
 }
 
-MapOptions TimeCacheMap::options() const {
+NamespaceOptions TimeCacheMap::options() const {
   absl::MutexLock lock(&advance_mu_);
   return options_;
 }
 
-void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
+void TimeCacheMap::Update(const NamespaceOptions& options, int64_t now_us) {
   {
     absl::MutexLock lock(&advance_mu_);
     SetOptions(options, now_us);
@@ -449,7 +449,7 @@ void TimeCacheMap::Update(const MapOptions& options, int64_t now_us) {
   if (pauses_) Announce(now_us);
 }
 
-void TimeCacheMap::SetOptions(const MapOptions& options, int64_t now_us) {
+void TimeCacheMap::SetOptions(const NamespaceOptions& options, int64_t now_us) {
   const int num_shards = options_.num_shards;
   options_ = options;
   options_.num_shards = num_shards;

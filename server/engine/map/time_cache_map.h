@@ -27,12 +27,12 @@
 #include "server/engine/expiry/sweeper.h"
 #include "server/engine/groups/consumer_groups.h"
 #include "server/engine/map/change.h"
-#include "server/engine/map/operation.h"
-#include "server/engine/map/options.h"
 #include "server/engine/map/rate_limit.h"
-#include "server/engine/map/scan.h"
 #include "server/engine/map/usage.h"
 #include "server/engine/map/version_source.h"
+#include "server/engine/namespace_options.h"
+#include "server/engine/operation.h"
+#include "server/engine/scan.h"
 #include "server/engine/shard/shard.h"
 #include "server/engine/statistics.h"
 
@@ -80,10 +80,11 @@ class TimeCacheMap {
 
   // `options` must be valid. `server_usage` counts for all maps of a server;
   // not owned, may be null. `format` writes the log's events; not owned.
-  TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
-               int64_t created_us, const EventFormat* format, Origin origin);
-  TimeCacheMap(std::string name, const MapOptions& options, Usage* server_usage,
-               int64_t created_us,
+  TimeCacheMap(std::string name, const NamespaceOptions& options,
+               Usage* server_usage, int64_t created_us,
+               const EventFormat* format, Origin origin);
+  TimeCacheMap(std::string name, const NamespaceOptions& options,
+               Usage* server_usage, int64_t created_us,
                const EventFormat* format = EventFormat::Plain())
       : TimeCacheMap(std::move(name), options, server_usage, created_us, format,
                      Origin()) {}
@@ -139,27 +140,30 @@ class TimeCacheMap {
   // Live entries and bytes of their keys and values, at one instant: `now_us`,
   // or the latest time that any part of the map has seen. Locks all parts
   // briefly.
-  MapSize GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  NamespaceSize GetSize(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
   // The same from the account, without a lock: includes entries that died since
   // the last Advance. O(1).
-  MapSize CountedSize() const { return {usage_.entries(), usage_.bytes()}; }
+  NamespaceSize CountedSize() const {
+    return {usage_.entries(), usage_.bytes()};
+  }
 
   // A walk over the live entries whose keys begin with `prefix`. Every entry
   // that is live from the first call to the last is visited exactly once,
   // others at most once. Each call goes on until about `max_entries` or
   // `max_bytes` (a line of the index and its overflow more at the most) were
   // visited, or kMaxScanSteps parts of the map were walked without; it sets
-  // `*place` for the next call and returns whether there is more. The views
+  // `*position` for the next call and returns whether there is more. The views
   // given to `visit` live until it returns; it runs under a part's lock, so it
   // must only copy.
   static constexpr int kMaxScanSteps = 8;
   bool Scan(absl::string_view prefix, int64_t now_us, int max_entries,
-            int64_t max_bytes, ScanPlace* place, const EntryVisitor& visit);
+            int64_t max_bytes, ScanPosition* position,
+            const EntryVisitor& visit);
 
-  MapOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
+  NamespaceOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
   // Uses `options` from now on; existing entries keep their deaths. They must
   // be valid; num_shards is ignored.
-  void Update(const MapOptions& options, int64_t now_us)
+  void Update(const NamespaceOptions& options, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
   // Kills the live bucket that would die next; returns how many entries died.
@@ -180,7 +184,7 @@ class TimeCacheMap {
   // One step of a walk as Scan's, over all entries: reports each to the sink as
   // it is. Changes from before a whole walk are not needed for live entries.
   bool AppendAgain(int64_t now_us, int max_entries, int64_t max_bytes,
-                   ScanPlace* place);
+                   ScanPosition* position);
   // Advances, and returns the progress of the map: at the end of such a walk.
   // Each earlier death is in none of the changes since the walk began, or is
   // counted in this.
@@ -286,14 +290,15 @@ class TimeCacheMap {
 
   // Refreshes the watermark, too. O(shards + buckets); locks the parts one
   // after the other.
-  MapStatistics GetStatistics(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  NamespaceStatistics GetStatistics(int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
 
  private:
   friend class ConsumerGroups;
   friend class MapReplay;
 
   template <typename ScanShard>
-  bool Walk(int max_entries, int64_t max_bytes, ScanPlace* place,
+  bool Walk(int max_entries, int64_t max_bytes, ScanPosition* position,
             const ScanShard& scan);
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
   void ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
@@ -308,7 +313,7 @@ class TimeCacheMap {
   absl::Status LimitError(LimitHit hit);
   void Announce(int64_t due_us);
   void AnnounceDeath(int64_t death_us, int64_t now_us);
-  void SetOptions(const MapOptions& options, int64_t now_us)
+  void SetOptions(const NamespaceOptions& options, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   // As ExpiryLog::Follow, for deaths after `now_us`. Calls `begin` with the
   // first event's number before the follower receives later ones.
@@ -361,7 +366,7 @@ class TimeCacheMap {
   // Held while buckets die, so that they reach the sweeper in order of death.
   // Taken before any shard's lock, and before the sweeper's.
   mutable absl::Mutex advance_mu_;
-  MapOptions options_ ABSL_GUARDED_BY(advance_mu_);
+  NamespaceOptions options_ ABSL_GUARDED_BY(advance_mu_);
   // The watermark may have been published up to this time, which never goes
   // back: entries that are killed by RotateNamespace from now on die after it.
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;

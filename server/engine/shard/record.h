@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/common/wire_format.h"
-#include "server/engine/map/scan.h"
+#include "server/engine/scan.h"
 
 namespace timecache::server {
 

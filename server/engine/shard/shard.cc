@@ -60,8 +60,8 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
   return absl::OkStatus();
 }
 
-Shard::Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
-             KeyHash hash)
+Shard::Shard(const NamespaceOptions& options, Usage* usage,
+             VersionSource* versions, KeyHash hash)
     : usage_(usage),
       versions_(versions),
       key_hash_(hash),
@@ -69,7 +69,7 @@ Shard::Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
   SetOptions(options);
 }
 
-void Shard::SetOptions(const MapOptions& options) {
+void Shard::SetOptions(const NamespaceOptions& options) {
   const TurnLock lock(&mu_);
   ttl_us_ = options.ttl_us;
   width_us_ = BucketWidthUs(options);

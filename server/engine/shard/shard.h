@@ -20,12 +20,12 @@
 #include "server/engine/map/change.h"
 #include "server/engine/map/key_hash.h"
 #include "server/engine/map/live_position.h"
-#include "server/engine/map/operation.h"
-#include "server/engine/map/options.h"
-#include "server/engine/map/scan.h"
 #include "server/engine/map/usage.h"
 #include "server/engine/map/version_source.h"
 #include "server/engine/memory_budget.h"
+#include "server/engine/namespace_options.h"
+#include "server/engine/operation.h"
+#include "server/engine/scan.h"
 #include "server/engine/shard/compact_index.h"
 #include "server/engine/shard/segment.h"
 #include "server/engine/shard/turn_mutex.h"
@@ -56,7 +56,7 @@ class Shard {
   static constexpr int kScanLines = 64;
 
   // `usage` and `versions` are not owned.
-  Shard(const MapOptions& options, Usage* usage, VersionSource* versions,
+  Shard(const NamespaceOptions& options, Usage* usage, VersionSource* versions,
         KeyHash hash);
 
   struct Outcome {
@@ -109,7 +109,7 @@ class Shard {
             int64_t* bytes_left, uint32_t* tag, const EntryVisitor& visit)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  void SetOptions(const MapOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetOptions(const NamespaceOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Reports each change to `sink` from now on, as that of shard number `shard`.
   void SetSink(ChangeSink* sink, int shard) ABSL_LOCKS_EXCLUDED(mu_);

@@ -91,7 +91,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   static uint64_t HeldBytes(const Maps& maps) {
     int64_t held = 0;
     for (const auto& map : maps) {
-      const MapSize size = map->CountedSize();
+      const NamespaceSize size = map->CountedSize();
       held += size.bytes + size.entries * kEntryBytes + map->retained_bytes();
       for (const auto& group : map->groups().List()) {
         held += group->GetStatistics().backlog_bytes;
@@ -134,7 +134,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
 
   // The last of maps_ is the one whose turn it is.
   void BeginMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    place_ = ScanPlace();
+    place_ = ScanPosition();
     if (maps_.empty()) {
       Failpoint("checkpoint.walked");
       phase_ = Phase::kWait;
@@ -263,7 +263,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   // were written, except for their groups.
   std::vector<uint64_t> from_ ABSL_GUARDED_BY(mu_);
   Maps maps_ ABSL_GUARDED_BY(mu_);
-  ScanPlace place_ ABSL_GUARDED_BY(mu_);
+  ScanPosition place_ ABSL_GUARDED_BY(mu_);
   std::vector<Walked> walked_ ABSL_GUARDED_BY(mu_);
   ConsumerGroups::Place group_place_ ABSL_GUARDED_BY(mu_);
   bool told_groups_ ABSL_GUARDED_BY(mu_) = false;

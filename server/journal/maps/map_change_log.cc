@@ -85,7 +85,7 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
       partition_(PartitionOf(map->name(), logs->journal_->partitions())),
       hash_(map->origin().log_id),
       prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
-      sync_(map->options().durability == MapDurability::kSync),
+      sync_(map->options().durability == NamespaceDurability::kSync),
       sliding_(map->options().sliding),
       groups_(prefix_),
       description_({map->name(), map->options(), map->origin(), MapCounts()}) {
@@ -160,15 +160,15 @@ void MapChangeLog::AppendCreated() {
   AppendRecord(MapRecordKind::kCreated, [](MapDescription*) {});
 }
 
-void MapChangeLog::AppendOptions(const MapOptions& options) {
-  const bool sync = options.durability == MapDurability::kSync;
+void MapChangeLog::AppendOptions(const NamespaceOptions& options) {
+  const bool sync = options.durability == NamespaceDurability::kSync;
   if (sync_.exchange(sync) != sync && sync) BeginSync();
   sliding_ = options.sliding;
   AppendRecord(
       MapRecordKind::kOptions,
       [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
         // A power loss that loses later records leaves a map that records this.
-        sync_open_ |= map->options.durability == MapDurability::kSync;
+        sync_open_ |= map->options.durability == NamespaceDurability::kSync;
         map->options = options;
       });
 }
@@ -329,8 +329,9 @@ void MapChangeLog::CloseGeneration(Committer committer) {
   {
     absl::MutexLock lock(&told_mu_);
     closing_tick_ = std::exchange(tick_, std::nullopt);
-    closing_sync_ = std::exchange(sync_open_, false) ||
-                    description_.options.durability == MapDurability::kSync;
+    closing_sync_ =
+        std::exchange(sync_open_, false) ||
+        description_.options.durability == NamespaceDurability::kSync;
     MoveTo(&records_, &descriptions_);
     groups.swap(full_groups_);
     if (!groups_.empty()) groups.push_back(groups_.Take());

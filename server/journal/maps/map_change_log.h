@@ -118,7 +118,7 @@ class MapChangeLog final : public ChangeLog,
   }
   // Closes the open generation, unless another one is closing.
   void Flush() override { FlushBy(Committer::kThread); }
-  void AppendOptions(const MapOptions& options) override
+  void AppendOptions(const NamespaceOptions& options) override
       ABSL_LOCKS_EXCLUDED(told_mu_);
   void AppendDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
   void AppendCreated() ABSL_LOCKS_EXCLUDED(told_mu_);

@@ -59,8 +59,8 @@ bool TakeNumbers(size_t count, absl::string_view* from, MapDescription* map) {
   from->remove_prefix(taken * sizeof(int64_t));
   return taken == count && map->options.limit_policy >= LimitPolicy::kReject &&
          map->options.limit_policy <= LimitPolicy::kEvictOldest &&
-         map->options.durability >= MapDurability::kMemory &&
-         map->options.durability <= MapDurability::kSync &&
+         map->options.durability >= NamespaceDurability::kMemory &&
+         map->options.durability <= NamespaceDurability::kSync &&
          map->options.restart_policy >= RestartPolicy::kFire &&
          map->options.restart_policy <= RestartPolicy::kPause;
 }
@@ -102,7 +102,7 @@ std::string EncodeMap(MapRecordKind kind, const MapDescription& map) {
     PutNumber(&record, static_cast<int64_t>(*number));
   });
   PutText(map.name, &record);
-  PutText(map.options.dead_letter_map, &record);
+  PutText(map.options.dead_letter_namespace, &record);
   return record;
 }
 
@@ -135,7 +135,7 @@ absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record) {
   const size_t count = static_cast<uint8_t>(left[0]);
   left.remove_prefix(1);
   if (!TakeNumbers(count, &left, &map) || !TakeText(&left, &map.name) ||
-      !TakeText(&left, &map.options.dead_letter_map) || !left.empty()) {
+      !TakeText(&left, &map.options.dead_letter_namespace) || !left.empty()) {
     return NoDescription();
   }
   absl::Status status = ValidateNamespaceName(map.name);

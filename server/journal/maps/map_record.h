@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/map/options.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/namespace_options.h"
 
 namespace timecache::server {
 
@@ -44,7 +44,7 @@ struct MapRecord {
 // The description of a map: `origin` without the source of versions.
 struct MapDescription {
   std::string name;
-  MapOptions options;
+  NamespaceOptions options;
   TimeCacheMap::Origin origin;
   // At the end of a walk.
   MapCounts counts;

@@ -27,7 +27,7 @@ struct Recovering {
   std::unique_ptr<MapReplay> replay;
   uint32_t partition = 0;
   // The latest description.
-  MapOptions options;
+  NamespaceOptions options;
   // Whether deaths may be published: since its creation, or the end of a walk.
   bool complete = false;
   // Those of one name are in the order of their numbers.
@@ -311,7 +311,7 @@ class Part {
     const RecoveryOptions& options = *shared_.options;
     const bool forks = options.copied || (options.may_have_lost_power &&
                                           recovering->options.durability ==
-                                              MapDurability::kAsync);
+                                              NamespaceDurability::kAsync);
     // After the last tick: later events may differ between the two logs.
     if (forks) map->ForkLog();
     const auto log = shared_.logs->Resume(recovering->map);

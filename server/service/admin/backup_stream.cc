@@ -13,10 +13,10 @@ namespace timecache::server {
 BackupStream* BackupStream::Start(const CallGate& gate,
                                   grpc::CallbackServerContext* context,
                                   Backups* backups, OpenStreams* streams,
-                                  Turns* turns,
+                                  FairExecutor* executor,
                                   const grpc::ByteBuffer& request) {
   BackupStream* const stream = Keep(std::shared_ptr<BackupStream>(
-      new BackupStream(gate, context, backups, streams, turns)));
+      new BackupStream(gate, context, backups, streams, executor)));
   stream->status_ = stream->Open(request);
   if (stream->status_.ok()) {
     stream->Continue();
@@ -91,7 +91,7 @@ void BackupStream::OnDrain() {
 void BackupStream::Continue() {
   // It may be over by the time that this returns.
   const std::shared_ptr<BackupStream> kept = self();
-  turns_->Add("", kept);
+  executor_->Add("", kept);
 }
 
 absl::Status BackupStream::CheckState() {

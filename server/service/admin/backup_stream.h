@@ -17,9 +17,9 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/service/admin/backup_source.h"
+#include "server/service/call/fair_executor.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/stream_reactor.h"
-#include "server/service/call/turns.h"
 #include "server/service/response/response_account.h"
 #include "timecache/v1/server.pb.h"
 
@@ -46,7 +46,7 @@ class BackupStream final
     : public CallStream<BackupStream,
                         grpc::ServerWriteReactor<grpc::ByteBuffer>>,
       public Drainable,
-      public Turns::Task {
+      public FairExecutor::Task {
  public:
   static constexpr size_t kPieceBytes = size_t{1} << 20;
   static constexpr absl::Duration kDrainTimeout = absl::Seconds(1);
@@ -56,7 +56,8 @@ class BackupStream final
   static BackupStream* Start(const CallGate& gate,
                              grpc::CallbackServerContext* context,
                              Backups* backups, OpenStreams* streams,
-                             Turns* turns, const grpc::ByteBuffer& request);
+                             FairExecutor* executor,
+                             const grpc::ByteBuffer& request);
 
   bool TakeTurn() override ABSL_LOCKS_EXCLUDED(mu_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -66,11 +67,11 @@ class BackupStream final
 
  private:
   BackupStream(const CallGate& gate, grpc::CallbackServerContext* context,
-               Backups* backups, OpenStreams* streams, Turns* turns)
+               Backups* backups, OpenStreams* streams, FairExecutor* executor)
       : CallStream(gate, methods::kBackupJournal, context),
         backups_(*backups),
         streams_(streams),
-        turns_(turns) {}
+        executor_(executor) {}
 
   void Leave() override;
   absl::Status Authorize() override;
@@ -83,7 +84,7 @@ class BackupStream final
 
   Backups& backups_;
   OpenStreams* const streams_;
-  Turns* const turns_;
+  FairExecutor* const executor_;
   // Whether it counts in backups_.open.
   bool counted_ = false;
   std::unique_ptr<BackupBytes> bytes_;

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/engine/store_types.h"
 
 namespace timecache::server {

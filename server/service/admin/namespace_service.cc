@@ -52,7 +52,7 @@ absl::Status AuthorizeDeadLetters(const v1::NamespaceOptions& options,
 absl::Status ToChanges(const v1::UpdateNamespaceRequest& request,
                        v1::NamespaceOptions* changes) {
   v1::NamespaceOptions defaults;
-  SetOptions(MapOptions(), &defaults);
+  SetOptions(NamespaceOptions(), &defaults);
   return ApplyUpdateMask(request.update_mask(), request.namespace_().options(),
                          defaults, {"num_shards", "durability"}, changes);
 }
@@ -71,7 +71,7 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(Context* context,
             call->Authorize(config::v1::VERB_ADMIN, request.name());
         if (access.ok()) access = AuthorizeDeadLetters(request.options(), call);
         if (!access.ok()) return access;
-        const absl::StatusOr<MapOptions> options =
+        const absl::StatusOr<NamespaceOptions> options =
             NewOptions(request.options());
         if (!options.ok()) return options.status();
         store_->CreateNamespace(
@@ -151,7 +151,7 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(Context* context,
             !request.namespace_().options().has_max_ttl();
         store_->UpdateNamespace(
             name,
-            [changes, default_max_ttl](MapOptions* options) {
+            [changes, default_max_ttl](NamespaceOptions* options) {
               absl::Status changed = ChangeOptions(*changes, options);
               if (default_max_ttl) {
                 options->max_ttl_us =

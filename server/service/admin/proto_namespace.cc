@@ -45,31 +45,31 @@ absl::Status SetLimitPolicy(v1::LimitPolicy from, LimitPolicy* to) {
   }
 }
 
-absl::Status SetDurability(v1::Durability from, MapDurability* to) {
+absl::Status SetDurability(v1::Durability from, NamespaceDurability* to) {
   switch (from) {
     case v1::DURABILITY_UNSPECIFIED:
       return absl::OkStatus();
     case v1::DURABILITY_MEMORY:
-      *to = MapDurability::kMemory;
+      *to = NamespaceDurability::kMemory;
       return absl::OkStatus();
     case v1::DURABILITY_ASYNC:
-      *to = MapDurability::kAsync;
+      *to = NamespaceDurability::kAsync;
       return absl::OkStatus();
     case v1::DURABILITY_SYNC:
-      *to = MapDurability::kSync;
+      *to = NamespaceDurability::kSync;
       return absl::OkStatus();
     default:
       return InvalidField("durability", absl::StrCat("has no value ", from));
   }
 }
 
-v1::Durability FromDurability(MapDurability durability) {
+v1::Durability FromDurability(NamespaceDurability durability) {
   switch (durability) {
-    case MapDurability::kMemory:
+    case NamespaceDurability::kMemory:
       return v1::DURABILITY_MEMORY;
-    case MapDurability::kAsync:
+    case NamespaceDurability::kAsync:
       return v1::DURABILITY_ASYNC;
-    case MapDurability::kSync:
+    case NamespaceDurability::kSync:
       return v1::DURABILITY_SYNC;
   }
   return v1::DURABILITY_UNSPECIFIED;
@@ -100,7 +100,8 @@ absl::Status FixedAtCreation(absl::string_view field, absl::string_view value) {
 
 }  // namespace
 
-absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
+absl::Status ApplyOptions(const v1::NamespaceOptions& from,
+                          NamespaceOptions* to) {
   for (const absl::Status& status : {
            SetMicrosIf(from.has_ttl(), from.ttl(), "ttl", &to->ttl_us),
            SetNumberIf(from.has_num_buckets(), from.num_buckets(),
@@ -133,7 +134,7 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
   }
   if (from.has_sliding()) to->sliding = from.sliding();
   if (from.has_dead_letter_namespace()) {
-    to->dead_letter_map = from.dead_letter_namespace();
+    to->dead_letter_namespace = from.dead_letter_namespace();
   }
   absl::Status status = SetLimitPolicy(from.limit_policy(), &to->limit_policy);
   if (status.ok()) status = SetDurability(from.durability(), &to->durability);
@@ -143,7 +144,8 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to) {
   return status;
 }
 
-absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to) {
+absl::Status ChangeOptions(const v1::NamespaceOptions& from,
+                           NamespaceOptions* to) {
   const int num_shards = to->num_shards;
   const bool durable = IsDurable(*to);
   absl::Status status = ApplyOptions(from, to);
@@ -157,8 +159,8 @@ absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to) {
   return status;
 }
 
-absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from) {
-  MapOptions options;
+absl::StatusOr<NamespaceOptions> NewOptions(const v1::NamespaceOptions& from) {
+  NamespaceOptions options;
   if (absl::Status status = ApplyOptions(from, &options); !status.ok()) {
     return status;
   }
@@ -168,7 +170,7 @@ absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from) {
   return options;
 }
 
-void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
+void SetOptions(const NamespaceOptions& options, v1::NamespaceOptions* to) {
   SetDuration(options.ttl_us, to->mutable_ttl());
   to->set_num_buckets(static_cast<uint32_t>(options.num_buckets));
   SetDuration(options.max_ttl_us, to->mutable_max_ttl());
@@ -182,7 +184,7 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
   SetDuration(options.retention_us, to->mutable_event_retention());
   to->set_event_retention_bytes(static_cast<uint64_t>(options.retention_bytes));
   to->set_num_shards(static_cast<uint32_t>(options.num_shards));
-  to->set_dead_letter_namespace(options.dead_letter_map);
+  to->set_dead_letter_namespace(options.dead_letter_namespace);
   to->set_max_operations_per_second(
       static_cast<uint32_t>(options.max_operations_per_second));
   to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
@@ -193,7 +195,7 @@ void SetOptions(const MapOptions& options, v1::NamespaceOptions* to) {
                              : v1::RESTART_POLICY_FIRE);
 }
 
-void SetStatistics(const MapStatistics& from,
+void SetStatistics(const NamespaceStatistics& from,
                    v1::NamespaceStatistics* statistics) {
   statistics->set_entries(static_cast<uint64_t>(from.entries));
   statistics->set_bytes(static_cast<uint64_t>(from.bytes));

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/engine/store_types.h"
 #include "timecache/v1/groups.pb.h"
 #include "timecache/v1/namespaces.pb.h"
@@ -15,19 +15,21 @@ namespace timecache::server {
 
 // Sets the fields that are set in `from`. INVALID_ARGUMENT for values that
 // cannot be represented; the engine checks ranges.
-absl::Status ApplyOptions(const v1::NamespaceOptions& from, MapOptions* to);
+absl::Status ApplyOptions(const v1::NamespaceOptions& from,
+                          NamespaceOptions* to);
 // The same, for an existing namespace: options that are fixed at its creation
 // cannot change.
-absl::Status ChangeOptions(const v1::NamespaceOptions& from, MapOptions* to);
+absl::Status ChangeOptions(const v1::NamespaceOptions& from,
+                           NamespaceOptions* to);
 
 // The options of a new namespace: the defaults, and the fields set in `from`.
-absl::StatusOr<MapOptions> NewOptions(const v1::NamespaceOptions& from);
+absl::StatusOr<NamespaceOptions> NewOptions(const v1::NamespaceOptions& from);
 
-void SetOptions(const MapOptions& options, v1::NamespaceOptions* to);
+void SetOptions(const NamespaceOptions& options, v1::NamespaceOptions* to);
 
 // With the statistics, if it has them.
 void SetNamespace(const NamespaceInfo& from, v1::Namespace* to);
-void SetStatistics(const MapStatistics& from,
+void SetStatistics(const NamespaceStatistics& from,
                    v1::NamespaceStatistics* statistics);
 
 // The same of a consumer group.

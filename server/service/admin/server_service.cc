@@ -24,7 +24,7 @@ grpc::ServerUnaryReactor* ServerService::GetServer(Context* context,
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* ServerService::BackupJournal(
     Context* context, const Bytes* request) {
-  return BackupStream::Start(gate_, context, backups_, streams_, turns_,
+  return BackupStream::Start(gate_, context, backups_, streams_, executor_,
                              *request);
 }
 

@@ -9,8 +9,8 @@
 #include "server/service/admin/backup_stream.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
+#include "server/service/call/fair_executor.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/turns.h"
 #include "timecache/v1/server.grpc.pb.h"
 
 namespace timecache::server {
@@ -28,12 +28,12 @@ class ServerService final
   // None is owned, and all must outlive the service. `turns`, for backups
   // alone, may be null without a source of them.
   ServerService(const CallGate* gate, DescribeServer describe_server,
-                Backups* backups, OpenStreams* streams, Turns* turns)
+                Backups* backups, OpenStreams* streams, FairExecutor* executor)
       : gate_(*gate),
         describe_server_(std::move(describe_server)),
         backups_(backups),
         streams_(streams),
-        turns_(turns) {}
+        executor_(executor) {}
 
   grpc::ServerUnaryReactor* GetServer(Context* context, const Bytes* request,
                                       Bytes* response) override;
@@ -45,7 +45,7 @@ class ServerService final
   const DescribeServer describe_server_;
   Backups* const backups_;
   OpenStreams* const streams_;
-  Turns* const turns_;
+  FairExecutor* const executor_;
 };
 
 }  // namespace timecache::server

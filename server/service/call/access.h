@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/map/operation.h"
+#include "server/engine/operation.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {

@@ -8,7 +8,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/engine/map/operation.h"
+#include "server/engine/operation.h"
 #include "server/engine/store.h"
 #include "server/service/call/call.h"
 #include "server/service/data/batch_request.h"

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
-#include "server/engine/map/operation.h"
+#include "server/engine/operation.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {

@@ -5,7 +5,7 @@
 
 #include "absl/types/span.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/engine/map/operation.h"
+#include "server/engine/operation.h"
 #include "server/service/call/refusal_count.h"
 #include "server/service/data/batch_request.h"
 #include "server/service/response/response_account.h"

@@ -5,7 +5,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/map/operation.h"
+#include "server/engine/operation.h"
 
 namespace timecache::server {
 

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
-#include "server/engine/map/operation.h"
+#include "server/engine/operation.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {

@@ -33,11 +33,12 @@ size_t PayloadOf(const v1::Entry& entry) {
 
 ScanStream* ScanStream::Start(const CallGate& gate,
                               grpc::CallbackServerContext* context,
-                              Store* store, OpenStreams* streams, Turns* turns,
+                              Store* store, OpenStreams* streams,
+                              FairExecutor* executor,
                               absl::Duration max_duration,
                               const grpc::ByteBuffer& request) {
   ScanStream* const stream = Keep(std::shared_ptr<ScanStream>(
-      new ScanStream(gate, context, store, streams, turns, max_duration)));
+      new ScanStream(gate, context, store, streams, executor, max_duration)));
   stream->status_ = stream->Open(request);
   if (stream->status_.ok()) {
     stream->SetTimer();
@@ -130,7 +131,7 @@ void ScanStream::OnWriteDone(bool ok) {
 void ScanStream::Continue() {
   // It may be over by the time that this returns.
   const std::shared_ptr<ScanStream> kept = self();
-  turns_->Add(request_.namespace_(), kept);
+  executor_->Add(request_.namespace_(), kept);
 }
 
 // Starts a write, ends the scan, or takes a step. Returns whether to run again:
@@ -175,7 +176,7 @@ void ScanStream::Step() {
   step_ = kBegun;
   store_->Scan(
       request_.namespace_(), request_.key_prefix(), kMaxPageEntries,
-      kMaxPageBytes, &place_, &more_,
+      kMaxPageBytes, &position_, &more_,
       [this](const EntryView& found) { Found(found); },
       [this](absl::Status status) {
         status_ = std::move(status);

@@ -17,10 +17,10 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/engine/store.h"
+#include "server/service/call/fair_executor.h"
 #include "server/service/call/message_limit.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/stream_reactor.h"
-#include "server/service/call/turns.h"
 #include "server/service/response/response_account.h"
 #include "timecache/v1/data.pb.h"
 
@@ -36,7 +36,7 @@ namespace timecache::server {
 class ScanStream final
     : public CallStream<ScanStream, grpc::ServerWriteReactor<grpc::ByteBuffer>>,
       public Drainable,
-      public Turns::Task {
+      public FairExecutor::Task {
  public:
   static constexpr int kMaxPageEntries = 1000;
   static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
@@ -49,7 +49,7 @@ class ScanStream final
   // must outlive it.
   static ScanStream* Start(const CallGate& gate,
                            grpc::CallbackServerContext* context, Store* store,
-                           OpenStreams* streams, Turns* turns,
+                           OpenStreams* streams, FairExecutor* executor,
                            absl::Duration max_duration,
                            const grpc::ByteBuffer& request);
 
@@ -63,13 +63,13 @@ class ScanStream final
 
  private:
   ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
-             Store* store, OpenStreams* streams, Turns* turns,
+             Store* store, OpenStreams* streams, FairExecutor* executor,
              absl::Duration max_duration)
       : CallStream(gate, methods::kScan, context),
         ready_(gate.AccountOf(context->peer())),
         store_(store),
         streams_(streams),
-        turns_(turns),
+        executor_(executor),
         max_duration_(max_duration) {}
 
   void Leave() override;
@@ -90,11 +90,11 @@ class ScanStream final
   int64_t found_bytes_ = 0;
   Store* const store_;
   OpenStreams* const streams_;
-  Turns* const turns_;
+  FairExecutor* const executor_;
   const absl::Duration max_duration_;
   v1::ScanRequest request_;
   size_t max_message_bytes_ = kDefaultMaxMessageBytes;
-  ScanPlace place_;
+  ScanPosition position_;
   bool more_ = true;
   absl::Status status_;
   // Found, but not written yet.

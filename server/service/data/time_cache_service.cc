@@ -239,15 +239,15 @@ grpc::ServerUnaryReactor* TimeCacheService::Size(Context* context,
   }
   if (!status.ok()) return unary->Finish(status);
   grpc::ServerUnaryReactor* const reactor = unary->reactor();
-  store_->GetSize(
-      name, [unary = std::move(unary)](const absl::StatusOr<MapSize>& size) {
-        if (size.ok()) {
-          v1::SizeResponse& to = unary->response();
-          to.set_entries(static_cast<uint64_t>(size->entries));
-          to.set_bytes(static_cast<uint64_t>(size->bytes));
-        }
-        unary->Finish(size.status());
-      });
+  store_->GetSize(name, [unary = std::move(unary)](
+                            const absl::StatusOr<NamespaceSize>& size) {
+    if (size.ok()) {
+      v1::SizeResponse& to = unary->response();
+      to.set_entries(static_cast<uint64_t>(size->entries));
+      to.set_bytes(static_cast<uint64_t>(size->bytes));
+    }
+    unary->Finish(size.status());
+  });
   return reactor;
 }
 
@@ -275,7 +275,7 @@ TimeCacheService::Pipeline(Context* context) {
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
     Context* context, const Bytes* request) {
-  return ScanStream::Start(gate_, context, store_, streams_, turns_,
+  return ScanStream::Start(gate_, context, store_, streams_, executor_,
                            max_call_duration_, *request);
 }
 

@@ -7,8 +7,8 @@
 #include "server/engine/store.h"
 #include "server/service/call/call_gate.h"
 #include "server/service/call/counted_calls.h"
+#include "server/service/call/fair_executor.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/turns.h"
 #include "server/service/watch/watch_hub.h"
 #include "timecache/v1/data.grpc.pb.h"
 
@@ -40,13 +40,13 @@ class TimeCacheService final : public RawService<methods::All> {
  public:
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(const CallGate* gate, Store* store, WatchHub* hub,
-                   OpenStreams* streams, Turns* turns,
+                   OpenStreams* streams, FairExecutor* executor,
                    absl::Duration max_call_duration)
       : gate_(*gate),
         store_(store),
         hub_(hub),
         streams_(streams),
-        turns_(turns),
+        executor_(executor),
         max_call_duration_(max_call_duration) {}
 
   grpc::ServerUnaryReactor* Put(Context* context, const Bytes* request,
@@ -88,7 +88,7 @@ class TimeCacheService final : public RawService<methods::All> {
   Store* const store_;
   WatchHub* const hub_;
   OpenStreams* const streams_;
-  Turns* const turns_;
+  FairExecutor* const executor_;
   const absl::Duration max_call_duration_;
 };
 

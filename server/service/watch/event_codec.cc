@@ -33,14 +33,14 @@ static_assert(kNamespace == Tag(WatchExpiredResponse::kNamespaceFieldNumber,
 // The responses of the three methods share these fields, as far as they have
 // them.
 template <typename Response>
-constexpr bool kIsAlike = Tag(Response::kNamespaceFieldNumber,
-                              kLengthDelimited) ==
-                          kNamespace&& Tag(Response::kEventsFieldNumber,
-                                           kLengthDelimited) ==
-                          kEvents&& Tag(Response::kWatermarkFieldNumber,
-                                        kLengthDelimited) == kWatermark;
-static_assert(kIsAlike<v1::ConsumeExpiredResponse>);
-static_assert(kIsAlike<v1::WatchExpiringResponse>);
+constexpr bool kHasSameTags = Tag(Response::kNamespaceFieldNumber,
+                                  kLengthDelimited) ==
+                              kNamespace&& Tag(Response::kEventsFieldNumber,
+                                               kLengthDelimited) ==
+                              kEvents&& Tag(Response::kWatermarkFieldNumber,
+                                            kLengthDelimited) == kWatermark;
+static_assert(kHasSameTags<v1::ConsumeExpiredResponse>);
+static_assert(kHasSameTags<v1::WatchExpiringResponse>);
 static_assert(Tag(v1::ConsumeExpiredResponse::kLostFieldNumber, kVarint) ==
               kLost);
 constexpr char kEventKey = Tag(ExpiredEvent::kKeyFieldNumber, kLengthDelimited);

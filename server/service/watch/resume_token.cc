@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 
 namespace timecache::server {
 namespace {

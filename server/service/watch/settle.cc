@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/call/status.h"
 

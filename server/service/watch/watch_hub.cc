@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
 #include "server/service/call/open_streams.h"
-#include "server/service/call/turns.h"
+#include "server/service/call/pacer.h"
 
 namespace timecache::server {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/watch/resume_token.h"
 

@@ -23,8 +23,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Le;
 
-// What the callbacks were told, in their order. Thread-safe.
-class Told {
+// What the callbacks were called with, in their order. Thread-safe.
+class Results {
  public:
   Pipeline::Done Take(int number) {
     return [this, number](const OperationResult& result) {
@@ -57,22 +57,22 @@ class PipelineTest : public ::testing::Test {
  protected:
   FakeService service_;
   Client client_ = service_.MakeClient();
-  Told told_;
+  Results results_;
 };
 
-TEST_F(PipelineTest, AllAreDoneAndToldInOrder) {
+TEST_F(PipelineTest, AllAreDoneInOrder) {
   constexpr int kCount = 5000;
   Pipeline pipeline(client_);
   for (int i = 0; i < kCount; ++i) {
     ASSERT_TRUE(
         pipeline
             .Add(Operation::Put(absl::StrCat("key", i % 100), absl::StrCat(i)),
-                 told_.Take(i))
+                 results_.Take(i))
             .ok());
   }
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(kCount);
-  EXPECT_THAT(told_.statuses(), Each(absl::OkStatus()));
+  results_.ExpectInOrder(kCount);
+  EXPECT_THAT(results_.statuses(), Each(absl::OkStatus()));
   EXPECT_EQ(client_.Size()->entries, 100u);
   EXPECT_EQ(client_.Get("key99").value()->value, "4999");
 }
@@ -80,7 +80,7 @@ TEST_F(PipelineTest, AllAreDoneAndToldInOrder) {
 TEST_F(PipelineTest, WhatOneOperationWritesTheNextOneReads) {
   Pipeline pipeline(client_);
   std::string value;
-  ASSERT_TRUE(pipeline.Add(Operation::Put("key", "1"), told_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("key", "1"), results_.Take(0)).ok());
   ASSERT_TRUE(pipeline
                   .Add(Operation::Get("key"),
                        [&](const OperationResult& result) {
@@ -93,14 +93,14 @@ TEST_F(PipelineTest, WhatOneOperationWritesTheNextOneReads) {
 
 TEST_F(PipelineTest, OperationThatFailsFailsAlone) {
   Pipeline pipeline(client_);
-  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "1"), told_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "1"), results_.Take(0)).ok());
   ASSERT_TRUE(pipeline
                   .Add(Operation::Put("b", "1", {.ttl = absl::ZeroDuration()}),
-                       told_.Take(1))
+                       results_.Take(1))
                   .ok());
-  ASSERT_TRUE(pipeline.Add(Operation::Put("c", "1"), told_.Take(2)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("c", "1"), results_.Take(2)).ok());
   EXPECT_TRUE(pipeline.Close().ok());
-  const auto statuses = told_.statuses();
+  const auto statuses = results_.statuses();
   ASSERT_EQ(statuses.size(), 3u);
   EXPECT_TRUE(statuses[0].ok());
   EXPECT_EQ(ReasonName(statuses[1]), Name(v1::INVALID_FIELD));
@@ -111,7 +111,8 @@ TEST_F(PipelineTest, FirstGoesAloneAndTheOthersTogether) {
   service_.Hang(true);
   Pipeline pipeline(client_, {.batch_operations_max = 4});
   for (int i = 0; i < 7; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(i)).ok());
+    ASSERT_TRUE(
+        pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
   }
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Close().ok());
@@ -121,10 +122,10 @@ TEST_F(PipelineTest, FirstGoesAloneAndTheOthersTogether) {
 TEST_F(PipelineTest, FlushSendsWhatThereIs) {
   service_.Hang(true);
   Pipeline pipeline(client_);
-  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "v"), told_.Take(0)).ok());
-  ASSERT_TRUE(pipeline.Add(Operation::Put("b", "v"), told_.Take(1)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "v"), results_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("b", "v"), results_.Take(1)).ok());
   pipeline.Flush();
-  ASSERT_TRUE(pipeline.Add(Operation::Put("c", "v"), told_.Take(2)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("c", "v"), results_.Take(2)).ok());
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Wait().ok());
   EXPECT_THAT(service_.pipeline_requests(), ElementsAre(1, 1, 1));
@@ -136,24 +137,24 @@ TEST_F(PipelineTest, LargeOperationsAreDividedIntoRequests) {
   const std::string value(9 << 20, 'v');
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(
-        pipeline.Add(Operation::Put(absl::StrCat(i), value), told_.Take(i))
+        pipeline.Add(Operation::Put(absl::StrCat(i), value), results_.Take(i))
             .ok());
   }
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(3);
+  results_.ExpectInOrder(3);
   EXPECT_THAT(service_.pipeline_requests(), ElementsAre(1, 1, 1));
 }
 
 TEST_F(PipelineTest, TooLargeAnOperationIsRefusedAndTheOthersGoOn) {
   Pipeline pipeline(client_);
   const absl::Status status = pipeline.Add(
-      Operation::Put("key", std::string(17 << 20, 'v')), told_.Take(0));
+      Operation::Put("key", std::string(17 << 20, 'v')), results_.Take(0));
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("at most"));
-  ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), results_.Take(0)).ok());
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(1);
+  results_.ExpectInOrder(1);
 }
 
 TEST_F(PipelineTest, NoMoreThanAllowedIsInFlight) {
@@ -162,7 +163,7 @@ TEST_F(PipelineTest, NoMoreThanAllowedIsInFlight) {
   int taken = 0;
   while (true) {
     const auto result =
-        pipeline.TryAdd(Operation::Put("key", "v"), told_.Take(taken));
+        pipeline.TryAdd(Operation::Put("key", "v"), results_.Take(taken));
     ASSERT_TRUE(result.ok()) << result.status();
     if (!*result) break;
     ++taken;
@@ -170,10 +171,10 @@ TEST_F(PipelineTest, NoMoreThanAllowedIsInFlight) {
   EXPECT_EQ(taken, 10);
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Wait().ok());
-  EXPECT_TRUE(
-      pipeline.TryAdd(Operation::Put("key", "v"), told_.Take(taken)).value());
+  EXPECT_TRUE(pipeline.TryAdd(Operation::Put("key", "v"), results_.Take(taken))
+                  .value());
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(11);
+  results_.ExpectInOrder(11);
 }
 
 TEST_F(PipelineTest, NoMoreBytesThanAllowedAreInFlight) {
@@ -181,19 +182,20 @@ TEST_F(PipelineTest, NoMoreBytesThanAllowedAreInFlight) {
   Pipeline pipeline(client_, {.bytes_in_flight_max = 1000});
   const std::string value(900, 'v');
   EXPECT_TRUE(
-      pipeline.TryAdd(Operation::Put("a", value), told_.Take(0)).value());
+      pipeline.TryAdd(Operation::Put("a", value), results_.Take(0)).value());
   EXPECT_FALSE(
-      pipeline.TryAdd(Operation::Put("b", value), told_.Take(1)).value());
-  EXPECT_TRUE(pipeline.TryAdd(Operation::Put("b", "v"), told_.Take(1)).value());
+      pipeline.TryAdd(Operation::Put("b", value), results_.Take(1)).value());
+  EXPECT_TRUE(
+      pipeline.TryAdd(Operation::Put("b", "v"), results_.Take(1)).value());
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Wait().ok());
   // Larger than all that may be in flight: alone, it may.
   EXPECT_TRUE(
       pipeline
-          .TryAdd(Operation::Put("c", std::string(2000, 'v')), told_.Take(2))
+          .TryAdd(Operation::Put("c", std::string(2000, 'v')), results_.Take(2))
           .value());
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(3);
+  results_.ExpectInOrder(3);
 }
 
 TEST_F(PipelineTest, NoMoreBytesThanAllowedAreInOneRequest) {
@@ -201,16 +203,18 @@ TEST_F(PipelineTest, NoMoreBytesThanAllowedAreInOneRequest) {
   Pipeline pipeline(client_, {.batch_bytes_max = 1000});
   const std::string value(400, 'v');
   for (int i = 0; i < 6; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", value), told_.Take(i)).ok());
+    ASSERT_TRUE(
+        pipeline.Add(Operation::Put("key", value), results_.Take(i)).ok());
   }
   // Alone, if it must be.
   const std::string large(2000, 'v');
-  ASSERT_TRUE(pipeline.Add(Operation::Put("key", large), told_.Take(6)).ok());
+  ASSERT_TRUE(
+      pipeline.Add(Operation::Put("key", large), results_.Take(6)).ok());
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Close().ok());
   // The first does not wait.
   EXPECT_THAT(service_.pipeline_requests(), ElementsAre(1, 2, 2, 1, 1));
-  told_.ExpectInOrder(7);
+  results_.ExpectInOrder(7);
 }
 
 TEST_F(PipelineTest, NoMoreRequestsThanAllowedAreInFlight) {
@@ -225,28 +229,29 @@ TEST_F(PipelineTest, NoMoreRequestsThanAllowedAreInFlight) {
   Pipeline pipeline(client_,
                     {.batch_operations_max = 1, .requests_in_flight_max = 1});
   for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(i)).ok());
+    ASSERT_TRUE(
+        pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
   }
   // The second one is sent when the first one is answered, and not before.
   second.WaitForNotification();
   EXPECT_THAT(service_.pipeline_requests(), ElementsAre(1, 1));
   go_on.Notify();
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(5);
+  results_.ExpectInOrder(5);
 }
 
 TEST_F(PipelineTest, AddWaitsForRoomAndGoesOn) {
   service_.Hang(true);
   Pipeline pipeline(client_, {.operations_in_flight_max = 2});
-  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "v"), told_.Take(0)).ok());
-  ASSERT_TRUE(pipeline.Add(Operation::Put("b", "v"), told_.Take(1)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "v"), results_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("b", "v"), results_.Take(1)).ok());
   std::thread adder([&] {
-    EXPECT_TRUE(pipeline.Add(Operation::Put("c", "v"), told_.Take(2)).ok());
+    EXPECT_TRUE(pipeline.Add(Operation::Put("c", "v"), results_.Take(2)).ok());
   });
   service_.Hang(false);
   adder.join();
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(3);
+  results_.ExpectInOrder(3);
 }
 
 TEST_F(PipelineTest, CallbackMayAdd) {
@@ -256,12 +261,12 @@ TEST_F(PipelineTest, CallbackMayAdd) {
           .Add(Operation::Put("a", "v"),
                [&](const OperationResult&) {
                  EXPECT_TRUE(
-                     pipeline.TryAdd(Operation::Put("b", "v"), told_.Take(0))
+                     pipeline.TryAdd(Operation::Put("b", "v"), results_.Take(0))
                          .value());
                })
           .ok());
   EXPECT_TRUE(pipeline.Wait().ok());
-  told_.ExpectInOrder(1);
+  results_.ExpectInOrder(1);
   EXPECT_EQ(client_.Size()->entries, 2u);
 }
 
@@ -296,62 +301,65 @@ TEST_F(PipelineTest, StreamThatEndsMidwayTellsEachOnce) {
   service_.Hang(true);
   Pipeline pipeline(client_, {.batch_operations_max = 1});
   for (int i = 0; i < 8; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(i)).ok());
+    ASSERT_TRUE(
+        pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
   }
   service_.Hang(false);
   const absl::Status end = pipeline.Close();
   EXPECT_EQ(ReasonName(end), Name(v1::DRAINING));
   EXPECT_EQ(pipeline.status(), end);
-  told_.ExpectInOrder(8);
-  const auto statuses = told_.statuses();
+  results_.ExpectInOrder(8);
+  const auto statuses = results_.statuses();
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(statuses[i], i < 3 ? absl::OkStatus() : end) << i;
   }
-  EXPECT_EQ(pipeline.Add(Operation::Get("key"), told_.Take(8)), end);
-  told_.ExpectInOrder(8);
+  EXPECT_EQ(pipeline.Add(Operation::Get("key"), results_.Take(8)), end);
+  results_.ExpectInOrder(8);
 }
 
 TEST_F(PipelineTest, AddAfterTheStreamsEndSaysWhy) {
   Pipeline pipeline(client_.In("none"));
-  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), told_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(0)).ok());
   EXPECT_EQ(ReasonName(pipeline.Wait()), Name(v1::NAMESPACE_NOT_FOUND));
-  EXPECT_EQ(ReasonName(told_.statuses().at(0)), Name(v1::NAMESPACE_NOT_FOUND));
-  EXPECT_EQ(ReasonName(pipeline.Add(Operation::Get("key"), told_.Take(1))),
+  EXPECT_EQ(ReasonName(results_.statuses().at(0)),
             Name(v1::NAMESPACE_NOT_FOUND));
-  EXPECT_FALSE(pipeline.TryAdd(Operation::Get("key"), told_.Take(1)).ok());
-  told_.ExpectInOrder(1);
+  EXPECT_EQ(ReasonName(pipeline.Add(Operation::Get("key"), results_.Take(1))),
+            Name(v1::NAMESPACE_NOT_FOUND));
+  EXPECT_FALSE(pipeline.TryAdd(Operation::Get("key"), results_.Take(1)).ok());
+  results_.ExpectInOrder(1);
 }
 
 TEST_F(PipelineTest, ServerThatEndsTheStreamInGoodOrderIsAnErrorAllTheSame) {
   service_.SetPipeline({.answers_max = 1});
   service_.Hang(true);
   Pipeline pipeline(client_, {.batch_operations_max = 1});
-  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), told_.Take(0)).ok());
-  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), told_.Take(1)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(1)).ok());
   service_.Hang(false);
   EXPECT_TRUE(absl::IsUnavailable(pipeline.Wait()));
-  told_.ExpectInOrder(2);
-  EXPECT_TRUE(absl::IsUnavailable(told_.statuses()[1]));
+  results_.ExpectInOrder(2);
+  EXPECT_TRUE(absl::IsUnavailable(results_.statuses()[1]));
 }
 
 TEST_F(PipelineTest, WrongNumberOfResultsEndsIt) {
   service_.SetPipeline({.forget_a_result = true});
   Pipeline pipeline(client_);
-  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), told_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(0)).ok());
   EXPECT_EQ(pipeline.Wait().code(), absl::StatusCode::kInternal);
-  EXPECT_EQ(told_.statuses().at(0).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(results_.statuses().at(0).code(), absl::StatusCode::kInternal);
 }
 
 TEST_F(PipelineTest, CancelTellsWhatIsInFlight) {
   service_.Hang(true);
   Pipeline pipeline(client_, {.batch_operations_max = 2});
   for (int i = 0; i < 7; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(i)).ok());
+    ASSERT_TRUE(
+        pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
   }
   pipeline.Cancel();
   EXPECT_TRUE(absl::IsCancelled(pipeline.Close()));
-  told_.ExpectInOrder(7);
-  for (const absl::Status& status : told_.statuses()) {
+  results_.ExpectInOrder(7);
+  for (const absl::Status& status : results_.statuses()) {
     EXPECT_TRUE(absl::IsCancelled(status));
   }
   service_.Hang(false);
@@ -362,11 +370,11 @@ TEST_F(PipelineTest, ServerThatDoesNotAnswerEndsItAtTheTimeout) {
   const Client client =
       service_.MakeClient({.timeout = absl::Milliseconds(50)});
   Pipeline pipeline(client, {.operations_in_flight_max = 1});
-  ASSERT_TRUE(pipeline.Add(Operation::Get("a"), told_.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Get("a"), results_.Take(0)).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(
-      pipeline.Add(Operation::Get("b"), told_.Take(1))));
-  told_.ExpectInOrder(1);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(told_.statuses()[0]));
+      pipeline.Add(Operation::Get("b"), results_.Take(1))));
+  results_.ExpectInOrder(1);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(results_.statuses()[0]));
   EXPECT_TRUE(absl::IsDeadlineExceeded(pipeline.Close()));
   service_.Hang(false);
 }
@@ -375,15 +383,16 @@ TEST_F(PipelineTest, CloseAnswersWhatIsInFlightAndMayComeTwice) {
   service_.Hang(true);
   Pipeline pipeline(client_, {.batch_operations_max = 2});
   for (int i = 0; i < 7; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(i)).ok());
+    ASSERT_TRUE(
+        pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
   }
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Close().ok());
   EXPECT_TRUE(pipeline.Close().ok());
-  told_.ExpectInOrder(7);
-  EXPECT_THAT(told_.statuses(), Each(absl::OkStatus()));
+  results_.ExpectInOrder(7);
+  EXPECT_THAT(results_.statuses(), Each(absl::OkStatus()));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      pipeline.Add(Operation::Get("key"), told_.Take(7))));
+      pipeline.Add(Operation::Get("key"), results_.Take(7))));
   EXPECT_TRUE(pipeline.status().ok());
 }
 
@@ -391,11 +400,12 @@ TEST_F(PipelineTest, DestructorClosesIt) {
   {
     Pipeline pipeline(client_);
     for (int i = 0; i < 100; ++i) {
-      ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(i)).ok());
+      ASSERT_TRUE(
+          pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
     }
   }
-  told_.ExpectInOrder(100);
-  EXPECT_THAT(told_.statuses(), Each(absl::OkStatus()));
+  results_.ExpectInOrder(100);
+  EXPECT_THAT(results_.statuses(), Each(absl::OkStatus()));
 }
 
 TEST_F(PipelineTest, UnusedOneClosesCleanly) {
@@ -405,7 +415,8 @@ TEST_F(PipelineTest, UnusedOneClosesCleanly) {
 TEST_F(PipelineTest, BatchesAreNoLargerThanTold) {
   Pipeline pipeline(client_, {.batch_operations_max = 3});
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told_.Take(i)).ok());
+    ASSERT_TRUE(
+        pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
   }
   EXPECT_TRUE(pipeline.Close().ok());
   EXPECT_THAT(service_.pipeline_requests(), Each(Le(3)));
@@ -417,30 +428,31 @@ TEST(PipelineWithoutServerTest, TellsEachThatThereIsNone) {
     FakeService service;
     address = service.address();
   }
-  Told told;
+  Results results;
   Pipeline pipeline((Client(address)));
-  const absl::Status status = pipeline.Add(Operation::Get("key"), told.Take(0));
+  const absl::Status status =
+      pipeline.Add(Operation::Get("key"), results.Take(0));
   const absl::Status end = pipeline.Close();
   EXPECT_TRUE(absl::IsUnavailable(end)) << end;
   // Whether it was told by Add or by the callback: once.
-  EXPECT_EQ(told.numbers().size(), status.ok() ? 1u : 0u);
+  EXPECT_EQ(results.numbers().size(), status.ok() ? 1u : 0u);
 }
 
 TEST(PipelineWithoutServerTest, ServerThatIsGoneMidwayIsToldToEach) {
-  Told told;
+  Results results;
   auto service = std::make_unique<FakeService>();
   Pipeline pipeline(service->MakeClient(), {.batch_operations_max = 1});
-  ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told.Take(0)).ok());
+  ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), results.Take(0)).ok());
   ASSERT_TRUE(pipeline.Wait().ok());
   service->Hang(true);
   for (int i = 1; i < 5; ++i) {
-    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), told.Take(i)).ok());
+    ASSERT_TRUE(pipeline.Add(Operation::Put("key", "v"), results.Take(i)).ok());
   }
   service.reset();
   EXPECT_FALSE(pipeline.Close().ok());
-  told.ExpectInOrder(5);
-  EXPECT_TRUE(told.statuses()[0].ok());
-  EXPECT_FALSE(told.statuses()[4].ok());
+  results.ExpectInOrder(5);
+  EXPECT_TRUE(results.statuses()[0].ok());
+  EXPECT_FALSE(results.statuses()[4].ok());
 }
 
 }  // namespace

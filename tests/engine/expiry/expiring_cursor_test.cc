@@ -29,8 +29,8 @@ constexpr int64_t kLeadUs = 3 * kSecond;
 // Of a value that gets a segment of its own.
 constexpr size_t kLargeBytes = 300 << 10;
 
-MapOptions OneCursorShard() {
-  MapOptions options = Tens();
+NamespaceOptions OneCursorShard() {
+  NamespaceOptions options = Tens();
   options.num_shards = 1;
   return options;
 }
@@ -51,7 +51,7 @@ TEST(ExpiringCursorTest,
   EXPECT_THAT(reader.Look(), IsEmpty());
   EXPECT_EQ(reader.cursor().NextDueUs(), death_us - kLeadUs);
   harness.Pass(1);
-  const std::vector<Told> told = reader.Drain();
+  const std::vector<DeliveredEvent> told = reader.Drain();
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].key, "a");
   EXPECT_EQ(told[0].value, "one");
@@ -86,7 +86,7 @@ TEST(ExpiringCursorTest, ATouchedEntryIsToldAgainWhenItsTimeComes) {
   harness.Pass(7 * kSecond - 1);
   EXPECT_THAT(reader.Look(), IsEmpty());
   harness.Pass(1);
-  const std::vector<Told> told = reader.Drain();
+  const std::vector<DeliveredEvent> told = reader.Drain();
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].version, version);
   EXPECT_EQ(told[0].put_us, touched_us);
@@ -109,7 +109,7 @@ TEST(ExpiringCursorTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
   EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("a"));
   harness.Pass(kSecond);
   touch_for("b", kSecond);
-  const std::vector<Told> told = reader.Look();
+  const std::vector<DeliveredEvent> told = reader.Look();
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].key, "b");
   EXPECT_EQ(told[0].put_us, kStartUs + kSecond);
@@ -139,7 +139,7 @@ TEST(ExpiringCursorTest,
   harness.PutFor("a", "two", 2 * kSecond);
   EXPECT_THAT(reader.Look(), IsEmpty());
   const uint64_t version = harness.PutFor("a", "three", 2 * kSecond).version;
-  const std::vector<Told> told = reader.Look();
+  const std::vector<DeliveredEvent> told = reader.Look();
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].version, version);
 }
@@ -263,7 +263,7 @@ TEST(ExpiringCursorTest, AReadIsBoundedAndTheWatermarkWaitsForTheLast) {
 }
 
 TEST(ExpiringCursorTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
-  MapOptions options = OneCursorShard();
+  NamespaceOptions options = OneCursorShard();
   options.max_value_bytes = 4 << 20;
   MapHarness harness(options);
   LeadReader reader(&harness, 20 * kSecond);
@@ -276,10 +276,10 @@ TEST(ExpiringCursorTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
   std::vector<std::string> keys;
   do {
     size_t bytes = 0;
-    const std::vector<Told> events = reader.Read();
-    for (const Told& told : events) bytes += told.value.size();
+    const std::vector<DeliveredEvent> events = reader.Read();
+    for (const DeliveredEvent& told : events) bytes += told.value.size();
     EXPECT_TRUE(bytes <= (1 << 20) || events.size() == 1) << bytes;
-    for (const Told& told : events) keys.push_back(told.key);
+    for (const DeliveredEvent& told : events) keys.push_back(told.key);
   } while (reader.more());
   EXPECT_THAT(keys,
               ::testing::UnorderedElementsAre(
@@ -358,7 +358,7 @@ TEST(ExpiringCursorTest,
 }
 
 TEST(ExpiringCursorTest, EvictionsBetweenTheReadsOfARoundLoseNothingElse) {
-  MapOptions options = Tens();
+  NamespaceOptions options = Tens();
   options.max_entries = 100;
   options.limit_policy = LimitPolicy::kEvictOldest;
   MapHarness harness(options);
@@ -497,7 +497,7 @@ TEST(ExpiringFeedTest, ACursorThatComesTooLateIsToldAllAndNothingTwice) {
     EXPECT_THAT(busy.Look(), SizeIs(1));
   }
   harness.Pass(ExpiringFeed::kMaxAgeUs - kSecond);
-  const std::vector<Told> told = late.Look();
+  const std::vector<DeliveredEvent> told = late.Look();
   EXPECT_THAT(told, SizeIs(10));
   EXPECT_EQ(late.chunk().shared, 0u);
   late.ExpectAllTold();
@@ -525,7 +525,7 @@ size_t CountEvents(ExpiringCursor* cursor, int64_t now_us) {
 
 TEST(ExpiringFeedTest, MoreChangesThanAreListedOrKeptAreFoundByAWalk) {
   constexpr auto kBuckets = static_cast<int>(ExpiringFeed::kMaxChanges) + 10;
-  MapOptions options = OneCursorShard();
+  NamespaceOptions options = OneCursorShard();
   options.max_ttl_us = int64_t{1'000'000} * kSecond;
   MapHarness harness(options);
   const auto cursor = *harness.map().expiring().Subscribe(

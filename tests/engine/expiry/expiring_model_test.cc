@@ -64,8 +64,8 @@ class RandomChanges {
   std::mt19937 random_;
 };
 
-MapOptions Options(int num_buckets, int num_shards) {
-  MapOptions options = WithBuckets(10 * kSecond, num_buckets);
+NamespaceOptions Options(int num_buckets, int num_shards) {
+  NamespaceOptions options = WithBuckets(10 * kSecond, num_buckets);
   options.num_shards = num_shards;
   return options;
 }
@@ -158,7 +158,7 @@ TEST(ExpiringCompactionTest, WhatIsMovedUnderTheWalkIsNotMissed) {
   std::set<std::string> seen;
   size_t reads = 0;
   do {
-    for (const Told& told : reader.Read(10'000)) {
+    for (const DeliveredEvent& told : reader.Read(10'000)) {
       seen.insert(told.key);
       // What it tells is touched, or not, as by a client that saves some.
       if (random() % 3 != 0) harness.Apply(Operation::Remove(told.key));
@@ -209,7 +209,7 @@ TEST(ExpiringConcurrencyTest, WhatManyThreadsPutIsAllTold) {
     }
   } while (!last);
   for (std::thread& writer : writers) writer.join();
-  ScanPlace place;
+  ScanPosition place;
   int64_t live = 0;
   const EntryVisitor visit = [&](const EntryView& entry) {
     ++live;

@@ -38,7 +38,7 @@ std::shared_ptr<const EventBatch> BatchOf(
 
 std::vector<std::string> Keys(const Reading& reading) {
   std::vector<std::string> keys;
-  for (const Told& told : reading.events) keys.push_back(told.key);
+  for (const DeliveredEvent& told : reading.events) keys.push_back(told.key);
   return keys;
 }
 

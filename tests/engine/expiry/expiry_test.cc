@@ -25,7 +25,7 @@ TEST(ExpiryTest, OneTickBeforeDeathAnEntryIsThere) {
   EXPECT_TRUE(harness.Contains("key"));
   EXPECT_EQ(harness.Entries(), 1);
   EXPECT_EQ(harness.ScanAll().size(), 1u);
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
 }
 
 TEST(ExpiryTest, ExactlyAtDeathItIsGoneForEveryReaderUnswept) {
@@ -40,7 +40,7 @@ TEST(ExpiryTest, ExactlyAtDeathItIsGoneForEveryReaderUnswept) {
   EXPECT_EQ(harness.ScanAll().size(), 0u);
   EXPECT_EQ(harness.Entries(), 0);
   EXPECT_EQ(harness.Bytes(), 0);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=value"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=value"));
 }
 
 TEST(ExpiryTest, AnEventSaysWhatItWasAndWhenItDied) {
@@ -48,9 +48,9 @@ TEST(ExpiryTest, AnEventSaysWhatItWasAndWhenItDied) {
   harness.Pass(300);
   const Result put = harness.Put("key", "value");
   harness.Pass(kHour);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_EQ(reading.events.size(), 1u);
-  const Told& told = reading.events[0];
+  const DeliveredEvent& told = reading.events[0];
   EXPECT_EQ(told.key, "key");
   EXPECT_EQ(told.value, "value");
   EXPECT_EQ(told.version, put.version);
@@ -82,7 +82,7 @@ TEST(ExpiryTest, TwoBucketsLiveUpToTwiceTheTtl) {
 }
 
 TEST(ExpiryTest, ATtlThatTheBucketsDoNotDivideKeepsTheBound) {
-  const MapOptions options = WithBuckets(10 * kSecond + 1, 8);
+  const NamespaceOptions options = WithBuckets(10 * kSecond + 1, 8);
   const int64_t width_us = BucketWidthUs(options);
   ASSERT_NE(width_us * 7, options.ttl_us);
   MapHarness harness(options);
@@ -96,9 +96,9 @@ TEST(ExpiryTest, ATtlThatTheBucketsDoNotDivideKeepsTheBound) {
     EXPECT_LT(death_us, deadline_us + width_us);
   }
   harness.Pass(kHour);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_EQ(reading.events.size(), 500u);
-  for (const Told& told : reading.events) {
+  for (const DeliveredEvent& told : reading.events) {
     EXPECT_EQ(told.death_us, DeathTimeUs(told.deadline_us, width_us));
   }
 }
@@ -110,7 +110,7 @@ TEST(ExpiryTest, WhileTheClockStandsStillNothingDies) {
     harness.Sweep();
   }
   EXPECT_EQ(harness.Entries(), 1'000);
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
 }
 
 TEST(ExpiryTest, AClockThatJumpsAnHourKillsEverythingInOrder) {
@@ -121,7 +121,7 @@ TEST(ExpiryTest, AClockThatJumpsAnHourKillsEverythingInOrder) {
   }
   harness.Pass(kHour);
   EXPECT_EQ(harness.Entries(), 0);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_EQ(reading.events.size(), 9u);
   for (int i = 0; i < 9; ++i) {
     EXPECT_EQ(reading.events[i].key, absl::StrCat("key", i));
@@ -150,15 +150,15 @@ TEST(ExpiryTest, ManyGenerationsAtOnceDieInOrder) {
   }
   EXPECT_EQ(harness.Statistics().live_buckets, kEntries);
   harness.Pass(kEntries * kSecond / 2);
-  const Reading first = harness.Tell();
+  const Reading first = harness.ReadEvents();
   EXPECT_EQ(first.events.size(), static_cast<size_t>(kEntries / 2));
   EXPECT_EQ(harness.Entries(), kEntries / 2);
   harness.Pass(kEntries * kSecond);
-  const Reading second = harness.Tell();
+  const Reading second = harness.ReadEvents();
   EXPECT_EQ(second.events.size(), static_cast<size_t>(kEntries / 2));
   std::vector<int64_t> deaths;
   for (const Reading* reading : {&first, &second}) {
-    for (const Told& told : reading->events) {
+    for (const DeliveredEvent& told : reading->events) {
       EXPECT_EQ(absl::StrCat(told.death_us - kStartUs), told.value);
       deaths.push_back(told.death_us);
     }
@@ -174,12 +174,12 @@ TEST(ExpiryTest, PutOnExpiredUnsweptKeyKeepsTheOldEvent) {
   EXPECT_FALSE(put.found);
   EXPECT_GT(put.version, old_version);
   EXPECT_EQ(harness.Get("key"), "new");
-  const Reading first = harness.Tell();
+  const Reading first = harness.ReadEvents();
   EXPECT_THAT(first.Texts(), ElementsAre("key=old"));
   EXPECT_EQ(first.events[0].version, old_version);
   EXPECT_EQ(harness.Get("key"), "new");
   harness.Pass(10 * kSecond);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=new"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=new"));
 }
 
 TEST(ExpiryTest, RemoveOnExpiredUnsweptKeyKeepsTheOldEvent) {
@@ -189,7 +189,7 @@ TEST(ExpiryTest, RemoveOnExpiredUnsweptKeyKeepsTheOldEvent) {
   harness.Put("key", "new");
   EXPECT_TRUE(harness.Apply(Operation::Remove("key")).found);
   EXPECT_FALSE(harness.Apply(Operation::Remove("key")).found);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=old"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=old"));
   EXPECT_EQ(harness.Entries(), 0);
 }
 
@@ -205,7 +205,7 @@ TEST(ExpiryTest, RepeatedRePutsOfADyingKeyAreAllTold) {
     harness.Pass(11 * kSecond);
     if (i % 2 == 0) harness.map().Advance(harness.now_us());
   }
-  EXPECT_EQ(harness.Tell().Texts(), expected);
+  EXPECT_EQ(harness.ReadEvents().Texts(), expected);
 }
 
 TEST(ExpiryTest, IfAbsentHoldsOnAnExpiredUnsweptKey) {
@@ -226,10 +226,10 @@ TEST(ExpiryTest, AnOverwriteMovesTheKeyOutOfItsOlderBucket) {
   harness.Pass(5 * kSecond);
   harness.Put("key", "new");
   harness.Pass(5 * kSecond);
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
   EXPECT_EQ(harness.Get("key"), "new");
   harness.Pass(5 * kSecond);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=new"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=new"));
 }
 
 TEST(ExpiryTest, AnOverwriteWithAShorterTtlMovesItIntoAnEarlierBucket) {
@@ -238,9 +238,9 @@ TEST(ExpiryTest, AnOverwriteWithAShorterTtlMovesItIntoAnEarlierBucket) {
   harness.PutFor("key", "new", kSecond);
   harness.Pass(kSecond);
   EXPECT_FALSE(harness.Contains("key"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=new"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=new"));
   harness.Pass(kHour);
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
 }
 
 TEST(ExpiryTest, AnOwnTtlMayBeLongerThanTheNamespaces) {
@@ -248,12 +248,12 @@ TEST(ExpiryTest, AnOwnTtlMayBeLongerThanTheNamespaces) {
   harness.Put("short", "v");
   harness.PutFor("long", "v", 100 * kSecond);
   harness.Pass(10 * kSecond);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("short=v"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("short=v"));
   harness.Pass(90 * kSecond - 1);
   EXPECT_TRUE(harness.Contains("long"));
   harness.Pass(1);
   EXPECT_FALSE(harness.Contains("long"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("long=v"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("long=v"));
 }
 
 TEST(ExpiryTest, ATouchGivesAFreshTtl) {
@@ -263,13 +263,13 @@ TEST(ExpiryTest, ATouchGivesAFreshTtl) {
   harness.Pass(5 * kSecond);
   EXPECT_TRUE(harness.Apply(Operation::Touch("touched")).found);
   harness.Pass(5 * kSecond);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("left=v"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("left=v"));
   const Result got = harness.Apply(Operation::Get("touched"));
   ASSERT_TRUE(got.has_entry);
   EXPECT_EQ(got.entry.put_us, kStartUs + 5 * kSecond);
   EXPECT_EQ(got.entry.deadline_us, kStartUs + 15 * kSecond);
   harness.Pass(5 * kSecond);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("touched=v"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("touched=v"));
 }
 
 TEST(ExpiryTest, ATouchWithinABucketMovesTheDeadlineToo) {
@@ -279,7 +279,7 @@ TEST(ExpiryTest, ATouchWithinABucketMovesTheDeadlineToo) {
   harness.Pass(100);
   const Result touched = harness.Apply(Operation::Touch("key"));
   harness.Pass(kHour);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_EQ(reading.events.size(), 1u);
   EXPECT_EQ(reading.events[0].version, touched.version);
   EXPECT_EQ(reading.events[0].put_us, kStartUs + 101);
@@ -327,7 +327,7 @@ TEST(ExpiryTest, GetRenewsWhenAskedTo) {
 }
 
 TEST(ExpiryTest, ASlidingMapRenewsWithEveryGetAndWithNoContains) {
-  MapOptions options = Tens();
+  NamespaceOptions options = Tens();
   options.sliding = true;
   MapHarness harness(options);
   harness.Put("read", "v");

@@ -15,8 +15,8 @@
 namespace timecache::server {
 namespace {
 
-MapOptions OneJournaledShard() {
-  MapOptions options = CrashOptions(10 * kSecond, 11);
+NamespaceOptions OneJournaledShard() {
+  NamespaceOptions options = CrashOptions(10 * kSecond, 11);
   options.num_shards = 1;
   return options;
 }

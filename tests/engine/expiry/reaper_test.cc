@@ -24,7 +24,7 @@ using Start = ExpiryLog::Start;
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
 std::shared_ptr<TimeCacheMap> MakeMap(const std::string& name,
-                                      const MapOptions& options,
+                                      const NamespaceOptions& options,
                                       int64_t created_us = kStartUs) {
   return std::make_shared<TimeCacheMap>(name, options, nullptr, created_us);
 }
@@ -131,7 +131,7 @@ TEST(ReaperTest, TheReaperKeepsItsMapsAlive) {
 }
 
 TEST(ReaperTest, EventsThatAreTooOldAreTrimmed) {
-  MapOptions options = Tens();
+  NamespaceOptions options = Tens();
   options.retention_us = 60 * kSecond;
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
@@ -186,8 +186,8 @@ class Waiter {
   }
 
   // Reads until `events` have come.
-  std::vector<Told> Await(ExpiryLog::Cursor* cursor, size_t events) {
-    std::vector<Told> told;
+  std::vector<DeliveredEvent> Await(ExpiryLog::Cursor* cursor, size_t events) {
+    std::vector<DeliveredEvent> told;
     while (told.size() < events) {
       {
         absl::MutexLock lock(&mu_);
@@ -199,7 +199,8 @@ class Waiter {
         }
         woken_ = false;
       }
-      for (Told& each : ReadAll(cursor).events) told.push_back(std::move(each));
+      for (DeliveredEvent& each : ReadAll(cursor).events)
+        told.push_back(std::move(each));
     }
     return told;
   }
@@ -221,7 +222,7 @@ TEST(ReaperTest, OnTheSystemClockEventsComeByThemselves) {
   for (int i = 0; i < 20; ++i) {
     const int64_t put_us = clock.NowUs();
     map->Apply(Operation::Put("key", absl::StrCat(i)), put_us);
-    const std::vector<Told> told = waiter.Await(cursor.get(), 1);
+    const std::vector<DeliveredEvent> told = waiter.Await(cursor.get(), 1);
     ASSERT_EQ(told.size(), 1u);
     EXPECT_EQ(told[0].value, absl::StrCat(i));
     EXPECT_GE(told[0].death_us, put_us + kMinTtlUs);
@@ -240,7 +241,7 @@ TEST(ReaperTest, AnEarlierDeathWakesTheReaperFromALongSleep) {
   map->Apply(Operation::Put("long", "v"), clock.NowUs());
   reaper.Flush();
   map->Apply(Operation::Put("short", "v").WithTtl(kMinTtlUs), clock.NowUs());
-  const std::vector<Told> told = waiter.Await(cursor.get(), 1);
+  const std::vector<DeliveredEvent> told = waiter.Await(cursor.get(), 1);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].key, "short");
 }
@@ -254,7 +255,7 @@ TEST(ReaperTest, ARotationOnTheSystemClockIsToldByItself) {
   const auto cursor = map->Subscribe(Start::kNow, clock.NowUs(), waiter.Wake());
   map->Apply(Operation::Put("key", "v"), clock.NowUs());
   EXPECT_EQ(map->Rotate(clock.NowUs()), 1);
-  const std::vector<Told> told = waiter.Await(cursor.get(), 1);
+  const std::vector<DeliveredEvent> told = waiter.Await(cursor.get(), 1);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].cause, Cause::kRotated);
 }

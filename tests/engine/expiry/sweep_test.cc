@@ -22,7 +22,7 @@ TEST(SweepTest, AWholeBucketOfAllShardsIsOneBatch) {
   MapHarness harness(Tens());
   for (int i = 0; i < 1'000; ++i) harness.Put(absl::StrCat("key", i), "v");
   harness.Pass(10 * kSecond);
-  EXPECT_THAT(harness.Tell().batch_sizes, ElementsAre(1'000));
+  EXPECT_THAT(harness.ReadEvents().batch_sizes, ElementsAre(1'000));
 }
 
 TEST(SweepTest, ABucketLargerThanABatchComesInSeveralOfOneDeath) {
@@ -32,11 +32,11 @@ TEST(SweepTest, ABucketLargerThanABatchComesInSeveralOfOneDeath) {
   harness.Pass(10 * kSecond);
   harness.map().Advance(harness.now_us());
   EXPECT_FALSE(harness.map().Sweep(harness.now_us(), kEntries + 1));
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   EXPECT_THAT(reading.batch_sizes,
               ElementsAre(kMaxEventBatchEvents, kMaxEventBatchEvents,
                           kMaxEventBatchEvents));
-  for (const Told& told : reading.events) {
+  for (const DeliveredEvent& told : reading.events) {
     ASSERT_EQ(told.death_us, kStartUs + 10 * kSecond);
   }
 }
@@ -122,7 +122,7 @@ TEST(SweepTest, WhatDiesDuringAStepIsNotDeliveredBeforeItDied) {
   for (const During during :
        {During::kRotate, During::kEvict, During::kAdvance}) {
     SCOPED_TRACE(static_cast<int>(during));
-    MapOptions options = WithBuckets(10 * kSecond, 10'001);
+    NamespaceOptions options = WithBuckets(10 * kSecond, 10'001);
     options.max_entries = 2;
     options.limit_policy = LimitPolicy::kEvictOldest;
     TimeCacheMap* interrupted = nullptr;
@@ -149,7 +149,7 @@ TEST(SweepTest, WhatDiesDuringAStepIsNotDeliveredBeforeItDied) {
     EXPECT_FALSE(map.Sweep(next_us, 1'000));
     const Reading reading = ReadAll(cursor.get());
     ASSERT_EQ(reading.events.size(), 2u);
-    for (const Told& told : reading.events) {
+    for (const DeliveredEvent& told : reading.events) {
       EXPECT_GE(told.published_us, told.death_us) << told.key;
       EXPECT_GE(told.death_us, told.put_us) << told.key;
     }
@@ -165,9 +165,9 @@ TEST(SweepTest, WhatDiesDuringAStepIsNotDeliveredBeforeItDied) {
 TEST(SweepTest, TheWatermarkMovesWithoutAnyDeath) {
   MapHarness harness(Tens());
   harness.Pass(5);
-  EXPECT_EQ(harness.Tell().watermark_us, kStartUs + 5);
+  EXPECT_EQ(harness.ReadEvents().watermark_us, kStartUs + 5);
   harness.Pass(kHour);
-  EXPECT_EQ(harness.Tell().watermark_us, kStartUs + 5 + kHour);
+  EXPECT_EQ(harness.ReadEvents().watermark_us, kStartUs + 5 + kHour);
 }
 
 TEST(SweepTest, AWatchFromNowSkipsWhatIsDeadAndUnswept) {
@@ -235,7 +235,7 @@ TEST(SweepTest, StatisticsCountDeathsAndLateness) {
   harness.Put("late", "v");
   harness.Pass(12 * kSecond);
   harness.Sweep();
-  const MapStatistics statistics = harness.Statistics();
+  const NamespaceStatistics statistics = harness.Statistics();
   EXPECT_EQ(statistics.expired, 11u);
   EXPECT_EQ(statistics.bound_violations, 1u);
   EXPECT_GE(statistics.lateness.max_us(), kSecond);
@@ -281,12 +281,12 @@ TEST(SweepTest, WhileSomethingWaitsForTheSweepTheMapIsDue) {
 }
 
 TEST(SweepTest, OnceEverythingIsDeadAndTrimmedNothingIsDue) {
-  MapOptions options = Tens();
+  NamespaceOptions options = Tens();
   options.retention_us = 60 * kSecond;
   MapHarness harness(options);
   harness.Put("key", "v");
   harness.Pass(10 * kSecond);
-  harness.Tell();
+  harness.ReadEvents();
   const int64_t due_us = harness.map().NextDueUs(harness.now_us());
   EXPECT_GE(due_us, harness.now_us() + 60 * kSecond);
   EXPECT_LE(due_us, harness.now_us() + 61 * kSecond)

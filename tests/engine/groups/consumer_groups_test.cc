@@ -22,7 +22,7 @@ using Start = ExpiryLog::Start;
 
 // Buckets of a second: what is put at a whole second with the default TTL dies
 // ten seconds later.
-MapOptions Options() { return WithBuckets(10 * kSecond, 11); }
+NamespaceOptions Options() { return WithBuckets(10 * kSecond, 11); }
 
 class ConsumerGroupsTest : public testing::Test {
  protected:
@@ -208,7 +208,7 @@ TEST_F(ConsumerGroupsTest, InTheMiddleOfASweepNowIsBehindAllOfIt) {
 }
 
 TEST_F(ConsumerGroupsTest, KeepsItsEventsBeyondTheLogsRetention) {
-  MapOptions options = Options();
+  NamespaceOptions options = Options();
   options.retention_us = 0;
   MapHarness harness(options);
   const auto group = harness.map().groups().FindOrCreate("workers", Start::kNow,
@@ -216,9 +216,9 @@ TEST_F(ConsumerGroupsTest, KeepsItsEventsBeyondTheLogsRetention) {
   TestMember member(group->get(), 10);
   harness.Put("a", "1");
   harness.Pass(11 * kSecond);
-  harness.Tell();
+  harness.ReadEvents();
   harness.Pass(3600 * kSecond);
-  harness.Tell();
+  harness.ReadEvents();
   EXPECT_EQ(harness.Statistics().events_retained, 0u);
   EXPECT_THAT(Given(member.Take(harness.now_us())), ElementsAre("a#1"));
 }
@@ -354,8 +354,8 @@ TEST_F(ConsumerGroupsTest, SettlesEachByItselfAndInOrder) {
 class DeadLetterTest : public testing::Test {
  protected:
   DeadLetterTest() {
-    MapOptions options = Options();
-    options.dead_letter_map = "dead";
+    NamespaceOptions options = Options();
+    options.dead_letter_namespace = "dead";
     map_ = *registry_.Create("work", options);
     GroupOptions group_options;
     group_options.max_attempts = 1;
@@ -440,7 +440,7 @@ TEST_F(DeadLetterTest, WaitsForItsNamespaceToBeMade) {
 // The event's value is as large as that namespace takes; its key and times come
 // on top.
 TEST_F(DeadLetterTest, IsNotHeldToTheLargestValueOfItsNamespace) {
-  MapOptions options = Options();
+  NamespaceOptions options = Options();
   options.max_value_bytes = 1;
   const auto dead = *registry_.Create("dead", options);
   Pass(kSecond);
@@ -453,7 +453,7 @@ TEST_F(DeadLetterTest, IsNotHeldToTheLargestValueOfItsNamespace) {
 }
 
 TEST_F(DeadLetterTest, WaitsForRoomInItsNamespace) {
-  MapOptions options = Options();
+  NamespaceOptions options = Options();
   options.max_entries = 1;
   const auto dead = *registry_.Create("dead", options);
   dead->Apply(Operation::Put("k", ""), clock_.NowUs());
@@ -467,7 +467,7 @@ TEST_F(DeadLetterTest, WaitsForRoomInItsNamespace) {
 }
 
 TEST_F(DeadLetterTest, IsDroppedWhereAllOfItsNamespaceIsTooSmall) {
-  MapOptions options = Options();
+  NamespaceOptions options = Options();
   options.max_bytes = 10;
   const auto dead = *registry_.Create("dead", options);
   Pass(kSecond);
@@ -505,8 +505,8 @@ TEST_F(DeadLetterTest, IsGivenOutOnOnceTheOptionIsTakenAway) {
   Pass(kSecond);
   ASSERT_TRUE(registry_
                   .Update("work",
-                          [](MapOptions* options) {
-                            options->dead_letter_map.clear();
+                          [](NamespaceOptions* options) {
+                            options->dead_letter_namespace.clear();
                             return absl::OkStatus();
                           })
                   .ok());
@@ -535,22 +535,22 @@ TEST_F(DeadLetterTest, AllOfManyAreThereAfterOneFlush) {
 }
 
 TEST_F(DeadLetterTest, RefusesTheNamespaceItselfAndNamesThatNoneCanHave) {
-  MapOptions options = Options();
-  options.dead_letter_map = "self";
+  NamespaceOptions options = Options();
+  options.dead_letter_namespace = "self";
   EXPECT_EQ(FieldOf(registry_.Create("self", options).status()),
             "dead_letter_namespace");
-  options.dead_letter_map = "No_Name";
+  options.dead_letter_namespace = "No_Name";
   EXPECT_EQ(FieldOf(registry_.Create("self", options).status()),
             "dead_letter_namespace");
   EXPECT_EQ(FieldOf(registry_
                         .Update("work",
-                                [](MapOptions* to) {
-                                  to->dead_letter_map = "work";
+                                [](NamespaceOptions* to) {
+                                  to->dead_letter_namespace = "work";
                                   return absl::OkStatus();
                                 })
                         .status()),
             "dead_letter_namespace");
-  EXPECT_EQ(map_->options().dead_letter_map, "dead");
+  EXPECT_EQ(map_->options().dead_letter_namespace, "dead");
 }
 
 }  // namespace

@@ -25,15 +25,15 @@ using Start = ExpiryLog::Start;
 constexpr int64_t kLifeMiB = 1 << 20;
 constexpr int64_t kDay = 86'400 * kSecond;
 
-MapOptions LifeOptions() {
-  MapOptions options = WithBuckets(10 * kSecond, 11);
+NamespaceOptions LifeOptions() {
+  NamespaceOptions options = WithBuckets(10 * kSecond, 11);
   options.num_shards = 1;
   return options;
 }
 
 class GroupLifeTest : public testing::Test {
  protected:
-  explicit GroupLifeTest(const MapOptions& options = LifeOptions())
+  explicit GroupLifeTest(const NamespaceOptions& options = LifeOptions())
       : map_(*registry_.Create("map", options)) {}
 
   ConsumerGroups& groups() { return map_->groups(); }
@@ -61,7 +61,7 @@ class GroupLifeTest : public testing::Test {
     EXPECT_TRUE(group.ok()) << group.status();
     return *group;
   }
-  MapStatistics Statistics() { return map_->GetStatistics(now_us()); }
+  NamespaceStatistics Statistics() { return map_->GetStatistics(now_us()); }
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
@@ -73,7 +73,7 @@ class GroupLifeTest : public testing::Test {
 // --- The namespace's budget.
 
 TEST(BacklogLimitTest, IsWhatTheNamespaceMayHoldUnlessItIsSet) {
-  MapOptions options;
+  NamespaceOptions options;
   EXPECT_EQ(BacklogLimitBytes(options), 256 * kLifeMiB);
   options.max_bytes = 8 * kLifeMiB;
   options.retention_bytes = kLifeMiB;
@@ -85,7 +85,7 @@ TEST(BacklogLimitTest, IsWhatTheNamespaceMayHoldUnlessItIsSet) {
 }
 
 TEST(BacklogLimitTest, HasARangeThatItsErrorNames) {
-  MapOptions options;
+  NamespaceOptions options;
   for (const int64_t bytes : {kMinBacklogBytes - 1, kMaxBacklogBytes + 1}) {
     options.max_backlog_bytes = bytes;
     EXPECT_EQ(FieldOf(Validate(options)), "max_backlog_bytes");
@@ -102,8 +102,8 @@ TEST(BacklogLimitTest, HasARangeThatItsErrorNames) {
 
 class GroupBudgetTest : public GroupLifeTest {
  protected:
-  static MapOptions Small() {
-    MapOptions options = LifeOptions();
+  static NamespaceOptions Small() {
+    NamespaceOptions options = LifeOptions();
     options.retention_us = 0;
     options.max_backlog_bytes = 2 * kLifeMiB;
     return options;

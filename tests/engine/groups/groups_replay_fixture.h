@@ -21,7 +21,7 @@ inline constexpr char kGroup[] = "workers";
 class GroupsReplayTest : public ::testing::Test {
  protected:
   explicit GroupsReplayTest(
-      const MapOptions& options = CrashOptions(10 * kSecond, 11))
+      const NamespaceOptions& options = CrashOptions(10 * kSecond, 11))
       : journaled_(options, &log_) {}
 
   ConsumerGroups& groups() { return journaled_.groups(); }

@@ -24,8 +24,8 @@ using ::testing::UnorderedElementsAre;
 using Kind = GroupChange::Kind;
 using Start = ExpiryLog::Start;
 
-MapOptions WithDeadLetters(MapOptions options) {
-  options.dead_letter_map = "dead";
+NamespaceOptions WithDeadLetters(NamespaceOptions options) {
+  options.dead_letter_namespace = "dead";
   return options;
 }
 
@@ -291,8 +291,8 @@ TEST_F(GroupsReplayTest, AnEventThatIsPutBackIsAnEntryBeforeItIsSettled) {
 
 class GroupsReplayLossTest : public GroupsReplayTest {
  protected:
-  static MapOptions Small() {
-    MapOptions options = CrashOptions(10 * kSecond, 11);
+  static NamespaceOptions Small() {
+    NamespaceOptions options = CrashOptions(10 * kSecond, 11);
     options.max_backlog_bytes = 1'500;
     return options;
   }
@@ -431,7 +431,7 @@ TEST_F(GroupsReplayTest, AGroupIsToldOfBeforeTheTickOfItsFirstEvent) {
 TEST_F(GroupsReplayTest, WhatNoMapTellsIsDataLoss) {
   Create();
   Die({"a"});
-  const MapOptions options = CrashOptions(10 * kSecond, 11);
+  const NamespaceOptions options = CrashOptions(10 * kSecond, 11);
   TimeCacheMap map("map", options, nullptr, kStartUs, EventFormat::Plain(),
                    {.first_event = 1, .journaled = true, .hash_seed = 7});
   MapReplay replay(&map);

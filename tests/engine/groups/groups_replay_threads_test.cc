@@ -150,7 +150,7 @@ class GroupsReplayThreadsTest : public ::testing::Test {
     return all;
   }
 
-  const MapOptions options_;
+  const NamespaceOptions options_;
   OrderedSink sink_;
   TimeCacheMap map_;
   std::atomic<int64_t> now_us_{kStartUs};

@@ -19,8 +19,8 @@ using Kind = GroupChange::Kind;
 
 class GroupsToldAgainTest : public GroupsReplayTest {
  protected:
-  static MapOptions WithoutRetention() {
-    MapOptions options = CrashOptions(10 * kSecond, 11);
+  static NamespaceOptions WithoutRetention() {
+    NamespaceOptions options = CrashOptions(10 * kSecond, 11);
     options.retention_us = 0;
     return options;
   }
@@ -31,7 +31,7 @@ class GroupsToldAgainTest : public GroupsReplayTest {
   uint64_t AppendAgain(int most = 3) {
     Pass(0);
     const size_t before = log_.size();
-    ScanPlace entries;
+    ScanPosition entries;
     while (journaled_.map().AppendAgain(now_us_, 10, 1 << 20, &entries)) {
     }
     Pass(kSecond);

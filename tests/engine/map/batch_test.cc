@@ -32,7 +32,7 @@ void ExpectSame(const Result& batch, const Result& single) {
 }
 
 // Random batches on one map, the same operations one by one on another.
-void CompareWithSingles(const MapOptions& options, int key_space) {
+void CompareWithSingles(const NamespaceOptions& options, int key_space) {
   constexpr int kBatches = 400;
   TimeCacheMap batched("map", options, nullptr, 0);
   TimeCacheMap single("map", options, nullptr, 0);
@@ -92,13 +92,13 @@ void CompareWithSingles(const MapOptions& options, int key_space) {
 }
 
 TEST(BatchTest, EqualsSinglesWithoutLimits) {
-  MapOptions options;
+  NamespaceOptions options;
   options.ttl_us = 3'000'000;
   CompareWithSingles(options, 2'000);
 }
 
 TEST(BatchTest, EqualsSinglesOnFewHotKeys) {
-  MapOptions options;
+  NamespaceOptions options;
   options.ttl_us = 3'000'000;
   options.num_buckets = 3;
   options.sliding = true;
@@ -109,7 +109,7 @@ TEST(BatchTest, EqualsSinglesOnFewHotKeys) {
 // the limit.
 TEST(BatchTest, EqualsSinglesAtALimit) {
   for (LimitPolicy policy : {LimitPolicy::kReject, LimitPolicy::kEvictOldest}) {
-    MapOptions options;
+    NamespaceOptions options;
     options.ttl_us = 3'000'000;
     options.num_shards = 1;
     options.max_entries = 300;
@@ -119,7 +119,7 @@ TEST(BatchTest, EqualsSinglesAtALimit) {
 }
 
 TEST(BatchTest, OneBadOperationFailsAlone) {
-  TimeCacheMap map("map", MapOptions(), nullptr, 0);
+  TimeCacheMap map("map", NamespaceOptions(), nullptr, 0);
   const std::vector<Operation> ops = {
       Operation::Put("a", "1"), Operation::Put("", "2"),
       Operation::Put("b", "3"), Operation::Get("a")};
@@ -133,7 +133,7 @@ TEST(BatchTest, OneBadOperationFailsAlone) {
 
 TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
   const std::string large(ResponseBudget::kMaxBytes - 1, 'v');
-  MapOptions options;
+  NamespaceOptions options;
   options.max_value_bytes = kMaxValueBytesLimit;
   options.num_shards = 1;
   TimeCacheMap map("map", options, nullptr, 0);
@@ -165,7 +165,7 @@ TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
 
 TEST(BatchTest, OneAnswerMayBeLargerThanTheRoom) {
   const std::string large(ResponseBudget::kMaxBytes + 1, 'v');
-  MapOptions options;
+  NamespaceOptions options;
   options.max_value_bytes = kMaxValueBytesLimit;
   TimeCacheMap map("map", options, nullptr, 0);
   map.Apply(Operation::Put("a", large), kNowUs);
@@ -177,7 +177,7 @@ TEST(BatchTest, OneAnswerMayBeLargerThanTheRoom) {
 }
 
 TEST(BatchTest, NothingIsAskedNothingIsDone) {
-  TimeCacheMap map("map", MapOptions(), nullptr, 0);
+  TimeCacheMap map("map", NamespaceOptions(), nullptr, 0);
   map.ApplyBatch({}, kNowUs, {});
   EXPECT_EQ(map.GetSize(kNowUs).entries, 0);
 }

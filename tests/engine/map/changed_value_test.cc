@@ -105,7 +105,7 @@ TEST_F(ChangedValueTest, WhatKeepsItsDeadlineKeepsItsDeathAlsoInWiderBuckets) {
   EXPECT_EQ(harness_.Get("key"), "23");
   harness_.GoTo(death_us);
   EXPECT_EQ(harness_.Get("key"), "(none)");
-  const Reading told = harness_.Tell();
+  const Reading told = harness_.ReadEvents();
   ASSERT_EQ(told.events.size(), 1u);
   EXPECT_EQ(told.events[0].value, "23");
   EXPECT_EQ(told.events[0].death_us, death_us);
@@ -172,7 +172,7 @@ TEST_F(ChangedValueTest, AnAppendToWhatDiedBeginsAnew) {
   const int64_t first_us = harness_.now_us();
   harness_.GoTo(first_us + 2 * kChangedTtlUs);
   EXPECT_EQ(Apply(Operation::Append("log", "new")).number, 3);
-  const Reading told = harness_.Tell();
+  const Reading told = harness_.ReadEvents();
   ASSERT_EQ(told.events.size(), 1u);
   EXPECT_EQ(told.events[0].value, "old");
   EXPECT_EQ(harness_.Get("log"), "new");
@@ -197,7 +197,7 @@ TEST_F(ChangedValueTest, AppendsKnowTheConditionsOfPuts) {
 }
 
 TEST_F(ChangedValueTest, AValueGrowsToItsLimitAndNotBeyond) {
-  MapOptions options = WithBuckets(kChangedTtlUs, 4);
+  NamespaceOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_value_bytes = 100;
   harness_.Update(options);
   Apply(Operation::Append("log", std::string(60, 'a')));
@@ -215,7 +215,7 @@ TEST_F(ChangedValueTest, AValueGrowsToItsLimitAndNotBeyond) {
 }
 
 TEST_F(ChangedValueTest, LimitsCountWhatIsAppended) {
-  MapOptions options = WithBuckets(kChangedTtlUs, 4);
+  NamespaceOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_bytes = 50;
   harness_.Update(options);
   Apply(Operation::Append("log", std::string(27, 'a')));
@@ -274,7 +274,7 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachDoubling) {
 TEST(AppendCostTest, AValueIsCopiedOnceForEachBucketItMovesTo) {
   constexpr size_t kSize = 512 << 10;
   constexpr int kBuckets = 8;
-  const MapOptions options = WithBuckets(kChangedTtlUs, 31);
+  const NamespaceOptions options = WithBuckets(kChangedTtlUs, 31);
   Usage usage(0, 0);
   VersionSource versions(kStartUs);
   Shard shard(options, &usage, &versions, KeyHash(1));
@@ -336,7 +336,7 @@ TEST_F(ChangedValueTest, XorUndoesItself) {
   EXPECT_EQ(harness_.Bytes(), 0);
   // A removal makes no event.
   harness_.Pass(3 * kChangedTtlUs);
-  EXPECT_TRUE(harness_.Tell().events.empty());
+  EXPECT_TRUE(harness_.ReadEvents().events.empty());
 }
 
 TEST_F(ChangedValueTest, ZeroStaysUnlessItIsToBeRemoved) {
@@ -404,7 +404,7 @@ TEST_F(ChangedValueTest, ACombineKnowsIfVersion) {
 }
 
 TEST_F(ChangedValueTest, ANumberMayBeTooLongForAValue) {
-  MapOptions options = WithBuckets(kChangedTtlUs, 4);
+  NamespaceOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_value_bytes = 2;
   harness_.Update(options);
   EXPECT_EQ(Apply(Add("n", 99)).number, 99);
@@ -420,7 +420,7 @@ TEST_F(ChangedValueTest, WhatGrewDiesWithItsWholeValueInItsTurn) {
   harness_.Put("after", "a");
   harness_.Pass(3 * kChangedTtlUs);
   std::vector<std::string> keys;
-  for (const Told& told : harness_.Tell().events) {
+  for (const DeliveredEvent& told : harness_.ReadEvents().events) {
     keys.push_back(absl::StrCat(told.key, " ", told.value.size()));
   }
   EXPECT_THAT(
@@ -428,7 +428,7 @@ TEST_F(ChangedValueTest, WhatGrewDiesWithItsWholeValueInItsTurn) {
 }
 
 TEST_F(ChangedValueTest, WhatGrewIsEvictedWhole) {
-  MapOptions options = WithBuckets(kChangedTtlUs, 4);
+  NamespaceOptions options = WithBuckets(kChangedTtlUs, 4);
   options.max_entries = 2;
   options.limit_policy = LimitPolicy::kEvictOldest;
   options.num_shards = 1;
@@ -436,7 +436,7 @@ TEST_F(ChangedValueTest, WhatGrewIsEvictedWhole) {
   for (int i = 0; i < 10; ++i) harness.Apply(Operation::Append("a", "0123"));
   harness.Put("b", "1");
   harness.Put("c", "1");
-  const Reading told = harness.Tell();
+  const Reading told = harness.ReadEvents();
   ASSERT_EQ(told.events.size(), 1u);
   EXPECT_EQ(told.events[0].key, "a");
   EXPECT_EQ(told.events[0].value.size(), 40u);
@@ -444,7 +444,7 @@ TEST_F(ChangedValueTest, WhatGrewIsEvictedWhole) {
 }
 
 TEST_F(ChangedValueTest, CompactionKeepsWhatGrewAndItsRoom) {
-  MapOptions options = WithBuckets(kChangedTtlUs, 2);
+  NamespaceOptions options = WithBuckets(kChangedTtlUs, 2);
   options.num_shards = 1;
   MapHarness harness(options);
   constexpr int kKeys = 300;

@@ -53,7 +53,7 @@ class Watcher {
         thread_([this] { Run(); }) {}
 
   // Reads to the end. To be called once everything has been published.
-  std::vector<Told> Finish() {
+  std::vector<DeliveredEvent> Finish() {
     Signal(&stopping_);
     thread_.join();
     ReadSome();
@@ -85,7 +85,7 @@ class Watcher {
     Reading reading = ReadAll(cursor_.get());
     lost_ += reading.lost;
     EXPECT_GE(reading.watermark_us, watermark_us_);
-    for (Told& told : reading.events) {
+    for (DeliveredEvent& told : reading.events) {
       EXPECT_GT(told.death_us, watermark_us_) << "promised to have come before";
       told_.push_back(std::move(told));
     }
@@ -96,7 +96,7 @@ class Watcher {
   absl::CondVar signal_;
   bool woken_ = false;
   bool stopping_ = false;
-  std::vector<Told> told_;
+  std::vector<DeliveredEvent> told_;
   uint64_t lost_ = 0;
   int64_t watermark_us_ = INT64_MIN;
   std::unique_ptr<ExpiryLog::Cursor> cursor_;
@@ -115,8 +115,8 @@ class ConcurrencyTest : public testing::TestWithParam<StormOptions> {
     reaper_.Add(map_);
   }
 
-  static MapOptions Options() {
-    MapOptions options = WithBuckets(2'000, 3);
+  static NamespaceOptions Options() {
+    NamespaceOptions options = WithBuckets(2'000, 3);
     options.num_shards = 4;
     options.sliding = GetParam().sliding;
     options.max_entries = GetParam().max_entries;
@@ -223,14 +223,14 @@ void ConcurrencyTest::Administrate(std::minstd_rand& random) {
       EXPECT_LE(map_->GetSize(clock_.NowUs()).entries, kConcurrentKeys);
       break;
     case 2: {
-      MapOptions options = Options();
+      NamespaceOptions options = Options();
       options.num_buckets = 2 + static_cast<int>(random() % 9);
       map_->Update(options, clock_.NowUs());
       break;
     }
     case 3: {
       std::map<std::string, int> visits;
-      ScanPlace place;
+      ScanPosition place;
       while (map_->Scan(
           "", clock_.NowUs(), 10, 1'000, &place,
           [&](const EntryView& entry) { ++visits[std::string(entry.key)]; })) {
@@ -272,8 +272,8 @@ TEST_P(ConcurrencyTest, EveryPutEndsInExactlyOneWay) {
   while (map_->Sweep(now_us, 1'000)) {
   }
   map_->RefreshWatermark(now_us);
-  const std::vector<Told> told = one.Finish();
-  const std::vector<Told> told_two = two.Finish();
+  const std::vector<DeliveredEvent> told = one.Finish();
+  const std::vector<DeliveredEvent> told_two = two.Finish();
   EXPECT_EQ(one.lost() + two.lost(), 0u);
   ASSERT_EQ(told.size(), told_two.size());
 
@@ -296,7 +296,7 @@ TEST_P(ConcurrencyTest, EveryPutEndsInExactlyOneWay) {
       EXPECT_GE(told[i].death_us, told[i].deadline_us) << "died early";
     }
   }
-  ScanPlace place;
+  ScanPosition place;
   int64_t live = 0;
   while (map_->Scan("", now_us, 1'000, 1 << 20, &place,
                     [&](const EntryView& entry) {

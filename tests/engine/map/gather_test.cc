@@ -84,7 +84,7 @@ TEST_F(GatherTest, TheLastPartGetsAllAndTheKeyIsGone) {
   EXPECT_EQ(harness_.Entries(), 0);
   EXPECT_EQ(harness_.Bytes(), 0);
   harness_.Pass(3 * kGatherTtlUs);
-  EXPECT_TRUE(harness_.Tell().events.empty());
+  EXPECT_TRUE(harness_.ReadEvents().events.empty());
   EXPECT_EQ(harness_.Statistics().operations.gathers, 3u);
 }
 
@@ -188,7 +188,7 @@ TEST_F(GatherTest, WhatIsIncompleteDiesWithThePartsThatCame) {
   harness_.Put("3", "value");
   harness_.Pass(3 * kGatherTtlUs);
   std::vector<std::string> texts;
-  for (const Told& told : harness_.Tell().events) {
+  for (const DeliveredEvent& told : harness_.ReadEvents().events) {
     texts.push_back(absl::StrCat(
         told.key, ": ", told.parts ? PartsOf(told.value) : told.value));
   }
@@ -197,7 +197,7 @@ TEST_F(GatherTest, WhatIsIncompleteDiesWithThePartsThatCame) {
 }
 
 TEST_F(GatherTest, AllPartsAreWithinTheValueLimit) {
-  MapOptions options = WithBuckets(kGatherTtlUs, 4);
+  NamespaceOptions options = WithBuckets(kGatherTtlUs, 4);
   options.max_value_bytes = 40;
   harness_.Update(options);
   ASSERT_TRUE(Gather("1", "a", std::string(20, 'x'), 2).status.ok());
@@ -213,7 +213,7 @@ TEST_F(GatherTest, AllPartsAreWithinTheValueLimit) {
 
 TEST_F(GatherTest, ACompleteOneThatHasNoRoomInTheAnswerStays) {
   const std::string large(1 << 20, 'v');
-  MapOptions options = WithBuckets(kGatherTtlUs, 4);
+  NamespaceOptions options = WithBuckets(kGatherTtlUs, 4);
   options.max_value_bytes = 4 << 20;
   harness_.Update(options);
   harness_.Put("large", std::string(3 << 20, 'l'));

@@ -16,10 +16,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-MapOptions Tens() { return WithBuckets(10 * kSecond, 11); }
+NamespaceOptions Tens() { return WithBuckets(10 * kSecond, 11); }
 
-MapOptions Limited(int64_t max_entries, int64_t max_bytes, LimitPolicy policy) {
-  MapOptions options = Tens();
+NamespaceOptions Limited(int64_t max_entries, int64_t max_bytes,
+                         LimitPolicy policy) {
+  NamespaceOptions options = Tens();
   options.max_entries = max_entries;
   options.max_bytes = max_bytes;
   options.limit_policy = policy;
@@ -77,9 +78,9 @@ TEST(LimitsTest, DeathReleasesWithoutAnySweep) {
       }
       harness.Pass(10 * kSecond);
     }
-    const Reading reading = harness.Tell();
+    const Reading reading = harness.ReadEvents();
     EXPECT_EQ(reading.events.size(), 50u);
-    for (const Told& told : reading.events) {
+    for (const DeliveredEvent& told : reading.events) {
       EXPECT_EQ(told.cause, Cause::kExpired);
     }
   }
@@ -106,13 +107,13 @@ TEST(LimitsTest, EvictOldestKillsTheWholeBucketThatWouldDieNext) {
   EXPECT_FALSE(harness.Contains("short")) << "it would have died first";
   EXPECT_TRUE(harness.Put("c2", "v").status.ok());
   EXPECT_EQ(harness.Entries(), 3);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   EXPECT_THAT(
       reading.Texts(),
       testing::AllOf(testing::SizeIs(3), testing::Contains("short=v"),
                      testing::Contains("a1=v"), testing::Contains("a2=v")));
   EXPECT_EQ(reading.Texts()[0], "short=v");
-  for (const Told& told : reading.events) {
+  for (const DeliveredEvent& told : reading.events) {
     EXPECT_EQ(told.cause, Cause::kEvicted);
     EXPECT_EQ(told.death_us, harness.now_us());
   }
@@ -120,8 +121,8 @@ TEST(LimitsTest, EvictOldestKillsTheWholeBucketThatWouldDieNext) {
 }
 
 // Options whose one bucket takes all that a test puts.
-MapOptions OneBucket(int64_t max_entries, int64_t max_bytes) {
-  MapOptions options = WithBuckets(3600 * kSecond, 2);
+NamespaceOptions OneBucket(int64_t max_entries, int64_t max_bytes) {
+  NamespaceOptions options = WithBuckets(3600 * kSecond, 2);
   options.max_entries = max_entries;
   options.max_bytes = max_bytes;
   options.limit_policy = LimitPolicy::kEvictOldest;
@@ -139,7 +140,7 @@ TEST(LimitsTest, InOneFullBucketEachPutEvictsTheOldestEntry) {
     ASSERT_FALSE(harness.Contains(absl::StrCat("key", i - 100)));
   }
   ASSERT_EQ(harness.Statistics().live_buckets, 1);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_EQ(reading.events.size(), 200u);
   for (size_t i = 0; i < reading.events.size(); ++i) {
     EXPECT_EQ(reading.events[i].key, absl::StrCat("key", i));
@@ -164,15 +165,15 @@ TEST(LimitsTest, InOneFullBucketAsManyAreEvictedAsTheirBytesMustBe) {
   EXPECT_EQ(harness.Bytes(), 1'000);
   EXPECT_TRUE(harness.Put("9", std::string(150, 'v')).status.ok());
   EXPECT_EQ(harness.Bytes(), 901);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   std::vector<std::string> keys;
-  for (const Told& told : reading.events) keys.push_back(told.key);
+  for (const DeliveredEvent& told : reading.events) keys.push_back(told.key);
   // In what order those of one put are told is the engine's to choose.
   EXPECT_THAT(keys, UnorderedElementsAre("0", "1", "2", "3"));
 }
 
 TEST(LimitsTest, InOneFullBucketWhatWasRenewedOrRemovedIsPassed) {
-  MapOptions options = OneBucket(6, 0);
+  NamespaceOptions options = OneBucket(6, 0);
   options.num_shards = 1;
   MapHarness harness(options);
   for (int i = 0; i < 6; ++i) {
@@ -187,7 +188,7 @@ TEST(LimitsTest, InOneFullBucketWhatWasRenewedOrRemovedIsPassed) {
   harness.Put("x", "v");
   harness.Put("y", "v");
   EXPECT_TRUE(harness.Contains("0"));
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   EXPECT_THAT(reading.Texts(), ElementsAre("2=v", "3=v"));
 }
 
@@ -202,9 +203,9 @@ TEST(LimitsTest, InOneFullBucketLargeEntriesAreEvictedOneByOne) {
     harness.Put(absl::StrCat("small", i), "v");
     ASSERT_GE(harness.Bytes(), std::min(i + 1, 15) * ((1 << 20) - 10));
   }
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_GE(reading.events.size(), 48u);
-  for (const Told& told : reading.events) {
+  for (const DeliveredEvent& told : reading.events) {
     if (told.key[0] == 's') continue;
     const int i = std::stoi(told.key.substr(5));
     EXPECT_EQ(told.value.size(), static_cast<size_t>((1 << 20) - 10));
@@ -212,7 +213,7 @@ TEST(LimitsTest, InOneFullBucketLargeEntriesAreEvictedOneByOne) {
     EXPECT_EQ(told.value.back(), static_cast<char>(i));
   }
   harness.Pass(7200 * kSecond);
-  EXPECT_EQ(reading.events.size() + harness.Tell().events.size(), 80u);
+  EXPECT_EQ(reading.events.size() + harness.ReadEvents().events.size(), 80u);
 }
 
 TEST(LimitsTest, EvictedEntriesDieAfterTheWatermarkThatWasTold) {
@@ -220,9 +221,9 @@ TEST(LimitsTest, EvictedEntriesDieAfterTheWatermarkThatWasTold) {
   harness.Put("a", "1");
   harness.Put("b", "1");
   for (int i = 0; i < 5; ++i) {
-    const int64_t promised_us = harness.Tell().watermark_us;
+    const int64_t promised_us = harness.ReadEvents().watermark_us;
     ASSERT_TRUE(harness.Put(absl::StrCat("more", i), "1").status.ok());
-    const Reading reading = harness.Tell();
+    const Reading reading = harness.ReadEvents();
     ASSERT_EQ(reading.events.size(), 1u);
     EXPECT_GT(reading.events[0].death_us, promised_us);
     EXPECT_EQ(reading.events[0].cause, Cause::kEvicted);
@@ -236,9 +237,9 @@ TEST(LimitsTest, AnEvictedKeyThatIsPutAgainBeforeItsSweepTakesNothingWithIt) {
   harness.Put("a", "third");
   EXPECT_EQ(harness.Get("a"), "third");
   EXPECT_FALSE(harness.Contains("b"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("a=first", "b=second"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("a=first", "b=second"));
   harness.Pass(7200 * kSecond);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("a=third"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("a=third"));
 }
 
 TEST(LimitsTest, ALoweredLimitEvictsAnyNumberOfOneBucket) {
@@ -252,7 +253,7 @@ TEST(LimitsTest, ALoweredLimitEvictsAnyNumberOfOneBucket) {
   EXPECT_EQ(harness.Entries(), 10);
   EXPECT_TRUE(harness.Contains("key4999"));
   EXPECT_TRUE(harness.Contains("key4991"));
-  EXPECT_EQ(harness.Tell().events.size(), 4'991u);
+  EXPECT_EQ(harness.ReadEvents().events.size(), 4'991u);
 }
 
 // Nobody sweeps: who evicts does so in time.
@@ -264,7 +265,7 @@ TEST(LimitsTest, EvictedEntriesDoNotPileUp) {
   }
   EXPECT_GE(harness.Statistics().evicted,
             kPuts - 10 - Sweeper::kMaxWaiting - 1);
-  EXPECT_EQ(harness.Tell().events.size(), kPuts - 10u);
+  EXPECT_EQ(harness.ReadEvents().events.size(), kPuts - 10u);
 }
 
 TEST(LimitsTest, EvictOldestGoesOnUntilThePutFits) {
@@ -277,7 +278,7 @@ TEST(LimitsTest, EvictOldestGoesOnUntilThePutFits) {
   EXPECT_TRUE(harness.Put("x", std::string(50, 'v')).status.ok());
   EXPECT_EQ(harness.Entries(), 3);
   EXPECT_EQ(harness.Bytes(), 20 + 20 + 51);
-  EXPECT_EQ(harness.Tell().events.size(), 3u);
+  EXPECT_EQ(harness.ReadEvents().events.size(), 3u);
 }
 
 TEST(LimitsTest, EvictionMayTakeTheOldValueOfTheVeryKey) {
@@ -290,7 +291,7 @@ TEST(LimitsTest, EvictionMayTakeTheOldValueOfTheVeryKey) {
   EXPECT_EQ(harness.Get("a"), "longer");
   EXPECT_FALSE(put.found);
   EXPECT_FALSE(put.has_entry);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_FALSE(reading.events.empty());
   EXPECT_EQ(reading.events[0].value, "old");
   EXPECT_EQ(reading.events[0].version, old_version);
@@ -305,7 +306,7 @@ TEST(LimitsTest, AnIfPresentPutMayLoseItsKeyToItsOwnEviction) {
   Operation op = Operation::Put("a", "longer");
   op.condition = Condition::kIfPresent;
   EXPECT_EQ(ReasonOf(harness.Apply(op).status), Reason::kKeyNotFound);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("a=old"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("a=old"));
 }
 
 TEST(LimitsTest, APutLargerThanTheMapIsRefusedAndKillsNothing) {
@@ -313,7 +314,7 @@ TEST(LimitsTest, APutLargerThanTheMapIsRefusedAndKillsNothing) {
   harness.Put("a", "v");
   ExpectFull(harness.Put("b", std::string(100, 'v')), Reason::kMaxBytes);
   EXPECT_EQ(harness.Get("a"), "v") << "after an error nothing was changed";
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
 }
 
 TEST(LimitsTest, ALoweredLimitRefusesOrEvictsWithTheNextPut) {
@@ -365,7 +366,7 @@ TEST(RotateTest, KillsTheBucketThatWouldDieNextInAllShards) {
   EXPECT_EQ(harness.Rotate(), 100);
   EXPECT_EQ(harness.Entries(), 1);
   EXPECT_TRUE(harness.Contains("young"));
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   EXPECT_THAT(reading.batch_sizes, ElementsAre(100));
   EXPECT_EQ(reading.events[0].cause, Cause::kRotated);
   EXPECT_EQ(reading.events[0].death_us, harness.now_us());
@@ -381,7 +382,7 @@ TEST(RotateTest, WithNothingLiveNothingHappens) {
   harness.Put("key", "v");
   harness.Pass(10 * kSecond);
   EXPECT_EQ(harness.Rotate(), 0) << "it died of age";
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_EQ(reading.events.size(), 1u);
   EXPECT_EQ(reading.events[0].cause, Cause::kExpired);
 }
@@ -400,10 +401,10 @@ TEST(RotateTest, AtAFrozenClockTheDeathIsAfterTheWatermark) {
   MapHarness harness(Tens());
   for (int i = 0; i < 5; ++i) {
     harness.Put("key", absl::StrCat(i));
-    const int64_t promised_us = harness.Tell().watermark_us;
+    const int64_t promised_us = harness.ReadEvents().watermark_us;
     EXPECT_EQ(promised_us, harness.now_us());
     EXPECT_EQ(harness.Rotate(), 1);
-    const Reading reading = harness.Tell();
+    const Reading reading = harness.ReadEvents();
     ASSERT_EQ(reading.events.size(), 1u);
     EXPECT_GT(reading.events[0].death_us, promised_us);
     EXPECT_LE(reading.events[0].death_us, harness.now_us() + 1);
@@ -428,10 +429,10 @@ TEST(RotateTest, APutIntoTheKilledBucketsTimeMakesItAnew) {
   harness.Put("key", "second");
   EXPECT_EQ(harness.Get("key"), "second");
   EXPECT_EQ(harness.Entries(), 1);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=first"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=first"));
   harness.GoTo(kStartUs + 11 * kSecond);
   EXPECT_FALSE(harness.Contains("key"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("key=second"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=second"));
 }
 
 TEST(UpdateTest, KeepsThePromiseForEntriesThatAreIn) {
@@ -448,7 +449,7 @@ TEST(UpdateTest, KeepsThePromiseForEntriesThatAreIn) {
   EXPECT_TRUE(harness.Contains("old"));
   harness.Pass(1);
   EXPECT_FALSE(harness.Contains("old"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("new=v", "old=v"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("new=v", "old=v"));
 }
 
 TEST(UpdateTest, ALongerTtlHoldsFromTheNextPutOrTouchOn) {
@@ -475,10 +476,10 @@ TEST(UpdateTest, BucketsOfDifferentWidthsDieInOrderOfDeath) {
     harness.Pass(100'001);
   }
   harness.Pass(100 * kSecond);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   ASSERT_EQ(reading.events.size(), 50u);
   int64_t latest_us = 0;
-  for (const Told& told : reading.events) {
+  for (const DeliveredEvent& told : reading.events) {
     EXPECT_GE(told.death_us, latest_us);
     latest_us = told.death_us;
     EXPECT_EQ(told.death_us,
@@ -489,7 +490,7 @@ TEST(UpdateTest, BucketsOfDifferentWidthsDieInOrderOfDeath) {
 TEST(UpdateTest, SlidingTakesEffectAtOnce) {
   MapHarness harness(Tens());
   harness.Put("key", "v");
-  MapOptions options = Tens();
+  NamespaceOptions options = Tens();
   options.sliding = true;
   harness.Update(options);
   harness.Pass(5 * kSecond);
@@ -502,9 +503,9 @@ TEST(UpdateTest, RetentionTakesEffectAtOnce) {
   MapHarness harness(Tens());
   harness.Put("key", "v");
   harness.Pass(10 * kSecond);
-  harness.Tell();
+  harness.ReadEvents();
   EXPECT_EQ(harness.Statistics().events_retained, 1u);
-  MapOptions options = Tens();
+  NamespaceOptions options = Tens();
   options.retention_us = 0;
   harness.Pass(1);
   harness.Update(options);

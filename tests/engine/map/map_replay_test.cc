@@ -33,7 +33,7 @@ class MapReplayTest : public ::testing::Test {
   }
   std::vector<std::string> ToldTexts() const {
     std::vector<std::string> texts;
-    for (const Told& told : journaled_.told()) {
+    for (const DeliveredEvent& told : journaled_.told()) {
       texts.push_back(absl::StrCat(told.key, "=", told.value));
     }
     return texts;
@@ -139,7 +139,7 @@ TEST_F(MapReplayTest, WhatWasToldIsToldAgainInTheSamePlaces) {
 }
 
 TEST_F(MapReplayTest, AWatcherThatLeavesWithinABucketChangesNoNumbers) {
-  MapOptions options = CrashOptions(10 * kSecond, 11);
+  NamespaceOptions options = CrashOptions(10 * kSecond, 11);
   options.retention_us = 0;
   MemoryCommitLog log;
   JournaledMap journaled(options, &log);
@@ -163,7 +163,7 @@ TEST_F(MapReplayTest, AWatcherThatLeavesWithinABucketChangesNoNumbers) {
 }
 
 TEST_F(MapReplayTest, TheLogRetainsWhatTheOneBeforeDid) {
-  MapOptions options = CrashOptions(10 * kSecond, 11);
+  NamespaceOptions options = CrashOptions(10 * kSecond, 11);
   options.retention_us = kSecond;
   MemoryCommitLog log;
   // Its watcher has not read what follows.
@@ -236,7 +236,7 @@ TEST_F(MapReplayTest, AMapMadeAgainTakesNoMoreMemory) {
 TEST_F(MapReplayTest, ATickThatDoesNotCountWhatDiedIsDataLoss) {
   Put("a", "1");
   journaled_.Commit();
-  const MapOptions options = CrashOptions(10 * kSecond, 11);
+  const NamespaceOptions options = CrashOptions(10 * kSecond, 11);
   TimeCacheMap map("map", options, nullptr, kStartUs, EventFormat::Plain(),
                    {.first_event = 1, .journaled = true, .hash_seed = 7});
   MapReplay replay(&map);
@@ -312,8 +312,8 @@ class ReplayAppendsTest : public ::testing::Test {
                : "(none)";
   }
 
-  static MapOptions Options() {
-    MapOptions options = CrashOptions(10 * kSecond, 11);
+  static NamespaceOptions Options() {
+    NamespaceOptions options = CrashOptions(10 * kSecond, 11);
     options.num_shards = 1;
     return options;
   }
@@ -384,7 +384,7 @@ TEST_F(MapReplayTest, WhatIsLiveIsToldAgainAndTheRestIsNotNeeded) {
   journaled_.Settle(now_us_);
   Put("short", "v");
   const size_t before = log_.size();
-  ScanPlace place;
+  ScanPosition place;
   while (journaled_.map().AppendAgain(now_us_, 10, 1 << 20, &place)) {
   }
   journaled_.Settle(now_us_);

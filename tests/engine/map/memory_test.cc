@@ -17,8 +17,8 @@ namespace {
 constexpr int64_t kMapMiB = 1 << 20;
 
 // One shard: the least memory that a map can do with.
-MapOptions OneShard(int64_t ttl_us, int num_buckets) {
-  MapOptions options = WithBuckets(ttl_us, num_buckets);
+NamespaceOptions OneShard(int64_t ttl_us, int num_buckets) {
+  NamespaceOptions options = WithBuckets(ttl_us, num_buckets);
   options.num_shards = 1;
   // What died is nobody's here.
   options.retention_us = 0;
@@ -113,7 +113,7 @@ TEST(MemoryTest, OverwritingWithinABucketLeavesLittleGarbage) {
 TEST(MemoryTest, OverwritingIntoEverNewerBucketsLeavesLittleGarbage) {
   constexpr int kKeys = 10'000;
   constexpr int kRounds = 150;
-  const MapOptions options = OneShard(3600 * kSecond, 101);
+  const NamespaceOptions options = OneShard(3600 * kSecond, 101);
   TimeCacheMap map("map", options, nullptr, kStartUs);
   std::minstd_rand random(1);
   const std::string value(200, 'v');
@@ -136,7 +136,7 @@ TEST(MemoryTest, OverwritingIntoEverNewerBucketsLeavesLittleGarbage) {
 
 TEST(MemoryTest, TouchingRoundAfterRoundLeavesLittleGarbage) {
   constexpr int kKeys = 10'000;
-  const MapOptions options = OneShard(3600 * kSecond, 101);
+  const NamespaceOptions options = OneShard(3600 * kSecond, 101);
   TimeCacheMap map("map", options, nullptr, kStartUs);
   const std::string value(200, 'v');
   for (int i = 0; i < kKeys; ++i) {
@@ -155,7 +155,7 @@ TEST(MemoryTest, TouchingRoundAfterRoundLeavesLittleGarbage) {
 
 TEST(MemoryTest, ALongTtlAmongNarrowBucketsCostsWhatItHolds) {
   constexpr int kEntries = 10'000;
-  MapOptions options = OneShard(kMinTtlUs, 11);
+  NamespaceOptions options = OneShard(kMinTtlUs, 11);
   options.max_ttl_us = kMaxTtlUs;
   ASSERT_EQ(BucketWidthUs(options), kMinBucketWidthUs);
   TimeCacheMap map("map", options, nullptr, kStartUs);
@@ -175,7 +175,7 @@ TEST(MemoryTest, ALongTtlAmongNarrowBucketsCostsWhatItHolds) {
 }
 
 TEST(MemoryTest, LargeValuesDoNotStayBehind) {
-  MapOptions options = OneShard(10 * kSecond, 11);
+  NamespaceOptions options = OneShard(10 * kSecond, 11);
   options.max_value_bytes = kMaxValueBytesLimit;
   TimeCacheMap map("map", options, nullptr, kStartUs);
   const std::string value(kMaxValueBytesLimit, 'v');

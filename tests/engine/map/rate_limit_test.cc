@@ -105,7 +105,7 @@ TEST(RateLimitTest, ManyThreadsShareIt) {
 class StoreRateTest : public ::testing::Test {
  protected:
   StoreRateTest() {
-    MapOptions options = WithBuckets(10 * kSecond, 11);
+    NamespaceOptions options = WithBuckets(10 * kSecond, 11);
     options.max_operations_per_second = 4;
     map_ = *registry_.Create("map", options);
   }
@@ -150,11 +150,11 @@ TEST_F(StoreRateTest, OperationsBeyondItFailEachForItself) {
 
 TEST_F(StoreRateTest, ASizeAndAWalkCountAsOne) {
   Execute({Operation::Put("a", "v"), Operation::Put("b", "v")});
-  store_.GetSize("map", [](const absl::StatusOr<MapSize>& size) {
+  store_.GetSize("map", [](const absl::StatusOr<NamespaceSize>& size) {
     ASSERT_TRUE(size.ok());
     EXPECT_EQ(size->entries, 2);
   });
-  ScanPlace place;
+  ScanPosition place;
   int visited = 0;
   for (bool more = true; more;) {
     store_.Scan(
@@ -162,10 +162,10 @@ TEST_F(StoreRateTest, ASizeAndAWalkCountAsOne) {
         [](const absl::Status& status) { ASSERT_TRUE(status.ok()); });
   }
   EXPECT_EQ(visited, 2);
-  store_.GetSize("map", [this](const absl::StatusOr<MapSize>& size) {
+  store_.GetSize("map", [this](const absl::StatusOr<NamespaceSize>& size) {
     ExpectRefused(size.status());
   });
-  ScanPlace other;
+  ScanPosition other;
   bool more = true;
   store_.Scan(
       "map", "", 1, 1 << 20, &other, &more, [](auto&&...) {},
@@ -178,7 +178,7 @@ TEST_F(StoreRateTest, AnUpdateTakesEffectAtOnce) {
   const auto set = [this](int64_t per_second) {
     return registry_
         .Update("map",
-                [=](MapOptions* options) {
+                [=](NamespaceOptions* options) {
                   options->max_operations_per_second = per_second;
                   return absl::OkStatus();
                 })

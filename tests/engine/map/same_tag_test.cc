@@ -14,8 +14,8 @@
 #include "gtest/gtest.h"
 #include "server/engine/map/gathered_parts.h"
 #include "server/engine/map/key_hash.h"
-#include "server/engine/map/operation.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/operation.h"
 #include "server/engine/shard/compact_index.h"
 #include "tests/support/engine/map_harness.h"
 
@@ -36,8 +36,8 @@ std::pair<std::string, std::string> KeysOfOneTag() {
   }
 }
 
-MapOptions OneShard() {
-  MapOptions options = WithBuckets(30 * kSecond, 4);
+NamespaceOptions OneShard() {
+  NamespaceOptions options = WithBuckets(30 * kSecond, 4);
   options.num_shards = 1;
   return options;
 }

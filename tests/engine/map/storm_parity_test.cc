@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 constexpr int kStormBuckets = 3;
 constexpr int64_t kStormTimeoutUs = 30 * kSecond;
 
-MapOptions Storm() { return WithBuckets(kStormTimeoutUs, kStormBuckets); }
+NamespaceOptions Storm() { return WithBuckets(kStormTimeoutUs, kStormBuckets); }
 
 TEST(StormParityTest, StormsNumberOfBucketsCanBeSet) {
   EXPECT_TRUE(Validate(Storm()).ok()) << Validate(Storm());
@@ -33,7 +33,7 @@ TEST(StormParityTest, StormsNumberOfBucketsCanBeSet) {
 
 TEST(StormParityTest, FewerThanTwoBucketsAreRefused) {
   for (const int num_buckets : {1, 0, -1}) {
-    MapOptions options = Storm();
+    NamespaceOptions options = Storm();
     options.num_buckets = num_buckets;
     const absl::Status status = Validate(options);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -47,10 +47,10 @@ TEST(StormParityTest, PutJustAfterARotationLivesFortyFiveSeconds) {
   harness.Put("tuple", "pending");
   harness.GoTo(kStartUs + 45 * kSecond - 1);
   EXPECT_TRUE(harness.Contains("tuple"));
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
   harness.GoTo(kStartUs + 45 * kSecond);
   EXPECT_FALSE(harness.Contains("tuple"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("tuple=pending"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("tuple=pending"));
 }
 
 TEST(StormParityTest, PutJustBeforeARotationLivesThirtySeconds) {
@@ -60,25 +60,25 @@ TEST(StormParityTest, PutJustBeforeARotationLivesThirtySeconds) {
   harness.Put("tuple", "pending");
   harness.GoTo(put_us + 30 * kSecond - 1);
   EXPECT_TRUE(harness.Contains("tuple"));
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
   harness.GoTo(put_us + 30 * kSecond);
   EXPECT_FALSE(harness.Contains("tuple"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("tuple=pending"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("tuple=pending"));
 }
 
 TEST(StormParityTest, ExpiryFallsWithinTheBoundWhateverTheNumberOfBuckets) {
   for (const int num_buckets : {2, 3, 4, 7, 11, 101, 1000}) {
     SCOPED_TRACE(num_buckets);
-    const MapOptions options = WithBuckets(kStormTimeoutUs, num_buckets);
+    const NamespaceOptions options = WithBuckets(kStormTimeoutUs, num_buckets);
     MapHarness harness(options);
     for (int i = 0; i < 300; ++i) {
       harness.Put(absl::StrCat("tuple", i), absl::StrCat(harness.now_us()));
       harness.Pass(137'003);
     }
     harness.Pass(3 * kStormTimeoutUs);
-    const Reading reading = harness.Tell();
+    const Reading reading = harness.ReadEvents();
     ASSERT_EQ(reading.events.size(), 300u);
-    for (const Told& told : reading.events) {
+    for (const DeliveredEvent& told : reading.events) {
       const int64_t lived_us = told.death_us - std::stoll(told.value);
       EXPECT_GE(lived_us, kStormTimeoutUs);
       // lived < T x (1 + 1 / (B - 1)), without a fraction.
@@ -95,10 +95,10 @@ TEST(StormParityTest, PutMovesTheKeyOutOfOlderBuckets) {
   harness.Put("tuple", "second");
   EXPECT_EQ(harness.Entries(), 1);
   harness.Pass(15 * kSecond);
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
   EXPECT_EQ(harness.Get("tuple"), "second");
   harness.Pass(15 * kSecond);
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("tuple=second"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("tuple=second"));
 }
 
 TEST(StormParityTest, GetFindsAKeyInWhateverBucket) {
@@ -120,7 +120,7 @@ TEST(StormParityTest, RemoveTakesAKeyOutAndNoCallbackFollows) {
   EXPECT_TRUE(harness.Apply(Operation::Remove("tuple")).found);
   EXPECT_FALSE(harness.Apply(Operation::Remove("tuple")).found);
   harness.Pass(kStormTimeoutUs);
-  EXPECT_THAT(harness.Tell().events, IsEmpty());
+  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
 }
 
 TEST(StormParityTest, AWholeDeadBucketArrivesInOneBatch) {
@@ -133,9 +133,9 @@ TEST(StormParityTest, AWholeDeadBucketArrivesInOneBatch) {
   harness.Pass(15 * kSecond);
   for (int i = 0; i < 300; ++i) harness.Put(absl::StrCat("young", i), "v");
   harness.GoTo(kStartUs + 45 * kSecond);
-  EXPECT_THAT(harness.Tell().batch_sizes, ElementsAre(500));
+  EXPECT_THAT(harness.ReadEvents().batch_sizes, ElementsAre(500));
   harness.GoTo(kStartUs + 60 * kSecond);
-  EXPECT_THAT(harness.Tell().batch_sizes, ElementsAre(300));
+  EXPECT_THAT(harness.ReadEvents().batch_sizes, ElementsAre(300));
 }
 
 TEST(StormParityTest, SizeSumsAllBuckets) {
@@ -161,7 +161,7 @@ TEST(StormParityTest, RotateDropsTheOldestBucketWithItsEntries) {
   EXPECT_EQ(harness.Rotate(), 1);
   EXPECT_FALSE(harness.Contains("old"));
   EXPECT_TRUE(harness.Contains("young"));
-  EXPECT_THAT(harness.Tell().Texts(), ElementsAre("old=v"));
+  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("old=v"));
 }
 
 // Not so in Storm: there the cleaner's callbacks run after the rotation and
@@ -174,7 +174,7 @@ TEST(StormParityTest, ARePutNeverOvertakesTheOldValuesExpiry) {
   harness.map().Advance(harness.now_us());
   harness.PutFor("tuple", "new", kMinTtlUs);
   harness.Pass(15 * kSecond);
-  const Reading reading = harness.Tell();
+  const Reading reading = harness.ReadEvents();
   EXPECT_THAT(reading.Texts(), ElementsAre("tuple=old", "tuple=new"));
   EXPECT_LT(reading.events[0].version, reading.events[1].version);
 }

@@ -89,7 +89,7 @@ TEST(TimeCacheMapTest, RemoveRemovesAndMakesNoEvent) {
   EXPECT_EQ(harness.Entries(), 0);
   EXPECT_EQ(harness.Bytes(), 0);
   harness.Pass(10 * kTtlUs);
-  EXPECT_TRUE(harness.Tell().events.empty());
+  EXPECT_TRUE(harness.ReadEvents().events.empty());
 }
 
 TEST(TimeCacheMapTest, ConditionsTable) {
@@ -183,7 +183,7 @@ TEST(TimeCacheMapTest, TouchIfVersionRenewsThatVersionOnly) {
 TEST(TimeCacheMapTest, ARenewalLeavesTheVersionAsItIs) {
   for (const bool sliding : {false, true}) {
     SCOPED_TRACE(sliding);
-    MapOptions options = WithBuckets(kTtlUs, 3);
+    NamespaceOptions options = WithBuckets(kTtlUs, 3);
     options.sliding = sliding;
     MapHarness harness(options);
     const uint64_t version = harness.Put("key", "value").version;
@@ -306,11 +306,11 @@ TEST(TimeCacheMapTest, EmptyValuesAreValues) {
   EXPECT_EQ(harness.Entries(), 1);
   EXPECT_EQ(harness.Bytes(), 3);
   harness.Pass(2 * kTtlUs);
-  EXPECT_EQ(harness.Tell().Texts(), std::vector<std::string>{"key="});
+  EXPECT_EQ(harness.ReadEvents().Texts(), std::vector<std::string>{"key="});
 }
 
 TEST(TimeCacheMapTest, ValuesOfSixteenMiBWhenAllowed) {
-  MapOptions options = WithBuckets(kTtlUs, 3);
+  NamespaceOptions options = WithBuckets(kTtlUs, 3);
   options.max_value_bytes = kMaxValueBytesLimit;
   MapHarness harness(options);
   const std::string one(kMaxValueBytesLimit, '1');
@@ -323,12 +323,12 @@ TEST(TimeCacheMapTest, ValuesOfSixteenMiBWhenAllowed) {
   EXPECT_TRUE(harness.Put("one", two).status.ok());
   EXPECT_TRUE(harness.Get("one") == two);
   harness.Pass(2 * kTtlUs);
-  EXPECT_EQ(harness.Tell().events.size(), 2u);
+  EXPECT_EQ(harness.ReadEvents().events.size(), 2u);
   EXPECT_LT(harness.Statistics().memory_bytes, 8 << 20);
 }
 
 TEST(TimeCacheMapTest, AValueAboveTheLimitIsRefused) {
-  MapOptions options = WithBuckets(kTtlUs, 3);
+  NamespaceOptions options = WithBuckets(kTtlUs, 3);
   options.max_value_bytes = 1'000;
   MapHarness harness(options);
   EXPECT_TRUE(harness.Put("key", std::string(1'000, 'v')).status.ok());
@@ -337,7 +337,7 @@ TEST(TimeCacheMapTest, AValueAboveTheLimitIsRefused) {
 }
 
 TEST(TimeCacheMapTest, AnOwnTtlOutOfItsRangeIsRefusedNeverClamped) {
-  MapOptions options = WithBuckets(kTtlUs, 3);
+  NamespaceOptions options = WithBuckets(kTtlUs, 3);
   options.max_ttl_us = 60 * kSecond;
   MapHarness harness(options);
   harness.Put("key", "old");
@@ -354,7 +354,7 @@ TEST(TimeCacheMapTest, AnOwnTtlOutOfItsRangeIsRefusedNeverClamped) {
 
 TEST(TimeCacheMapTest, SizeCountsKeysAndValuesOverAllShards) {
   for (const int shards : {1, 4, 256}) {
-    MapOptions options = WithBuckets(kTtlUs, 3);
+    NamespaceOptions options = WithBuckets(kTtlUs, 3);
     options.num_shards = shards;
     MapHarness harness(options);
     for (int i = 100; i < 200; ++i) {
@@ -394,7 +394,7 @@ TEST(TimeCacheMapTest, ScanPagesKeepToTheirBounds) {
   for (int i = 0; i < 1'000; ++i) {
     harness.Put(absl::StrCat("key", i), std::string(1'000, 'v'));
   }
-  ScanPlace place;
+  ScanPosition place;
   int64_t entries = 0, bytes = 0, total = 0;
   const auto visit = [&](const EntryView& entry) {
     ++entries;
@@ -414,7 +414,7 @@ TEST(TimeCacheMapTest, ScanPagesKeepToTheirBounds) {
 // whatever the index does meanwhile; the rest at most once.
 void ScanWhileOthersComeAndGo(int num_shards, bool grow) {
   constexpr int kStaying = 5'000;
-  MapOptions options = WithBuckets(kTtlUs, 3);
+  NamespaceOptions options = WithBuckets(kTtlUs, 3);
   options.num_shards = num_shards;
   MapHarness harness(options);
   int other = 0;
@@ -424,7 +424,7 @@ void ScanWhileOthersComeAndGo(int num_shards, bool grow) {
     for (int j = 0; j < 10; ++j) harness.Put(absl::StrCat("go", other++), "v");
   }
   std::set<std::string> visited;
-  ScanPlace place;
+  ScanPosition place;
   const auto visit = [&](const EntryView& entry) {
     EXPECT_TRUE(visited.insert(std::string(entry.key)).second)
         << entry.key << " twice";
@@ -460,7 +460,7 @@ TEST(TimeCacheMapTest, ScanIsExactWhileItsEntriesAreOverwrittenAndTouched) {
   MapHarness harness(WithBuckets(kTtlUs, 101));
   for (int i = 0; i < kKeys; ++i) harness.Put(absl::StrCat("key", i), "v");
   std::set<std::string> visited;
-  ScanPlace place;
+  ScanPosition place;
   const auto visit = [&](const EntryView& entry) {
     EXPECT_TRUE(visited.insert(std::string(entry.key)).second)
         << entry.key << " twice";

@@ -105,7 +105,7 @@ TEST(VersionsOverRestartsTest, OneHotKeysVersionsGrow) {
   for (const int64_t start_us : {kStartUs, kSourceNowUs}) {
     SCOPED_TRACE(start_us);
     Server before(start_us);
-    ASSERT_TRUE(before.registry().Create("map", MapOptions()).ok());
+    ASSERT_TRUE(before.registry().Create("map", NamespaceOptions()).ok());
     uint64_t last = 0;
     for (int i = 0; i < 30'000; ++i) {
       const uint64_t version = before.Put("map", "key");
@@ -114,7 +114,7 @@ TEST(VersionsOverRestartsTest, OneHotKeysVersionsGrow) {
       before.clock().AdvanceBy(i % 3 == 0 ? 4 : 3);
     }
     Server after(before.clock().NowUs());
-    ASSERT_TRUE(after.registry().Create("map", MapOptions()).ok());
+    ASSERT_TRUE(after.registry().Create("map", NamespaceOptions()).ok());
     EXPECT_GT(after.Put("map", "key"), last);
   }
 }
@@ -125,7 +125,7 @@ TEST(VersionsOverRestartsTest, ANamespaceThatIsMadeAgainGoesOnAbove) {
   std::set<uint64_t> seen;
   uint64_t last = 0;
   for (int round = 0; round < 20; ++round) {
-    ASSERT_TRUE(server.registry().Create("map", MapOptions()).ok());
+    ASSERT_TRUE(server.registry().Create("map", NamespaceOptions()).ok());
     for (int i = 0; i < 200; ++i) {
       ASSERT_TRUE(seen.insert(server.Put("map", absl::StrCat(i))).second);
     }
@@ -140,7 +140,7 @@ TEST(VersionsOverRestartsTest, NamespacesShareTheSource) {
   Server server(kSourceNowUs);
   std::set<uint64_t> seen;
   for (const char* map : {"a", "b", "c"}) {
-    ASSERT_TRUE(server.registry().Create(map, MapOptions()).ok());
+    ASSERT_TRUE(server.registry().Create(map, NamespaceOptions()).ok());
   }
   for (int i = 0; i < 1'000; ++i) {
     for (const char* map : {"a", "b", "c"}) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 
 namespace timecache::server {
 namespace {

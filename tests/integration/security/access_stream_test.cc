@@ -148,7 +148,8 @@ constexpr char kPutAndGet[] =
 constexpr int kDenied = grpc::StatusCode::PERMISSION_DENIED;
 
 TEST_F(AccessStreamTest, AWatchNeedsAllItsNamespaces) {
-  ASSERT_TRUE(server_->registry().Create("other", server::MapOptions()).ok());
+  ASSERT_TRUE(
+      server_->registry().Create("other", server::NamespaceOptions()).ok());
   ExpectUnknown(Watch("", data()).Drain(), v1::NO_CREDENTIALS);
   ExpectDenied(Watch("reader", data()).Drain(), "watch");
   ExpectDenied(

@@ -270,9 +270,12 @@ TEST_F(AccessTest, DeadLettersNeedTheRightToWriteThem) {
           "namespace { name: 'mine-1' "
           "options { dead_letter_namespace: 'default' } } "
           "update_mask { paths: 'options.ttl' }"));
-  EXPECT_EQ(
-      server_->registry().Find("mine-1").value()->options().dead_letter_map,
-      "");
+  EXPECT_EQ(server_->registry()
+                .Find("mine-1")
+                .value()
+                ->options()
+                .dead_letter_namespace,
+            "");
   Must(As("worker", &Names::UpdateNamespace,
           "namespace { name: 'mine-1' "
           "options { dead_letter_namespace: '' } }"));

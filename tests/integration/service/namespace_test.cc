@@ -505,13 +505,13 @@ class ManyNamespacesTest : public NamespaceTest {
   static constexpr size_t kMaxDefaultMessageBytes = 4 << 20;
 
   ManyNamespacesTest() : NamespaceTest(Options()) {
-    server::MapOptions options;
+    server::NamespaceOptions options;
     options.num_shards = 1;
     // As long as a description may be.
     options.max_entries = INT64_MAX;
     options.max_bytes = INT64_MAX;
     options.max_operations_per_second = 1'000'000'000;
-    options.dead_letter_map = std::string(63, 'd');
+    options.dead_letter_namespace = std::string(63, 'd');
     // With "default".
     for (int i = 1; i < kNamespaces; ++i) {
       const std::string number = absl::StrCat(i);

@@ -68,7 +68,7 @@ void DeliveryStorm::Run() {
   over_ = true;
 }
 
-void DeliveryStorm::Told(int watcher, int64_t watermark_us) {
+void DeliveryStorm::Delivered(int watcher, int64_t watermark_us) {
   absl::MutexLock lock(&mu_);
   told_us_[watcher] = watermark_us;
 }

@@ -46,7 +46,7 @@ class DeliveryStorm {
 
   static constexpr int kMaxLead = 20;
   // It has been told all that died up to this.
-  void Told(int watcher, int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
+  void Delivered(int watcher, int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
   // It is away while this many rounds pass; 0: for good.
   void Leave(int watcher, int rounds) ABSL_LOCKS_EXCLUDED(mu_);
 

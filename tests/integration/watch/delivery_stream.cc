@@ -59,7 +59,7 @@ void DeliveryStream::Run() {
         FAIL() << status.error_code() << ": " << status.error_message();
       }
       Check(message_);
-      storm_->Told(id_, watermark_us_);
+      storm_->Delivered(id_, watermark_us_);
     }
     Break();
     storm_->Leave(

@@ -191,7 +191,7 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   server::LocalStore store(&registry, &clock);
   server::Server server(&store, &clock, options);
   ASSERT_TRUE(server.Start().ok());
-  server::MapOptions map_options;
+  server::NamespaceOptions map_options;
   map_options.ttl_us = 3'600 * server::kMicrosPerSecond;
   map_options.num_buckets = 36'001;
   auto map = registry.Create("default", map_options);

@@ -66,8 +66,8 @@ class DurabilityTest : public ::testing::Test {
                            life->logs.get(), &life->registry);
   }
   void CreateAndPut(Life* life, int entries) {
-    MapOptions options;
-    options.durability = MapDurability::kSync;
+    NamespaceOptions options;
+    options.durability = NamespaceDurability::kSync;
     absl::Notification created;
     life->store.CreateNamespace("kept", options,
                                 [&](const absl::StatusOr<NamespaceInfo>& info) {

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ConvertOptions, UnsetFieldsStay) {
-  MapOptions options;
+  NamespaceOptions options;
   options.ttl_us = 77'000;
   options.sliding = true;
   options.limit_policy = LimitPolicy::kEvictOldest;
@@ -28,7 +28,7 @@ TEST(ConvertOptions, UnsetFieldsStay) {
 }
 
 TEST(ConvertOptions, ThereAndBackIsTheSame) {
-  MapOptions options;
+  NamespaceOptions options;
   options.ttl_us = 1'234'567;
   options.num_buckets = 3;
   options.max_ttl_us = kMaxTtlUs;
@@ -40,32 +40,32 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   options.retention_us = 0;
   options.retention_bytes = kMaxRetentionBytes;
   options.num_shards = 256;
-  options.dead_letter_map = "dead";
-  options.durability = MapDurability::kSync;
+  options.dead_letter_namespace = "dead";
+  options.durability = NamespaceDurability::kSync;
   options.restart_policy = RestartPolicy::kPause;
   v1::NamespaceOptions message;
   SetOptions(options, &message);
-  const MapOptions back = *NewOptions(message);
+  const NamespaceOptions back = *NewOptions(message);
   v1::NamespaceOptions again;
   SetOptions(back, &again);
   EXPECT_EQ(again.SerializeAsString(), message.SerializeAsString());
   EXPECT_EQ(back.ttl_us, options.ttl_us);
   EXPECT_EQ(back.retention_us, 0);
   EXPECT_EQ(back.retention_bytes, kMaxRetentionBytes);
-  EXPECT_EQ(back.dead_letter_map, "dead");
-  EXPECT_EQ(back.durability, MapDurability::kSync);
+  EXPECT_EQ(back.dead_letter_namespace, "dead");
+  EXPECT_EQ(back.durability, NamespaceDurability::kSync);
   EXPECT_EQ(back.restart_policy, RestartPolicy::kPause);
   v1::NamespaceOptions none;
   none.set_dead_letter_namespace("");
   ASSERT_TRUE(ApplyOptions(none, &options).ok());
-  EXPECT_EQ(options.dead_letter_map, "");
+  EXPECT_EQ(options.dead_letter_namespace, "");
 }
 
 TEST(ConvertOptions, EachDurabilityIsOneOfTheEngines) {
-  const std::pair<v1::Durability, MapDurability> kAll[] = {
-      {v1::DURABILITY_MEMORY, MapDurability::kMemory},
-      {v1::DURABILITY_ASYNC, MapDurability::kAsync},
-      {v1::DURABILITY_SYNC, MapDurability::kSync}};
+  const std::pair<v1::Durability, NamespaceDurability> kAll[] = {
+      {v1::DURABILITY_MEMORY, NamespaceDurability::kMemory},
+      {v1::DURABILITY_ASYNC, NamespaceDurability::kAsync},
+      {v1::DURABILITY_SYNC, NamespaceDurability::kSync}};
   for (const auto& [message, engine] : kAll) {
     v1::NamespaceOptions from;
     from.set_durability(message);
@@ -74,27 +74,27 @@ TEST(ConvertOptions, EachDurabilityIsOneOfTheEngines) {
     SetOptions(*NewOptions(from), &to);
     EXPECT_EQ(to.durability(), message);
   }
-  EXPECT_EQ(NewOptions({})->durability, MapDurability::kMemory);
+  EXPECT_EQ(NewOptions({})->durability, NamespaceDurability::kMemory);
 }
 
 TEST(ConvertOptions, AsyncAndSyncChangeIntoEachOtherAndNotIntoMemory) {
-  const auto change = [](v1::Durability to, MapOptions* options) {
+  const auto change = [](v1::Durability to, NamespaceOptions* options) {
     v1::NamespaceOptions from;
     from.set_durability(to);
     return ChangeOptions(from, options);
   };
-  MapOptions options;
-  options.durability = MapDurability::kAsync;
+  NamespaceOptions options;
+  options.durability = NamespaceDurability::kAsync;
   EXPECT_TRUE(change(v1::DURABILITY_SYNC, &options).ok());
-  EXPECT_EQ(options.durability, MapDurability::kSync);
+  EXPECT_EQ(options.durability, NamespaceDurability::kSync);
   EXPECT_TRUE(change(v1::DURABILITY_ASYNC, &options).ok());
-  EXPECT_EQ(options.durability, MapDurability::kAsync);
+  EXPECT_EQ(options.durability, NamespaceDurability::kAsync);
   const absl::Status to_memory = change(v1::DURABILITY_MEMORY, &options);
   test::ExpectField(to_memory, "durability");
   EXPECT_THAT(std::string(to_memory.message()),
               HasSubstr("fixed at creation, to async or sync"));
   for (const v1::Durability to : {v1::DURABILITY_ASYNC, v1::DURABILITY_SYNC}) {
-    MapOptions in_memory;
+    NamespaceOptions in_memory;
     test::ExpectField(change(to, &in_memory), "durability");
   }
 }

@@ -11,7 +11,7 @@
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
 #include "server/engine/clock.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/watch/watch_message.h"
 #include "timecache/v1/data.pb.h"

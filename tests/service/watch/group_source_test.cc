@@ -11,7 +11,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/error.h"
 #include "server/engine/local_readers.h"
-#include "server/engine/map/operation.h"
+#include "server/engine/operation.h"
 #include "server/service/call/proto_time.h"
 #include "server/service/watch/event_codec.h"
 #include "timecache/v1/data.pb.h"
@@ -84,7 +84,7 @@ class GroupSourceTest : public ::testing::Test {
   int wakes_ = 0;
   Membership membership_{.group = "g", .created_by = "alice"};
   std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
-      "map", MapOptions(), nullptr, kGroupStartUs, WireFormat());
+      "map", NamespaceOptions(), nullptr, kGroupStartUs, WireFormat());
 };
 
 TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
@@ -98,7 +98,7 @@ TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
 }
 
 TEST_F(GroupSourceTest, EventsOfAnotherFormatAreWrittenAnew) {
-  map_ = std::make_shared<TimeCacheMap>("map", MapOptions(), nullptr,
+  map_ = std::make_shared<TimeCacheMap>("map", NamespaceOptions(), nullptr,
                                         kGroupStartUs, EventFormat::Plain());
   const auto source = Open();
   Kill({"a"});

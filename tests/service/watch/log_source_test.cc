@@ -41,8 +41,8 @@ class LogSourceTest : public ::testing::Test {
     return map_->GetStatistics(kDeathUs).delivery_lateness;
   }
 
-  static MapOptions Options() {
-    MapOptions options;
+  static NamespaceOptions Options() {
+    NamespaceOptions options;
     options.ttl_us = 10 * kSecond;
     options.num_buckets = 11;
     return options;

@@ -8,7 +8,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 #include "server/service/watch/resume_token.h"
 
 namespace timecache::server {

@@ -230,7 +230,7 @@ void DeliveryWorld::Rotate() {
 }
 
 void DeliveryWorld::UpdateRetention() {
-  MapOptions options = options_.map;
+  NamespaceOptions options = options_.map;
   if (dice_.Chance(800)) {
     options.retention_us = dice_.Draw(0, 2 * options_.map.retention_us);
   }
@@ -300,7 +300,7 @@ void DeliveryWorld::StepWatcher() {
 absl::Status DeliveryWorld::PutDeadLetter(absl::string_view to_map,
                                           const std::string& key,
                                           const std::string& value) {
-  EXPECT_EQ(to_map, options_.map.dead_letter_map);
+  EXPECT_EQ(to_map, options_.map.dead_letter_namespace);
   const std::vector<std::string> parts = absl::StrSplit(key, '/');
   uint64_t number = 0;
   EXPECT_EQ(parts.size(), 3u) << key;
@@ -325,7 +325,7 @@ void DeliveryWorld::CheckDue() const {
 }
 
 void DeliveryWorld::CheckLogStatistics() {
-  const MapStatistics statistics = map_.GetStatistics(now_us_);
+  const NamespaceStatistics statistics = map_.GetStatistics(now_us_);
   int64_t connected = recorder_ == nullptr ? 0 : 1;
   for (const auto& watcher : watchers_) connected += watcher->connected();
   ASSERT_EQ(statistics.watchers, connected);

@@ -22,7 +22,7 @@ namespace timecache::server {
 
 struct DeliveryWorldOptions {
   std::string name;
-  MapOptions map;
+  NamespaceOptions map;
   int keys = 50;
   int max_value_bytes = 64;
   // Of a thousand steps, how many move the clock.

@@ -74,7 +74,7 @@ std::vector<DeliveryWorldOptions> GroupsWorlds() {
   worlds.back().group.group.ack_timeout_us = kMinAckTimeoutUs;
   worlds.back().clock_per_mille = 250;
   worlds.push_back(WithGroups(DeliveryWorldNamed("DeadLetters", 7, 4), 2));
-  worlds.back().map.dead_letter_map = "dead";
+  worlds.back().map.dead_letter_namespace = "dead";
   worlds.back().group.dead_letters = true;
   worlds.back().group.group.max_attempts = 2;
   worlds.back().group.refuse_per_mille = 700;
@@ -84,7 +84,7 @@ std::vector<DeliveryWorldOptions> GroupsWorlds() {
   worlds.back().group.max_members = 2;
   worlds.push_back(worlds.back());
   worlds.back().name = "DeadLettersOfAGroupThatFallsBehind";
-  worlds.back().map.dead_letter_map = "dead";
+  worlds.back().map.dead_letter_namespace = "dead";
   worlds.back().group.dead_letters = true;
   worlds.back().group.refuse_per_mille = 700;
   worlds.push_back(WithGroups(

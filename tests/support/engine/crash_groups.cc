@@ -510,11 +510,11 @@ void CrashGroups::CheckContent(uint64_t number, const ExpiredEvent& event,
   EXPECT_EQ(it->second, content) << number;
 }
 
-void CrashGroups::CheckContents(const std::vector<Told>& told) const {
+void CrashGroups::CheckContents(const std::vector<DeliveredEvent>& told) const {
   for (const auto& [number, content] : contents_) {
     const uint64_t index = number - JournaledMap::kFirstEvent;
     ASSERT_LT(index, told.size());
-    const Told& event = told[index];
+    const DeliveredEvent& event = told[index];
     EXPECT_EQ(content, ContentOf({event.key, event.value, event.version,
                                   event.put_us, event.deadline_us, event.parts},
                                  event.death_us, event.cause));

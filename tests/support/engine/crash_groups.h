@@ -45,7 +45,7 @@ class CrashGroups {
   void BeforeCrash();
   void AfterCrash(int64_t now_us);
   // All that died is here: what each group delivered is what was told.
-  void CheckContents(const std::vector<Told>& told) const;
+  void CheckContents(const std::vector<DeliveredEvent>& told) const;
 
   // For the eye: a world in which nothing happens tests nothing.
   struct Story {

@@ -9,15 +9,15 @@ constexpr int kShards = 4;
 
 }  // namespace
 
-MapOptions CrashOptions(int64_t ttl_us, int num_buckets) {
-  MapOptions options = WithBuckets(ttl_us, num_buckets);
+NamespaceOptions CrashOptions(int64_t ttl_us, int num_buckets) {
+  NamespaceOptions options = WithBuckets(ttl_us, num_buckets);
   options.num_shards = kShards;
   options.retention_us = kNeverUs / 4;
   options.retention_bytes = int64_t{1} << 30;
   return options;
 }
 
-JournaledMap::JournaledMap(const MapOptions& options, CommitLog* log)
+JournaledMap::JournaledMap(const NamespaceOptions& options, CommitLog* log)
     : options_(options), log_(log) {
   Make({.first_event = kFirstEvent}, kStartUs);
   map_->SetSink(&sink_);
@@ -73,7 +73,7 @@ void JournaledMap::Settle(int64_t now_us) {
 void JournaledMap::Read(int64_t max_bytes) {
   Reading reading = ReadAll(cursor_.get(), max_bytes);
   EXPECT_EQ(reading.lost, 0u);
-  for (Told& told : reading.events) told_.push_back(std::move(told));
+  for (DeliveredEvent& told : reading.events) told_.push_back(std::move(told));
   point_ = {map_->origin().log_id, kFirstEvent + told_.size(),
             reading.watermark_us};
 }

@@ -109,7 +109,7 @@ class MemoryCommitLog final : public CommitLog {
 
 // Options of a map of few shards whose events are kept for ever: a crash leaves
 // no watcher for whom they would be.
-MapOptions CrashOptions(int64_t ttl_us, int num_buckets);
+NamespaceOptions CrashOptions(int64_t ttl_us, int num_buckets);
 
 // A map, and a watcher who resumes by his token after each crash. Not
 // thread-safe.
@@ -119,7 +119,7 @@ class JournaledMap {
   static constexpr uint64_t kFirstEvent = 1'000;
 
   // `log` is not owned.
-  JournaledMap(const MapOptions& options, CommitLog* log);
+  JournaledMap(const NamespaceOptions& options, CommitLog* log);
 
   TimeCacheMap& map() { return *map_; }
   ConsumerGroups& groups() { return map_->groups(); }
@@ -134,7 +134,7 @@ class JournaledMap {
   // Nobody watches any more.
   void Leave() { cursor_.reset(); }
   // In order, since the beginning, over all crashes.
-  const std::vector<Told>& told() const { return told_; }
+  const std::vector<DeliveredEvent>& told() const { return told_; }
 
   // What is told of groups from now on is kept if `keeps` says so.
   using GroupFilter = std::function<bool(const GroupChange& change)>;
@@ -171,7 +171,7 @@ class JournaledMap {
 
   void Make(TimeCacheMap::Origin origin, int64_t now_us);
 
-  const MapOptions options_;
+  const NamespaceOptions options_;
   CommitLog* const log_;
   Sink sink_;
   std::optional<Tick> permit_;
@@ -179,7 +179,7 @@ class JournaledMap {
   std::unique_ptr<TimeCacheMap> map_;
   std::unique_ptr<ExpiryLog::Cursor> cursor_;
   LogPoint point_;
-  std::vector<Told> told_;
+  std::vector<DeliveredEvent> told_;
   int64_t last_us_ = INT64_MIN;
   ConsumerGroups::DeadLetterSink letters_;
 };

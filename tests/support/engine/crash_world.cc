@@ -9,29 +9,29 @@
 namespace timecache::server {
 namespace {
 
-MapOptions Evicting(MapOptions options) {
+NamespaceOptions Evicting(NamespaceOptions options) {
   options.max_entries = 25;
   options.limit_policy = LimitPolicy::kEvictOldest;
   return options;
 }
 
-MapOptions Sliding(MapOptions options) {
+NamespaceOptions Sliding(NamespaceOptions options) {
   options.sliding = true;
   return options;
 }
 
-MapOptions WithGroups(MapOptions options) {
-  options.dead_letter_map = "dead";
+NamespaceOptions WithGroups(NamespaceOptions options) {
+  options.dead_letter_namespace = "dead";
   return options;
 }
 
-MapOptions WithBacklog(MapOptions options, int64_t bytes) {
+NamespaceOptions WithBacklog(NamespaceOptions options, int64_t bytes) {
   options = WithGroups(std::move(options));
   options.max_backlog_bytes = bytes;
   return options;
 }
 
-MapOptions WithoutRetention(MapOptions options) {
+NamespaceOptions WithoutRetention(NamespaceOptions options) {
   options.retention_us = 0;
   return options;
 }
@@ -156,7 +156,7 @@ void CrashWorld::StepTrim() {
     case Trim::kNone:
       Commit();
       trim_to_ = log_->size();
-      trim_entries_ = ScanPlace();
+      trim_entries_ = ScanPosition();
       trim_ = Trim::kEntries;
       return;
     case Trim::kEntries:
@@ -254,7 +254,7 @@ void CrashWorld::CheckAtRest() {
   std::map<uint64_t, const ReferenceModel::Death*> by_version;
   for (const auto& death : deaths_) by_version[death.entry.version] = &death;
   int64_t before_us = INT64_MIN;
-  for (const Told& told : journaled_.told()) {
+  for (const DeliveredEvent& told : journaled_.told()) {
     const auto it = by_version.find(told.version);
     ASSERT_NE(it, by_version.end()) << told.key;
     EXPECT_EQ(told.key, it->second->key);
@@ -265,7 +265,7 @@ void CrashWorld::CheckAtRest() {
     before_us = told.death_us;
     by_version.erase(it);
   }
-  const MapSize size = journaled_.map().GetSize(now_us_);
+  const NamespaceSize size = journaled_.map().GetSize(now_us_);
   EXPECT_EQ(size.entries, static_cast<int64_t>(model_.entries().size()));
   EXPECT_EQ(size.bytes, model_.bytes());
   if (groups_ != nullptr) groups_->CheckContents(journaled_.told());

@@ -19,7 +19,7 @@ namespace timecache::server {
 
 struct CrashWorldOptions {
   std::string name;
-  MapOptions map;
+  NamespaceOptions map;
   int keys = 60;
   bool groups = false;
   // What is live is told again now and then, and all before that is dropped.
@@ -87,7 +87,7 @@ class CrashWorld {
   Trim trim_ = Trim::kNone;
   size_t trim_to_ = 0;
   uint64_t trim_event_ = 0;
-  ScanPlace trim_entries_;
+  ScanPosition trim_entries_;
   ConsumerGroups::Place trim_groups_;
   uint64_t first_event_ = JournaledMap::kFirstEvent;
   uint64_t trims_ = 0;

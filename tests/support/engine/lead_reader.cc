@@ -6,7 +6,7 @@
 
 namespace timecache::server {
 
-std::vector<Told> LeadReader::Read(int64_t max_bytes) {
+std::vector<DeliveredEvent> LeadReader::Read(int64_t max_bytes) {
   const int64_t now_us = harness_->now_us();
   const int64_t width_us = harness_->Statistics().bucket_width_us;
   chunk_ = cursor_->Read(now_us, max_bytes);
@@ -14,7 +14,7 @@ std::vector<Told> LeadReader::Read(int64_t max_bytes) {
   for (const auto& [key, entry] : live) {
     (*history_)[{entry.version, entry.deadline_us}] = {key, entry.value};
   }
-  std::vector<Told> events;
+  std::vector<DeliveredEvent> events;
   for (size_t b = 0; b < chunk_.batches.size(); ++b) {
     const auto& batch = chunk_.batches[b];
     const bool shared = b < chunk_.shared;
@@ -58,10 +58,11 @@ void LeadReader::Check(const ExpiredEvent& event, bool shared,
   EXPECT_EQ(event.deadline_us, it->second.deadline_us);
 }
 
-std::vector<Told> LeadReader::Drain(int64_t max_bytes) {
-  std::vector<Told> events;
+std::vector<DeliveredEvent> LeadReader::Drain(int64_t max_bytes) {
+  std::vector<DeliveredEvent> events;
   do {
-    for (Told& told : Read(max_bytes)) events.push_back(std::move(told));
+    for (DeliveredEvent& told : Read(max_bytes))
+      events.push_back(std::move(told));
   } while (more());
   return events;
 }
@@ -78,9 +79,9 @@ void LeadReader::ExpectAllTold() const {
   }
 }
 
-std::vector<std::string> KeysOf(const std::vector<Told>& events) {
+std::vector<std::string> KeysOf(const std::vector<DeliveredEvent>& events) {
   std::vector<std::string> keys;
-  for (const Told& told : events) keys.push_back(told.key);
+  for (const DeliveredEvent& told : events) keys.push_back(told.key);
   std::sort(keys.begin(), keys.end());
   return keys;
 }

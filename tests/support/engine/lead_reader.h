@@ -37,12 +37,12 @@ class LeadReader {
   ExpiringCursor& cursor() { return *cursor_; }
 
   // One Read, unless no round is due.
-  std::vector<Told> Read(int64_t max_bytes = 1 << 20);
+  std::vector<DeliveredEvent> Read(int64_t max_bytes = 1 << 20);
   // Reads until there is no more; the watermark is then at least where the last
   // round began.
-  std::vector<Told> Drain(int64_t max_bytes = 1 << 20);
+  std::vector<DeliveredEvent> Drain(int64_t max_bytes = 1 << 20);
   // The same, of a round that begins now.
-  std::vector<Told> Look(int64_t max_bytes = 1 << 20) {
+  std::vector<DeliveredEvent> Look(int64_t max_bytes = 1 << 20) {
     cursor_->Refresh();
     return Drain(max_bytes);
   }
@@ -72,7 +72,7 @@ class LeadReader {
 };
 
 // The keys, sorted.
-std::vector<std::string> KeysOf(const std::vector<Told>& events);
+std::vector<std::string> KeysOf(const std::vector<DeliveredEvent>& events);
 
 }  // namespace timecache::server
 

@@ -9,7 +9,7 @@ namespace timecache::server {
 
 std::vector<std::string> Reading::Texts() const {
   std::vector<std::string> texts;
-  for (const Told& told : events) {
+  for (const DeliveredEvent& told : events) {
     texts.push_back(absl::StrCat(told.key, "=", told.value));
   }
   return texts;
@@ -37,7 +37,7 @@ Reading ReadAll(ExpiryLog::Cursor* cursor, int64_t max_bytes) {
   return reading;
 }
 
-MapHarness::MapHarness(const MapOptions& options, int64_t start_us,
+MapHarness::MapHarness(const NamespaceOptions& options, int64_t start_us,
                        Usage* server_usage)
     : now_us_(start_us), map_("test", options, server_usage, start_us) {
   EXPECT_TRUE(Validate(options).ok()) << Validate(options);
@@ -64,7 +64,7 @@ void MapHarness::Sweep() {
   map_.RefreshWatermark(now_us_);
 }
 
-Reading MapHarness::Tell() {
+Reading MapHarness::ReadEvents() {
   Sweep();
   return ReadAll(cursor_.get());
 }
@@ -72,7 +72,7 @@ Reading MapHarness::Tell() {
 Scanned MapHarness::ScanAll(absl::string_view prefix, int page_entries,
                             int64_t page_bytes) {
   Scanned scanned;
-  ScanPlace place;
+  ScanPosition place;
   const EntryVisitor visit = [&](const EntryView& entry) {
     const bool first =
         scanned
@@ -87,8 +87,8 @@ Scanned MapHarness::ScanAll(absl::string_view prefix, int page_entries,
   return scanned;
 }
 
-MapOptions WithBuckets(int64_t ttl_us, int num_buckets) {
-  MapOptions options;
+NamespaceOptions WithBuckets(int64_t ttl_us, int num_buckets) {
+  NamespaceOptions options;
   options.ttl_us = ttl_us;
   options.num_buckets = num_buckets;
   options.max_ttl_us = std::max(options.max_ttl_us, ttl_us);

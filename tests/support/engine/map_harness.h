@@ -12,9 +12,9 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/expiry/expiry_log.h"
-#include "server/engine/map/operation.h"
-#include "server/engine/map/options.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/namespace_options.h"
+#include "server/engine/operation.h"
 
 namespace timecache::server {
 
@@ -25,7 +25,7 @@ inline constexpr int64_t kHour = 3600 * kSecond;
 inline constexpr int64_t kStartUs = int64_t{1'209'600'000} * kSecond;
 
 // An event, copied out of its batch.
-struct Told {
+struct DeliveredEvent {
   std::string key;
   std::string value;
   uint64_t version = 0;
@@ -40,7 +40,7 @@ struct Told {
 
 // All that a cursor had to tell at one moment.
 struct Reading {
-  std::vector<Told> events;
+  std::vector<DeliveredEvent> events;
   // Events in each batch.
   std::vector<int> batch_sizes;
   int64_t watermark_us = 0;
@@ -60,7 +60,8 @@ using Scanned = std::map<std::string, Entry>;
 // Not thread-safe. Time stands still until the test moves it.
 class MapHarness {
  public:
-  explicit MapHarness(const MapOptions& options, int64_t start_us = kStartUs,
+  explicit MapHarness(const NamespaceOptions& options,
+                      int64_t start_us = kStartUs,
                       Usage* server_usage = nullptr);
 
   TimeCacheMap& map() { return map_; }
@@ -81,15 +82,17 @@ class MapHarness {
   bool Contains(absl::string_view key);
   int64_t Entries() { return map_.GetSize(now_us_).entries; }
   int64_t Bytes() { return map_.GetSize(now_us_).bytes; }
-  MapStatistics Statistics() { return map_.GetStatistics(now_us_); }
+  NamespaceStatistics Statistics() { return map_.GetStatistics(now_us_); }
   int64_t Rotate() { return map_.Rotate(now_us_); }
-  void Update(const MapOptions& options) { map_.Update(options, now_us_); }
+  void Update(const NamespaceOptions& options) {
+    map_.Update(options, now_us_);
+  }
 
   // Sweeps all that is due, and refreshes the watermark.
   void Sweep();
   // Sweeps and reads what the harness's own watcher, there from the start, is
   // told.
-  Reading Tell();
+  Reading ReadEvents();
   // Walks the whole map in pages, and fails the test if a key comes twice.
   Scanned ScanAll(absl::string_view prefix = "", int page_entries = 1000,
                   int64_t page_bytes = 1 << 20);
@@ -104,9 +107,9 @@ class MapHarness {
 };
 
 // Options with the given TTL and number of buckets, else as by default.
-MapOptions WithBuckets(int64_t ttl_us, int num_buckets);
+NamespaceOptions WithBuckets(int64_t ttl_us, int num_buckets);
 // A TTL of 10 s in buckets of 1 s.
-inline MapOptions Tens() { return WithBuckets(10 * kSecond, 11); }
+inline NamespaceOptions Tens() { return WithBuckets(10 * kSecond, 11); }
 
 }  // namespace timecache::server
 

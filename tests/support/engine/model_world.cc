@@ -90,7 +90,7 @@ void ModelWorld::StepClock() {
 
 void ModelWorld::StepOperation() {
   // At a limit the order among keys matters, which a batch does not promise.
-  const MapOptions& limits = model_.options();
+  const NamespaceOptions& limits = model_.options();
   if (limits.max_entries == 0 && limits.max_bytes == 0 && Chance(10)) {
     StepBatch();
     return;
@@ -306,7 +306,7 @@ absl::string_view ModelWorld::RandomValue() {
 }
 
 int64_t ModelWorld::RandomTtlUs() {
-  const MapOptions& options = model_.options();
+  const NamespaceOptions& options = model_.options();
   const int64_t kind = Draw(0, 99);
   if (kind < 6) return options.max_ttl_us;
   if (kind < 10) return kMinTtlUs;
@@ -363,7 +363,7 @@ void ModelWorld::CheckVersion(absl::string_view key, uint64_t version) {
 }
 
 void ModelWorld::CheckSize() {
-  const MapSize size = map_.GetSize(now_us_);
+  const NamespaceSize size = map_.GetSize(now_us_);
   ASSERT_EQ(size.entries, static_cast<int64_t>(model_.entries().size()));
   ASSERT_EQ(size.bytes, model_.bytes());
 }
@@ -382,7 +382,7 @@ void ModelWorld::CheckScan() {
     ASSERT_TRUE(scanned.insert({std::string(view.key), entry}).second)
         << "visited twice: " << view.key;
   };
-  ScanPlace place;
+  ScanPosition place;
   for (bool more = true; more;) {
     visited = 0;
     more = map_.Scan(prefix, now_us_, page_entries, page_bytes, &place, visit);
@@ -410,7 +410,7 @@ void ModelWorld::Rotate() {
 void ModelWorld::Update() {
   static constexpr int kBuckets[] = {2, 3, 7, 101, 1000};
   static constexpr int64_t kTtlTimes[] = {1, 3, 6, 15};
-  MapOptions options = model_.options();
+  NamespaceOptions options = model_.options();
   options.ttl_us = options_.map.ttl_us * kTtlTimes[Draw(0, 3)] / 3;
   options.num_buckets = kBuckets[Draw(0, 4)];
   options.sliding = Chance(300);
@@ -478,7 +478,7 @@ void ModelWorld::CheckJoiner() {
 }
 
 void ModelWorld::CheckStatistics() {
-  const MapStatistics statistics = map_.GetStatistics(now_us_);
+  const NamespaceStatistics statistics = map_.GetStatistics(now_us_);
   ASSERT_EQ(statistics.entries, static_cast<int64_t>(model_.entries().size()));
   ASSERT_EQ(statistics.bytes, model_.bytes());
   ASSERT_EQ(statistics.live_buckets, model_.live_buckets());

@@ -25,7 +25,7 @@ namespace timecache::server {
 
 struct WorldOptions {
   std::string name;
-  MapOptions map;
+  NamespaceOptions map;
   int keys = 100;
   int max_value_bytes = 64;
   // Of a thousand puts, how many carry a value of up to 1 MiB.

@@ -15,7 +15,7 @@ bool IsMade(const Operation& op) {
          op.kind == OpKind::kCombine || op.kind == OpKind::kGather;
 }
 
-absl::Status Malformed(const Operation& op, const MapOptions& options) {
+absl::Status Malformed(const Operation& op, const NamespaceOptions& options) {
   if (op.key.empty() || op.key.size() > kMaxKeyBytes) {
     return InvalidField("key", "");
   }

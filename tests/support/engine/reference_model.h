@@ -15,8 +15,8 @@
 
 #include "absl/status/status.h"
 #include "server/engine/expiry/expiry_log.h"
-#include "server/engine/map/operation.h"
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
+#include "server/engine/operation.h"
 
 namespace timecache::server {
 
@@ -43,7 +43,8 @@ class ReferenceModel {
     Cause cause = Cause::kExpired;
   };
 
-  explicit ReferenceModel(const MapOptions& options) : options_(options) {}
+  explicit ReferenceModel(const NamespaceOptions& options)
+      : options_(options) {}
 
   // Applies `op`. Versions are the engine's to choose: where the model gives
   // one out, it is `version`. Errors carry their code and reason, but no
@@ -54,7 +55,7 @@ class ReferenceModel {
   void Advance(int64_t now_us);
   // Kills the live bucket that would die next; returns how many died.
   int64_t Rotate(int64_t now_us);
-  void Update(const MapOptions& options) { options_ = options; }
+  void Update(const NamespaceOptions& options) { options_ = options; }
 
   // Where all lives in one bucket, an eviction takes only some of it: the
   // engine chooses which. `survives` says whether this entry still lives there,
@@ -63,7 +64,7 @@ class ReferenceModel {
     survives_ = std::move(survives);
   }
 
-  const MapOptions& options() const { return options_; }
+  const NamespaceOptions& options() const { return options_; }
   const std::map<std::string, Stored>& entries() const { return entries_; }
   int64_t bytes() const { return bytes_; }
   int64_t live_buckets() const { return static_cast<int64_t>(buckets_.size()); }
@@ -113,7 +114,7 @@ class ReferenceModel {
   int64_t Kill(int64_t bucket_us, int64_t earliest_us, int64_t latest_us,
                Cause cause);
 
-  MapOptions options_;
+  NamespaceOptions options_;
   std::function<bool(const std::string& key)> survives_;
   std::map<std::string, Stored> entries_;
   // Keys by the death time of their bucket; no bucket is empty.

@@ -9,8 +9,8 @@
 
 namespace timecache::server {
 
-MapOptions DurableOptions(MapDurability durability) {
-  MapOptions options;
+NamespaceOptions DurableOptions(NamespaceDurability durability) {
+  NamespaceOptions options;
   options.ttl_us = 60 * kSecond;
   options.num_buckets = 61;
   options.num_shards = 4;
@@ -141,7 +141,7 @@ LogPoint DurableStore::End(absl::string_view name) {
 }
 
 absl::Status DurableStore::Create(absl::string_view name,
-                                  const MapOptions& options) {
+                                  const NamespaceOptions& options) {
   absl::Status created;
   absl::Notification done;
   store().CreateNamespace(name, options,

@@ -26,7 +26,8 @@
 namespace timecache::server {
 
 // Options of a map of this durability that keeps its events for an hour.
-MapOptions DurableOptions(MapDurability durability = MapDurability::kSync);
+NamespaceOptions DurableOptions(
+    NamespaceDurability durability = NamespaceDurability::kSync);
 
 // The engine of a server, from its start to its end and again. Its clock stands
 // still. On a disk in memory, or, after UseDirectory, on a real one, for which
@@ -87,7 +88,7 @@ class DurableStore {
 
   // Wait until they are done; an error of a call is the result's.
   absl::Status Create(absl::string_view name,
-                      const MapOptions& options = DurableOptions());
+                      const NamespaceOptions& options = DurableOptions());
   Result Execute(absl::string_view name, const Operation& operation);
   Result Put(absl::string_view name, absl::string_view key,
              absl::string_view value) {

@@ -92,8 +92,8 @@ class Pipeline::Stream final
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Ends the stream for a reason of the client.
   void Fail(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Tell(Message& message, v1::ExecuteResponse& response);
-  void TellAll(const absl::Status& why);
+  void Complete(Message& message, v1::ExecuteResponse& response);
+  void FailAll(const absl::Status& why);
 
   const PipelineOptions options_;
   const std::string ns_;
@@ -216,11 +216,12 @@ void Pipeline::Stream::OnReadDone(bool ok) {
     }
   }
   if (!ok) return RemoveHold();
-  Tell(*message, response_);
+  Complete(*message, response_);
   StartRead(&response_);
 }
 
-void Pipeline::Stream::Tell(Message& message, v1::ExecuteResponse& response) {
+void Pipeline::Stream::Complete(Message& message,
+                                v1::ExecuteResponse& response) {
   for (size_t i = 0; i < message.done.size(); ++i) {
     const int index = static_cast<int>(i);
     message.done[i](TakeResult(message.request.operations(index),
@@ -246,7 +247,7 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
       why = absl::UnavailableError("the server ended the stream");
     }
   }
-  TellAll(why);
+  FailAll(why);
   // Last: from here on the stream may be destroyed.
   absl::MutexLock lock(&mu_);
   operations_in_flight_ = 0;
@@ -256,7 +257,7 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
   changed_.SignalAll();
 }
 
-void Pipeline::Stream::TellAll(const absl::Status& why) {
+void Pipeline::Stream::FailAll(const absl::Status& why) {
   std::deque<MessagePtr> messages;
   {
     absl::MutexLock lock(&mu_);

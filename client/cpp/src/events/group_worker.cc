@@ -102,7 +102,7 @@ class GroupWorker::State {
   std::optional<Owed> Settled(const Owed& owed, const absl::Status& status);
   std::optional<Owed> Refused(const Owed& owed, const absl::Status& status);
   void Dropped(const Owed& owed);
-  void Tell(const absl::Status& why);
+  void Report(const absl::Status& why);
   Task* Find(uint64_t event_id, uint64_t number)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Forget(uint64_t event_id, uint64_t number)
@@ -127,7 +127,7 @@ class GroupWorker::State {
   absl::Status end_ ABSL_GUARDED_BY(mu_);
   GroupWorkerCounters counters_ ABSL_GUARDED_BY(mu_);
 
-  absl::Mutex tell_mu_ ABSL_ACQUIRED_BEFORE(mu_);  // One callback at a time.
+  absl::Mutex report_mu_ ABSL_ACQUIRED_BEFORE(mu_);  // One callback at a time.
 
   Watcher watcher_;
   Settler settler_;
@@ -148,7 +148,7 @@ GroupWorker::State::State(const Client& client, GroupWorkerOptions options,
                       return Settled(owed, status);
                     },
                 .on_dropped = [this](const Owed& owed) { Dropped(owed); },
-                .on_error = [this](const absl::Status& why) { Tell(why); }}) {
+                .on_error = [this](const absl::Status& why) { Report(why); }}) {
   threads_.emplace_back([this] { Read(); });
   for (int i = 0; i < options_.threads; ++i) {
     threads_.emplace_back([this] { Handle(); });
@@ -218,7 +218,7 @@ void GroupWorker::State::Take(WatchBatch batch) {
       absl::MutexLock lock(&mu_);
       counters_.lost += batch.lost;
     }
-    absl::MutexLock lock(&tell_mu_);
+    absl::MutexLock lock(&report_mu_);
     if (options_.on_loss) options_.on_loss(batch.lost);
   }
   const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -255,7 +255,7 @@ void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
     // Events of a new stream are for other members.
     if (stopping_) watcher_.Cancel();
   }
-  Tell(why.ok() ? absl::UnavailableError("the server is stopping") : why);
+  Report(why.ok() ? absl::UnavailableError("the server is stopping") : why);
 }
 
 void GroupWorker::State::Handle() {
@@ -302,7 +302,7 @@ Settle GroupWorker::State::Run(const ExpiredEvent& event) {
     what = exception.what();
   } catch (...) {
   }
-  Tell(absl::UnknownError(
+  Report(absl::UnknownError(
       absl::StrCat("the handler of event ", event.event_id, " threw: ", what)));
   absl::MutexLock lock(&mu_);
   ++counters_.thrown;
@@ -377,7 +377,7 @@ std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
 // back: then it is retried later.
 std::optional<Owed> GroupWorker::State::Refused(const Owed& owed,
                                                 const absl::Status& status) {
-  Tell(status);
+  Report(status);
   const Settle retry = Settle::Nack(options_.retry_delay);
   const Settle& how = owed.settlement.how;
   const bool was_retry =
@@ -417,8 +417,8 @@ void GroupWorker::State::Forget(uint64_t event_id, uint64_t number) {
   if (Find(event_id, number) != nullptr) tasks_.erase(event_id);
 }
 
-void GroupWorker::State::Tell(const absl::Status& why) {
-  absl::MutexLock lock(&tell_mu_);
+void GroupWorker::State::Report(const absl::Status& why) {
+  absl::MutexLock lock(&report_mu_);
   if (options_.on_error) options_.on_error(why);
 }
 

@@ -1,4 +1,4 @@
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 
 #include <bit>
 
@@ -19,7 +19,7 @@ std::string DurationText(int64_t time_us) {
 
 }  // namespace
 
-absl::Status Validate(const MapOptions& o) {
+absl::Status Validate(const NamespaceOptions& o) {
   for (const absl::Status& status : {
            CheckDuration("ttl", o.ttl_us, kMinTtlUs, kMaxTtlUs),
            CheckNumber("num_buckets", o.num_buckets, kMinBuckets, kMaxBuckets),
@@ -41,12 +41,12 @@ absl::Status Validate(const MapOptions& o) {
        }) {
     if (!status.ok()) return status;
   }
-  if (!o.dead_letter_map.empty() &&
-      !ValidateNamespaceName(o.dead_letter_map).ok()) {
+  if (!o.dead_letter_namespace.empty() &&
+      !ValidateNamespaceName(o.dead_letter_namespace).ok()) {
     return InvalidField(
         "dead_letter_namespace",
         absl::StrCat("must be a namespace's name or empty, not ",
-                     absl::CEscape(o.dead_letter_map)));
+                     absl::CEscape(o.dead_letter_namespace)));
   }
   if (o.restart_policy == RestartPolicy::kPause && !IsDurable(o)) {
     return InvalidField("restart_policy",

@@ -1,4 +1,4 @@
-#include "server/engine/map/options.h"
+#include "server/engine/namespace_options.h"
 
 #include <string>
 
@@ -12,7 +12,7 @@ constexpr int64_t kSecond = kMicrosPerSecond;
 
 // The error's field and message must both name `field`, and the message
 // `limit`.
-void ExpectRefused(const MapOptions& options, absl::string_view field,
+void ExpectRefused(const NamespaceOptions& options, absl::string_view field,
                    absl::string_view limit) {
   SCOPED_TRACE(std::string(field));
   const absl::Status status = Validate(options);
@@ -25,14 +25,14 @@ void ExpectRefused(const MapOptions& options, absl::string_view field,
 }
 
 TEST(OptionsTest, DefaultsAreValidAndAtMostOnePercentLate) {
-  const MapOptions options;
+  const NamespaceOptions options;
   EXPECT_TRUE(Validate(options).ok()) << Validate(options);
   EXPECT_EQ(options.ttl_us, 30 * kSecond);
   EXPECT_EQ(BucketWidthUs(options) * 100, options.ttl_us);
 }
 
 TEST(OptionsTest, Ttl) {
-  MapOptions options;
+  NamespaceOptions options;
   options.num_buckets = 2;
   options.ttl_us = kMinTtlUs;
   EXPECT_TRUE(Validate(options).ok());
@@ -50,7 +50,7 @@ TEST(OptionsTest, Ttl) {
 }
 
 TEST(OptionsTest, NumBuckets) {
-  MapOptions options;
+  NamespaceOptions options;
   options.num_buckets = kMinBuckets;
   EXPECT_TRUE(Validate(options).ok());
   options.num_buckets = kMaxBuckets;
@@ -64,7 +64,7 @@ TEST(OptionsTest, NumBuckets) {
 }
 
 TEST(OptionsTest, NoBucketIsNarrowerThanTheLeastWidth) {
-  MapOptions options;
+  NamespaceOptions options;
   options.ttl_us = 100 * kMinBucketWidthUs;
   options.num_buckets = 101;
   EXPECT_TRUE(Validate(options).ok());
@@ -74,7 +74,7 @@ TEST(OptionsTest, NoBucketIsNarrowerThanTheLeastWidth) {
 }
 
 TEST(OptionsTest, MaxTtlIsNoShorterThanTtl) {
-  MapOptions options;
+  NamespaceOptions options;
   options.max_ttl_us = options.ttl_us;
   EXPECT_TRUE(Validate(options).ok());
   options.max_ttl_us = options.ttl_us - 1;
@@ -84,7 +84,7 @@ TEST(OptionsTest, MaxTtlIsNoShorterThanTtl) {
 }
 
 TEST(OptionsTest, LimitsAreZeroOrMore) {
-  MapOptions options;
+  NamespaceOptions options;
   options.max_entries = INT64_MAX;
   options.max_bytes = INT64_MAX;
   EXPECT_TRUE(Validate(options).ok());
@@ -96,7 +96,7 @@ TEST(OptionsTest, LimitsAreZeroOrMore) {
 }
 
 TEST(OptionsTest, MaxValueBytes) {
-  MapOptions options;
+  NamespaceOptions options;
   options.max_value_bytes = 1;
   EXPECT_TRUE(Validate(options).ok());
   options.max_value_bytes = kMaxValueBytesLimit;
@@ -108,7 +108,7 @@ TEST(OptionsTest, MaxValueBytes) {
 }
 
 TEST(OptionsTest, Retention) {
-  MapOptions options;
+  NamespaceOptions options;
   options.retention_us = 0;
   options.retention_bytes = kMinRetentionBytes;
   EXPECT_TRUE(Validate(options).ok());
@@ -127,7 +127,7 @@ TEST(OptionsTest, Retention) {
 }
 
 TEST(OptionsTest, NumShardsIsAPowerOfTwo) {
-  MapOptions options;
+  NamespaceOptions options;
   for (int shards = 1; shards <= kMaxShards; shards *= 2) {
     options.num_shards = shards;
     EXPECT_TRUE(Validate(options).ok()) << shards;
@@ -159,7 +159,7 @@ TEST(OptionsTest, NamespaceNames) {
 }
 
 TEST(OptionsTest, WidthIsRoundedDownSoThatTheBoundHolds) {
-  MapOptions options;
+  NamespaceOptions options;
   options.ttl_us = 10 * kSecond;
   options.num_buckets = 4;
   EXPECT_EQ(BucketWidthUs(options), 3'333'333);

@@ -1,11 +1,13 @@
-#include "server/service/call/turns.h"
+#include "server/service/call/fair_executor.h"
 
 #include <string>
 #include <utility>
 
+#include "server/service/call/pacer.h"
+
 namespace timecache::server {
 
-Turns::~Turns() {
+FairExecutor::~FairExecutor() {
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
@@ -14,13 +16,13 @@ Turns::~Turns() {
   thread_.join();
 }
 
-void Turns::Add(absl::string_view flow, std::shared_ptr<Task> task) {
+void FairExecutor::Add(absl::string_view flow, std::shared_ptr<Task> task) {
   absl::MutexLock lock(&mu_);
   queue_.Push(flow, {std::string(flow), std::move(task)});
   wake_.Signal();
 }
 
-void Turns::Run() {
+void FairExecutor::Run() {
   Pacer pacer;
   absl::MutexLock lock(&mu_);
   while (!stopping_) {

@@ -1,6 +1,6 @@
 // Tasks that share a thread.
 
-#include "server/service/call/turns.h"
+#include "server/service/call/fair_executor.h"
 
 #include <memory>
 #include <string>
@@ -36,24 +36,24 @@ class Order {
   std::vector<std::string> names_ ABSL_GUARDED_BY(mu_);
 };
 
-class FakeTask : public Turns::Task {
+class FakeTask : public FairExecutor::Task {
  public:
   FakeTask(Order* order, std::string name, int turns)
-      : order_(order), name_(std::move(name)), turns_(turns) {}
+      : order_(order), name_(std::move(name)), turns_left_(turns) {}
 
   bool TakeTurn() override {
     order_->Note(name_);
-    return --turns_ > 0;
+    return --turns_left_ > 0;
   }
 
  private:
   Order* const order_;
   const std::string name_;
-  int turns_;
+  int turns_left_;
 };
 
 // Holds the thread until what comes next has been queued.
-class Gate : public Turns::Task {
+class BlockingTask : public FairExecutor::Task {
  public:
   bool TakeTurn() override {
     absl::MutexLock lock(&mu_);
@@ -70,29 +70,29 @@ class Gate : public Turns::Task {
   bool open_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-TEST(TurnsTest, LongTasksOfOneFlowDoNotDelayAnother) {
+TEST(FairExecutorTest, LongTasksOfOneFlowDoNotDelayAnother) {
   Order order;
-  Turns turns;
-  const auto gate = std::make_shared<Gate>();
-  turns.Add("gate", gate);
+  FairExecutor executor;
+  const auto blocking = std::make_shared<BlockingTask>();
+  executor.Add("blocking", blocking);
   for (const char* name : {"a", "b", "c"}) {
-    turns.Add("busy", std::make_shared<FakeTask>(&order, name, 2));
+    executor.Add("busy", std::make_shared<FakeTask>(&order, name, 2));
   }
-  turns.Add("quiet", std::make_shared<FakeTask>(&order, "q", 2));
-  gate->Open();
+  executor.Add("quiet", std::make_shared<FakeTask>(&order, "q", 2));
+  blocking->Open();
   EXPECT_THAT(order.Await(8),
               ElementsAre("a", "q", "b", "q", "c", "a", "b", "c"));
 }
 
-TEST(TurnsTest, WhatWaitsAtTheEndIsDropped) {
+TEST(FairExecutorTest, WhatWaitsAtTheEndIsDropped) {
   Order order;
-  const auto gate = std::make_shared<Gate>();
+  const auto blocking = std::make_shared<BlockingTask>();
   const auto task = std::make_shared<FakeTask>(&order, "never", 1 << 30);
   {
-    Turns turns;
-    turns.Add("gate", gate);
-    turns.Add("flow", task);
-    gate->Open();
+    FairExecutor executor;
+    executor.Add("blocking", blocking);
+    executor.Add("flow", task);
+    blocking->Open();
     order.Await(1);
   }
   EXPECT_EQ(task.use_count(), 1);

@@ -1,7 +1,7 @@
-// How one expiring map behaves, and the arithmetic of its time buckets.
+// How a namespace behaves, and the arithmetic of its time buckets.
 
-#ifndef TIMECACHED_SERVER_ENGINE_MAP_OPTIONS_H_
-#define TIMECACHED_SERVER_ENGINE_MAP_OPTIONS_H_
+#ifndef TIMECACHED_SERVER_ENGINE_NAMESPACE_OPTIONS_H_
+#define TIMECACHED_SERVER_ENGINE_NAMESPACE_OPTIONS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -31,16 +31,16 @@ inline constexpr int64_t kMinUnusedTtlUs = kMicrosPerSecond;
 
 enum class LimitPolicy { kReject, kEvictOldest };
 
-// Which failures a map's entries and events survive; see Durability in
+// Which failures a namespace's entries and events survive; see Durability in
 // namespaces.proto.
-enum class MapDurability { kMemory, kAsync, kSync };
+enum class NamespaceDurability { kMemory, kAsync, kSync };
 
 // See RestartPolicy in namespaces.proto.
 enum class RestartPolicy { kFire, kPause };
 
 // The options of a namespace. Ranges and meanings are those of NamespaceOptions
 // in proto/timecache/v1/namespaces.proto; a limit of 0 is no limit.
-struct MapOptions {
+struct NamespaceOptions {
   int64_t ttl_us = 30 * kMicrosPerSecond;
   int num_buckets = 101;
   int64_t max_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
@@ -53,22 +53,22 @@ struct MapOptions {
   int64_t retention_bytes = 64 << 20;
   int num_shards = 16;
   // The namespace for events that consumer groups deliver without success;
-  // empty: none. Not the map itself.
-  std::string dead_letter_map;
+  // empty: none. Not the namespace itself.
+  std::string dead_letter_namespace;
   int64_t max_operations_per_second = 0;
   // Limit of the memory of all consumer groups together; 0: see
   // BacklogLimitBytes.
   int64_t max_backlog_bytes = 0;
   // unused_ttl of groups that are created by their first member; 0: they stay.
   int64_t unused_group_ttl_us = int64_t{7} * 86'400 * kMicrosPerSecond;
-  // Fixed between kMemory and the others when the map is created.
-  MapDurability durability = MapDurability::kMemory;
+  // Fixed between kMemory and the others when the namespace is created.
+  NamespaceDurability durability = NamespaceDurability::kMemory;
   // kPause: only of one that is durable.
   RestartPolicy restart_policy = RestartPolicy::kFire;
 };
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
-absl::Status Validate(const MapOptions& options);
+absl::Status Validate(const NamespaceOptions& options);
 
 // INVALID_ARGUMENT about `field` unless a group may be unused for so long.
 absl::Status CheckUnusedTtl(absl::string_view field, int64_t us);
@@ -76,25 +76,25 @@ absl::Status CheckUnusedTtl(absl::string_view field, int64_t us);
 // INVALID_ARGUMENT unless `name` is [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?
 absl::Status ValidateNamespaceName(absl::string_view name);
 
-// Limit of the memory of all consumer groups of a map: the option if it is set,
-// otherwise as much as the map itself may hold, of entries and of retained
+// Limit of the memory of all consumer groups of a namespace: the option if it is set,
+// otherwise as much as the namespace itself may hold, of entries and of retained
 // events. Without a limit of entries, the default of one group.
-inline int64_t BacklogLimitBytes(const MapOptions& options) {
-  constexpr int64_t kUnlimitedMap = int64_t{256} << 20;
+inline int64_t BacklogLimitBytes(const NamespaceOptions& options) {
+  constexpr int64_t kUnlimited = int64_t{256} << 20;
   if (options.max_backlog_bytes != 0) return options.max_backlog_bytes;
-  if (options.max_bytes == 0) return kUnlimitedMap;
+  if (options.max_bytes == 0) return kUnlimited;
   return std::min(options.max_bytes, kMaxBacklogBytes) +
          options.retention_bytes;
 }
 
 // w = ttl / (num_buckets - 1), rounded down: a narrower bucket keeps the
 // promise.
-inline int64_t BucketWidthUs(const MapOptions& options) {
+inline int64_t BucketWidthUs(const NamespaceOptions& options) {
   return options.ttl_us / (options.num_buckets - 1);
 }
 
-inline bool IsDurable(const MapOptions& options) {
-  return options.durability != MapDurability::kMemory;
+inline bool IsDurable(const NamespaceOptions& options) {
+  return options.durability != NamespaceDurability::kMemory;
 }
 
 // When an entry with this deadline dies: the first multiple of the width at or
@@ -105,4 +105,4 @@ inline int64_t DeathTimeUs(int64_t deadline_us, int64_t width_us) {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_MAP_OPTIONS_H_
+#endif  // TIMECACHED_SERVER_ENGINE_NAMESPACE_OPTIONS_H_

@@ -1,7 +1,7 @@
 // The size of a namespace, and a walk over its entries.
 
-#ifndef TIMECACHED_SERVER_ENGINE_MAP_SCAN_H_
-#define TIMECACHED_SERVER_ENGINE_MAP_SCAN_H_
+#ifndef TIMECACHED_SERVER_ENGINE_SCAN_H_
+#define TIMECACHED_SERVER_ENGINE_SCAN_H_
 
 #include <cstdint>
 #include <functional>
@@ -11,14 +11,14 @@
 namespace timecache::server {
 
 // Live entries, and bytes of their keys and values.
-struct MapSize {
+struct NamespaceSize {
   int64_t entries = 0;
   int64_t bytes = 0;
 };
 
 // The position of a walk. Opaque to callers: a walk starts with a new one, and
 // each step takes the one that the previous step set.
-struct ScanPlace {
+struct ScanPosition {
   int shard = 0;
   uint32_t tag = 0;
   bool begins() const { return shard == 0 && tag == 0; }
@@ -41,4 +41,4 @@ using EntryVisitor = std::function<void(const EntryView& entry)>;
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_MAP_SCAN_H_
+#endif  // TIMECACHED_SERVER_ENGINE_SCAN_H_

@@ -1,7 +1,7 @@
-// The operations of an expiring map, and their results.
+// The operations on a namespace's entries, and their results.
 
-#ifndef TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_
-#define TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_
+#ifndef TIMECACHED_SERVER_ENGINE_OPERATION_H_
+#define TIMECACHED_SERVER_ENGINE_OPERATION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +32,9 @@ enum class Combination : uint8_t { kAdd, kXor };
 // One operation on one key. The views must stay valid until it has been
 // applied.
 //
-// A map applies it as it is: keys of 1 to kMaxKeyBytes, values up to the map's
-// max_value_bytes and own TTLs from kMinTtlUs to the map's max_ttl_us are
-// checked there, and anything else is the operation's error.
+// It is applied as it is: keys of 1 to kMaxKeyBytes, values up to the
+// namespace's max_value_bytes and own TTLs from kMinTtlUs to its max_ttl_us are
+// checked then, and anything else is the operation's error.
 struct Operation {
   OpKind kind = OpKind::kGet;
   // Put, Append, Remove, Touch, Combine: the condition. The last three support
@@ -189,4 +189,4 @@ class ResponseBudget {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_MAP_OPERATION_H_
+#endif  // TIMECACHED_SERVER_ENGINE_OPERATION_H_
