@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -53,6 +53,10 @@ export class TestServer {
   /** From here on it answers nothing, with its connections open; to be ended by SIGKILL. */
   freeze(): void {
     this.#process.kill('SIGSTOP');
+    // Its threads stop one after the other.
+    const tasks = `/proc/${this.#process.pid}/task`;
+    const isStopped = (task: string) => readFileSync(`${tasks}/${task}/stat`, 'latin1').includes(') T ');
+    while (!readdirSync(tasks).every(isStopped));
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
