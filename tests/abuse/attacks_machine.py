@@ -351,7 +351,7 @@ def clock_set_across_restarts(world):
     directory = tempfile.TemporaryDirectory(prefix="timecached-abuse-")
     clock = os.path.join(directory.name, "clock")
     journal = os.path.join(directory.name, "journal")
-    server, keys, offset = None, [], 0
+    server, keys, offset, last = None, [], 0, None
     try:
         jumps = (0, -3, HOUR_SECONDS, 2, -3)
         for jump in jumps:

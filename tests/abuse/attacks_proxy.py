@@ -7,7 +7,7 @@ import tempfile
 import time
 
 from abuse import attacks_calls, attacks_connections, attacks_frames, attacks_headers
-from abuse import certificates, messages, wire
+from abuse import certificates, messages
 from abuse.attack import World, attack
 from abuse.honest import Channel
 from abuse.processes import (

@@ -7,7 +7,6 @@ import struct
 import time
 
 import hpack
-from hyperframe import frame as frames
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 PATIENCE_SECONDS = 60

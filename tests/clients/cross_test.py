@@ -12,7 +12,11 @@ import shlex
 import signal
 import sys
 
-from peers import CommandLineMember, CommandLinePeer, Member, Peer, Server, wait_until
+from peers import CommandLineMember, CommandLinePeer, Member, Peer, wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "support"))
+from server import Server
 
 EVENTS = 500
 # Keys and values of all bytes, of none that are text, and of what languages treat differently.
@@ -150,7 +154,8 @@ def main():
     from timecache import testing
     command_line = os.environ["TIMECACHECTL"]
 
-    with Server() as server, timecache.Client(server.address) as client:
+    with (Server(os.environ["TIMECACHED"], "--virtual-clock") as server,
+          timecache.Client(server.address) as client):
         clock = testing.VirtualClock(client)
 
         def new_peers(namespace):

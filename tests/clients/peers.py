@@ -1,39 +1,13 @@
-"""A server, and programs in several languages that are its clients: for cross_test.py."""
+"""Programs in several languages that are clients of one server: for cross_test.py."""
 
 import base64
 import json
-import os
-import pathlib
-import re
 import shlex
 import subprocess
-import tempfile
 import threading
 import time
 
 PATIENCE_SECONDS = 120
-
-
-class Server:
-    def __enter__(self):
-        self.log = tempfile.NamedTemporaryFile(prefix="timecached-clients-")
-        self.process = subprocess.Popen(
-            [os.environ["TIMECACHED"], "--listen", "127.0.0.1:0", "--virtual-clock"],
-            stdin=subprocess.DEVNULL, stderr=self.log)
-        until = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < until and self.process.poll() is None:
-            started = re.search(r"server_started.* address=(\S+)",
-                                pathlib.Path(self.log.name).read_text())
-            if started:
-                self.address = started[1]
-                return self
-            time.sleep(0.01)
-        raise RuntimeError("the server did not start")
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.log.close()
 
 
 class Member:

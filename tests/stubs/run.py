@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,13 +15,13 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 STUBS = os.path.join(ROOT, "client/stubs")
-sys.path.insert(0, os.path.join(ROOT, "tests/clients"))
+sys.path[:0] = [os.path.join(ROOT, "tests/clients"), os.path.join(ROOT, "tests/support")]
+from server import Server
 import run as clients  # How an old Go fetches a newer one.
 
 ADDRESS = "127.0.0.1:7171"  # as the README has it
 # Fetching all from the registries is most of it, the first time.
 LANGUAGE_TIMEOUT_SECONDS = 1500
-START_TIMEOUT_SECONDS = 60
 
 # What has to be installed for each.
 TOOLS = {
@@ -84,36 +83,6 @@ def use_newer_go(build):
 def run(command, directory):
     subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=directory, check=True,
                    stdin=subprocess.DEVNULL, timeout=LANGUAGE_TIMEOUT_SECONDS)
-
-
-class Server:
-    """A timecached on a free port, with its defaults; ends with the block."""
-
-    def __init__(self, program):
-        self.program = program
-
-    def __enter__(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([self.program, "--listen", self.address],
-                                        stdin=subprocess.DEVNULL, stderr=self.log)
-        host, port = self.address.split(":")
-        until = time.monotonic() + START_TIMEOUT_SECONDS
-        while self.process.poll() is None and time.monotonic() < until:
-            try:
-                socket.create_connection((host, int(port)), 1).close()
-                return self
-            except OSError:
-                time.sleep(0.02)
-        self.__exit__()
-        raise RuntimeError("the server did not start")
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.log.close()
 
 
 class Tests:
