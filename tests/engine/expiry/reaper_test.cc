@@ -199,8 +199,9 @@ class Waiter {
         }
         woken_ = false;
       }
-      for (DeliveredEvent& each : ReadAll(cursor).events)
+      for (DeliveredEvent& each : ReadAll(cursor).events) {
         told.push_back(std::move(each));
+      }
     }
     return told;
   }

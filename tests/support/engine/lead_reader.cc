@@ -61,8 +61,9 @@ void LeadReader::Check(const ExpiredEvent& event, bool shared,
 std::vector<DeliveredEvent> LeadReader::Drain(int64_t max_bytes) {
   std::vector<DeliveredEvent> events;
   do {
-    for (DeliveredEvent& told : Read(max_bytes))
-      events.push_back(std::move(told));
+    for (DeliveredEvent& event : Read(max_bytes)) {
+      events.push_back(std::move(event));
+    }
   } while (more());
   return events;
 }
