@@ -28,8 +28,9 @@ import shutil
 import subprocess
 import sys
 
-# What CMake adds for precompiled headers.
-PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S+/cmake_pch\.hxx")
+# What CMake adds for precompiled headers, for gcc or clang.
+PRECOMPILED = re.compile(
+    r" -Winvalid-pch|( -Xclang)? -include(-pch)?( -Xclang)? \S+/cmake_pch\.hxx(\.pch)?")
 # Of a source that CMake makes of several.
 UNITY = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
 INCLUDED = re.compile(r'^#include "(.*)"$', re.M)
