@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr int64_t kFree = UnprovenBytes::kFreeBytes;
-constexpr int64_t kMax = 10 * kFree;
+constexpr int64_t kMaxBytes = 10 * kFree;
 
 class UnprovenBytesTest : public ::testing::Test {
  protected:
@@ -67,8 +67,8 @@ class UnprovenBytesTest : public ::testing::Test {
   int last_port_ = 0;
   std::vector<std::unique_ptr<Connection>> all_;
   OpenConnections open_{100};
-  int64_t memory_ = 100 * kMax;
-  UnprovenBytes unproven_{kMax, &open_, [this] { return memory_; }};
+  int64_t memory_ = 100 * kMaxBytes;
+  UnprovenBytes unproven_{kMaxBytes, &open_, [this] { return memory_; }};
   UnprovenBytes::Time now_{std::chrono::hours(1)};
 };
 
@@ -146,17 +146,17 @@ TEST_F(UnprovenBytesTest, AllThatCountAreCutIfTheMemoryGrows) {
   const size_t most = Connect();
   Send(few, kFree);
   EXPECT_THAT(Look(), IsEmpty());
-  memory_ += 2 * kMax;
+  memory_ += 2 * kMaxBytes;
   Send(most, 3 * kFree);
   EXPECT_THAT(Look(), IsEmpty());
   Send(more, 2 * kFree);
-  memory_ += kMax;
+  memory_ += kMaxBytes;
   EXPECT_THAT(Look(), IsEmpty());
   memory_ += 1;
   EXPECT_THAT(Look(), ElementsAre(most, more));
   // Nothing counts: what it was does not matter.
   EXPECT_THAT(Look(), IsEmpty());
-  memory_ += 2 * kMax;
+  memory_ += 2 * kMaxBytes;
   Send(few, 1);
   EXPECT_THAT(Look(), IsEmpty());
   EXPECT_TRUE(unproven_.any());
