@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/engine/check.h"
 #include "server/service/watch/event_codec.h"
 
 namespace timecache::server {
@@ -24,6 +25,11 @@ PassedEvents PassedEvents::Written(std::shared_ptr<const EventBatch> batch) {
 PassedEvents EventFilter::Apply(const BatchRef& batch,
                                 absl::string_view map) const {
   return filters_->Apply(*this, batch, map);
+}
+
+EventFilters::~EventFilters() {
+  absl::MutexLock lock(&mu_);
+  TIMECACHED_CHECK(filters_.empty());
 }
 
 std::shared_ptr<const EventFilter> EventFilters::Find(

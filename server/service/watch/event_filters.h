@@ -65,6 +65,8 @@ class EventFilters {
   static constexpr size_t kMaxResults = 4096;
 
   EventFilters() = default;
+  // Aborts the process if a filter is left.
+  ~EventFilters();
   EventFilters(const EventFilters&) = delete;
   EventFilters& operator=(const EventFilters&) = delete;
 

@@ -55,7 +55,8 @@ absl::Status WatchStream::Prepare(ReadRequest read_request) {
 void WatchStream::OpenReaders(Store* store) {
   const Store::Wake wake = [hub = hub_,
                             weak = std::weak_ptr<WatchStream>(self())] {
-    if (auto stream = weak.lock()) hub->Notify(stream);
+    const std::shared_ptr<WatchStream> stream = weak.lock();
+    if (stream != nullptr && !stream->has_left_.load()) hub->Notify(stream);
   };
   const std::vector<std::string>& names = request_.namespaces;
   if (!request_.group.empty()) {
@@ -191,12 +192,17 @@ void WatchStream::OnCancel() {
   }
 }
 
+// From here on the hub may end before the stream, which the store keeps until
+// it has completed its call.
 void WatchStream::Leave() {
+  has_left_.store(true);
   hub_->Remove(self());
   // Not destroyed under the lock.
   std::vector<Source> sources;
+  std::shared_ptr<const EventFilter> filter;
   absl::MutexLock lock(&mu_);
   sources.swap(sources_);
+  filter.swap(request_.filter);
 }
 
 // Whether a message is cheap to compose, as it refers to existing bytes or

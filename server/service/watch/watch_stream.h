@@ -111,7 +111,7 @@ class WatchStream final
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   WatchHub* const hub_;
-  // Constant once the stream is open.
+  // Constant while the stream is open.
   WatchRequest request_;
   WatchHub::Needs needs_;
 
@@ -124,6 +124,8 @@ class WatchStream final
   // Since when it has not been writing.
   int64_t writable_us_ ABSL_GUARDED_BY(mu_) = 0;
   bool waiting_for_room_ ABSL_GUARDED_BY(mu_) = false;
+  // It is no longer of the hub.
+  std::atomic<bool> has_left_{false};
   // Set before the wake that follows a wait.
   std::atomic<bool> has_waited_{false};
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;

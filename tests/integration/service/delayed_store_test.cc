@@ -156,5 +156,14 @@ TEST_F(DelayedStoreTest, AWatchThatEndsBeforeItIsOpenLeavesNothing) {
   EXPECT_EQ(GroupClient::TakeOne(member.get()).key(), "a");
 }
 
+TEST_F(DelayedStoreTest, AWatchThatTheStoreKeepsNeedsNoServer) {
+  store_->Hold();
+  WatchReader watch(server_.data(), "default");
+  store_->AwaitCall();
+  watch.Cancel();
+  EXPECT_EQ(watch.Drain().error_code(), grpc::StatusCode::CANCELLED);
+  // The store completes its call after the server's end.
+}
+
 }  // namespace
 }  // namespace timecache::test
