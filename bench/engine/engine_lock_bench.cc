@@ -40,8 +40,8 @@ Holds& MyHolds() {
 
 }  // namespace
 
-// The linker's --wrap makes these symbols, of the member functions' in Debian 12's
-// Abseil, 20220623.
+// The symbols that the linker's --wrap makes of those of the member functions,
+// as Debian 12's Abseil, 20220623, has them.
 void RealLock(absl::Mutex* mu) asm("__real__ZN4absl7debian35Mutex4LockEv");
 void WrappedLock(absl::Mutex* mu) asm("__wrap__ZN4absl7debian35Mutex4LockEv");
 bool RealTryLock(absl::Mutex* mu) asm(

@@ -76,9 +76,9 @@ absl::Status CheckUnusedTtl(absl::string_view field, int64_t us);
 // INVALID_ARGUMENT unless `name` is [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?
 absl::Status ValidateNamespaceName(absl::string_view name);
 
-// Limit of the memory of all consumer groups of a namespace: the option if it is set,
-// otherwise as much as the namespace itself may hold, of entries and of retained
-// events. Without a limit of entries, the default of one group.
+// Limit of the memory of all consumer groups of a namespace: the option if it
+// is set, otherwise as much as the namespace itself may hold, of entries and of
+// retained events. Without a limit of entries, the default of one group.
 inline int64_t BacklogLimitBytes(const NamespaceOptions& options) {
   constexpr int64_t kUnlimited = int64_t{256} << 20;
   if (options.max_backlog_bytes != 0) return options.max_backlog_bytes;

@@ -105,7 +105,7 @@ class Tests:
                                        "LD_LIBRARY_PATH": os.path.dirname(directory)})
 
     def subdirectory(self):
-        # Compiled as few sources and hardly optimised: in half a minute.
+        # As few sources, without optimisation: it takes the compiler longest of these tests.
         build = self.configure("subdirectory", f"-DTIMECACHED={self.arguments.source}",
                                "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_UNITY_BUILD=ON",
                                "-DCMAKE_UNITY_BUILD_BATCH_SIZE=64")

@@ -67,10 +67,10 @@ class DelayedStore final : public server::Store {
     });
   }
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, server::ScanPosition* place, bool* more,
+            int64_t max_bytes, server::ScanPosition* position, bool* more,
             server::EntryVisitor visit, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
-      store_.Scan(name, prefix, max_entries, max_bytes, place, more, visit,
+      store_.Scan(name, prefix, max_entries, max_bytes, position, more, visit,
                   std::move(done));
     });
   }

@@ -27,8 +27,11 @@ class Server:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(PATIENCE_SECONDS)
-        self.log.close()
+        try:
+            self.process.wait(PATIENCE_SECONDS)
+        finally:
+            self.process.kill()
+            self.log.close()
 
     def _wait_for_address(self):
         until = time.monotonic() + PATIENCE_SECONDS

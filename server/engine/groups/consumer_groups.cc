@@ -116,14 +116,14 @@ std::shared_ptr<ConsumerGroup> ConsumerGroups::NewGroup(
       [map = map_](int64_t due_us) { map->Announce(due_us); });
   absl::MutexLock lock(&mu_);
   group->SetSink(changes_);
-  group->SetDeadLetters(!dead_letter_map_.empty());
+  group->SetDeadLetters(!dead_letter_namespace_.empty());
   return group;
 }
 
 void ConsumerGroups::Enter(const std::shared_ptr<ConsumerGroup>& group) {
   absl::MutexLock lock(&mu_);
   // It may have changed.
-  group->SetDeadLetters(!dead_letter_map_.empty());
+  group->SetDeadLetters(!dead_letter_namespace_.empty());
   groups_.emplace(group->name(), group);
   account_.AddGroups(1);
 }
@@ -268,7 +268,7 @@ bool ConsumerGroups::Advance(int64_t now_us) {
   std::string to_map;
   {
     absl::MutexLock lock(&mu_);
-    to_map = dead_letter_map_;
+    to_map = dead_letter_namespace_;
   }
   bool more = false;
   DeadLetterBudget room = {kMaxDeadLetters, kMaxDeadLetterBytes};
@@ -369,9 +369,9 @@ void ConsumerGroups::SetOptions(const NamespaceOptions& options) {
   account_.SetLimit(BacklogLimitBytes(options));
   absl::MutexLock lock(&mu_);
   unused_group_ttl_us_ = options.unused_group_ttl_us;
-  dead_letter_map_ = options.dead_letter_namespace;
+  dead_letter_namespace_ = options.dead_letter_namespace;
   for (const auto& [name, group] : groups_) {
-    group->SetDeadLetters(!dead_letter_map_.empty());
+    group->SetDeadLetters(!dead_letter_namespace_.empty());
   }
 }
 

@@ -205,7 +205,7 @@ class ConsumerGroups {
   mutable absl::Mutex mu_;
   absl::btree_map<std::string, std::shared_ptr<ConsumerGroup>> groups_
       ABSL_GUARDED_BY(mu_);
-  std::string dead_letter_map_ ABSL_GUARDED_BY(mu_);
+  std::string dead_letter_namespace_ ABSL_GUARDED_BY(mu_);
   int64_t unused_group_ttl_us_ ABSL_GUARDED_BY(mu_) = 0;
   // The last kMaxGroups of them that have not been created again.
   std::deque<ExpiredGroup> expired_groups_ ABSL_GUARDED_BY(mu_);
