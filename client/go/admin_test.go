@@ -11,7 +11,7 @@ import (
 )
 
 func TestAdministration(t *testing.T) {
-	client, _ := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11)),
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11)),
 		MaxEntries: new(uint64(7)), Sliding: new(true)})
 	ctx := t.Context()
 	namespace := must(client.UpdateNamespace(ctx, "main", timecache.NamespaceOptions{MaxBytes: new(uint64(1 << 20)),
@@ -40,6 +40,7 @@ func TestAdministration(t *testing.T) {
 	if *group.Options.AckTimeout != 30*time.Second || *group.Options.MaxAttempts != 2 {
 		t.Errorf("%+v", group)
 	}
+	must(clock.Advance(ctx, time.Microsecond))(t) // Until then the event may not be published.
 	group = must(client.GetGroup(ctx, "g", timecache.IncludeStatistics))(t)
 	equal(t, "backlog", group.Statistics.GetBacklog(), 1)
 	equal(t, "groups", len(must(client.ListGroups(ctx))(t)), 1)

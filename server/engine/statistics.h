@@ -102,7 +102,7 @@ struct NamespaceStatistics {
   // Asked from the allocator for segments, index and tables.
   int64_t memory_bytes = 0;
   int64_t live_buckets = 0;
-  // Deaths that have been swept, by cause.
+  // Deaths, by cause; their events may still have to be published.
   uint64_t expired = 0;
   uint64_t evicted = 0;
   uint64_t rotated = 0;

@@ -10,8 +10,10 @@ namespace timecache::server {
 void Sweeper::Add(std::vector<DeadBucket> buckets, int64_t complete_us) {
   absl::MutexLock lock(&queue_mu_);
   for (DeadBucket& bucket : buckets) {
-    if (!bucket.silent) end_event_ += static_cast<uint64_t>(bucket.entries);
+    const auto entries = static_cast<uint64_t>(bucket.entries);
+    if (!bucket.silent) end_event_ += entries;
     bucket.end_event = end_event_;
+    statistics_.died_by_cause[static_cast<size_t>(bucket.cause)] += entries;
     queue_.push_back(std::move(bucket));
   }
   complete_us_ = std::max(complete_us_, complete_us);
@@ -315,7 +317,6 @@ void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
     log_->AdvanceWatermark(WatermarkAfter(1));
   }
   place_ = Place();
-  statistics_.died_by_cause[static_cast<size_t>(bucket.cause)] += entries;
   statistics_.lateness.Add(lateness_us, entries);
   if (lateness_us > bucket.width_us) statistics_.bound_violations += entries;
   done = std::move(queue_.front());

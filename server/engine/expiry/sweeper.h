@@ -127,7 +127,9 @@ class Sweeper {
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
 
   struct Statistics {
+    // Of all that was added: who kills a bucket finds it counted.
     std::array<uint64_t, 3> died_by_cause = {};
+    // Of what has been published.
     DurationHistogram lateness;
     uint64_t bound_violations = 0;
   };

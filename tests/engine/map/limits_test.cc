@@ -263,8 +263,9 @@ TEST(LimitsTest, EvictedEntriesDoNotPileUp) {
   for (int i = 0; i < kPuts; ++i) {
     ASSERT_TRUE(harness.Put(absl::StrCat("key", i), "v").status.ok());
   }
-  EXPECT_GE(harness.Statistics().evicted,
-            kPuts - 10 - Sweeper::kMaxWaiting - 1);
+  const NamespaceStatistics statistics = harness.Statistics();
+  EXPECT_EQ(statistics.evicted, kPuts - 10u);
+  EXPECT_GE(statistics.lateness.total(), kPuts - 10 - Sweeper::kMaxWaiting - 1);
   EXPECT_EQ(harness.ReadEvents().events.size(), kPuts - 10u);
 }
 
@@ -365,6 +366,7 @@ TEST(RotateTest, KillsTheBucketThatWouldDieNextInAllShards) {
   harness.Put("young", "v");
   EXPECT_EQ(harness.Rotate(), 100);
   EXPECT_EQ(harness.Entries(), 1);
+  EXPECT_EQ(harness.Statistics().rotated, 100u) << "before any sweep";
   EXPECT_TRUE(harness.Contains("young"));
   const Reading reading = harness.ReadEvents();
   EXPECT_THAT(reading.batch_sizes, ElementsAre(100));
