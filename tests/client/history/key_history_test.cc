@@ -13,8 +13,8 @@ namespace {
 using enum HistoryKind;
 
 constexpr int64_t kSecond = 1'000'000;
-constexpr HistoryOptions kOptions = {.ttl_us = 10 * kSecond,
-                                     .width_us = kSecond};
+constexpr HistoryOptions kTenSecondTtl = {.ttl_us = 10 * kSecond,
+                                          .width_us = kSecond};
 
 // A call from the one moment to the other.
 HistoryEntry At(HistoryKind kind, int64_t called_at, int64_t answered_at) {
@@ -84,7 +84,7 @@ HistoryEntry Unanswered(HistoryEntry entry) {
 }
 
 void ExpectVerdict(Verdict verdict, const std::vector<HistoryEntry>& history) {
-  const HistoryVerdict found = CheckHistory(history, kOptions);
+  const HistoryVerdict found = CheckHistory(history, kTenSecondTtl);
   EXPECT_EQ(found.verdict, verdict) << found.why;
   EXPECT_EQ(found.why.empty(), verdict == Verdict::kLinearizable);
 }
@@ -221,7 +221,7 @@ TEST(KeyHistoryTest, ASearchThatIsTooLongSaysSo) {
     history.push_back(Unanswered(Put(1, 0, std::to_string(i), 0)));
   }
   history.push_back(Got(20, 21, "none of them", 99));
-  HistoryOptions few = kOptions;
+  HistoryOptions few = kTenSecondTtl;
   few.max_states = 100;
   EXPECT_EQ(CheckHistory(history, few).verdict, Verdict::kGaveUp);
 }

@@ -69,9 +69,9 @@ class Expiring : public Stream<v1::WatchExpiringResponse> {
   }
 };
 
-class Pipeline {
+class SignedPipeline {
  public:
-  Pipeline(const std::string& who, v1::TimeCacheService::Stub* stub) {
+  SignedPipeline(const std::string& who, v1::TimeCacheService::Stub* stub) {
     SignAs(who, &context_);
     stream_ = stub->Pipeline(&context_);
   }
@@ -199,7 +199,7 @@ TEST_F(AccessStreamTest, AWatchThatLosesItsRightAloneIsDenied) {
 }
 
 TEST_F(AccessStreamTest, APipelineGoesOnWithWhatItsCallerMayDo) {
-  Pipeline pipeline("reader", data());
+  SignedPipeline pipeline("reader", data());
   EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
   SetRules("", Rule("reader", "write"));
   EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(0, 0));
@@ -213,19 +213,20 @@ TEST_F(AccessStreamTest, APipelineGoesOnWithWhatItsCallerMayDo) {
 }
 
 TEST_F(AccessStreamTest, APipelineOfOneWhoIsNotKnownIsNotRead) {
-  ExpectUnknown(Pipeline("", data()).Drain(), v1::NO_CREDENTIALS);
-  ExpectUnknown(Pipeline("unheard-of", data()).Drain(), v1::UNKNOWN_TOKEN);
+  ExpectUnknown(SignedPipeline("", data()).Drain(), v1::NO_CREDENTIALS);
+  ExpectUnknown(SignedPipeline("unheard-of", data()).Drain(),
+                v1::UNKNOWN_TOKEN);
 }
 
 TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsPrincipal) {
-  Pipeline pipeline("reader", data());
+  SignedPipeline pipeline("reader", data());
   EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
   SetRules("reader");
   ExpectUnknown(pipeline.Drain(), v1::UNKNOWN_TOKEN);
 }
 
 TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsLastRight) {
-  Pipeline pipeline("reader", data());
+  SignedPipeline pipeline("reader", data());
   EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
   directory_.Write("access.yaml", "principals:\n" + PrincipalLine("reader") +
                                       "rules:\n" +
