@@ -53,10 +53,9 @@ absl::Status WatchStream::Prepare(ReadRequest read_request) {
 }
 
 void WatchStream::OpenReaders(Store* store) {
-  const Store::Wake wake = [hub = hub_,
-                            weak = std::weak_ptr<WatchStream>(self())] {
+  const Store::Wake wake = [weak = std::weak_ptr<WatchStream>(self())] {
     const std::shared_ptr<WatchStream> stream = weak.lock();
-    if (stream != nullptr && !stream->has_left_.load()) hub->Notify(stream);
+    if (stream != nullptr) stream->WakeUp(stream);
   };
   const std::vector<std::string>& names = request_.namespaces;
   if (!request_.group.empty()) {
@@ -192,10 +191,19 @@ void WatchStream::OnCancel() {
   }
 }
 
+// From any thread, under the locks of what it watches. `self` is this stream.
+void WatchStream::WakeUp(const std::shared_ptr<WatchStream>& self) {
+  absl::MutexLock lock(&wake_mu_);
+  if (!has_left_) hub_->Notify(self);
+}
+
 // From here on the hub may end before the stream, which the store keeps until
 // it has completed its call.
 void WatchStream::Leave() {
-  has_left_.store(true);
+  {
+    absl::MutexLock lock(&wake_mu_);
+    has_left_ = true;
+  }
   hub_->Remove(self());
   // Not destroyed under the lock.
   std::vector<Source> sources;
@@ -252,13 +260,13 @@ bool WatchStream::WaitsForRoom() {
   if (account_.get() == nullptr || !account_->MustWait()) return false;
   waiting_for_room_ = true;
   // Not this stream's own work: the ledger's thread serves all that wait.
-  account_->WhenRoom([hub = hub_, weak = std::weak_ptr<WatchStream>(self())](
-                         const absl::Status&) {
-    const std::shared_ptr<WatchStream> stream = weak.lock();
-    if (stream == nullptr) return;
-    stream->has_waited_.store(true);
-    hub->Notify(stream);
-  });
+  account_->WhenRoom(
+      [weak = std::weak_ptr<WatchStream>(self())](const absl::Status&) {
+        const std::shared_ptr<WatchStream> stream = weak.lock();
+        if (stream == nullptr) return;
+        stream->has_waited_.store(true);
+        stream->WakeUp(stream);
+      });
   return true;
 }
 

@@ -46,8 +46,8 @@ class WatchStream final
   static constexpr int64_t kWithdrawalGraceUs = kMicrosPerSecond;
 
   // The stream for these bytes of a Request, which is `method`'s, or one that
-  // ends with its error. Neither `hub` nor `store` is
-  // owned; both must outlive the call.
+  // ends with its error. Neither `hub` nor `store` is owned; both must outlive
+  // the call.
   template <typename Request>
   static WatchStream* Start(const CallGate& gate, const Method& method,
                             grpc::CallbackServerContext* context, WatchHub* hub,
@@ -91,7 +91,9 @@ class WatchStream final
               grpc::CallbackServerContext* context, WatchHub* hub)
       : CallStream(gate, method, context), hub_(hub) {}
 
-  void Leave() override;
+  void Leave() override ABSL_LOCKS_EXCLUDED(mu_, wake_mu_);
+  void WakeUp(const std::shared_ptr<WatchStream>& self)
+      ABSL_LOCKS_EXCLUDED(wake_mu_);
   absl::Status Authorize() override;
   absl::Status Prepare(ReadRequest read_request);
   void OpenReaders(Store* store);
@@ -124,8 +126,10 @@ class WatchStream final
   // Since when it has not been writing.
   int64_t writable_us_ ABSL_GUARDED_BY(mu_) = 0;
   bool waiting_for_room_ ABSL_GUARDED_BY(mu_) = false;
-  // It is no longer of the hub.
-  std::atomic<bool> has_left_{false};
+  // Held while a wake is with the hub, which may end once the stream has left.
+  // Taken after the maps' and the logs' locks, before the hub's.
+  absl::Mutex wake_mu_;
+  bool has_left_ ABSL_GUARDED_BY(wake_mu_) = false;
   // Set before the wake that follows a wait.
   std::atomic<bool> has_waited_{false};
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
