@@ -86,9 +86,12 @@ def newer_go(module, directory, environment):
             fetched = subprocess.run(
                 ["go", "mod", "download", "-json",
                  f"golang.org/toolchain@v0.0.1-go{wanted}.linux-{architecture}"],
-                cwd=tools, check=True, stdout=subprocess.PIPE,
+                cwd=tools, check=False, stdout=subprocess.PIPE,
                 env={**environment, "GO111MODULE": "on", "GOFLAGS": "-mod=mod",
                      "GOTOOLCHAIN": "local"})
+            if fetched.returncode != 0:
+                sys.exit(f"clients: go: FAILED, Go {wanted} could not be fetched: "
+                         f"{json.loads(fetched.stdout)['Error']}")
         part = root.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
         # A module's files may neither be written nor run.
@@ -134,9 +137,11 @@ def run_language(language, arguments):
 
 def command_of(language, option, environment):
     """Of a program that the language's script builds."""
-    said = subprocess.run([ROOT / "client" / language / "test", option], env=environment,
-                          check=True, text=True, stdout=subprocess.PIPE).stdout
-    return said.strip().splitlines()[-1]
+    built = subprocess.run([ROOT / "client" / language / "test", option], env=environment,
+                           check=False, text=True, stdout=subprocess.PIPE)
+    if built.returncode != 0:
+        sys.exit(f"clients: together: FAILED, {language} could not be built: see above")
+    return built.stdout.strip().splitlines()[-1]
 
 
 def run_together(arguments):
