@@ -8,11 +8,13 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
@@ -36,6 +38,7 @@ using ::testing::StartsWith;
 constexpr int kLiveKeys = 1'000;
 constexpr size_t kValueBytes = 64 << 10;
 constexpr int kSignalBatch = 16;
+constexpr int kMaxRecoveries = 20;
 
 // One that nothing listens on: the server says where only once it serves.
 int FreePort() {
@@ -55,7 +58,7 @@ class SignalTest : public ::testing::Test {
   SignalTest() {
     std::ofstream(config_)
         << "listeners: [{address: \"127.0.0.1:0\"}]\njournal: {directory: "
-        << directory_.path() << "/journal}\nhealth_address: \"" << health_
+        << journal_ << "}\nhealth_address: \"" << health_
         << "\"\nhttp: {address: \"" << http_ << "\"}\n";
   }
 
@@ -95,7 +98,35 @@ class SignalTest : public ::testing::Test {
     }
   }
 
+  // Starts a server and stops it while it recovers its journal. Returns false
+  // if it had recovered before the signal came.
+  bool InterruptRecovery() {
+    ChildProcess server({TIMECACHED, "--log-format=json", "--config", config_});
+    EXPECT_THAT(server.ReadErrorLine(), HasSubstr("recovery_started"));
+    const HttpAnswer ready = HttpGet(http_, "/readyz");
+    double running = 0;
+    EXPECT_TRUE(Await([&] {
+      const Scrape metrics = ScrapeFrom(http_);
+      running = metrics.Value("timecache_recovery_running");
+      return metrics.Value("timecache_recovery_records_expected") > 100;
+    }));
+    const auto health = Client(health_).CheckHealth();
+    server.Signal(SIGTERM);
+    const Exit exit = server.Wait();
+    EXPECT_EQ(exit.code, 0);
+    if (absl::StrContains(exit.err, "recovery_done")) return false;
+    EXPECT_EQ(ready.status, 503);
+    EXPECT_THAT(ready.body, StartsWith("starting: recovering, "));
+    EXPECT_EQ(running, 1);
+    EXPECT_EQ(health.value_or(ServingStatus::kUnknown),
+              ServingStatus::kNotServing);
+    EXPECT_THAT(exit.err, HasSubstr("recovery_cancelled"));
+    EXPECT_THAT(exit.err, Not(HasSubstr("server_started")));
+    return true;
+  }
+
   server::TemporaryDirectory directory_;
+  const std::string journal_ = directory_.path() + "/journal";
   const std::string config_ = directory_.path() + "/timecached.yaml";
   const std::string health_ =
       absl::StrCat("unix:", directory_.path(), "/health");
@@ -128,26 +159,19 @@ TEST_F(SignalTest, InACheckpointAndInARecoveryNothingIsLost) {
     stop_ = true;
     writer.join();
   }
-  {
-    ChildProcess server({TIMECACHED, "--log-format=json", "--config", config_});
-    EXPECT_THAT(server.ReadErrorLine(), HasSubstr("recovery_started"));
-    const HttpAnswer ready = HttpGet(http_, "/readyz");
-    EXPECT_EQ(ready.status, 503);
-    EXPECT_THAT(ready.body, StartsWith("starting: recovering, "));
-    EXPECT_TRUE(Await([&] {
-      const Scrape metrics = ScrapeFrom(http_);
-      EXPECT_EQ(metrics.Value("timecache_recovery_running"), 1);
-      return metrics.Value("timecache_recovery_records_expected") > 100;
-    }));
-    const auto health = Client(health_).CheckHealth();
-    EXPECT_EQ(health.value_or(ServingStatus::kUnknown),
-              ServingStatus::kNotServing);
-    server.Signal(SIGTERM);
-    const Exit exit = server.Wait();
-    EXPECT_EQ(exit.code, 0);
-    EXPECT_THAT(exit.err, HasSubstr("recovery_cancelled"));
-    EXPECT_THAT(exit.err, Not(HasSubstr("server_started")));
+  // A recovery takes half a second or less: on a busy machine it may be over
+  // before the signal comes. Then the same journal is recovered again.
+  const std::string saved = directory_.path() + "/saved";
+  std::filesystem::copy(journal_, saved,
+                        std::filesystem::copy_options::recursive);
+  bool interrupted = InterruptRecovery();
+  for (int i = 1; i < kMaxRecoveries && !interrupted; ++i) {
+    std::filesystem::remove_all(journal_);
+    std::filesystem::copy(saved, journal_,
+                          std::filesystem::copy_options::recursive);
+    interrupted = InterruptRecovery();
   }
+  EXPECT_TRUE(interrupted) << "none of " << kMaxRecoveries << " recoveries";
   ServerProcess server({"--config", config_});
   Check(Client(server.address()).In("kept"));
   const Scrape metrics = ScrapeFrom(http_);
@@ -157,7 +181,7 @@ TEST_F(SignalTest, InACheckpointAndInARecoveryNothingIsLost) {
             metrics.Value("timecache_recovery_records_expected"));
   const Exit check =
       RunToEnd({TIMECACHECTL, "--address", server.address(), "status"});
-  EXPECT_THAT(check.out, HasSubstr(directory_.path() + "/journal"));
+  EXPECT_THAT(check.out, HasSubstr(journal_));
 }
 
 }  // namespace
