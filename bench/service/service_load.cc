@@ -23,6 +23,8 @@ void Fail(const std::string& what) {
 
 namespace {
 
+constexpr size_t kFillBatch = 1'000;
+
 using SteadyClock = std::chrono::steady_clock;
 
 double CpuSeconds(clockid_t clock) {
@@ -118,14 +120,19 @@ LoadGenerator::LoadGenerator(const std::string& address, int server_pid,
 }
 
 void LoadGenerator::Fill() {
-  v1::PutRequest request;
-  request.set_namespace_("bench");
-  request.set_value(std::string(kValueBytes, 'v'));
-  for (const std::string& key : keys_) {
+  for (size_t begin = 0; begin < keys_.size(); begin += kFillBatch) {
+    v1::ExecuteRequest request;
+    request.set_namespace_("bench");
+    const size_t end = std::min(begin + kFillBatch, keys_.size());
+    for (size_t i = begin; i < end; ++i) {
+      v1::PutRequest* const put = request.add_operations()->mutable_put();
+      put->set_key(keys_[i]);
+      put->set_value(std::string(kValueBytes, 'v'));
+    }
     grpc::ClientContext context;
-    request.set_key(key);
-    v1::PutResponse response;
-    const grpc::Status status = stubs_[0]->Put(&context, request, &response);
+    v1::ExecuteResponse response;
+    const grpc::Status status =
+        stubs_[0]->Execute(&context, request, &response);
     if (!status.ok()) Fail("cannot fill: " + status.error_message());
   }
 }
