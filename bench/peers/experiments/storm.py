@@ -20,7 +20,7 @@ def _entries(bench):
 
 
 def estimate_seconds(bench):
-    return bench.repeats * bench.pick(30, 15)
+    return bench.repeats * bench.pick(50, 30)
 
 
 def _ours(bench):
@@ -33,7 +33,7 @@ def _redis(bench, settings):
     with servers.Redis(bench, *REDIS_SETTINGS, *settings) as redis:
         done = bench.run([bench.programs.peer_client("redis_storm"), "--port", redis.port,
                           "--entries", _entries(bench),
-                          "--lead-ms", bench.pick(5_000, 3_000)])
+                          "--lead-ms", bench.pick(15_000, 10_000)])
         return json.loads(done.output)
 
 
