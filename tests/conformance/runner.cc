@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/conformance/calls.h"
+#include "tests/support/await.h"
 
 namespace timecache::conformance {
 
@@ -150,13 +151,11 @@ void Runner::BeginWorker(const Json& step) {
   workers_[step["worker"]] = std::make_unique<Worker>(
       client_, std::move(options), step.value("handler", Json::object()),
       *matcher_);
-  const absl::Time give_up_at = absl::Now() + kPatience;
-  while (true) {
+  const bool joined = test::Await([&] {
     const auto made = client.GetGroup(group, {.include_statistics = true});
-    if (made.ok() && made->statistics->members > 0) return;
-    Require(absl::Now() < give_up_at, "the group has no member");
-    absl::SleepFor(absl::Milliseconds(10));
-  }
+    return made.ok() && made->statistics->members > 0;
+  });
+  Require(joined, "the group has no member");
 }
 
 void Runner::Handled(const Json& step) {

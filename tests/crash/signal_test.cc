@@ -159,8 +159,8 @@ TEST_F(SignalTest, InACheckpointAndInARecoveryNothingIsLost) {
     stop_ = true;
     writer.join();
   }
-  // A recovery takes half a second or less: on a busy machine it may be over
-  // before the signal comes. Then the same journal is recovered again.
+  // On a busy machine a recovery may be over before the signal comes. Then the
+  // same journal is recovered again.
   const std::string saved = directory_.path() + "/saved";
   std::filesystem::copy(journal_, saved,
                         std::filesystem::copy_options::recursive);
