@@ -36,6 +36,10 @@ enum class Combination : uint8_t { kAdd, kXor };
 // namespace's max_value_bytes and own TTLs from kMinTtlUs to its max_ttl_us are
 // checked then, and anything else is the operation's error.
 struct Operation {
+  // User-provided, as else a vector zeroes the whole of a new one first, which
+  // for this size is `rep stos`: 17 ns of each operation of a batch.
+  Operation() {}
+
   OpKind kind = OpKind::kGet;
   // Put, Append, Remove, Touch, Combine: the condition. The last three support
   // kNone and kIfVersion.

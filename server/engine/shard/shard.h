@@ -257,6 +257,9 @@ class Shard {
  private:
   // A live record, where its slot is and what it says.
   struct Found {
+    // See Operation's.
+    Found() {}
+
     CompactIndex::Slot* slot = nullptr;
     SegmentId segment = kNoSegment;
     uint32_t offset = 0;

@@ -33,7 +33,7 @@ bool NeedsKeyOnly(OpKind kind) {
 
 // A request as nearly all are: a key and, of a put, a value. False for any
 // other; what was set then, ReadOperationFields sets again.
-bool ReadKeyAndValue(absl::string_view bytes, Operation* op) {
+inline bool ReadKeyAndValue(absl::string_view bytes, Operation* op) {
   constexpr uint8_t kValue =
       WireTag(v1::PutRequest::kValueFieldNumber, kLengthDelimited);
   WireReader reader(bytes);
@@ -42,7 +42,7 @@ bool ReadKeyAndValue(absl::string_view bytes, Operation* op) {
          (HasValue(op->kind) && reader.Skip(kValue) && reader.Rest(&op->value));
 }
 
-bool ReadKind(uint8_t tag, OpKind* kind) {
+inline bool ReadKind(uint8_t tag, OpKind* kind) {
   switch (tag) {
     case WireTag(v1::Operation::kPutFieldNumber, kLengthDelimited):
       *kind = OpKind::kPut;
