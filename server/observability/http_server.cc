@@ -190,7 +190,12 @@ class HttpServer::Connections : public httplib::Server {
     scrapes_.fetch_sub(1);
     if (page != nullptr) {
       response->status = kOk;
-      response->set_content(*page, kMetricsText);
+      // Not copied: with thousands of namespaces it has megabytes.
+      response->set_content_provider(
+          page->size(), kMetricsText,
+          [page](size_t from, size_t size, httplib::DataSink& sink) {
+            return sink.write(page->data() + from, size);
+          });
     } else {
       response->status = kUnavailable;
       response->set_content("too many scrapes at a time\n", kText);
