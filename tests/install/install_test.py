@@ -39,7 +39,9 @@ class Tests:
         """Of tests/install/NAME; its build's directory."""
         build = os.path.join(self.directory, name)
         run("cmake", "-G", "Ninja", "-S", os.path.join(HERE, name), "-B", build,
-            f"-DCMAKE_CXX_COMPILER={self.arguments.compiler}", "-DCMAKE_BUILD_TYPE=Debug",
+            f"-DCMAKE_CXX_COMPILER={self.arguments.compiler}",
+            f"-DCMAKE_CXX_COMPILER_LAUNCHER={self.arguments.launcher}",
+            "-DCMAKE_BUILD_TYPE=Debug",
             "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DHELLO={self.hello}", *more)
         self.check_flags(build)
         return build
@@ -113,7 +115,9 @@ class Tests:
         self.check_hello(os.path.join(build, "hello"))
 
     def all(self):
-        with Server(self.arguments.server, listen=f"unix:{self.directory}/socket") as self.server:
+        # A socket's path is short.
+        with (tempfile.TemporaryDirectory(prefix="timecached-") as sockets,
+              Server(self.arguments.server, listen=f"unix:{sockets}/socket") as self.server):
             for test in (self.install, self.package, self.pkg_config, self.subdirectory):
                 begin = time.monotonic()
                 test()
@@ -124,9 +128,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--build", "--source", "--server", "--compiler"):
         parser.add_argument(name, required=True)
-    directory = tempfile.mkdtemp(prefix="timecached-install-")
+    parser.add_argument("--launcher", default="", help="what runs the compiler, as ccache")
+    arguments = parser.parse_args()
+    # The same one each time, or ccache would know nothing again.
+    directory = os.path.join(arguments.build, "tests/install/work")
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
     try:
-        Tests(parser.parse_args(), directory).all()
+        Tests(arguments, directory).all()
     finally:
         shutil.rmtree(directory)
 
