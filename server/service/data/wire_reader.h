@@ -26,8 +26,8 @@ LongVarint ReadLongVarint(const char* at, const char* end, int max_bytes);
 // does not support, malformed or only unusual.
 //
 // Lengths and what they are of are read inline whatever the compiler thinks of
-// it: each operation of a batch has three of them, and at a call the position
-// leaves its register.
+// it: a put in a batch has four of them, and at a call the position leaves its
+// register.
 class WireReader {
  public:
   explicit WireReader(absl::string_view bytes)
