@@ -89,9 +89,9 @@ extern "C" {
 
 // --- The sanitizer. What libraries do by themselves is not looked at. gRPC's
 // headers are compiled with us, and ordered by atomics in its library, of which
-// nobody tells it: what they themselves access, a message as they read it, and
-// what they call at the end of a server's call, for which gRPC counts
-// references.
+// nobody tells it: what they themselves access, a message as they read it, which
+// reactor a server's call has, and what they call at its end, for which gRPC
+// counts references.
 
 const char* __tsan_default_options() {
   return "ignore_noninstrumented_modules=1";
@@ -101,6 +101,7 @@ const char* __tsan_default_suppressions() {
          "race:InterceptorBatchMethodsImpl\n"
          "race:^grpc::internal::CallOp*::FinishOp\n"
          "race:^grpc::internal::ServerCallbackCall::\n"
+         "race:^grpc::internal::*::reactor()$\n"
          "race:^grpc::internal::*::CallOnDone\n"
          "thread:grpc_core::Thread\n";
 }
