@@ -27,6 +27,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 
 # What CMake adds for precompiled headers, for gcc or clang.
 PRECOMPILED = re.compile(
@@ -35,6 +36,9 @@ PRECOMPILED = re.compile(
 UNITY = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
 INCLUDED = re.compile(r'^#include "(.*)"$', re.M)
 DIAGNOSTIC = re.compile(r"^[EW]\[[\d:.]+\] \[([\w.,-]+)\] Line (\d+): (.*)$", re.M)
+# It goes on with what an editor asks for at each word, which takes it as long again in a
+# large file.
+CHECKED = re.compile(r"^I\[[\d:.]+\] Testing features at each token")
 # One that hangs has found a fault of clangd's.
 TIMEOUT_SECONDS = 600
 
@@ -169,23 +173,38 @@ class Tidy:
         (directory / "compile_commands.json").write_text(json.dumps([entry]), "utf-8")
         return joined, origins
 
+    @staticmethod
+    def clangd(file):
+        """What it says of the file, and whether it has come to the end of its checks."""
+        said, is_done = [], False
+        with subprocess.Popen(
+                ["clangd", f"--check={file}", "--check-lines=1-1", "--log=info",
+                 f"--compile-commands-dir={file.parent}", "--enable-config=false"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            timer = threading.Timer(TIMEOUT_SECONDS, process.kill)
+            timer.start()
+            for line in process.stderr:
+                said.append(line)
+                if CHECKED.search(line):
+                    is_done = True
+                    break
+            timer.cancel()
+            process.kill()
+        return "".join(said), is_done
+
     def check(self, name, unit):
         """What is wrong with a unit, as lines of text."""
         stamp = self.stamp(unit)
         if stamp.exists():
             return []
         file, origins = self.write(name, unit)
-        done = subprocess.run(
-            ["clangd", f"--check={file}", "--check-lines=1-1", "--log=error",
-             f"--compile-commands-dir={file.parent}", "--enable-config=false"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
-            timeout=TIMEOUT_SECONDS)
+        said, is_done = self.clangd(file)
         wrong = []
-        for check, line, text in DIAGNOSTIC.findall(done.stderr):
+        for check, line, text in DIAGNOSTIC.findall(said):
             source, number = origins[int(line) - 1]
             wrong.append(f"{source}:{number}: {text} [{check}]")
-        if not wrong and done.returncode != 0:
-            wrong = [f"{unit.entry['file']}: clangd failed:\n{done.stderr}"]
+        if not wrong and not is_done:
+            wrong = [f"{unit.entry['file']}: clangd failed:\n{said}"]
         # Of what was never built, the headers are not known.
         if not wrong and unit.dependencies:
             stamp.touch()
