@@ -24,6 +24,9 @@ readonly directory
 
 say() { printf 'tools: %s\n' "$*" >&2; }
 
+# They run for seconds and take minutes to compile: not optimised, not for a debugger.
+readonly quickly=('-gcflags=all=-N -l -dwarf=false' '-ldflags=-s -w')
+
 # Whether a Go is new enough: sort knows how versions compare.
 is_new_enough() {
   local version
@@ -74,7 +77,7 @@ main() {
   local program module
   for program in "${programs[@]}"; do
     say "building $program"
-    (cd "$modules" && "$go" install "$program")
+    (cd "$modules" && "$go" install "${quickly[@]}" "$program")
   done
   for module in "${schema_modules[@]}"; do
     say "fetching $module"
