@@ -18,14 +18,13 @@
 namespace timecache::server {
 namespace {
 
-constexpr uint64_t kDefaultSteps = test::Rounds(uint64_t{2'000'000});
-// Steps between two comparisons of everything.
-constexpr uint64_t kRestEvery = 1'000;
-
 class DeliveryModelTest : public testing::TestWithParam<DeliveryWorldOptions> {
 };
 
 TEST_P(DeliveryModelTest, EngineAndReferenceAgree) {
+  constexpr uint64_t kDefaultSteps = test::Rounds(uint64_t{2'000'000});
+  // Steps between two comparisons of everything.
+  constexpr uint64_t kRestEvery = 1'000;
   const DeliveryWorldOptions& options = GetParam();
   const uint64_t seed = ModelSeed();
   const uint64_t steps = ModelSteps(options, DeliveryWorlds(), kDefaultSteps);

@@ -18,13 +18,12 @@
 namespace timecache::server {
 namespace {
 
-constexpr uint64_t kDefaultSteps = test::Rounds(uint64_t{4'000'000});
-// Steps between two comparisons of everything.
-constexpr uint64_t kRestEvery = 5'000;
-
 class ModelTest : public testing::TestWithParam<WorldOptions> {};
 
 TEST_P(ModelTest, EngineAndModelAgree) {
+  constexpr uint64_t kDefaultSteps = test::Rounds(uint64_t{4'000'000});
+  // Steps between two comparisons of everything.
+  constexpr uint64_t kRestEvery = 5'000;
   const WorldOptions& options = GetParam();
   const uint64_t seed = ModelSeed();
   const uint64_t steps = ModelSteps(options, ModelWorlds(), kDefaultSteps);
