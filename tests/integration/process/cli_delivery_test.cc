@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/await.h"
+#include "tests/support/effort.h"
 #include "tests/support/process.h"
 #include "tests/support/server_process.h"
 
@@ -89,9 +90,9 @@ std::vector<uint64_t> Versions(const std::string& lines) {
 }
 
 TEST_F(CliDeliveryTest, ResumeFileLosesNothingOverKills) {
-  constexpr int kKills = 12;
-  constexpr int kEntriesPerRun =
-      700;  // Their lines are more than a pipe holds.
+  constexpr int kKills = Rounds(12);
+  // Their lines are more than a pipe holds.
+  constexpr int kEntriesPerRun = 700;
   Create("quick");
   const std::vector<std::string> watch = {"watch",         "quick",
                                           "--json",        "--from-earliest",
@@ -106,7 +107,7 @@ TEST_F(CliDeliveryTest, ResumeFileLosesNothingOverKills) {
     ChildProcess process(Argv(watch));
     // Somewhere in a batch, or at its end.
     std::string printed;
-    for (int j = 0; j < i * 57; ++j) {
+    for (int j = 0; j < i * (kEntriesPerRun / kKills); ++j) {
       absl::StrAppend(&printed, process.ReadLine(), "\n");
     }
     process.Signal(SIGKILL);

@@ -245,13 +245,15 @@ TEST_F(CliDumpTest, TheLargestValuesPassInBothForms) {
             .code,
         0);
   }
-  // Of bytes that JSON has in base64, as they are, and in six each.
+  // Of bytes that JSON has in base64, as they are, and in six each. What has no
+  // sanitizer has the largest, and all three.
   constexpr int kValues = test::Rounds(3);
+  constexpr size_t kBytes = test::Rounds(16 << 20);
   for (int i = 0; i < kValues; ++i) {
     v1::PutRequest request;
     request.set_namespace_("big");
     request.set_key(absl::StrCat("key", i));
-    request.set_value(std::string(16 << 20, static_cast<char>(240 - i * 120)));
+    request.set_value(std::string(kBytes, static_cast<char>(240 - i * 120)));
     grpc::ClientContext context;
     v1::PutResponse response;
     ASSERT_TRUE(server_.data()->Put(&context, request, &response).ok());

@@ -12,27 +12,21 @@
 #include <thread>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/integration/watch/delivery_storm.h"
 #include "tests/integration/watch/delivery_stream.h"
 #include "tests/integration/watch/delivery_worker.h"
+#include "tests/support/effort.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 
 namespace timecache::test {
 namespace {
 
-// With the sanitizers everything takes five to ten times as long.
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
-constexpr int kRounds = 100;
-#elif defined(ABSL_HAVE_THREAD_SANITIZER)
-constexpr int kRounds = 200;
-#else
-constexpr int kRounds = 1'000;
-#endif
+// Under a sanitizer everything takes five to ten times as long.
+constexpr int kRounds = kSanitized ? 100 : 1'000;
 
 uint64_t Seed() {
   const char* const text = std::getenv("TIMECACHED_MODEL_SEED");
