@@ -10,6 +10,8 @@ readonly programs=(
   helm.sh/helm/v3/cmd/helm@v3.16.4
   github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7
 )
+# They run for seconds and take minutes to compile: not optimised, not for a debugger.
+readonly quickly=('-gcflags=all=-N -l -dwarf=false' '-ldflags=-s -w')
 # The versions are schemas.py's, too.
 readonly schema_modules=(
   k8s.io/kubernetes@v1.31.4
@@ -23,9 +25,6 @@ directory=$(readlink -m "${1:?usage: tools.sh DIRECTORY}")
 readonly directory
 
 say() { printf 'tools: %s\n' "$*" >&2; }
-
-# They run for seconds and take minutes to compile: not optimised, not for a debugger.
-readonly quickly=('-gcflags=all=-N -l -dwarf=false' '-ldflags=-s -w')
 
 # Whether a Go is new enough: sort knows how versions compare.
 is_new_enough() {
