@@ -12,10 +12,8 @@
 
 namespace timecache::server {
 
-// Hashes keys, each map by a seed of its own: otherwise the keys of one map,
-// scanned in the order of its index, would all fall on one place of another's
-// while that grows, and a client that knows the seed could choose keys that do.
-// The same in every process: a map that is rebuilt from its changes has each
+// Hashes keys, each map by a seed of its own: a client that knows the seed could
+// choose keys of one shard and one tag. The same in every process: a map that is rebuilt from its changes has each
 // key in the same shard. The low bits of a hash choose the shard, its top bits
 // are the index's tag.
 //

@@ -2,79 +2,173 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace timecache::server {
 namespace {
 
-// Lines that one insertion moves while the index grows: a growth by a fifth is
-// due no sooner than after lines * kSlotsPerLine * 7/9 / 5 insertions, and done
-// in two fifths of them.
-constexpr int kGrowSteps = 2;
-// The same for an erasure while it shrinks, by a quarter: the next one is due
-// after lines * kSlotsPerLine * 3/8 / 4 erasures.
-constexpr int kShrinkSteps = 2;
+constexpr uint32_t kSlots = CompactIndex::kSlotsPerLine;
+// Chunks of at least 2^8 lines are blocks of their own, so that a page that
+// grows takes another one of the size that others have set free; smaller ones
+// are one block.
+constexpr int kBlockShift = 8;
+// Buddies with at most so many slots together are merged: far fewer than split
+// a page, so that a map of about one size does neither.
+constexpr uint32_t kMergedSlots = CompactIndex::kMaxPageLines * kSlots / 4;
+
+// At a higher load runs of full lines become long.
+bool IsFull(size_t slots, uint32_t lines) {
+  return slots * 9 > size_t{lines} * kSlots * 7;
+}
+bool IsSparse(size_t slots, uint32_t lines) {
+  return slots * 8 < size_t{lines} * kSlots * 3;
+}
+
+// The next larger size of a page: another chunk; 8 are 4 of the next size.
+uint32_t Grown(uint32_t lines) {
+  return lines + std::max<uint32_t>(1, std::bit_floor(lines) / 4);
+}
+uint32_t LinesFor(size_t slots) {
+  uint32_t lines = 0;
+  while (IsFull(slots, lines)) lines = Grown(lines);
+  return lines;
+}
+// For a page that has lost slots, and may get them again.
+uint32_t RoomyLinesFor(size_t slots) { return LinesFor(slots + slots / 4); }
 
 }  // namespace
 
-CompactIndex::CompactIndex() { EnsureLine(0); }
+CompactIndex::Line CompactIndex::no_slots_ = {};
 
-Block<CompactIndex::Line[]> CompactIndex::MakeChunk(uint32_t lines) {
-  auto chunk = AllocateBlock<Line>(lines);
-  std::memset(static_cast<void*>(chunk.get()), 0, lines * sizeof(Line));
-  return chunk;
+CompactIndex::CompactIndex()
+    : directory_(AllocateBlock<Page*>(1)), memory_bytes_(sizeof(Page*)) {
+  directory_[0] = &first_;
 }
 
-void CompactIndex::AllocateLine(uint32_t line) {
-  while (line >= lines_allocated_) {
-    if (lines_allocated_ < kLinesPerChunk) {
-      const uint32_t more = std::max<uint32_t>(1, lines_allocated_ * 2);
-      auto chunk = MakeChunk(more);
-      if (lines_allocated_ > 0) {
-        std::memcpy(chunk.get(), chunks_[0].get(),
-                    lines_allocated_ * sizeof(Line));
-        chunks_[0] = std::move(chunk);
-      } else {
-        chunks_.push_back(std::move(chunk));
-      }
-      lines_allocated_ = more;
+CompactIndex::~CompactIndex() {
+  VisitPages([this](Page* page) {
+    FreeLines(page);
+    if (page != &first_) FreeBlock()(page);
+  });
+}
+
+template <typename Visit>
+void CompactIndex::VisitPages(const Visit& visit) const {
+  for (size_t i = 0; i < size_t{1} << bits_;) {
+    Page* const page = directory_[i];
+    i += EntriesOf(*page);
+    visit(page);
+  }
+}
+
+void CompactIndex::Copy(const Page& page, uint32_t first, uint32_t end,
+                        Slots* to) {
+  Slot* out = &to->at[to->count];
+  for (uint32_t i = 0; i < page.lines; ++i) {
+    // Without a branch: which slots are copied is unpredictable. There is room
+    // for one more, which is not counted.
+    for (const Slot slot : page.LineAt(i).slots) {
+      *out = slot;
+      const uint32_t tag = TagOfSlot(slot);
+      out += static_cast<int>(slot != 0) & static_cast<int>(tag >= first) &
+             static_cast<int>(tag < end);
+    }
+  }
+  to->count = static_cast<size_t>(out - to->at.get());
+}
+
+CompactIndex::Slots CompactIndex::Collect(uint32_t tag, uint32_t* end) const {
+  const Page& page = PageOf(tag);
+  const uint64_t tags =
+      TagsOf(page) * kVisitSlots / std::max<uint64_t>(page.size, 1) + 1;
+  *end = static_cast<uint32_t>(
+      std::min<uint64_t>(FirstTag(page, tag) + TagsOf(page), tag + tags));
+  Slots found(page.size);
+  Copy(page, tag, *end, &found);
+  std::sort(found.at.get(), found.at.get() + found.count);
+  return found;
+}
+
+// --- Insertion.
+
+void CompactIndex::Insert(uint32_t tag, RecordRef ref) {
+  Page* page = &PageOf(tag);
+  if (IsFull(page->size + 1, page->lines)) {
+    MakeRoom(tag);
+    page = &PageOf(tag);
+  }
+  Place(page, MakeSlot(tag, ref));
+  ++size_;
+}
+
+void CompactIndex::Place(Page* page, Slot slot) {
+  const uint32_t home = page->Home(TagOfSlot(slot));
+  uint32_t i = home;
+  while (page->LineAt(i).full()) i = page->After(i);
+  Line& line = page->LineAt(i);
+  line.slots[line.FirstFree()] = slot;
+  ++page->size;
+  work_.longest_run = std::max(work_.longest_run, page->Distance(home, i));
+}
+
+void CompactIndex::MakeRoom(uint32_t tag) {
+  for (;;) {
+    Page& page = PageOf(tag);
+    if (!IsFull(page.size + 1, page.lines)) return;
+    if (page.lines >= kMaxPageLines && CanSplit(page)) {
+      Split(tag);
     } else {
-      chunks_.push_back(MakeChunk(kLinesPerChunk));
-      lines_allocated_ += kLinesPerChunk;
+      Refill(&page, Grown(page.lines));
     }
   }
 }
 
-size_t CompactIndex::memory_bytes() const {
-  return size_t{lines_allocated_} * sizeof(Line) +
-         chunks_.capacity() * sizeof(chunks_[0]);
+bool CompactIndex::CanSplit(const Page& page) const {
+  const auto depth = static_cast<int>(page.depth);
+  return depth < bits_ ||
+         (depth < kTagBits && size_t{2} << bits_ <= kDirectorySlack * pages_);
 }
 
-void CompactIndex::Place(Slot slot) {
-  uint32_t i = Home(TagOfSlot(slot));
-  const uint32_t home = i;
-  for (;; ++i) {
-    EnsureLine(i);
-    Line& line = LineAt(i);
-    if (line.full()) continue;
-    line.slots[line.FirstFree()] = slot;
-    longest_run_ = std::max(longest_run_, i - home);
-    return;
-  }
+// Into the lower and the upper half of its tags. Where all slots are in one of
+// them, none moves.
+void CompactIndex::Split(uint32_t tag) {
+  Page& lower = PageOf(tag);
+  if (static_cast<int>(lower.depth) == bits_) SetDirectory(bits_ + 1);
+  const uint32_t first = FirstTag(lower, tag);
+  ++lower.depth;
+  const uint32_t middle = first + TagsOf(lower);
+  Page* const upper = new (BlockPool::Default().Allocate(sizeof(Page))) Page();
+  upper->depth = lower.depth;
+  memory_bytes_ += sizeof(Page);
+  ++pages_;
+  if (static_cast<int>(lower.depth) == bits_) deepest_ += 2;
+  SetPage(middle, upper);
+  Slots below(lower.size);
+  Copy(lower, first, middle, &below);
+  if (below.count == lower.size) return;
+  if (below.count == 0) return std::swap(lower, *upper);
+  Slots above(lower.size);
+  Copy(lower, middle, middle + TagsOf(lower), &above);
+  const uint32_t lines = lower.lines;
+  FreeLines(&lower);
+  Fill(&lower, std::min(LinesFor(below.count), lines), below);
+  Fill(upper, std::min(LinesFor(above.count), lines), above);
 }
 
-void CompactIndex::Insert(uint32_t tag, RecordRef ref) {
-  Place(MakeSlot(tag, ref));
-  ++size_;
-  Resize();
-}
+// --- Erasure.
 
 void CompactIndex::Erase(Slot* slot) {
-  const uint32_t home = Home(TagOfSlot(*slot));
+  const uint32_t tag = TagOfSlot(*slot);
+  Page& page = PageOf(tag);
   // Which line it stands in: at its home or a few lines on.
-  uint32_t i = home;
-  while (slot < LineAt(i).slots || slot >= LineAt(i).slots + kSlotsPerLine) ++i;
+  uint32_t i = page.Home(tag);
+  while (slot < page.LineAt(i).slots ||
+         slot >= page.LineAt(i).slots + kSlotsPerLine) {
+    i = page.After(i);
+  }
   for (;;) {
-    Line& line = LineAt(i);
+    Line& line = page.LineAt(i);
     const bool was_full = line.full();
     Slot* last = line.slots + kSlotsPerLine - 1;
     while (*last == 0) --last;
@@ -84,115 +178,122 @@ void CompactIndex::Erase(Slot* slot) {
     // The line has room now: a slot further on that belongs here or before must
     // come back, or it would not be found past a line that is not full.
     Slot* displaced = nullptr;
-    uint32_t j = i + 1;
-    for (; j < lines_allocated_ && displaced == nullptr; ++j) {
-      for (Slot& candidate : LineAt(j).slots) {
-        if (candidate != 0 && Home(TagOfSlot(candidate)) <= i) {
+    uint32_t j = page.After(i);
+    for (; displaced == nullptr; j = page.After(j)) {
+      Line& next = page.LineAt(j);
+      for (Slot& candidate : next.slots) {
+        if (candidate == 0) break;
+        const uint32_t home = page.Home(TagOfSlot(candidate));
+        if (page.Distance(home, i) < page.Distance(home, j)) {
           displaced = &candidate;
           break;
         }
       }
-      if (displaced != nullptr || !LineAt(j).full()) break;
+      if (displaced != nullptr || !next.full()) break;
     }
     if (displaced == nullptr) break;
     *last = *displaced;
     slot = displaced;
     i = j;
+    ++work_.slots_moved;
   }
+  --page.size;
   --size_;
-  Resize();
+  if (page.size == 0 || IsSparse(page.size, page.lines)) GiveBack(tag);
 }
 
-CompactIndex::Run CompactIndex::CollectLine(uint32_t tag, uint32_t* end) const {
-  Run found;
-  const uint32_t home = Home(tag);
-  const bool upper = tag >= frontier_;
-  *end = std::min(FirstTag(home + 1, upper ? large_ : small_), kTags);
-  if (!upper) *end = std::min(*end, frontier_);
-  for (uint32_t i = home; i < lines_allocated_; ++i) {
-    for (Slot slot : LineAt(i).slots) {
-      if (slot != 0 && TagOfSlot(slot) >= tag && TagOfSlot(slot) < *end) {
-        found.push_back(slot);
-      }
+void CompactIndex::GiveBack(uint32_t tag) {
+  while (Merge(tag)) {
+  }
+  Page& page = PageOf(tag);
+  const uint32_t lines = RoomyLinesFor(page.size);
+  if (lines < page.lines) Refill(&page, lines);
+}
+
+// Merges the tag's page with its buddy, if they have few slots.
+bool CompactIndex::Merge(uint32_t tag) {
+  Page* lower = &PageOf(tag);
+  if (lower->depth == 0) return false;
+  const uint32_t first = FirstTag(*lower, tag);
+  const uint32_t bit = TagsOf(*lower);
+  Page* upper = &PageOf(first ^ bit);
+  const uint32_t size = lower->size + upper->size;
+  if (upper->depth != lower->depth || size > kMergedSlots) return false;
+  if ((first & bit) != 0) std::swap(lower, upper);
+  Slots slots(size);
+  Copy(*lower, 0, kTags, &slots);
+  Copy(*upper, 0, kTags, &slots);
+  if (static_cast<int>(lower->depth) == bits_) deepest_ -= 2;
+  --lower->depth;
+  SetPage(first & ~bit, lower);
+  FreeLines(upper);
+  FreeBlock()(upper);
+  memory_bytes_ -= sizeof(Page);
+  --pages_;
+  FreeLines(lower);
+  Fill(lower, RoomyLinesFor(size), slots);
+  while (deepest_ == 0) SetDirectory(bits_ - 1);
+  return true;
+}
+
+// --- Pages and the directory.
+
+void CompactIndex::FreeLines(Page* page) {
+  if (page->lines == 0) return;
+  const int shift = ChunkShift(page->lines);
+  const uint32_t blocks = shift < kBlockShift ? 1 : page->lines >> shift;
+  for (uint32_t i = 0; i < blocks; ++i) FreeBlock()(page->chunks[i]);
+  memory_bytes_ -= page->lines * sizeof(Line);
+  page->lines = 0;
+  page->size = 0;
+  page->chunks[0] = &no_slots_;
+}
+
+void CompactIndex::Fill(Page* page, uint32_t lines, const Slots& slots) {
+  if (lines == 0) return;
+  const uint32_t chunk_lines = uint32_t{1} << ChunkShift(lines);
+  const uint32_t block_lines =
+      ChunkShift(lines) < kBlockShift ? lines : chunk_lines;
+  Line* block = nullptr;
+  for (uint32_t i = 0; i < lines; i += chunk_lines) {
+    if (i % block_lines == 0) {
+      block = AllocateBlock<Line>(block_lines).release();
+      std::memset(static_cast<void*>(block), 0, block_lines * sizeof(Line));
     }
-    if (!LineAt(i).full()) break;
+    page->chunks[i / chunk_lines] = block + i % block_lines;
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  page->lines = lines;
+  memory_bytes_ += lines * sizeof(Line);
+  for (size_t i = 0; i < slots.count; ++i) Place(page, slots.at[i]);
+  work_.slots_moved += slots.count;
+  work_.largest_page = std::max(work_.largest_page, lines);
 }
 
-// Takes the run of slots from `line` out, moves the frontier, and puts them
-// back by the new homes. Only tags between the old and the new frontier have
-// another home, and all of them must stand in that run.
-void CompactIndex::MoveFrontier(uint32_t line, uint32_t frontier) {
-  Run moved;
-  for (uint32_t i = line; i < lines_allocated_; ++i) {
-    Line& from = LineAt(i);
-    const bool full = from.full();
-    for (Slot& slot : from.slots) {
-      if (slot != 0) moved.push_back(slot);
-      slot = 0;
-    }
-    if (!full) break;
-  }
-  frontier_ = frontier;
-  for (Slot slot : moved) Place(slot);
+void CompactIndex::Refill(Page* page, uint32_t lines) {
+  Slots slots(page->size);
+  Copy(*page, 0, kTags, &slots);
+  FreeLines(page);
+  Fill(page, lines, slots);
 }
 
-void CompactIndex::ResizeStep() {
-  if (motion_ == Motion::kGrowing) {
-    // The highest line of the smaller table goes over to the larger one.
-    const uint32_t line =
-        static_cast<uint32_t>((uint64_t{frontier_ - 1} * small_) >> kTagBits);
-    MoveFrontier(line, FirstTag(line, small_));
-    if (frontier_ == 0) motion_ = Motion::kRest;
-  } else if (motion_ == Motion::kShrinking) {
-    // The lowest line of the larger table goes over to the smaller one.
-    const uint32_t line =
-        static_cast<uint32_t>((uint64_t{frontier_} * large_) >> kTagBits);
-    MoveFrontier(line, std::min(FirstTag(line + 1, large_), kTags));
-    if (frontier_ == kTags) {
-      large_ = small_;
-      frontier_ = 0;
-      motion_ = Motion::kRest;
-      FreeUnused();
-    }
+void CompactIndex::SetDirectory(int bits) {
+  auto directory = AllocateBlock<Page*>(size_t{1} << bits);
+  for (size_t i = 0; i < size_t{1} << bits; ++i) {
+    directory[i] = directory_[i << bits_ >> bits];
   }
+  memory_bytes_ += sizeof(Page*) << bits;
+  memory_bytes_ -= sizeof(Page*) << bits_;
+  directory_ = std::move(directory);
+  bits_ = bits;
+  deepest_ = 0;
+  VisitPages([this](const Page* page) {
+    deepest_ += static_cast<int>(page->depth) == bits_ ? 1 : 0;
+  });
 }
 
-void CompactIndex::Resize() {
-  // In units of slots: grow above 7/9, shrink below 3/8.
-  const size_t large = size_t{large_} * kSlotsPerLine;
-  const size_t small = size_t{small_} * kSlotsPerLine;
-  switch (motion_) {
-    case Motion::kRest:
-      if (size_ * 9 > large * 7 && large_ < kMaxLines) {
-        small_ = large_;
-        large_ += std::max<uint32_t>(1, large_ / 5);
-        frontier_ = kTags;
-        motion_ = Motion::kGrowing;
-      } else if (size_ * 8 < large * 3 && large_ > 1) {
-        small_ = large_ - std::max<uint32_t>(1, large_ / 4);
-        motion_ = Motion::kShrinking;
-      }
-      break;
-    case Motion::kShrinking:
-      if (size_ * 9 > small * 7) motion_ = Motion::kGrowing;
-      break;
-    case Motion::kGrowing:
-      break;
-  }
-  const int steps = motion_ == Motion::kGrowing ? kGrowSteps : kShrinkSteps;
-  for (int i = 0; i < steps && motion_ != Motion::kRest; ++i) ResizeStep();
-}
-
-void CompactIndex::FreeUnused() {
-  uint32_t used = large_;
-  while (used < lines_allocated_ && LineAt(used - 1).full()) ++used;
-  while (chunks_.size() > 1 && lines_allocated_ - kLinesPerChunk >= used) {
-    chunks_.pop_back();
-    lines_allocated_ -= kLinesPerChunk;
-  }
+// All tags that share their first page->depth bits with `tag` have this page.
+void CompactIndex::SetPage(uint32_t tag, Page* page) {
+  std::fill_n(&directory_[tag >> (kTagBits - bits_)], EntriesOf(*page), page);
 }
 
 }  // namespace timecache::server

@@ -10,10 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "server/engine/shard/block_pool.h"
 
 namespace timecache::server {
@@ -25,30 +22,38 @@ inline constexpr RecordRef kMaxRef = RecordRef{1} << kRefBits;
 
 // A multimap from a 22-bit tag (the top bits of a key's hash) to record
 // references. A slot is tag and reference in eight bytes; a line is eight
-// slots, one cache line. A tag's home is the line at its share of the table,
-// tag * lines / 2^22, and what does not fit there goes to the next line with
-// room: linear probing by lines. So slots stand in order of tag, but for that
-// overflow, and three things follow:
-//   - A slot alone tells its home. The table grows and shrinks without a key
-//     being read, two lines per call of Insert and Erase, in place: tags from
-//     `frontier_` up live by the larger number of lines, tags below by the
-//     smaller, and the frontier moves. No step is longer than a run of full
-//     lines.
-//   - Growth need not double: a fifth at a time keeps the load of a growing
-//     table between 0.65 and 0.78, which is about eleven bytes an entry, and
-//     moves slots two thirds as often as an eighth at a time.
-//   - A walk in order of tag meets every entry once, however the table is
-//     resized meanwhile.
+// slots, one cache line.
 //
-// Not thread-safe. Find, Insert and Erase touch one or two cache lines.
+// Extendible hashing (Fagin et al., 1979): the top bits of a tag choose an
+// entry of the directory, which leads to a page. A page has the slots of one
+// range of tags, in a hash table of its own: linear probing by lines, from a
+// home that scatters the tags of the range over the page. Three things follow:
+//   - A slot alone tells its home: pages grow, shrink, split and merge without
+//     a key being read, each by itself. So no step is longer than a page, and
+//     no order of insertions makes it longer: where many tags are close
+//     together, the pages cover less.
+//   - A page grows in steps of a quarter to a seventh, not by doubling: the
+//     load of a growing index stays between 0.62 and 0.78, which is about
+//     eleven bytes an entry.
+//   - Pages are in order of tag, so that a walk in that order meets every entry
+//     once, however pages are split and merged meanwhile.
+//
+// Not thread-safe. Find, Insert and Erase touch one or two lines, and a page's
+// header of 64 bytes, which stays in the cache: one for some 8,000 entries.
 class CompactIndex {
  public:
   static constexpr int kTagBits = 64 - kRefBits;
   static constexpr uint32_t kTags = uint32_t{1} << kTagBits;
   static constexpr int kSlotsPerLine = 8;
-  // Past this many lines a line covers less than two tags, and lookups would
-  // slow down: the shard takes no more entries then (more than 12 M).
-  static constexpr uint32_t kMaxLines = kTags / 2;
+  // Beyond this many entries a line has the slots of less than two tags, and
+  // lookups would slow down: the shard takes no more then (12.6 M).
+  static constexpr size_t kMaxEntries =
+      size_t{kTags} / 2 * kSlotsPerLine * 3 / 4;
+  // Lines of a page, unless it is of one tag, or the directory would become
+  // larger than kDirectorySlack entries for each page: tags have to be closer
+  // together than random ones by that factor to make a larger page.
+  static constexpr uint32_t kMaxPageLines = 1'792;
+  static constexpr size_t kDirectorySlack = 256;
 
   using Slot = uint64_t;
 
@@ -64,21 +69,24 @@ class CompactIndex {
   }
 
   CompactIndex();
+  ~CompactIndex();
+  CompactIndex(const CompactIndex&) = delete;
+  CompactIndex& operator=(const CompactIndex&) = delete;
 
   // The first slot of this tag whose reference satisfies `match`, or null.
   // Stays valid until the next Insert or Erase; its reference may be replaced
   // in place.
   template <typename Match>
   Slot* Find(uint32_t tag, Match&& match) {
-    for (uint32_t i = Home(tag); i < lines_allocated_; ++i) {
-      Line& line = LineAt(i);
+    const Page& page = PageOf(tag);
+    for (uint32_t i = page.Home(tag);; i = page.After(i)) {
+      Line& line = page.LineAt(i);
       for (uint32_t found = line.Matches(tag); found != 0; found &= found - 1) {
         Slot& slot = line.slots[std::countr_zero(found)];
         if (match(RefOf(slot))) return &slot;
       }
-      if (!line.full()) break;
+      if (!line.full()) return nullptr;
     }
-    return nullptr;
   }
 
   // The slot that holds exactly this, or null.
@@ -89,9 +97,7 @@ class CompactIndex {
   // The reference of the first slot of this tag in its home line, or 0: a guess
   // at what Find will look at, for prefetching.
   RecordRef FirstOf(uint32_t tag) const {
-    const uint32_t home = Home(tag);
-    if (home >= lines_allocated_) return 0;
-    const Line& line = LineAt(home);
+    const Line& line = HomeLine(tag);
     const uint32_t found = line.Matches(tag);
     return found == 0 ? 0 : RefOf(line.slots[std::countr_zero(found)]);
   }
@@ -103,39 +109,49 @@ class CompactIndex {
   void Erase(Slot* slot);
 
   // Brings a tag's home line into the cache.
-  void Prefetch(uint32_t tag) const {
-    const uint32_t home = Home(tag);
-    if (home < lines_allocated_) __builtin_prefetch(&LineAt(home));
-  }
+  void Prefetch(uint32_t tag) const { __builtin_prefetch(&HomeLine(tag)); }
   // The same by a load whose result is unused: measured to be faster than a
   // prefetch when it also misses the TLB.
   void Touch(uint32_t tag) const {
-    const uint32_t home = Home(tag);
-    if (home < lines_allocated_) {
-      static_cast<void>(*static_cast<const volatile Slot*>(LineAt(home).slots));
-    }
+    static_cast<void>(*static_cast<const volatile Slot*>(HomeLine(tag).slots));
   }
 
-  // Calls visit(tag, ref) for all slots with `tag` and above whose home is the
-  // line of `tag`, in order of tag; returns the first tag that was not visited
-  // (kTags: none left). O(slots of a line and its overflow).
+  // Calls visit(tag, ref) for slots with `tag` and above, in order of tag,
+  // until it has returned false and all slots of that tag are visited, or for
+  // about kVisitSlots; returns the first tag that was not visited (kTags: none
+  // left). O(slots of a page).
   template <typename Visit>
-  uint32_t VisitLine(uint32_t tag, Visit&& visit) const {
-    uint32_t end = kTags;
-    for (Slot slot : CollectLine(tag, &end)) {
-      visit(TagOfSlot(slot), RefOf(slot));
+  uint32_t VisitFrom(uint32_t tag, Visit&& visit) const {
+    uint32_t end;
+    const Slots slots = Collect(tag, &end);
+    for (size_t i = 0; i < slots.count; ++i) {
+      if (visit(TagOfSlot(slots.at[i]), RefOf(slots.at[i]))) continue;
+      const uint32_t last = TagOfSlot(slots.at[i]);
+      while (++i < slots.count && TagOfSlot(slots.at[i]) == last) {
+        visit(last, RefOf(slots.at[i]));
+      }
+      return last + 1;
     }
     return end;
   }
 
   size_t size() const { return size_; }
   // Asked from the allocator.
-  size_t memory_bytes() const;
-  // The most lines that a slot was ever away from its home: the bound of all
-  // steps.
-  uint32_t longest_run() const { return longest_run_; }
+  size_t memory_bytes() const { return memory_bytes_; }
+
+  // What bounds the work of a call, ever: how many lines a slot was put away
+  // from its home, and the lines of a page. And the sum of all slots that moved
+  // to another line.
+  struct Work {
+    uint32_t longest_run = 0;
+    uint32_t largest_page = 0;
+    uint64_t slots_moved = 0;
+  };
+  const Work& work() const { return work_; }
 
  private:
+  static constexpr size_t kVisitSlots = 256;
+
   struct alignas(64) Line {
     Slot slots[kSlotsPerLine];
     // Slots are filled from the front.
@@ -158,6 +174,42 @@ class CompactIndex {
       return found;
     }
   };
+
+  // A page of so many lines has chunks of 2^k lines: this k.
+  static int ChunkShift(uint32_t lines) {
+    return static_cast<int>(std::bit_width(lines | 4)) - 3;
+  }
+
+  // The slots of the tags whose top `depth` bits are the same, in 4 to 7 chunks
+  // of 2^k lines, or up to 3 of one. What a lookup needs is one cache line.
+  struct alignas(64) Page {
+    static constexpr uint32_t kMaxChunks = 7;
+
+    Line* chunks[kMaxChunks] = {&no_slots_};
+    // 0: chunks[0] is an empty line that all such pages share.
+    uint32_t lines = 0;
+    uint32_t size : 27 = 0;
+    uint32_t depth : 5 = 0;
+
+    // Fibonacci hashing: spreads close tags evenly, over any number of lines.
+    uint32_t Home(uint32_t tag) const {
+      return static_cast<uint32_t>(uint64_t{tag * 0x9e3779b1u} * lines >> 32);
+    }
+    uint32_t After(uint32_t line) const {
+      return line + 1 == lines ? 0 : line + 1;
+    }
+    // How far `line` is behind `home`.
+    uint32_t Distance(uint32_t home, uint32_t line) const {
+      return line >= home ? line - home : line + lines - home;
+    }
+    Line& LineAt(uint32_t i) const {
+      const int shift = ChunkShift(lines);
+      return chunks[i >> shift][i & ((uint32_t{1} << shift) - 1)];
+    }
+  };
+
+  // Never written.
+  static Line no_slots_;
 
   // A bit for each slot of a line with this tag.
   static uint32_t SlotsWithTag(const Slot* slots, uint32_t tag) {
@@ -188,57 +240,60 @@ class CompactIndex {
 #endif
   }
 
-  // The slots of a run of full lines and the line that ends it. At a load of
-  // 7/9 runs of more than a few lines are rare, and the longest of a million
-  // lines is some fifty; only a key that died many times over and was never
-  // swept makes longer ones.
-  using Run = absl::InlinedVector<Slot, 64>;
+  // Some slots, apart from their page.
+  struct Slots {
+    explicit Slots(size_t room)
+        : at(AllocateBlock<Slot>(std::bit_ceil(room + 1))) {}
+    Block<Slot[]> at;
+    size_t count = 0;
+  };
 
-  static constexpr uint32_t kLinesPerChunk = 512;
-  static constexpr size_t kMaxEntries =
-      size_t{kMaxLines} * kSlotsPerLine * 3 / 4;
+  Page& PageOf(uint32_t tag) const {
+    return *directory_[tag >> (kTagBits - bits_)];
+  }
+  const Line& HomeLine(uint32_t tag) const {
+    const Page& page = PageOf(tag);
+    return page.LineAt(page.Home(tag));
+  }
+  size_t EntriesOf(const Page& page) const {
+    return size_t{1} << (bits_ - static_cast<int>(page.depth));
+  }
+  // The first tag of the page that has `tag`, and the number of its tags.
+  static uint32_t FirstTag(const Page& page, uint32_t tag) {
+    return tag & ~(TagsOf(page) - 1);
+  }
+  static uint32_t TagsOf(const Page& page) { return kTags >> page.depth; }
 
-  uint32_t Home(uint32_t tag) const {
-    const uint64_t lines = tag >= frontier_ ? large_ : small_;
-    return static_cast<uint32_t>((tag * lines) >> kTagBits);
-  }
-  // The first tag whose home is `line` in a table of `lines`.
-  static uint32_t FirstTag(uint64_t line, uint64_t lines) {
-    return static_cast<uint32_t>(((line << kTagBits) + lines - 1) / lines);
-  }
-  Line& LineAt(uint32_t i) {
-    return chunks_[i / kLinesPerChunk][i % kLinesPerChunk];
-  }
-  const Line& LineAt(uint32_t i) const {
-    return chunks_[i / kLinesPerChunk][i % kLinesPerChunk];
-  }
+  // Adds the page's slots of the tags from `first` to before `end`.
+  static void Copy(const Page& page, uint32_t first, uint32_t end, Slots* to);
+  Slots Collect(uint32_t tag, uint32_t* end) const;
 
-  static Block<Line[]> MakeChunk(uint32_t lines);
-  void EnsureLine(uint32_t line) {
-    if (line >= lines_allocated_) AllocateLine(line);
-  }
-  void AllocateLine(uint32_t line);
-  void Place(Slot slot);
-  Run CollectLine(uint32_t tag, uint32_t* end) const;
-  void MoveFrontier(uint32_t line, uint32_t frontier);
-  void Resize();
-  void ResizeStep();
-  void FreeUnused();
+  void Place(Page* page, Slot slot);
+  void FreeLines(Page* page);
+  // Gives a page without lines so many, and these slots.
+  void Fill(Page* page, uint32_t lines, const Slots& slots);
+  void Refill(Page* page, uint32_t lines);
+  void MakeRoom(uint32_t tag);
+  bool CanSplit(const Page& page) const;
+  void Split(uint32_t tag);
+  void GiveBack(uint32_t tag);
+  bool Merge(uint32_t tag);
+  void SetDirectory(int bits);
+  void SetPage(uint32_t tag, Page* page);
+  template <typename Visit>
+  void VisitPages(const Visit& visit) const;
 
   size_t size_ = 0;
-  // Tags from frontier_ up have their home in a table of large_ lines, those
-  // below in one of small_. At rest frontier_ is 0 and small_ says nothing.
-  uint32_t large_ = 1;
-  uint32_t small_ = 1;
-  uint32_t frontier_ = 0;
-  enum class Motion : uint8_t { kRest, kGrowing, kShrinking };
-  Motion motion_ = Motion::kRest;
-  uint32_t longest_run_ = 0;
-
-  // Lines come in chunks, so that growth copies none; only the first chunk
-  // begins small and doubles, so that a small map stays small.
-  uint32_t lines_allocated_ = 0;
-  std::vector<Block<Line[]>> chunks_;
+  // Entry i has the page of the tags whose top bits_ bits are i.
+  int bits_ = 0;
+  Block<Page*[]> directory_;
+  size_t pages_ = 1;
+  // Those of depth bits_: without any, the directory is halved.
+  size_t deepest_ = 1;
+  // The page of tag 0: a small map has no other.
+  Page first_;
+  size_t memory_bytes_ = 0;
+  Work work_;
 };
 
 }  // namespace timecache::server

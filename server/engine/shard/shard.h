@@ -52,8 +52,10 @@ class Shard {
   // mostly dead.
   static constexpr int kCompactRecords = 8;
   static constexpr int kCompactMoves = 2;
-  // Lines of the index that one scan step visits under the lock.
-  static constexpr int kScanLines = 64;
+  // Slots of the index that one scan step visits under the lock, and pages that
+  // it looks at for them.
+  static constexpr int kScanSlots = 256;
+  static constexpr int kScanSteps = 16;
 
   // `usage` and `versions` are not owned.
   Shard(const NamespaceOptions& options, Usage* usage, VersionSource* versions,
@@ -102,7 +104,7 @@ class Shard {
                      ResponseBudget* room, int64_t* new_death_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // One step of a walk: live entries from `*tag` on, until kScanLines lines or
+  // One step of a walk: live entries from `*tag` on, until kScanSlots slots or
   // the given numbers are reached. Sets `*tag`; CompactIndex::kTags when
   // through.
   void Scan(absl::string_view prefix, int64_t now_us, int* entries_left,

@@ -10,19 +10,24 @@ template <typename Visit>
 void Shard::Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
                  uint32_t* tag, const Visit& visit) {
   const SegmentTable* const segments = &segments_;
-  for (int lines = kScanLines; lines > 0; --lines) {
-    if (*tag >= CompactIndex::kTags) return;
-    if (*entries_left <= 0 || *bytes_left <= 0) return;
-    *tag = slots_.VisitLine(*tag, [&](uint32_t, RecordRef ref) {
+  int slots_left = kScanSlots;
+  for (int steps = kScanSteps; steps > 0 && *tag < CompactIndex::kTags;
+       --steps) {
+    *tag = slots_.VisitFrom(*tag, [&](uint32_t, RecordRef ref) {
+      --slots_left;
       const Segment& segment = (*segments)[SegmentOf(ref)];
       const int64_t death_us = segment.generation->death_us;
-      if (death_us <= now_us) return;
-      size_t size;
-      const Record record = segment.Read(OffsetOf(ref), &size);
-      if (!visit(record, death_us)) return;
-      --*entries_left;
-      *bytes_left -= record.payload_bytes();
+      if (death_us > now_us) {
+        size_t size;
+        const Record record = segment.Read(OffsetOf(ref), &size);
+        if (visit(record, death_us)) {
+          --*entries_left;
+          *bytes_left -= record.payload_bytes();
+        }
+      }
+      return slots_left > 0 && *entries_left > 0 && *bytes_left > 0;
     });
+    if (slots_left <= 0 || *entries_left <= 0 || *bytes_left <= 0) return;
   }
 }
 

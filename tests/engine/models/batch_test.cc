@@ -11,7 +11,6 @@
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/shard/compact_index.h"
 #include "server/engine/shard/shard.h"
 #include "tests/support/engine/map_harness.h"
 
@@ -234,25 +233,6 @@ TEST(BatchTest, OperationsThatCopyMuchAreAllApplied) {
     ASSERT_TRUE(got.has_entry);
     EXPECT_EQ(got.entry.value, value);
   }
-}
-
-TEST(KeyHashTest, OneMapsScanOrderIsNotAnothers) {
-  constexpr int kEntries = 20'000;
-  const KeyHash one(0x1234'5678'9abc'def1);
-  const KeyHash other(0x0fed'cba9'8765'4321);
-  std::vector<std::pair<uint32_t, std::string>> by_tag;
-  for (int i = 0; i < kEntries; ++i) {
-    const std::string key = std::to_string(i);
-    by_tag.emplace_back(CompactIndex::TagOf(one(key)), key);
-  }
-  std::sort(by_tag.begin(), by_tag.end());
-  // Inserted in that order, no slot stands far from its home at any time.
-  CompactIndex index;
-  RecordRef ref = 0;
-  for (const auto& [tag, key] : by_tag) {
-    index.Insert(CompactIndex::TagOf(other(key)), ++ref);
-  }
-  EXPECT_LE(index.longest_run(), 64u);
 }
 
 }  // namespace
