@@ -8,7 +8,7 @@ a journal costs who reads, and who keeps nothing, is beside a namespace of durab
 import concurrent.futures
 import time
 
-from .. import figures, loads, servers
+from .. import figures, loads, processes, servers
 from . import Outcome
 
 NAME = "durable"
@@ -19,6 +19,8 @@ SYNC_OF_REDIS = 3
 SYNC_OF_ETCD = 20
 ASYNC_OF_MEMORY = 0.7
 RECOVERY_SECONDS = 10
+# Of a journal that a checkpoint has written again, to that of one without.
+RECOVERY_OF_CHECKPOINT = 1.2
 # Of MEMORY puts to a server with a journal to those to one without.
 WITH_JOURNAL_OF_WITHOUT = 0.98
 # A ratio so close to one takes more runs.
@@ -184,10 +186,22 @@ def _rewrites(bench, rows, data):
     data["rewrites"] = runs
 
 
-def _recovery(bench, server, entries):
+def _checkpoint(bench, server, entries):
+    """Puts the entries again until the server has written them again, in its own order."""
+    part = loads.Load(keys=entries, operations=entries // 8, order="sequential", depth=DEPTH)
+    for _ in range(8 * 8):
+        loads.drive(bench, server, part)
+        if server.journal_status()["checkpoints"] > 0:
+            return
+    raise processes.CommandFailed("no checkpoint ended while its journal grew eightfold")
+
+
+def _recovery(bench, server, entries, checkpointed=False):
     """Seconds from the start of a server that has so many entries on its disk."""
     with server:
         loads.fill(bench, server, entries)
+        if checkpointed:
+            _checkpoint(bench, server, entries)
         if isinstance(server, servers.SavedRedis):
             server.save()
         before = server.resident_bytes()
@@ -203,6 +217,8 @@ def _recoveries(bench, rows, data):
     runs = bench.turns(f"recovery of {figures.count(entries)} entries", {
         "timecached": lambda: _recovery(
             bench, servers.DurableTimecached(bench, "async"), entries),
+        "timecached, checkpointed": lambda: _recovery(
+            bench, servers.DurableTimecached(bench, "async"), entries, True),
         "Redis, AOF": lambda: _recovery(bench, servers.DurableRedis(bench, "everysec"),
                                         entries),
         "Redis, RDB": lambda: _recovery(bench, servers.SavedRedis(bench), entries)},
@@ -213,9 +229,14 @@ def _recoveries(bench, rows, data):
         rows.append(figures.compared(
             f"recovery of {figures.count(entries)} entries", "s", seconds["timecached"],
             peer, seconds[peer]))
-    rows.append(figures.alone(
-        f"recovery of {figures.count(entries)} entries", "s", seconds["timecached"],
-        figures.at_most(RECOVERY_SECONDS)))
+    for name in ("timecached", "timecached, checkpointed"):
+        rows.append(figures.alone(
+            f"recovery of {figures.count(entries)} entries: {name}", "s", seconds[name],
+            figures.at_most(RECOVERY_SECONDS)))
+    rows.append(figures.compared(
+        f"recovery of {figures.count(entries)} entries after a checkpoint", "s",
+        seconds["timecached, checkpointed"], "without one", seconds["timecached"],
+        figures.at_most(RECOVERY_OF_CHECKPOINT)))
     rows.append(figures.alone(
         f"recovery of {figures.count(entries)} entries: most memory, of what it had before",
         "", [run["peak_of_before"] for run in runs["timecached"]]))
