@@ -129,6 +129,7 @@ class OptionsTest(unittest.TestCase):
             {
                 "directory": "/var/lib/timecached/journal",
                 "max_clock_lag": "5m",
+                "max_clock_lead": "800d",
                 "reserve_bytes": "256MiB",
             },
         )

@@ -26,10 +26,15 @@ constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr absl::Duration kMaxGracePeriod = absl::Hours(1);
 constexpr absl::Duration kMaxDrainDelay = absl::Minutes(5);
 constexpr int64_t kDefaultClockLagSeconds = 60;
+// 366 days: a restored backup of some months starts, and a clock that is years
+// ahead is refused.
+constexpr int64_t kDefaultClockLeadSeconds = int64_t{366} * 86'400;
 constexpr uint64_t kDefaultReserveBytes = uint64_t{128} << 20;
 constexpr uint64_t kMaxReserveBytes = uint64_t{1} << 40;
 // 10 years.
 constexpr absl::Duration kMaxClockLag = absl::Hours(24 * 3650);
+// 100 years.
+constexpr absl::Duration kMaxClockLead = absl::Hours(24 * 36500);
 
 // Sets every field of config.proto that is unset.
 void FillDefaults(config::v1::ServerConfig* config) {
@@ -63,6 +68,9 @@ void FillDefaults(config::v1::ServerConfig* config) {
   if (!journal.has_max_clock_lag()) {
     journal.mutable_max_clock_lag()->set_seconds(kDefaultClockLagSeconds);
   }
+  if (!journal.has_max_clock_lead()) {
+    journal.mutable_max_clock_lead()->set_seconds(kDefaultClockLeadSeconds);
+  }
   if (!journal.has_reserve_bytes()) {
     journal.set_reserve_bytes(kDefaultReserveBytes);
   }
@@ -92,6 +100,10 @@ class Validator {
     if (status.ok()) {
       status = ValidateUpTo("journal.max_clock_lag",
                             config.journal().max_clock_lag(), kMaxClockLag);
+    }
+    if (status.ok()) {
+      status = ValidateUpTo("journal.max_clock_lead",
+                            config.journal().max_clock_lead(), kMaxClockLead);
     }
     if (status.ok() && config.journal().reserve_bytes() > kMaxReserveBytes) {
       status = Error("journal.reserve_bytes",

@@ -192,7 +192,7 @@ TEST(ConfigTest, HttpHasAPortOfItsOwn) {
             "127.0.0.1:0");
 }
 
-TEST(ConfigTest, TheJournalHasADirectoryAndABoundForTheClock) {
+TEST(ConfigTest, TheJournalHasADirectoryAndBoundsForTheClock) {
   EXPECT_TRUE(DefaultConfig().journal().has_directory());
   EXPECT_EQ(DefaultConfig().journal().directory(), "");
   EXPECT_EQ(DefaultConfig().journal().max_clock_lag().seconds(), 60);
@@ -214,6 +214,15 @@ TEST(ConfigTest, TheJournalHasADirectoryAndABoundForTheClock) {
             "(none) to 1 TiB");
   EXPECT_EQ(Refusal("journal:\n  max_clock_lag: 3651d\n"),
             "t.yaml:2: journal.max_clock_lag: must be from 0s to 3650d");
+  EXPECT_EQ(DefaultConfig().journal().max_clock_lead().seconds(),
+            int64_t{366} * 86'400);
+  EXPECT_EQ(Parsed("journal: {max_clock_lead: 36500d}")
+                .journal()
+                .max_clock_lead()
+                .seconds(),
+            int64_t{36'500} * 86'400);
+  EXPECT_EQ(Refusal("journal:\n  max_clock_lead: 36501d\n"),
+            "t.yaml:2: journal.max_clock_lead: must be from 0s to 36500d");
 }
 
 TEST(ConfigTest, ADurableNamespaceNeedsAJournal) {

@@ -60,7 +60,8 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "journal:\n"
             "  directory: \"\"\n"
             "  max_clock_lag: 1m\n"
-            "  reserve_bytes: 134217728\n");
+            "  reserve_bytes: 134217728\n"
+            "  max_clock_lead: 366d\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {

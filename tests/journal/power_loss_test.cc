@@ -190,5 +190,144 @@ TEST_F(PowerLossTest, AJournalWithoutABootMayHaveLostSomething) {
   EXPECT_EQ(store_.report().forked, 0u);
 }
 
+// How a start may end before it has told of what was taken.
+class EndedStartTest : public PowerLossTest {
+ protected:
+  // What was told and then taken, and a disk that has just lost it.
+  void LoseAnEvent() {
+    Die("kept");
+    Sync();
+    kept_ = End();
+    Die("taken");
+    taken_ = End();
+    LosePower();
+  }
+  // The next start tells of it.
+  void ExpectRefused() {
+    Reopen();
+    Die("other");
+    Die("another");
+    EXPECT_THAT(From(taken_), ElementsAre(ReasonName(Reason::kLogChanged)));
+    EXPECT_THAT(From(kept_), ElementsAre("other=v", "another=v"));
+  }
+
+  LogPoint kept_;
+  LogPoint taken_;
+};
+
+TEST_F(EndedStartTest, BySigterm) {
+  LoseAnEvent();
+  store_.recovery_options().progress_records = 1;
+  store_.recovery_options().cancelled = [] { return true; };
+  EXPECT_TRUE(absl::IsCancelled(store_.Open()));
+  store_.Close();
+  store_.recovery_options().cancelled = nullptr;
+  ExpectRefused();
+}
+
+TEST_F(EndedStartTest, ByAClockThatIsRefused) {
+  LoseAnEvent();
+  int64_t last_us = 0;
+  store_.recovery_options().check_time = [&](int64_t us) {
+    last_us = us;
+    return absl::FailedPreconditionError("the clock");
+  };
+  const auto records = [this] { return store_.journal().statistics().records; };
+  EXPECT_TRUE(absl::IsFailedPrecondition(store_.Open()));
+  EXPECT_EQ(last_us, kept_.watermark_us);
+  EXPECT_EQ(records(), 0u);
+  store_.Close();
+  store_.recovery_options().check_time = nullptr;
+  ExpectRefused();
+}
+
+// As a port that is taken ends it: that was told.
+TEST_F(EndedStartTest, BehindTheRecovery) {
+  LoseAnEvent();
+  Reopen();
+  store_.Close();
+  ExpectRefused();
+}
+
+// By kill -9.
+TEST_F(EndedStartTest, AfterAnyChangeOfTheDisk) {
+  LoseAnEvent();
+  const std::unique_ptr<MemoryFileSystem> lost = store_.files().Copy();
+  int kills = 0;
+  for (bool ended = true; ended; ++kills) {
+    SCOPED_TRACE(absl::StrCat("after ", kills, " changes"));
+    store_.GoOnWith(lost->Copy());
+    store_.files().KillAfter(kills);
+    store_.options().on_failure = [](const std::string&) {};
+    ended = !store_.Open().ok();
+    store_.Crash();
+    ASSERT_NO_FATAL_FAILURE(ExpectRefused());
+  }
+  // It removes END, cuts the log, continues it, and notes the boot.
+  EXPECT_GT(kills, 5);
+}
+
+// It closes as far as it can.
+TEST_F(EndedStartTest, ByAnErrorOfTheDisk) {
+  LoseAnEvent();
+  const std::unique_ptr<MemoryFileSystem> lost = store_.files().Copy();
+  int errors = 0;
+  for (bool failed = true; failed; ++errors) {
+    SCOPED_TRACE(absl::StrCat("after ", errors, " writes and syncs"));
+    store_.GoOnWith(lost->Copy());
+    failed = false;
+    store_.files().SetFault(
+        [&, left = errors](const std::string&, uint64_t, bool) mutable {
+          if (left-- != 0) return absl::OkStatus();
+          failed = true;
+          return absl::InternalError("the disk");
+        });
+    store_.options().on_failure = [](const std::string&) {};
+    store_.Open().IgnoreError();
+    store_.files().SetFault(nullptr);
+    store_.Close();
+    ASSERT_NO_FATAL_FAILURE(ExpectRefused());
+  }
+  EXPECT_GT(errors, 5);
+}
+
+TEST_F(EndedStartTest, ByAnotherLossOfPower) {
+  LoseAnEvent();
+  const std::unique_ptr<MemoryFileSystem> lost = store_.files().Copy();
+  int kills = 0;
+  for (bool ended = true; ended; ++kills) {
+    SCOPED_TRACE(absl::StrCat("after ", kills, " changes"));
+    store_.GoOnWith(lost->Copy());
+    store_.files().KillAfter(kills);
+    store_.options().on_failure = [](const std::string&) {};
+    ended = !store_.Open().ok();
+    store_.LosePower(Unsynced::kKeptInPart, &random_);
+    ASSERT_NO_FATAL_FAILURE(ExpectRefused());
+  }
+  EXPECT_GT(kills, 5);
+}
+
+// What was closed in order has lost nothing, however the starts behind that
+// end.
+TEST_F(EndedStartTest, OfWhatWasClosedInOrder) {
+  Die("event");
+  const LogPoint end = End();
+  store_.Close();
+  LosePower();
+  const std::unique_ptr<MemoryFileSystem> closed = store_.files().Copy();
+  for (int kills = 0;; ++kills) {
+    SCOPED_TRACE(absl::StrCat("after ", kills, " changes"));
+    store_.GoOnWith(closed->Copy());
+    store_.files().KillAfter(kills);
+    store_.options().on_failure = [](const std::string&) {};
+    const bool ended = !store_.Open().ok();
+    store_.Crash();
+    Reopen();
+    EXPECT_EQ(store_.report().forked, 0u);
+    EXPECT_EQ(End().log_id, end.log_id);
+    if (!ended) break;
+  }
+}
+
 }  // namespace
 }  // namespace timecache::server

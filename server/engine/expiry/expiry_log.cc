@@ -64,7 +64,11 @@ LogFork ExpiryLog::fork() const {
 
 void ExpiryLog::Fork() {
   absl::MutexLock lock(&mu_);
-  const uint64_t from_id = PointId();
+  // At the point of the fork before, as after a start that ended early: that
+  // one has told nothing, and what was good for it is good for this one.
+  const bool again = fork_.id != 0 && fork_.next_event == next_seq_ &&
+                     fork_.watermark_us == watermark_us_;
+  const uint64_t from_id = again ? fork_.from_id : PointId();
   const uint64_t offset = fork_.event_offset();
   do {
     fork_ = {RandomId(), from_id, next_seq_, watermark_us_};

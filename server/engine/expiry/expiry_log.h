@@ -90,6 +90,7 @@ class ExpiryLog final : public EventHolder {
   void SetFork(const LogFork& fork) ABSL_LOCKS_EXCLUDED(mu_);
   LogFork fork() const ABSL_LOCKS_EXCLUDED(mu_);
   // Makes it a copy of itself from here on, with another identity in each copy.
+  // Twice at one point is once: the first identity is then of no use.
   void Fork() ABSL_LOCKS_EXCLUDED(mu_);
   // The number of the next event.
   uint64_t next_event() const ABSL_LOCKS_EXCLUDED(mu_);

@@ -5,7 +5,8 @@
 //   TRIM                   the first position of each partition
 //   END                    after an orderly close: where the log ends
 //   BOOT                   the id of the machine's boot in which it was
-//                          recovered last (machine_boot.h)
+//                          recovered last (machine_boot.h): no earlier boot
+//                          has taken records with it that this one misses
 //   COPY                   empty: its log may go on elsewhere, too
 //   RESERVE                room for when the disk is full (disk_reserve.h)
 //   RESTORING              empty: the others are being put there, see

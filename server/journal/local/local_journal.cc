@@ -18,6 +18,17 @@ void PrintAndAbort(const std::string& line) {
   std::abort();
 }
 
+// From here on this boot of the machine counts.
+absl::Status NoteBoot(FileSystem* files, const std::string& directory,
+                      const LocalJournalOptions& options) {
+  const auto noted = ReadBoot(files, directory);
+  if (!noted.ok()) return noted.status();
+  if (*noted == options.boot_id) return absl::OkStatus();
+  absl::Status status = WriteBoot(files, directory, options.boot_id);
+  // Without it, the next start after a crash assumes another boot.
+  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
+}
+
 }  // namespace
 
 absl::Status LocalJournal::NoPartition(uint32_t partition,
@@ -55,15 +66,22 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
         absl::StrCat(directory, ": has ", recovered->identity.partitions,
                      " partitions, not ", options.partitions));
   }
+  const auto copied = IsMarkedAsCopy(files, directory);
+  if (!copied.ok()) return copied.status();
   const auto boot_id = ReadBoot(files, directory);
   if (!boot_id.ok()) return boot_id.status();
   // A new one has nothing to lose.
   const bool may_have_lost_power =
       format.ok() && !recovered->closed &&
       (boot_id->empty() || *boot_id != options.boot_id);
+  // What END said is said by BOOT before END is gone: nothing was lost before
+  // this boot.
+  if (!may_have_lost_power) status = NoteBoot(files, directory, options);
   // END is removed before the log grows, otherwise after a crash in between the
   // rest would seem missing.
-  status = RemoveIfThere(files, absl::StrCat(directory, "/", kEndFile));
+  if (status.ok()) {
+    status = RemoveIfThere(files, absl::StrCat(directory, "/", kEndFile));
+  }
   if (status.ok()) status = files->SyncDirectory(directory);
   LogWriter writer(files, directory, *recovered);
   if (status.ok()) status = writer.Start();
@@ -76,6 +94,7 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   std::unique_ptr<LocalJournal> journal(new LocalJournal(
       directory, std::move(options), *std::move(lock), std::move(writer),
       *std::move(recovered), std::move(reserve)));
+  journal->copied_ = *copied;
   journal->may_have_lost_power_ = may_have_lost_power;
   if (low_space) journal->TakeReserve();
   if (journal->options_.own_thread) {
@@ -126,17 +145,22 @@ LocalJournal::~LocalJournal() {
   }
   // Without these, the journal is recovered as after a crash.
   OverwriteTrim(files_, directory_, writer_.identity(), trim).IgnoreError();
-  WriteEnd(files_, directory_, writer_.end()).IgnoreError();
+  // A start that ended before its recovery has not dealt with what may be lost:
+  // END would hide it from the next one.
+  if (!may_have_lost_power_) {
+    WriteEnd(files_, directory_, writer_.end()).IgnoreError();
+  }
   Failpoint("close.written");
 }
 
-absl::Status LocalJournal::NoteBoot() {
-  const auto noted = ReadBoot(files_, directory_);
-  if (!noted.ok()) return noted.status();
-  if (*noted == options_.boot_id) return absl::OkStatus();
-  absl::Status status = WriteBoot(files_, directory_, options_.boot_id);
-  // Without it, the next start after a crash assumes another boot.
-  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
+absl::Status LocalJournal::NoteRecovered() {
+  absl::Status status;
+  if (copied_) status = UnmarkAsCopy(files_, directory_);
+  if (status.ok()) status = NoteBoot(files_, directory_, options_);
+  if (!status.ok()) return status;
+  copied_ = false;
+  may_have_lost_power_ = false;
+  return absl::OkStatus();
 }
 
 void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,

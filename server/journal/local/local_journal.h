@@ -57,8 +57,8 @@ class LocalJournal final : public Journal {
   static absl::StatusOr<std::unique_ptr<LocalJournal>> Open(
       const std::string& directory, LocalJournalOptions options);
 
-  // Commits and syncs waiting appends. No other call may be in progress or
-  // follow.
+  // Commits and syncs waiting appends, and closes in order, unless
+  // may_have_lost_power. No other call may be in progress or follow.
   ~LocalJournal() override;
   LocalJournal(const LocalJournal&) = delete;
   LocalJournal& operator=(const LocalJournal&) = delete;
@@ -87,13 +87,19 @@ class LocalJournal final : public Journal {
   // has read them, or is destroyed.
   std::unique_ptr<JournalBackup> OpenBackup() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // What the directory said of its log when it was opened, and says to each
+  // later start until NoteRecovered.
+  //
+  // Whether the log may go on elsewhere, too (MarkAsCopy).
+  bool copied() const { return copied_; }
   // Whether a power loss may have lost completed unsynced (ASYNC) appends: the
   // journal was not closed in order, and the machine has started since, or may
   // have.
   bool may_have_lost_power() const { return may_have_lost_power_; }
-  // Records that the consequences for the writer are handled and stored: from
-  // here on this boot of the machine counts.
-  absl::Status NoteBoot();
+  // The consequences of both for the writer are handled and stored: the mark of
+  // a copy is removed, and this boot of the machine counts. Both are false
+  // then. Once, before other threads use this.
+  absl::Status NoteRecovered();
 
   // One round of the committer: a group, a due sync, trimmed segments. For
   // tests, without a thread.
@@ -172,6 +178,8 @@ class LocalJournal final : public Journal {
   const LocalJournalOptions options_;
   FileSystem* const files_;
   const std::unique_ptr<FileLock> lock_;
+  // Until NoteRecovered.
+  bool copied_ = false;
   bool may_have_lost_power_ = false;
 
   // The committer's alone, but for the identity, which is constant.

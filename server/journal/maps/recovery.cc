@@ -32,6 +32,10 @@ struct Recovering {
   bool complete = false;
   // Those of one name are in the order of their numbers.
   uint64_t number = 0;
+  // Its deletion was not stored, though a newer one has its name.
+  bool ended = false;
+  // Records of its partition are missing.
+  bool incomplete = false;
 };
 
 // A partition being read.
@@ -57,11 +61,8 @@ struct Shared {
   absl::Status status ABSL_GUARDED_BY(mu);
   RecoveryReport report ABSL_GUARDED_BY(mu);
   uint64_t next_version ABSL_GUARDED_BY(mu) = 0;
-  std::vector<std::shared_ptr<TimeCacheMap>> maps ABSL_GUARDED_BY(mu);
-  // Those of them whose downtime does not count.
-  std::vector<Recovering> paused ABSL_GUARDED_BY(mu);
-  // Maps whose deletion was not stored.
-  std::vector<std::shared_ptr<TimeCacheMap>> ended ABSL_GUARDED_BY(mu);
+  // Those that are rebuilt.
+  std::vector<Recovering> maps ABSL_GUARDED_BY(mu);
 };
 
 // The changes of the map that were recorded in this process.
@@ -270,11 +271,8 @@ class Part {
       number = std::max(number, recovering.number);
     }
     for (auto& [log_id, recovering] : maps_) {
-      if (recovering.number < newest[recovering.map->name()]) {
-        End(&recovering);
-        continue;
-      }
-      if (!recovering.complete) {
+      recovering.ended = recovering.number < newest[recovering.map->name()];
+      if (!recovering.ended && !recovering.complete) {
         return absl::DataLossError(absl::StrCat(
             "the journal lacks a part of namespace ", recovering.map->name(),
             ": its first records were trimmed, and their replacement is "
@@ -291,47 +289,16 @@ class Part {
     return absl::OkStatus();
   }
 
-  // Its deletion is recorded, otherwise it would exist again once the newer one
-  // is deleted.
-  void End(Recovering* recovering) {
-    const uint64_t version = recovering->replay->Finish();
-    const auto log = shared_.logs->Resume(recovering->map);
-    recovering->map->SetChangeLog(log);
-    log->AppendDeleted();
-    absl::MutexLock lock(&shared_.mu);
-    shared_.next_version = std::max(shared_.next_version, version);
-    shared_.ended.push_back(std::move(recovering->map));
-  }
-
+  // Records nothing.
   void Finish(Recovering* recovering) {
-    TimeCacheMap* const map = recovering->map.get();
     const uint64_t version = recovering->replay->Finish();
     const int64_t last_us = recovering->replay->last_us();
-    map->Update(recovering->options, last_us);
-    const RecoveryOptions& options = *shared_.options;
-    const bool forks = options.copied || (options.may_have_lost_power &&
-                                          recovering->options.durability ==
-                                              NamespaceDurability::kAsync);
-    // After the last tick: later events may differ between the two logs.
-    if (forks) map->ForkLog();
-    const auto log = shared_.logs->Resume(recovering->map);
-    map->SetChangeLog(log);
-    if (forks) log->AppendFork();
+    recovering->map->Update(recovering->options, last_us);
+    recovering->incomplete = HasLosses(recovering->partition);
     absl::MutexLock lock(&shared_.mu);
-    RecoveryReport& report = shared_.report;
-    ++report.namespaces;
-    report.forked += forks ? 1 : 0;
-    if (HasLosses(recovering->partition)) {
-      report.incomplete.push_back(map->name());
-    }
-    report.entries += static_cast<uint64_t>(map->CountedSize().entries);
-    report.last_us = std::max(report.last_us, last_us);
     shared_.next_version = std::max(shared_.next_version, version);
-    shared_.maps.push_back(recovering->map);
-    if (recovering->options.restart_policy == RestartPolicy::kPause &&
-        map->CountedSize().entries > 0) {
-      shared_.paused.push_back(std::move(*recovering));
-    }
+    shared_.report.last_us = std::max(shared_.report.last_us, last_us);
+    shared_.maps.push_back(std::move(*recovering));
   }
 
   Shared& shared_;
@@ -354,12 +321,36 @@ class Part {
   uint64_t told_bytes_ = 0;
 };
 
-// After all records of the map.
-void SkipTime(const Recovering& recovering, int64_t now_us) {
-  const TimeSkip skip = {recovering.replay->last_us(), now_us};
+// Records what a start changes in a rebuilt map.
+void Continue(const Recovering& recovering, const RecoveryOptions& options,
+              MapChangeLogs* logs, RecoveryReport* report) {
+  TimeCacheMap* const map = recovering.map.get();
+  const bool forks = !recovering.ended &&
+                     (options.copied || (options.may_have_lost_power &&
+                                         recovering.options.durability ==
+                                             NamespaceDurability::kAsync));
+  // After the last tick: later events may differ between the two logs.
+  if (forks) map->ForkLog();
+  const auto log = logs->Resume(recovering.map);
+  map->SetChangeLog(log);
+  if (recovering.ended) {
+    // Otherwise it would exist again once the newer one is deleted.
+    log->AppendDeleted();
+    return;
+  }
+  if (forks) log->AppendFork();
+  ++report->namespaces;
+  report->forked += forks ? 1 : 0;
+  if (recovering.incomplete) report->incomplete.push_back(map->name());
+  const auto entries = static_cast<uint64_t>(map->CountedSize().entries);
+  report->entries += entries;
+  if (options.clock == nullptr || entries == 0 ||
+      recovering.options.restart_policy != RestartPolicy::kPause) {
+    return;
+  }
+  const TimeSkip skip = {recovering.replay->last_us(), options.clock->NowUs()};
   if (skip.to_us <= skip.from_us) return;
-  static_cast<MapChangeLog*>(recovering.map->change_log())
-      ->AppendTimeSkip(skip);
+  log->AppendTimeSkip(skip);
   recovering.replay->Apply(skip);
 }
 
@@ -408,23 +399,24 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
 
   absl::MutexLock lock(&shared.mu);
   if (!shared.status.ok()) return shared.status;
-  if (options.clock != nullptr) {
-    for (const Recovering& paused : shared.paused) {
-      SkipTime(paused, options.clock->NowUs());
-    }
+  if (options.check_time) {
+    absl::Status status = options.check_time(shared.report.last_us);
+    if (!status.ok()) return status;
   }
-  for (const auto* const maps : {&shared.maps, &shared.ended}) {
-    for (const auto& map : *maps) {
-      if (absl::Status status = AwaitKept(*map); !status.ok()) return status;
-    }
+  for (const Recovering& each : shared.maps) {
+    Continue(each, options, logs, &shared.report);
+  }
+  for (const Recovering& each : shared.maps) {
+    if (absl::Status status = AwaitKept(*each.map); !status.ok()) return status;
   }
   // Before the first of them is used.
   registry->RaiseVersions(shared.next_version +
                           (shared.report.forked > 0 ? RandomVersionGap() : 0));
-  for (const auto& map : shared.maps) {
-    if (absl::Status status = registry->Add(map); !status.ok()) {
+  for (const Recovering& each : shared.maps) {
+    if (each.ended) continue;
+    if (absl::Status status = registry->Add(each.map); !status.ok()) {
       return absl::DataLossError(absl::StrCat("the journal has two namespaces ",
-                                              map->name(), " at once"));
+                                              each.map->name(), " at once"));
     }
   }
   shared.report.records += shared.records;

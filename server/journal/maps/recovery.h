@@ -43,7 +43,11 @@ struct RecoveryOptions {
   // maps are rebuilt, as that takes a while, too. Null: they continue at the
   // time where they ended. Not owned.
   const Clock* clock = nullptr;
-  // Most records between two of these calls, and most bytes on one thread.
+  // Called once all maps are rebuilt, and before anything is recorded, with the
+  // latest time in the journal (RecoveryReport::last_us): an error ends the
+  // recovery, which returns it. May be null.
+  std::function<absl::Status(int64_t last_us)> check_time;
+  // Most records between two calls of `progress`, and most bytes on one thread.
   uint64_t progress_records = 10'000;
   uint64_t progress_bytes = 1 << 20;
 };

@@ -15,7 +15,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "server/journal/backup/journal_copy.h"
-#include "server/journal/local/journal_directory.h"
 #include "server/journal/local/journal_tools.h"
 #include "server/journal/local/local_journal.h"
 #include "server/journal/maps/recovery.h"
@@ -94,22 +93,37 @@ void LogLosses(const RecoveryReport& report) {
        {"unknown_namespaces", report.unknown.size()}});
 }
 
+std::string TimeText(int64_t us) {
+  return absl::FormatTime(absl::FromUnixMicros(us), absl::UTCTimeZone());
+}
+
 absl::Status CheckClock(const config::v1::ServerConfig& config,
                         int64_t journal_us, int64_t now_us) {
-  // A new journal has no time: INT64_MIN, from which no difference may be
-  // taken.
-  if (journal_us <= now_us) return absl::OkStatus();
-  const absl::Duration ahead = absl::Microseconds(journal_us - now_us);
-  if (ahead <= ToDuration(config.journal().max_clock_lag())) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
+  // A new journal has no time.
+  if (journal_us == INT64_MIN) return absl::OkStatus();
+  const absl::Duration lag = absl::Microseconds(journal_us - now_us);
+  const absl::Duration max_lag = ToDuration(config.journal().max_clock_lag());
+  const absl::Duration max_lead = ToDuration(config.journal().max_clock_lead());
+  if (lag <= max_lag && -lag <= max_lead) return absl::OkStatus();
+  std::string error = absl::StrCat(
       "the journal in ", config.journal().directory(), " has come to ",
-      absl::FormatTime(absl::FromUnixMicros(journal_us), absl::UTCTimeZone()),
-      ", and this machine's clock is ", absl::FormatDuration(ahead),
-      " behind that: no entry would expire until the clock has reached it. "
-      "Correct the clock; or, to wait for it, set journal.max_clock_lag to "
-      "more than that"));
+      TimeText(journal_us), ", and this machine's clock says ",
+      TimeText(now_us), ", which is ");
+  if (lag > max_lag) {
+    absl::StrAppend(
+        &error, absl::FormatDuration(lag),
+        " behind: no entry would expire "
+        "until the clock has reached the journal's time. Correct the clock; "
+        "or, to wait for it, set journal.max_clock_lag to more than that");
+  } else {
+    absl::StrAppend(
+        &error, absl::FormatDuration(-lag),
+        " ahead: all entries that were due "
+        "in between would expire, for good. Correct the clock; or, if it is "
+        "right, and nothing durable has changed for so long, set "
+        "journal.max_clock_lead to more than that");
+  }
+  return absl::FailedPreconditionError(error);
 }
 
 // The next bytes of standard input.
@@ -229,13 +243,15 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   options.progress = std::ref(progress);
   options.clock = &clock;
   options.cancelled = [&signals] { return signals.EndPending(); };
-  const std::string& directory = config.journal().directory();
-  const auto copied = IsMarkedAsCopy(FileSystem::Posix(), directory);
-  if (!copied.ok()) return copied.status();
-  options.copied = *copied;
   auto* const journal = dynamic_cast<LocalJournal*>(&logs->journal());
+  options.copied = journal != nullptr && journal->copied();
   options.may_have_lost_power =
       journal != nullptr && journal->may_have_lost_power();
+  if (manual_clock == nullptr) {
+    options.check_time = [&](int64_t last_us) {
+      return CheckClock(config, last_us, clock.NowUs());
+    };
+  }
   const absl::StatusOr<RecoveryReport> report =
       RecoverMaps(logs, registry, options);
   if (absl::IsCancelled(report.status())) {
@@ -243,20 +259,12 @@ absl::Status Recover(const config::v1::ServerConfig& config,
         {{"took_ms", MillisSince(began)}});
   }
   if (!report.ok()) return report.status();
-  if (*copied) {
-    absl::Status status = UnmarkAsCopy(FileSystem::Posix(), directory);
-    if (!status.ok()) return status;
-  }
   if (journal != nullptr) {
-    if (absl::Status status = journal->NoteBoot(); !status.ok()) return status;
+    if (absl::Status status = journal->NoteRecovered(); !status.ok()) {
+      return status;
+    }
   }
-  if (manual_clock != nullptr) {
-    manual_clock->AdvanceTo(report->last_us);
-  } else if (absl::Status status =
-                 CheckClock(config, report->last_us, clock.NowUs());
-             !status.ok()) {
-    return status;
-  }
+  if (manual_clock != nullptr) manual_clock->AdvanceTo(report->last_us);
   observers.metrics->Finish(*report);
   LogLosses(*report);
   Log(LogLevel::kInfo, "recovery_done",
@@ -264,7 +272,7 @@ absl::Status Recover(const config::v1::ServerConfig& config,
        {"entries", report->entries},
        {"records", report->records},
        {"record_bytes", report->record_bytes},
-       {"copied", *copied},
+       {"copied", options.copied},
        {"forked", report->forked},
        {"took_ms", MillisSince(began)}});
   return absl::OkStatus();

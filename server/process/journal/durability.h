@@ -46,11 +46,13 @@ BackupSource BackupsOf(MapChangeLogs* logs);
 
 // Adds the journal's maps to the registry; from now on durable maps are stored
 // in the journal. A copy of a journal continues with a new identity
-// (RecoveryOptions:: copied). Logs recovery_started, recovery_progress each
+// (RecoveryOptions::copied). Logs recovery_started, recovery_progress each
 // second, and recovery_done, or recovery_cancelled. CANCELLED: a termination
-// signal has arrived meanwhile; nothing was changed. FAILED_PRECONDITION: the
-// journal is further ahead of the clock than journal.max_clock_lag; a clock
-// that stands still is moved to the journal's time.
+// signal has arrived meanwhile. FAILED_PRECONDITION: the journal is further
+// ahead of the clock than journal.max_clock_lag, or further behind it than
+// journal.max_clock_lead; a clock that stands still is moved to the journal's
+// time. After either, nothing was recorded, and a later start finds what this
+// one found.
 absl::Status Recover(const config::v1::ServerConfig& config,
                      const Signals& signals, const Clock& clock,
                      ManualClock* manual_clock,

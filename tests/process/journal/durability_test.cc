@@ -65,8 +65,17 @@ class DurabilityTest : public ::testing::Test {
                            {metrics_.get(), &readiness_, &manager_},
                            life->logs.get(), &life->registry);
   }
-  void CreateAndPut(Life* life, int entries) {
+  // With a clock that is the machine's.
+  absl::Status RecoverAt(Life* life, int64_t now_us) {
+    const ManualClock clock{now_us};
+    return server::Recover(config_, signals_, clock, nullptr,
+                           {metrics_.get(), &readiness_, &manager_},
+                           life->logs.get(), &life->registry);
+  }
+  void CreateAndPut(Life* life, int entries,
+                    RestartPolicy restart_policy = RestartPolicy::kFire) {
     NamespaceOptions options;
+    options.restart_policy = restart_policy;
     options.durability = NamespaceDurability::kSync;
     absl::Notification created;
     life->store.CreateNamespace("kept", options,
@@ -151,6 +160,40 @@ TEST_F(DurabilityTest, WhileItRunsMetricsSayHowFarItIs) {
                     HasSubstr("timecache_recovery_records 40\n"),
                     HasSubstr("timecache_recovery_records_expected 100\n"),
                     HasSubstr("timecache_recovery_entries 0\n")));
+}
+
+// A machine's clock, beside the one that stands still for a journal.
+TEST_F(DurabilityTest, AClockThatIsFarFromTheJournalsTimeIsRefused) {
+  config_.mutable_journal()->mutable_max_clock_lag()->set_seconds(60);
+  config_.mutable_journal()->mutable_max_clock_lead()->set_seconds(3600);
+  {
+    Life life(config_, &clock_);
+    // A new journal has no time.
+    ASSERT_TRUE(RecoverAt(&life, kNowUs).ok());
+    CreateAndPut(&life, 3, RestartPolicy::kPause);
+  }
+  struct {
+    int64_t after_s;
+    const char* setting;
+  } const refused[] = {{-61, "journal.max_clock_lag"},
+                       {3601, "journal.max_clock_lead"},
+                       {30LL * 365 * 86'400, "journal.max_clock_lead"}};
+  for (const auto& each : refused) {
+    Life life(config_, &clock_);
+    const absl::Status status =
+        RecoverAt(&life, kNowUs + each.after_s * kMicrosPerSecond);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("1970-01-12T13:46:40"),
+                      HasSubstr("Correct the clock"), HasSubstr(each.setting)));
+    EXPECT_EQ(life.logs->journal().statistics().records, 0u);
+  }
+  for (const int64_t after_s : {3600, 3540}) {
+    Life life(config_, &clock_);
+    const absl::Status status =
+        RecoverAt(&life, kNowUs + after_s * kMicrosPerSecond);
+    EXPECT_TRUE(status.ok()) << status;
+  }
 }
 
 TEST_F(DurabilityTest, TheJournalIsDescribed) {

@@ -3,7 +3,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/journal/local/journal_directory.h"
 #include "server/journal/local/journal_tools.h"
 #include "tests/support/journal/journal_harness.h"
 
@@ -46,21 +45,16 @@ absl::Status DurableStore::Open() {
   auto journal = LocalJournal::Open(directory_, options_);
   if (!journal.ok()) return journal.status();
   engine_ = std::make_unique<Engine>(&clock_, *std::move(journal));
-  const auto copied = IsMarkedAsCopy(options_.files, directory_);
-  if (!copied.ok()) return copied.status();
-  recovery_options_.copied = *copied;
   auto* const local = static_cast<LocalJournal*>(&engine_->logs->journal());
+  recovery_options_.copied = local->copied();
   recovery_options_.may_have_lost_power = local->may_have_lost_power();
   recovery_options_.clock = &clock_;
   const auto report =
       RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
   if (!report.ok()) return report.status();
-  if (*copied && unmarks_) {
-    absl::Status status = UnmarkAsCopy(options_.files, directory_);
+  if (notes_) {
+    absl::Status status = local->NoteRecovered();
     if (!status.ok()) return status;
-  }
-  if (unmarks_) {
-    if (absl::Status status = local->NoteBoot(); !status.ok()) return status;
   }
   report_ = *report;
   engine_->checkpointer = std::make_unique<Checkpointer>(

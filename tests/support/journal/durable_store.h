@@ -64,9 +64,8 @@ class DurableStore {
   absl::Status Salvage();
   // Closes, and goes on with that disk.
   void GoOnWith(std::unique_ptr<MemoryFileSystem> files);
-  // Open ends before it has taken a copy's mark away, and noted the machine's
-  // boot.
-  void CrashBeforeUnmarking() { unmarks_ = false; }
+  // Open ends before LocalJournal::NoteRecovered.
+  void CrashBeforeNoting() { notes_ = false; }
 
   ManualClock& clock() { return clock_; }
   // Lets what is due die and be told.
@@ -120,7 +119,7 @@ class DurableStore {
   RecoveryOptions recovery_options_;
   std::unique_ptr<Engine> engine_;
   RecoveryReport report_;
-  bool unmarks_ = true;
+  bool notes_ = true;
   // Of the machine: each power loss is the end of one.
   int boots_ = 0;
 };

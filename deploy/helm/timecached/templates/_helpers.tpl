@@ -150,6 +150,9 @@ journal:
   {{- with .Values.journal.maxClockLag }}
   max_clock_lag: {{ . }}
   {{- end }}
+  {{- with .Values.journal.maxClockLead }}
+  max_clock_lead: {{ . }}
+  {{- end }}
   {{- with .Values.journal.reserveBytes }}
   reserve_bytes: {{ . }}
   {{- end }}
