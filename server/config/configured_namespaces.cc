@@ -60,7 +60,8 @@ absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal) {
 
 absl::Status Create(const config::v1::NamespaceConfig& from,
                     Registry* registry) {
-  const auto map = registry->Create(from.name(), *NewOptions(from.options()));
+  const auto map =
+      registry->CreateConfigured(from.name(), *NewOptions(from.options()));
   return map.status();
 }
 

@@ -57,12 +57,23 @@ Registry::~Registry() {
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::string_view name, const NamespaceOptions& options) {
+  return Create(name, options, Limits::kObeyed);
+}
+
+absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::CreateConfigured(
+    absl::string_view name, const NamespaceOptions& options) {
+  return Create(name, options, Limits::kIgnored);
+}
+
+absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
+    absl::string_view name, const NamespaceOptions& options, Limits limits) {
   if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
     return status;
   }
-  if (absl::Status status = MemoryReclaimer::Process().MakeRoom();
-      !status.ok()) {
-    return status;
+  const bool obeyed = limits == Limits::kObeyed;
+  if (obeyed) {
+    absl::Status status = MemoryReclaimer::Process().MakeRoom();
+    if (!status.ok()) return status;
   }
   const bool journaled = IsDurable(options);
   if (journaled && change_logs_ == nullptr) {
@@ -73,7 +84,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   auto map = Make(name, options,
                   {.first_event = RandomFirstEvent(), .journaled = journaled});
   absl::MutexLock lock(&mu_);
-  if (limits_.max_namespaces > 0 && !maps_.contains(name) &&
+  if (obeyed && limits_.max_namespaces > 0 && !maps_.contains(name) &&
       maps_.size() >= static_cast<size_t>(limits_.max_namespaces)) {
     return ErrorWithReason(
         absl::StatusCode::kResourceExhausted, Reason::kMaxNamespaces,

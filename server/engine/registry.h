@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_ENGINE_REGISTRY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -53,8 +54,14 @@ class Registry {
   // owned, must outlive the maps. Set before use.
   void SetChangeLogs(ChangeLogs* logs) { change_logs_ = logs; }
 
-  // INVALID_ARGUMENT, ALREADY_EXISTS or RESOURCE_EXHAUSTED (MAX_NAMESPACES).
+  // INVALID_ARGUMENT, ALREADY_EXISTS or RESOURCE_EXHAUSTED (MAX_NAMESPACES,
+  // MAX_MEMORY).
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
+      absl::string_view name, const NamespaceOptions& options)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // For a namespace that the configuration has: no limit refuses it, as a
+  // server that restored as much as it may hold would never start again.
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> CreateConfigured(
       absl::string_view name, const NamespaceOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -109,6 +116,10 @@ class Registry {
       ABSL_LOCKS_EXCLUDED(dead_letter_mu_);
 
  private:
+  enum class Limits : uint8_t { kObeyed, kIgnored };
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
+      absl::string_view name, const NamespaceOptions& options, Limits limits)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Insert(const std::shared_ptr<TimeCacheMap>& map)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `from` is the map of the letter's group.

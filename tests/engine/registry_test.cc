@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "server/engine/memory_budget.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -95,6 +96,21 @@ TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
             absl::StatusCode::kAlreadyExists);
   ASSERT_TRUE(registry.Delete("a").ok());
   EXPECT_TRUE(registry.Create("c", Options()).ok());
+}
+
+// A server that restored as much as it may hold starts all the same.
+TEST_F(RegistryTest, NoLimitRefusesAConfiguredNamespace) {
+  RegistryLimits limits;
+  limits.max_namespaces = 1;
+  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
+  ASSERT_TRUE(registry.Create("a", Options()).ok());
+  MemoryBudget::Process().SetLimit(1);
+  EXPECT_EQ(ReasonOf(registry.Create("b", Options()).status()),
+            Reason::kMaxMemory);
+  EXPECT_TRUE(registry.CreateConfigured("b", Options()).ok());
+  EXPECT_EQ(ReasonOf(registry.CreateConfigured("b", Options()).status()),
+            Reason::kNamespaceExists);
+  MemoryBudget::Process().SetLimit(0);
 }
 
 TEST_F(RegistryTest, ListsByName) {
