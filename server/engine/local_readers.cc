@@ -1,6 +1,7 @@
 #include "server/engine/local_readers.h"
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,37 @@ absl::Status NamespaceDeleted(const TimeCacheMap& map) {
       absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
       absl::StrCat("namespace ", map.name(), " was deleted"));
 }
+
+// Whether the changes of a map up to the first question are stored.
+class Keeping {
+ public:
+  // If not, `wake` is called once that may have changed.
+  bool IsKept(ChangeLog* log, const std::function<void()>& wake) {
+    State unknown = kUnknown;
+    if (state_->compare_exchange_strong(unknown, kAsking)) {
+      log->WhenAllKept([state = state_, wake](const absl::Status& status) {
+        // A full disk: the next heartbeat retries.
+        const State before = state->exchange(status.ok() ? kKept : kUnknown);
+        if (status.ok() && before == kWaiting) wake();
+      });
+      State asking = kAsking;
+      state_->compare_exchange_strong(asking, kWaiting);
+    }
+    return *state_ == kKept;
+  }
+
+ private:
+  enum State { kUnknown, kAsking, kWaiting, kKept };
+  const std::shared_ptr<std::atomic<State>> state_ =
+      std::make_shared<std::atomic<State>>(kUnknown);
+};
+
+// What was read, and a crash could still undo.
+template <typename Chunk>
+struct Held {
+  Chunk chunk;
+  Keeping keeping;
+};
 
 // In each class the cursor is declared after `map_`, which owns its data: it is
 // destroyed first.
@@ -44,21 +76,39 @@ class LocalGroupReader final : public GroupReader {
  public:
   LocalGroupReader(std::shared_ptr<TimeCacheMap> map,
                    std::shared_ptr<ConsumerGroup> group,
-                   std::unique_ptr<GroupMember> member)
+                   std::unique_ptr<GroupMember> member,
+                   std::function<void()> wake)
       : map_(std::move(map)),
         group_(std::move(group)),
         event_offset_(map_->event_offset()),
+        wake_(std::move(wake)),
         member_(std::move(member)) {}
 
   GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes) override {
-    KeepChanges();
-    GroupChunk chunk = member_->Take(now_us, max_events, max_bytes);
-    for (Delivery& delivery : chunk.deliveries) {
-      delivery.event_id += event_offset_;
+    if (!held_.has_value()) {
+      KeepChanges();
+      GroupChunk chunk = member_->Take(now_us, max_events, max_bytes);
+      for (Delivery& delivery : chunk.deliveries) {
+        delivery.event_id += event_offset_;
+      }
+      if (!chunk.undoable || map_->change_log() == nullptr) {
+        return Passed(std::move(chunk));
+      }
+      held_.emplace(std::move(chunk));
     }
-    return chunk;
+    if (!held_->keeping.IsKept(map_->change_log(), wake_)) {
+      GroupChunk nothing;
+      nothing.watermark_us = watermark_us_;
+      return nothing;
+    }
+    GroupChunk chunk = std::move(held_->chunk);
+    held_.reset();
+    return Passed(std::move(chunk));
   }
-  void Leave() override { member_.reset(); }
+  void Leave() override {
+    held_.reset();
+    member_.reset();
+  }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
     map_->RefreshWatermark(now_us, max_age_us);
   }
@@ -85,9 +135,18 @@ class LocalGroupReader final : public GroupReader {
     });
   }
 
+  GroupChunk Passed(GroupChunk chunk) {
+    watermark_us_ = chunk.watermark_us;
+    return chunk;
+  }
+
   const std::shared_ptr<TimeCacheMap> map_;
   const std::shared_ptr<ConsumerGroup> group_;
   const uint64_t event_offset_;
+  const std::function<void()> wake_;
+  // Of the last chunk that was passed on.
+  int64_t watermark_us_ = 0;
+  std::optional<Held<GroupChunk>> held_;
   // Null once it has left.
   std::unique_ptr<GroupMember> member_;
 };
@@ -102,21 +161,22 @@ class LocalExpiringReader final : public ExpiringReader {
         wake_(std::move(wake)) {}
 
   ExpiringChunk Read(int64_t now_us, int64_t max_bytes) override {
-    if (held_ == nullptr) {
+    if (!held_.has_value()) {
       ExpiringChunk chunk = cursor_->Read(now_us, max_bytes);
       if (chunk.batches.empty() || !IsSync()) return Passed(std::move(chunk));
-      held_ = std::make_shared<Held>();
-      held_->chunk = std::move(chunk);
+      held_.emplace(std::move(chunk));
     }
-    if (!Keep()) {
+    if (!held_->keeping.IsKept(map_->change_log(), wake_)) {
       ExpiringChunk nothing;
       nothing.watermark_us = watermark_us_;
       return nothing;
     }
-    return Passed(std::move(std::exchange(held_, nullptr)->chunk));
+    ExpiringChunk chunk = std::move(held_->chunk);
+    held_.reset();
+    return Passed(std::move(chunk));
   }
   int64_t NextDueUs() const override {
-    return held_ == nullptr ? cursor_->NextDueUs() : kNeverUs;
+    return held_.has_value() ? kNeverUs : cursor_->NextDueUs();
   }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
     cursor_->Refresh(now_us, max_age_us);
@@ -124,33 +184,9 @@ class LocalExpiringReader final : public ExpiringReader {
   absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
 
  private:
-  // Live entries that were read and that a crash could still undo.
-  struct Held {
-    enum State { kUnknown, kAsking, kWaiting, kKept };
-    ExpiringChunk chunk;
-    std::atomic<State> state = kUnknown;
-  };
-
   bool IsSync() const {
     return map_->change_log() != nullptr &&
            map_->options().durability == NamespaceDurability::kSync;
-  }
-  // Whether the held changes are stored; if not, wakes once that may have
-  // changed.
-  bool Keep() {
-    Held::State unknown = Held::kUnknown;
-    if (held_->state.compare_exchange_strong(unknown, Held::kAsking)) {
-      map_->change_log()->WhenAllKept([held = held_, wake = wake_](
-                                          const absl::Status& status) {
-        // A full disk: the next heartbeat retries.
-        const auto before =
-            held->state.exchange(status.ok() ? Held::kKept : Held::kUnknown);
-        if (status.ok() && before == Held::kWaiting) wake();
-      });
-      Held::State asking = Held::kAsking;
-      held_->state.compare_exchange_strong(asking, Held::kWaiting);
-    }
-    return held_->state == Held::kKept;
   }
   ExpiringChunk Passed(ExpiringChunk chunk) {
     watermark_us_ = chunk.watermark_us;
@@ -162,7 +198,8 @@ class LocalExpiringReader final : public ExpiringReader {
   const std::function<void()> wake_;
   // Of the last chunk that was passed on.
   int64_t watermark_us_ = 0;
-  std::shared_ptr<Held> held_;
+  // Live entries.
+  std::optional<Held<ExpiringChunk>> held_;
 };
 
 }  // namespace
@@ -192,9 +229,9 @@ absl::StatusOr<std::unique_ptr<GroupReader>> JoinGroupReader(
   if (!group.ok()) {
     return WithMetadata(group.status(), "namespace", map->name());
   }
-  auto member = (*group)->Join(membership.max_in_flight, std::move(wake));
+  auto member = (*group)->Join(membership.max_in_flight, wake);
   return std::make_unique<LocalGroupReader>(std::move(map), *std::move(group),
-                                            std::move(member));
+                                            std::move(member), std::move(wake));
 }
 
 absl::StatusOr<std::unique_ptr<ExpiringReader>> OpenExpiringReader(

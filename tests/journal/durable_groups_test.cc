@@ -76,9 +76,59 @@ class DurableGroupsTest : public DurableStoreTest {
     return store_.map("a")->groups().Find("g").value();
   }
 
+  std::vector<uint64_t> held_ids_;
   std::atomic<bool> held_ = true;
   absl::Notification free_;
 };
+
+// However the attempt before ended.
+TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
+  auto one = Join();
+  PutAndLetDie();
+  ASSERT_EQ(Take(one.get()).deliveries.size(), 2u);
+  int last = 1;
+  for (const char* how : {"timed out", "returned", "nacked"}) {
+    SCOPED_TRACE(how);
+    // Whose member takes it as soon as it can.
+    auto other = Join();
+    if (how[0] == 't') {
+      store_.clock().AdvanceBy(GroupOptions().ack_timeout_us + kSecond);
+    } else if (how[0] == 'r') {
+      one = nullptr;
+    } else {
+      const uint64_t offset = store_.map("a")->event_offset();
+      std::vector<Settlement> nacks;
+      for (const uint64_t id : held_ids_) {
+        nacks.push_back({id - offset, last, SettleAction::kNack, 0, 0});
+      }
+      std::vector<SettleResult> results(nacks.size());
+      ASSERT_TRUE(store_.map("a")
+                      ->groups()
+                      .Settle("g", nacks, store_.clock().NowUs(),
+                              absl::MakeSpan(results))
+                      .ok());
+    }
+    GroupChunk chunk;
+    ASSERT_TRUE(Await([&] {
+      chunk = Take(other.get());
+      return !chunk.deliveries.empty();
+    }));
+    // At once: what is not on its way to the disk is lost.
+    store_.Freeze();
+    const int told = chunk.deliveries[0].attempt;
+    EXPECT_GT(told, last);
+    one = nullptr;
+    other = nullptr;
+    store_.Thaw();
+    Reopen();
+    one = Join();
+    chunk = Take(one.get());
+    ASSERT_EQ(chunk.deliveries.size(), 2u);
+    EXPECT_GE(chunk.deliveries[0].attempt, told);
+    last = chunk.deliveries[0].attempt;
+    held_ids_ = {chunk.deliveries[0].event_id, chunk.deliveries[1].event_id};
+  }
+}
 
 TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
   const auto reader = Join();

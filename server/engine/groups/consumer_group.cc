@@ -196,6 +196,7 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
         event->retained->batch->encoded(event->index).size());
     if (!chunk->deliveries.empty() && bytes > max_bytes) break;
     chunk->deliveries.push_back(ledger_.Give(event, member));
+    chunk->undoable |= event->attempt > 1 && !IsKept();
   }
   chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
   if (!chunk->more) scheduler_.Rest(member);

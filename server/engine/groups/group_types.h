@@ -81,6 +81,10 @@ struct GroupChunk {
   int64_t watermark_us = 0;
   // Lost events that have not been reported to a member yet.
   uint64_t lost = 0;
+  // A crash may undo the end of an earlier attempt of a delivery. Of a map whose
+  // changes a log keeps, the member is not told before all changes up to now
+  // are stored: otherwise it could get the number of its attempt once more.
+  bool undoable = false;
   // Whether there may be more for this member now.
   bool more = false;
   // The group or its map is gone: this is the last delivery.
