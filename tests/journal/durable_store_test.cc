@@ -447,5 +447,44 @@ TEST_F(DurableStoreTest, ARecoveryThatIsCancelledLeavesTheJournalAsItIs) {
   EXPECT_EQ(store_.Get("a", "key19"), "value");
 }
 
+// SIGTERM does not wait for a record, or for what died at once.
+TEST_F(DurableStoreTest, ARecoveryLooksWhetherItIsCancelledWithinARecord) {
+  constexpr int kEntries = 40'000;
+  std::vector<std::string> keys;
+  for (int i = 0; i < kEntries; ++i) keys.push_back(absl::StrCat(i));
+  std::vector<Operation> puts;
+  for (const std::string& key : keys) puts.push_back(Operation::Put(key, "v"));
+  std::vector<Result> results(kEntries);
+  absl::Notification done;
+  store_.store().Execute("a", puts, absl::MakeSpan(results),
+                         [&](const absl::Status&) { done.Notify(); });
+  done.WaitForNotification();
+  store_.AdvanceBy(120 * kSecond);
+  ASSERT_TRUE(Await([&] {
+    return ReadEarliest().events.size() == static_cast<size_t>(kEntries);
+  }));
+  store_.Close();
+  RecoveryOptions& options = store_.recovery_options();
+  options.progress_records = options.progress_bytes = 1 << 30;
+  std::atomic<int> looks = 0;
+  options.cancelled = [&] {
+    ++looks;
+    return false;
+  };
+  Reopen();
+  const int all = looks;
+  EXPECT_GT(all, kEntries / 1'024 + kEntries / 16'384);
+  for (int end = 1; end < all; end += all / 5) {
+    store_.Close();
+    looks = 0;
+    options.cancelled = [&] { return ++looks >= end; };
+    EXPECT_TRUE(absl::IsCancelled(store_.Open()));
+  }
+  store_.Close();
+  options.cancelled = nullptr;
+  Reopen();
+  EXPECT_EQ(ReadEarliest().events.size(), static_cast<size_t>(kEntries));
+}
+
 }  // namespace
 }  // namespace timecache::server

@@ -1,7 +1,6 @@
 #include "server/engine/map/map_replay.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -9,6 +8,9 @@
 
 namespace timecache::server {
 namespace {
+
+// Deaths between two questions whether the replay is cancelled.
+constexpr int kMaxStep = 16'384;
 
 bool IsKill(const Change& change) {
   return change.kind == Change::Kind::kKill ||
@@ -121,8 +123,8 @@ absl::Status MapReplay::Apply(const Tick& tick) {
   map_.tick_ = tick;
   map_.sweeper_.Add(std::move(buckets), map_.claimed_us_);
   map_.sweeper_.Permit(tick);
-  while (
-      map_.sweeper_.Step(tick.watermark_us, std::numeric_limits<int>::max())) {
+  while (map_.sweeper_.Step(tick.watermark_us, kMaxStep)) {
+    if (cancelled_ && cancelled_()) return absl::CancelledError("cancelled");
   }
   map_.log_.DropBefore(tick.retained_event);
   return absl::OkStatus();

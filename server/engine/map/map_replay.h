@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -45,6 +46,13 @@ class MapReplay {
   // unknown: the log skips them, and has none from before them.
   void AllowLosses() { losses_ = true; }
 
+  // Before all other calls. Asked again and again while a tick is applied, after
+  // a bounded part of its deaths; true ends that with CANCELLED, and the map is
+  // of no use. May be null.
+  void SetCancelled(std::function<bool()> cancelled) {
+    cancelled_ = std::move(cancelled);
+  }
+
   // Before all other calls: nothing is published until Begin.
   void Silence() { first_event_ = UINT64_MAX; }
   // The walk ended with these counts (TimeCacheMap::EndWalk): events after them
@@ -55,7 +63,7 @@ class MapReplay {
   // appended to.
   absl::Status Apply(int shard, const Change& change);
   // DATA_LOSS if the changes before it do not yield its number of events, and
-  // no losses are allowed.
+  // no losses are allowed. CANCELLED: see SetCancelled.
   absl::Status Apply(const Tick& tick);
 
   // After all changes of one process, before those of the next. O(entries).
@@ -93,6 +101,7 @@ class MapReplay {
   uint64_t first_event_;
   MapCounts silent_;
   bool losses_ = false;
+  std::function<bool()> cancelled_;
   int64_t last_us_ = INT64_MIN;
   // Killed, and not published yet: when, by which kill, and in which shards.
   struct Killed {

@@ -82,6 +82,8 @@ bool Describes(MapRecordKind kind) {
          kind == MapRecordKind::kWalkBegins || kind == MapRecordKind::kWalkEnds;
 }
 
+constexpr uint64_t kChangesPerLook = 1'024;
+
 // Some of the partitions.
 //
 // Positions are lost only in a journal that was salvaged. A partition that
@@ -114,9 +116,6 @@ class Part {
     return shared_.logs->journal().Read(
         from, [this](uint32_t partition, uint64_t position,
                      absl::string_view record) {
-          if (shared_.failed) {
-            return absl::CancelledError("another part failed");
-          }
           Place& place = places_[partition];
           if (!second_) place.lost += position - place.next;
           place.next = position + 1;
@@ -209,6 +208,7 @@ class Part {
     recovering.map =
         shared_.registry->Make(map->name, map->options, map->origin);
     recovering.replay = std::make_unique<MapReplay>(recovering.map.get());
+    recovering.replay->SetCancelled([this] { return !Look().ok(); });
     recovering.partition = partition;
     recovering.number = ++made_;
     recovering.options = map->options;
@@ -231,17 +231,34 @@ class Part {
     recovering->options = std::move(map.options);
   }
 
-  static absl::Status Replay(absl::string_view changes, MapReplay* replay) {
+  absl::Status Replay(absl::string_view changes, MapReplay* replay) {
+    const auto after = [this](absl::Status status) {
+      return status.ok() && ++changes_ % kChangesPerLook == 0 ? Look() : status;
+    };
     return ReadChangeRecord(
         changes,
-        [replay](int shard, const Change& change) {
-          return replay->Apply(shard, change);
+        [&](int shard, const Change& change) {
+          return after(replay->Apply(shard, change));
         },
-        [replay](const Tick& tick) { return replay->Apply(tick); },
-        [replay](const GroupChange& change) { return replay->Apply(change); });
+        [&](const Tick& tick) { return after(replay->Apply(tick)); },
+        [&](const GroupChange& change) {
+          return after(replay->Apply(change));
+        });
   }
 
-  // CANCELLED if the caller has cancelled the recovery.
+  // Says how far it is. CANCELLED if the caller has cancelled the recovery, or
+  // another part has failed: asked after each bounded step, however large a
+  // record is.
+  absl::Status Look() {
+    const RecoveryOptions& options = *shared_.options;
+    if (options.progress) {
+      options.progress({shared_.records, shared_.records_end});
+    }
+    return shared_.failed || (options.cancelled && options.cancelled())
+               ? absl::CancelledError("the recovery was cancelled")
+               : absl::OkStatus();
+  }
+
   absl::Status Count(size_t bytes) {
     bytes_ += bytes;
     if (second_) {
@@ -255,10 +272,7 @@ class Part {
       return absl::OkStatus();
     }
     told_bytes_ = bytes_;
-    if (options.progress) options.progress({records, shared_.records_end});
-    return options.cancelled && options.cancelled()
-               ? absl::CancelledError("the recovery was cancelled")
-               : absl::OkStatus();
+    return Look();
   }
 
   absl::Status Finish() {
@@ -278,6 +292,7 @@ class Part {
             ": its first records were trimmed, and their replacement is "
             "incomplete"));
       }
+      if (absl::Status status = Look(); !status.ok()) return status;
       Finish(&recovering);
     }
     absl::MutexLock lock(&shared_.mu);
@@ -292,6 +307,7 @@ class Part {
   // Records nothing.
   void Finish(Recovering* recovering) {
     const uint64_t version = recovering->replay->Finish();
+    recovering->replay->SetCancelled(nullptr);
     const int64_t last_us = recovering->replay->last_us();
     recovering->map->Update(recovering->options, last_us);
     recovering->incomplete = HasLosses(recovering->partition);
@@ -317,6 +333,7 @@ class Part {
   uint64_t records_again_ = 0;
   uint64_t bytes_again_ = 0;
   uint64_t bytes_ = 0;
+  uint64_t changes_ = 0;
   // As of the last progress.
   uint64_t told_bytes_ = 0;
 };

@@ -28,7 +28,8 @@ struct RecoveryOptions {
   // Called before the first record, on the caller's thread, then periodically
   // on any of the threads. May be null.
   std::function<void(const RecoveryProgress&)> progress;
-  // Called as often; true ends the recovery with CANCELLED. May be null.
+  // Called as often, and after each bounded part of a large record or of many
+  // deaths at once; true ends the recovery with CANCELLED. May be null.
   std::function<bool()> cancelled;
   // The journal is a copy (MarkAsCopy): from here on the logs of its maps
   // differ from those of the original (LogFork), and so do the versions. That
