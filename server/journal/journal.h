@@ -110,8 +110,8 @@ class Journal {
   // Visits the records of these partitions, each from its position to its end
   // at the start of the call: in order within a partition, partitions
   // interleaved as they were appended. A local journal keeps all partitions in
-  // one log, so a call costs a pass over it: to replay on several threads,
-  // divide the partitions among as many calls as there are threads. Holds one
+  // one log, so a call costs a pass over it: several threads use a SharedRead.
+  // Holds one
   // group in memory. Appends go on meanwhile.
   //
   // OUT_OF_RANGE: a position is trimmed, now or while the call runs, or past

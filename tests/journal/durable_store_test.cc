@@ -473,7 +473,7 @@ TEST_F(DurableStoreTest, ARecoveryLooksWhetherItIsCancelledWithinARecord) {
   };
   Reopen();
   const int all = looks;
-  EXPECT_GT(all, kEntries / 1'024 + kEntries / 16'384);
+  EXPECT_GT(all, kEntries / 256 + kEntries / 16'384);
   for (int end = 1; end < all; end += all / 5) {
     store_.Close();
     looks = 0;

@@ -17,6 +17,7 @@
 #include "server/engine/map/map_replay.h"
 #include "server/journal/maps/change_record.h"
 #include "server/journal/maps/map_record.h"
+#include "server/journal/maps/shared_read.h"
 
 namespace timecache::server {
 namespace {
@@ -82,7 +83,7 @@ bool Describes(MapRecordKind kind) {
          kind == MapRecordKind::kWalkBegins || kind == MapRecordKind::kWalkEnds;
 }
 
-constexpr uint64_t kChangesPerLook = 1'024;
+constexpr uint64_t kChangesPerLook = 256;
 
 // Some of the partitions.
 //
@@ -92,7 +93,9 @@ constexpr uint64_t kChangesPerLook = 1'024;
 // ends of a walk are lost.
 class Part {
  public:
-  explicit Part(Shared* shared) : shared_(*shared) {}
+  // The `number`th of `read`, which is its first pass.
+  Part(Shared* shared, SharedRead* read, size_t number)
+      : shared_(*shared), shared_read_(*read), number_(number) {}
 
   absl::Status Run(const std::vector<Journal::ReadFrom>& from) {
     for (const Journal::ReadFrom& each : from) {
@@ -113,19 +116,20 @@ class Part {
 
  private:
   absl::Status Read(const std::vector<Journal::ReadFrom>& from) {
-    return shared_.logs->journal().Read(
-        from, [this](uint32_t partition, uint64_t position,
-                     absl::string_view record) {
-          Place& place = places_[partition];
-          if (!second_) place.lost += position - place.next;
-          place.next = position + 1;
-          absl::Status status = Apply(partition, record);
-          if (status.ok()) return Count(record.size());
-          return absl::Status(
-              status.code(),
-              absl::StrCat("record ", position, " of partition ", partition,
-                           " of the journal: ", status.message()));
-        });
+    const auto visit = [this](uint32_t partition, uint64_t position,
+                              absl::string_view record) {
+      Place& place = places_[partition];
+      if (!second_) place.lost += position - place.next;
+      place.next = position + 1;
+      absl::Status status = Apply(partition, record);
+      if (status.ok()) return Count(record.size());
+      return absl::Status(
+          status.code(),
+          absl::StrCat("record ", position, " of partition ", partition,
+                       " of the journal: ", status.message()));
+    };
+    return second_ ? shared_.logs->journal().Read(from, visit)
+                   : shared_read_.Read(number_, visit);
   }
 
   absl::Status ReadWithLosses(const std::vector<Journal::ReadFrom>& from) {
@@ -318,6 +322,8 @@ class Part {
   }
 
   Shared& shared_;
+  SharedRead& shared_read_;
+  const size_t number_;
   // By the id of its log, as all others of maps.
   absl::flat_hash_map<uint64_t, Recovering> maps_;
   absl::flat_hash_map<uint32_t, Place> places_;
@@ -402,16 +408,19 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     parts[partition % threads].push_back({partition, first});
   }
   if (options.progress) options.progress({0, shared.records_end});
+  std::erase_if(parts, [](const auto& from) { return from.empty(); });
+  SharedRead read(&journal, parts);
   std::vector<std::thread> running;
-  for (auto& from : parts) {
-    if (from.empty()) continue;
-    running.emplace_back([&shared, from = std::move(from)]() mutable {
-      absl::Status status = Part(&shared).Run(from);
+  for (size_t part = 0; part < parts.size(); ++part) {
+    running.emplace_back([&, part] {
+      absl::Status status = Part(&shared, &read, part).Run(parts[part]);
       if (status.ok()) return;
       absl::MutexLock lock(&shared.mu);
       if (!shared.failed.exchange(true)) shared.status = std::move(status);
     });
   }
+  // An error is that of all parts.
+  read.Run().IgnoreError();
   for (std::thread& thread : running) thread.join();
 
   absl::MutexLock lock(&shared.mu);

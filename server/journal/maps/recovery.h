@@ -22,8 +22,8 @@ struct RecoveryProgress {
 };
 
 struct RecoveryOptions {
-  // Number of threads: each replays a part of the partitions, and reads the
-  // whole journal. At least 1.
+  // Number of threads that replay a part of the partitions each, beside the
+  // caller's, which reads the journal. At least 1.
   int threads = 1;
   // Called before the first record, on the caller's thread, then periodically
   // on any of the threads. May be null.
@@ -78,7 +78,8 @@ struct RecoveryReport {
 // yet and assigns no versions meanwhile; their changes continue in `logs`.
 // Downtime that does not count is recorded and stored before this returns: a
 // later recovery does not skip it again. Costs as much as the original
-// operations. Memory: the maps, and a group of the journal for each thread.
+// operations. Memory: the maps, a group of the journal, and
+// SharedRead::kQueueBytes for each thread.
 //
 // A journal that was salvaged lacks records. The rest of its maps continues
 // (MapReplay::AllowLosses): a key may have an older value, or none, or exist

@@ -30,7 +30,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr uint32_t kPartitions = 64;
 // Of a backup, at once.
 constexpr size_t kInputBytes = size_t{1} << 20;
-// Each reads the whole journal.
 constexpr unsigned kMaxRecoveryThreads = 8;
 // How long a recovery may be without progress until the service manager may
 // consider it stuck: includes rebuilding maps from the last records.
