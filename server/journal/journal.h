@@ -111,8 +111,7 @@ class Journal {
   // at the start of the call: in order within a partition, partitions
   // interleaved as they were appended. A local journal keeps all partitions in
   // one log, so a call costs a pass over it: several threads use a SharedRead.
-  // Holds one
-  // group in memory. Appends go on meanwhile.
+  // Holds one group in memory. Appends go on meanwhile.
   //
   // OUT_OF_RANGE: a position is trimmed, now or while the call runs, or past
   // the end. DATA_LOSS: the journal is damaged; names the file, the readable
