@@ -10,7 +10,7 @@ namespace timecache::server {
 namespace {
 
 // Deaths between two questions whether the replay is cancelled.
-constexpr int kMaxStep = 16'384;
+constexpr int kMaxStep = 1'024;
 
 bool IsKill(const Change& change) {
   return change.kind == Change::Kind::kKill ||
@@ -100,6 +100,15 @@ std::vector<DeadBucket> MapReplay::TakeDead(const Tick& tick) {
 }
 
 absl::Status MapReplay::Apply(const Tick& tick) {
+  if (absl::Status status = AddDeaths(tick); !status.ok()) return status;
+  while (map_.sweeper_.Step(tick.watermark_us, kMaxStep)) {
+    if (cancelled_ && cancelled_()) return absl::CancelledError("cancelled");
+  }
+  map_.log_.DropBefore(tick.retained_event);
+  return absl::OkStatus();
+}
+
+absl::Status MapReplay::AddDeaths(const Tick& tick) {
   absl::MutexLock lock(&map_.advance_mu_);
   last_us_ = std::max(last_us_, tick.watermark_us);
   std::vector<DeadBucket> buckets = TakeDead(tick);
@@ -123,10 +132,6 @@ absl::Status MapReplay::Apply(const Tick& tick) {
   map_.tick_ = tick;
   map_.sweeper_.Add(std::move(buckets), map_.claimed_us_);
   map_.sweeper_.Permit(tick);
-  while (map_.sweeper_.Step(tick.watermark_us, kMaxStep)) {
-    if (cancelled_ && cancelled_()) return absl::CancelledError("cancelled");
-  }
-  map_.log_.DropBefore(tick.retained_event);
   return absl::OkStatus();
 }
 

@@ -48,7 +48,7 @@ class MapReplay {
 
   // Before all other calls. Asked again and again while a tick is applied, after
   // a bounded part of its deaths; true ends that with CANCELLED, and the map is
-  // of no use. May be null.
+  // of no use. Called without locks. May be null.
   void SetCancelled(std::function<bool()> cancelled) {
     cancelled_ = std::move(cancelled);
   }
@@ -87,6 +87,8 @@ class MapReplay {
   int64_t last_us() const { return last_us_; }
 
  private:
+  // What died by the tick, for the sweeper.
+  absl::Status AddDeaths(const Tick& tick);
   // The first of killed_; silent, if it is.
   DeadBucket FirstKilled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_.advance_mu_);
   std::vector<DeadBucket> TakeDue(int64_t now_us)

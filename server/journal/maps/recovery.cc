@@ -15,6 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "server/engine/map/map_replay.h"
+#include "server/engine/memory_budget.h"
+#include "server/engine/memory_reclaimer.h"
 #include "server/journal/maps/change_record.h"
 #include "server/journal/maps/map_record.h"
 #include "server/journal/maps/shared_read.h"
@@ -250,10 +252,15 @@ class Part {
         });
   }
 
-  // Says how far it is. CANCELLED if the caller has cancelled the recovery, or
-  // another part has failed: asked after each bounded step, however large a
-  // record is.
+  // Says how far it is, and keeps the process within its memory, as far as
+  // retained events can be dropped: which the server before had dropped is
+  // recorded only with the next tick. CANCELLED if the caller has cancelled the
+  // recovery, or another part has failed. Called after each bounded step,
+  // however large a record is.
   absl::Status Look() {
+    if (MemoryBudget::Process().level() != MemoryBudget::Level::kRoom) {
+      MemoryReclaimer::Process().MakeRoom(/*now_us=*/0).IgnoreError();
+    }
     const RecoveryOptions& options = *shared_.options;
     if (options.progress) {
       options.progress({shared_.records, shared_.records_end});
