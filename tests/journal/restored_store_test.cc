@@ -206,6 +206,37 @@ TEST_F(RestoredStoreTest, ACrashBeforeTheMarkIsGoneMakesJustAnotherLog) {
   EXPECT_EQ(store_.Get("a", "key"), "value");
 }
 
+// By kill -9, or by a loss of power.
+TEST_F(RestoredStoreTest, AStartMayEndAtAnyChangeOfTheDisk) {
+  Die({"one"});
+  const LogPoint before = EndPoint();
+  const std::string archive = store_.BackUp();
+  Die({"two"});
+  const LogPoint later = EndPoint();
+  ASSERT_TRUE(store_.Restore(archive).ok());
+  const std::unique_ptr<MemoryFileSystem> restored = store_.files().Copy();
+  store_.options().on_failure = [](const std::string&) {};
+  std::mt19937_64 random(1);
+  int kills = 0;
+  for (bool ended = true; ended; ++kills) {
+    for (const bool power : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(kills, " changes, power ", power));
+      store_.GoOnWith(restored->Copy());
+      store_.files().KillAfter(kills);
+      ended = !store_.Open().ok();
+      if (power) {
+        store_.Crash();
+      } else {
+        store_.LosePower(MemoryFileSystem::Unsynced::kKeptInPart, &random);
+      }
+      Reopen();
+      ASSERT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+      ASSERT_THAT(From(before), IsEmpty());
+    }
+  }
+  EXPECT_GT(kills, 5);
+}
+
 // The mark of a copy is gone by then.
 TEST_F(RestoredStoreTest, APowerLossDoesNotTakeTheOtherLogOfAnAsyncMap) {
   store_.options().sync_interval = std::chrono::hours(1);

@@ -24,7 +24,9 @@ namespace timecache::server {
 // back between two starts breaks this: no stored data reveals it. (A clock
 // before kEpochUs, which only tests have, makes room for one a microsecond.)
 //
-// Starts before 2054-09 are below 2^53, as readers of JSON want.
+// Starts before 2054-09 are below 2^53, as readers of JSON want. A clock that is
+// years ahead would leave that for good to a journal, whose versions are never
+// given again: a start with one is refused (journal.max_clock_lead).
 //
 // Thread-safe; O(1). A shard asks once for kBlock changes, since the count is
 // shared by all cores.
