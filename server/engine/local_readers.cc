@@ -99,6 +99,8 @@ class LocalGroupReader final : public GroupReader {
     if (!held_->keeping.IsKept(map_->change_log(), wake_)) {
       GroupChunk nothing;
       nothing.watermark_us = watermark_us_;
+      // A disk that stays full does not keep the member.
+      nothing.closed = group_->closed();
       return nothing;
     }
     GroupChunk chunk = std::move(held_->chunk);

@@ -130,6 +130,22 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
   }
 }
 
+TEST_F(DurableGroupsTest, AMemberThatWaitsForTheDiskIsToldThatItsGroupIsGone) {
+  auto one = Join();
+  PutAndLetDie();
+  ASSERT_EQ(Take(one.get()).deliveries.size(), 2u);
+  const auto other = Join();
+  Hold();
+  // Which returns them.
+  one = nullptr;
+  const GroupChunk chunk = Take(other.get());
+  EXPECT_TRUE(chunk.deliveries.empty());
+  EXPECT_FALSE(chunk.closed);
+  ASSERT_TRUE(store_.map("a")->groups().Delete("g").ok());
+  EXPECT_TRUE(Take(other.get()).closed);
+  Free();
+}
+
 TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
   const auto reader = Join();
   PutAndLetDie();

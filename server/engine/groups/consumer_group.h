@@ -92,6 +92,10 @@ class ConsumerGroup final : public ExpiryLog::Follower {
 
   // Ends all members: the group is being deleted.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
+  bool closed() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return closed_;
+  }
 
   // --- For ConsumerGroups.
 
