@@ -194,8 +194,8 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- fail "journal.existingClaim is one volume, for replicaCount=1" -}}
 {{- end -}}
 {{- if not .journal.enabled -}}
-{{- if or .journal.existingClaim .journal.maxClockLag .journal.reserveBytes -}}
-{{- fail "journal.existingClaim, journal.maxClockLag and journal.reserveBytes need journal.enabled=true" -}}
+{{- if or .journal.existingClaim .journal.maxClockLag .journal.maxClockLead .journal.reserveBytes -}}
+{{- fail "journal.existingClaim, journal.maxClockLag, journal.maxClockLead and journal.reserveBytes need journal.enabled=true" -}}
 {{- end -}}
 {{- range .config.namespaces -}}
 {{- $durability := dig "options" "durability" "memory" . -}}
