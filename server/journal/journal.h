@@ -53,7 +53,7 @@ struct JournalStatistics {
   uint64_t syncs = 0;
   uint64_t sync_errors = 0;
   bool low_space = false;         // see Journal::low_space, now
-  uint64_t reserve_bytes = 0;     // kept free for then; 0: none
+  uint64_t reserve_bytes = 0;     // kept for then; 0: none
   uint64_t full_errors = 0;       // commits that found no room on the disk
   uint64_t rejected_appends = 0;  // beyond the bound of what waits
   Latencies commit_latency;       // a write and, if any, a sync
@@ -93,8 +93,8 @@ class Journal {
   // of them is SYNC; all of a group are done together. So a caller that commits
   // may run the callbacks of others, and must hold no lock that these acquire.
   //
-  // UNAVAILABLE: too many bytes wait, or the process is out of descriptors or
-  // memory at the moment. RESOURCE_EXHAUSTED: the disk is full;
+  // UNAVAILABLE: too many bytes wait, or the system is out of memory at the
+  // moment. RESOURCE_EXHAUSTED: the disk is full;
   // later appends retry by themselves. INVALID_ARGUMENT: no such partition, no
   // record, or more bytes than an append may have. FAILED_PRECONDITION: the
   // journal has stopped after an error of the disk.
@@ -133,7 +133,7 @@ class Journal {
   // Whether the journal lives on its reserve: the disk was found full, or has
   // no room for a reserve. Appends succeed while the reserve lasts, so only
   // records that cannot be refused should be appended. Ends by itself, when the
-  // disk has room for the reserve again. Costs a load.
+  // disk has room for what was used of the reserve. Costs a load.
   virtual bool low_space() const = 0;
 
   virtual JournalStatistics statistics() const = 0;

@@ -370,9 +370,10 @@ TEST(JournalLockTest, WhoChecksKeepsServersOut) {
             absl::StatusCode::kFailedPrecondition);
   const std::string backup = path + "/backup";
   ASSERT_TRUE(BackUp(journal->get(), options.files, backup).ok());
-  const auto of_backup = LockClosedJournal(options.files, backup);
-  ASSERT_TRUE(of_backup.ok());
-  EXPECT_EQ(*of_backup, nullptr);
+  // Which has no LOCK, and gets none from who reads it.
+  EXPECT_TRUE(LockClosedJournal(options.files, backup).ok());
+  EXPECT_FALSE(options.files->OpenToRead(backup + "/LOCK").ok());
+  EXPECT_EQ(*LockClosedJournal(options.files, path + "/none"), nullptr);
   *journal = nullptr;
   auto lock = LockClosedJournal(options.files, path);
   ASSERT_TRUE(lock.ok());

@@ -1,5 +1,8 @@
 // What the journal stands on: checksums, and files of the operating system.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -16,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 TEST(Crc32cTest, HasThePublishedValues) {
@@ -42,6 +46,10 @@ class PosixFileSystemTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(Path(name)) << text;
   }
+  absl::StatusOr<std::unique_ptr<DirectoryLock>> LockDirectory() {
+    return files_->Lock(directory_.path(), "LOCK",
+                        FileSystem::LockedBy::kWriter);
+  }
 
   TemporaryDirectory directory_;
   FileSystem* const files_ = FileSystem::Posix();
@@ -67,13 +75,54 @@ TEST_F(PosixFileSystemTest, AReadEndsWithTheFile) {
 }
 
 TEST_F(PosixFileSystemTest, ALockExcludesAnotherUntilItIsGone) {
-  auto lock = files_->Lock(Path("LOCK"));
+  auto lock = LockDirectory();
   ASSERT_TRUE(lock.ok());
-  const absl::Status second = files_->Lock(Path("LOCK")).status();
+  const absl::Status second = LockDirectory().status();
   EXPECT_EQ(second.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.message()), HasSubstr("in use"));
   *lock = nullptr;
-  EXPECT_TRUE(files_->Lock(Path("LOCK")).ok());
+  EXPECT_TRUE(LockDirectory().ok());
+}
+
+// Whoever takes it for stale does not get past the lock.
+TEST_F(PosixFileSystemTest, ALockExcludesAnotherWithoutItsFile) {
+  const auto lock = LockDirectory();
+  ASSERT_TRUE(lock.ok());
+  ASSERT_TRUE(files_->Remove(Path("LOCK")).ok());
+  EXPECT_EQ(LockDirectory().status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE((*lock)->Sync().ok());
+}
+
+// As earlier versions lock it.
+TEST_F(PosixFileSystemTest, ALockOfTheFileAloneExcludesAnother) {
+  const int file = open(Path("LOCK").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(flock(file, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(LockDirectory().status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  close(file);
+  EXPECT_TRUE(LockDirectory().ok());
+}
+
+TEST_F(PosixFileSystemTest, AReaderLocksADirectoryWithoutTheFile) {
+  const auto lock =
+      files_->Lock(directory_.path(), "LOCK", FileSystem::LockedBy::kReader);
+  EXPECT_TRUE(lock.ok());
+  EXPECT_FALSE(LockDirectory().ok());
+  EXPECT_THAT(*files_->List(directory_.path()), IsEmpty());
+}
+
+TEST_F(PosixFileSystemTest, RoomThatIsAllocatedDoesNotChangeTheSize) {
+  const auto file = files_->Create(Path("file"));
+  ASSERT_TRUE(file.ok());
+  const absl::Status status = (*file)->Allocate(1 << 20);
+  if (absl::IsUnimplemented(status)) GTEST_SKIP() << status;
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(*(*file)->Size(), 0);
+  EXPECT_GE(*(*file)->Allocated(), 1 << 20);
+  ASSERT_TRUE((*file)->Write(0, "abc").ok());
+  ASSERT_TRUE((*file)->Truncate(3).ok());
+  EXPECT_LT(*(*file)->Allocated(), 1 << 20);
 }
 
 TEST_F(PosixFileSystemTest, AFileIsWrittenWholeAndNothingElseIsLeft) {

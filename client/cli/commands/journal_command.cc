@@ -21,7 +21,7 @@
 namespace timecache::cli {
 namespace {
 
-using server::FileLock;
+using server::DirectoryLock;
 using server::FileSystem;
 using server::JournalReport;
 
@@ -35,7 +35,8 @@ struct JournalArguments {
 constexpr size_t kInputBytes = 1 << 20;
 
 // What a server writes while it is read would look like damage.
-absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& directory) {
+absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
+    const std::string& directory) {
   auto lock = server::LockClosedJournal(FileSystem::Posix(), directory);
   if (lock.ok()) return lock;
   return absl::Status(lock.status().code(),

@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<JournalCopy>> JournalCopy::Begin(
   bool unfinished = false;
   if (status.ok()) status = CheckIsFree(files, directory, &unfinished);
   if (!status.ok()) return status;
-  auto lock = files->Lock(absl::StrCat(directory, "/", kLockFile));
+  auto lock = files->Lock(directory, kLockFile, FileSystem::LockedBy::kWriter);
   if (!lock.ok()) return lock.status();
   // A server may have created a journal there before it was locked.
   status = CheckIsFree(files, directory, &unfinished);

@@ -51,7 +51,7 @@ class JournalCopy final : public ArchiveSink {
 
  private:
   JournalCopy(FileSystem* files, std::string directory,
-              std::unique_ptr<FileLock> lock)
+              std::unique_ptr<DirectoryLock> lock)
       : files_(files),
         directory_(std::move(directory)),
         lock_(std::move(lock)) {}
@@ -61,7 +61,7 @@ class JournalCopy final : public ArchiveSink {
 
   FileSystem* const files_;
   const std::string directory_;
-  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<DirectoryLock> lock_;
   // Those that are there.
   std::set<std::string> names_;
   // Written at the end.

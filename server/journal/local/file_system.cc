@@ -17,6 +17,8 @@ namespace timecache::server {
 namespace {
 
 constexpr size_t kSmallFileBytesMax = size_t{1} << 20;
+// Of st_blocks, on any file system.
+constexpr uint64_t kStatBlockBytes = 512;
 
 absl::Status Error(const std::string& path, int number) {
   absl::Status status = absl::ErrnoToStatus(number, path);
@@ -63,11 +65,22 @@ class PosixFile final : public File {
   }
 
   absl::Status Allocate(uint64_t bytes) override {
-    int error;
+    int result;
     do {
-      error = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
-    } while (error == EINTR);
-    return error == 0 ? absl::OkStatus() : Error(path_, error);
+      result = fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0,
+                         static_cast<off_t>(bytes));
+    } while (result != 0 && errno == EINTR);
+    if (result == 0) return absl::OkStatus();
+    absl::Status status = Error(path_, errno);
+    return errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL
+               ? absl::UnimplementedError(status.message())
+               : status;
+  }
+
+  absl::StatusOr<uint64_t> Allocated() const override {
+    struct stat status;
+    if (fstat(descriptor_, &status) != 0) return Error(path_, errno);
+    return status.st_blocks * kStatBlockBytes;
   }
 
   absl::Status Sync() override { return Check(fdatasync(descriptor_)); }
@@ -87,13 +100,26 @@ class PosixFile final : public File {
   const int descriptor_;
 };
 
-class PosixLock final : public FileLock {
+class PosixLock final : public DirectoryLock {
  public:
-  explicit PosixLock(int descriptor) : descriptor_(descriptor) {}
-  ~PosixLock() override { close(descriptor_); }
+  PosixLock(std::string path, int descriptor)
+      : path_(std::move(path)), descriptor_(descriptor) {}
+  ~PosixLock() override {
+    close(descriptor_);
+    if (file_ >= 0) close(file_);
+  }
+
+  absl::Status Sync() override {
+    return fsync(descriptor_) == 0 ? absl::OkStatus() : Error(path_, errno);
+  }
+
+  // Another lock that ends with this one.
+  void Add(int file) { file_ = file; }
 
  private:
+  const std::string path_;
   const int descriptor_;
+  int file_ = -1;
 };
 
 class PosixFileSystem final : public FileSystem {
@@ -143,17 +169,28 @@ class PosixFileSystem final : public FileSystem {
     closedir(directory);
     return names;
   }
-  absl::StatusOr<std::unique_ptr<FileLock>> Lock(
-      const std::string& path) override {
+  absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
+      const std::string& directory, const std::string& lock_file,
+      LockedBy by) override {
     const int descriptor =
-        open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (descriptor < 0) return Error(path, errno);
-    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-      return std::make_unique<PosixLock>(descriptor);
+        open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return Error(directory, errno);
+    auto lock = std::make_unique<PosixLock>(directory, descriptor);
+    // NFS has no locks of directories.
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(directory, ": in use by another server"));
     }
-    const int number = errno;
-    close(descriptor);
-    if (number != EWOULDBLOCK) return Error(path, number);
+    const std::string path = absl::StrCat(directory, "/", lock_file);
+    const int create = by == LockedBy::kWriter ? O_CREAT : 0;
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | create, 0600);
+    if (file < 0) {
+      if (by == LockedBy::kReader) return lock;
+      return Error(path, errno);
+    }
+    lock->Add(file);
+    if (flock(file, LOCK_EX | LOCK_NB) == 0) return lock;
+    if (errno != EWOULDBLOCK) return Error(path, errno);
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": in use by another server"));
   }

@@ -33,18 +33,25 @@ class File {
   // All of `data`, or an error after none, some or all of it.
   virtual absl::Status Write(uint64_t offset, absl::string_view data) = 0;
   virtual absl::Status Truncate(uint64_t bytes) = 0;
-  // Makes an empty file one of so many zeros whose room is its own: also where
-  // zeros would take none.
+  // Takes room on the disk for so many bytes from the beginning on. The size
+  // stays; Truncate frees all room beyond it. UNIMPLEMENTED: not on this file
+  // system.
   virtual absl::Status Allocate(uint64_t bytes) = 0;
+  // What it takes on the disk.
+  virtual absl::StatusOr<uint64_t> Allocated() const = 0;
   // Data and what is needed to read it (fdatasync).
   virtual absl::Status Sync() = 0;
   virtual absl::StatusOr<uint64_t> Size() const = 0;
 };
 
-// A lock that this process holds until it is destroyed.
-class FileLock {
+// A lock on a directory, until it is destroyed. It is on the directory itself,
+// so no file can be removed to get past it.
+class DirectoryLock {
  public:
-  virtual ~FileLock() = default;
+  virtual ~DirectoryLock() = default;
+
+  // As FileSystem::SyncDirectory, but without another descriptor.
+  virtual absl::Status Sync() = 0;
 };
 
 // Thread-safe. What changes names (create, rename, remove) survives a
@@ -74,10 +81,13 @@ class FileSystem {
   // The names in it, in no order, without "." and "..".
   virtual absl::StatusOr<std::vector<std::string>> List(
       const std::string& path) = 0;
-  // Creates the file if it is missing. FAILED_PRECONDITION: locked by another
-  // process, or by this one.
-  virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(
-      const std::string& path) = 0;
+  // Earlier versions lock a file in it instead, `lock_file`: it is locked as
+  // well, and kWriter creates it.
+  // FAILED_PRECONDITION: locked by another process, or by this one.
+  enum class LockedBy { kWriter, kReader };
+  virtual absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
+      const std::string& directory, const std::string& lock_file,
+      LockedBy by) = 0;
 };
 
 // All of a small file. RESOURCE_EXHAUSTED beyond 1 MiB.

@@ -1,14 +1,16 @@
 // The files of a journal's directory, and how it is opened.
 //
 //   FORMAT                 version, partitions and id, as text
-//   LOCK                   locked by the server that has it open
+//   LOCK                   locked by the server that has it open, as is the
+//                          directory itself (FileSystem::Lock)
 //   TRIM                   the first position of each partition
 //   END                    after an orderly close: where the log ends
 //   BOOT                   the id of the machine's boot in which it was
 //                          recovered last (machine_boot.h): no earlier boot
 //                          has taken records with it that this one misses
 //   COPY                   empty: its log may go on elsewhere, too
-//   RESERVE                room for when the disk is full (disk_reserve.h)
+//   RESERVE                room for when the disk is full: then it becomes the
+//                          next segment (disk_reserve.h)
 //   RESTORING              empty: the others are being put there, see
 //                          journal_copy.h
 //   00000000000000000001   segments, numbered without gaps (segment.h)

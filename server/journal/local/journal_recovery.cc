@@ -157,6 +157,16 @@ absl::StatusOr<RecoveredJournal> FindJournal(FileSystem* files,
 
 namespace {
 
+// Cuts the file off. It keeps the room that it has on the disk: on a full one
+// that may be all there is.
+absl::Status CutOff(File* file, uint64_t end) {
+  const auto allocated = file->Allocated();
+  if (!allocated.ok()) return allocated.status();
+  absl::Status status = file->Truncate(end);
+  if (status.ok()) file->Allocate(*allocated).IgnoreError();
+  return status;
+}
+
 // Rewrites the bytes of the file from `from` on. After a failed sync, the
 // system may return them and yet count them as written, so that another sync
 // does not write them.
@@ -188,7 +198,7 @@ absl::StatusOr<RecoveredJournal> RecoverJournal(FileSystem* files,
     if (!file.ok()) return file.status();
     const auto bytes = (*file)->Size();
     if (!bytes.ok()) return bytes.status();
-    if (*bytes > last.bytes) status = (*file)->Truncate(last.bytes);
+    if (*bytes > last.bytes) status = CutOff(file->get(), last.bytes);
     if (status.ok()) {
       status = WriteAgain(file->get(), journal->synced_bytes, last.bytes);
     }

@@ -309,11 +309,9 @@ uint64_t JournalReport::Lost() const {
   return lost;
 }
 
-absl::StatusOr<std::unique_ptr<FileLock>> LockClosedJournal(
+absl::StatusOr<std::unique_ptr<DirectoryLock>> LockClosedJournal(
     FileSystem* files, const std::string& directory) {
-  const std::string path = absl::StrCat(directory, "/", kLockFile);
-  if (!files->OpenToRead(path).ok()) return nullptr;
-  auto lock = files->Lock(path);
+  auto lock = files->Lock(directory, kLockFile, FileSystem::LockedBy::kReader);
   if (lock.ok() || absl::IsFailedPrecondition(lock.status())) return lock;
   return nullptr;
 }

@@ -60,9 +60,9 @@ struct JournalReport {
 };
 
 // Keeps every server from opening the journal until destroyed.
-// FAILED_PRECONDITION: one has it open. Null if there is no LOCK, as in a
-// backup, or if it cannot be locked, as on a disk that is read alone.
-absl::StatusOr<std::unique_ptr<FileLock>> LockClosedJournal(
+// FAILED_PRECONDITION: one has it open. Null if it cannot be locked: there may
+// be no such directory.
+absl::StatusOr<std::unique_ptr<DirectoryLock>> LockClosedJournal(
     FileSystem* files, const std::string& directory);
 
 // Reads everything and changes nothing. NOT_FOUND: no journal. DATA_LOSS: not

@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   FileSystem* const files = options.files;
   absl::Status status = files->CreateDirectory(directory);
   if (!status.ok()) return status;
-  auto lock = files->Lock(absl::StrCat(directory, "/", kLockFile));
+  auto lock = files->Lock(directory, kLockFile, FileSystem::LockedBy::kWriter);
   if (!lock.ok()) return lock.status();
   const auto format = ReadFormat(files, directory);
   if (absl::IsNotFound(format.status())) {
@@ -59,6 +59,11 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
     if (!status.ok()) return status;
   }
   auto recovered = RecoverJournal(files, directory);
+  if (absl::IsResourceExhausted(recovered.status()) &&
+      files->Remove(absl::StrCat(directory, "/", kReserveFile)).ok()) {
+    // A file system that needs room to write over what is there (btrfs).
+    recovered = RecoverJournal(files, directory);
+  }
   if (!recovered.ok()) return recovered.status();
   if (options.partitions != 0 &&
       options.partitions != recovered->identity.partitions) {
@@ -83,20 +88,17 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
     status = RemoveIfThere(files, absl::StrCat(directory, "/", kEndFile));
   }
   if (status.ok()) status = files->SyncDirectory(directory);
-  LogWriter writer(files, directory, *recovered);
+  LogWriter writer(files, directory, lock->get(), *recovered);
   if (status.ok()) status = writer.Start();
   if (!status.ok()) return status;
-  DiskReserve reserve(files, directory, options.reserve_bytes);
-  status = reserve.Take();
-  const bool low_space = absl::IsResourceExhausted(status);
-  if (!status.ok() && !low_space) return status;
-  Failpoint("open.end");
-  std::unique_ptr<LocalJournal> journal(new LocalJournal(
-      directory, std::move(options), *std::move(lock), std::move(writer),
-      *std::move(recovered), std::move(reserve)));
+  std::unique_ptr<LocalJournal> journal(
+      new LocalJournal(directory, std::move(options), *std::move(lock),
+                       std::move(writer), *std::move(recovered)));
   journal->copied_ = *copied;
   journal->may_have_lost_power_ = may_have_lost_power;
-  if (low_space) journal->TakeReserve();
+  status = journal->FindReserve();
+  if (!status.ok()) return status;
+  Failpoint("open.end");
   if (journal->options_.own_thread) {
     journal->background_ = std::make_unique<BackgroundSync>(
         [journal = journal.get()] { journal->OnSyncEnded(); });
@@ -107,15 +109,16 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
 }
 
 LocalJournal::LocalJournal(std::string directory, LocalJournalOptions options,
-                           std::unique_ptr<FileLock> lock, LogWriter writer,
-                           RecoveredJournal recovered, DiskReserve reserve)
+                           std::unique_ptr<DirectoryLock> lock,
+                           LogWriter writer, RecoveredJournal recovered)
     : directory_(std::move(directory)),
       options_(std::move(options)),
       files_(options_.files),
       lock_(std::move(lock)),
       writer_(std::move(writer)),
       trim_sequence_(recovered.trim.sequence),
-      reserve_(std::move(reserve)),
+      reserve_(files_, directory_),
+      reserve_bytes_(options_.reserve_bytes),
       first_(std::move(recovered.trim.first)),
       end_(writer_.end()),
       segments_(recovered.segments.begin(), recovered.segments.end()),
@@ -143,11 +146,11 @@ LocalJournal::~LocalJournal() {
     absl::MutexLock lock(&mu_);
     trim.first = first_;
   }
-  // Without these, the journal is recovered as after a crash.
+  // Without END, the journal is recovered as after a crash.
   OverwriteTrim(files_, directory_, writer_.identity(), trim).IgnoreError();
   // A start that ended before its recovery has not dealt with what may be lost:
   // END would hide it from the next one.
-  if (!may_have_lost_power_) {
+  if (writer_.Finish().ok() && !may_have_lost_power_) {
     WriteEnd(files_, directory_, writer_.end()).IgnoreError();
   }
   Failpoint("close.written");
@@ -270,10 +273,7 @@ void LocalJournal::Run() {
 
 void LocalJournal::RunOnce() {
   EndSync(/*wait=*/false);
-  if (MayRoll()) {
-    absl::Status status = WithReserve([this] { return StartSegment(); });
-    if (!status.ok()) HandleError(status);
-  }
+  if (MayRoll()) Roll();
   std::vector<Pending> group;
   {
     absl::MutexLock lock(&mu_);
@@ -298,28 +298,7 @@ void LocalJournal::RunOnce() {
     absl::Status status = WithReserve([this] { return RemoveTrimmed(); });
     if (!status.ok()) HandleError(status);
   }
-  if (reserve) TakeReserve();
-}
-
-absl::Status LocalJournal::WithReserve(
-    absl::FunctionRef<absl::Status()> write) {
-  absl::Status status = write();
-  if (!absl::IsResourceExhausted(status) || !reserve_.Give()) return status;
-  low_space_ = true;
-  {
-    absl::MutexLock lock(&mu_);
-    ++statistics_.full_errors;
-    reserve_due_ = options_.now() + options_.reserve_interval;
-  }
-  return write();
-}
-
-void LocalJournal::TakeReserve() {
-  // The next write reports errors other than a full disk.
-  low_space_ = !reserve_.Take().ok();
-  absl::MutexLock lock(&mu_);
-  reserve_due_ =
-      low_space_ ? options_.now() + options_.reserve_interval : Time::max();
+  if (reserve) TakeReserve().IgnoreError();
 }
 
 std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
@@ -338,7 +317,9 @@ std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
 void LocalJournal::Commit(std::vector<Pending> group) {
   Failpoint("commit.begin");
   const Time began = options_.now();
-  if (NeedsSync(group)) EndSync(/*wait=*/true);
+  const bool rolls = IsFull();
+  if (rolls || NeedsSync(group)) EndSync(/*wait=*/true);
+  if (rolls) Roll();
   absl::Status status = stopped();
   if (status.ok()) {
     status = WithReserve([&] { return WriteGroup(&group); });
@@ -346,6 +327,9 @@ void LocalJournal::Commit(std::vector<Pending> group) {
     if (const absl::Status stop = stopped(); !stop.ok()) status = stop;
   }
   Publish(group, status, began);
+  if (!low_space_ && WantedReserve() > reserve_.bytes()) {
+    TakeReserve().IgnoreError();
+  }
   Failpoint("commit.published");
   for (Pending& pending : group) {
     pending.done(status.ok() ? absl::StatusOr<uint64_t>(pending.position)
@@ -355,10 +339,6 @@ void LocalJournal::Commit(std::vector<Pending> group) {
 }
 
 absl::Status LocalJournal::WriteGroup(std::vector<Pending>* group) {
-  if (IsFull()) {
-    absl::Status status = StartSegment();
-    if (!status.ok()) return status;
-  }
   bool sync = false;
   std::vector<LogAppend*> appends;
   appends.reserve(group->size());
@@ -404,20 +384,21 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
 
 bool LocalJournal::IsFull() const {
   const uint64_t bytes = writer_.end().bytes;
-  if (bytes < options_.segment_bytes) return false;
+  if (bytes < options_.segment_bytes || !MayStartSegment()) return false;
   return background_ == nullptr || writer_.unsynced_bytes() == 0 ||
          bytes >= options_.segment_bytes + kUnsyncedBytesMax;
 }
 
 bool LocalJournal::MayRoll() const {
   return background_ != nullptr && !background_->under_way() &&
-         writer_.end().bytes >= options_.segment_bytes &&
+         writer_.end().bytes >= options_.segment_bytes && MayStartSegment() &&
          writer_.unsynced_bytes() <= kRollUnsyncedBytesMax && stopped().ok();
 }
 
-absl::Status LocalJournal::StartSegment() {
-  absl::Status status = writer_.StartSegment();
+absl::Status LocalJournal::StartSegment(DiskReserve* reserve) {
+  absl::Status status = writer_.StartSegment(reserve);
   if (!status.ok()) return status;
+  segment_room_ = 0;
   absl::MutexLock lock(&mu_);
   end_ = writer_.end();
   segments_.push_back({end_.segment, end_.bytes, writer_.positions()});
@@ -464,7 +445,7 @@ JournalStatistics LocalJournal::statistics() const {
   JournalStatistics statistics = statistics_;
   statistics.segments = segments_.size();
   statistics.low_space = low_space();
-  statistics.reserve_bytes = options_.reserve_bytes;
+  statistics.reserve_bytes = reserve_bytes_;
   const size_t unneeded = UnneededSegments();
   for (size_t i = 0; i < segments_.size(); ++i) {
     statistics.disk_bytes += segments_[i].bytes;

@@ -34,9 +34,11 @@ namespace timecache::server {
 // once; per group, 40 B are added, 28 B for each of its partitions and 4 B for
 // each record.
 //
-// Disk full: the reserve is freed for the group, and low_space is true until
-// there is room for it again. Once it is used up, the group is undone and its
-// appends fail; the next group tries again.
+// Disk full: the log goes on in the reserve, as another segment, and low_space
+// is true until there is room for another reserve. Once it is used up, the
+// group is undone and its appends fail; the next group tries again. A segment
+// that cannot be started, for want of room or of a descriptor, is started
+// later: until then the one before grows.
 //
 // Damage: see Open and Read. After a crash, damage to the last group cannot be
 // distinguished from a torn write and is cut; after an orderly close, all of it
@@ -115,8 +117,8 @@ class LocalJournal final : public Journal {
   };
 
   LocalJournal(std::string directory, LocalJournalOptions options,
-               std::unique_ptr<FileLock> lock, LogWriter writer,
-               RecoveredJournal recovered, DiskReserve reserve);
+               std::unique_ptr<DirectoryLock> lock, LogWriter writer,
+               RecoveredJournal recovered);
 
   static absl::Status NoPartition(uint32_t partition, uint32_t partitions);
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
@@ -151,7 +153,10 @@ class LocalJournal final : public Journal {
   // whether it is large enough to start another one if that is quick.
   bool IsFull() const;
   bool MayRoll() const;
-  absl::Status StartSegment() ABSL_LOCKS_EXCLUDED(mu_);
+  bool MayStartSegment() const;
+  // Starts another segment, or does so later.
+  void Roll() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status StartSegment(DiskReserve* reserve) ABSL_LOCKS_EXCLUDED(mu_);
   // The synced segments that a trim may remove.
   struct Trim {
     TrimPositions positions;
@@ -161,11 +166,18 @@ class LocalJournal final : public Journal {
   absl::Status RemoveTrimmed() ABSL_LOCKS_EXCLUDED(mu_);
   // On any thread.
   absl::Status Remove(Trim trim) ABSL_LOCKS_EXCLUDED(mu_);
-  // Writes; and once more, if the disk is full and the reserve can be freed.
+  // Writes; and once more, if the disk is full and there is the reserve.
   absl::Status WithReserve(absl::FunctionRef<absl::Status()> write)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Takes the reserve, if there is room, or says when to try again.
-  void TakeReserve() ABSL_LOCKS_EXCLUDED(mu_);
+  // Goes on in the reserve, which is held. No sync may be in progress.
+  void UseReserve() ABSL_LOCKS_EXCLUDED(mu_);
+  // The room that the reserve should have, beside what is left of the room of
+  // the last segment: so a reserve that is in use is made up for as it is used.
+  uint64_t WantedReserve() const;
+  // Takes it, if there is room, or says when to try again.
+  absl::Status TakeReserve() ABSL_LOCKS_EXCLUDED(mu_);
+  // As an earlier process has left it.
+  absl::Status FindReserve() ABSL_LOCKS_EXCLUDED(mu_);
   // Counts a full disk; stops the journal after any other permanent error.
   void HandleError(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status stopped() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -177,7 +189,7 @@ class LocalJournal final : public Journal {
   const std::string directory_;
   const LocalJournalOptions options_;
   FileSystem* const files_;
-  const std::unique_ptr<FileLock> lock_;
+  const std::unique_ptr<DirectoryLock> lock_;
   // Until NoteRecovered.
   bool copied_ = false;
   bool may_have_lost_power_ = false;
@@ -186,6 +198,11 @@ class LocalJournal final : public Journal {
   LogWriter writer_;
   uint64_t trim_sequence_ = 0;
   DiskReserve reserve_;
+  uint64_t reserve_bytes_;
+  // The last segment's room on the disk, if it was the reserve; otherwise 0.
+  uint64_t segment_room_ = 0;
+  // The next attempt to start a segment, after one that failed.
+  Time roll_due_ = Time::min();
   // The committer writes it.
   std::atomic<bool> low_space_{false};
 

@@ -24,9 +24,11 @@ struct LocalJournalOptions {
   // power loss may lose: the other half is for the sync itself.
   std::chrono::microseconds sync_interval{50'000};
   // Room on the disk that is kept for when it is full: for waiting appends, and
-  // for records that must still be written, such as time. 0: none.
+  // for records that must still be written, such as time. 0: none; also where
+  // the file system cannot reserve room.
   uint64_t reserve_bytes = 0;
-  // Interval between checks for that room, while it is not held.
+  // Interval between checks for that room, while it is not held, and between
+  // attempts to start a segment.
   std::chrono::microseconds reserve_interval{1'000'000};
 
   // Called once, on the committer's thread, when a write or a sync fails for

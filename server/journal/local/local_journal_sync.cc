@@ -87,7 +87,7 @@ void LocalJournal::EndSync(bool wait) {
 }
 
 bool LocalJournal::NeedsSync(const std::vector<Pending>& group) const {
-  return !writer_.MayWrite() || IsFull() ||
+  return !writer_.MayWrite() ||
          std::any_of(group.begin(), group.end(), [](const Pending& pending) {
            return pending.durability == Durability::kSync;
          });

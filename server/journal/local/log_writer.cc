@@ -2,14 +2,16 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/journal/local/failpoint.h"
 
 namespace timecache::server {
 
 LogWriter::LogWriter(FileSystem* files, std::string directory,
-                     const RecoveredJournal& recovered)
+                     DirectoryLock* lock, const RecoveredJournal& recovered)
     : files_(files),
       directory_(std::move(directory)),
+      lock_(lock),
       identity_(recovered.identity),
       end_{recovered.segments.back().number, recovered.segments.back().bytes,
            recovered.next_group},
@@ -21,9 +23,12 @@ absl::Status LogWriter::Start() {
   return file.status();
 }
 
-absl::Status LogWriter::StartSegment() {
+absl::Status LogWriter::StartSegment(DiskReserve* reserve) {
   Failpoint("roll.begin");
   absl::Status status = Sync();
+  // Reads of a segment that is not the last one end with the file. This also
+  // frees the rest of the room that the segment was given.
+  if (status.ok()) status = CutOff();
   if (!status.ok()) return status;
   const SegmentHeader header = {.identity = identity_,
                                 .number = end_.segment + 1,
@@ -31,23 +36,63 @@ absl::Status LogWriter::StartSegment() {
                                 .bases = positions_};
   const std::string bytes = header.Encode();
   const std::string path = SegmentPath(directory_, header.number);
-  // Complete before it gets its name: a damaged header is never a torn write.
-  status = WriteFileAtomically(files_, directory_,
-                               path.substr(directory_.size() + 1), bytes);
-  if (!status.ok()) return status;
-  Failpoint("roll.created");
-  auto file = files_->Open(path);
+  auto file = CreateSegment(reserve, path, bytes);
   if (!file.ok()) return file.status();
+  Failpoint("roll.created");
+  // From here on a crash finds it: the one before must not grow any more.
   file_ = *std::move(file);
+  name_unsynced_ = true;
   end_.segment = header.number;
   end_.bytes = bytes.size();
   Failpoint("roll.end");
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<File>> LogWriter::CreateSegment(
+    DiskReserve* reserve, const std::string& path, absl::string_view header) {
+  const std::string temporary = absl::StrCat(path, kTemporarySuffix);
+  std::unique_ptr<File> created;
+  if (reserve == nullptr) {
+    auto file = files_->Create(temporary);
+    if (!file.ok()) return file;
+    created = *std::move(file);
+  }
+  File* const file = reserve == nullptr ? created.get() : reserve->file();
+  const std::string& from = reserve == nullptr ? temporary : reserve->path();
+  // Complete before it gets its name: a damaged header is never a torn write.
+  absl::Status status = file->Write(0, header);
+  if (status.ok()) status = file->Sync();
+  if (status.ok()) status = files_->Rename(from, path);
+  if (status.ok())
+    return reserve == nullptr ? std::move(created) : reserve->Give();
+  if (reserve == nullptr) files_->Remove(temporary).IgnoreError();
+  return status;
+}
+
+absl::Status LogWriter::CutOff() {
+  absl::Status status = file_->Truncate(end_.bytes);
+  if (!status.ok() || !may_overhang_) return status;
+  status = file_->Sync();
+  if (status.ok()) may_overhang_ = false;
+  return status;
+}
+
+absl::Status LogWriter::SyncName() {
+  if (!name_unsynced_) return absl::OkStatus();
+  absl::Status status = lock_->Sync();
+  if (status.ok()) name_unsynced_ = false;
+  return status;
+}
+
+absl::Status LogWriter::Finish() {
+  absl::Status status = Sync();
+  return status.ok() && may_overhang_ ? CutOff() : status;
+}
+
 absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
                                    bool sync) {
-  absl::Status status = WriteUnsyncedAgain();
+  absl::Status status = SyncName();
+  if (status.ok()) status = WriteUnsyncedAgain();
   if (status.ok() && !MayWrite()) status = Sync();
   if (!status.ok()) return status;
   std::vector<uint64_t> positions = positions_;
@@ -84,11 +129,7 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
     status = SyncFile();
     Failpoint("commit.synced");
   }
-  if (!status.ok()) {
-    // Undone, or a later restart would find records whose append has failed.
-    const absl::Status undone = file_->Truncate(end_.bytes);
-    return undone.ok() ? status : absl::InternalError(undone.message());
-  }
+  if (!status.ok()) return Undo(std::move(status));
   if (sync) {
     unsynced_.Clear();
   } else {
@@ -99,6 +140,15 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
   ++end_.next_group;
   positions_ = std::move(positions);
   return absl::OkStatus();
+}
+
+absl::Status LogWriter::Undo(absl::Status status) {
+  may_overhang_ = true;
+  const absl::Status undone = file_->Truncate(end_.bytes);
+  const bool lacks_room =
+      absl::IsResourceExhausted(undone) || absl::IsUnavailable(undone);
+  return undone.ok() || lacks_room ? status
+                                   : absl::InternalError(undone.message());
 }
 
 absl::Status LogWriter::SyncFile() {
@@ -142,8 +192,9 @@ void LogWriter::EndSync(const absl::Status& status, uint64_t took_us) {
 }
 
 absl::Status LogWriter::Sync() {
-  if (unsynced_.empty()) return absl::OkStatus();
-  absl::Status status = WriteUnsyncedAgain();
+  absl::Status status = SyncName();
+  if (!status.ok() || unsynced_.empty()) return status;
+  status = WriteUnsyncedAgain();
   if (status.ok()) status = SyncFile();
   if (status.ok()) unsynced_.Clear();
   return status;

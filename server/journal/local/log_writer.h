@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/journal/latencies.h"
+#include "server/journal/local/disk_reserve.h"
 #include "server/journal/local/file_system.h"
 #include "server/journal/local/journal_directory.h"
 #include "server/journal/local/segment.h"
@@ -29,22 +30,29 @@ struct LogAppend {
 inline constexpr uint64_t kUnsyncedBytesMax = uint64_t{16} << 20;
 
 // Writes groups to the last segment of a journal. An error leaves the log as it
-// was, also on the disk: after RESOURCE_EXHAUSTED, any call may be retried.
-// After any other error, the disk's content is unknown, and no more may be
-// written.
+// was: after RESOURCE_EXHAUSTED and UNAVAILABLE, any call may be retried. After
+// any other error, the disk's content is unknown, and no more may be written.
+//
+// A group that was not written is cut off, so that a restart does not find it.
+// If the disk has no room even for that (btrfs), its bytes stay behind the end
+// until the next group is written over them, or another segment starts.
 //
 // Not thread-safe. Holds a group, kUnsyncedBytesMax, and what UnsyncedGroups
 // keeps for later.
 class LogWriter {
  public:
-  // `files` must outlive it.
-  LogWriter(FileSystem* files, std::string directory,
+  // `files` and `lock`, which is the directory's, must outlive it.
+  LogWriter(FileSystem* files, std::string directory, DirectoryLock* lock,
             const RecoveredJournal& recovered);
 
   // Before all other calls: opens the last segment.
   absl::Status Start();
-  // Syncs, and continues with another segment.
-  absl::Status StartSegment();
+  // Syncs, and continues with another segment: in the room of `reserve`, which
+  // is held, or in a new file if it is null. After an error it continues with
+  // the one that it has.
+  absl::Status StartSegment(DiskReserve* reserve);
+  // Syncs, and cuts off what may be behind the end: before a close.
+  absl::Status Finish();
 
   // Writes the appends, in the order of their partitions, as one group.
   absl::Status WriteGroup(absl::Span<LogAppend* const> appends, bool sync);
@@ -63,6 +71,8 @@ class LogWriter {
 
   const JournalIdentity& identity() const { return identity_; }
   const LogEnd& end() const { return end_; }
+  // Of the last segment, what it takes on the disk.
+  absl::StatusOr<uint64_t> Allocated() const { return file_->Allocated(); }
   // One past the last position of each partition.
   const std::vector<uint64_t>& positions() const { return positions_; }
   uint64_t unsynced_bytes() const { return unsynced_.bytes(); }
@@ -72,15 +82,29 @@ class LogWriter {
 
  private:
   absl::Status SyncFile();
+  // Syncs the name of a segment that was started.
+  absl::Status SyncName();
+  // Cuts off what is behind the end, on the disk, too.
+  absl::Status CutOff();
+  // After a group was not written.
+  absl::Status Undo(absl::Status status);
+  absl::StatusOr<std::unique_ptr<File>> CreateSegment(DiskReserve* reserve,
+                                                      const std::string& path,
+                                                      absl::string_view header);
   // Rewrites the groups that a sync without room on the disk may have lost.
   absl::Status WriteUnsyncedAgain();
 
   FileSystem* const files_;
   const std::string directory_;
+  DirectoryLock* const lock_;
   const JournalIdentity identity_;
   LogEnd end_;
   std::vector<uint64_t> positions_;
   std::unique_ptr<File> file_;
+  // Whether the file's name may not survive a power loss, and whether it may
+  // have bytes behind the end, on the disk.
+  bool name_unsynced_ = false;
+  bool may_overhang_ = false;
   GroupEncoder encoder_;
   // The groups before the end that are not synced.
   UnsyncedGroups unsynced_;

@@ -220,6 +220,15 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
                         absl::StrCat("the journal cannot be opened: ",
                                      journal.status().message()));
   }
+  if (options.reserve_bytes > 0 &&
+      (*journal)->statistics().reserve_bytes == 0) {
+    Log(LogLevel::kWarning, "journal_without_reserve",
+        {{"journal", directory},
+         {"message",
+          "its file system cannot reserve room: when the disk is full, events "
+          "wait. Put the journal on ext4 or xfs, or set journal.reserve_bytes "
+          "to 0 to accept that"}});
+  }
   return std::make_unique<MapChangeLogs>(*std::move(journal));
 }
 

@@ -40,7 +40,11 @@ class MemoryFile final : public File {
     return owner_->WriteTo(path_, node_.get(), {bytes, "", true});
   }
   absl::Status Allocate(uint64_t bytes) override {
-    return Write(0, std::string(bytes, '\0'));
+    return owner_->Allocate(path_, node_.get(), bytes);
+  }
+  absl::StatusOr<uint64_t> Allocated() const override {
+    absl::MutexLock lock(&owner_->mu_);
+    return node_->room();
   }
   absl::Status Sync() override { return owner_->SyncNode(path_, node_.get()); }
   absl::StatusOr<uint64_t> Size() const override {
@@ -54,7 +58,7 @@ class MemoryFile final : public File {
   const std::shared_ptr<MemoryFileSystem::Node> node_;
 };
 
-class MemoryLock final : public FileLock {
+class MemoryLock final : public DirectoryLock {
  public:
   MemoryLock(MemoryFileSystem* owner, std::string path)
       : owner_(owner), path_(std::move(path)) {}
@@ -62,6 +66,7 @@ class MemoryLock final : public FileLock {
     absl::MutexLock lock(&owner_->mu_);
     owner_->locks_.erase(path_);
   }
+  absl::Status Sync() override { return owner_->SyncDirectory(path_); }
 
  private:
   MemoryFileSystem* const owner_;
@@ -127,6 +132,7 @@ void MemoryFileSystem::SetFault(Fault fault) {
 void MemoryFileSystem::SetRoom(uint64_t bytes) {
   absl::MutexLock lock(&mu_);
   room_ = bytes;
+  greedy_ = false;
 }
 
 void MemoryFileSystem::KillAfter(int changes) {
@@ -155,8 +161,44 @@ uint64_t MemoryFileSystem::used_bytes() const {
 
 uint64_t MemoryFileSystem::UsedBytes() const {
   uint64_t sum = 0;
-  for (const auto& [path, node] : now_) sum += node->now.size();
+  for (const auto& [path, node] : now_) sum += node->room();
   return sum;
+}
+
+void MemoryFileSystem::TakeAllRoom() {
+  absl::MutexLock lock(&mu_);
+  greedy_ = true;
+  room_ = UsedBytes();
+}
+
+void MemoryFileSystem::TakeFreedRoom() {
+  if (greedy_) room_ = std::min(room_, UsedBytes());
+}
+
+void MemoryFileSystem::SetChangeFault(ChangeFault fault) {
+  absl::MutexLock lock(&mu_);
+  change_fault_ = std::move(fault);
+}
+
+absl::Status MemoryFileSystem::CheckChange(const std::string& path) {
+  absl::Status status = change_fault_ ? change_fault_(path) : absl::OkStatus();
+  return status.ok() ? CheckAlive() : status;
+}
+
+absl::Status MemoryFileSystem::Allocate(const std::string& path, Node* node,
+                                        uint64_t bytes) {
+  absl::MutexLock lock(&mu_);
+  absl::Status status = CheckAlive();
+  if (!status.ok()) return status;
+  status = CheckFault(path, bytes, false);
+  if (!status.ok()) return status;
+  const uint64_t grows = bytes > node->room() ? bytes - node->room() : 0;
+  if (grows > 0 && UsedBytes() + grows > room_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": No space left on device"));
+  }
+  node->allocated = std::max(node->allocated, bytes);
+  return absl::OkStatus();
 }
 
 std::string MemoryFileSystem::Contents(const std::string& path) const {
@@ -219,12 +261,11 @@ absl::Status MemoryFileSystem::CheckFault(const std::string& path,
 absl::Status MemoryFileSystem::WriteTo(const std::string& path, Node* node,
                                        Write write) {
   absl::MutexLock lock(&mu_);
-  absl::Status status = CheckAlive();
+  absl::Status status = write.truncate ? CheckChange(path) : CheckAlive();
   if (!status.ok()) return status;
   status = CheckFault(path, write.data.size(), false);
   const uint64_t end = write.offset + write.data.size();
-  const uint64_t grows =
-      end > node->now.size() ? end - node->now.size() : uint64_t{0};
+  const uint64_t grows = end > node->room() ? end - node->room() : uint64_t{0};
   if (status.ok() && !write.truncate && grows > 0 &&
       UsedBytes() + grows > room_) {
     status = absl::ResourceExhaustedError(
@@ -233,6 +274,8 @@ absl::Status MemoryFileSystem::WriteTo(const std::string& path, Node* node,
   if (!status.ok()) write.data.resize(write.data.size() / 2);
   if (status.ok() || !write.data.empty()) {
     Apply(write, &node->now);
+    if (write.truncate) node->allocated = 0;
+    TakeFreedRoom();
     node->since.push_back(std::move(write));
   }
   return status;
@@ -286,7 +329,7 @@ absl::StatusOr<std::unique_ptr<File>> MemoryFileSystem::OpenToRead(
 absl::StatusOr<std::unique_ptr<File>> MemoryFileSystem::Create(
     const std::string& path) {
   absl::MutexLock lock(&mu_);
-  absl::Status status = CheckAlive();
+  absl::Status status = CheckChange(path);
   if (!status.ok()) return status;
   auto node = std::make_shared<Node>();
   now_[path] = node;
@@ -298,10 +341,11 @@ absl::Status MemoryFileSystem::Rename(const std::string& from,
   absl::MutexLock lock(&mu_);
   const auto entry = now_.find(from);
   if (entry == now_.end()) return Missing(from);
-  absl::Status status = CheckAlive();
+  absl::Status status = CheckChange(to);
   if (!status.ok()) return status;
   now_[to] = entry->second;
   now_.erase(from);
+  TakeFreedRoom();
   return absl::OkStatus();
 }
 
@@ -311,6 +355,7 @@ absl::Status MemoryFileSystem::Remove(const std::string& path) {
   if (entry == now_.end()) return Missing(path);
   absl::Status status = CheckAlive();
   if (status.ok()) now_.erase(entry);
+  TakeFreedRoom();
   return status;
 }
 
@@ -348,14 +393,14 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(
   return names;
 }
 
-absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::Lock(
-    const std::string& path) {
+absl::StatusOr<std::unique_ptr<DirectoryLock>> MemoryFileSystem::Lock(
+    const std::string& directory, const std::string&, LockedBy) {
   absl::MutexLock lock(&mu_);
-  if (!locks_.insert(path).second) {
+  if (!locks_.insert(directory).second) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, ": in use by another server"));
+        absl::StrCat(directory, ": in use by another server"));
   }
-  return std::make_unique<MemoryLock>(this, path);
+  return std::make_unique<MemoryLock>(this, directory);
 }
 
 }  // namespace timecache::server

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_TESTS_SUPPORT_JOURNAL_MEMORY_FILE_SYSTEM_H_
 #define TIMECACHED_TESTS_SUPPORT_JOURNAL_MEMORY_FILE_SYSTEM_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -44,6 +45,12 @@ class MemoryFileSystem final : public FileSystem {
   void SetFault(Fault fault) ABSL_LOCKS_EXCLUDED(mu_);
   // The bytes that all files may have together, and RESOURCE_EXHAUSTED beyond.
   void SetRoom(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mu_);
+  // Others take all the room there is, and whatever becomes free.
+  void TakeAllRoom() ABSL_LOCKS_EXCLUDED(mu_);
+  // Called before each truncation, creation and renaming of a path: an error is
+  // returned instead.
+  using ChangeFault = std::function<absl::Status(const std::string& path)>;
+  void SetChangeFault(ChangeFault fault) ABSL_LOCKS_EXCLUDED(mu_);
   // As for a process that is killed after so many changes: the later ones fail,
   // and change nothing.
   void KillAfter(int changes) ABSL_LOCKS_EXCLUDED(mu_);
@@ -76,8 +83,9 @@ class MemoryFileSystem final : public FileSystem {
   absl::Status SyncDirectory(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(
       const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<FileLock>> Lock(
-      const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
+      const std::string& directory, const std::string& lock_file,
+      LockedBy by) override;
 
  private:
   friend class MemoryFile;
@@ -91,11 +99,19 @@ class MemoryFileSystem final : public FileSystem {
     std::string now;
     std::string synced;
     std::vector<Write> since;  // the last sync
+    // Room that it has, whatever its size.
+    uint64_t allocated = 0;
+    uint64_t room() const { return std::max<uint64_t>(now.size(), allocated); }
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
 
   static void Apply(const Write& write, std::string* to);
   absl::Status WriteTo(const std::string& path, Node* node, Write write);
+  absl::Status Allocate(const std::string& path, Node* node, uint64_t bytes);
+  absl::Status CheckChange(const std::string& path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is free after a change is taken, if others take all.
+  void TakeFreedRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status SyncNode(const std::string& path, Node* node);
   // An error from the change on before which the process was killed.
   absl::Status CheckAlive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -109,6 +125,8 @@ class MemoryFileSystem final : public FileSystem {
   std::set<std::string> locks_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, uint64_t> syncs_ ABSL_GUARDED_BY(mu_);
   Fault fault_ ABSL_GUARDED_BY(mu_);
+  ChangeFault change_fault_ ABSL_GUARDED_BY(mu_);
+  bool greedy_ ABSL_GUARDED_BY(mu_) = false;
   // Files of which a sync is under way.
   int syncing_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t room_ ABSL_GUARDED_BY(mu_) = UINT64_MAX;
