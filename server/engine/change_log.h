@@ -46,7 +46,12 @@ class ChangeLog : public ChangeSink {
   enum class Tried { kAll, kReads };
   virtual void WhenKept(absl::Span<const Operation> operations, Tried tried,
                         Done done) = 0;
-  // The same for all reported changes.
+  // After an error of that: whether the operation waited for nothing, or all
+  // that it waited for is stored by now.
+  virtual bool IsKept(const Operation& operation) const = 0;
+  // As WhenKept for reads of all keys.
+  virtual void WhenEntriesKept(Done done) = 0;
+  // As WhenKept for all reported changes, also of time and groups.
   virtual void WhenAllKept(Done done) = 0;
   // Starts to store the reported changes, without waiting.
   virtual void Flush() = 0;

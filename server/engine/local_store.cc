@@ -63,36 +63,54 @@ void CountRefused(const absl::Status& error, uint64_t operations,
   }
 }
 
-// Calls `done` with `answer` once all reported changes of `map` are stored.
+// Calls `done` with `answer` once all reported changes of `map` are stored, or
+// those that `waits` waits for.
 template <typename Done, typename T>
-void WhenKept(std::shared_ptr<TimeCacheMap> map, Done done, T answer) {
+void WhenKept(
+    std::shared_ptr<TimeCacheMap> map, Done done, T answer,
+    void (ChangeLog::*waits)(ChangeLog::Done) = &ChangeLog::WhenAllKept) {
   ChangeLog* const log = map->change_log();
   if (log == nullptr) return done(std::move(answer));
   // The log is the map's.
-  log->WhenAllKept([map = std::move(map), done = std::move(done),
-                    answer = std::move(answer)](absl::Status status) mutable {
+  (log->*waits)([map = std::move(map), done = std::move(done),
+                 answer = std::move(answer)](absl::Status status) mutable {
     if (status.ok()) return done(std::move(answer));
     CountRefused(status, 1, map.get());
     done(std::move(status));
   });
 }
 
-// While the log has no room, only reads are applied. Returns their number.
-size_t ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
-                  int64_t now_us, const absl::Status& error,
+// Of operations that were applied, fails those whose keys have changes that
+// could not be stored.
+void RefuseUnkept(const absl::Status& error,
+                  absl::Span<const Operation> operations, TimeCacheMap* map,
                   absl::Span<Result> results) {
+  uint64_t refused = 0;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (!results[i].status.ok() || map->change_log()->IsKept(operations[i])) {
+      continue;
+    }
+    Refuse(error, results.subspan(i, 1));
+    ++refused;
+  }
+  CountRefused(error, refused, map);
+}
+
+// While the log has no room, only reads are applied.
+void ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
+                int64_t now_us, const absl::Status& error,
+                absl::Span<Result> results) {
   const bool sliding = map->options().sliding;
-  size_t reads = 0;
+  uint64_t refused = 0;
   for (size_t i = 0; i < operations.size(); ++i) {
     if (Writes(operations[i], sliding)) {
       Refuse(error, results.subspan(i, 1));
+      ++refused;
     } else {
       map->Apply(operations[i], now_us, &results[i]);
-      ++reads;
     }
   }
-  CountRefused(error, operations.size() - reads, map);
-  return reads;
+  CountRefused(error, refused, map);
 }
 
 void Apply(TimeCacheMap* map, absl::Span<const Operation> operations,
@@ -127,19 +145,20 @@ void LocalStore::Execute(absl::string_view name,
     results = results.subspan(0, admitted);
     if (ChangeLog* const log = (*map)->change_log()) {
       const absl::Status room = log->CheckRoom();
-      size_t applied = operations.size();
       if (room.ok()) {
         Apply(map->get(), operations, now_us, results);
       } else {
-        applied = ApplyReads(map->get(), operations, now_us, room, results);
+        ApplyReads(map->get(), operations, now_us, room, results);
       }
       return log->WhenKept(
           operations,
           room.ok() ? ChangeLog::Tried::kAll : ChangeLog::Tried::kReads,
-          [map = *map, applied,
+          [map = *map, operations, results,
            done = std::move(done)](const absl::Status& status) mutable {
-            if (!status.ok()) CountRefused(status, applied, map.get());
-            done(status);
+            if (!status.ok()) {
+              RefuseUnkept(status, operations, map.get(), results);
+            }
+            done(absl::OkStatus());
           });
     }
     Apply(map->get(), operations, now_us, results);
@@ -154,7 +173,7 @@ void LocalStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {
   absl::Status admitted = AdmitOne(map->get(), now_us);
   if (!admitted.ok()) return done(std::move(admitted));
   const NamespaceSize size = (*map)->GetSize(now_us);
-  WhenKept(*map, std::move(done), size);
+  WhenKept(*map, std::move(done), size, &ChangeLog::WhenEntriesKept);
 }
 
 void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
@@ -170,7 +189,8 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
     if (status.ok()) {
       *more =
           (*map)->Scan(prefix, now_us, max_entries, max_bytes, position, visit);
-      return WhenKept(*map, std::move(done), absl::OkStatus());
+      return WhenKept(*map, std::move(done), absl::OkStatus(),
+                      &ChangeLog::WhenEntriesKept);
     }
   }
   done(std::move(status));

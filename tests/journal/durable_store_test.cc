@@ -331,6 +331,50 @@ TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
   EXPECT_EQ(store_.Get("a", "big"), std::string(1'000, 'v'));
 }
 
+// Of a batch, only what a crash could undo.
+TEST_F(DurableStoreTest, AChangeWithoutRoomFailsReadsOfItsKeyAlone) {
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  store_.files().SetRoom(store_.files().used_bytes() + 100);
+  const Result first = store_.Put("a", "big", std::string(1'000, 'v'));
+  EXPECT_EQ(ReasonOf(first.status), Reason::kDiskFull) << first.status;
+  const std::vector<Operation> operations = {
+      Operation::Get("key"), Operation::Get("big"), Operation::Get("none")};
+  std::vector<Result> results(operations.size());
+  absl::Notification done;
+  store_.store().Execute("a", operations, absl::MakeSpan(results),
+                         [&](const absl::Status& status) {
+                           EXPECT_TRUE(status.ok()) << status;
+                           done.Notify();
+                         });
+  done.WaitForNotification();
+  EXPECT_EQ(results[0].entry.value, "value");
+  EXPECT_EQ(ReasonOf(results[1].status), Reason::kDiskFull);
+  EXPECT_FALSE(results[1].found);
+  EXPECT_TRUE(results[2].status.ok());
+  EXPECT_EQ(Refused(LimitHit::kDiskFull), 2u);
+  store_.files().SetRoom(UINT64_MAX);
+}
+
+// Time alone has no room: no client can see what that would undo.
+TEST_F(DurableStoreTest, SizesAndScansGoOnWhileATickHasNoRoom) {
+  ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
+  store_.files().SetRoom(store_.files().used_bytes());
+  // The sweep ends with its tick.
+  std::thread sweep([&] { store_.AdvanceBy(120 * kSecond); });
+  EXPECT_TRUE(Await([&] { return store_.logs().disk_full(); }));
+  absl::Notification sized;
+  store_.store().GetSize("a", [&](const absl::StatusOr<NamespaceSize>& size) {
+    EXPECT_TRUE(size.ok()) << size.status();
+    EXPECT_EQ(size.ok() ? size->entries : -1, 0);
+    sized.Notify();
+  });
+  sized.WaitForNotification();
+  EXPECT_TRUE(ReadEarliest().events.empty());
+  store_.files().SetRoom(UINT64_MAX);
+  sweep.join();
+  EXPECT_TRUE(Await([&] { return ReadEarliest().events.size() == 1; }));
+}
+
 // What was under way when the disk filled is kept, and what dies is told.
 TEST_F(DurableStoreTest, OnAFullDiskEventsGoOnFromTheReserve) {
   store_.options().reserve_bytes = 100'000;

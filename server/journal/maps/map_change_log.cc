@@ -284,6 +284,22 @@ void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
   Flush();
 }
 
+bool MapChangeLog::IsKept(const Operation& operation) const {
+  if (!sync_.load(std::memory_order_acquire)) {
+    return !Writes(operation, sliding_.load(std::memory_order_relaxed));
+  }
+  const std::array<bool, 2> open = FindOpen({&operation, 1});
+  return !open[0] && !open[1];
+}
+
+// Time needs no wait: what has died by a tick is dead after a crash, too.
+void MapChangeLog::WhenEntriesKept(Done done) {
+  const bool waits = sync_.load(std::memory_order_acquire) &&
+                     !(open_keys_[0].empty() && open_keys_[1].empty());
+  if (!waits) return done(absl::OkStatus());
+  WaitForAll(Committer::kThread, std::move(done));
+}
+
 // Enters first and then closes: later changes of others are not waited for.
 void MapChangeLog::WaitForAll(Committer committer, Done done) {
   absl::Status status;

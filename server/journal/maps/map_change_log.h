@@ -98,8 +98,8 @@ class MapChangeLogs final : public ChangeLogs {
 // A full disk: writes are refused as soon as the journal uses its reserve,
 // which takes earlier changes, time and settlements. Once that is used up,
 // callers that wait for the closing generation get DISK_FULL; it is retried
-// until there is room. Its changes stay in the map: a call that uses one of
-// their keys meanwhile gets DISK_FULL, too.
+// until there is room. Its changes stay in the map: an operation that uses one
+// of their keys meanwhile gets DISK_FULL, too, and so do a size and a scan.
 class MapChangeLog final : public ChangeLog,
                            public std::enable_shared_from_this<MapChangeLog> {
  public:
@@ -113,6 +113,8 @@ class MapChangeLog final : public ChangeLog,
   absl::Status CheckRoom() const override;
   void WhenKept(absl::Span<const Operation> operations, Tried tried,
                 Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsKept(const Operation& operation) const override;
+  void WhenEntriesKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_) {
     WaitForAll(Committer::kThread, std::move(done));
   }
