@@ -1,5 +1,6 @@
 #include "server/process/lifecycle.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -9,6 +10,14 @@
 #include "server/service/call/proto_time.h"
 
 namespace timecache::server {
+namespace {
+
+// For the journal to write what waits and to close, once the calls are done: at
+// most this part of the grace period, unless that is shorter.
+constexpr absl::Duration kCloseTime = absl::Seconds(2);
+constexpr int kCloseShare = 4;
+
+}  // namespace
 
 void Lifecycle::Run() {
   readiness->Set(Readiness::State::kServing);
@@ -42,7 +51,12 @@ void Lifecycle::Stop(int signal) {
   server->SetNotServing();
   if (delay > absl::ZeroDuration()) signals->NextEndWithin(delay);
   signals->Release();
-  const DrainReport report = server->Drain(absl::ToInt64Microseconds(grace));
+  absl::Duration drain = grace;
+  if (end_after) {
+    drain -= std::min(kCloseTime, grace / kCloseShare);
+    end_after(drain + kCloseTime);
+  }
+  const DrainReport report = server->Drain(absl::ToInt64Microseconds(drain));
   Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
       {{"calls_cancelled", !report.in_time},
        {"watchers", report.watchers},

@@ -1,5 +1,7 @@
 #include "server/process/node.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -24,6 +26,8 @@
 namespace timecache::server {
 namespace {
 
+// Of a process that a disk has held up.
+constexpr int kExitTimedOut = 1;
 // How soon the log says what was counted.
 constexpr std::chrono::seconds kLogInterval{1};
 // How soon a journal that is too large is noticed.
@@ -195,6 +199,18 @@ void Node::AddMetrics() {
   AddTlsMetrics(tls_.get(), metrics);
 }
 
+void Node::EndAfter(absl::Duration patience) {
+  exit_deadline_.emplace(patience, [waits = change_logs_->open_bytes()] {
+    Log(LogLevel::kError, "stop_timed_out",
+        {{"waiting_bytes", waits},
+         {"message",
+          "the journal's disk did not answer in time: the process ends without "
+          "closing the journal. What was acknowledged is in it. Look at the "
+          "disk before you start the server again"}});
+    _exit(kExitTimedOut);
+  });
+}
+
 void Node::Run() {
   DiskLog disk_log(
       [logs = change_logs_.get()] {
@@ -208,9 +224,14 @@ void Node::Run() {
       loss_log.Look();
       disk_log.Look();
     });
-    Lifecycle{&signals_, &manager_, monitoring_.readiness(), &*reload_,
-              &*server_}
-        .Run();
+    Lifecycle lifecycle = {&signals_, &manager_, monitoring_.readiness(),
+                           &*reload_, &*server_, nullptr};
+    if (change_logs_ != nullptr) {
+      lifecycle.end_after = [this](absl::Duration patience) {
+        EndAfter(patience);
+      };
+    }
+    lifecycle.Run();
   }
   call_log_.Finish();
   loss_log.Finish();

@@ -17,6 +17,7 @@
 #include "server/journal/maps/map_change_log.h"
 #include "server/observability/call_log.h"
 #include "server/observability/monitoring.h"
+#include "server/process/exit_deadline.h"
 #include "server/process/heap.h"
 #include "server/process/journal/journal_metrics.h"
 #include "server/process/journal/recovery_metrics.h"
@@ -57,9 +58,13 @@ class Node {
   absl::Status OpenFiles();
   absl::Status RecoverJournal();
 
+  // Ends the process that long from now on.
+  void EndAfter(absl::Duration patience);
   void AddMetrics();
   ServerOptions MakeServerOptions();
 
+  // What ends the process if a destructor below does not return.
+  std::optional<ExitDeadline> exit_deadline_;
   const Flags& flags_;
   const config::v1::ServerConfig& config_;
   Signals& signals_;
