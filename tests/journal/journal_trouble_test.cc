@@ -160,7 +160,26 @@ TEST_F(JournalReserveTest, AStartKeepsTheReserveThatIsThere) {
   EXPECT_TRUE(low_space());
 }
 
-// What a start cuts off does not take the room behind it along.
+// What an append cuts off that has failed half-way does not take the room
+// behind it along.
+TEST_F(JournalReserveTest, AFailedAppendInTheReserveLeavesTheRoom) {
+  FillDisk();
+  ASSERT_TRUE(harness_.AppendNow(0, "x").ok());
+  ASSERT_TRUE(low_space());
+  bool failed = false;
+  harness_.files().SetFault([&](const std::string&, uint64_t, bool) {
+    return std::exchange(failed, true)
+               ? absl::OkStatus()
+               : absl::UnavailableError("Cannot allocate memory");
+  });
+  EXPECT_FALSE(harness_.AppendNow(0, std::string(100, 'y')).ok());
+  const auto file = harness_.files().Open(harness_.LastSegment());
+  EXPECT_GE(*(*file)->Allocated(), kReserveBytes);
+  harness_.files().SetFault(nullptr);
+  EXPECT_TRUE(harness_.AppendNow(0, std::string(1'000, 'z')).ok());
+}
+
+// Nor does what a start cuts off.
 TEST_F(JournalReserveTest, ATornTailInTheReserveLeavesTheRoom) {
   harness_.files().TakeAllRoom();
   ASSERT_TRUE(harness_.AppendNow(0, std::string(500, 'x')).ok());

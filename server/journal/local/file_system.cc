@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +67,7 @@ class PosixFile final : public File {
   }
 
   absl::Status Allocate(uint64_t bytes) override {
+    WriteInPlace();
     int result;
     do {
       result = fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0,
@@ -94,6 +97,16 @@ class PosixFile final : public File {
  private:
   absl::Status Check(int result) const {
     return result == 0 ? absl::OkStatus() : Error(path_, errno);
+  }
+
+  // A file system that copies what is written over (btrfs) needs room for that
+  // on each write to a block that is not new, unless it is told otherwise while
+  // the file is empty. Others refuse this.
+  void WriteInPlace() {
+    int flags = 0;
+    if (ioctl(descriptor_, FS_IOC_GETFLAGS, &flags) != 0) return;
+    flags |= FS_NOCOW_FL;
+    ioctl(descriptor_, FS_IOC_SETFLAGS, &flags);
   }
 
   const std::string path_;

@@ -33,9 +33,9 @@ class File {
   // All of `data`, or an error after none, some or all of it.
   virtual absl::Status Write(uint64_t offset, absl::string_view data) = 0;
   virtual absl::Status Truncate(uint64_t bytes) = 0;
-  // Takes room on the disk for so many bytes from the beginning on. The size
-  // stays; Truncate frees all room beyond it. UNIMPLEMENTED: not on this file
-  // system.
+  // Takes room on the disk for so many bytes from the beginning on, so that no
+  // write of them can lack it, also one that follows another. The size stays;
+  // Truncate frees all room beyond it. UNIMPLEMENTED: not on this file system.
   virtual absl::Status Allocate(uint64_t bytes) = 0;
   // What it takes on the disk.
   virtual absl::StatusOr<uint64_t> Allocated() const = 0;

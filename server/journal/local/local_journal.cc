@@ -398,7 +398,6 @@ bool LocalJournal::MayRoll() const {
 absl::Status LocalJournal::StartSegment(DiskReserve* reserve) {
   absl::Status status = writer_.StartSegment(reserve);
   if (!status.ok()) return status;
-  segment_room_ = 0;
   absl::MutexLock lock(&mu_);
   end_ = writer_.end();
   segments_.push_back({end_.segment, end_.bytes, writer_.positions()});

@@ -199,8 +199,6 @@ class LocalJournal final : public Journal {
   uint64_t trim_sequence_ = 0;
   DiskReserve reserve_;
   uint64_t reserve_bytes_;
-  // The last segment's room on the disk, if it was the reserve; otherwise 0.
-  uint64_t segment_room_ = 0;
   // The next attempt to start a segment, after one that failed.
   Time roll_due_ = Time::min();
   // The committer writes it.

@@ -31,12 +31,8 @@ void LocalJournal::UseReserve() {
     ++statistics_.full_errors;
     reserve_due_ = options_.now() + options_.reserve_interval;
   }
-  const uint64_t bytes = reserve_.bytes();
   absl::Status status = StartSegment(&reserve_);
-  if (status.ok()) {
-    segment_room_ = bytes;
-    return;
-  }
+  if (status.ok()) return;
   // A file system that needs room to write where there is room, or to sync what
   // it took without having room for it.
   reserve_.Free();
@@ -45,7 +41,7 @@ void LocalJournal::UseReserve() {
 
 uint64_t LocalJournal::WantedReserve() const {
   const uint64_t end = writer_.end().bytes;
-  const uint64_t left = segment_room_ > end ? segment_room_ - end : 0;
+  const uint64_t left = writer_.room() > end ? writer_.room() - end : 0;
   if (left >= reserve_bytes_) return 0;
   const uint64_t step = std::max<uint64_t>(reserve_bytes_ / kReserveSteps, 1);
   const uint64_t used = reserve_bytes_ - left;
@@ -63,11 +59,6 @@ absl::Status LocalJournal::TakeReserve() {
 }
 
 absl::Status LocalJournal::FindReserve() {
-  const auto allocated = writer_.Allocated();
-  if (!allocated.ok()) return allocated.status();
-  if (*allocated > writer_.end().bytes + kRoundedBytesMax) {
-    segment_room_ = *allocated - kRoundedBytesMax;
-  }
   absl::Status status = TakeReserve();
   if (absl::IsUnimplemented(status)) {
     reserve_bytes_ = 0;
@@ -87,7 +78,7 @@ void LocalJournal::Roll() {
   absl::Status status = reserve_.Take(reserve_bytes_);
   if (status.ok()) status = StartSegment(/*reserve=*/nullptr);
   if (status.ok()) return;
-  if (absl::IsResourceExhausted(status) && segment_room_ == 0 &&
+  if (absl::IsResourceExhausted(status) && writer_.room() == 0 &&
       reserve_.held()) {
     return UseReserve();
   }

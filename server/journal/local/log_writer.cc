@@ -19,8 +19,18 @@ LogWriter::LogWriter(FileSystem* files, std::string directory,
 
 absl::Status LogWriter::Start() {
   auto file = files_->Open(SegmentPath(directory_, end_.segment));
-  if (file.ok()) file_ = *std::move(file);
-  return file.status();
+  if (!file.ok()) return file.status();
+  file_ = *std::move(file);
+  FindRoom();
+  return absl::OkStatus();
+}
+
+void LogWriter::FindRoom() {
+  const auto allocated = file_->Allocated();
+  if (!allocated.ok() || *allocated <= end_.bytes + kRoundedBytesMax) return;
+  const uint64_t room = *allocated - kRoundedBytesMax;
+  // Otherwise a file system may take back what it gave without being asked.
+  if (file_->Allocate(room).ok()) room_ = room;
 }
 
 absl::Status LogWriter::StartSegment(DiskReserve* reserve) {
@@ -36,11 +46,13 @@ absl::Status LogWriter::StartSegment(DiskReserve* reserve) {
                                 .bases = positions_};
   const std::string bytes = header.Encode();
   const std::string path = SegmentPath(directory_, header.number);
+  const uint64_t room = reserve == nullptr ? 0 : reserve->bytes();
   auto file = CreateSegment(reserve, path, bytes);
   if (!file.ok()) return file.status();
   Failpoint("roll.created");
   // From here on a crash finds it: the one before must not grow any more.
   file_ = *std::move(file);
+  room_ = room;
   name_unsynced_ = true;
   end_.segment = header.number;
   end_.bytes = bytes.size();
@@ -71,6 +83,7 @@ absl::StatusOr<std::unique_ptr<File>> LogWriter::CreateSegment(
 
 absl::Status LogWriter::CutOff() {
   absl::Status status = file_->Truncate(end_.bytes);
+  if (status.ok()) room_ = 0;
   if (!status.ok() || !may_overhang_) return status;
   status = file_->Sync();
   if (status.ok()) may_overhang_ = false;
@@ -143,8 +156,12 @@ absl::Status LogWriter::WriteGroup(absl::Span<LogAppend* const> appends,
 }
 
 absl::Status LogWriter::Undo(absl::Status status) {
+  const auto size = file_->Size();
+  if (size.ok() && *size <= end_.bytes) return status;
   may_overhang_ = true;
   const absl::Status undone = file_->Truncate(end_.bytes);
+  // That was cut off, too.
+  if (room_ > 0 && !file_->Allocate(room_).ok()) room_ = 0;
   const bool lacks_room =
       absl::IsResourceExhausted(undone) || absl::IsUnavailable(undone);
   return undone.ok() || lacks_room ? status

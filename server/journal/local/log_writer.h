@@ -71,8 +71,10 @@ class LogWriter {
 
   const JournalIdentity& identity() const { return identity_; }
   const LogEnd& end() const { return end_; }
-  // Of the last segment, what it takes on the disk.
-  absl::StatusOr<uint64_t> Allocated() const { return file_->Allocated(); }
+  // Of the last segment, if it has room on the disk for what is not written
+  // yet, because it was a reserve: for so many bytes from its beginning on.
+  // Otherwise 0.
+  uint64_t room() const { return room_; }
   // One past the last position of each partition.
   const std::vector<uint64_t>& positions() const { return positions_; }
   uint64_t unsynced_bytes() const { return unsynced_.bytes(); }
@@ -88,6 +90,7 @@ class LogWriter {
   absl::Status CutOff();
   // After a group was not written.
   absl::Status Undo(absl::Status status);
+  void FindRoom();
   absl::StatusOr<std::unique_ptr<File>> CreateSegment(DiskReserve* reserve,
                                                       const std::string& path,
                                                       absl::string_view header);
@@ -101,6 +104,7 @@ class LogWriter {
   LogEnd end_;
   std::vector<uint64_t> positions_;
   std::unique_ptr<File> file_;
+  uint64_t room_ = 0;
   // Whether the file's name may not survive a power loss, and whether it may
   // have bytes behind the end, on the disk.
   bool name_unsynced_ = false;
