@@ -96,6 +96,20 @@ std::string TimeText(int64_t us) {
   return absl::FormatTime(absl::FromUnixMicros(us), absl::UTCTimeZone());
 }
 
+absl::Status StartError(absl::string_view cannot_be,
+                        const std::string& directory,
+                        const absl::Status& status) {
+  if (absl::IsResourceExhausted(status)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the journal cannot be ", cannot_be, ": the disk of ", directory,
+        " is full: make the volume larger, or remove files that are not the "
+        "journal's, and start again"));
+  }
+  return absl::Status(status.code(),
+                      absl::StrCat("the journal cannot be ", cannot_be, ": ",
+                                   status.message()));
+}
+
 absl::Status CheckClock(const config::v1::ServerConfig& config,
                         int64_t journal_us, int64_t now_us) {
   // A new journal has no time.
@@ -216,9 +230,7 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
     journal = LocalJournal::Open(directory, options);
   }
   if (!journal.ok()) {
-    return absl::Status(journal.status().code(),
-                        absl::StrCat("the journal cannot be opened: ",
-                                     journal.status().message()));
+    return StartError("opened", directory, journal.status());
   }
   if (options.reserve_bytes > 0 &&
       (*journal)->statistics().reserve_bytes == 0) {
@@ -266,12 +278,12 @@ absl::Status Recover(const config::v1::ServerConfig& config,
     Log(LogLevel::kInfo, "recovery_cancelled",
         {{"took_ms", MillisSince(began)}});
   }
-  if (!report.ok()) return report.status();
-  if (journal != nullptr) {
-    if (absl::Status status = journal->NoteRecovered(); !status.ok()) {
-      return status;
-    }
+  absl::Status status = report.status();
+  if (status.ok() && journal != nullptr) status = journal->NoteRecovered();
+  if (absl::IsResourceExhausted(status)) {
+    return StartError("recovered", config.journal().directory(), status);
   }
+  if (!status.ok()) return status;
   if (manual_clock != nullptr) manual_clock->AdvanceTo(report->last_us);
   observers.metrics->Finish(*report);
   LogLosses(*report);
