@@ -15,8 +15,8 @@
 namespace timecache::server {
 namespace {
 
-// What is to be done besides draining: with a journal, to write what waits, 64
-// MiB at most, which a slow disk may take half a minute for.
+// For what comes on top of draining on a busy machine. The journal closes within
+// the grace period (Lifecycle), whatever its disk does.
 constexpr absl::Duration kReserve = absl::Seconds(40);
 
 int64_t MonotonicUs() {
