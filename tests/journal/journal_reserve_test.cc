@@ -181,6 +181,21 @@ TEST_F(JournalReserveTest, ASegmentGivesTheRestOfItsRoomBack) {
   EXPECT_THAT(Read(0), testing::SizeIs(3));
 }
 
+TEST_F(JournalReserveTest, AReserveThatCannotBeUsedAtTheMomentIsKept) {
+  FillDisk();
+  bool failed = false;
+  harness_.files().SetChangeFault([&](const std::string& path) {
+    return absl::EndsWith(path, "2") && !std::exchange(failed, true)
+               ? absl::UnavailableError("Cannot allocate memory")
+               : absl::OkStatus();
+  });
+  EXPECT_FALSE(harness_.AppendNow(0, std::string(1'000, 'x')).ok());
+  EXPECT_TRUE(failed);
+  EXPECT_TRUE(harness_.AppendNow(0, std::string(1'000, 'x')).ok());
+  EXPECT_TRUE(low_space());
+  EXPECT_THAT(harness_.failures(), testing::IsEmpty());
+}
+
 // Earlier versions filled it with zeros.
 TEST_F(JournalReserveTest, AReserveOfAnEarlierVersionIsUsed) {
   harness_.Close();

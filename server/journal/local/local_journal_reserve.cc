@@ -33,10 +33,13 @@ void LocalJournal::UseReserve() {
   }
   absl::Status status = StartSegment(&reserve_);
   if (status.ok()) return;
-  // A file system that needs room to write where there is room, or to sync what
-  // it took without having room for it.
-  reserve_.Free();
-  if (!absl::IsResourceExhausted(status)) HandleError(status);
+  if (absl::IsResourceExhausted(status)) {
+    // A file system that needs room to write where there is room, or to sync
+    // what it took without having room for it.
+    reserve_.Free();
+  } else {
+    HandleError(status);
+  }
 }
 
 uint64_t LocalJournal::WantedReserve() const {
@@ -74,8 +77,9 @@ bool LocalJournal::MayStartSegment() const {
 
 void LocalJournal::Roll() {
   if (low_space_ || !stopped().ok()) return;
-  // The segment is about to give up what is left of its room.
-  absl::Status status = reserve_.Take(reserve_bytes_);
+  absl::Status status;
+  // Before the segment gives up what is left of its room.
+  if (writer_.room() > 0) status = reserve_.Take(reserve_bytes_);
   if (status.ok()) status = StartSegment(/*reserve=*/nullptr);
   if (status.ok()) return;
   if (absl::IsResourceExhausted(status) && writer_.room() == 0 &&

@@ -75,10 +75,11 @@ absl::StatusOr<std::unique_ptr<File>> LogWriter::CreateSegment(
   absl::Status status = file->Write(0, header);
   if (status.ok()) status = file->Sync();
   if (status.ok()) status = files_->Rename(from, path);
-  if (status.ok())
-    return reserve == nullptr ? std::move(created) : reserve->Give();
-  if (reserve == nullptr) files_->Remove(temporary).IgnoreError();
-  return status;
+  if (!status.ok()) {
+    if (reserve == nullptr) files_->Remove(temporary).IgnoreError();
+    return status;
+  }
+  return reserve == nullptr ? std::move(created) : reserve->Give();
 }
 
 absl::Status LogWriter::CutOff() {
