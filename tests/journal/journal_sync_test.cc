@@ -204,6 +204,55 @@ TEST_F(JournalSyncTest, WhatWasWrittenBesideASyncIsSyncedByTheNextOne) {
   EXPECT_EQ(left.at(1), "b");
 }
 
+TEST_F(JournalSyncTest, AsyncAppendsDoNotWaitForTheSyncOfOthers) {
+  HoldFirstSync();
+  ASSERT_TRUE(Append("a", Durability::kAsync).ok());
+  begun_.WaitForNotification();
+  std::atomic<bool> synced = false;
+  Start("b", Durability::kSync, [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    synced = true;
+  });
+  EXPECT_TRUE(Append("c", Durability::kAsync).ok());
+  EXPECT_FALSE(synced);
+  Free(absl::OkStatus());
+  EXPECT_TRUE(Await([&] { return synced.load(); }));
+  const RecordsByPosition left = ReadAfterPowerLoss();
+  ASSERT_GE(left.size(), 2u);
+  EXPECT_EQ(left.at(1), "b");
+}
+
+// Written beside the sync that fails, it is done with the one that succeeds.
+TEST_F(JournalSyncTest, ASyncAppendOutlivesAFullDiskAtTheSyncBeforeIt) {
+  HoldFirstSync();
+  ASSERT_TRUE(Append("a", Durability::kAsync).ok());
+  begun_.WaitForNotification();
+  std::atomic<bool> synced = false;
+  Start("b", Durability::kSync, [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    synced = true;
+  });
+  ASSERT_TRUE(Append("c", Durability::kAsync).ok());
+  Free(absl::ResourceExhaustedError("no room"));
+  EXPECT_TRUE(Await([&] { return synced.load(); }));
+  EXPECT_EQ(failures_, 0);
+  EXPECT_THAT(ReadAfterPowerLoss(),
+              ElementsAre(Pair(0, "a"), Pair(1, "b"), Pair(2, "c")));
+}
+
+TEST_F(JournalSyncTest, ASyncAppendFailsWithTheSyncBeforeIt) {
+  HoldFirstSync();
+  ASSERT_TRUE(Append("a", Durability::kAsync).ok());
+  begun_.WaitForNotification();
+  std::atomic<bool> failed = false;
+  Start("b", Durability::kSync,
+        [&](const absl::Status& status) { failed = !status.ok(); });
+  ASSERT_TRUE(Append("c", Durability::kAsync).ok());
+  Free(absl::InternalError("the disk is gone"));
+  EXPECT_TRUE(Await([&] { return failed.load(); }));
+  EXPECT_EQ(failures_, 1);
+}
+
 // Linux may have dropped all that was written by then.
 TEST_F(JournalSyncTest, AFullDiskAtASyncLosesNothingThatCameMeanwhile) {
   HoldFirstSync();

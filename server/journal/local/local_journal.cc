@@ -133,13 +133,14 @@ LocalJournal::~LocalJournal() {
   if (thread_.joinable()) thread_.join();
   while (HasPending()) RunOnce();
   EndSync(/*wait=*/true);
-  if (!stopped().ok()) return;
-  Failpoint("close.begin");
-  absl::Status status = WithReserve([this] { return Sync(); });
-  if (!status.ok()) {
-    HandleError(status);
-    return;
+  absl::Status status = stopped();
+  if (status.ok()) {
+    Failpoint("close.begin");
+    status = WithReserve([this] { return Sync(); });
+    if (!status.ok()) HandleError(status);
   }
+  FinishSynced();
+  if (!status.ok()) return;
   TrimPositions trim;
   trim.sequence = ++trim_sequence_;
   {
@@ -214,8 +215,9 @@ void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
 
 bool LocalJournal::MayLead() const {
   return options_.own_thread && stopped_.ok() && !pending_.empty() &&
-         pending_syncs_ == 0 && statistics_.pending_bytes <= kLedBytesMax &&
-         !syncing_ && !trim_ && writer_.MayWriteAtOnce() && !IsFull();
+         pending_syncs_ == 0 && unsynced_appends_.empty() &&
+         statistics_.pending_bytes <= kLedBytesMax && !syncing_ && !trim_ &&
+         writer_.MayWriteAtOnce() && !IsFull();
 }
 
 void LocalJournal::Lead() {
@@ -272,7 +274,8 @@ void LocalJournal::Run() {
 }
 
 void LocalJournal::RunOnce() {
-  EndSync(/*wait=*/false);
+  EndSync(/*wait=*/AwaitsSlowSync());
+  FinishSynced();
   if (MayRoll()) Roll();
   std::vector<Pending> group;
   {
@@ -299,6 +302,7 @@ void LocalJournal::RunOnce() {
     if (!status.ok()) HandleError(status);
   }
   if (reserve) TakeReserve().IgnoreError();
+  FinishSynced();
 }
 
 std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
@@ -318,34 +322,38 @@ void LocalJournal::Commit(std::vector<Pending> group) {
   Failpoint("commit.begin");
   const Time began = options_.now();
   const bool rolls = IsFull();
-  if (rolls || NeedsSync(group)) EndSync(/*wait=*/true);
+  const bool behind = SyncsBehind(group, began);
+  const bool sync = !behind && NeedsSync(group);
+  if (rolls || sync || !writer_.MayWrite()) EndSync(/*wait=*/true);
   if (rolls) Roll();
   absl::Status status = stopped();
   if (status.ok()) {
-    status = WithReserve([&] { return WriteGroup(&group); });
+    status = WithReserve([&] { return WriteGroup(&group, sync); });
     if (!status.ok()) HandleError(status);
     if (const absl::Status stop = stopped(); !stop.ok()) status = stop;
   }
-  Publish(group, status, began);
+  Publish(group, status, began, behind);
   if (!low_space_ && WantedReserve() > reserve_.bytes()) {
     TakeReserve().IgnoreError();
   }
   Failpoint("commit.published");
+  const uint64_t number = writer_.end().next_group - 1;
   for (Pending& pending : group) {
+    if (behind && status.ok() && pending.durability == Durability::kSync) {
+      unsynced_appends_.push_back({std::move(pending), number, began});
+      continue;
+    }
     pending.done(status.ok() ? absl::StatusOr<uint64_t>(pending.position)
                              : absl::StatusOr<uint64_t>(status),
                  std::move(pending.records));
   }
+  FinishSynced();
 }
 
-absl::Status LocalJournal::WriteGroup(std::vector<Pending>* group) {
-  bool sync = false;
+absl::Status LocalJournal::WriteGroup(std::vector<Pending>* group, bool sync) {
   std::vector<LogAppend*> appends;
   appends.reserve(group->size());
-  for (Pending& pending : *group) {
-    appends.push_back(&pending);
-    sync |= pending.durability == Durability::kSync;
-  }
+  for (Pending& pending : *group) appends.push_back(&pending);
   std::stable_sort(appends.begin(), appends.end(),
                    [](const LogAppend* a, const LogAppend* b) {
                      return a->partition < b->partition;
@@ -354,7 +362,8 @@ absl::Status LocalJournal::WriteGroup(std::vector<Pending>* group) {
 }
 
 void LocalJournal::Publish(const std::vector<Pending>& group,
-                           const absl::Status& status, Time began) {
+                           const absl::Status& status, Time began,
+                           bool syncs_behind) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
       options_.now() - began);
   const uint64_t took_us = std::max<int64_t>(took.count(), 0);
@@ -369,7 +378,9 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
   end_ = writer_.end();
   segments_.back().bytes = end_.bytes;
   SetSyncDue(writer_.unsynced_bytes() > 0
-                 ? std::min(sync_due_, began + options_.sync_interval)
+                 ? std::min(sync_due_, syncs_behind
+                                           ? began
+                                           : began + options_.sync_interval)
                  : Time::max());
   for (const Pending& pending : group) {
     statistics_.appended_bytes += pending.bytes;
@@ -379,7 +390,7 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
   statistics_.largest_group_appends =
       std::max<uint64_t>(statistics_.largest_group_appends, group.size());
   ++statistics_.commits;
-  statistics_.commit_latency.Add(took_us);
+  if (!syncs_behind) statistics_.commit_latency.Add(took_us);
 }
 
 bool LocalJournal::IsFull() const {

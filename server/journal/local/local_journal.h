@@ -115,6 +115,12 @@ class LocalJournal final : public Journal {
     uint64_t bytes;  // of the records
     uint64_t cost;   // in memory
   };
+  // Written, and done with the sync of its group.
+  struct Unsynced {
+    Pending pending;
+    uint64_t group;
+    Time began;
+  };
 
   LocalJournal(std::string directory, LocalJournalOptions options,
                std::unique_ptr<DirectoryLock> lock, LogWriter writer,
@@ -136,10 +142,14 @@ class LocalJournal final : public Journal {
   // appending thread while `led_`.
   std::vector<Pending> TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Commit(std::vector<Pending> group) ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status WriteGroup(std::vector<Pending>* group) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status WriteGroup(std::vector<Pending>* group, bool sync)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // What a commit that began then has changed, for all others to see.
   void Publish(const std::vector<Pending>& group, const absl::Status& status,
-               Time began) ABSL_LOCKS_EXCLUDED(mu_);
+               Time began, bool syncs_behind) ABSL_LOCKS_EXCLUDED(mu_);
+  // The appends of `unsynced_appends_` whose groups are synced by now, or never
+  // will be.
+  void FinishSynced() ABSL_LOCKS_EXCLUDED(mu_);
   void CountSyncs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetSyncDue(Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Sync() ABSL_LOCKS_EXCLUDED(mu_);
@@ -147,8 +157,15 @@ class LocalJournal final : public Journal {
   // waits for its end first, so that an error is known before anything is done.
   void SyncDue() ABSL_LOCKS_EXCLUDED(mu_);
   void EndSync(bool wait) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether appends wait for a sync that is slow, and slower yet with each
+  // write beside it.
+  bool AwaitsSlowSync() const;
   void OnSyncEnded() ABSL_LOCKS_EXCLUDED(mu_);
-  bool NeedsSync(const std::vector<Pending>& group) const;
+  // Whether a group is done as it is synced; and whether that is for the
+  // thread of syncs, since ASYNC appends have come lately, which must not wait
+  // for it. Among SYNC ones alone, another thread costs more than it saves.
+  static bool NeedsSync(const std::vector<Pending>& group);
+  bool SyncsBehind(const std::vector<Pending>& group, Time now);
   // Whether the segment is so large that no more groups are written to it; and
   // whether it is large enough to start another one if that is quick.
   bool IsFull() const;
@@ -199,6 +216,12 @@ class LocalJournal final : public Journal {
   uint64_t trim_sequence_ = 0;
   DiskReserve reserve_;
   uint64_t reserve_bytes_;
+  // In the order of their groups.
+  std::deque<Unsynced> unsynced_appends_;
+  // When the last sync beside the commits began.
+  Time sync_began_ = Time::min();
+  // Until when ASYNC appends count as recent.
+  Time mixed_until_ = Time::min();
   // The next attempt to start a segment, after one that failed.
   Time roll_due_ = Time::min();
   // The committer writes it.

@@ -5,9 +5,18 @@
 #include <optional>
 #include <utility>
 
+#include "server/journal/local/failpoint.h"
 #include "server/journal/local/local_journal.h"
 
 namespace timecache::server {
+namespace {
+
+constexpr std::chrono::seconds kMixedPeriod{1};
+// How long groups are written beside a sync for which appends wait: where
+// writes go on, ext4 takes up to half a second for one of 5 ms.
+constexpr std::chrono::milliseconds kWritesBesideSync{4};
+
+}  // namespace
 
 absl::Status LocalJournal::Sync() {
   absl::Status status = writer_.Sync();
@@ -39,6 +48,7 @@ void LocalJournal::SyncDue() {
     if (std::exchange(trim_behind_sync_, false)) trim = NextTrim();
     CountSyncs();
   }
+  sync_began_ = options_.now();
   background_->Begin([this, file, trim = std::move(trim)]() mutable {
     const auto began = std::chrono::steady_clock::now();
     absl::Status status = file->Sync();
@@ -86,11 +96,45 @@ void LocalJournal::EndSync(bool wait) {
   if (!status.ok()) HandleError(status);
 }
 
-bool LocalJournal::NeedsSync(const std::vector<Pending>& group) const {
-  return !writer_.MayWrite() ||
-         std::any_of(group.begin(), group.end(), [](const Pending& pending) {
-           return pending.durability == Durability::kSync;
-         });
+bool LocalJournal::AwaitsSlowSync() const {
+  return background_ != nullptr && background_->under_way() &&
+         !unsynced_appends_.empty() &&
+         options_.now() - sync_began_ > kWritesBesideSync;
+}
+
+bool LocalJournal::NeedsSync(const std::vector<Pending>& group) {
+  return std::any_of(group.begin(), group.end(), [](const Pending& pending) {
+    return pending.durability == Durability::kSync;
+  });
+}
+
+bool LocalJournal::SyncsBehind(const std::vector<Pending>& group, Time now) {
+  if (std::any_of(group.begin(), group.end(), [](const Pending& pending) {
+        return pending.durability == Durability::kAsync;
+      })) {
+    mixed_until_ = now + kMixedPeriod;
+  }
+  return background_ != nullptr && now < mixed_until_ && NeedsSync(group);
+}
+
+void LocalJournal::FinishSynced() {
+  if (unsynced_appends_.empty()) return;
+  const absl::Status stop = stopped();
+  const uint64_t end = writer_.synced_end();
+  while (!unsynced_appends_.empty() &&
+         (!stop.ok() || unsynced_appends_.front().group < end)) {
+    Failpoint("commit.synced");
+    Unsynced done = std::move(unsynced_appends_.front());
+    unsynced_appends_.pop_front();
+    {
+      absl::MutexLock lock(&mu_);
+      statistics_.commit_latency.Add(MicrosSince(done.began));
+    }
+    done.pending.done(stop.ok()
+                          ? absl::StatusOr<uint64_t>(done.pending.position)
+                          : absl::StatusOr<uint64_t>(stop),
+                      std::move(done.pending.records));
+  }
 }
 
 void LocalJournal::CountSyncs() {

@@ -57,7 +57,6 @@ LocalJournal::Trim LocalJournal::NextTrim() {
 }
 
 absl::Status LocalJournal::RemoveTrimmed() {
-  Failpoint("trim.begin");
   // TRIM must not exceed what survives a power loss.
   absl::Status status = Sync();
   if (!status.ok()) return status;
@@ -70,6 +69,7 @@ absl::Status LocalJournal::RemoveTrimmed() {
 }
 
 absl::Status LocalJournal::Remove(Trim trim) {
+  Failpoint("trim.begin");
   absl::Status status =
       OverwriteTrim(files_, directory_, writer_.identity(), trim.positions);
   if (!status.ok()) return status;

@@ -78,6 +78,10 @@ class LogWriter {
   // One past the last position of each partition.
   const std::vector<uint64_t>& positions() const { return positions_; }
   uint64_t unsynced_bytes() const { return unsynced_.bytes(); }
+  // The first group that is not synced.
+  uint64_t synced_end() const {
+    return unsynced_.empty() ? end_.next_group : first_unsynced_group_;
+  }
   uint64_t syncs() const { return syncs_; }
   uint64_t sync_errors() const { return sync_errors_; }
   const Latencies& sync_latency() const { return sync_latency_; }
