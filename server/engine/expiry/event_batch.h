@@ -37,7 +37,8 @@ inline constexpr int64_t kKillTickUs = 1;
 struct Death {
   // When the entries' bucket died, for every reader.
   int64_t death_us = 0;
-  // When the batch was handed to the log; of the dead, never before death_us.
+  // When the batch was handed to the log; in a journaled map, when the tick was
+  // taken that permits it. Of the dead, never before death_us.
   int64_t published_us = 0;
   Cause cause = Cause::kExpired;
 };

@@ -23,10 +23,11 @@ bool IsOfFollowers(EventHolder::Kind kind) {
          kind == EventHolder::Kind::kHeld;
 }
 
-// The events from number `from` on. A rebuilt log has other batches than the
-// original, so a reader's position may be within a batch.
-std::shared_ptr<const EventBatch> TailOf(const EventBatch& batch, int from) {
-  std::vector<int> events(static_cast<size_t>(batch.size() - from));
+// The events from number `from` to before `end`. A rebuilt log has other batches
+// than the original, so a reader's position may be within a batch.
+std::shared_ptr<const EventBatch> PartOf(const EventBatch& batch, int from,
+                                         int end) {
+  std::vector<int> events(static_cast<size_t>(end - from));
   std::iota(events.begin(), events.end(), from);
   return batch.Select(events);
 }
@@ -96,8 +97,8 @@ void ExpiryLog::BeginAt(uint64_t first_event) {
 
 bool ExpiryLog::Wanted() const {
   absl::MutexLock lock(&mu_);
-  return retention_us_ > 0 || replaying_ || !cursors_.empty() ||
-         !followers_.empty();
+  return retention_us_ > 0 || replaying_ || hold_until_us_ != INT64_MIN ||
+         !cursors_.empty() || !followers_.empty();
 }
 
 void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
@@ -249,7 +250,8 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     std::shared_ptr<const EventBatch> batch = it->batch;
     if (it->first_seq < cursor->next_seq_) {
       batch =
-          TailOf(*batch, static_cast<int>(cursor->next_seq_ - it->first_seq));
+          PartOf(*batch, static_cast<int>(cursor->next_seq_ - it->first_seq),
+                 batch->size());
     }
     const auto batch_bytes = static_cast<int64_t>(batch->encoded().size());
     if (!chunk.batches.empty() &&
@@ -290,13 +292,14 @@ void ExpiryLog::Trim(int64_t now_us) {
   TrimLocked(now_us, &dropped);
 }
 
-void ExpiryLog::DropUnread(int64_t now_us, int64_t grace_us) {
-  Dropped dropped;
+void ExpiryLog::HoldUntil(int64_t until_us) {
   absl::MutexLock lock(&mu_);
-  const int64_t before_us = now_us - retention_us_ - grace_us;
-  while (!retained_.empty() && retained_.front().appended_us <= before_us) {
-    DropOldest(&dropped);
-  }
+  hold_until_us_ = until_us;
+}
+
+void ExpiryLog::SkipTime(int64_t us) {
+  absl::MutexLock lock(&mu_);
+  for (Retained& retained : retained_) retained.appended_us += us;
 }
 
 uint64_t ExpiryLog::retained_event() const {
@@ -317,6 +320,28 @@ void ExpiryLog::DropBefore(uint64_t event) {
   }
 }
 
+std::optional<ExpiryLog::Retained> ExpiryLog::LastBefore(uint64_t event) const {
+  absl::MutexLock lock(&mu_);
+  const auto after = std::partition_point(
+      retained_.begin(), retained_.end(),
+      [event](const Retained& r) { return r.first_seq < event; });
+  if (after == retained_.begin()) return std::nullopt;
+  return *std::prev(after);
+}
+
+void ExpiryLog::Restore(Retained retained) {
+  absl::MutexLock lock(&mu_);
+  const uint64_t oldest = RetainedEventLocked();
+  if (retained.first_seq >= oldest || retained.end_seq() < oldest) return;
+  if (retained.end_seq() > oldest) {
+    retained.batch = PartOf(*retained.batch, 0,
+                            static_cast<int>(oldest - retained.first_seq));
+  }
+  bytes_ += retained.batch->bytes();
+  MemoryBudget::Process().AddRetained(retained.batch->bytes());
+  retained_.push_front(std::move(retained));
+}
+
 void ExpiryLog::DropOldest(Dropped* dropped) {
   bytes_ -= retained_.front().batch->bytes();
   MemoryBudget::Process().AddRetained(-retained_.front().batch->bytes());
@@ -333,7 +358,9 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
     return bytes_ - spared > retention_bytes_;
   };
   while (retained_.size() > 1 && beyond()) DropOldest(dropped);
-  if (replaying_ || retained_.empty() ||
+  if (replaying_ || now_us < hold_until_us_) return;
+  hold_until_us_ = INT64_MIN;
+  if (retained_.empty() ||
       retained_.front().appended_us + retention_us_ > now_us) {
     return;
   }
@@ -420,7 +447,8 @@ bool ExpiryLog::DropRetained(Kind kind, int64_t bytes, Dropped* dropped) {
 int64_t ExpiryLog::NextTrimUs(int64_t now_us) const {
   absl::MutexLock lock(&mu_);
   if (retained_.empty()) return kNeverUs;
-  const int64_t due_us = retained_.front().appended_us + retention_us_;
+  const int64_t due_us =
+      std::max(retained_.front().appended_us + retention_us_, hold_until_us_);
   return due_us > now_us ? due_us : now_us + kTrimRetryUs;
 }
 

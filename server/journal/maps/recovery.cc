@@ -21,6 +21,9 @@
 namespace timecache::server {
 namespace {
 
+// How long those who read a log before a restart have to resume, at least.
+constexpr int64_t kResumeUs = 60 * kMicrosPerSecond;
+
 // A map that is being rebuilt.
 struct Recovering {
   std::shared_ptr<TimeCacheMap> map;
@@ -32,6 +35,18 @@ struct Recovering {
   bool complete = false;
   // Those of one name are in the order of their numbers.
   uint64_t number = 0;
+  // Where its creation is recorded; 0 where that was trimmed.
+  uint64_t created = 0;
+  // The last one.
+  CheckpointMark mark;
+};
+
+// How far the Checkpointer was with a map.
+struct Marked {
+  uint64_t log_id;
+  uint32_t partition;
+  uint64_t created;
+  CheckpointMark mark;
 };
 
 // A partition being read.
@@ -58,8 +73,10 @@ struct Shared {
   RecoveryReport report ABSL_GUARDED_BY(mu);
   uint64_t next_version ABSL_GUARDED_BY(mu) = 0;
   std::vector<std::shared_ptr<TimeCacheMap>> maps ABSL_GUARDED_BY(mu);
-  // Those of them whose downtime does not count.
-  std::vector<Recovering> paused ABSL_GUARDED_BY(mu);
+  std::vector<Marked> marks ABSL_GUARDED_BY(mu);
+  // Those of them for which downtime does not count: of those that pause, the
+  // entries' times move, and of all others that retain events, how long.
+  std::vector<Recovering> skipping ABSL_GUARDED_BY(mu);
   // Maps whose deletion was not stored.
   std::vector<std::shared_ptr<TimeCacheMap>> ended ABSL_GUARDED_BY(mu);
 };
@@ -119,7 +136,7 @@ class Part {
           Place& place = places_[partition];
           if (!second_) place.lost += position - place.next;
           place.next = position + 1;
-          absl::Status status = Apply(partition, record);
+          absl::Status status = Apply(partition, position, record);
           if (status.ok()) return Count(record.size());
           return absl::Status(
               status.code(),
@@ -144,7 +161,8 @@ class Part {
 
   bool HasLosses(uint32_t partition) { return places_[partition].lost > 0; }
 
-  absl::Status Apply(uint32_t partition, absl::string_view bytes) {
+  absl::Status Apply(uint32_t partition, uint64_t position,
+                     absl::string_view bytes) {
     const absl::StatusOr<MapRecord> record = ReadMapRecord(bytes);
     if (!record.ok()) return record.status();
     absl::StatusOr<MapDescription> map = MapDescription();
@@ -167,6 +185,8 @@ class Part {
     if (recovering == nullptr) return absl::OkStatus();
     switch (record->kind) {
       case MapRecordKind::kCreated:
+        recovering->created = position;
+        [[fallthrough]];
       case MapRecordKind::kOptions:
       case MapRecordKind::kWalkBegins:
       case MapRecordKind::kWalkEnds:
@@ -174,10 +194,18 @@ class Part {
         break;
       case MapRecordKind::kChanges:
         return Replay(record->body, recovering->replay.get());
-      case MapRecordKind::kTimeSkip: {
+      case MapRecordKind::kTimeSkip:
+      case MapRecordKind::kDowntime: {
         const absl::StatusOr<TimeSkip> skip = DecodeTimeSkip(*record);
         if (skip.ok()) recovering->replay->Apply(*skip);
         return skip.status();
+      }
+      case MapRecordKind::kCheckpoint: {
+        absl::StatusOr<CheckpointMark> mark = DecodeCheckpoint(*record);
+        if (!mark.ok()) return mark.status();
+        recovering->replay->Observe(mark->at_us);
+        recovering->mark = *std::move(mark);
+        break;
       }
       case MapRecordKind::kDeleted:
         break;
@@ -237,7 +265,11 @@ class Part {
           return replay->Apply(shard, change);
         },
         [replay](const Tick& tick) { return replay->Apply(tick); },
-        [replay](const GroupChange& change) { return replay->Apply(change); });
+        [replay](const GroupChange& change) { return replay->Apply(change); },
+        [replay](const RetainedEvents& events) {
+          replay->Apply(events);
+          return absl::OkStatus();
+        });
   }
 
   // CANCELLED if the caller has cancelled the recovery.
@@ -305,6 +337,8 @@ class Part {
 
   void Finish(Recovering* recovering) {
     TimeCacheMap* const map = recovering->map.get();
+    // Until the downtime is known.
+    map->HoldEvents(kNeverUs);
     const uint64_t version = recovering->replay->Finish();
     const int64_t last_us = recovering->replay->last_us();
     map->Update(recovering->options, last_us);
@@ -328,9 +362,12 @@ class Part {
     report.last_us = std::max(report.last_us, last_us);
     shared_.next_version = std::max(shared_.next_version, version);
     shared_.maps.push_back(recovering->map);
-    if (recovering->options.restart_policy == RestartPolicy::kPause &&
-        map->CountedSize().entries > 0) {
-      shared_.paused.push_back(std::move(*recovering));
+    shared_.marks.push_back({map->origin().log_id, recovering->partition,
+                             recovering->created, std::move(recovering->mark)});
+    if (map->retained_bytes() > 0 ||
+        (recovering->options.restart_policy == RestartPolicy::kPause &&
+         map->CountedSize().entries > 0)) {
+      shared_.skipping.push_back(std::move(*recovering));
     }
   }
 
@@ -354,13 +391,41 @@ class Part {
   uint64_t told_bytes_ = 0;
 };
 
-// After all records of the map.
-void SkipTime(const Recovering& recovering, int64_t now_us) {
-  const TimeSkip skip = {recovering.replay->last_us(), now_us};
+// After all records of the map. The server lived until `last_us`, at least:
+// maps that are idle have no records of it.
+void SkipTime(const Recovering& recovering, int64_t last_us, int64_t now_us) {
+  const bool pauses =
+      recovering.options.restart_policy == RestartPolicy::kPause;
+  const TimeSkip skip = {pauses ? recovering.replay->last_us() : last_us,
+                         now_us, pauses};
   if (skip.to_us <= skip.from_us) return;
   static_cast<MapChangeLog*>(recovering.map->change_log())
       ->AppendTimeSkip(skip);
   recovering.replay->Apply(skip);
+}
+
+// The last round, unless its end has trimmed the journal. Maps that were created
+// meanwhile are in later records as a whole.
+OpenCheckpoint OpenOf(const Journal& journal, std::vector<Marked> marks) {
+  OpenCheckpoint open;
+  for (const Marked& each : marks) {
+    open.from = std::max(open.from, each.mark.from);
+  }
+  if (open.from.size() != journal.partitions()) return {};
+  bool trimmed = true;
+  for (uint32_t p = 0; p < journal.partitions(); ++p) {
+    if (open.from[p] > journal.End(p)) return {};
+    trimmed = trimmed && open.from[p] <= journal.First(p);
+  }
+  if (trimmed) return {};
+  for (Marked& each : marks) {
+    if (each.mark.from == open.from) {
+      open.places[each.log_id] = std::move(each.mark.place);
+    } else if (each.created >= open.from[each.partition]) {
+      open.places[each.log_id].phase = CheckpointPlace::Phase::kDone;
+    }
+  }
+  return open;
 }
 
 // The original continues with the versions after the copy (and records lost in
@@ -408,11 +473,13 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
 
   absl::MutexLock lock(&shared.mu);
   if (!shared.status.ok()) return shared.status;
-  if (options.clock != nullptr) {
-    for (const Recovering& paused : shared.paused) {
-      SkipTime(paused, options.clock->NowUs());
-    }
+  const int64_t last_us = shared.report.last_us;
+  const int64_t now_us =
+      options.clock != nullptr ? options.clock->NowUs() : last_us;
+  for (const Recovering& skipping : shared.skipping) {
+    SkipTime(skipping, last_us, now_us);
   }
+  for (const auto& map : shared.maps) map->HoldEvents(now_us + kResumeUs);
   for (const auto* const maps : {&shared.maps, &shared.ended}) {
     for (const auto& map : *maps) {
       if (absl::Status status = AwaitKept(*map); !status.ok()) return status;
@@ -426,6 +493,9 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
       return absl::DataLossError(absl::StrCat("the journal has two namespaces ",
                                               map->name(), " at once"));
     }
+  }
+  if (shared.report.lost_records == 0) {
+    logs->SetOpenCheckpoint(OpenOf(journal, std::move(shared.marks)));
   }
   shared.report.records += shared.records;
   return shared.report;

@@ -39,9 +39,8 @@ struct RecoveryOptions {
   // (LocalJournal::may_have_lost_power): the same for ASYNC maps, which may
   // have published events that the journal does not have.
   bool may_have_lost_power = false;
-  // The time at which maps with restart_policy kPause continue: read when all
-  // maps are rebuilt, as that takes a while, too. Null: they continue at the
-  // time where they ended. Not owned.
+  // The time at which the downtime ends: read when all maps are rebuilt, as
+  // that takes a while, too. Null: there was none. Not owned.
   const Clock* clock = nullptr;
   // Most records between two of these calls, and most bytes on one thread.
   uint64_t progress_records = 10'000;
