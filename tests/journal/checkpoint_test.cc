@@ -159,8 +159,8 @@ TEST_F(CheckpointTest, EventsThatAreRetainedOutliveATrim) {
 
 // A watch that is not read keeps its events, but not the whole journal.
 TEST_F(CheckpointTest, AnUnreadWatchHoldsNoRoundUp) {
-  const auto cursor = store_.map("a")->Subscribe(ExpiryLog::Start::kNow,
-                                                 store_.clock().NowUs(), [] {});
+  auto cursor = store_.map("a")->Subscribe(ExpiryLog::Start::kNow,
+                                           store_.clock().NowUs(), [] {});
   const LogPoint point = cursor->Read(1).point;
   LetDie("dead", 1);
   store_.AdvanceBy(10'000 * kSecond);
@@ -171,6 +171,7 @@ TEST_F(CheckpointTest, AnUnreadWatchHoldsNoRoundUp) {
   }
   EXPECT_EQ(ReadEarliest().events.size(), 1u);
   store_.Freeze();
+  cursor = nullptr;
   store_.Thaw();
   Reopen();
   EXPECT_EQ(ReadFrom(point).lost, 0u);

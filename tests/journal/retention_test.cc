@@ -97,6 +97,18 @@ TEST_F(RetentionTest, DeathsOfTheDowntimeAreRetainedFromTheStartOn) {
   EXPECT_EQ(retained(), 0u);
 }
 
+TEST_F(RetentionTest, AStartOnAFullDiskNeedsNoRoomForIt) {
+  ASSERT_NO_FATAL_FAILURE(PutAndLetDie("key"));
+  for (int i = 0; i < 3; ++i) {
+    LosePower();
+    store_.clock().AdvanceBy(100'000 * kSecond);
+    store_.files().SetRoom(store_.files().used_bytes());
+    Reopen();
+    EXPECT_EQ(retained(), 1u);
+  }
+  store_.files().SetRoom(UINT64_MAX);
+}
+
 TEST_F(RetentionTest, OfANamespaceThatPausesToo) {
   NamespaceOptions options = DurableOptions();
   options.restart_policy = RestartPolicy::kPause;

@@ -41,6 +41,10 @@ struct Recovering {
   CheckpointMark mark;
 };
 
+bool Pauses(const Recovering& recovering) {
+  return recovering.options.restart_policy == RestartPolicy::kPause;
+}
+
 // How far the Checkpointer was with a map.
 struct Marked {
   uint64_t log_id;
@@ -365,8 +369,7 @@ class Part {
     shared_.marks.push_back({map->origin().log_id, recovering->partition,
                              recovering->created, std::move(recovering->mark)});
     if (map->retained_bytes() > 0 ||
-        (recovering->options.restart_policy == RestartPolicy::kPause &&
-         map->CountedSize().entries > 0)) {
+        (Pauses(*recovering) && map->CountedSize().entries > 0)) {
       shared_.skipping.push_back(std::move(*recovering));
     }
   }
@@ -394,8 +397,7 @@ class Part {
 // After all records of the map. The server lived until `last_us`, at least:
 // maps that are idle have no records of it.
 void SkipTime(const Recovering& recovering, int64_t last_us, int64_t now_us) {
-  const bool pauses =
-      recovering.options.restart_policy == RestartPolicy::kPause;
+  const bool pauses = Pauses(recovering);
   const TimeSkip skip = {pauses ? recovering.replay->last_us() : last_us,
                          now_us, pauses};
   if (skip.to_us <= skip.from_us) return;
@@ -477,14 +479,19 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   const int64_t now_us =
       options.clock != nullptr ? options.clock->NowUs() : last_us;
   for (const Recovering& skipping : shared.skipping) {
-    SkipTime(skipping, last_us, now_us);
+    if (Pauses(skipping)) SkipTime(skipping, last_us, now_us);
   }
-  for (const auto& map : shared.maps) map->HoldEvents(now_us + kResumeUs);
   for (const auto* const maps : {&shared.maps, &shared.ended}) {
     for (const auto& map : *maps) {
       if (absl::Status status = AwaitKept(*map); !status.ok()) return status;
     }
   }
+  // Needs no room on the disk now: if it is not stored, the next recovery takes
+  // this life for downtime, too.
+  for (const Recovering& skipping : shared.skipping) {
+    if (!Pauses(skipping)) SkipTime(skipping, last_us, now_us);
+  }
+  for (const auto& map : shared.maps) map->HoldEvents(now_us + kResumeUs);
   // Before the first of them is used.
   registry->RaiseVersions(shared.next_version +
                           (shared.report.forked > 0 ? RandomVersionGap() : 0));
