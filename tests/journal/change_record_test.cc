@@ -381,20 +381,23 @@ class DiskCommitLog final : public CommitLog {
   }
 
   void Commit(Committed commit) override {
-    std::string walk_ends;
+    std::string head(1, commit.walk_ends.has_value() ? '1' : '0');
     if (commit.walk_ends.has_value()) {
-      walk_ends.append(reinterpret_cast<const char*>(&*commit.walk_ends),
-                       sizeof(MapCounts));
+      head.append(reinterpret_cast<const char*>(&*commit.walk_ends),
+                  sizeof(MapCounts));
     }
-    ChangeRecord record(std::string(1, walk_ends.empty() ? '0' : '1') +
-                        walk_ends);
+    head.append(reinterpret_cast<const char*>(&commit.first_retained),
+                sizeof(uint64_t));
+    ChangeRecord record(head);
     for (KeptRetainedEvents& kept : commit.retained) record.Add(kept.events());
     for (const KeptChange& kept : commit.changes) {
       record.Add(kept.shard(), kept.change());
     }
     for (const KeptGroupChange& kept : commit.groups) record.Add(kept.change());
     if (commit.tick.has_value()) record.Add(*commit.tick);
-    if (record.empty() && walk_ends.empty()) return;
+    if (record.empty() && head[0] == '0' && commit.first_retained == 0) {
+      return;
+    }
     const auto position = harness_.AppendNow(0, record.Take());
     EXPECT_TRUE(position.ok()) << position.status();
   }
@@ -434,7 +437,8 @@ class DiskCommitLog final : public CommitLog {
         std::memcpy(&commit.walk_ends.emplace(), &record[1], sizeof(MapCounts));
         record.remove_prefix(sizeof(MapCounts));
       }
-      record.remove_prefix(1);
+      std::memcpy(&commit.first_retained, &record[1], sizeof(uint64_t));
+      record.remove_prefix(1 + sizeof(uint64_t));
       const absl::Status status = ReadChangeRecord(
           record,
           [&](int shard, const Change& change) {

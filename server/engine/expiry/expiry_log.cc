@@ -308,15 +308,33 @@ uint64_t ExpiryLog::retained_event() const {
 }
 
 void ExpiryLog::SetReplaying(bool replaying) {
+  Dropped dropped;
   absl::MutexLock lock(&mu_);
   replaying_ = replaying;
+  if (replaying) return;
+  DropBeforeLocked(replayed_from_, &dropped);
+  if (retained_.empty() || retained_.front().first_seq >= replayed_from_) {
+    return;
+  }
+  Retained oldest = retained_.front();
+  oldest.batch =
+      PartOf(*oldest.batch, static_cast<int>(replayed_from_ - oldest.first_seq),
+             oldest.batch->size());
+  oldest.first_seq = replayed_from_;
+  DropOldest(&dropped);
+  PushFront(std::move(oldest));
 }
 
 void ExpiryLog::DropBefore(uint64_t event) {
   Dropped dropped;
   absl::MutexLock lock(&mu_);
+  replayed_from_ = std::max(replayed_from_, event);
+  DropBeforeLocked(event, &dropped);
+}
+
+void ExpiryLog::DropBeforeLocked(uint64_t event, Dropped* dropped) {
   while (!retained_.empty() && retained_.front().end_seq() <= event) {
-    DropOldest(&dropped);
+    DropOldest(dropped);
   }
 }
 
@@ -337,6 +355,10 @@ void ExpiryLog::Restore(Retained retained) {
     retained.batch = PartOf(*retained.batch, 0,
                             static_cast<int>(oldest - retained.first_seq));
   }
+  PushFront(std::move(retained));
+}
+
+void ExpiryLog::PushFront(Retained retained) {
   bytes_ += retained.batch->bytes();
   MemoryBudget::Process().AddRetained(retained.batch->bytes());
   retained_.push_front(std::move(retained));

@@ -167,7 +167,9 @@ class ExpiryLog final : public EventHolder {
   // whether or not it is Wanted: at least what the original log had. By bytes,
   // one batch more than otherwise, as its batches may be larger.
   void SetReplaying(bool replaying) ABSL_LOCKS_EXCLUDED(mu_);
-  // Drops batches that have only events before this one.
+  // While it is rebuilt: the original log has dropped the events before this
+  // one. So has this one by the end, where new readers begin as those of the
+  // original did.
   void DropBefore(uint64_t event) ABSL_LOCKS_EXCLUDED(mu_);
 
   // A batch as the log has it.
@@ -238,7 +240,10 @@ class ExpiryLog final : public EventHolder {
   }
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PushFront(Retained retained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropBeforeLocked(uint64_t event, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t NeededByCursors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool CanDrop(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool DropRetained(Kind kind, int64_t bytes, Dropped* dropped)
@@ -279,6 +284,8 @@ class ExpiryLog final : public EventHolder {
   LogFork fork_ ABSL_GUARDED_BY(mu_);
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool replaying_ ABSL_GUARDED_BY(mu_) = false;
+  // See DropBefore.
+  uint64_t replayed_from_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);
   // Those that have read to the end, and have not been woken since.

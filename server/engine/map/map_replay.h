@@ -80,6 +80,9 @@ class MapReplay {
   // returns.
   uint64_t Finish();
 
+  // The log has dropped all events before this one.
+  void DropBefore(uint64_t event) { map_.log_.DropBefore(event); }
+
   // The map has seen this time.
   void Observe(int64_t at_us) { last_us_ = std::max(last_us_, at_us); }
   // The latest time of any change or tick.

@@ -50,7 +50,8 @@ struct CheckpointPlace {
 
   Phase phase = Phase::kEntries;
   ScanPosition entries = {};
-  // Those from this number on have been.
+  // The events from this number on have been; after kEvents, the log had none
+  // before.
   uint64_t end_event = 0;
   ConsumerGroups::Place groups = {};
 };

@@ -208,6 +208,10 @@ class Part {
         absl::StatusOr<CheckpointMark> mark = DecodeCheckpoint(*record);
         if (!mark.ok()) return mark.status();
         recovering->replay->Observe(mark->at_us);
+        // Others are not written again, and no new group may begin with them.
+        if (mark->place.phase > CheckpointPlace::Phase::kEvents) {
+          recovering->replay->DropBefore(mark->place.end_event);
+        }
         recovering->mark = *std::move(mark);
         break;
       }

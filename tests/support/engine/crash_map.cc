@@ -79,6 +79,7 @@ bool JournaledMap::StepTrim(int64_t now_us, int most) {
     case Phase::kEvents:
       if (!map_->AppendRetained(now_us, 100 * most, &trim_.end_event)) {
         trim_.phase = Phase::kGroups;
+        sink_.EndRetained(trim_.end_event);
       }
       return true;
     case Phase::kGroups:
@@ -133,6 +134,7 @@ void JournaledMap::Crash(int64_t now_us, uint64_t first_event) {
     for (KeptRetainedEvents& kept : commit.retained) {
       replay.Apply(kept.events());
     }
+    if (commit.first_retained > 0) replay.DropBefore(commit.first_retained);
     for (const KeptGroupChange& kept : commit.groups) {
       const absl::Status status = replay.Apply(kept.change());
       EXPECT_TRUE(status.ok()) << status;

@@ -105,6 +105,8 @@ struct Committed {
   std::vector<KeptRetainedEvents> retained;
   // The end of a walk over the entries.
   std::optional<MapCounts> walk_ends;
+  // The first of the retained events, once all of them are there; or 0.
+  uint64_t first_retained = 0;
 };
 
 // Keeps what is committed over a crash.
@@ -200,6 +202,7 @@ class JournaledMap {
       open_.retained.emplace_back(events);
     }
     void EndWalk(const MapCounts& counts) { open_.walk_ends = counts; }
+    void EndRetained(uint64_t first) { open_.first_retained = first; }
     void KeepOnly(GroupFilter keeps) { keeps_ = std::move(keeps); }
     // What came since the last one.
     Committed Take() { return std::exchange(open_, {}); }

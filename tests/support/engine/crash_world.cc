@@ -59,6 +59,11 @@ std::vector<CrashWorldOptions> CrashWorlds() {
            WithBacklog(WithRetention(CrashOptions(5 * kSecond, 6), 0), 20'000),
        .groups = true,
        .trims = true},
+      {.name = "TrimmedWithShortRetention",
+       .map = WithBacklog(
+           WithRetention(CrashOptions(5 * kSecond, 6), 4 * kSecond), 20'000),
+       .groups = true,
+       .trims = true},
       {.name = "TrimmedWithRetention",
        .map = WithBacklog(CrashOptions(5 * kSecond, 6), 20'000),
        .groups = true,
