@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/journal/local/failpoint.h"
@@ -176,6 +177,53 @@ TEST_F(CheckpointTest, AnUnreadWatchHoldsNoRoundUp) {
   Reopen();
   EXPECT_EQ(ReadFrom(point).lost, 0u);
   EXPECT_EQ(ReadFrom(point).events.size(), 1u);
+}
+
+// An append is stored behind the end of the walk that has written its entry
+// again, if they are in one generation: the entry must be there by then.
+TEST_F(CheckpointTest, AWalkEndsOnceItsEntriesAreStored) {
+  ASSERT_TRUE(
+      store_
+          .Execute("a",
+                   Operation::Put("log", "first,").WithTtl(86'400 * kSecond))
+          .status.ok());
+  Fill();
+  static std::atomic<bool> stuck;
+  static std::atomic<int> steps;
+  static std::atomic<int> done;
+  static DurableStore* store;
+  static const Operation appends[] = {Operation::Append("log", "second,"),
+                                      Operation::Append("log", "third")};
+  static Result results[2];
+  store = &store_;
+  steps = done = 0;
+  stuck = false;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
+    while (sync && stuck) absl::SleepFor(absl::Milliseconds(1));
+    return absl::OkStatus();
+  });
+  // The first is being stored during the step, the second is in the generation
+  // of what the step writes.
+  SetFailpointHook([](absl::string_view name) {
+    if (name != "checkpoint.step" || ++steps != 1) {
+      if (name == "checkpoint.step_told" || name == "checkpoint.walk_ended") {
+        stuck = false;
+      }
+      return;
+    }
+    stuck = true;
+    for (int i = 0; i < 2; ++i) {
+      store->store().Execute("a", {&appends[i], 1}, {&results[i], 1},
+                             [](const absl::Status&) { ++done; });
+    }
+  });
+  Round();
+  SetFailpointHook(nullptr);
+  EXPECT_TRUE(Await([&] { return done == 2; }));
+  store_.files().SetFault(nullptr);
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "log"), "first,second,third");
 }
 
 // However short the lives are in which it is written.

@@ -161,7 +161,7 @@ TEST_F(RetentionTest, WhatAWatchHadNotReadWaitsForItToResume) {
     store_.Thaw();
     store_.clock().AdvanceBy(100'000 * kSecond);
     Reopen();
-    store_.AdvanceBy(30 * kSecond);
+    store_.AdvanceBy(5 * kSecond);
     store_.AdvanceBy(0);
     Reading reading;
     EXPECT_TRUE(Await([&] {

@@ -177,10 +177,14 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     Next();
   }
 
+  // The walk ends in a step that has nothing to write: an append to an entry
+  // may be stored with the entry that the walk has written, and behind the end.
   void StepEntries(TimeCacheMap* map, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const ScanPosition before = place_.entries;
     if (map->AppendAgain(now_us, options_.step_entries, options_.step_bytes,
-                         &place_.entries)) {
+                         &place_.entries) ||
+        place_.entries != before) {
       Failpoint("checkpoint.step_told");
       return;
     }

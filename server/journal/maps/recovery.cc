@@ -22,7 +22,7 @@ namespace timecache::server {
 namespace {
 
 // How long those who read a log before a restart have to resume, at least.
-constexpr int64_t kResumeUs = 60 * kMicrosPerSecond;
+constexpr int64_t kResumeUs = 10 * kMicrosPerSecond;
 
 // A map that is being rebuilt.
 struct Recovering {

@@ -129,7 +129,7 @@ export interface NamespaceOptions {
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
    * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
    * for which the server is down does not count, and no event is dropped for its age
-   * in the first minute after a start. Default 5 min.
+   * in the first 10 s after a start. Default 5 min.
    */
   eventRetention?:
     | Duration

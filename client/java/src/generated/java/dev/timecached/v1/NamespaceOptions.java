@@ -306,7 +306,7 @@ private static final long serialVersionUID = 0L;
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
    * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
    * for which the server is down does not count, and no event is dropped for its age
-   * in the first minute after a start. Default 5 min.
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -322,7 +322,7 @@ private static final long serialVersionUID = 0L;
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
    * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
    * for which the server is down does not count, and no event is dropped for its age
-   * in the first minute after a start. Default 5 min.
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -338,7 +338,7 @@ private static final long serialVersionUID = 0L;
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
    * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
    * for which the server is down does not count, and no event is dropped for its age
-   * in the first minute after a start. Default 5 min.
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2218,7 +2218,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2233,7 +2233,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2252,7 +2252,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2276,7 +2276,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2298,7 +2298,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2327,7 +2327,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2348,7 +2348,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2364,7 +2364,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2383,7 +2383,7 @@ private static final long serialVersionUID = 0L;
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
      * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
      * for which the server is down does not count, and no event is dropped for its age
-     * in the first minute after a start. Default 5 min.
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>

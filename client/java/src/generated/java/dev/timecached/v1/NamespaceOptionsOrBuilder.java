@@ -194,7 +194,7 @@ public interface NamespaceOptionsOrBuilder extends
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
    * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
    * for which the server is down does not count, and no event is dropped for its age
-   * in the first minute after a start. Default 5 min.
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -207,7 +207,7 @@ public interface NamespaceOptionsOrBuilder extends
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
    * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
    * for which the server is down does not count, and no event is dropped for its age
-   * in the first minute after a start. Default 5 min.
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -220,7 +220,7 @@ public interface NamespaceOptionsOrBuilder extends
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
    * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
    * for which the server is down does not count, and no event is dropped for its age
-   * in the first minute after a start. Default 5 min.
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
