@@ -122,6 +122,8 @@ class EventBatch {
   }
   // These events alone, in the order given, with the same death and format.
   std::shared_ptr<const EventBatch> Select(absl::Span<const int> events) const;
+  // Those from number `from` to before `end`.
+  std::shared_ptr<const EventBatch> Part(int from, int end) const;
 
   const EventFormat* format() const { return format_; }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <random>
 #include <utility>
 
@@ -21,15 +20,6 @@ constexpr size_t kMaxShared = 64;
 bool IsOfFollowers(EventHolder::Kind kind) {
   return kind == EventHolder::Kind::kBacklog ||
          kind == EventHolder::Kind::kHeld;
-}
-
-// The events from number `from` to before `end`. A rebuilt log has other batches
-// than the original, so a reader's position may be within a batch.
-std::shared_ptr<const EventBatch> PartOf(const EventBatch& batch, int from,
-                                         int end) {
-  std::vector<int> events(static_cast<size_t>(end - from));
-  std::iota(events.begin(), events.end(), from);
-  return batch.Select(events);
 }
 
 uint64_t RandomId() {
@@ -248,10 +238,11 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   int events = 0;
   for (; it != retained_.end(); ++it) {
     std::shared_ptr<const EventBatch> batch = it->batch;
+    // A rebuilt log has other batches than the original, so a reader's position
+    // may be within a batch.
     if (it->first_seq < cursor->next_seq_) {
-      batch =
-          PartOf(*batch, static_cast<int>(cursor->next_seq_ - it->first_seq),
-                 batch->size());
+      batch = batch->Part(static_cast<int>(cursor->next_seq_ - it->first_seq),
+                          batch->size());
     }
     const auto batch_bytes = static_cast<int64_t>(batch->encoded().size());
     if (!chunk.batches.empty() &&
@@ -292,76 +283,9 @@ void ExpiryLog::Trim(int64_t now_us) {
   TrimLocked(now_us, &dropped);
 }
 
-void ExpiryLog::HoldUntil(int64_t until_us) {
-  absl::MutexLock lock(&mu_);
-  hold_until_us_ = until_us;
-}
-
-void ExpiryLog::SkipTime(int64_t us) {
-  absl::MutexLock lock(&mu_);
-  for (Retained& retained : retained_) retained.appended_us += us;
-}
-
 uint64_t ExpiryLog::retained_event() const {
   absl::MutexLock lock(&mu_);
   return RetainedEventLocked();
-}
-
-void ExpiryLog::SetReplaying(bool replaying) {
-  Dropped dropped;
-  absl::MutexLock lock(&mu_);
-  replaying_ = replaying;
-  if (replaying) return;
-  DropBeforeLocked(replayed_from_, &dropped);
-  if (retained_.empty() || retained_.front().first_seq >= replayed_from_) {
-    return;
-  }
-  Retained oldest = retained_.front();
-  oldest.batch =
-      PartOf(*oldest.batch, static_cast<int>(replayed_from_ - oldest.first_seq),
-             oldest.batch->size());
-  oldest.first_seq = replayed_from_;
-  DropOldest(&dropped);
-  PushFront(std::move(oldest));
-}
-
-void ExpiryLog::DropBefore(uint64_t event) {
-  Dropped dropped;
-  absl::MutexLock lock(&mu_);
-  replayed_from_ = std::max(replayed_from_, event);
-  DropBeforeLocked(event, &dropped);
-}
-
-void ExpiryLog::DropBeforeLocked(uint64_t event, Dropped* dropped) {
-  while (!retained_.empty() && retained_.front().end_seq() <= event) {
-    DropOldest(dropped);
-  }
-}
-
-std::optional<ExpiryLog::Retained> ExpiryLog::LastBefore(uint64_t event) const {
-  absl::MutexLock lock(&mu_);
-  const auto after = std::partition_point(
-      retained_.begin(), retained_.end(),
-      [event](const Retained& r) { return r.first_seq < event; });
-  if (after == retained_.begin()) return std::nullopt;
-  return *std::prev(after);
-}
-
-void ExpiryLog::Restore(Retained retained) {
-  absl::MutexLock lock(&mu_);
-  const uint64_t oldest = RetainedEventLocked();
-  if (retained.first_seq >= oldest || retained.end_seq() < oldest) return;
-  if (retained.end_seq() > oldest) {
-    retained.batch = PartOf(*retained.batch, 0,
-                            static_cast<int>(oldest - retained.first_seq));
-  }
-  PushFront(std::move(retained));
-}
-
-void ExpiryLog::PushFront(Retained retained) {
-  bytes_ += retained.batch->bytes();
-  MemoryBudget::Process().AddRetained(retained.batch->bytes());
-  retained_.push_front(std::move(retained));
 }
 
 void ExpiryLog::DropOldest(Dropped* dropped) {

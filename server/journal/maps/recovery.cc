@@ -17,6 +17,7 @@
 #include "server/engine/map/map_replay.h"
 #include "server/journal/maps/change_record.h"
 #include "server/journal/maps/map_record.h"
+#include "server/journal/maps/open_checkpoint.h"
 
 namespace timecache::server {
 namespace {
@@ -45,14 +46,6 @@ bool Pauses(const Recovering& recovering) {
   return recovering.options.restart_policy == RestartPolicy::kPause;
 }
 
-// How far the Checkpointer was with a map.
-struct Marked {
-  uint64_t log_id;
-  uint32_t partition;
-  uint64_t created;
-  CheckpointMark mark;
-};
-
 // A partition being read.
 struct Place {
   // The next position.
@@ -77,7 +70,7 @@ struct Shared {
   RecoveryReport report ABSL_GUARDED_BY(mu);
   uint64_t next_version ABSL_GUARDED_BY(mu) = 0;
   std::vector<std::shared_ptr<TimeCacheMap>> maps ABSL_GUARDED_BY(mu);
-  std::vector<Marked> marks ABSL_GUARDED_BY(mu);
+  std::vector<MarkedMap> marks ABSL_GUARDED_BY(mu);
   // Those of them for which downtime does not count: of those that pause, the
   // entries' times move, and of all others that retain events, how long.
   std::vector<Recovering> skipping ABSL_GUARDED_BY(mu);
@@ -410,30 +403,6 @@ void SkipTime(const Recovering& recovering, int64_t last_us, int64_t now_us) {
   recovering.replay->Apply(skip);
 }
 
-// The last round, unless its end has trimmed the journal. Maps that were created
-// meanwhile are in later records as a whole.
-OpenCheckpoint OpenOf(const Journal& journal, std::vector<Marked> marks) {
-  OpenCheckpoint open;
-  for (const Marked& each : marks) {
-    open.from = std::max(open.from, each.mark.from);
-  }
-  if (open.from.size() != journal.partitions()) return {};
-  bool trimmed = true;
-  for (uint32_t p = 0; p < journal.partitions(); ++p) {
-    if (open.from[p] > journal.End(p)) return {};
-    trimmed = trimmed && open.from[p] <= journal.First(p);
-  }
-  if (trimmed) return {};
-  for (Marked& each : marks) {
-    if (each.mark.from == open.from) {
-      open.places[each.log_id] = std::move(each.mark.place);
-    } else if (each.created >= open.from[each.partition]) {
-      open.places[each.log_id].phase = CheckpointPlace::Phase::kDone;
-    }
-  }
-  return open;
-}
-
 // The original continues with the versions after the copy (and records lost in
 // a power loss had such, too), at most VersionSource::kPerMicro a microsecond:
 // a client of both should not see a version twice, even if the clock does not
@@ -506,7 +475,8 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     }
   }
   if (shared.report.lost_records == 0) {
-    logs->SetOpenCheckpoint(OpenOf(journal, std::move(shared.marks)));
+    logs->SetOpenCheckpoint(
+        FindOpenCheckpoint(journal, std::move(shared.marks)));
   }
   shared.report.records += shared.records;
   return shared.report;
