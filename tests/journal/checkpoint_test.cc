@@ -19,8 +19,33 @@ namespace {
 
 using ::timecache::test::Await;
 
+// What DieAtStep says: where the server ends, and that it has.
+DurableStore* dying = nullptr;
+std::atomic<int> steps_left = 0;
+std::atomic<bool> dead = false;
+
+void DieAtStep(absl::string_view name) {
+  if (name != "checkpoint.step" || --steps_left != 0) return;
+  dying->Freeze();
+  dead = true;
+}
+
 class CheckpointTest : public DurableStoreTest {
  protected:
+  // Begins or continues a round, and ends the server at this step of it, unless
+  // the round is through before.
+  void RoundUntilStep(int step) {
+    dying = &store_;
+    steps_left = step;
+    dead = false;
+    SetFailpointHook(DieAtStep);
+    store_.checkpointer().Look();
+    EXPECT_TRUE(Await([&] {
+      return dead || store_.checkpointer().GetStatistics().rounds > 0;
+    }));
+    SetFailpointHook(nullptr);
+    if (dead) store_.Thaw();
+  }
   void SetUp() override {
     store_.checkpointer_options().min_journal_bytes = 128 << 10;
     store_.checkpointer_options().step_entries = 7;
@@ -247,29 +272,14 @@ TEST_F(CheckpointTest, ARoundGoesOnOverRestarts) {
   }
   Fill();
   const uint64_t before = disk_bytes();
-  static std::atomic<int> steps;
-  static DurableStore* store;
-  store = &store_;
   int lives = 0;
-  uint64_t rounds = 0;
-  for (; rounds == 0 && lives < 500; ++lives) {
-    steps = 0;
-    SetFailpointHook([](absl::string_view name) {
-      if (name == "checkpoint.step" && ++steps == 4) store->Freeze();
-    });
-    store_.checkpointer().Look();
-    ASSERT_TRUE(Await([&] {
-      rounds = store_.checkpointer().GetStatistics().rounds;
-      return steps >= 4 || rounds > 0;
-    }));
-    SetFailpointHook(nullptr);
-    if (steps < 4) break;
-    store_.Thaw();
+  for (; lives < 500; ++lives) {
+    RoundUntilStep(4);
+    if (!dead) break;
     Reopen();
-    rounds = 0;
   }
   EXPECT_GT(lives, 10);
-  ASSERT_EQ(rounds, 1u);
+  ASSERT_EQ(store_.checkpointer().GetStatistics().rounds, 1u);
   EXPECT_TRUE(Await([&] { return disk_bytes() < before / 2; }));
   LosePower();
   Reopen();
@@ -293,17 +303,8 @@ TEST_F(CheckpointTest, WhatHadDiedInARoundDoesNotLiveAgainAfterARestart) {
   Fill();
   // Dead by the clock alone: no tick says so.
   store_.clock().AdvanceBy(120 * kSecond);
-  static std::atomic<int> steps;
-  static DurableStore* store;
-  store = &store_;
-  steps = 0;
-  SetFailpointHook([](absl::string_view name) {
-    if (name == "checkpoint.step" && ++steps == 3) store->Freeze();
-  });
-  store_.checkpointer().Look();
-  ASSERT_TRUE(Await([&] { return steps >= 3; }));
-  SetFailpointHook(nullptr);
-  store_.Thaw();
+  RoundUntilStep(3);
+  ASSERT_TRUE(dead);
   store_.clock().AdvanceBy(1'000 * kSecond);
   Reopen();
   Round();
