@@ -22,6 +22,7 @@ struct ScanPosition {
   int shard = 0;
   uint32_t tag = 0;
   bool begins() const { return shard == 0 && tag == 0; }
+  friend bool operator==(const ScanPosition&, const ScanPosition&) = default;
 };
 
 // An entry where it lies. The views live as long as what it lies in.

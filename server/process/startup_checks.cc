@@ -94,27 +94,6 @@ void CheckDeadLetters(const config::v1::ServerConfig& config,
   }
 }
 
-void CheckJournal(const config::v1::ServerConfig& config, Warnings* warnings) {
-  const config::v1::NamespaceConfig* longest = nullptr;
-  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    if (IsDurable(from) &&
-        from.options().event_retention().seconds() >
-            (longest == nullptr
-                 ? kLongRetentionSeconds
-                 : longest->options().event_retention().seconds())) {
-      longest = &from;
-    }
-  }
-  if (longest == nullptr) return;
-  warnings->push_back(
-      {"journal_kept_long",
-       absl::StrCat("event_retention of namespace ", longest->name(), " is ",
-                    longest->options().event_retention().seconds(),
-                    " s: the journal keeps all that is written in that time, "
-                    "into any durable namespace; see to it that its disk has "
-                    "the room, or lower event_retention")});
-}
-
 }  // namespace
 
 Warnings CheckStartup(const Machine& machine,
@@ -124,7 +103,6 @@ Warnings CheckStartup(const Machine& machine,
   CheckClock(machine, &warnings);
   CheckMemory(machine, config, &warnings);
   CheckDeadLetters(config, &warnings);
-  CheckJournal(config, &warnings);
   return warnings;
 }
 

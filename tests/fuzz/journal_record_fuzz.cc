@@ -62,6 +62,19 @@ std::string TextOf(const GroupChange& change) {
                       static_cast<int>(change.death.cause), "\n");
 }
 
+std::string TextOf(const RetainedEvents& events) {
+  std::string text = absl::StrCat(
+      "retained ", events.first_event, " appended ", events.appended_us,
+      " died ", events.death.death_us, " ", events.death.published_us, " ",
+      static_cast<int>(events.death.cause));
+  for (const ExpiredEvent& event : events.events) {
+    absl::StrAppend(&text, " event ", event.parts, " \"", event.key, "\" \"",
+                    event.value, "\" ", event.version, " ", event.put_us, " ",
+                    event.deadline_us);
+  }
+  return text + "\n";
+}
+
 Reading ReadChanges(absl::string_view bytes) {
   Reading reading;
   ChangeRecord again;
@@ -82,6 +95,12 @@ Reading ReadChanges(absl::string_view bytes) {
         Require(!change.name.empty(), "a group without a name");
         reading.text += TextOf(change);
         again.Add(change);
+        return absl::OkStatus();
+      },
+      [&](const RetainedEvents& events) {
+        Require(!events.events.empty(), "no events");
+        reading.text += TextOf(events);
+        again.Add(events);
         return absl::OkStatus();
       });
   reading.bytes = again.Take();
@@ -118,6 +137,15 @@ void CheckDescription(const MapRecord& record) {
   Require(EncodeMap(read->kind, *again) == bytes, map->name);
 }
 
+void CheckCheckpoint(const MapRecord& record, const std::string& bytes) {
+  const absl::StatusOr<CheckpointMark> mark = DecodeCheckpoint(record);
+  if (mark.ok()) {
+    Require(EncodeCheckpoint(record.log_id, *mark) == bytes, "another mark");
+  } else {
+    Require(absl::IsDataLoss(mark.status()), mark.status().ToString());
+  }
+}
+
 void CheckTimeSkip(const MapRecord& record, const std::string& bytes) {
   const absl::StatusOr<TimeSkip> skip = DecodeTimeSkip(record);
   if (skip.ok()) {
@@ -138,8 +166,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (record->kind == MapRecordKind::kChanges) {
     CheckChanges(record->body);
-  } else if (record->kind == MapRecordKind::kTimeSkip) {
+  } else if (record->kind == MapRecordKind::kTimeSkip ||
+             record->kind == MapRecordKind::kDowntime) {
     CheckTimeSkip(*record, bytes);
+  } else if (record->kind == MapRecordKind::kCheckpoint) {
+    CheckCheckpoint(*record, bytes);
   } else {
     CheckDescription(*record);
   }

@@ -4,6 +4,7 @@
 #include "server/journal/maps/change_record.h"
 
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <string>
 #include <utility>
@@ -56,6 +57,19 @@ std::string TextOf(const GroupChange& change) {
       static_cast<int>(change.death.cause));
 }
 
+std::string TextOf(const RetainedEvents& events) {
+  std::string text = absl::StrCat(
+      "retained ", events.first_event, " appended ", events.appended_us,
+      " death ", events.death.death_us, " ", events.death.published_us, " ",
+      static_cast<int>(events.death.cause));
+  for (const ExpiredEvent& e : events.events) {
+    absl::StrAppend(&text, " event ", e.key, "=", e.value,
+                    e.parts ? " parts" : "", " version ", e.version, " put ",
+                    e.put_us, " deadline ", e.deadline_us);
+  }
+  return text;
+}
+
 absl::Status Read(absl::string_view record, std::vector<std::string>* texts) {
   return ReadChangeRecord(
       record,
@@ -69,6 +83,10 @@ absl::Status Read(absl::string_view record, std::vector<std::string>* texts) {
       },
       [&](const GroupChange& change) {
         texts->push_back(TextOf(change));
+        return absl::OkStatus();
+      },
+      [&](const RetainedEvents& events) {
+        texts->push_back(TextOf(events));
         return absl::OkStatus();
       });
 }
@@ -174,6 +192,15 @@ Written WriteSome() {
       const Tick tick = {at_us, version, version / 2, version / 3};
       record.Add(tick);
       written.texts.push_back(TextOf(tick));
+      const ExpiredEvent events[] = {
+          {"a", long_value, version, at_us - 30, at_us - 20, false},
+          {long_key, "", version / 2, at_us - 31, at_us - 20, true}};
+      const RetainedEvents retained = {version / 2,
+                                       at_us + 3,
+                                       {at_us - 10, at_us - 5, Cause::kEvicted},
+                                       events};
+      record.Add(retained);
+      written.texts.push_back(TextOf(retained));
       for (int kind = 1; kind <= static_cast<int>(GroupChange::kLastKind);
            ++kind) {
         const GroupChange change =
@@ -258,6 +285,13 @@ TEST(ChangeRecordTest, AThousandEventsSettledInOrderCostAFewBytes) {
   EXPECT_LE(record.size() - first, 6u);
 }
 
+TEST(ChangeRecordTest, RetainedEventsWithoutOneAreDataLoss) {
+  ChangeRecord record;
+  record.Add(RetainedEvents{.first_event = 7});
+  std::vector<std::string> texts;
+  EXPECT_TRUE(absl::IsDataLoss(Read(record.Take(), &texts)));
+}
+
 TEST(ChangeRecordTest, AGroupWithoutANameIsDataLoss) {
   ChangeRecord record;
   record.Add(GroupChange{.kind = GroupChange::Kind::kDeleted, .name = ""});
@@ -282,7 +316,7 @@ TEST(ChangeRecordTest, ADeadlinePastTheEndOfTimeIsDataLoss) {
 
 TEST(ChangeRecordTest, AnUnknownKindIsDataLoss) {
   const int after_groups = 16 + static_cast<int>(GroupChange::kLastKind) + 1;
-  for (const int kind : {0, 9, 16, after_groups, 255}) {
+  for (const int kind : {0, 10, 16, after_groups, 255}) {
     const std::string record = {static_cast<char>(kind), 1, 'g', 0, 0, 0, 0};
     std::vector<std::string> texts;
     const absl::Status status = Read(record, &texts);
@@ -332,7 +366,8 @@ TEST(ChangeRecordTest, AVisitorsErrorEndsTheWalk) {
         return ++visited == 3 ? absl::CancelledError("") : absl::OkStatus();
       },
       [](const Tick&) { return absl::OkStatus(); },
-      [](const GroupChange&) { return absl::OkStatus(); });
+      [](const GroupChange&) { return absl::OkStatus(); },
+      [](const RetainedEvents&) { return absl::OkStatus(); });
   EXPECT_TRUE(absl::IsCancelled(status));
   EXPECT_EQ(visited, 3);
 }
@@ -346,13 +381,23 @@ class DiskCommitLog final : public CommitLog {
   }
 
   void Commit(Committed commit) override {
-    ChangeRecord record;
+    std::string head(1, commit.walk_ends.has_value() ? '1' : '0');
+    if (commit.walk_ends.has_value()) {
+      head.append(reinterpret_cast<const char*>(&*commit.walk_ends),
+                  sizeof(MapCounts));
+    }
+    head.append(reinterpret_cast<const char*>(&commit.first_retained),
+                sizeof(uint64_t));
+    ChangeRecord record(head);
+    for (KeptRetainedEvents& kept : commit.retained) record.Add(kept.events());
     for (const KeptChange& kept : commit.changes) {
       record.Add(kept.shard(), kept.change());
     }
     for (const KeptGroupChange& kept : commit.groups) record.Add(kept.change());
     if (commit.tick.has_value()) record.Add(*commit.tick);
-    if (record.empty()) return;
+    if (record.empty() && head[0] == '0' && commit.first_retained == 0) {
+      return;
+    }
     const auto position = harness_.AppendNow(0, record.Take());
     EXPECT_TRUE(position.ok()) << position.status();
   }
@@ -385,8 +430,15 @@ class DiskCommitLog final : public CommitLog {
     std::vector<Committed> commits;
     const ReadResult read = ReadAll(harness_.journal());
     EXPECT_TRUE(read.status.ok()) << read.status;
-    for (const auto& [position, record] : read.partitions.at(0)) {
+    for (const auto& [position, whole] : read.partitions.at(0)) {
       Committed& commit = commits.emplace_back();
+      absl::string_view record = whole;
+      if (record[0] == '1') {
+        std::memcpy(&commit.walk_ends.emplace(), &record[1], sizeof(MapCounts));
+        record.remove_prefix(sizeof(MapCounts));
+      }
+      std::memcpy(&commit.first_retained, &record[1], sizeof(uint64_t));
+      record.remove_prefix(1 + sizeof(uint64_t));
       const absl::Status status = ReadChangeRecord(
           record,
           [&](int shard, const Change& change) {
@@ -399,6 +451,10 @@ class DiskCommitLog final : public CommitLog {
           },
           [&](const GroupChange& change) {
             commit.groups.emplace_back(change);
+            return absl::OkStatus();
+          },
+          [&](const RetainedEvents& events) {
+            commit.retained.emplace_back(events);
             return absl::OkStatus();
           });
       EXPECT_TRUE(status.ok()) << status;

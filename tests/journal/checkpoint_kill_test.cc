@@ -30,6 +30,7 @@ constexpr char kGroup[] = "workers";
 // A group without members, which keeps all events.
 constexpr char kIdle[] = "idle";
 constexpr int kKeys = 40;
+constexpr int64_t kRetentionUs = 10 * kSecond;
 
 // Where the server dies: at this hit of this failpoint.
 std::string* target = nullptr;
@@ -60,7 +61,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     NamespaceOptions map = DurableOptions();
     map.ttl_us = 4 * kSecond;
     map.num_buckets = 5;
-    map.retention_us = kSecond;
+    map.retention_us = kRetentionUs;
     ASSERT_TRUE(store_.Create(kMap, map).ok());
     ASSERT_TRUE(store_.Create("other").ok());
     GroupOptions group;
@@ -106,6 +107,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
           << told.key << " died twice";
       EXPECT_GE(told.death_us, told.deadline_us);
       last_told_[told.key] = told.version;
+      published_[told.version] = told.published_us;
     }
     point_.next_event += reading.events.size();
     point_.watermark_us = reading.watermark_us;
@@ -182,9 +184,29 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     ASSERT_TRUE(opened.ok()) << opened;
   }
 
+  // There is no downtime.
+  void CheckRetained() {
+    const auto cursor = store_.map(kMap)->Subscribe(
+        ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
+    std::map<uint64_t, int64_t> retained;
+    for (const DeliveredEvent& event : ReadAll(cursor.get()).events) {
+      retained[event.version] = event.published_us;
+    }
+    const int64_t since_us = store_.clock().NowUs() - kRetentionUs;
+    for (const auto& [version, published_us] : published_) {
+      const auto it = retained.find(version);
+      if (it != retained.end()) {
+        EXPECT_EQ(it->second, published_us);
+      } else {
+        EXPECT_LE(published_us, since_us) << version << " is not retained";
+      }
+    }
+  }
+
   void Check() {
     store_.AdvanceBy(0);
     ASSERT_NO_FATAL_FAILURE(Read());
+    ASSERT_NO_FATAL_FAILURE(CheckRetained());
     for (auto& [key, known] : known_) {
       const Result got = store_.Execute(kMap, Operation::Get(key));
       const uint64_t version = got.found ? got.entry.version : 0;
@@ -240,6 +262,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
   std::set<uint64_t> put_;
   std::set<uint64_t> ended_;  // replaced or removed, or perhaps
   std::set<uint64_t> told_;
+  std::map<uint64_t, int64_t> published_;
   std::map<std::string, uint64_t> last_told_;
   std::set<uint64_t> settled_;
   std::set<uint64_t> maybe_settled_;

@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "server/journal/local/failpoint.h"
 #include "tests/journal/durable_store_fixture.h"
 #include "tests/support/await.h"
 
@@ -17,8 +19,33 @@ namespace {
 
 using ::timecache::test::Await;
 
+// What DieAtStep says: where the server ends, and that it has.
+DurableStore* dying = nullptr;
+std::atomic<int> steps_left = 0;
+std::atomic<bool> dead = false;
+
+void DieAtStep(absl::string_view name) {
+  if (name != "checkpoint.step" || --steps_left != 0) return;
+  dying->Freeze();
+  dead = true;
+}
+
 class CheckpointTest : public DurableStoreTest {
  protected:
+  // Begins or continues a round, and ends the server at this step of it, unless
+  // the round is through before.
+  void RoundUntilStep(int step) {
+    dying = &store_;
+    steps_left = step;
+    dead = false;
+    SetFailpointHook(DieAtStep);
+    store_.checkpointer().Look();
+    EXPECT_TRUE(Await([&] {
+      return dead || store_.checkpointer().GetStatistics().rounds > 0;
+    }));
+    SetFailpointHook(nullptr);
+    if (dead) store_.Thaw();
+  }
   void SetUp() override {
     store_.checkpointer_options().min_journal_bytes = 128 << 10;
     store_.checkpointer_options().step_entries = 7;
@@ -30,6 +57,25 @@ class CheckpointTest : public DurableStoreTest {
     EXPECT_TRUE(Await([&] {
       store_.checkpointer().Look();
       return store_.checkpointer().GetStatistics().rounds > rounds;
+    }));
+  }
+  // Overwrites, which a round drops.
+  void Fill() {
+    for (int i = 0; i < 1'000; ++i) {
+      ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+    }
+  }
+  void LetDie(const std::string& prefix, int count) {
+    const uint64_t next = store_.End("a").next_event;
+    for (int i = 0; i < count; ++i) {
+      ASSERT_TRUE(store_
+                      .Put("a", absl::StrCat(prefix, i),
+                           std::string(static_cast<size_t>(i), 'v'))
+                      .status.ok());
+    }
+    store_.AdvanceBy(120 * kSecond);
+    ASSERT_TRUE(Await([&] {
+      return store_.End("a").next_event == next + static_cast<uint64_t>(count);
     }));
   }
   uint64_t disk_bytes() { return store_.journal().statistics().disk_bytes; }
@@ -91,7 +137,7 @@ TEST_F(CheckpointTest, AFullDiskWithNothingToTrimIsLeftAlone) {
   EXPECT_TRUE(
       Await([&] { return store_.journal().statistics().closed_bytes == 0; }));
   store_.checkpointer().Look();
-  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().writing);
   store_.files().SetRoom(UINT64_MAX);
 }
 
@@ -108,52 +154,171 @@ TEST_F(CheckpointTest, AFullDiskIsNotTrimmedBeyondAPartOfTheReserve) {
   ASSERT_TRUE(store_.Put("a", "last", std::string(1'000, 'v')).status.ok());
   ASSERT_TRUE(store_.journal().low_space());
   store_.checkpointer().Look();
-  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().writing);
   store_.files().SetRoom(UINT64_MAX);
 }
 
-TEST_F(CheckpointTest, EventsThatAreRetainedKeepTheirRecords) {
-  ASSERT_TRUE(store_.Put("a", "dead", "value").status.ok());
+// They are written again: no round waits until they are old.
+TEST_F(CheckpointTest, EventsThatAreRetainedOutliveATrim) {
+  LetDie("dead", 300);
+  const std::vector<DeliveredEvent> before = ReadEarliest().events;
+  ASSERT_EQ(before.size(), 300u);
+  Fill();
+  Round();
+  // And those that die after it.
+  ASSERT_TRUE(Await([&] { return disk_bytes() < 200'000; })) << disk_bytes();
   store_.AdvanceBy(120 * kSecond);
-  for (int i = 0; i < 1'000; ++i) {
-    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
-  }
-  store_.checkpointer().Look();
-  EXPECT_TRUE(
-      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
-  store_.checkpointer().Look();
-  EXPECT_TRUE(store_.checkpointer().GetStatistics().trimming);
+  ASSERT_TRUE(Await([&] { return ReadEarliest().events.size() == 301; }));
   LosePower();
   Reopen();
+  const std::vector<DeliveredEvent> after = ReadEarliest().events;
+  ASSERT_EQ(after.size(), 301u);
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i].key, before[i].key);
+    EXPECT_EQ(after[i].value, before[i].value);
+    EXPECT_EQ(after[i].version, before[i].version);
+    EXPECT_EQ(after[i].death_us, before[i].death_us);
+    EXPECT_EQ(after[i].published_us, before[i].published_us);
+  }
+  // For the rest of their time.
+  store_.AdvanceBy(3'600 * kSecond - 130 * kSecond);
+  EXPECT_EQ(ReadEarliest().events.size(), 301u);
+  store_.AdvanceBy(20 * kSecond);
   EXPECT_EQ(ReadEarliest().events.size(), 1u);
 }
 
 // A watch that is not read keeps its events, but not the whole journal.
-TEST_F(CheckpointTest, AnUnreadWatchHoldsARoundUpForTenMinutes) {
-  const auto cursor = store_.map("a")->Subscribe(ExpiryLog::Start::kNow,
-                                                 store_.clock().NowUs(), [] {});
-  ASSERT_TRUE(store_.Put("a", "dead", "value").status.ok());
-  store_.AdvanceBy(120 * kSecond);
-  ASSERT_TRUE(Await([&] { return ReadEarliest().events.size() == 1; }));
-  for (int i = 0; i < 1'000; ++i) {
-    ASSERT_TRUE(store_.Put("a", "key", std::string(500, 'v')).status.ok());
+TEST_F(CheckpointTest, AnUnreadWatchHoldsNoRoundUp) {
+  auto cursor = store_.map("a")->Subscribe(ExpiryLog::Start::kNow,
+                                           store_.clock().NowUs(), [] {});
+  const LogPoint point = cursor->Read(1).point;
+  LetDie("dead", 1);
+  store_.AdvanceBy(10'000 * kSecond);
+  for (int i = 1; i <= 3; ++i) {
+    Fill();
+    Round();
+    ASSERT_TRUE(Await([&] { return disk_bytes() < 200'000; })) << disk_bytes();
   }
-  store_.checkpointer().Look();
+  EXPECT_EQ(ReadEarliest().events.size(), 1u);
+  store_.Freeze();
+  cursor = nullptr;
+  store_.Thaw();
+  Reopen();
+  EXPECT_EQ(ReadFrom(point).lost, 0u);
+  EXPECT_EQ(ReadFrom(point).events.size(), 1u);
+}
+
+// An append is stored behind the end of the walk that has written its entry
+// again, if they are in one generation: the entry must be there by then.
+TEST_F(CheckpointTest, AWalkEndsOnceItsEntriesAreStored) {
   ASSERT_TRUE(
-      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
-  store_.AdvanceBy(3'600 * kSecond + 599 * kSecond);
-  store_.checkpointer().Look();
-  EXPECT_TRUE(store_.checkpointer().GetStatistics().trimming);
-  EXPECT_EQ(ReadEarliest().events.size(), 2u);
-  store_.AdvanceBy(2 * kSecond);
-  EXPECT_TRUE(Await([&] {
-    store_.checkpointer().Look();
-    return store_.checkpointer().GetStatistics().rounds == 1;
-  }));
-  const Reading reading = ReadAll(cursor.get());
-  EXPECT_EQ(reading.lost, 1u);
-  ASSERT_EQ(reading.events.size(), 1u);
-  EXPECT_EQ(reading.events[0].key, "key");
+      store_
+          .Execute("a",
+                   Operation::Put("log", "first,").WithTtl(86'400 * kSecond))
+          .status.ok());
+  Fill();
+  static std::atomic<bool> stuck;
+  static std::atomic<int> steps;
+  static std::atomic<int> done;
+  static DurableStore* store;
+  static const Operation appends[] = {Operation::Append("log", "second,"),
+                                      Operation::Append("log", "third")};
+  static Result results[2];
+  store = &store_;
+  steps = done = 0;
+  stuck = false;
+  store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
+    while (sync && stuck) absl::SleepFor(absl::Milliseconds(1));
+    return absl::OkStatus();
+  });
+  // The first is being stored during the step, the second is in the generation
+  // of what the step writes.
+  SetFailpointHook([](absl::string_view name) {
+    if (name != "checkpoint.step" || ++steps != 1) {
+      if (name == "checkpoint.step_told" || name == "checkpoint.walk_ended") {
+        stuck = false;
+      }
+      return;
+    }
+    stuck = true;
+    for (int i = 0; i < 2; ++i) {
+      store->store().Execute("a", {&appends[i], 1}, {&results[i], 1},
+                             [](const absl::Status&) { ++done; });
+    }
+  });
+  Round();
+  SetFailpointHook(nullptr);
+  EXPECT_TRUE(Await([&] { return done == 2; }));
+  store_.files().SetFault(nullptr);
+  LosePower();
+  Reopen();
+  EXPECT_EQ(store_.Get("a", "log"), "first,second,third");
+}
+
+// However short the lives are in which it is written.
+TEST_F(CheckpointTest, ARoundGoesOnOverRestarts) {
+  ASSERT_TRUE(store_.Create("b").ok());
+  LetDie("dead", 100);
+  ASSERT_TRUE(store_.map("b")
+                  ->groups()
+                  .Create("workers", GroupOptions(), ExpiryLog::Start::kNow,
+                          store_.clock().NowUs())
+                  .ok());
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(store_.Put("b", absl::StrCat("kept", i), "").status.ok());
+  }
+  store_.AdvanceBy(120 * kSecond);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(store_
+                    .Execute("a", Operation::Put(absl::StrCat("old", i), "v")
+                                      .WithTtl(86'400 * kSecond))
+                    .status.ok());
+  }
+  Fill();
+  const uint64_t before = disk_bytes();
+  int lives = 0;
+  for (; lives < 500; ++lives) {
+    RoundUntilStep(4);
+    if (!dead) break;
+    Reopen();
+  }
+  EXPECT_GT(lives, 10);
+  ASSERT_EQ(store_.checkpointer().GetStatistics().rounds, 1u);
+  EXPECT_TRUE(Await([&] { return disk_bytes() < before / 2; }));
+  LosePower();
+  Reopen();
+  EXPECT_EQ(ReadEarliest().events.size(), 100u);
+  EXPECT_EQ(ReadEarliest("b").events.size(), 50u);
+  EXPECT_EQ(store_.Get("a", "old99"), "v");
+  const auto group = store_.map("b")->groups().Find("workers");
+  ASSERT_TRUE(group.ok());
+  EXPECT_EQ((*group)->GetStatistics().backlog, 50u);
+  EXPECT_EQ((*group)->GetStatistics().lost, 0u);
+}
+
+// What was dead when it was passed by is not there after a trim.
+TEST_F(CheckpointTest, WhatHadDiedInARoundDoesNotLiveAgainAfterARestart) {
+  NamespaceOptions options = DurableOptions();
+  options.restart_policy = RestartPolicy::kPause;
+  ASSERT_TRUE(store_.Create("p", options).ok());
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(store_.Put("p", absl::StrCat("key", i), "").status.ok());
+  }
+  Fill();
+  // Dead by the clock alone: no tick says so.
+  store_.clock().AdvanceBy(120 * kSecond);
+  RoundUntilStep(3);
+  ASSERT_TRUE(dead);
+  store_.clock().AdvanceBy(1'000 * kSecond);
+  Reopen();
+  Round();
+  store_.AdvanceBy(120 * kSecond);
+  const size_t events = ReadEarliest("p").events.size();
+  LosePower();
+  Reopen();
+  store_.AdvanceBy(120 * kSecond);
+  EXPECT_TRUE(Await([&] { return ReadEarliest("p").events.size() == 100; }));
+  EXPECT_LE(events, 100u);
 }
 
 // What dies after a trim has the numbers that it would have had without it.
@@ -244,7 +409,7 @@ TEST_F(CheckpointTest, WhatGroupsKeepIsNoReasonForARound) {
   store_.AdvanceBy(120 * kSecond);
   ASSERT_GT(disk_bytes(), store_.checkpointer_options().min_journal_bytes);
   store_.checkpointer().Look();
-  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().writing);
 }
 
 // Another round would write all again, and free nothing.
@@ -257,7 +422,7 @@ TEST_F(CheckpointTest, WhatABackupKeepsIsNoReasonForARound) {
   Round();
   EXPECT_GE(disk_bytes(), before);
   store_.checkpointer().Look();
-  EXPECT_FALSE(store_.checkpointer().GetStatistics().walking);
+  EXPECT_FALSE(store_.checkpointer().GetStatistics().writing);
   backup = nullptr;
   EXPECT_TRUE(Await([&] { return disk_bytes() < before / 4; }));
 }
@@ -280,12 +445,12 @@ TEST_F(CheckpointTest, AMapThatIsDeletedDuringARoundStaysDeleted) {
     return absl::OkStatus();
   });
   store_.checkpointer().Look();
-  EXPECT_TRUE(store_.checkpointer().GetStatistics().walking);
+  EXPECT_TRUE(store_.checkpointer().GetStatistics().writing);
   ASSERT_TRUE(store_.registry().Delete("b").ok());
   stuck = false;
   free.Notify();
   EXPECT_TRUE(
-      Await([&] { return store_.checkpointer().GetStatistics().trimming; }));
+      Await([&] { return store_.checkpointer().GetStatistics().rounds == 1; }));
   store_.files().SetFault(nullptr);
   ASSERT_TRUE(store_.Put("a", "key", "").status.ok());
   LosePower();

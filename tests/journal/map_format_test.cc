@@ -74,7 +74,8 @@ TEST_P(MapFormatTest, ItIsChecked) {
 
 INSTANTIATE_TEST_SUITE_P(Version1, MapFormatTest,
                          ::testing::Values("v1_maps", "v1_maps_trimmed",
-                                           "v1_maps_changed"),
+                                           "v1_maps_changed",
+                                           "v1_maps_retained"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

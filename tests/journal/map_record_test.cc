@@ -89,6 +89,50 @@ TEST(MapRecordTest, ATimeSkipIsReadAsItWasWritten) {
   }
 }
 
+TEST(MapRecordTest, ADowntimeIsASkipWithoutTheEntries) {
+  const TimeSkip downtime = {5, 1'000'000, false};
+  const std::string bytes = EncodeTimeSkip(7, downtime);
+  const auto record = ReadMapRecord(bytes);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->kind, MapRecordKind::kDowntime);
+  const auto skip = DecodeTimeSkip(*record);
+  ASSERT_TRUE(skip.ok()) << skip.status();
+  EXPECT_EQ(skip->to_us, 1'000'000);
+  EXPECT_FALSE(skip->entries);
+}
+
+TEST(MapRecordTest, ACheckpointMarkIsReadAsItWasWritten) {
+  CheckpointMark mark;
+  mark.from = {0, 17, uint64_t{1} << 60};
+  mark.at_us = 1'000'000;
+  mark.place = {CheckpointPlace::Phase::kGroups,
+                {3, 70'000},
+                uint64_t{1} << 50,
+                {true, "workers", 12}};
+  const std::string bytes = EncodeCheckpoint(7, mark);
+  const auto record = ReadMapRecord(bytes);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->kind, MapRecordKind::kCheckpoint);
+  const auto read = DecodeCheckpoint(*record);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->from, mark.from);
+  EXPECT_EQ(read->at_us, mark.at_us);
+  EXPECT_EQ(read->place.phase, mark.place.phase);
+  EXPECT_EQ(read->place.entries.tag, 70'000u);
+  EXPECT_EQ(read->place.groups.group, "workers");
+  EXPECT_EQ(EncodeCheckpoint(7, *read), bytes);
+  for (size_t size = 9; size < bytes.size(); ++size) {
+    const std::string cut = bytes.substr(0, size);
+    const auto other = DecodeCheckpoint(*ReadMapRecord(cut));
+    if (other.ok()) {
+      // Positions are missing.
+      EXPECT_LT(other->from.size(), 3u);
+    } else {
+      EXPECT_TRUE(absl::IsDataLoss(other.status()));
+    }
+  }
+}
+
 TEST(MapRecordTest, WhatIsCutOffOrLongerIsDataLoss) {
   const std::string bytes = EncodeMap(MapRecordKind::kCreated, Described());
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -103,7 +147,7 @@ TEST(MapRecordTest, WhatIsCutOffOrLongerIsDataLoss) {
 
 TEST(MapRecordTest, WhatANewerVersionWroteIsDataLoss) {
   std::string kind = EncodeMap(MapRecordKind::kCreated, Described());
-  kind[0] = 8;
+  kind[0] = 10;
   EXPECT_TRUE(absl::IsDataLoss(ReadMapRecord(kind).status()));
   // More numbers than there are, and options that cannot be.
   std::string more = EncodeMap(MapRecordKind::kCreated, Described());

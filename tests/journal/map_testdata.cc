@@ -28,7 +28,9 @@ class Filler {
     MakeNamespaces();
     Change("first");
     Settle();
-    if (filling_ == Filling::kTrimmed) MakeCheckpoint();
+    if (filling_ == Filling::kTrimmed || filling_ == Filling::kRetained) {
+      MakeCheckpoint();
+    }
     Change("second");
     // A group that has taken none of its events, and one that is gone.
     MakeGroup("idle");
@@ -39,6 +41,7 @@ class Filler {
       ChangeValues();
       Pause();
     }
+    if (filling_ == Filling::kRetained) Restart(20 * kSecond);
     return good_;
   }
 
@@ -156,14 +159,7 @@ class Filler {
     return (*group)->GetStatistics().dead_lettered;
   }
 
-  // The events from before it are first to be too old to be retained.
   void MakeCheckpoint() {
-    store_.checkpointer().Look();
-    Expect(Await([&] {
-      store_.checkpointer().Look();
-      return store_.checkpointer().GetStatistics().trimming;
-    }));
-    store_.AdvanceBy(3'601 * kSecond);
     Expect(Await([&] {
       store_.checkpointer().Look();
       return store_.checkpointer().GetStatistics().rounds > 0;
@@ -195,15 +191,19 @@ class Filler {
     Do("sessions", Operation::Append("second-overwritten", " and longer"));
   }
 
+  void Restart(int64_t downtime_us) {
+    store_.Close();
+    store_.clock().AdvanceBy(downtime_us);
+    Expect(store_.Open().ok());
+  }
+
   void Pause() {
     NamespaceOptions options = DurableOptions(NamespaceDurability::kAsync);
     options.restart_policy = RestartPolicy::kPause;
     Expect(store_.Create("paused", options).ok());
     Do("paused", Operation::Put("presence", "here"));
     store_.AdvanceBy(kSecond);
-    store_.Close();
-    store_.clock().AdvanceBy(20 * kSecond);
-    Expect(store_.Open().ok());
+    Restart(20 * kSecond);
     Expect(store_.Get("paused", "presence") == "here");
     Do("paused", Operation::Append("presence", " again"));
   }

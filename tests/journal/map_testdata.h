@@ -18,8 +18,10 @@ enum class Filling {
   kAll,
   // After half of that a checkpoint is made: the beginning is told again.
   kTrimmed,
-  // And values that were appended to, counted and gathered, and a namespace
-  // whose time stood still over a restart.
+  // After that a restart, too: the events stay for longer.
+  kRetained,
+  // As kAll, and values that were appended to, counted and gathered, and a
+  // namespace whose time stood still over a restart.
   kChanged,
 };
 

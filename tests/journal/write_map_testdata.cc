@@ -1,4 +1,4 @@
-// write_map_testdata DIRECTORY [trimmed|changed]: makes a journal of this
+// write_map_testdata DIRECTORY [trimmed|retained|changed]: makes a journal of this
 // version there, and beside it DIRECTORY.txt, which says what a server that
 // recovers it has. How the directories in testdata were made, which are never
 // made again: a version that writes another format adds directories of its own.
@@ -19,10 +19,12 @@ int Main(int argc, char** argv) {
   const std::map<std::string, Filling> fillings = {
       {"", Filling::kAll},
       {"trimmed", Filling::kTrimmed},
+      {"retained", Filling::kRetained},
       {"changed", Filling::kChanged}};
   const auto filling = fillings.find(argc == 3 ? argv[2] : "");
   if (argc < 2 || argc > 3 || filling == fillings.end()) {
-    std::cerr << "usage: write_map_testdata DIRECTORY [trimmed|changed]\n";
+    std::cerr << "usage: write_map_testdata DIRECTORY "
+                 "[trimmed|retained|changed]\n";
     return 2;
   }
   const std::string directory = argv[1];

@@ -91,18 +91,6 @@ TEST_F(StartupChecksTest, DeadLettersThatLastLessThanTheirEventsAreTold) {
   EXPECT_THAT(CheckStartup(machine_, config_), IsEmpty());
 }
 
-TEST_F(StartupChecksTest, ARetentionThatKeepsTheJournalLongIsTold) {
-  config::v1::NamespaceConfig* const from = config_.add_namespaces();
-  from->set_name("orders");
-  from->mutable_options()->mutable_event_retention()->set_seconds(86'400);
-  EXPECT_THAT(CheckStartup(machine_, config_), IsEmpty());
-  from->mutable_options()->set_durability(v1::DURABILITY_ASYNC);
-  EXPECT_THAT(CheckStartup(machine_, config_),
-              ElementsAre(Warning("journal_kept_long", "86400 s")));
-  from->mutable_options()->mutable_event_retention()->set_seconds(3'600);
-  EXPECT_THAT(CheckStartup(machine_, config_), IsEmpty());
-}
-
 // A machine made of files.
 class MachineTest : public ::testing::Test {
  protected:

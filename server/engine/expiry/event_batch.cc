@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "server/engine/check.h"
 
@@ -101,6 +102,12 @@ std::shared_ptr<const EventBatch> EventBatch::Select(
   for (const int i : events) batch->Add(event(i));
   batch->ShrinkToFit();
   return batch;
+}
+
+std::shared_ptr<const EventBatch> EventBatch::Part(int from, int end) const {
+  std::vector<int> events(static_cast<size_t>(end - from));
+  std::iota(events.begin(), events.end(), from);
+  return Select(events);
 }
 
 absl::string_view EventBatch::encoded(int i) const {

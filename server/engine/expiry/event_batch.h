@@ -37,7 +37,8 @@ inline constexpr int64_t kKillTickUs = 1;
 struct Death {
   // When the entries' bucket died, for every reader.
   int64_t death_us = 0;
-  // When the batch was handed to the log; of the dead, never before death_us.
+  // When the batch was handed to the log; in a journaled map, when the tick was
+  // taken that permits it. Of the dead, never before death_us.
   int64_t published_us = 0;
   Cause cause = Cause::kExpired;
 };
@@ -121,6 +122,8 @@ class EventBatch {
   }
   // These events alone, in the order given, with the same death and format.
   std::shared_ptr<const EventBatch> Select(absl::Span<const int> events) const;
+  // Those from number `from` to before `end`.
+  std::shared_ptr<const EventBatch> Part(int from, int end) const;
 
   const EventFormat* format() const { return format_; }
 

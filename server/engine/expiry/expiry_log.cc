@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <random>
 #include <utility>
 
@@ -21,14 +20,6 @@ constexpr size_t kMaxShared = 64;
 bool IsOfFollowers(EventHolder::Kind kind) {
   return kind == EventHolder::Kind::kBacklog ||
          kind == EventHolder::Kind::kHeld;
-}
-
-// The events from number `from` on. A rebuilt log has other batches than the
-// original, so a reader's position may be within a batch.
-std::shared_ptr<const EventBatch> TailOf(const EventBatch& batch, int from) {
-  std::vector<int> events(static_cast<size_t>(batch.size() - from));
-  std::iota(events.begin(), events.end(), from);
-  return batch.Select(events);
 }
 
 uint64_t RandomId() {
@@ -100,8 +91,8 @@ void ExpiryLog::BeginAt(uint64_t first_event) {
 
 bool ExpiryLog::Wanted() const {
   absl::MutexLock lock(&mu_);
-  return retention_us_ > 0 || replaying_ || !cursors_.empty() ||
-         !followers_.empty();
+  return retention_us_ > 0 || replaying_ || hold_until_us_ != INT64_MIN ||
+         !cursors_.empty() || !followers_.empty();
 }
 
 void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
@@ -251,9 +242,11 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   int events = 0;
   for (; it != retained_.end(); ++it) {
     std::shared_ptr<const EventBatch> batch = it->batch;
+    // A rebuilt log has other batches than the original, so a reader's position
+    // may be within a batch.
     if (it->first_seq < cursor->next_seq_) {
-      batch =
-          TailOf(*batch, static_cast<int>(cursor->next_seq_ - it->first_seq));
+      batch = batch->Part(static_cast<int>(cursor->next_seq_ - it->first_seq),
+                          batch->size());
     }
     const auto batch_bytes = static_cast<int64_t>(batch->encoded().size());
     if (!chunk.batches.empty() &&
@@ -294,31 +287,9 @@ void ExpiryLog::Trim(int64_t now_us) {
   TrimLocked(now_us, &dropped);
 }
 
-void ExpiryLog::DropUnread(int64_t now_us, int64_t grace_us) {
-  Dropped dropped;
-  absl::MutexLock lock(&mu_);
-  const int64_t before_us = now_us - retention_us_ - grace_us;
-  while (!retained_.empty() && retained_.front().appended_us <= before_us) {
-    DropOldest(&dropped);
-  }
-}
-
 uint64_t ExpiryLog::retained_event() const {
   absl::MutexLock lock(&mu_);
   return RetainedEventLocked();
-}
-
-void ExpiryLog::SetReplaying(bool replaying) {
-  absl::MutexLock lock(&mu_);
-  replaying_ = replaying;
-}
-
-void ExpiryLog::DropBefore(uint64_t event) {
-  Dropped dropped;
-  absl::MutexLock lock(&mu_);
-  while (!retained_.empty() && retained_.front().end_seq() <= event) {
-    DropOldest(&dropped);
-  }
 }
 
 void ExpiryLog::DropOldest(Dropped* dropped) {
@@ -337,7 +308,9 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
     return bytes_ - spared > retention_bytes_;
   };
   while (retained_.size() > 1 && beyond()) DropOldest(dropped);
-  if (replaying_ || retained_.empty() ||
+  if (replaying_ || now_us < hold_until_us_) return;
+  hold_until_us_ = INT64_MIN;
+  if (retained_.empty() ||
       retained_.front().appended_us + retention_us_ > now_us) {
     return;
   }
@@ -424,7 +397,8 @@ bool ExpiryLog::DropRetained(Kind kind, int64_t bytes, Dropped* dropped) {
 int64_t ExpiryLog::NextTrimUs(int64_t now_us) const {
   absl::MutexLock lock(&mu_);
   if (retained_.empty()) return kNeverUs;
-  const int64_t due_us = retained_.front().appended_us + retention_us_;
+  const int64_t due_us =
+      std::max(retained_.front().appended_us + retention_us_, hold_until_us_);
   return due_us > now_us ? due_us : now_us + kTrimRetryUs;
 }
 

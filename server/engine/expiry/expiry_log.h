@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -150,9 +151,12 @@ class ExpiryLog final : public EventHolder {
                     int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
   // Drops events past their retention that every cursor has read.
   void Trim(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
-  // Drops events past their retention by `grace_us`, even if cursors have not
-  // read them: their next Read's `lost` counts these.
-  void DropUnread(int64_t now_us, int64_t grace_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Until then no event is too old, and all are Wanted: those who read the log
+  // before a restart get time to resume.
+  void HoldUntil(int64_t until_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Time that does not count: the retained events are to stay for so much
+  // longer. O(batches).
+  void SkipTime(int64_t us) ABSL_LOCKS_EXCLUDED(mu_);
   // When Trim should be called next; kNeverUs if never. Events that a cursor
   // has yet to read are checked again after kTrimRetryUs.
   int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
@@ -164,8 +168,30 @@ class ExpiryLog final : public EventHolder {
   // whether or not it is Wanted: at least what the original log had. By bytes,
   // one batch more than otherwise, as its batches may be larger.
   void SetReplaying(bool replaying) ABSL_LOCKS_EXCLUDED(mu_);
-  // Drops batches that have only events before this one.
+  // While it is rebuilt: the original log has dropped the events before this
+  // one. So has this one by the end, where new readers begin as those of the
+  // original did.
   void DropBefore(uint64_t event) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // A batch as the log has it.
+  struct Retained {
+    uint64_t first_seq;
+    // Plus all time since that did not count.
+    int64_t appended_us;
+    std::shared_ptr<const EventBatch> batch;
+
+    uint64_t end_seq() const {
+      return first_seq + static_cast<uint64_t>(batch->size());
+    }
+  };
+  // The last one with an event before this one, if there is any.
+  // O(log batches).
+  std::optional<Retained> LastBefore(uint64_t event) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // While the log is rebuilt: puts a batch before those that it has, of which
+  // the first follows it. Events that are there already are left out; no change
+  // if others are missing in between, which have been dropped since.
+  void Restore(Retained retained) ABSL_LOCKS_EXCLUDED(mu_);
 
   // For MemoryReclaimer. The next Read's `lost` of a cursor counts the dropped
   // events that it had not read.
@@ -204,16 +230,6 @@ class ExpiryLog final : public EventHolder {
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  struct Retained {
-    uint64_t first_seq;
-    int64_t appended_us;
-    std::shared_ptr<const EventBatch> batch;
-
-    uint64_t end_seq() const {
-      return first_seq + static_cast<uint64_t>(batch->size());
-    }
-  };
-
   // Batches to free outside of the lock.
   using Dropped = std::vector<std::shared_ptr<const EventBatch>>;
 
@@ -225,7 +241,10 @@ class ExpiryLog final : public EventHolder {
   }
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PushFront(Retained retained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropBeforeLocked(uint64_t event, Dropped* dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t NeededByCursors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool CanDrop(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool DropRetained(Kind kind, int64_t bytes, Dropped* dropped)
@@ -248,6 +267,8 @@ class ExpiryLog final : public EventHolder {
   mutable absl::Mutex mu_;
   int64_t retention_us_ ABSL_GUARDED_BY(mu_);
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
+  // INT64_MIN once it is over.
+  int64_t hold_until_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   std::deque<Retained> retained_ ABSL_GUARDED_BY(mu_);
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
   // The next event's number: it counts appended and skipped events.
@@ -264,6 +285,8 @@ class ExpiryLog final : public EventHolder {
   LogFork fork_ ABSL_GUARDED_BY(mu_);
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool replaying_ ABSL_GUARDED_BY(mu_) = false;
+  // See DropBefore.
+  uint64_t replayed_from_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);
   // Those that have read to the end, and have not been woken since.

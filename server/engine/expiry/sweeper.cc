@@ -45,6 +45,10 @@ void Sweeper::SkipTo(uint64_t event) {
 bool Sweeper::Permit(const Tick& tick) {
   absl::MutexLock lock(&queue_mu_);
   permitted_ = tick;
+  for (auto it = queue_.rbegin(); it != queue_.rend(); ++it) {
+    if (it->permitted_us != kNeverUs) break;
+    if (IsPermitted(*it)) it->permitted_us = tick.watermark_us;
+  }
   return !queue_.empty() && IsPermitted(queue_.front());
 }
 
@@ -123,7 +127,7 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
       if (max_records <= 0) {
         // Events carry the time of their step: they do not wait for the next
         // one.
-        if (place_.batch != nullptr) AppendBatch(bucket->death_us - 1);
+        if (place_.batch != nullptr) AppendBatch(now_us, bucket->death_us - 1);
         return true;
       }
       max_records -= StepPart(*bucket, now_us, max_records);
@@ -282,11 +286,12 @@ void Sweeper::Deliver(const DeadBucket& bucket, const Record& record,
                       int64_t now_us) {
   const ExpiredEvent event = record.view();
   if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
-    AppendBatch(bucket.death_us - 1);
+    AppendBatch(now_us, bucket.death_us - 1);
   }
   if (place_.batch == nullptr) {
-    const Death death = {bucket.death_us, std::max(now_us, bucket.death_us),
-                         bucket.cause};
+    const int64_t published_us = journaled_ ? bucket.permitted_us : now_us;
+    const Death death = {bucket.death_us,
+                         std::max(published_us, bucket.death_us), bucket.cause};
     place_.batch = std::make_shared<EventBatch>(name_, death, format_);
     place_.batch->Reserve(bucket.entries - place_.appended,
                           bucket.bytes - place_.appended_bytes);
@@ -294,13 +299,12 @@ void Sweeper::Deliver(const DeadBucket& bucket, const Record& record,
   place_.batch->Add(event);
 }
 
-void Sweeper::AppendBatch(int64_t watermark_us) {
+void Sweeper::AppendBatch(int64_t now_us, int64_t watermark_us) {
   place_.batch->ShrinkToFit();
   place_.appended += place_.batch->size();
   place_.appended_bytes += place_.batch->payload_bytes();
-  const int64_t published_us = place_.batch->death().published_us;
-  log_->Append(std::exchange(place_.batch, nullptr), published_us,
-               watermark_us);
+  now_us = std::max(now_us, place_.batch->death_us());
+  log_->Append(std::exchange(place_.batch, nullptr), now_us, watermark_us);
 }
 
 void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
@@ -311,7 +315,7 @@ void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
   DeadBucket done;
   absl::MutexLock lock(&queue_mu_);
   if (place_.batch != nullptr) {
-    AppendBatch(WatermarkAfter(1));
+    AppendBatch(now_us, WatermarkAfter(1));
   } else {
     if (!place_.wanted && !bucket.silent) log_->Skip(entries);
     log_->AdvanceWatermark(WatermarkAfter(1));

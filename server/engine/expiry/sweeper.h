@@ -37,6 +37,8 @@ struct DeadBucket {
 
   // The number after those of its events; the sweeper's Add sets it.
   uint64_t end_event = 0;
+  // Of a journaled map: the time of the tick that permits its events.
+  int64_t permitted_us = kNeverUs;
   // Whether its events have no numbers and are not published: see MapReplay.
   bool silent = false;
 
@@ -56,8 +58,9 @@ struct DeadBucket {
 // removal also marks the record that it replaces as dead; compaction and what
 // reads live records go by that mark, the sweep by the index alone.)
 //
-// Of a map that is journaled, a bucket is walked once it is Permitted, and the
-// events of each of its parts come in the order of their versions: an order
+// Of a map that is journaled, a bucket is walked once it is Permitted, its
+// events have the time of the tick that permits them, which is in the journal,
+// and those of each of its parts come in the order of their versions: an order
 // that the entries determine, not where they lie. This costs 24 bytes an entry
 // of the part, and a merge of what each step of its walk has sorted: no step
 // takes longer because the part is large.
@@ -201,7 +204,7 @@ class Sweeper {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void Deliver(const DeadBucket& bucket, const Record& record, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
-  void AppendBatch(int64_t watermark_us)
+  void AppendBatch(int64_t now_us, int64_t watermark_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
   void Finish(const DeadBucket& bucket, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);

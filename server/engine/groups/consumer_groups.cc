@@ -388,10 +388,9 @@ void ConsumerGroups::SetSink(ChangeSink* sink) {
   for (const auto& [name, group] : groups_) group->SetSink(sink);
 }
 
-bool ConsumerGroups::AppendAgain(uint64_t first_event, int max_events,
-                                 int64_t max_bytes, Place* place) {
+bool ConsumerGroups::AppendAgain(int max_events, int64_t max_bytes,
+                                 Place* place) {
   if (!place->begun) {
-    if (map_->log_.retained_event() < first_event) return true;
     place->begun = true;
     absl::MutexLock lock(&mu_);
     for (const ExpiredGroup& group : expired_groups_) AppendExpired(group);

@@ -151,11 +151,10 @@ class ConsumerGroups {
   // of them; sets `*place` for the next call and returns whether there is more.
   //
   // Changes from before a whole walk are then not needed to rebuild the groups,
-  // with a log whose first event is `first_event`. So it does not start while
-  // the log retains an event before that, with which a new group may start: it
-  // then returns true and does nothing.
-  bool AppendAgain(uint64_t first_event, int max_events, int64_t max_bytes,
-                   Place* place) ABSL_LOCKS_EXCLUDED(mu_);
+  // if the events that the log had at its beginning were reported before
+  // (TimeCacheMap::AppendRetained): a new group may start with them.
+  bool AppendAgain(int max_events, int64_t max_bytes, Place* place)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // For GroupsReplay, before use: makes a group that was there before, and
   // remembers names that expired.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "server/engine/expiry/event_batch.h"
 #include "server/engine/shard/record.h"
 
@@ -69,11 +70,25 @@ struct MapCounts {
   uint64_t kills = 0;
 };
 
-// A period that does not count: put time, deadline and death of the entries
-// that lived at `from_us` move by its length.
+// A period in which there was no server. The events that are retained stay for
+// so much longer. If the `entries` wait, too, put time, deadline and death of
+// those that lived at `from_us` move by its length.
 struct TimeSkip {
   int64_t from_us = 0;
   int64_t to_us = 0;
+  bool entries = true;
+};
+
+// Events that died together and that the log has, from number `first_event` on:
+// what a rebuilt log needs that does not see their deaths.
+struct RetainedEvents {
+  uint64_t first_event = 0;
+  // When the log got them, plus all time since that did not count (TimeSkip).
+  int64_t appended_us = 0;
+  Death death = {};
+  absl::Span<const ExpiredEvent> events = {};
+
+  uint64_t end_event() const { return first_event + events.size(); }
 };
 
 struct GroupChange;
@@ -96,6 +111,8 @@ class ChangeSink {
   virtual void AddTick(const Tick& tick) = 0;
   // Of one group: in order, one after the other. See groups/group_change.h.
   virtual void AddGroup(const GroupChange& /*change*/) {}
+  // See TimeCacheMap::AppendRetained.
+  virtual void AddRetained(const RetainedEvents& /*events*/) {}
 };
 
 }  // namespace timecache::server

@@ -13,6 +13,8 @@ namespace {
 // Records that one eviction by entries passes or kills, under the locks of all
 // shards.
 constexpr int kMaxEvictRecords = 256;
+// And that one step of AppendRetained sweeps.
+constexpr int kMaxAppendSweep = 1'024;
 
 }  // namespace
 
@@ -207,6 +209,34 @@ MapCounts TimeCacheMap::EndWalk(int64_t now_us) {
   absl::MutexLock lock(&advance_mu_);
   AdvanceLocked(now_us);
   return {claimed_us_, sweeper_.end_event(), kills_};
+}
+
+bool TimeCacheMap::AppendRetained(int64_t now_us, int64_t max_bytes,
+                                  uint64_t* end) {
+  if (log_.next_event() < *end) {
+    sweeper_.Step(now_us, kMaxAppendSweep);
+    return true;
+  }
+  ChangeSink* sink;
+  {
+    absl::MutexLock lock(&advance_mu_);
+    sink = sink_;
+  }
+  std::vector<ExpiredEvent> events;
+  while (max_bytes > 0) {
+    const auto retained = log_.LastBefore(*end);
+    if (!retained.has_value()) return false;
+    const EventBatch& batch = *retained->batch;
+    const auto count = static_cast<int>(std::min(*end, retained->end_seq()) -
+                                        retained->first_seq);
+    events.clear();
+    for (int i = 0; i < count; ++i) events.push_back(batch.event(i));
+    sink->AddRetained(
+        {retained->first_seq, retained->appended_us, batch.death(), events});
+    max_bytes -= static_cast<int64_t>(batch.encoded().size());
+    *end = retained->first_seq;
+  }
+  return true;
 }
 
 bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {

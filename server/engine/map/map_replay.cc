@@ -135,8 +135,24 @@ absl::Status MapReplay::AddDeaths(const Tick& tick) {
   return absl::OkStatus();
 }
 
+void MapReplay::Apply(const RetainedEvents& events) {
+  // Until a walk ends, its own are to come.
+  if (first_event_ == UINT64_MAX ||
+      events.first_event >= map_.log_.retained_event()) {
+    return;
+  }
+  auto batch = std::make_shared<EventBatch>(map_.name_, events.death,
+                                            map_.sweeper_.format());
+  for (const ExpiredEvent& event : events.events) batch->Add(event);
+  batch->ShrinkToFit();
+  map_.log_.Restore({events.first_event, events.appended_us, std::move(batch)});
+}
+
 void MapReplay::Apply(const TimeSkip& skip) {
-  for (const auto& shard : map_.shards_) shard->Skip(skip);
+  if (skip.entries) {
+    for (const auto& shard : map_.shards_) shard->Skip(skip);
+  }
+  map_.log_.SkipTime(skip.to_us - skip.from_us);
   last_us_ = std::max(last_us_, skip.to_us);
 }
 

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_MAP_REPLAY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,9 +24,9 @@ namespace timecache::server {
 // the same order, with the same numbers.
 //
 // Changes before some point may be missing, if TimeCacheMap::AppendAgain wrote
-// the live entries after it, and then ConsumerGroups::AppendAgain the groups'
-// events. Deaths before the end of the first walk may be incomplete, and are
-// not published: see Silence.
+// the live entries after it, then AppendRetained the events of the log, and
+// then ConsumerGroups::AppendAgain the groups' events. Deaths before the end of
+// the first walk may be incomplete, and are not published: see Silence.
 //
 // Within one stored generation, changes of groups come in their order or all of
 // them first, but none after a tick that was recorded after it.
@@ -66,8 +67,12 @@ class MapReplay {
   // no losses are allowed. CANCELLED: see SetCancelled.
   absl::Status Apply(const Tick& tick);
 
-  // After all changes of one process, before those of the next. O(entries).
+  // After all changes of one process, before those of the next. O(entries), if
+  // they move, and O(batches).
   void Apply(const TimeSkip& skip);
+
+  // The log has these events, too.
+  void Apply(const RetainedEvents& events);
 
   // DATA_LOSS: no map writes such a change.
   absl::Status Apply(const GroupChange& change) {
@@ -83,6 +88,11 @@ class MapReplay {
   // returns.
   uint64_t Finish();
 
+  // The log has dropped all events before this one.
+  void DropBefore(uint64_t event) { map_.log_.DropBefore(event); }
+
+  // The map has seen this time.
+  void Observe(int64_t at_us) { last_us_ = std::max(last_us_, at_us); }
   // The latest time of any change or tick.
   int64_t last_us() const { return last_us_; }
 

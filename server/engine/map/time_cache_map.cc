@@ -354,6 +354,9 @@ int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
   announced_us_.store(kNeverUs);
   int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
   due_us = std::min(due_us, groups_.NextDueUs());
+  if (origin_.journaled && log_.bytes() > 0) {
+    due_us = std::min(due_us, now_us + kRetainTickUs);
+  }
   int64_t death_us = kNeverUs;
   for (const auto& shard : shards_) {
     death_us = std::min(death_us, shard->NextDeathUs());

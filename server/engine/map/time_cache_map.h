@@ -189,12 +189,18 @@ class TimeCacheMap {
   // Each earlier death is in none of the changes since the walk began, or is
   // counted in this.
   MapCounts EndWalk(int64_t now_us) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // One step of a walk over the retained events before `*end`, the last ones
+  // first: reports them to the sink, about `max_bytes` of them or one batch,
+  // sets `*end` for the next call and returns whether there is more. After a
+  // whole walk, from the end of one over the entries (EndWalk) down, changes
+  // from before both are not needed to rebuild the log. While the log has not
+  // got to `*end`, it sweeps instead.
+  bool AppendRetained(int64_t now_us, int64_t max_bytes, uint64_t* end)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
   // The oldest event that a reader may still need.
   uint64_t first_event() const { return log_.retained_event(); }
-  // Drops events that are no longer retained since `grace_us`, read or not.
-  void DropUnread(int64_t now_us, int64_t grace_us) {
-    log_.DropUnread(now_us, grace_us);
-  }
+  // See ExpiryLog::HoldUntil.
+  void HoldEvents(int64_t until_us) { log_.HoldUntil(until_us); }
   // Memory of the retained events.
   int64_t retained_bytes() const { return log_.bytes(); }
   // The events of a Tick may be published: no restart undoes it.
@@ -217,8 +223,10 @@ class TimeCacheMap {
   }
 
   // How often, at least, a map with restart_policy kPause records the time,
-  // while it has entries.
+  // while it has entries, and any journaled map that retains events: what of a
+  // life is not recorded is taken for downtime.
   static constexpr int64_t kPauseTickUs = kMicrosPerSecond;
+  static constexpr int64_t kRetainTickUs = 10 * kMicrosPerSecond;
 
   // When Advance and Sweep next have something to do; kNeverUs if never. From
   // this call on, `schedule` reports work that becomes due earlier than the

@@ -27,10 +27,10 @@ inline constexpr absl::string_view kCheckpointFailpoints[] = {
     "checkpoint.step",         // earlier changes are stored
     "checkpoint.step_told",    // and more are written
     "checkpoint.walk_ended",   // the end of a map's walk is recorded
-    "checkpoint.walked",       // all maps' are
-    "checkpoint.groups",       // no event from before the walks is retained
-    "checkpoint.groups_told",  // some of a map's groups are written
-    "checkpoint.trim",         // all is written and stored
+    "checkpoint.events_told",  // some of its retained events are written
+    "checkpoint.groups_told",  // some of its groups are written
+    "checkpoint.map_done",     // all of it is written and stored
+    "checkpoint.trim",         // and of all maps
     "checkpoint.trim_one",     // of one partition is dropped what was before
     "checkpoint.end",          // and of all
 };

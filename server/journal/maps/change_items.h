@@ -11,8 +11,8 @@
 namespace timecache::server {
 
 // A record is a sequence of items. Each begins with a byte: Change::Kind,
-// kTickItem, kStorePartsItem, or kGroupItem + GroupChange::Kind. Numbers are
-// varints, signed ones zigzag.
+// kTickItem, kStorePartsItem, kRetainedItem, or kGroupItem + GroupChange::Kind.
+// Numbers are varints, signed ones zigzag.
 //
 //   kStore   shard  at  version  put  ttl << 1 | own  death  key  value
 //            kStorePartsItem: the value is GatheredParts
@@ -23,6 +23,8 @@ namespace timecache::server {
 //   kKill    shard  at  death  number  cause
 //   kEvict   shard  at  death  number  cause  key
 //   kTickItem    watermark  next event  next event - retained event  kills
+//   kRetainedItem  first  count  appended  death  published  cause, and of each
+//                  event  parts  version  put  deadline  key  value
 //
 //   kGroupItem +
 //   kExists        group  first  end - first  options  creator  unused
@@ -38,13 +40,14 @@ namespace timecache::server {
 //
 // `at`, `version`, `base`, `watermark`, `ready`, `death`, `first` and `end` are
 // differences from the item before that had one: all times from the same row,
-// and base and version from the same. put is one from `at` or, of a kept event,
-// from the death; death one from the deadline or, of a kill, from `at`; a kept
-// event's deadline one from put. A key, a value or a name is its length and its
-// bytes. A group without a name is that of the item before. `unused` is 0 for
+// and base and version from the same. put is one from `at` or, of an event, from
+// the death; death one from the deadline or, of a kill, from `at`; published one
+// from the death; an event's deadline one from put. A key, a value or a name is
+// its length and its bytes. A group without a name is that of the item before. `unused` is 0 for
 // none, or 1 and a time.
 inline constexpr uint8_t kTickItem = 6;
 inline constexpr uint8_t kStorePartsItem = 8;
+inline constexpr uint8_t kRetainedItem = 9;
 inline constexpr uint8_t kGroupItem = 16;
 // Of a kept event's cause.
 inline constexpr int kItemCauseBits = 2;

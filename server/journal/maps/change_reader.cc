@@ -1,6 +1,8 @@
 // The reader of ChangeRecord.
 
+#include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/common/wire_format.h"
@@ -9,6 +11,9 @@
 
 namespace timecache::server {
 namespace {
+
+// What an event in a kRetainedItem takes at the least.
+constexpr size_t kLeastEventBytes = 6;
 
 absl::Status Malformed() {
   return absl::DataLossError("a record of the journal is no map's changes");
@@ -87,6 +92,30 @@ class ChangeReader {
     tick.retained_event = tick.next_event - Varint();
     tick.kills = Varint();
     return tick;
+  }
+  // The events are `*events`.
+  RetainedEvents NextRetained(std::vector<ExpiredEvent>* events) {
+    RetainedEvents retained;
+    retained.first_event = Event();
+    const uint64_t count = Varint();
+    if (count == 0 || count > left_.size() / kLeastEventBytes ||
+        retained.first_event > UINT64_MAX - count) {
+      Fail();
+      return retained;
+    }
+    base_.event += count;
+    retained.appended_us = At();
+    retained.death = TakeDeath();
+    retained.death.cause = TakeCause();
+    events->resize(count);
+    for (ExpiredEvent& event : *events) {
+      const uint64_t parts = Varint();
+      if (parts > 1) Fail();
+      event.parts = parts == 1;
+      TakeEvent(retained.death, &event);
+    }
+    retained.events = *events;
+    return retained;
   }
   GroupChange NextGroup(GroupChange::Kind kind) {
     using Kind = GroupChange::Kind;
@@ -212,18 +241,26 @@ class ChangeReader {
     change->attempt = Int();
     change->ready_us = At();
     Death& death = change->death;
-    death.death_us = At();
-    death.published_us = WrappingPlus(death.death_us, Signed());
+    death = TakeDeath();
     ExpiredEvent& event = change->event;
     uint64_t cause = Varint();
     event.parts = (cause & uint64_t{1} << kItemCauseBits) != 0;
     if (event.parts) cause -= uint64_t{1} << kItemCauseBits;
     death.cause = CauseOf(cause);
-    event.version = Version();
-    event.put_us = WrappingPlus(death.death_us, Signed());
-    event.deadline_us = WrappingPlus(event.put_us, Signed());
-    event.key = Bytes();
-    event.value = Bytes();
+    TakeEvent(death, &event);
+  }
+  Death TakeDeath() {
+    Death death;
+    death.death_us = At();
+    death.published_us = WrappingPlus(death.death_us, Signed());
+    return death;
+  }
+  void TakeEvent(const Death& death, ExpiredEvent* event) {
+    event->version = Version();
+    event->put_us = WrappingPlus(death.death_us, Signed());
+    event->deadline_us = WrappingPlus(event->put_us, Signed());
+    event->key = Bytes();
+    event->value = Bytes();
   }
 
   absl::string_view left_;
@@ -233,8 +270,10 @@ class ChangeReader {
 };
 
 absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
-                              TickVisitor tick, GroupVisitor group) {
+                              TickVisitor tick, GroupVisitor group,
+                              RetainedVisitor retained) {
   ChangeReader reader(record);
+  std::vector<ExpiredEvent> events;
   while (!reader.done()) {
     const uint8_t kind = reader.Byte();
     absl::Status status;
@@ -252,6 +291,9 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
       Change next = reader.Next(Change::Kind::kStore, &shard);
       next.record.parts = true;
       if (reader.ok()) status = change(shard, next);
+    } else if (kind == kRetainedItem) {
+      const RetainedEvents next = reader.NextRetained(&events);
+      if (reader.ok()) status = retained(next);
     } else if (kind > kGroupItem &&
                kind <= kGroupItem + static_cast<int>(GroupChange::kLastKind)) {
       const GroupChange next =

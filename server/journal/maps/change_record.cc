@@ -189,11 +189,31 @@ void ChangeRecord::PutKept(const GroupChange& change) {
   PutVarint(static_cast<uint64_t>(death.cause) |
                 (event.parts ? uint64_t{1} << kItemCauseBits : 0),
             &bytes_);
+  PutEvent(event, death);
+}
+
+void ChangeRecord::PutEvent(const ExpiredEvent& event, const Death& death) {
   PutVersion(event.version);
   PutSigned(&bytes_, WrappingMinus(event.put_us, death.death_us));
   PutSigned(&bytes_, WrappingMinus(event.deadline_us, event.put_us));
   PutBytes(&bytes_, event.key);
   PutBytes(&bytes_, event.value);
+}
+
+void ChangeRecord::Add(const RetainedEvents& events) {
+  const Death& death = events.death;
+  bytes_.push_back(static_cast<char>(kRetainedItem));
+  PutSigned(&bytes_, static_cast<int64_t>(events.first_event - base_.event));
+  PutVarint(events.events.size(), &bytes_);
+  base_.event = events.end_event();
+  PutAt(events.appended_us);
+  PutAt(death.death_us);
+  PutSigned(&bytes_, WrappingMinus(death.published_us, death.death_us));
+  PutVarint(static_cast<uint64_t>(death.cause), &bytes_);
+  for (const ExpiredEvent& event : events.events) {
+    PutVarint(event.parts ? 1 : 0, &bytes_);
+    PutEvent(event, death);
+  }
 }
 
 }  // namespace timecache::server

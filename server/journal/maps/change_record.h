@@ -31,6 +31,7 @@ class ChangeRecord {
   void Add(int shard, const Change& change);
   void Add(const Tick& tick);
   void Add(const GroupChange& change);
+  void Add(const RetainedEvents& events);
 
   bool empty() const { return bytes_.size() == prefix_.size(); }
   size_t size() const { return bytes_.size(); }
@@ -68,6 +69,7 @@ class ChangeRecord {
   void PutUnused(const GroupChange& change);
   void PutState(const GroupChange& change);
   void PutKept(const GroupChange& change);
+  void PutEvent(const ExpiredEvent& event, const Death& death);
 
   const std::string prefix_;
   std::string bytes_;
@@ -81,8 +83,11 @@ using ChangeVisitor =
     absl::FunctionRef<absl::Status(int shard, const Change& change)>;
 using TickVisitor = absl::FunctionRef<absl::Status(const Tick& tick)>;
 using GroupVisitor = absl::FunctionRef<absl::Status(const GroupChange& change)>;
+using RetainedVisitor =
+    absl::FunctionRef<absl::Status(const RetainedEvents& events)>;
 absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
-                              TickVisitor tick, GroupVisitor group);
+                              TickVisitor tick, GroupVisitor group,
+                              RetainedVisitor retained);
 
 }  // namespace timecache::server
 

@@ -21,9 +21,6 @@ constexpr int64_t kEntryBytes = 32;
 // another one, repeated rounds would use up the reserve.
 constexpr uint64_t kLowSpaceFactor = 2;
 constexpr uint64_t kReserveShare = 4;
-// How much longer than event_retention a round waits for a watch that has not
-// read events: it may have stopped reading.
-constexpr int64_t kUnreadGraceUs = 600 * kMicrosPerSecond;
 // From a step that could not be stored to the next one.
 constexpr std::chrono::seconds kRetryInterval{1};
 
@@ -39,7 +36,11 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
  public:
   Rounds(MapChangeLogs* logs, Registry* registry, const Clock* clock,
          const CheckpointerOptions& options)
-      : logs_(*logs), registry_(*registry), clock_(*clock), options_(options) {}
+      : logs_(*logs),
+        registry_(*registry),
+        clock_(*clock),
+        options_(options),
+        open_(logs->TakeOpenCheckpoint()) {}
 
   void Stop() ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
@@ -49,32 +50,21 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
 
   void Look() ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
-    if (stopped_) return;
-    if (phase_ == Phase::kWait) {
-      DropUnread();
-      if (MayTrim()) {
-        Failpoint("checkpoint.groups");
-        phase_ = Phase::kGroups;
-        BeginGroups();
-      }
+    if (stopped_ || writing_) return;
+    if (open_.from.empty()) {
+      BeginIfDue();
+    } else {
+      Begin(DurableMaps());
     }
-    if (phase_ == Phase::kIdle) BeginIfDue();
   }
 
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
-    return {rounds_, phase_ == Phase::kWalk, phase_ == Phase::kWait};
+    return {rounds_, writing_};
   }
 
  private:
-  // Maps are written again; events from before are still retained; groups are
-  // written again. Then all records from before the round are trimmed.
-  enum class Phase { kIdle, kWalk, kWait, kGroups };
-  // A map that was written again, and the first event of later deaths.
-  struct Walked {
-    std::weak_ptr<TimeCacheMap> map;
-    uint64_t next_event;
-  };
+  using Phase = CheckpointPlace::Phase;
 
   Maps DurableMaps() const {
     Maps maps = registry_.List();
@@ -126,23 +116,28 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
       return;
     }
     Failpoint("checkpoint.begin");
-    from_ = std::move(from);
+    open_ = {std::move(from), {}};
+    Begin(std::move(maps));
+  }
+
+  void Begin(Maps maps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     maps_ = std::move(maps);
-    phase_ = Phase::kWalk;
+    writing_ = true;
     BeginMap();
   }
 
   // The last of maps_ is the one whose turn it is.
   void BeginMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    place_ = ScanPosition();
-    if (maps_.empty()) {
-      Failpoint("checkpoint.walked");
-      phase_ = Phase::kWait;
-      return;
+    if (maps_.empty()) return Trim();
+    const auto begun = open_.places.find(maps_.back()->origin().log_id);
+    if (begun != open_.places.end()) {
+      place_ = begun->second;
+    } else {
+      place_ = CheckpointPlace();
+      LogOf(*maps_.back())->AppendWalkBegins();
+      Failpoint("checkpoint.walk_begun");
     }
-    LogOf(*maps_.back())->AppendWalkBegins();
-    Failpoint("checkpoint.walk_begun");
-    Next(*maps_.back());
+    Next();
   }
 
   void Step() ABSL_LOCKS_EXCLUDED(mu_) {
@@ -152,64 +147,59 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
       return StepLater();
     }
     Failpoint("checkpoint.step");
-    if (phase_ == Phase::kWalk) {
-      StepWalk();
-    } else {
-      StepGroups();
+    TimeCacheMap* const map = maps_.back().get();
+    const int64_t now_us = clock_.NowUs();
+    // What it says is stored.
+    LogOf(*map)->AppendCheckpoint({open_.from, place_, now_us});
+    switch (place_.phase) {
+      case Phase::kEntries:
+        StepEntries(map, now_us);
+        break;
+      case Phase::kEvents:
+        if (!map->AppendRetained(now_us, options_.step_bytes,
+                                 &place_.end_event)) {
+          place_.phase = Phase::kGroups;
+        }
+        Failpoint("checkpoint.events_told");
+        break;
+      case Phase::kGroups:
+        if (!map->groups().AppendAgain(options_.step_entries,
+                                       options_.step_bytes, &place_.groups)) {
+          place_.phase = Phase::kDone;
+        }
+        Failpoint("checkpoint.groups_told");
+        break;
+      case Phase::kDone:
+        Failpoint("checkpoint.map_done");
+        maps_.pop_back();
+        return BeginMap();
     }
+    Next();
   }
 
-  void StepWalk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    TimeCacheMap* const map = maps_.back().get();
-    if (map->AppendAgain(clock_.NowUs(), options_.step_entries,
-                         options_.step_bytes, &place_)) {
+  // The walk ends in a step that has nothing to write: an append to an entry
+  // may be stored with the entry that the walk has written, and behind the end.
+  void StepEntries(TimeCacheMap* map, int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const ScanPosition before = place_.entries;
+    if (map->AppendAgain(now_us, options_.step_entries, options_.step_bytes,
+                         &place_.entries) ||
+        place_.entries != before) {
       Failpoint("checkpoint.step_told");
-      return Next(*map);
+      return;
     }
-    const MapCounts counts = map->EndWalk(clock_.NowUs());
+    const MapCounts counts = map->EndWalk(now_us);
     LogOf(*map)->AppendWalkEnds(counts);
     Failpoint("checkpoint.walk_ended");
-    walked_.push_back({maps_.back(), counts.next_event});
-    maps_.pop_back();
-    BeginMap();
-  }
-
-  // The last of walked_ is the one whose turn it is.
-  void BeginGroups() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    group_place_ = ConsumerGroups::Place();
-    while (!walked_.empty()) {
-      // Deleted maps have none.
-      if (const auto map = walked_.back().map.lock()) return Next(*map);
-      walked_.pop_back();
-    }
-    Trim();
-  }
-
-  void StepGroups() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    const auto map = walked_.back().map.lock();
-    if (map != nullptr) {
-      if (map->groups().AppendAgain(walked_.back().next_event,
-                                    options_.step_entries, options_.step_bytes,
-                                    &group_place_)) {
-        Failpoint("checkpoint.groups_told");
-        return Next(*map);
-      }
-      if (!told_groups_) {
-        // Until the last of it is stored.
-        told_groups_ = true;
-        return Next(*map);
-      }
-    }
-    told_groups_ = false;
-    walked_.pop_back();
-    BeginGroups();
+    place_.phase = Phase::kEvents;
+    place_.end_event = counts.next_event;
   }
 
   // Another step, once the written changes are stored. Never at once: mu_ is
   // held.
-  void Next(const TimeCacheMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    LogOf(map)->WhenAllKept(
-        [self = shared_from_this()](const absl::Status& status) {
+  void Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    LogOf(*maps_.back())
+        ->WhenAllKept([self = shared_from_this()](const absl::Status& status) {
           if (!status.ok()) return self->StepLater();
           self->logs_.completions().Add([self] { self->Step(); });
         });
@@ -220,31 +210,15 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
                                  [self = shared_from_this()] { self->Step(); });
   }
 
-  void DropUnread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    for (const Walked& walked : walked_) {
-      const auto map = walked.map.lock();
-      if (map != nullptr && map->first_event() < walked.next_event) {
-        map->DropUnread(clock_.NowUs(), kUnreadGraceUs);
-      }
-    }
-  }
-
-  bool MayTrim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return std::all_of(
-        walked_.begin(), walked_.end(), [](const Walked& walked) {
-          const auto map = walked.map.lock();
-          return map == nullptr || map->first_event() >= walked.next_event;
-        });
-  }
-
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     Failpoint("checkpoint.trim");
-    for (uint32_t p = 0; p < from_.size(); ++p) {
+    for (uint32_t p = 0; p < open_.from.size(); ++p) {
       // Positions that were the journal's are not beyond its end.
-      logs_.journal().TrimBefore(p, from_[p]).IgnoreError();
+      logs_.journal().TrimBefore(p, open_.from[p]).IgnoreError();
       Failpoint("checkpoint.trim_one");
     }
-    phase_ = Phase::kIdle;
+    open_ = OpenCheckpoint();
+    writing_ = false;
     ++rounds_;
     Failpoint("checkpoint.end");
   }
@@ -256,17 +230,14 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
 
   mutable absl::Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kIdle;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t rounds_ ABSL_GUARDED_BY(mu_) = 0;
-  // Of the round: what to keep of each partition, the maps that are still to be
-  // written again, the position of the walk of the last of them, and those that
-  // were written, except for their groups.
-  std::vector<uint64_t> from_ ABSL_GUARDED_BY(mu_);
+  // The round, with the places of maps at which the last process left them.
+  OpenCheckpoint open_ ABSL_GUARDED_BY(mu_);
+  // The maps that are still to be written again, and how far the last of them
+  // is.
   Maps maps_ ABSL_GUARDED_BY(mu_);
-  ScanPosition place_ ABSL_GUARDED_BY(mu_);
-  std::vector<Walked> walked_ ABSL_GUARDED_BY(mu_);
-  ConsumerGroups::Place group_place_ ABSL_GUARDED_BY(mu_);
-  bool told_groups_ ABSL_GUARDED_BY(mu_) = false;
+  CheckpointPlace place_ ABSL_GUARDED_BY(mu_);
 };
 
 Checkpointer::Checkpointer(MapChangeLogs* logs, Registry* registry,

@@ -16,7 +16,7 @@ struct CheckpointerOptions {
   // A journal below this is left alone, unless its disk is full.
   uint64_t min_journal_bytes = uint64_t{256} << 20;
   // A round starts when the journal is larger than this multiple of its needed
-  // content: live entries and retained events.
+  // content: live entries, retained events and what groups keep.
   uint64_t factor = 3;
   // Bytes that one step writes again before it waits until they are stored.
   int step_entries = 1'024;
@@ -24,21 +24,24 @@ struct CheckpointerOptions {
 };
 
 // Trims the journal without snapshots. In a *round* all maps are written again,
-// one after the other, in small steps; the partitions' records from before the
-// round are then dropped, as soon as no event is retained that died before its
-// map's walk ended: during a round, and the longest event_retention, the
-// journal grows. A long-lived entry is written once more each round.
+// one after the other, in small steps: the entries, then the events that are
+// retained, then the groups with what they keep. The partitions' records from
+// before the round are then dropped. So the journal grows during a round by
+// what is needed and by what is written meanwhile. What lives long is written
+// once more each round.
+//
+// The steps are recorded, and a round goes on where the last process left it.
 //
 // Runs on the logs' completions. Thread-safe.
 class Checkpointer {
  public:
   struct Statistics {
-    uint64_t rounds = 0;    // that are through, and have trimmed
-    bool walking = false;   // a round writes maps again
-    bool trimming = false;  // a round waits for events that are retained
+    uint64_t rounds = 0;   // that are through, and have trimmed
+    bool writing = false;  // a round is under way
   };
 
-  // None is owned; all must outlive this.
+  // None is owned; all must outlive this. The first Look continues the round
+  // that recovery has found.
   Checkpointer(MapChangeLogs* logs, Registry* registry, const Clock* clock,
                const CheckpointerOptions& options = {});
   // Waits for a step in progress.
@@ -46,8 +49,7 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  // Starts a round if one is due, or ends one that may trim. Call it about once
-  // a second. O(maps).
+  // Starts a round if one is due. Call it about once a second. O(maps).
   void Look();
 
   Statistics GetStatistics() const;

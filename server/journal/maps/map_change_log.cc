@@ -132,10 +132,11 @@ void MapChangeLog::AddTick(const Tick& tick) {
   Flush();
 }
 
-void MapChangeLog::AddGroup(const GroupChange& change) {
+template <typename Item>
+void MapChangeLog::AddToGroups(const Item& item) {
   {
     absl::MutexLock lock(&told_mu_);
-    groups_.Add(change);
+    groups_.Add(item);
     if (groups_.size() >= kRecordBytes) full_groups_.push_back(groups_.Take());
   }
   SetTold();
@@ -214,6 +215,15 @@ void MapChangeLog::AppendWalkBegins() {
 void MapChangeLog::AppendWalkEnds(const MapCounts& counts) {
   AppendRecord(MapRecordKind::kWalkEnds,
                [&](MapDescription* map) { map->counts = counts; });
+}
+
+void MapChangeLog::AppendCheckpoint(const CheckpointMark& mark) {
+  {
+    absl::MutexLock lock(&told_mu_);
+    if (deleted_) return;
+    descriptions_.push_back(EncodeCheckpoint(description_.origin.log_id, mark));
+  }
+  SetTold();
 }
 
 // The reported changes were gathered before this.

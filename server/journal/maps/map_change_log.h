@@ -56,6 +56,11 @@ class MapChangeLogs final : public ChangeLogs {
   std::shared_ptr<MapChangeLog> Resume(
       const std::shared_ptr<TimeCacheMap>& map);
 
+  // A round of the last process, for the Checkpointer of this one, which takes
+  // it.
+  void SetOpenCheckpoint(OpenCheckpoint open) { open_ = std::move(open); }
+  OpenCheckpoint TakeOpenCheckpoint() { return std::exchange(open_, {}); }
+
   // A thread for work besides the commits, which must not block.
   Completions& completions() { return completions_; }
 
@@ -78,6 +83,8 @@ class MapChangeLogs final : public ChangeLogs {
   const MapChangeLogsOptions options_;
   std::atomic<int64_t> open_bytes_{0};
   std::atomic<int> full_logs_{0};
+  // Set and taken before use.
+  OpenCheckpoint open_;
   Completions completions_;
   // Destroyed before the completions, which run its last callbacks.
   std::unique_ptr<Journal> journal_;
@@ -107,8 +114,10 @@ class MapChangeLog final : public ChangeLog,
 
   void Add(int shard, const Change& change) override;
   void AddTick(const Tick& tick) override ABSL_LOCKS_EXCLUDED(told_mu_);
-  void AddGroup(const GroupChange& change) override
-      ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AddGroup(const GroupChange& change) override { AddToGroups(change); }
+  void AddRetained(const RetainedEvents& events) override {
+    AddToGroups(events);
+  }
 
   absl::Status CheckRoom() const override;
   void WhenKept(absl::Span<const Operation> operations, Tried tried,
@@ -133,6 +142,9 @@ class MapChangeLog final : public ChangeLog,
   // Live entries are written again from now on, or have been.
   void AppendWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);
   void AppendWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
+  // How far that is, and what follows it, of what is stored.
+  void AppendCheckpoint(const CheckpointMark& mark)
+      ABSL_LOCKS_EXCLUDED(told_mu_);
 
  private:
   // The changes of some shards, each in its order.
@@ -151,6 +163,8 @@ class MapChangeLog final : public ChangeLog,
   };
 
   void SetTold();
+  template <typename Item>
+  void AddToGroups(const Item& item) ABSL_LOCKS_EXCLUDED(told_mu_);
   // From now on readers wait for keys whose changes are not stored.
   void BeginSync() ABSL_LOCKS_EXCLUDED(mu_);
   void WaitForAll(Committer committer, Done done) ABSL_LOCKS_EXCLUDED(mu_);
@@ -189,6 +203,7 @@ class MapChangeLog final : public ChangeLog,
 
   // For changes of the whole map. Acquired under the map's locks.
   absl::Mutex told_mu_;
+  // With retained events.
   ChangeRecord groups_ ABSL_GUARDED_BY(told_mu_);
   std::vector<std::string> full_groups_ ABSL_GUARDED_BY(told_mu_);
   MapDescription description_ ABSL_GUARDED_BY(told_mu_);

@@ -107,9 +107,26 @@ std::string EncodeMap(MapRecordKind kind, const MapDescription& map) {
 }
 
 std::string EncodeTimeSkip(uint64_t log_id, const TimeSkip& skip) {
-  std::string record = MapRecordPrefix(MapRecordKind::kTimeSkip, log_id);
+  std::string record = MapRecordPrefix(
+      skip.entries ? MapRecordKind::kTimeSkip : MapRecordKind::kDowntime,
+      log_id);
   PutNumber(&record, skip.from_us);
   PutNumber(&record, skip.to_us);
+  return record;
+}
+
+std::string EncodeCheckpoint(uint64_t log_id, const CheckpointMark& mark) {
+  const CheckpointPlace& place = mark.place;
+  std::string record = MapRecordPrefix(MapRecordKind::kCheckpoint, log_id);
+  PutNumber(&record, mark.at_us);
+  PutNumber(&record, static_cast<uint8_t>(place.phase));
+  PutNumber(&record, static_cast<uint32_t>(place.entries.shard));
+  PutNumber(&record, place.entries.tag);
+  PutNumber(&record, place.end_event);
+  PutNumber(&record, static_cast<uint8_t>(place.groups.begun ? 1 : 0));
+  PutNumber(&record, place.groups.event);
+  PutText(place.groups.group, &record);
+  for (const uint64_t from : mark.from) PutNumber(&record, from);
   return record;
 }
 
@@ -117,7 +134,7 @@ absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record) {
   if (record.size() < kPrefixBytes) return NoDescription();
   const auto kind = static_cast<uint8_t>(record[0]);
   if (kind < static_cast<uint8_t>(MapRecordKind::kCreated) ||
-      kind > static_cast<uint8_t>(MapRecordKind::kTimeSkip)) {
+      kind > static_cast<uint8_t>(MapRecordKind::kCheckpoint)) {
     return absl::DataLossError(
         absl::StrCat("a record of the journal is of the unknown kind ", kind,
                      ": a newer version wrote it"));
@@ -151,9 +168,42 @@ absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record) {
 absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record) {
   if (record.body.size() != 2 * sizeof(int64_t)) return NoDescription();
   const TimeSkip skip = {NumberAt<int64_t>(record.body, 0),
-                         NumberAt<int64_t>(record.body, sizeof(int64_t))};
+                         NumberAt<int64_t>(record.body, sizeof(int64_t)),
+                         record.kind == MapRecordKind::kTimeSkip};
   if (skip.from_us < 0 || skip.to_us < skip.from_us) return NoDescription();
   return skip;
+}
+
+absl::StatusOr<CheckpointMark> DecodeCheckpoint(const MapRecord& record) {
+  constexpr size_t kHeadBytes =
+      2 * sizeof(uint8_t) + 2 * sizeof(uint32_t) + 3 * sizeof(uint64_t);
+  absl::string_view left = record.body;
+  if (left.size() < kHeadBytes) return NoDescription();
+  const auto take = [&left](auto* number) {
+    *number = NumberAt<std::remove_pointer_t<decltype(number)>>(left, 0);
+    left.remove_prefix(sizeof(*number));
+  };
+  CheckpointMark mark;
+  CheckpointPlace& place = mark.place;
+  uint8_t phase;
+  uint8_t begun;
+  take(&mark.at_us);
+  take(&phase);
+  take(&place.entries.shard);
+  take(&place.entries.tag);
+  take(&place.end_event);
+  take(&begun);
+  take(&place.groups.event);
+  if (phase > static_cast<uint8_t>(CheckpointPlace::Phase::kDone) ||
+      place.entries.shard < 0 || begun > 1 ||
+      !TakeText(&left, &place.groups.group) ||
+      left.size() % sizeof(uint64_t) != 0) {
+    return NoDescription();
+  }
+  place.phase = static_cast<CheckpointPlace::Phase>(phase);
+  place.groups.begun = begun == 1;
+  while (!left.empty()) take(&mark.from.emplace_back());
+  return mark;
 }
 
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions) {

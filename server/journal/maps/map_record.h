@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/groups/consumer_groups.h"
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/namespace_options.h"
+#include "server/engine/scan.h"
 
 namespace timecache::server {
 
@@ -30,8 +34,45 @@ enum class MapRecordKind : uint8_t {
   kDeleted = 5,
   // Its changes: a ChangeRecord.
   kChanges = 6,
-  // A TimeSkip: downtime that did not count.
+  // A TimeSkip, with the entries,
   kTimeSkip = 7,
+  // and one without.
+  kDowntime = 8,
+  // A CheckpointMark.
+  kCheckpoint = 9,
+};
+
+// How far a round of the Checkpointer is with a map: what is before this place
+// has been written again, and stored.
+struct CheckpointPlace {
+  // Its entries, its retained events, its groups; then all of it.
+  enum class Phase : uint8_t { kEntries, kEvents, kGroups, kDone };
+
+  Phase phase = Phase::kEntries;
+  ScanPosition entries = {};
+  // The events from this number on have been; after kEvents, the log had none
+  // before.
+  uint64_t end_event = 0;
+  ConsumerGroups::Place groups = {};
+};
+
+// A round that is under way. Records of each partition from before `from` are
+// dropped at its end.
+struct CheckpointMark {
+  std::vector<uint64_t> from;
+  CheckpointPlace place;
+  // The time. What had died by then is left out of what was written again, and
+  // must not live again in a process whose clock is behind.
+  int64_t at_us = 0;
+};
+
+// A round of the Checkpointer that the last process has not ended.
+struct OpenCheckpoint {
+  // See CheckpointMark. Empty: there is none.
+  std::vector<uint64_t> from;
+  // By the ids of the maps' logs; of one that is missing, nothing has been
+  // written again.
+  absl::flat_hash_map<uint64_t, CheckpointPlace> places;
 };
 
 struct MapRecord {
@@ -54,11 +95,13 @@ struct MapDescription {
 std::string MapRecordPrefix(MapRecordKind kind, uint64_t log_id);
 std::string EncodeMap(MapRecordKind kind, const MapDescription& map);
 std::string EncodeTimeSkip(uint64_t log_id, const TimeSkip& skip);
+std::string EncodeCheckpoint(uint64_t log_id, const CheckpointMark& mark);
 
 // DATA_LOSS: not a valid record, or of a newer version.
 absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record);
 absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record);
 absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record);
+absl::StatusOr<CheckpointMark> DecodeCheckpoint(const MapRecord& record);
 
 // The partition of a map of this name.
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions);

@@ -19,10 +19,14 @@
 #include "server/engine/memory_reclaimer.h"
 #include "server/journal/maps/change_record.h"
 #include "server/journal/maps/map_record.h"
+#include "server/journal/maps/open_checkpoint.h"
 #include "server/journal/maps/shared_read.h"
 
 namespace timecache::server {
 namespace {
+
+// How long those who read a log before a restart have to resume, at least.
+constexpr int64_t kResumeUs = 10 * kMicrosPerSecond;
 
 // A map that is being rebuilt.
 struct Recovering {
@@ -39,7 +43,15 @@ struct Recovering {
   bool ended = false;
   // Records of its partition are missing.
   bool incomplete = false;
+  // Where its creation is recorded; 0 where that was trimmed.
+  uint64_t created = 0;
+  // The last one.
+  CheckpointMark mark;
 };
+
+bool Pauses(const Recovering& recovering) {
+  return recovering.options.restart_policy == RestartPolicy::kPause;
+}
 
 // A partition being read.
 struct Place {
@@ -123,7 +135,7 @@ class Part {
       Place& place = places_[partition];
       if (!second_) place.lost += position - place.next;
       place.next = position + 1;
-      absl::Status status = Apply(partition, record);
+      absl::Status status = Apply(partition, position, record);
       if (status.ok()) return Count(record.size());
       return absl::Status(
           status.code(),
@@ -150,7 +162,8 @@ class Part {
 
   bool HasLosses(uint32_t partition) { return places_[partition].lost > 0; }
 
-  absl::Status Apply(uint32_t partition, absl::string_view bytes) {
+  absl::Status Apply(uint32_t partition, uint64_t position,
+                     absl::string_view bytes) {
     const absl::StatusOr<MapRecord> record = ReadMapRecord(bytes);
     if (!record.ok()) return record.status();
     absl::StatusOr<MapDescription> map = MapDescription();
@@ -173,6 +186,8 @@ class Part {
     if (recovering == nullptr) return absl::OkStatus();
     switch (record->kind) {
       case MapRecordKind::kCreated:
+        recovering->created = position;
+        [[fallthrough]];
       case MapRecordKind::kOptions:
       case MapRecordKind::kWalkBegins:
       case MapRecordKind::kWalkEnds:
@@ -180,10 +195,22 @@ class Part {
         break;
       case MapRecordKind::kChanges:
         return Replay(record->body, recovering->replay.get());
-      case MapRecordKind::kTimeSkip: {
+      case MapRecordKind::kTimeSkip:
+      case MapRecordKind::kDowntime: {
         const absl::StatusOr<TimeSkip> skip = DecodeTimeSkip(*record);
         if (skip.ok()) recovering->replay->Apply(*skip);
         return skip.status();
+      }
+      case MapRecordKind::kCheckpoint: {
+        absl::StatusOr<CheckpointMark> mark = DecodeCheckpoint(*record);
+        if (!mark.ok()) return mark.status();
+        recovering->replay->Observe(mark->at_us);
+        // Others are not written again, and no new group may begin with them.
+        if (mark->place.phase > CheckpointPlace::Phase::kEvents) {
+          recovering->replay->DropBefore(mark->place.end_event);
+        }
+        recovering->mark = *std::move(mark);
+        break;
       }
       case MapRecordKind::kDeleted:
         break;
@@ -247,8 +274,10 @@ class Part {
           return after(replay->Apply(shard, change));
         },
         [&](const Tick& tick) { return after(replay->Apply(tick)); },
-        [&](const GroupChange& change) {
-          return after(replay->Apply(change));
+        [&](const GroupChange& change) { return after(replay->Apply(change)); },
+        [&](const RetainedEvents& events) {
+          replay->Apply(events);
+          return after(absl::OkStatus());
         });
   }
 
@@ -317,6 +346,8 @@ class Part {
 
   // Records nothing.
   void Finish(Recovering* recovering) {
+    // Until the downtime is known.
+    recovering->map->HoldEvents(kNeverUs);
     const uint64_t version = recovering->replay->Finish();
     recovering->replay->SetCancelled(nullptr);
     const int64_t last_us = recovering->replay->last_us();
@@ -372,15 +403,23 @@ void Continue(const Recovering& recovering, const RecoveryOptions& options,
   ++report->namespaces;
   report->forked += forks ? 1 : 0;
   if (recovering.incomplete) report->incomplete.push_back(map->name());
-  const auto entries = static_cast<uint64_t>(map->CountedSize().entries);
-  report->entries += entries;
-  if (options.clock == nullptr || entries == 0 ||
-      recovering.options.restart_policy != RestartPolicy::kPause) {
+  report->entries += static_cast<uint64_t>(map->CountedSize().entries);
+}
+
+// Of maps that pause, the entries' times move; of all others, downtime is no age
+// of retained events. After all records of the map: the server lived until
+// `last_us`, at least, and maps that are idle have no records of it.
+void SkipTime(const Recovering& recovering, int64_t last_us, int64_t now_us) {
+  TimeCacheMap* const map = recovering.map.get();
+  const bool pauses = Pauses(recovering);
+  if (map->retained_bytes() == 0 &&
+      !(pauses && map->CountedSize().entries > 0)) {
     return;
   }
-  const TimeSkip skip = {recovering.replay->last_us(), options.clock->NowUs()};
+  const TimeSkip skip = {pauses ? recovering.replay->last_us() : last_us,
+                         now_us, pauses};
   if (skip.to_us <= skip.from_us) return;
-  log->AppendTimeSkip(skip);
+  static_cast<MapChangeLog*>(map->change_log())->AppendTimeSkip(skip);
   recovering.replay->Apply(skip);
 }
 
@@ -436,8 +475,12 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     absl::Status status = options.check_time(shared.report.last_us);
     if (!status.ok()) return status;
   }
+  const int64_t last_us = shared.report.last_us;
+  const int64_t now_us =
+      options.clock != nullptr ? options.clock->NowUs() : INT64_MIN;
   for (const Recovering& each : shared.maps) {
     Continue(each, options, logs, &shared.report);
+    if (!each.ended && Pauses(each)) SkipTime(each, last_us, now_us);
   }
   for (const Recovering& each : shared.maps) {
     if (absl::Status status = AwaitKept(*each.map); !status.ok()) return status;
@@ -445,12 +488,22 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   // Before the first of them is used.
   registry->RaiseVersions(shared.next_version +
                           (shared.report.forked > 0 ? RandomVersionGap() : 0));
-  for (const Recovering& each : shared.maps) {
+  std::vector<MarkedMap> marks;
+  for (Recovering& each : shared.maps) {
     if (each.ended) continue;
+    // Needs no room on the disk now: if it is not stored, the next recovery
+    // takes this life for downtime, too.
+    if (!Pauses(each)) SkipTime(each, last_us, now_us);
+    each.map->HoldEvents(std::max(last_us, now_us) + kResumeUs);
+    marks.push_back({each.map->origin().log_id, each.partition, each.created,
+                     std::move(each.mark)});
     if (absl::Status status = registry->Add(each.map); !status.ok()) {
       return absl::DataLossError(absl::StrCat("the journal has two namespaces ",
                                               each.map->name(), " at once"));
     }
+  }
+  if (shared.report.lost_records == 0) {
+    logs->SetOpenCheckpoint(FindOpenCheckpoint(journal, std::move(marks)));
   }
   shared.report.records += shared.records;
   return shared.report;

@@ -40,9 +40,8 @@ struct RecoveryOptions {
   // (LocalJournal::may_have_lost_power): the same for ASYNC maps, which may
   // have published events that the journal does not have.
   bool may_have_lost_power = false;
-  // The time at which maps with restart_policy kPause continue: read when all
-  // maps are rebuilt, as that takes a while, too. Null: they continue at the
-  // time where they ended. Not owned.
+  // The time at which the downtime ends: read when all maps are rebuilt, as
+  // that takes a while, too. Null: there was none. Not owned.
   const Clock* clock = nullptr;
   // Called once all maps are rebuilt, and before anything is recorded, with the
   // latest time in the journal (RecoveryReport::last_us): an error ends the

@@ -93,11 +93,8 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
            "before them dropped."},
           checkpoints.rounds);
   gauge({"timecache_journal_checkpoint_state",
-         "0: none; 1: entries are being rewritten; 2: waits until events are "
-         "no longer retained."},
-        checkpoints.walking    ? 1
-        : checkpoints.trimming ? 2
-                               : 0);
+         "1: entries, retained events and groups are being rewritten; 0: not."},
+        checkpoints.writing ? 1 : 0);
   return families;
 }
 

@@ -20,12 +20,6 @@ int64_t CommitP99Us(const Latencies& latencies) {
   return 0;
 }
 
-v1::CheckpointState StateOf(const Checkpointer::Statistics& checkpoints) {
-  if (checkpoints.walking) return v1::CHECKPOINT_STATE_WRITING;
-  return checkpoints.trimming ? v1::CHECKPOINT_STATE_WAITING
-                              : v1::CHECKPOINT_STATE_IDLE;
-}
-
 }  // namespace
 
 void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
@@ -48,7 +42,9 @@ void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
     SetDuration(p99_us, status->mutable_commit_p99());
   }
   status->set_checkpoints(checkpoints.rounds);
-  status->set_checkpoint_state(StateOf(checkpoints));
+  status->set_checkpoint_state(checkpoints.writing
+                                   ? v1::CHECKPOINT_STATE_WRITING
+                                   : v1::CHECKPOINT_STATE_IDLE);
 }
 
 }  // namespace timecache::server

@@ -586,6 +586,64 @@ TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsWhatItIsNotToldToDrop) {
   EXPECT_EQ(log.retained_event(), log.next_event());
 }
 
+// As the original's, whatever the batches are.
+TEST(ExpiryLogTest, OnceItIsMadeAgainItBeginsWhereItWasToldTo) {
+  ExpiryLog log(kSecond, kLogMiB);
+  log.SetReplaying(true);
+  Append(&log, BatchOf(100, {"a", "b", "c"}), 100);
+  log.DropBefore(3);
+  log.SetReplaying(false);
+  EXPECT_EQ(log.retained_event(), 3u);
+  EXPECT_THAT(Keys(ReadAll(Subscribe(&log, Start::kEarliest).get())),
+              ElementsAre("c"));
+  EXPECT_EQ(log.bytes(), BatchOf(100, {"c"})->bytes());
+}
+
+TEST(ExpiryLogTest, ABatchIsRestoredOnlyBeforeTheOneThatFollowsIt) {
+  ExpiryLog log(kSecond, kLogMiB, 10);
+  log.SetReplaying(true);
+  Append(&log, BatchOf(500, {"k10", "k11"}), 500);
+  // It has these.
+  log.Restore({10, 500, BatchOf(500, {"k10"})});
+  // Others are missing in between.
+  log.Restore({7, 300, BatchOf(300, {"k7", "k8"})});
+  EXPECT_EQ(log.retained_event(), 10u);
+  log.Restore({9, 400, BatchOf(400, {"k9", "k10"})});
+  log.Restore({7, 300, BatchOf(300, {"k7", "k8"})});
+  log.SetReplaying(false);
+  const auto cursor = Subscribe(&log, Start::kEarliest);
+  EXPECT_THAT(Keys(ReadAll(cursor.get())),
+              ElementsAre("k7", "k8", "k9", "k10", "k11"));
+  EXPECT_EQ(log.next_event(), 12u);
+  // Each for the rest of its time.
+  log.Trim(300 + kSecond);
+  EXPECT_EQ(log.retained_event(), 9u);
+}
+
+TEST(ExpiryLogTest, TimeThatDoesNotCountLengthensWhatIsRetained) {
+  ExpiryLog log(kSecond, kLogMiB);
+  Append(&log, BatchOf(100, {"a"}), 100);
+  log.SkipTime(5 * kSecond);
+  EXPECT_EQ(log.NextTrimUs(0), 100 + 6 * kSecond);
+  log.Trim(99 + 6 * kSecond);
+  EXPECT_EQ(log.retained_event(), 1u);
+  log.Trim(100 + 6 * kSecond);
+  EXPECT_EQ(log.retained_event(), 2u);
+}
+
+TEST(ExpiryLogTest, WhatIsHeldIsNotTooOldAndIsWanted) {
+  ExpiryLog log(0, kLogMiB);
+  log.HoldUntil(10 * kSecond);
+  EXPECT_TRUE(log.Wanted());
+  Append(&log, BatchOf(100, {"a"}), 100);
+  log.Trim(10 * kSecond - 1);
+  EXPECT_EQ(log.retained_event(), 1u);
+  EXPECT_EQ(log.NextTrimUs(0), 10 * kSecond);
+  log.Trim(10 * kSecond);
+  EXPECT_EQ(log.retained_event(), 2u);
+  EXPECT_FALSE(log.Wanted());
+}
+
 TEST(ExpiryLogTest, WithoutRetentionOrReadersItKeepsEventsWhileItIsMadeAgain) {
   ExpiryLog log(0, kLogMiB);
   EXPECT_FALSE(log.Wanted());

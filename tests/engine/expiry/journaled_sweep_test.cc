@@ -71,6 +71,34 @@ TEST_P(JournaledSweepStepsTest, EventsComeInTheOrderOfTheirVersions) {
 INSTANTIATE_TEST_SUITE_P(Steps, JournaledSweepStepsTest,
                          ::testing::Values(1, 7, 1'024, 1 << 20));
 
+// However late the sweeps are, and whatever came in between: a replay knows no
+// other time.
+TEST_F(JournaledSweepTest, EventsHaveTheTimeOfTheTickThatPermitsThem) {
+  for (int i = 0; i < 10; ++i) {
+    Apply(Operation::Put(absl::StrCat("first", i), "v"));
+  }
+  Die();
+  const int64_t first_us = now_us_;
+  Sweep(3);
+  Apply(Operation::Put("second", "v"));
+  Die();
+  const int64_t second_us = now_us_;
+  now_us_ += 5;
+  while (Sweep(3)) {
+  }
+  journaled_.Read();
+  ASSERT_EQ(journaled_.told().size(), 11u);
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<DeliveredEvent> events = journaled_.ReadRetained(now_us_);
+    ASSERT_EQ(events.size(), 11u);
+    for (size_t j = 0; j < 10; ++j) {
+      EXPECT_EQ(events[j].published_us, first_us);
+    }
+    EXPECT_EQ(events[10].published_us, second_us);
+    journaled_.Crash(now_us_);
+  }
+}
+
 TEST_F(JournaledSweepTest, AStepFreesNoMoreSegmentsThanItMayWalkRecords) {
   // Each in a segment of its own.
   constexpr int64_t kValueBytes = 300 << 10;

@@ -125,7 +125,7 @@ class GroupsReplayThreadsTest : public ::testing::Test {
                       .Create("other", GroupOptions(), Start::kNow, now_us_)
                       .ok());
       ConsumerGroups::Place place;
-      while (map_.groups().AppendAgain(0, 50, 1 << 20, &place)) {
+      while (map_.groups().AppendAgain(50, 1 << 20, &place)) {
       }
       EXPECT_TRUE(map_.groups().Delete("other").ok());
     }
@@ -137,7 +137,7 @@ class GroupsReplayThreadsTest : public ::testing::Test {
     OrderedSink sink;
     map->groups().SetSink(&sink);
     ConsumerGroups::Place place;
-    while (map->groups().AppendAgain(0, 1'000, 1 << 20, &place)) {
+    while (map->groups().AppendAgain(1'000, 1 << 20, &place)) {
     }
     map->groups().SetSink(nullptr);
     std::vector<Kept> all;

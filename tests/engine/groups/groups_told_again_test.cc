@@ -26,22 +26,11 @@ class GroupsToldAgainTest : public GroupsReplayTest {
   }
   GroupsToldAgainTest() : GroupsReplayTest(WithoutRetention()) {}
 
-  // Tells all of them again, `most` events a step, and drops what was committed
-  // before. Returns the first event of a log that is made again.
-  uint64_t AppendAgain(int most = 3) {
-    Pass(0);
-    const size_t before = log_.size();
-    ScanPosition entries;
-    while (journaled_.map().AppendAgain(now_us_, 10, 1 << 20, &entries)) {
-    }
-    Pass(kSecond);
-    const uint64_t first = JournaledMap::kFirstEvent + journaled_.told().size();
-    ConsumerGroups::Place place;
-    while (groups().AppendAgain(first, most, 1 << 20, &place)) {
-    }
-    journaled_.Commit();
-    log_.DropFirst(before);
-    return first;
+  // Tells all again, `most` events a step, and drops what was committed before.
+  void AppendAgain(int most = 3) {
+    do {
+      Pass(0);
+    } while (journaled_.StepTrim(now_us_, most));
   }
 };
 
@@ -61,11 +50,11 @@ TEST_F(GroupsToldAgainTest, WhatTheyKeepIsAllThereAndTheRestIsNotNeeded) {
     }
   }
   Die({"later1", "later2"});
-  const uint64_t first = AppendAgain();
+  AppendAgain();
   const GroupStatistics before = Statistics();
   const auto described = journaled_.DescribeGroups();
   member.reset();
-  journaled_.Crash(now_us_, first);
+  journaled_.Crash(now_us_);
   const GroupStatistics after = Statistics();
   EXPECT_EQ(after.events, before.events);
   EXPECT_EQ(after.acked, before.acked);
@@ -98,33 +87,36 @@ TEST_F(GroupsToldAgainTest, ARememberedNameIsToldAgain) {
   Die({"a"});
   Pass(20 * kSecond);
   ASSERT_EQ(groups().LastExpired(10).size(), 1u);
-  const uint64_t first = AppendAgain();
-  journaled_.Crash(now_us_, first);
+  AppendAgain();
+  journaled_.Crash(now_us_);
   const auto expired = groups().LastExpired(10);
   ASSERT_EQ(expired.size(), 1u);
   EXPECT_EQ(expired[0].name, kGroup);
-  EXPECT_EQ(expired[0].next_event, first);
+  EXPECT_EQ(expired[0].next_event, JournaledMap::kFirstEvent + 1);
 }
 
-TEST_F(GroupsToldAgainTest, ItDoesNotBeginWhileEarlierEventsAreRetained) {
-  Create();
-  ASSERT_TRUE(
-      journaled_.map().Apply(Operation::Put("a", "v"), now_us_).status.ok());
-  now_us_ += 20 * kSecond;
-  journaled_.map().Advance(now_us_);
-  journaled_.Commit();
-  journaled_.Permit();
-  ConsumerGroups::Place place;
-  // "a" is not in the log yet.
-  EXPECT_TRUE(groups().AppendAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20,
-                                   &place));
-  EXPECT_THAT(CommitKinds(), IsEmpty());
-  Pass(kSecond);
-  Pass(kSecond);
-  while (groups().AppendAgain(JournaledMap::kFirstEvent + 1, 100, 1 << 20,
-                              &place)) {
+// It may begin while others are told again, with what is told again.
+TEST_F(GroupsToldAgainTest, ANewGroupBeginsWithEventsThatWereToldAgain) {
+  // Keeps them in the log, which has no retention.
+  const auto unread =
+      journaled_.map().Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
+  Die({"a", "b"});
+  for (int step = 0; journaled_.StepTrim(now_us_, 3); ++step) {
+    Pass(0);
+    ASSERT_TRUE(groups()
+                    .Create(absl::StrCat("g", step), GroupOptions(),
+                            ExpiryLog::Start::kEarliest, now_us_)
+                    .ok());
+    Pass(0);
   }
-  EXPECT_THAT(CommitKinds(), ElementsAre(Kind::kExists, Kind::kKept));
+  const size_t count = groups().List().size();
+  EXPECT_GT(count, 4u);
+  journaled_.Crash(now_us_);
+  ASSERT_EQ(groups().List().size(), count);
+  for (const auto& group : groups().List()) {
+    EXPECT_EQ(group->GetStatistics().backlog, 2u) << group->name();
+    EXPECT_EQ(group->GetStatistics().lost, 0u) << group->name();
+  }
 }
 
 TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
@@ -135,7 +127,7 @@ TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
   ASSERT_TRUE(Nack("a", 1, 600 * kSecond).ok());
   // Half of a walk, then a crash: all from before is still there.
   ConsumerGroups::Place place;
-  EXPECT_TRUE(groups().AppendAgain(0, 2, 1 << 20, &place));
+  EXPECT_TRUE(groups().AppendAgain(2, 1 << 20, &place));
   ASSERT_TRUE(Ack("b").ok());
   journaled_.Commit();
   Crash(&member);

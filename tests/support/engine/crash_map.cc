@@ -44,7 +44,7 @@ std::vector<KeptGroupChange> JournaledMap::DescribeGroups() {
   Sink sink;
   groups().SetSink(&sink);
   ConsumerGroups::Place place;
-  while (groups().AppendAgain(/*first_event=*/0, 3, 1 << 20, &place)) {
+  while (groups().AppendAgain(3, 1 << 20, &place)) {
   }
   groups().SetSink(&sink_);
   return sink.Take().groups;
@@ -52,13 +52,53 @@ std::vector<KeptGroupChange> JournaledMap::DescribeGroups() {
 
 void JournaledMap::Commit() {
   Committed commit = sink_.Take();
-  if (commit.tick.has_value()) permit_ = commit.tick;
+  if (commit.tick.has_value()) permits_.push_back(*commit.tick);
   log_->Commit(std::move(commit));
+  committed_trim_ = trim_;
 }
 
 void JournaledMap::Permit() {
-  if (permit_.has_value()) map_->Permit(*permit_);
-  permit_.reset();
+  for (const Tick& tick : permits_) map_->Permit(tick);
+  permits_.clear();
+}
+
+bool JournaledMap::StepTrim(int64_t now_us, int most) {
+  using Phase = Trim::Phase;
+  switch (trim_.phase) {
+    case Phase::kNone:
+      trim_ = {Phase::kEntries, log_->size(), {}, 0, {}};
+      return true;
+    case Phase::kEntries: {
+      if (map_->AppendAgain(now_us, most, 1 << 20, &trim_.entries)) return true;
+      const MapCounts counts = map_->EndWalk(now_us);
+      sink_.EndWalk(counts);
+      trim_.phase = Phase::kEvents;
+      trim_.end_event = counts.next_event;
+      return true;
+    }
+    case Phase::kEvents:
+      if (!map_->AppendRetained(now_us, 100 * most, &trim_.end_event)) {
+        trim_.phase = Phase::kGroups;
+        sink_.EndRetained(trim_.end_event);
+      }
+      return true;
+    case Phase::kGroups:
+      if (!groups().AppendAgain(most, 1 << 20, &trim_.groups)) {
+        trim_.phase = Phase::kDone;
+      }
+      return true;
+    case Phase::kDone:
+      log_->DropFirst(trim_.commits);
+      trimmed_ = true;
+      trim_ = committed_trim_ = Trim();
+  }
+  return false;
+}
+
+std::vector<DeliveredEvent> JournaledMap::ReadRetained(int64_t now_us) {
+  const auto cursor =
+      map_->Subscribe(ExpiryLog::Start::kEarliest, now_us, [] {});
+  return ReadAll(cursor.get()).events;
 }
 
 void JournaledMap::Settle(int64_t now_us) {
@@ -80,15 +120,21 @@ void JournaledMap::Read(int64_t max_bytes) {
 
 void JournaledMap::Crash(int64_t now_us, uint64_t first_event) {
   sink_.Take();
-  permit_.reset();
+  permits_.clear();
+  trim_ = committed_trim_;
   TimeCacheMap::Origin origin = map_->origin();
   origin.first_event = first_event;
   cursor_.reset();
   Make(origin, now_us);
   MapReplay replay(map_.get());
-  // What was trimmed is not told apart from what is lost.
   if (first_event != kFirstEvent) replay.AllowLosses();
-  for (const Committed& commit : log_->Recover()) {
+  if (trimmed_) replay.Silence();
+  for (Committed& commit : log_->Recover()) {
+    if (commit.walk_ends.has_value()) replay.Begin(*commit.walk_ends);
+    for (KeptRetainedEvents& kept : commit.retained) {
+      replay.Apply(kept.events());
+    }
+    if (commit.first_retained > 0) replay.DropBefore(commit.first_retained);
     for (const KeptGroupChange& kept : commit.groups) {
       const absl::Status status = replay.Apply(kept.change());
       EXPECT_TRUE(status.ok()) << status;

@@ -70,11 +70,43 @@ class KeptGroupChange {
   std::string value_;
 };
 
+class KeptRetainedEvents {
+ public:
+  explicit KeptRetainedEvents(const RetainedEvents& events)
+      : events_(events), views_(events.events.begin(), events.events.end()) {
+    for (const ExpiredEvent& event : views_) {
+      bytes_.emplace_back(event.key);
+      bytes_.emplace_back(event.value);
+    }
+  }
+
+  // Views into this.
+  RetainedEvents events() {
+    for (size_t i = 0; i < views_.size(); ++i) {
+      views_[i].key = bytes_[2 * i];
+      views_[i].value = bytes_[2 * i + 1];
+    }
+    RetainedEvents events = events_;
+    events.events = views_;
+    return events;
+  }
+
+ private:
+  RetainedEvents events_;
+  std::vector<ExpiredEvent> views_;
+  std::vector<std::string> bytes_;
+};
+
 // What is made durable at once.
 struct Committed {
   std::vector<KeptChange> changes;
   std::optional<Tick> tick;
   std::vector<KeptGroupChange> groups;
+  std::vector<KeptRetainedEvents> retained;
+  // The end of a walk over the entries.
+  std::optional<MapCounts> walk_ends;
+  // The first of the retained events, once all of them are there; or 0.
+  uint64_t first_retained = 0;
 };
 
 // Keeps what is committed over a crash.
@@ -133,6 +165,12 @@ class JournaledMap {
   void Read(int64_t max_bytes = 1 << 20);
   // Nobody watches any more.
   void Leave() { cursor_.reset(); }
+  // A step of a checkpoint, once what was said before is committed and told: says
+  // up to `most` entries or events again; at last all commits from before the
+  // first step are dropped. Goes on over a crash. Returns whether there is more.
+  bool StepTrim(int64_t now_us, int most);
+  // From the oldest that is retained on.
+  std::vector<DeliveredEvent> ReadRetained(int64_t now_us);
   // In order, since the beginning, over all crashes.
   const std::vector<DeliveredEvent>& told() const { return told_; }
 
@@ -160,6 +198,11 @@ class JournaledMap {
     void AddGroup(const GroupChange& change) override {
       if (!keeps_ || keeps_(change)) open_.groups.emplace_back(change);
     }
+    void AddRetained(const RetainedEvents& events) override {
+      open_.retained.emplace_back(events);
+    }
+    void EndWalk(const MapCounts& counts) { open_.walk_ends = counts; }
+    void EndRetained(uint64_t first) { open_.first_retained = first; }
     void KeepOnly(GroupFilter keeps) { keeps_ = std::move(keeps); }
     // What came since the last one.
     Committed Take() { return std::exchange(open_, {}); }
@@ -171,10 +214,25 @@ class JournaledMap {
 
   void Make(TimeCacheMap::Origin origin, int64_t now_us);
 
+  // How far a checkpoint is.
+  struct Trim {
+    enum class Phase { kNone, kEntries, kEvents, kGroups, kDone };
+    Phase phase = Phase::kNone;
+    size_t commits = 0;
+    ScanPosition entries;
+    uint64_t end_event = 0;
+    ConsumerGroups::Place groups;
+  };
+
   const NamespaceOptions options_;
   CommitLog* const log_;
   Sink sink_;
-  std::optional<Tick> permit_;
+  Trim trim_;
+  Trim committed_trim_;
+  // Whether the log lacks its beginning.
+  bool trimmed_ = false;
+  // In order, as a journal does.
+  std::vector<Tick> permits_;
   std::unique_ptr<VersionSource> versions_;
   std::unique_ptr<TimeCacheMap> map_;
   std::unique_ptr<ExpiryLog::Cursor> cursor_;

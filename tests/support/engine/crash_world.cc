@@ -31,8 +31,8 @@ NamespaceOptions WithBacklog(NamespaceOptions options, int64_t bytes) {
   return options;
 }
 
-NamespaceOptions WithoutRetention(NamespaceOptions options) {
-  options.retention_us = 0;
+NamespaceOptions WithRetention(NamespaceOptions options, int64_t us) {
+  options.retention_us = us;
   return options;
 }
 
@@ -56,8 +56,20 @@ std::vector<CrashWorldOptions> CrashWorlds() {
        .groups = true},
       {.name = "Trimmed",
        .map =
-           WithBacklog(WithoutRetention(CrashOptions(5 * kSecond, 6)), 20'000),
+           WithBacklog(WithRetention(CrashOptions(5 * kSecond, 6), 0), 20'000),
        .groups = true,
+       .trims = true},
+      {.name = "TrimmedWithShortRetention",
+       .map = WithBacklog(
+           WithRetention(CrashOptions(5 * kSecond, 6), 4 * kSecond), 20'000),
+       .groups = true,
+       .trims = true},
+      {.name = "TrimmedWithRetention",
+       .map = WithBacklog(CrashOptions(5 * kSecond, 6), 20'000),
+       .groups = true,
+       .trims = true},
+      {.name = "TrimmedEvicting",
+       .map = Evicting(CrashOptions(5 * kSecond, 6)),
        .trims = true},
   };
 }
@@ -68,8 +80,7 @@ CrashWorld::CrashWorld(const CrashWorldOptions& options, CommitLog* log,
       dice_(std::move(dice)),
       journaled_(options.map, log),
       model_(options.map),
-      durable_{model_, {}, now_us_},
-      log_(log) {
+      durable_{model_, {}, now_us_} {
   model_.SetSurvives([this](const std::string& key) {
     if (key == key_) return result_.found;
     return journaled_.map().Apply(Operation::Contains(key), now_us_).found;
@@ -152,33 +163,12 @@ Result CrashWorld::PutBackIntoModel(const Operation& op, uint64_t version) {
 }
 
 void CrashWorld::StepTrim() {
-  switch (trim_) {
-    case Trim::kNone:
-      Commit();
-      trim_to_ = log_->size();
-      trim_entries_ = ScanPosition();
-      trim_ = Trim::kEntries;
-      return;
-    case Trim::kEntries:
-      if (journaled_.map().AppendAgain(now_us_, 10, 1 << 20, &trim_entries_)) {
-        return;
-      }
-      CheckAtRest();
-      trim_event_ = JournaledMap::kFirstEvent + journaled_.told().size();
-      trim_groups_ = ConsumerGroups::Place();
-      trim_ = Trim::kGroups;
-      return;
-    case Trim::kGroups:
-      if (journaled_.groups().AppendAgain(trim_event_, 10, 1 << 20,
-                                          &trim_groups_)) {
-        return;
-      }
-      Commit();
-      log_->DropFirst(trim_to_);
-      first_event_ = trim_event_;
-      trim_ = Trim::kNone;
-      ++trims_;
+  Commit();
+  journaled_.Permit();
+  if (!journaled_.StepTrim(now_us_, static_cast<int>(dice_.Draw(1, 20)))) {
+    ++trims_;
   }
+  Pass();
 }
 
 void CrashWorld::StepOperation() {
@@ -235,13 +225,26 @@ void CrashWorld::Crash() {
   // The clock may have been set back meanwhile.
   if (dice_.Chance(300)) now_us_ = durable_.now_us;
   if (groups_ != nullptr) groups_->BeforeCrash();
-  trim_ = Trim::kNone;
-  journaled_.Crash(now_us_, first_event_);
+  journaled_.Crash(now_us_);
   EXPECT_LE(journaled_.last_us(), durable_.now_us);
   model_ = durable_.model;
   deaths_ = durable_.deaths;
   model_.Advance(now_us_);
   if (groups_ != nullptr) groups_->AfterCrash(now_us_);
+}
+
+// They are retained for ever, over all crashes and trims.
+void CrashWorld::CheckRetained() {
+  const std::vector<DeliveredEvent> retained = journaled_.ReadRetained(now_us_);
+  const std::vector<DeliveredEvent>& told = journaled_.told();
+  ASSERT_EQ(retained.size(), told.size());
+  for (size_t i = 0; i < told.size(); ++i) {
+    ASSERT_EQ(retained[i].version, told[i].version);
+    ASSERT_EQ(retained[i].value, told[i].value);
+    ASSERT_EQ(retained[i].death_us, told[i].death_us);
+    ASSERT_EQ(retained[i].published_us, told[i].published_us);
+    ASSERT_EQ(retained[i].cause, told[i].cause);
+  }
 }
 
 void CrashWorld::CheckAtRest() {
@@ -265,6 +268,7 @@ void CrashWorld::CheckAtRest() {
     before_us = told.death_us;
     by_version.erase(it);
   }
+  if (options_.map.retention_us > 3600 * kSecond) CheckRetained();
   const NamespaceSize size = journaled_.map().GetSize(now_us_);
   EXPECT_EQ(size.entries, static_cast<int64_t>(model_.entries().size()));
   EXPECT_EQ(size.bytes, model_.bytes());

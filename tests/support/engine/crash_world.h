@@ -22,7 +22,8 @@ struct CrashWorldOptions {
   NamespaceOptions map;
   int keys = 60;
   bool groups = false;
-  // What is live is told again now and then, and all before that is dropped.
+  // What is live and retained is told again now and then, and all before that is
+  // dropped.
   bool trims = false;
 };
 
@@ -32,8 +33,8 @@ inline void PrintTo(const CrashWorldOptions& options, std::ostream* out) {
 }
 
 // Plain, with two buckets, with sliding expiry, evicting buckets and entries;
-// with groups: plain, of which some is lost, evicting, and with a log that is
-// trimmed.
+// with groups: plain, of which some is lost, evicting; with a log that is
+// trimmed, with and without events that are retained.
 std::vector<CrashWorldOptions> CrashWorlds();
 
 // Operations, time, kills, commits and crashes by chance, beside the model,
@@ -68,6 +69,7 @@ class CrashWorld {
   void Commit();
   void TakeDeaths();
   void Crash();
+  void CheckRetained();
 
   const CrashWorldOptions options_;
   Dice dice_;
@@ -76,20 +78,7 @@ class CrashWorld {
   ReferenceModel model_;
   std::vector<ReferenceModel::Death> deaths_;
   Durable durable_;
-  CommitLog* const log_;
   std::unique_ptr<CrashGroups> groups_;
-
-  // How far trimming is: entries are told again, then groups. What is committed
-  // before `trim_to_` can be dropped then; the log of a map that is made again
-  // begins with `first_event_` since the last time, with `trim_event_` from
-  // then on.
-  enum class Trim { kNone, kEntries, kGroups };
-  Trim trim_ = Trim::kNone;
-  size_t trim_to_ = 0;
-  uint64_t trim_event_ = 0;
-  ScanPosition trim_entries_;
-  ConsumerGroups::Place trim_groups_;
-  uint64_t first_event_ = JournaledMap::kFirstEvent;
   uint64_t trims_ = 0;
   // Of the last operation.
   std::string key_;

@@ -234,8 +234,9 @@ type NamespaceOptions struct {
 	MaxValueBytes *uint32 `protobuf:"varint,8,opt,name=max_value_bytes,json=maxValueBytes,proto3,oneof" json:"max_value_bytes,omitempty"`
 	// How long an event stays readable for watchers that start at EARLIEST. 0 to
 	// 7 days; 0 keeps no events for them. An event that a connected watcher has not
-	// read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-	// most ten minutes more, and is then reported as lost. Default 5 min.
+	// read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+	// for which the server is down does not count, and no event is dropped for its age
+	// in the first 10 s after a start. Default 5 min.
 	EventRetention *durationpb.Duration `protobuf:"bytes,9,opt,name=event_retention,json=eventRetention,proto3" json:"event_retention,omitempty"`
 	// Memory for retained events; beyond it the oldest are dropped, and `lost` reports
 	// their number to watchers that had not read them. Less where the server's memory

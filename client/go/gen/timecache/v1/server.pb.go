@@ -24,8 +24,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How the journal is made smaller: a checkpoint rewrites live entries, and drops the
-// records before them.
+// How the journal is made smaller: a checkpoint rewrites live entries, retained events
+// and consumer groups, and drops the records before them.
 type CheckpointState int32
 
 const (
@@ -33,11 +33,9 @@ const (
 	CheckpointState_CHECKPOINT_STATE_UNSPECIFIED CheckpointState = 0
 	// Nothing.
 	CheckpointState_CHECKPOINT_STATE_IDLE CheckpointState = 1
-	// Live entries are being rewritten.
+	// They are being rewritten.
 	CheckpointState_CHECKPOINT_STATE_WRITING CheckpointState = 2
-	// They are rewritten, and the records before them are dropped once no earlier event
-	// is retained: after event_retention, or at most ten minutes later if a watcher has
-	// not read such an event.
+	// Not used: a checkpoint does not wait.
 	CheckpointState_CHECKPOINT_STATE_WAITING CheckpointState = 3
 )
 

@@ -477,7 +477,8 @@ type ExpiredEvent struct {
 	// When the server published it to its watchers, the same for all of them, and
 	// never before death_time; delivered_at - death_time is how late the server was.
 	// Read at the beginning of the sweep step that found the entry dead: a step takes
-	// about a millisecond.
+	// about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+	// the entry's bucket is dead: before that is stored, and the same after a restart.
 	DeliveredAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=delivered_at,json=deliveredAt,proto3" json:"delivered_at,omitempty"`
 	// Why it died.
 	Cause ExpiryCause `protobuf:"varint,9,opt,name=cause,proto3,enum=timecache.v1.ExpiryCause" json:"cause,omitempty"`

@@ -127,8 +127,9 @@ export interface NamespaceOptions {
   /**
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-   * most ten minutes more, and is then reported as lost. Default 5 min.
+   * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+   * for which the server is down does not count, and no event is dropped for its age
+   * in the first 10 s after a start. Default 5 min.
    */
   eventRetention?:
     | Duration

@@ -12,21 +12,17 @@ export const protobufPackage = "timecache.v1";
 export const protobufFileName = "timecache/v1/server.proto";
 
 /**
- * How the journal is made smaller: a checkpoint rewrites live entries, and drops the
- * records before them.
+ * How the journal is made smaller: a checkpoint rewrites live entries, retained events
+ * and consumer groups, and drops the records before them.
  */
 export enum CheckpointState {
   /** CHECKPOINT_STATE_UNSPECIFIED - Not reported. */
   CHECKPOINT_STATE_UNSPECIFIED = 0,
   /** CHECKPOINT_STATE_IDLE - Nothing. */
   CHECKPOINT_STATE_IDLE = 1,
-  /** CHECKPOINT_STATE_WRITING - Live entries are being rewritten. */
+  /** CHECKPOINT_STATE_WRITING - They are being rewritten. */
   CHECKPOINT_STATE_WRITING = 2,
-  /**
-   * CHECKPOINT_STATE_WAITING - They are rewritten, and the records before them are dropped once no earlier event
-   * is retained: after event_retention, or at most ten minutes later if a watcher has
-   * not read such an event.
-   */
+  /** CHECKPOINT_STATE_WAITING - Not used: a checkpoint does not wait. */
   CHECKPOINT_STATE_WAITING = 3,
   UNRECOGNIZED = -1,
 }

@@ -164,7 +164,8 @@ export interface ExpiredEvent {
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
    * Read at the beginning of the sweep step that found the entry dead: a step takes
-   * about a millisecond.
+   * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+   * the entry's bucket is dead: before that is stored, and the same after a restart.
    */
   deliveredAt?:
     | Timestamp

@@ -6,8 +6,8 @@ package dev.timecached.v1;
 
 /**
  * <pre>
- * How the journal is made smaller: a checkpoint rewrites live entries, and drops the
- * records before them.
+ * How the journal is made smaller: a checkpoint rewrites live entries, retained events
+ * and consumer groups, and drops the records before them.
  * </pre>
  *
  * Protobuf enum {@code timecache.v1.CheckpointState}
@@ -32,7 +32,7 @@ public enum CheckpointState
   CHECKPOINT_STATE_IDLE(1),
   /**
    * <pre>
-   * Live entries are being rewritten.
+   * They are being rewritten.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WRITING = 2;</code>
@@ -40,9 +40,7 @@ public enum CheckpointState
   CHECKPOINT_STATE_WRITING(2),
   /**
    * <pre>
-   * They are rewritten, and the records before them are dropped once no earlier event
-   * is retained: after event_retention, or at most ten minutes later if a watcher has
-   * not read such an event.
+   * Not used: a checkpoint does not wait.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WAITING = 3;</code>
@@ -69,7 +67,7 @@ public enum CheckpointState
   public static final int CHECKPOINT_STATE_IDLE_VALUE = 1;
   /**
    * <pre>
-   * Live entries are being rewritten.
+   * They are being rewritten.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WRITING = 2;</code>
@@ -77,9 +75,7 @@ public enum CheckpointState
   public static final int CHECKPOINT_STATE_WRITING_VALUE = 2;
   /**
    * <pre>
-   * They are rewritten, and the records before them are dropped once no earlier event
-   * is retained: after event_retention, or at most ten minutes later if a watcher has
-   * not read such an event.
+   * Not used: a checkpoint does not wait.
    * </pre>
    *
    * <code>CHECKPOINT_STATE_WAITING = 3;</code>

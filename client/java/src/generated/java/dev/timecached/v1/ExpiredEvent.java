@@ -270,7 +270,8 @@ private static final long serialVersionUID = 0L;
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
    * Read at the beginning of the sweep step that found the entry dead: a step takes
-   * about a millisecond.
+   * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+   * the entry's bucket is dead: before that is stored, and the same after a restart.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -285,7 +286,8 @@ private static final long serialVersionUID = 0L;
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
    * Read at the beginning of the sweep step that found the entry dead: a step takes
-   * about a millisecond.
+   * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+   * the entry's bucket is dead: before that is stored, and the same after a restart.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -300,7 +302,8 @@ private static final long serialVersionUID = 0L;
    * When the server published it to its watchers, the same for all of them, and
    * never before death_time; delivered_at - death_time is how late the server was.
    * Read at the beginning of the sweep step that found the entry dead: a step takes
-   * about a millisecond.
+   * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+   * the entry's bucket is dead: before that is stored, and the same after a restart.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1850,7 +1853,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1864,7 +1868,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1882,7 +1887,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1905,7 +1911,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1926,7 +1933,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1954,7 +1962,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1974,7 +1983,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -1989,7 +1999,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>
@@ -2007,7 +2018,8 @@ private static final long serialVersionUID = 0L;
      * When the server published it to its watchers, the same for all of them, and
      * never before death_time; delivered_at - death_time is how late the server was.
      * Read at the beginning of the sweep step that found the entry dead: a step takes
-     * about a millisecond.
+     * about a millisecond. In an ASYNC or SYNC namespace, when the server recorded that
+     * the entry's bucket is dead: before that is stored, and the same after a restart.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp delivered_at = 8;</code>

@@ -304,8 +304,9 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-   * most ten minutes more, and is then reported as lost. Default 5 min.
+   * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+   * for which the server is down does not count, and no event is dropped for its age
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -319,8 +320,9 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-   * most ten minutes more, and is then reported as lost. Default 5 min.
+   * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+   * for which the server is down does not count, and no event is dropped for its age
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -334,8 +336,9 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-   * most ten minutes more, and is then reported as lost. Default 5 min.
+   * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+   * for which the server is down does not count, and no event is dropped for its age
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2213,8 +2216,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2227,8 +2231,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2245,8 +2250,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2268,8 +2274,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2289,8 +2296,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2317,8 +2325,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2337,8 +2346,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2352,8 +2362,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -2370,8 +2381,9 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * How long an event stays readable for watchers that start at EARLIEST. 0 to
      * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-     * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-     * most ten minutes more, and is then reported as lost. Default 5 min.
+     * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+     * for which the server is down does not count, and no event is dropped for its age
+     * in the first 10 s after a start. Default 5 min.
      * </pre>
      *
      * <code>.google.protobuf.Duration event_retention = 9;</code>

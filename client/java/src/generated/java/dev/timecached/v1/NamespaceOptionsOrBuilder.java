@@ -192,8 +192,9 @@ public interface NamespaceOptionsOrBuilder extends
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-   * most ten minutes more, and is then reported as lost. Default 5 min.
+   * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+   * for which the server is down does not count, and no event is dropped for its age
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -204,8 +205,9 @@ public interface NamespaceOptionsOrBuilder extends
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-   * most ten minutes more, and is then reported as lost. Default 5 min.
+   * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+   * for which the server is down does not count, and no event is dropped for its age
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
@@ -216,8 +218,9 @@ public interface NamespaceOptionsOrBuilder extends
    * <pre>
    * How long an event stays readable for watchers that start at EARLIEST. 0 to
    * 7 days; 0 keeps no events for them. An event that a connected watcher has not
-   * read yet stays until event_retention_bytes; in an ASYNC or SYNC namespace, for at
-   * most ten minutes more, and is then reported as lost. Default 5 min.
+   * read yet stays until event_retention_bytes. In an ASYNC or SYNC namespace, time
+   * for which the server is down does not count, and no event is dropped for its age
+   * in the first 10 s after a start. Default 5 min.
    * </pre>
    *
    * <code>.google.protobuf.Duration event_retention = 9;</code>
