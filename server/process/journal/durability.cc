@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "server/engine/map/version_source.h"
 #include "server/journal/backup/journal_copy.h"
 #include "server/journal/local/journal_tools.h"
 #include "server/journal/local/local_journal.h"
@@ -117,7 +118,12 @@ absl::Status CheckClock(const config::v1::ServerConfig& config,
   const absl::Duration lag = absl::Microseconds(journal_us - now_us);
   const absl::Duration max_lag = ToDuration(config.journal().max_clock_lag());
   const absl::Duration max_lead = ToDuration(config.journal().max_clock_lead());
-  if (lag <= max_lag && -lag <= max_lead) return absl::OkStatus();
+  // No server is older than that: the journal's clock was wrong then, as of a
+  // machine that starts in 1970 and asks a time server later.
+  const bool journal_was_wrong = journal_us < VersionSource::kEpochUs;
+  if (lag <= max_lag && (-lag <= max_lead || journal_was_wrong)) {
+    return absl::OkStatus();
+  }
   std::string error = absl::StrCat(
       "the journal in ", config.journal().directory(), " has come to ",
       TimeText(journal_us), ", and this machine's clock says ",

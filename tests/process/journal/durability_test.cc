@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/local_store.h"
+#include "server/engine/map/version_source.h"
 #include "server/journal/maps/checkpointer.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics_text.h"
@@ -30,7 +31,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int64_t kNowUs = 1'000'000 * kMicrosPerSecond;
+// 2026-01-12T13:46:40Z.
+constexpr int64_t kNowUs =
+    VersionSource::kEpochUs + 1'000'000 * kMicrosPerSecond;
 
 // What a server has of it, in the order of main.
 struct Life {
@@ -184,7 +187,7 @@ TEST_F(DurabilityTest, AClockThatIsFarFromTheJournalsTimeIsRefused) {
         RecoverAt(&life, kNowUs + each.after_s * kMicrosPerSecond);
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("1970-01-12T13:46:40"),
+                AllOf(HasSubstr("2026-01-12T13:46:40"),
                       HasSubstr("Correct the clock"), HasSubstr(each.setting)));
     EXPECT_EQ(life.logs->journal().statistics().records, 0u);
   }
@@ -194,6 +197,20 @@ TEST_F(DurabilityTest, AClockThatIsFarFromTheJournalsTimeIsRefused) {
         RecoverAt(&life, kNowUs + after_s * kMicrosPerSecond);
     EXPECT_TRUE(status.ok()) << status;
   }
+}
+
+// As of a machine without a battery, before its first answer of a time server.
+TEST_F(DurabilityTest, NoClockIsTooFarAheadOfAJournalOfBefore2026) {
+  config_.mutable_journal()->mutable_max_clock_lead()->set_seconds(3600);
+  ManualClock clock{100 * kMicrosPerSecond};
+  {
+    Life life(config_, &clock);
+    ASSERT_TRUE(RecoverAt(&life, clock.NowUs()).ok());
+    CreateAndPut(&life, 3);
+  }
+  Life life(config_, &clock_);
+  const absl::Status status = RecoverAt(&life, kNowUs);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST_F(DurabilityTest, TheJournalIsDescribed) {
