@@ -45,6 +45,8 @@ class Keeping {
 // What was read, and a crash could still undo.
 template <typename Chunk>
 struct Held {
+  explicit Held(Chunk read) : chunk(std::move(read)) {}
+
   Chunk chunk;
   Keeping keeping;
 };

@@ -16,6 +16,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/journal/local/failpoint.h"
+#include "tests/support/await.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/journal/durable_store.h"
 #include "tests/support/journal/journal_harness.h"
@@ -40,6 +41,8 @@ std::function<void()>* die = nullptr;
 void DieAtTarget(absl::string_view name) {
   if (name == *target && --hits_left == 0) (*die)();
 }
+
+using ::timecache::test::Await;
 
 class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -155,13 +158,16 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     const bool lose_power = dice_.Chance(500);
     const Unsynced unsynced =
         dice_.Chance(500) ? Unsynced::kDropped : Unsynced::kKeptInPart;
+    std::atomic<bool> frozen = false;
     std::function<void()> freeze = [&] {
+      // First: an answer that comes meanwhile may not be in the copy.
+      dead_ = true;
       if (lose_power) {
         store_.Freeze(unsynced, &random_);
       } else {
         store_.Freeze();
       }
-      dead_ = true;
+      frozen = true;
     };
     target = &name;
     die = &freeze;
@@ -177,6 +183,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
       store_.checkpointer().Look();
     }
     ASSERT_TRUE(dead_) << failpoint << " was not met " << hit << " times";
+    ASSERT_TRUE(Await([&] { return frozen.load(); }));
     store_.Thaw();
     SetFailpointHook(nullptr);
     dead_ = false;

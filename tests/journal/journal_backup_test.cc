@@ -36,7 +36,7 @@ class JournalBackupTest : public ::testing::Test {
     }
     EXPECT_TRUE(harness_.journal().TrimBefore(0, 20).ok());
     EXPECT_TRUE(harness_.journal().TrimBefore(1, 20).ok());
-    harness_.RunOnce();
+    harness_.RunUntilTrimmed();
     expected_ = ReadAll(harness_.journal()).partitions;
   }
   ~JournalBackupTest() override { SetFailpointHook(nullptr); }
@@ -56,7 +56,7 @@ class JournalBackupTest : public ::testing::Test {
     LocalJournal& journal = harness_.journal();
     EXPECT_TRUE(journal.TrimBefore(0, journal.End(0)).ok());
     EXPECT_TRUE(journal.TrimBefore(1, journal.End(1)).ok());
-    harness_.RunOnce();
+    harness_.RunUntilTrimmed();
   }
   uint64_t segments() { return harness_.journal().statistics().segments; }
   // Those of a directory.
@@ -108,13 +108,13 @@ TEST_F(JournalBackupTest, SegmentsStayUntilTheyAreRead) {
   EXPECT_EQ(segments(), before);
   // Two segments and a half.
   ASSERT_TRUE(first->Read(11'000).ok());
-  harness_.RunOnce();
+  harness_.RunUntilTrimmed();
   EXPECT_EQ(segments(), before);
   second = nullptr;
-  harness_.RunOnce();
+  harness_.RunUntilTrimmed();
   EXPECT_EQ(segments(), before - 2);
   first = nullptr;
-  harness_.RunOnce();
+  harness_.RunUntilTrimmed();
   EXPECT_EQ(segments(), 1u);
 }
 

@@ -227,6 +227,10 @@ TEST_P(SalvagedCheckpointTest, AWalkWithoutAnEndIsThereAllTheSame) {
     store_.checkpointer().Look();
     return store_.checkpointer().GetStatistics().rounds > 0;
   }));
+  ASSERT_TRUE(Await([&] {
+    const JournalStatistics now = store_.journal().statistics();
+    return now.disk_bytes == now.needed_bytes;
+  }));
   // What is in one group with it is lost, too: a step of the walk, or two.
   Damage(MapRecordPrefix(GetParam(), store_.map("a")->origin().log_id));
   Salvage();

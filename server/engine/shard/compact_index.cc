@@ -42,8 +42,8 @@ uint32_t RoomyLinesFor(size_t slots) { return LinesFor(slots + slots / 4); }
 CompactIndex::Line CompactIndex::no_slots_ = {};
 
 CompactIndex::CompactIndex()
-    : directory_(AllocateBlock<Page*>(1)), memory_bytes_(sizeof(Page*)) {
-  directory_[0] = &first_;
+    : directory_(AllocateBlock<Entry>(1)), memory_bytes_(sizeof(Entry)) {
+  directory_[0] = {&first_};
 }
 
 CompactIndex::~CompactIndex() {
@@ -56,7 +56,7 @@ CompactIndex::~CompactIndex() {
 template <typename Visit>
 void CompactIndex::VisitPages(const Visit& visit) const {
   for (size_t i = 0; i < size_t{1} << bits_;) {
-    Page* const page = directory_[i];
+    Page* const page = directory_[i].page;
     i += EntriesOf(*page);
     visit(page);
   }
@@ -277,12 +277,12 @@ void CompactIndex::Refill(Page* page, uint32_t lines) {
 }
 
 void CompactIndex::SetDirectory(int bits) {
-  auto directory = AllocateBlock<Page*>(size_t{1} << bits);
+  auto directory = AllocateBlock<Entry>(size_t{1} << bits);
   for (size_t i = 0; i < size_t{1} << bits; ++i) {
     directory[i] = directory_[i << bits_ >> bits];
   }
-  memory_bytes_ += sizeof(Page*) << bits;
-  memory_bytes_ -= sizeof(Page*) << bits_;
+  memory_bytes_ += sizeof(Entry) << bits;
+  memory_bytes_ -= sizeof(Entry) << bits_;
   directory_ = std::move(directory);
   bits_ = bits;
   deepest_ = 0;
@@ -293,7 +293,8 @@ void CompactIndex::SetDirectory(int bits) {
 
 // All tags that share their first page->depth bits with `tag` have this page.
 void CompactIndex::SetPage(uint32_t tag, Page* page) {
-  std::fill_n(&directory_[tag >> (kTagBits - bits_)], EntriesOf(*page), page);
+  std::fill_n(&directory_[tag >> (kTagBits - bits_)], EntriesOf(*page),
+              Entry{page});
 }
 
 }  // namespace timecache::server

@@ -193,7 +193,8 @@ class CompactIndex {
 
     // Fibonacci hashing: spreads close tags evenly, over any number of lines.
     uint32_t Home(uint32_t tag) const {
-      return static_cast<uint32_t>(uint64_t{tag * 0x9e3779b1u} * lines >> 32);
+      const uint32_t scattered = tag * 0x9e3779b1;
+      return static_cast<uint32_t>(uint64_t{scattered} * lines >> 32);
     }
     uint32_t After(uint32_t line) const {
       return line + 1 == lines ? 0 : line + 1;
@@ -248,8 +249,12 @@ class CompactIndex {
     size_t count = 0;
   };
 
+  struct Entry {
+    Page* page;
+  };
+
   Page& PageOf(uint32_t tag) const {
-    return *directory_[tag >> (kTagBits - bits_)];
+    return *directory_[tag >> (kTagBits - bits_)].page;
   }
   const Line& HomeLine(uint32_t tag) const {
     const Page& page = PageOf(tag);
@@ -286,7 +291,7 @@ class CompactIndex {
   size_t size_ = 0;
   // Entry i has the page of the tags whose top bits_ bits are i.
   int bits_ = 0;
-  Block<Page*[]> directory_;
+  Block<Entry[]> directory_;
   size_t pages_ = 1;
   // Those of depth bits_: without any, the directory is halved.
   size_t deepest_ = 1;

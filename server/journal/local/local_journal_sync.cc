@@ -49,11 +49,11 @@ void LocalJournal::SyncDue() {
     CountSyncs();
   }
   sync_began_ = options_.now();
-  background_->Begin([this, file, trim = std::move(trim)]() mutable {
+  background_->Begin([this, file, trim = std::move(trim)]() {
     const auto began = std::chrono::steady_clock::now();
     absl::Status status = file->Sync();
     sync_took_us_ = MicrosSince(began);
-    if (status.ok() && trim.has_value()) trimmed_ = Remove(*std::move(trim));
+    if (status.ok() && trim.has_value()) trimmed_ = Remove(*trim);
     return status;
   });
 }
@@ -77,8 +77,8 @@ void LocalJournal::EndSync(bool wait) {
   {
     absl::MutexLock lock(&mu_);
     syncing_ = false;
-    // The segments to be removed after it were not removed.
-    if (!result->ok()) trim_ |= TrimmedSegments() > 0;
+    // What it did not remove, of one segment or more.
+    trim_ |= TrimmedSegments() > 0;
     CountSyncs();
   }
   absl::Status status = *result;

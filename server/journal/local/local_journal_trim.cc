@@ -1,7 +1,6 @@
 // The part of a journal that removes what no partition needs.
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/journal/local/failpoint.h"
@@ -52,7 +51,7 @@ LocalJournal::Trim LocalJournal::NextTrim() {
   Trim trim;
   trim.positions.sequence = ++trim_sequence_;
   trim.positions.first = first_;
-  trim.segments = TrimmedSegments();
+  trim.has_segment = TrimmedSegments() > 0;
   return trim;
 }
 
@@ -65,21 +64,24 @@ absl::Status LocalJournal::RemoveTrimmed() {
     absl::MutexLock lock(&mu_);
     trim = NextTrim();
   }
-  return Remove(std::move(trim));
+  status = Remove(trim);
+  absl::MutexLock lock(&mu_);
+  trim_ |= status.ok() && TrimmedSegments() > 0;
+  return status;
 }
 
-absl::Status LocalJournal::Remove(Trim trim) {
+absl::Status LocalJournal::Remove(const Trim& trim) {
   Failpoint("trim.begin");
   absl::Status status =
       OverwriteTrim(files_, directory_, writer_.identity(), trim.positions);
   if (!status.ok()) return status;
   Failpoint("trim.written");
-  for (; trim.segments > 0; --trim.segments) {
+  if (trim.has_segment) {
     uint64_t number = 0;
     {
       absl::MutexLock lock(&mu_);
       // A backup may have started meanwhile.
-      if (TrimmedSegments() == 0) break;
+      if (TrimmedSegments() == 0) return status;
       number = segments_.front().number;
       segments_.pop_front();
     }

@@ -265,7 +265,7 @@ class Part {
   }
 
   absl::Status Replay(absl::string_view changes, MapReplay* replay) {
-    const auto after = [this](absl::Status status) {
+    const auto after = [this](const absl::Status& status) {
       return status.ok() && ++changes_ % kChangesPerLook == 0 ? Look() : status;
     };
     return ReadChangeRecord(

@@ -4,7 +4,8 @@
 
 namespace timecache::server {
 
-SharedRead::SharedRead(const Journal* journal, std::vector<Partitions> parts)
+SharedRead::SharedRead(const Journal* journal,
+                       const std::vector<Partitions>& parts)
     : journal_(journal), part_of_(journal->partitions()) {
   for (const Partitions& from : parts) {
     parts_.push_back(std::make_unique<Part>());

@@ -33,7 +33,7 @@ class SharedRead {
   static constexpr size_t kBatchBytes = size_t{64} << 10;
 
   // The partitions of each part, none in two. `journal` must outlive this.
-  SharedRead(const Journal* journal, std::vector<Partitions> parts);
+  SharedRead(const Journal* journal, const std::vector<Partitions>& parts);
   SharedRead(const SharedRead&) = delete;
   SharedRead& operator=(const SharedRead&) = delete;
 

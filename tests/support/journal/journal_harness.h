@@ -63,6 +63,14 @@ class JournalHarness {
   absl::StatusOr<uint64_t> AppendNow(uint32_t partition, std::string record,
                                      Durability durability = Durability::kSync);
   void RunOnce() { journal_->RunOnce(); }
+  // Until all trimmed segments are removed, one in each round.
+  void RunUntilTrimmed() {
+    uint64_t before;
+    do {
+      before = journal_->statistics().segments;
+      RunOnce();
+    } while (journal_->statistics().segments < before);
+  }
 
   LocalJournal& journal() { return *journal_; }
   MemoryFileSystem& files() { return *files_; }
