@@ -77,6 +77,18 @@ class JournalSyncTest : public ::testing::Test {
     answered.WaitForNotification();
     return result;
   }
+  // "a", whose sync is held; and beside it "b", which is SYNC and synced_ once
+  // it is done, and "c", which is done.
+  void AppendBesideASync() {
+    HoldFirstSync();
+    ASSERT_TRUE(Append("a", Durability::kAsync).ok());
+    begun_.WaitForNotification();
+    Start("b", Durability::kSync, [this](absl::Status status) {
+      sync_result_ = std::move(status);
+      synced_.Notify();
+    });
+    ASSERT_TRUE(Append("c", Durability::kAsync).ok());
+  }
   RecordsByPosition ReadAfterPowerLoss() {
     std::mt19937_64 random(1);
     auto left =
@@ -97,6 +109,8 @@ class JournalSyncTest : public ::testing::Test {
   absl::Notification begun_;
   absl::Notification free_;
   absl::Status result_;
+  absl::Notification synced_;
+  absl::Status sync_result_;
   std::atomic<int> failures_ = 0;
   std::unique_ptr<LocalJournal> journal_;
 };
@@ -205,18 +219,11 @@ TEST_F(JournalSyncTest, WhatWasWrittenBesideASyncIsSyncedByTheNextOne) {
 }
 
 TEST_F(JournalSyncTest, AsyncAppendsDoNotWaitForTheSyncOfOthers) {
-  HoldFirstSync();
-  ASSERT_TRUE(Append("a", Durability::kAsync).ok());
-  begun_.WaitForNotification();
-  std::atomic<bool> synced = false;
-  Start("b", Durability::kSync, [&](const absl::Status& status) {
-    EXPECT_TRUE(status.ok()) << status;
-    synced = true;
-  });
-  EXPECT_TRUE(Append("c", Durability::kAsync).ok());
-  EXPECT_FALSE(synced);
+  AppendBesideASync();
+  EXPECT_FALSE(synced_.HasBeenNotified());
   Free(absl::OkStatus());
-  EXPECT_TRUE(Await([&] { return synced.load(); }));
+  synced_.WaitForNotification();
+  EXPECT_TRUE(sync_result_.ok()) << sync_result_;
   const RecordsByPosition left = ReadAfterPowerLoss();
   ASSERT_GE(left.size(), 2u);
   EXPECT_EQ(left.at(1), "b");
@@ -224,32 +231,20 @@ TEST_F(JournalSyncTest, AsyncAppendsDoNotWaitForTheSyncOfOthers) {
 
 // Written beside the sync that fails, it is done with the one that succeeds.
 TEST_F(JournalSyncTest, ASyncAppendOutlivesAFullDiskAtTheSyncBeforeIt) {
-  HoldFirstSync();
-  ASSERT_TRUE(Append("a", Durability::kAsync).ok());
-  begun_.WaitForNotification();
-  std::atomic<bool> synced = false;
-  Start("b", Durability::kSync, [&](const absl::Status& status) {
-    EXPECT_TRUE(status.ok()) << status;
-    synced = true;
-  });
-  ASSERT_TRUE(Append("c", Durability::kAsync).ok());
+  AppendBesideASync();
   Free(absl::ResourceExhaustedError("no room"));
-  EXPECT_TRUE(Await([&] { return synced.load(); }));
+  synced_.WaitForNotification();
+  EXPECT_TRUE(sync_result_.ok()) << sync_result_;
   EXPECT_EQ(failures_, 0);
   EXPECT_THAT(ReadAfterPowerLoss(),
               ElementsAre(Pair(0, "a"), Pair(1, "b"), Pair(2, "c")));
 }
 
 TEST_F(JournalSyncTest, ASyncAppendFailsWithTheSyncBeforeIt) {
-  HoldFirstSync();
-  ASSERT_TRUE(Append("a", Durability::kAsync).ok());
-  begun_.WaitForNotification();
-  std::atomic<bool> failed = false;
-  Start("b", Durability::kSync,
-        [&](const absl::Status& status) { failed = !status.ok(); });
-  ASSERT_TRUE(Append("c", Durability::kAsync).ok());
+  AppendBesideASync();
   Free(absl::InternalError("the disk is gone"));
-  EXPECT_TRUE(Await([&] { return failed.load(); }));
+  synced_.WaitForNotification();
+  EXPECT_FALSE(sync_result_.ok());
   EXPECT_EQ(failures_, 1);
 }
 
