@@ -16,6 +16,7 @@ from . import processes
 
 HOST = "127.0.0.1"
 START_SECONDS = 20
+BACKUP_SECONDS = 120
 
 
 def free_port():
@@ -169,6 +170,16 @@ class DurableTimecached(Timecached):
     def __init__(self, bench, durability):
         super().__init__(bench, durability=durability)
 
+    def create(self, namespace, durability):
+        processes.run([self.bench.programs.ctl, "ns", "create", namespace, "--ttl", "1h",
+                       "--durability", durability, "--address", self.address],
+                      START_SECONDS)
+        return OtherNamespace(self, namespace)
+
+    def back_up(self, to):
+        processes.run([self.bench.programs.ctl, "backup", to, "--address", self.address],
+                      BACKUP_SECONDS)
+
     def journal_status(self):
         done = processes.run([self.bench.programs.ctl, "status", "--json", "--address",
                               self.address], START_SECONDS)
@@ -184,6 +195,22 @@ class DurableTimecached(Timecached):
     def journal_bytes(self):
         """Of its records: there is a reserve beside them."""
         return self.journal_status()["disk_bytes"]
+
+
+class OtherNamespace:
+    """Another namespace of a server, for a load of its own."""
+
+    def __init__(self, server, namespace):
+        self._server = server
+        self._namespace = namespace
+        self.name = server.name
+
+    def cpu_seconds(self):
+        return self._server.cpu_seconds()
+
+    def load_command(self, load, timeline):
+        return self._server.bench.programs.ctl, *load.timecachectl_flags(
+            self._server.address, self._namespace, timeline)
 
 
 class SavedRedis(Redis):

@@ -6,6 +6,7 @@ a journal costs who reads, and who keeps nothing, is beside a namespace of durab
 """
 
 import concurrent.futures
+import tempfile
 import time
 
 from .. import figures, loads, processes, servers
@@ -31,6 +32,8 @@ READ_KEYS = 100_000
 # One without a pause keeps the checkpointer busy: the journal is rewritten again and again.
 REWRITTEN_KEYS = 1_000_000
 BYTES_PER_PUT = 16 + 64
+# Whose latencies are compared: far below what the server can do.
+SINGLE_PER_SECOND = 2_000
 
 
 def _seconds(bench):
@@ -45,7 +48,7 @@ def estimate_seconds(bench):
     single = len(CALLERS) * 3 + 1
     with_journal = 2 * max(bench.repeats, WITH_JOURNAL_REPEATS) * (_seconds(bench) + 1)
     return with_journal + bench.repeats * (
-        (single + 8) * (_seconds(bench) + 1) + _rewrite_seconds(bench) + bench.pick(150, 25))
+        (single + 8 + 3 * len(BESIDE)) * (_seconds(bench) + 1) + _rewrite_seconds(bench) + bench.pick(150, 25))
 
 
 def _rewrite_seconds(bench):
@@ -136,6 +139,58 @@ def _reads(bench, rows, data):
         f"{what}: puts meanwhile", "operations/s",
         *_sides(runs, lambda run: run["writes_per_second"])))
     data["reads"] = runs
+
+
+def _backups(bench, server, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with tempfile.TemporaryDirectory(prefix="timecached-bench-") as directory:
+            server.back_up(f"{directory}/backup")
+
+
+def _beside(bench, durability, work):
+    """Latencies of single puts at a fixed rate, alone and beside other work."""
+    with servers.DurableTimecached(bench, durability) as server:
+        loads.fill(bench, server, REWRITTEN_KEYS)
+        seconds = _seconds(bench)
+        single = loads.Load(keys=READ_KEYS, connections=16, rate=SINGLE_PER_SECOND,
+                            seconds=seconds)
+        other = work(bench, server, seconds + 2)
+        alone = loads.drive(bench, server, single)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            done = pool.submit(other)
+            time.sleep(1)
+            beside = loads.drive(bench, server, single)
+            done.result()
+        return {"alone": alone["latency_us"], "beside": beside["latency_us"]}
+
+
+def _load_of(durability, **load):
+    def work(bench, server, seconds):
+        other = server.create("other", durability)
+        return lambda: loads.drive(bench, other, loads.Load(seconds=seconds, **load))
+    return work
+
+
+# Each is what a put of this durability has beside it.
+BESIDE = {
+    "ASYNC put x 1 beside SYNC ones of 16 callers": ("async", _load_of("sync")),
+    "SYNC put x 1 beside 50 SYNC ones of 1 MB a second": (
+        "sync", _load_of("sync", keys=100, connections=2, value_bytes=1_000_000, rate=50)),
+    "SYNC put x 1 beside backups": (
+        "sync", lambda bench, server, seconds: lambda: _backups(bench, server, seconds)),
+}
+
+
+def _latencies(bench, rows, data):
+    runs = bench.turns(f"{SINGLE_PER_SECOND} puts/s beside other work", {
+        what: lambda case=case: _beside(bench, *case) for what, case in BESIDE.items()})
+    for what, results in runs.items():
+        for part in ("p50", "p99", "p99_9"):
+            rows.append(figures.compared(
+                f"{what}: {part}", "us", [run["beside"][part] for run in results],
+                "alone", [run["alone"][part] for run in results]))
+    data["beside"] = runs
 
 
 def _sides(runs, of):
@@ -249,6 +304,7 @@ def run(bench):
     _batches(bench, rows, data)
     _with_journal(bench, rows, data)
     _reads(bench, rows, data)
+    _latencies(bench, rows, data)
     _rewrites(bench, rows, data)
     _recoveries(bench, rows, data)
     return Outcome(rows, data)
