@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
 #include "server/journal/local/failpoint.h"
@@ -228,7 +227,9 @@ TEST_F(CheckpointTest, AWalkEndsOnceItsEntriesAreStored) {
   steps = done = 0;
   stuck = false;
   store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
-    while (sync && stuck) absl::SleepFor(absl::Milliseconds(1));
+    if (sync) {
+      EXPECT_TRUE(Await([] { return !stuck.load(); }));
+    }
     return absl::OkStatus();
   });
   // The first is being stored during the step, the second is in the generation
