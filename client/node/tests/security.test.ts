@@ -209,7 +209,8 @@ test('what is open goes on with the token that takes the place of its own', LIMI
   };
   const watcher = client.watch(options());
   const member = client.consume({ group: 'members', ...options() });
-  const expiring = client.watchExpiring({ leadTimeMs: 3_600_000, ...options() });
+  // What dies at once may be told as going to die, too, if it does not die before.
+  const expiring = client.watchExpiring({ leadTimeMs: 3_600_000, keyPrefix: 'alive', ...options() });
   for (const each of [watcher, member, expiring]) await each.next();
   const handled: string[] = [];
   const errors: string[] = [];
