@@ -207,12 +207,14 @@ constexpr char kFooter[] =
     "latency of messages delayed by a server stall counts. --rate keeps one "
     "core\n"
     "busy.\n\n"
-    "Without --namespace it creates a namespace of its own, with the server's\n"
-    "default options, and deletes it at the end. Gets only find keys that were "
-    "put\n"
-    "before: --fill puts all keys first, unmeasured; in a namespace of its own "
-    "they\n"
-    "then live for 1h.\n\n"
+    "Without --namespace, also where TIMECACHED_NAMESPACE is set, it creates "
+    "a\n"
+    "namespace of its own, with the server's default options, and deletes it "
+    "at "
+    "the\n"
+    "end. Gets only find keys that were put before: --fill puts all keys "
+    "first,\n"
+    "unmeasured; in a namespace of its own they then live for 1h.\n\n"
     "Exit codes: 0 done; 1 an operation was answered with an error, which ends "
     "the run;\n"
     "2 the server could not be reached or went away, or wrong usage.\n\n"
@@ -307,6 +309,9 @@ void AddBenchCommand(CLI::App& app, Context& context) {
   AddLoadFlags(*bench, *options);
   AddPaceFlags(*bench, *options);
   bench->footer(kFooter);
+  // What is exported for other commands is not for a benchmark to fill.
+  bench->preparse_callback(
+      [&app](size_t) { app.get_option("--namespace")->envname(""); });
   bench->callback([&context, options] {
     if (options->batch == 1) options->is_unary = true;
     if (options->operations > 0) options->duration = kMaxDuration;
