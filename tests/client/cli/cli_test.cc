@@ -298,9 +298,23 @@ TEST_F(CliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err,
               HasSubstr("create it with: timecachectl ns create sessions"));
+  // Not to a command that was to delete or change it.
   result = Run({"ns", "delete", "carts"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("timecachectl ns create carts"));
+  EXPECT_THAT(result.err, ::testing::Not(HasSubstr("create")));
+  EXPECT_THAT(result.err, HasSubstr("timecachectl ns list"));
+}
+
+TEST_F(CliTest, CountOfZeroIsRefusedInAShortLine) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"scan", "--limit", "0"},
+        {"watch", "--count", "0"},
+        {"scan", "--limit", "-1"}}) {
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("is not a number from 1"));
+    EXPECT_LT(result.err.size(), 100u);
+  }
 }
 
 TEST_F(CliTest, ErrorsAreJsonOnStandardErrorWhereAskedFor) {
