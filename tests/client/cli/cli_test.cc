@@ -268,6 +268,8 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
       {"bench"},
       {"watch"},
       {"dump"},
+      {"help"},
+      {"version"},
       {"journal"},
       {"journal", "check"},
       {"journal", "salvage"},
@@ -291,6 +293,19 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
     EXPECT_THAT(result.out, HasSubstr("  timecachectl "));
   }
   EXPECT_EQ(Run({"--version"}).code, 0);
+}
+
+TEST_F(CliTest, HelpAndVersionAreCommandsToo) {
+  EXPECT_EQ(Run({"version"}).out, Run({"--version"}).out);
+  EXPECT_NE(RunJson({"version"})["version"], "");
+  EXPECT_EQ(Run({"help"}).out, Run({"--help"}).out);
+  EXPECT_EQ(Run({"help", "put"}).out, Run({"put", "--help"}).out);
+  EXPECT_EQ(Run({"help", "ns", "create"}).out,
+            Run({"ns", "create", "--help"}).out);
+  const test::Exit result = Run({"help", "gett"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("get"));
 }
 
 TEST_F(CliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
