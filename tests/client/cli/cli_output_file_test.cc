@@ -186,7 +186,7 @@ TEST_F(OutputFileTest, ADirectoryThatTakesNoNewFileIsNamed) {
   ASSERT_EQ(chmod(directory_.c_str(), 0555), 0);
   for (const Replace replace : kBoth) {
     EXPECT_EXIT(
-        std::exit(WriteAsAnother(
+        _exit(WriteAsAnother(
             path_, replace,
             absl::StrCat(path_, ": cannot create a file in ", directory_))),
         ::testing::ExitedWithCode(2), "Permission denied");
@@ -198,14 +198,14 @@ TEST_F(OutputFileTest, AFileIsWrittenInPlaceWhereItCannotBeReplaced) {
   Make("old", 0666);
   ASSERT_EQ(chmod(directory_.c_str(), 0555), 0);
   const ino_t inode = StatOf(path_).st_ino;
-  EXPECT_EXIT(std::exit(WriteAsAnother(path_, Replace::kWhenWhole, "")),
+  EXPECT_EXIT(_exit(WriteAsAnother(path_, Replace::kWhenWhole, "")),
               ::testing::ExitedWithCode(0), "");
   // Nor where it would get another owner.
   EXPECT_EQ(Content(path_), "new");
   EXPECT_EQ(StatOf(path_).st_ino, inode);
   ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
   if (geteuid() == 0) {
-    EXPECT_EXIT(std::exit(WriteAsAnother(path_, Replace::kWhenWhole, "")),
+    EXPECT_EXIT(_exit(WriteAsAnother(path_, Replace::kWhenWhole, "")),
                 ::testing::ExitedWithCode(0), "");
     EXPECT_EQ(StatOf(path_).st_ino, inode);
     EXPECT_EQ(StatOf(path_).st_uid, 0u);
@@ -217,7 +217,7 @@ TEST_F(OutputFileTest, AFileIsWrittenInPlaceWhereItCannotBeReplaced) {
 TEST_F(OutputFileTest, AFileThatMayNotBeWrittenIsNotReplaced) {
   Make("old", 0444);
   ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
-  EXPECT_EXIT(std::exit(WriteAsAnother(path_, Replace::kWhenWhole, path_)),
+  EXPECT_EXIT(_exit(WriteAsAnother(path_, Replace::kWhenWhole, path_)),
               ::testing::ExitedWithCode(2), "Permission denied");
   EXPECT_EQ(Content(path_), "old");
 }
