@@ -100,6 +100,16 @@ std::string Context::Explain(const absl::Status& status) const {
                         DurationText(timeout),
                         ": allow more time with --timeout");
   }
+  if (manages_namespaces &&
+      HasReason(status, ErrorReason::kNamespaceNotFound)) {
+    return absl::StrCat(message,
+                        ": list those that exist with: timecachectl ns list");
+  }
+  if (manages_namespaces && HasReason(status, ErrorReason::kGroupNotFound)) {
+    return absl::StrCat(message,
+                        ": list those that exist with: timecachectl ns groups ",
+                        namespaces.size() == 1 ? ns() : "NAMESPACE");
+  }
   if (HasReason(status, ErrorReason::kNamespaceNotFound)) {
     return absl::StrCat(message, ": create it with: timecachectl ns create ",
                         namespaces.size() == 1 ? ns() : "NAME");

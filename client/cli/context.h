@@ -36,7 +36,11 @@ struct Context {
   std::vector<std::string> namespaces = {"default"};
   absl::Duration timeout = absl::Seconds(5);
   bool timeout_given = false;
-  bool namespace_given = false;  // By a flag or the environment.
+  // By a flag or, unless the command leaves that out, the environment.
+  bool namespace_given = false;
+  // The command manages namespaces: one that does not exist is no reason to
+  // create it.
+  bool manages_namespaces = false;
   bool json = false;
   Encodings encodings = {};
   // What the command that was named does; returns the exit code.

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -62,6 +63,19 @@ inline CLI::Option* AddCount(CLI::App& app, const std::string& name,
                              std::function<void(uint64_t)> set,
                              const std::string& help) {
   return AddParsed<uint64_t>(app, name, ParseCount, std::move(set), "N", help);
+}
+
+// To check an option. CLI11's own prints a range that ends at the largest
+// double.
+inline CLI::Validator AtLeastOne() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        uint64_t number = 0;
+        return absl::SimpleAtoi(text, &number) && number > 0
+                   ? std::string()
+                   : absl::StrCat("\"", text, "\" is not a number from 1");
+      },
+      "");
 }
 
 // Adds `--default OPTION`, which takes the names of the flags that `app` has.

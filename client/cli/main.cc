@@ -146,6 +146,7 @@ int Main(int argc, char** argv) {
   AddBackupCommand(app, context);
   AddJournalCommand(app, context);
   AddCompletionCommand(app, context);
+  AddHelpCommands(app, context);
   if (const auto exit_code = RunHiddenCommand(app, context, argc, argv)) {
     return *exit_code;
   }

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/output_file.h"
 #include "client/cli/ui/bytes.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/units.h"
@@ -22,23 +23,6 @@ namespace {
 
 constexpr char kFormat[] = "timecachectl watch --resume-file";
 constexpr int kVersion = 1;
-
-// Closes what it holds.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 bool WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -85,10 +69,7 @@ ResumeFile::~ResumeFile() {
 absl::StatusOr<ResumeFile> ResumeFile::Open(
     const std::string& path, const std::vector<std::string>& namespaces) {
   // A link stays one: what it names is replaced.
-  std::error_code error;
-  const std::filesystem::path real =
-      std::filesystem::weakly_canonical(path, error);
-  ResumeFile file(error ? path : real.string(), namespaces);
+  ResumeFile file(FollowLinks(path), namespaces);
   if (const absl::Status status = file.Read(); !status.ok()) return status;
   // A file that cannot be written is reported before anything is printed.
   if (const absl::Status status = file.Save(); !status.ok()) return status;
@@ -224,20 +205,21 @@ absl::Status ResumeFile::CheckStillOurs() const {
 
 absl::Status ResumeFile::Save() {
   const std::string temporary = path_ + ".tmp";
-  Descriptor file(
-      open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (file.get() < 0) return SystemError("cannot be written: .tmp");
+  struct stat old;
+  const bool exists = stat(path_.c_str(), &old) == 0;
   // Of two that begin at the same moment one fails here.
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    return SystemError("is in use by another timecachectl: .tmp");
+  auto file = OpenReplacement(temporary, path_, exists ? &old : nullptr);
+  if (!file.ok()) {
+    return absl::Status(file.status().code(),
+                        absl::StrCat("resume file ", file.status().message()));
   }
   if (const absl::Status ours = CheckStillOurs(); !ours.ok()) return ours;
-  if (ftruncate(file.get(), 0) != 0 || !WriteAll(file.get(), Text()) ||
-      fsync(file.get()) != 0 || rename(temporary.c_str(), path_.c_str()) != 0) {
+  if (!WriteAll(file->get(), Text()) || fsync(file->get()) != 0 ||
+      rename(temporary.c_str(), path_.c_str()) != 0) {
     return SystemError("cannot be written");
   }
   if (fd_ >= 0) close(fd_);
-  fd_ = file.Release();
+  fd_ = file->Release();
   return absl::OkStatus();
 }
 

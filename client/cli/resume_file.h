@@ -17,8 +17,9 @@ namespace timecache::cli {
 
 // A small JSON file with the resume token of each namespace of one watch. What
 // is on the disk is whole at every moment: it is written beside the file
-// (<path>.tmp), synced, and renamed over it. While it is open no other
-// ResumeFile of that path can be opened.
+// (<path>.tmp), synced, and renamed over it, with the mode and owner that it
+// had; a new one gets mode 0600. While it is open no other ResumeFile of that
+// path can be opened.
 //
 // Not thread-safe. Record costs an fsync.
 class ResumeFile {

@@ -1,8 +1,6 @@
 // bench: how fast the server is.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +14,7 @@
 #include "client/cli/bench/bench_run.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
+#include "client/cli/output_file.h"
 #include "client/cli/ui/interrupt.h"
 #include "client/cli/ui/progress.h"
 #include "timecache/operation.h"
@@ -89,10 +88,6 @@ void CheckTogether(const BenchOptions& options) {
   }
 }
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 int Report(const Context& context, const BenchOptions& options,
            const BenchRun& run, const absl::Status& status) {
   const BenchTally& tally = run.tally();
@@ -109,9 +104,9 @@ int Report(const Context& context, const BenchOptions& options,
     if (!written || !Flush()) return context.FailToWrite();
   }
   if (!status.ok()) return context.Fail(status);
-  if (tally.timeline_failed()) {
-    return context.Fail(absl::UnknownError(
-        absl::StrCat(options.timeline, ": ", std::strerror(errno))));
+  if (tally.timeline_error() != 0) {
+    return context.Fail(
+        absl::ErrnoToStatus(tally.timeline_error(), options.timeline));
   }
   if (tally.first_error().ok()) return kExitDone;
   context.Fail(tally.first_error());
@@ -151,35 +146,36 @@ std::optional<int> Fill(const Context& context, const BenchOptions& options) {
 }
 
 int Measure(const Context& context, const BenchOptions& options) {
-  std::unique_ptr<std::FILE, FileCloser> timeline;
+  std::optional<OutputFile> timeline;
   if (!options.timeline.empty()) {
-    timeline.reset(std::fopen(options.timeline.c_str(), "w"));
-    if (timeline == nullptr) {
-      return context.Fail(absl::NotFoundError(
-          absl::StrCat(options.timeline, ": ", std::strerror(errno))));
-    }
+    auto file =
+        OutputFile::Open(options.timeline, OutputFile::Replace::kInPlace);
+    if (!file.ok()) return context.Fail(file.status());
+    timeline.emplace(*std::move(file));
   }
   if (options.fill) {
     if (const auto exit_code = Fill(context, options)) return *exit_code;
   }
   ProgressBar bar;
   const absl::Time started_at = absl::Now();
-  BenchRun run(options, timeline.get(), [&](const BenchTally& tally) {
-    if (!bar.shown()) return;
-    const absl::Duration elapsed = absl::Now() - started_at;
-    const uint64_t done = tally.counts().results;
-    // The part that is done: of the operations, or of the time.
-    Progress progress = {.done = done,
-                         .bytes_read = done,
-                         .bytes_all = options.operations,
-                         .elapsed = elapsed,
-                         .unit = "operations"};
-    if (options.operations == 0) {
-      progress.bytes_read = absl::ToInt64Milliseconds(elapsed);
-      progress.bytes_all = absl::ToInt64Milliseconds(options.duration);
-    }
-    bar.Update(progress);
-  });
+  BenchRun run(options, timeline ? timeline->stream() : nullptr,
+               [&](const BenchTally& tally) {
+                 if (!bar.shown()) return;
+                 const absl::Duration elapsed = absl::Now() - started_at;
+                 const uint64_t done = tally.counts().results;
+                 // The part that is done: of the operations, or of the time.
+                 Progress progress = {.done = done,
+                                      .bytes_read = done,
+                                      .bytes_all = options.operations,
+                                      .elapsed = elapsed,
+                                      .unit = "operations"};
+                 if (options.operations == 0) {
+                   progress.bytes_read = absl::ToInt64Milliseconds(elapsed);
+                   progress.bytes_all =
+                       absl::ToInt64Milliseconds(options.duration);
+                 }
+                 bar.Update(progress);
+               });
   InterruptHandler interrupt([&run] { run.Interrupt(); });
   const absl::Status status = run.Run();
   bar.Wipe();
@@ -211,12 +207,14 @@ constexpr char kFooter[] =
     "latency of messages delayed by a server stall counts. --rate keeps one "
     "core\n"
     "busy.\n\n"
-    "Without --namespace it creates a namespace of its own, with the server's\n"
-    "default options, and deletes it at the end. Gets only find keys that were "
-    "put\n"
-    "before: --fill puts all keys first, unmeasured; in a namespace of its own "
-    "they\n"
-    "then live for 1h.\n\n"
+    "Without --namespace, also where TIMECACHED_NAMESPACE is set, it creates "
+    "a\n"
+    "namespace of its own, with the server's default options, and deletes it "
+    "at "
+    "the\n"
+    "end. Gets only find keys that were put before: --fill puts all keys "
+    "first,\n"
+    "unmeasured; in a namespace of its own they then live for 1h.\n\n"
     "Exit codes: 0 done; 1 an operation was answered with an error, which ends "
     "the run;\n"
     "2 the server could not be reached or went away, or wrong usage.\n\n"
@@ -311,6 +309,9 @@ void AddBenchCommand(CLI::App& app, Context& context) {
   AddLoadFlags(*bench, *options);
   AddPaceFlags(*bench, *options);
   bench->footer(kFooter);
+  // What is exported for other commands is not for a benchmark to fill.
+  bench->preparse_callback(
+      [&app](size_t) { app.get_option("--namespace")->envname(""); });
   bench->callback([&context, options] {
     if (options->batch == 1) options->is_unary = true;
     if (options->operations > 0) options->duration = kMaxDuration;

@@ -47,7 +47,8 @@ Json MixToJson(const BenchOptions& options) {
 }
 
 Json SettingsToJson(const BenchOptions& options) {
-  Json settings = {{"mix_percent", MixToJson(options)},
+  Json settings = {{"namespace", options.ns},
+                   {"mix_percent", MixToJson(options)},
                    {"keys", options.keys},
                    {"order", options.is_sequential ? "sequential" : "random"},
                    {"key_bytes", options.key_bytes},
@@ -140,7 +141,8 @@ std::string BenchToText(const BenchOptions& options,
   const auto rate =
       static_cast<uint64_t>(PerSecond(counts.results, tally.seconds()));
   std::string text = absl::StrCat(
-      SettingsText(options), "operations   ", CountText(counts.results), " in ",
+      SettingsText(options), "namespace    ", options.ns, "\noperations   ",
+      CountText(counts.results), " in ",
       absl::StrFormat("%.2f s", tally.seconds()), ": ", CountText(rate), "/s",
       result.interrupted ? " (interrupted)" : "", "\n");
   if (counts.hits + counts.misses > 0) {

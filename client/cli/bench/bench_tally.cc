@@ -1,6 +1,7 @@
 #include "client/cli/bench/bench_tally.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "nlohmann/json.hpp"
 
@@ -61,10 +62,11 @@ void BenchTally::EndSecond(double seconds) {
         {"p99_9_us", micros(second_latencies_.PercentileNs(99.9))},
         {"max_us", micros(second_latencies_.max_ns())}};
     // Flushed at once, for a reader that follows the file.
-    timeline_failed_ =
-        timeline_failed_ ||
-        std::fprintf(timeline_, "%s\n", line.dump().c_str()) < 0 ||
-        std::fflush(timeline_) != 0;
+    if (timeline_error_ == 0 &&
+        (std::fprintf(timeline_, "%s\n", line.dump().c_str()) < 0 ||
+         std::fflush(timeline_) != 0)) {
+      timeline_error_ = errno;
+    }
   }
   ++second_;
   latencies_.Merge(second_latencies_);

@@ -41,14 +41,14 @@ class BenchTally {
   const LatencyHistogram& latencies() const { return latencies_; }
   // From Start to the last answer.
   double seconds() const;
-  // That the timeline could not be written.
-  bool timeline_failed() const { return timeline_failed_; }
+  // The errno of the first write to the timeline that failed; 0: none did.
+  int timeline_error() const { return timeline_error_; }
 
  private:
   void EndSecond(double seconds);
 
   std::FILE* const timeline_;
-  bool timeline_failed_ = false;
+  int timeline_error_ = 0;
   int64_t started_ns_ = 0;
   int64_t answered_ns_ = 0;    // The last answer.
   int64_t second_end_ns_ = 0;  // Of the second that is under way.

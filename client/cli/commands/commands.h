@@ -23,6 +23,8 @@ void AddDumpCommand(CLI::App& app, Context& context);
 void AddWatchCommand(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
 void AddBenchCommand(CLI::App& app, Context& context);
+// help, version
+void AddHelpCommands(CLI::App& app, Context& context);
 void AddCompletionCommand(CLI::App& app, Context& context);
 // Does what the first argument names and no user calls; else nothing.
 std::optional<int> RunHiddenCommand(CLI::App& app, Context& context, int argc,

@@ -38,7 +38,9 @@ std::vector<std::string> NamesOf(CLI::App& app, Context& context,
 }
 
 int RunComplete(CLI::App& app, Context& context,
-                const std::vector<std::string>& words) {
+                std::vector<std::string> words) {
+  // It takes commands.
+  if (words.size() > 1 && words[0] == "help") words.erase(words.begin());
   const Completion completion =
       Complete(app, words, [&](const std::vector<std::string>& flags) {
         return NamesOf(app, context, flags);

@@ -1,13 +1,10 @@
 // dump: a namespace as lines that `load` makes the same entries of.
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +13,7 @@
 #include "client/cli/dump/dump_binary.h"
 #include "client/cli/dump/dump_format.h"
 #include "client/cli/flags.h"
+#include "client/cli/output_file.h"
 #include "client/cli/server_clock.h"
 #include "client/cli/ui/command_result.h"
 #include "client/cli/ui/output.h"
@@ -30,54 +28,6 @@ struct DumpArguments {
   bool binary = false;
 };
 
-// Where a dump goes: standard output, or a file that has its name only once it
-// is whole.
-class DumpOutput {
- public:
-  explicit DumpOutput(const std::string& file) : file_(file) {}
-  ~DumpOutput() {
-    if (to_ == nullptr || to_ == stdout) return;
-    std::fclose(to_);
-    unlink(partial().c_str());
-  }
-
-  absl::Status Open() {
-    to_ = is_file() ? std::fopen(partial().c_str(), "wbe") : stdout;
-    return to_ == nullptr ? Error() : absl::OkStatus();
-  }
-  bool is_file() const { return file_ != "-"; }
-  // Into a pipe, its reader's progress is the dump's; a second line would be
-  // drawn over that.
-  bool draws() const {
-    struct stat status;
-    return fstat(fileno(to_), &status) == 0 && S_ISREG(status.st_mode);
-  }
-  absl::Status Write(std::string_view bytes) {
-    return std::fwrite(bytes.data(), 1, bytes.size(), to_) == bytes.size()
-               ? absl::OkStatus()
-               : Error();
-  }
-  absl::Status Finish() {
-    if (std::fflush(to_) != 0) return Error();
-    if (!is_file()) return absl::OkStatus();
-    if (fsync(fileno(to_)) != 0 ||
-        std::rename(partial().c_str(), file_.c_str()) != 0) {
-      return Error();
-    }
-    std::fclose(std::exchange(to_, nullptr));
-    return absl::OkStatus();
-  }
-
- private:
-  std::string partial() const { return file_ + ".partial"; }
-  absl::Status Error() const {
-    return absl::ErrnoToStatus(errno, is_file() ? file_ : "standard output");
-  }
-
-  const std::string file_;
-  FILE* to_ = nullptr;
-};
-
 std::string LineOf(const Json& object) {
   return absl::StrCat(
       object.dump(-1, ' ', false, Json::error_handler_t::replace), "\n");
@@ -86,11 +36,12 @@ std::string LineOf(const Json& object) {
 // What was written of a dump.
 struct Dumped {
   uint64_t entries = 0;
-  absl::Status write_error;
+  // Of a whole dump as well.
+  std::optional<OutputFile> output = {};
 };
 
 absl::Status Dump(const Context& context, const DumpArguments& arguments,
-                  DumpOutput* output, Dumped* dumped) {
+                  Dumped* dumped) {
   auto prefix = context.Key(arguments.prefix);
   if (!prefix.ok()) return prefix.status();
   ScanOptions options = {.key_prefix = *std::move(prefix)};
@@ -98,22 +49,24 @@ absl::Status Dump(const Context& context, const DumpArguments& arguments,
   const Client client = context.MakeClient();
   const auto now = ServerClock(client).Reached(absl::ZeroDuration());
   if (!now.ok()) return now.status();
-  absl::Status& written = dumped->write_error;
-  written = output->Open();
+  auto opened =
+      OutputFile::Open(arguments.file, OutputFile::Replace::kWhenWhole);
+  if (!opened.ok()) return opened.status();
+  OutputFile& output = dumped->output.emplace(*std::move(opened));
   const DumpHead head = {.ns = context.ns(), .time = *now};
   const bool binary = arguments.binary;
-  if (written.ok()) {
-    written =
-        output->Write(binary ? BinaryBegin(head) : LineOf(DumpBegin(head)));
-  }
+  absl::Status written =
+      output.Write(binary ? BinaryBegin(head) : LineOf(DumpBegin(head)));
   if (!written.ok()) return written;
   ProgressBar bar;
-  const bool draws = bar.shown() && output->draws();
+  // Into a pipe, its reader's progress is the dump's; a second line would be
+  // drawn over that.
+  const bool draws = bar.shown() && output.is_regular();
   const absl::Time started_at = absl::Now();
   const absl::Status status = client.Scan(options, [&](const Entry& entry) {
     written =
-        output->Write(binary ? BinaryEntry(entry)
-                             : LineOf(DumpEntry(entry, context.encodings)));
+        output.Write(binary ? BinaryEntry(entry)
+                            : LineOf(DumpEntry(entry, context.encodings)));
     ++dumped->entries;
     if (draws) {
       bar.Update(
@@ -124,10 +77,10 @@ absl::Status Dump(const Context& context, const DumpArguments& arguments,
   bar.Wipe();
   // Without its last line a dump is not whole, and `load` says so.
   if (status.ok() && written.ok()) {
-    written = output->Write(binary ? BinaryEnd(dumped->entries)
-                                   : LineOf(DumpEnd(dumped->entries)));
+    written = output.Write(binary ? BinaryEnd(dumped->entries)
+                                  : LineOf(DumpEnd(dumped->entries)));
   }
-  if (status.ok() && written.ok()) written = output->Finish();
+  if (status.ok() && written.ok()) written = output.Finish();
   return written.ok() ? status : written;
 }
 
@@ -136,17 +89,15 @@ int RunDump(const Context& context, const DumpArguments& arguments) {
     return context.Fail(absl::InvalidArgumentError(
         "standard output is a terminal: name a file for a binary dump"));
   }
-  DumpOutput output(arguments.file);
   Dumped dumped;
-  const absl::Status status = Dump(context, arguments, &output, &dumped);
+  const absl::Status status = Dump(context, arguments, &dumped);
   if (!status.ok()) {
     // A pipe's reader that leaves has no dump, and knows.
-    const bool left =
-        !dumped.write_error.ok() && !output.is_file() && errno == EPIPE;
+    const bool left = dumped.output && dumped.output->is_broken_pipe();
     if (!left) context.Fail(status);
     return kExitError;
   }
-  if (!output.is_file()) return kExitDone;
+  if (dumped.output->is_standard_output()) return kExitDone;
   return Print(context, {{"dump", arguments.file}, {"entries", dumped.entries}},
                absl::StrCat("dumped ", CountText(dumped.entries),
                             " entries to ", arguments.file));
@@ -179,7 +130,9 @@ void AddDumpCommand(CLI::App& app, Context& context) {
       "any other at most once. `load` restores each entry's deadline. Versions "
       "are\n"
       "not kept, nor the time to live that a touch without --ttl would "
-      "renew.\n\n"
+      "renew. FILE is replaced once the dump is whole, and keeps its mode; a "
+      "new one\n"
+      "gets mode 0600.\n\n"
       "Examples:\n"
       "  timecachectl dump -n sessions sessions.jsonl\n"
       "  timecachectl dump -n sessions --format binary sessions.dump\n"

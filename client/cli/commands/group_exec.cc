@@ -119,7 +119,9 @@ Settle EventCommand::Failed(const ExpiredEvent& event,
                             const std::string& how) const {
   Warn(absl::StrCat(event.ns, ": ", event.key, ", attempt ", event.attempt,
                     ": ", how, "; delivered again after ",
-                    DurationText(arguments_.retry_delay)));
+                    DurationText(arguments_.retry_delay),
+                    ", unless this was the group's last attempt "
+                    "(--max-attempts)"));
   return Settle::Nack(arguments_.retry_delay);
 }
 

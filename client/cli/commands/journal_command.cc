@@ -1,4 +1,5 @@
 // journal check, salvage, restore: on a directory that no server has open.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -101,6 +102,15 @@ int RunRestore(const Context& context, const JournalArguments& arguments) {
       server::ReadFormat(FileSystem::Posix(), to).ok()) {
     return Print(context, {{"journal", to}, {"restored", false}},
                  absl::StrCat(to, ": holds a journal: nothing to do"));
+  }
+  struct stat status;
+  if (from != "-" && stat(from.c_str(), &status) == 0 &&
+      S_ISREG(status.st_mode)) {
+    return context.Fail(absl::InvalidArgumentError(absl::StrCat(
+        from,
+        ": is a file, and a backup is a directory: restore an archive, "
+        "decompressed, with: timecachectl journal restore - ",
+        to, " < ", from)));
   }
   const auto report =
       from == "-" ? RestoreInput(to)

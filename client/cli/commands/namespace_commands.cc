@@ -291,6 +291,7 @@ void AddDelete(CLI::App& ns, Context& context) {
 void AddNamespaceCommands(CLI::App& app, Context& context) {
   CLI::App* ns = app.add_subcommand("ns", "Create, show and change namespaces");
   ns->require_subcommand(1);
+  ns->callback([&context] { context.manages_namespaces = true; });
   ns->footer(
       "Examples:\n"
       "  timecachectl ns create sessions --ttl 30m --sliding\n"

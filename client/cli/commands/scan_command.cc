@@ -78,7 +78,7 @@ void AddScanCommand(CLI::App& app, Context& context) {
   scan->add_flag("--ttl", arguments->ttl,
                  "Show the remaining time to live before each key");
   scan->add_option("--limit", arguments->limit, "Stop after this many entries")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeastOne());
   scan->footer(
       "Prints KEY<TAB>VALUE, with --ttl LEFT<TAB>KEY<TAB>VALUE; bytes that are "
       "not\n"

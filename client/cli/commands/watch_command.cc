@@ -216,7 +216,7 @@ void AddEndFlags(CLI::App& watch, WatchArguments& arguments) {
       .add_option("--count", arguments.count,
                   "Stop after this many events; with --resume-file at the end "
                   "of the batch in which they are reached")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeastOne());
   AddParsed<absl::Time>(
       watch, "--until-watermark", ParseTime,
       [&arguments](absl::Time time) { arguments.until = time; }, "TIME",

@@ -350,6 +350,25 @@ TEST_F(OwnNamespaceTest, IsMadeAndDeletedAndTheOthersAreLeftAlone) {
   EXPECT_THAT(Others(), IsEmpty());
 }
 
+TEST_F(OwnNamespaceTest, IsMadeAlsoWhereTheEnvironmentNamesAnother) {
+  test::ChildProcess bench(
+      Argv({"--mix", "put=100", "--operations", "100", "--json"}), "",
+      {{"TIMECACHED_NAMESPACE", "default"}});
+  const test::Exit result = bench.Wait();
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(client_.Size()->entries, 0u);
+  const std::string name = service_->last_put().namespace_();
+  EXPECT_THAT(name, StartsWith("bench-"));
+  EXPECT_EQ(json::parse(result.out)["settings"]["namespace"], name);
+}
+
+TEST_F(OwnNamespaceTest, ThatAFlagNamesIsInTheOutput) {
+  const test::Exit result =
+      Run({"-n", "default", "--mix", "put=100", "--operations", "100"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("namespace    default\n"));
+}
+
 TEST_F(OwnNamespaceTest, IsFilledSoThatGetsHit) {
   const json result = RunJson({"--fill", "--mix", "get=100", "--keys", "250",
                                "--operations", "300", "--batch", "10"});

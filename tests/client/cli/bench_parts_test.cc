@@ -403,7 +403,7 @@ TEST(BenchTallyTest, SecondsAreToldOneByOne) {
   EXPECT_EQ(tally.errors().at("INVALID_ARGUMENT"), 2u);
   EXPECT_EQ(tally.first_error().message(), "first");
   EXPECT_NEAR(tally.seconds(), 3, 1e-6);  // To the last answer.
-  EXPECT_FALSE(tally.timeline_failed());
+  EXPECT_EQ(tally.timeline_error(), 0);
   std::rewind(file.get());
   std::vector<Json> lines;
   char line[1000];

@@ -111,6 +111,12 @@ TEST_F(CompletionTest, AllCommandsOfTheProgramAreThere) {
       test::ChildProcess({TIMECACHECTL, "__complete", ""}).Wait();
   EXPECT_THAT(words.out, AllOf(HasSubstr("put\t"), HasSubstr("top\t"),
                                HasSubstr("ns\t"), HasSubstr("completion\t")));
+  EXPECT_THAT(words.out, AllOf(HasSubstr("help\t"), HasSubstr("version\t")));
+  EXPECT_THAT(
+      test::ChildProcess({TIMECACHECTL, "__complete", "help", "ns", "cr"})
+          .Wait()
+          .out,
+      HasSubstr("create\t"));
   EXPECT_EQ(Run({"completion", "csh"}).code, 2);
 }
 
@@ -143,6 +149,7 @@ TEST_F(CompletionTest, TheManualHasEveryCommandAndItsFlags) {
   const test::Exit result = test::ChildProcess({TIMECACHECTL, "__man"}).Wait();
   EXPECT_THAT(result.out,
               AllOf(HasSubstr(".TH TIMECACHECTL 1"), HasSubstr(".SS ns create"),
+                    HasSubstr(".SS help"), HasSubstr(".SS version"),
                     HasSubstr("\\-\\-buckets"), HasSubstr(".SH EXAMPLES")));
 }
 

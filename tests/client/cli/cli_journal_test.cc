@@ -139,6 +139,19 @@ TEST_F(CliJournalTest, WhatACrashCutShortIsNoDamage) {
   EXPECT_EQ(report.at("lost"), 0);
 }
 
+TEST_F(CliJournalTest, RestoreOfAnArchiveSaysHowToRestoreOne) {
+  const std::string archive = path_ + ".tar";
+  const std::string to = path_ + ".new";
+  std::ofstream(archive) << "an archive";
+  const test::Exit result = Run({"restore", archive, to});
+  fs::remove(archive);
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr(absl::StrCat("timecachectl journal restore - ", to,
+                                     " < ", archive)));
+  EXPECT_FALSE(fs::exists(to));
+}
+
 TEST_F(CliJournalTest, OfWhatCannotBeReadAtAllABackupIsLeft) {
   for (const auto& file : fs::directory_iterator(path_)) {
     fs::resize_file(file.path(), 0);

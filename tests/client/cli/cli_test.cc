@@ -268,6 +268,8 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
       {"bench"},
       {"watch"},
       {"dump"},
+      {"help"},
+      {"version"},
       {"journal"},
       {"journal", "check"},
       {"journal", "salvage"},
@@ -293,14 +295,41 @@ TEST_F(CliTest, HelpOfEachCommandHasExamples) {
   EXPECT_EQ(Run({"--version"}).code, 0);
 }
 
+TEST_F(CliTest, HelpAndVersionAreCommandsToo) {
+  EXPECT_EQ(Run({"version"}).out, Run({"--version"}).out);
+  EXPECT_NE(RunJson({"version"})["version"], "");
+  EXPECT_EQ(Run({"help"}).out, Run({"--help"}).out);
+  EXPECT_EQ(Run({"help", "put"}).out, Run({"put", "--help"}).out);
+  EXPECT_EQ(Run({"help", "ns", "create"}).out,
+            Run({"ns", "create", "--help"}).out);
+  const test::Exit result = Run({"help", "gett"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("get"));
+}
+
 TEST_F(CliTest, NamespaceThatIsMissingSaysHowToMakeIt) {
   test::Exit result = Run({"get", "key", "-n", "sessions"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err,
               HasSubstr("create it with: timecachectl ns create sessions"));
+  // Not to a command that was to delete or change it.
   result = Run({"ns", "delete", "carts"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("timecachectl ns create carts"));
+  EXPECT_THAT(result.err, ::testing::Not(HasSubstr("create")));
+  EXPECT_THAT(result.err, HasSubstr("timecachectl ns list"));
+}
+
+TEST_F(CliTest, CountOfZeroIsRefusedInAShortLine) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"scan", "--limit", "0"},
+        {"watch", "--count", "0"},
+        {"scan", "--limit", "-1"}}) {
+    const test::Exit result = Run(arguments);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, HasSubstr("is not a number from 1"));
+    EXPECT_LT(result.err.size(), 100u);
+  }
 }
 
 TEST_F(CliTest, ErrorsAreJsonOnStandardErrorWhereAskedFor) {
