@@ -43,6 +43,7 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
       to->ttl_us = *ttl_us;
       return absl::OkStatus();
     }
+    case v1::Settlement::kExtend:  // Follows.
     case v1::Settlement::ACTION_NOT_SET:
       break;
   }

@@ -162,7 +162,11 @@ type Entry struct {
 	// In place of the value, for a key that collects the parts of a Gather: the parts
 	// collected so far. The size of such a value is the size of this message. Unset
 	// where only keys were asked for, and where omitted_value_bytes is set.
-	Parts         *GatheredParts `protobuf:"bytes,7,opt,name=parts,proto3" json:"parts,omitempty"`
+	Parts *GatheredParts `protobuf:"bytes,7,opt,name=parts,proto3" json:"parts,omitempty"`
+	// When the key began to be there, as in ExpiredEvent.create_time.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+	OwnTtl        *durationpb.Duration `protobuf:"bytes,9,opt,name=own_ttl,json=ownTtl,proto3" json:"own_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +250,20 @@ func (x *Entry) GetParts() *GatheredParts {
 	return nil
 }
 
+func (x *Entry) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Entry) GetOwnTtl() *durationpb.Duration {
+	if x != nil {
+		return x.OwnTtl
+	}
+	return nil
+}
+
 // The entry to store, and the condition for storing it.
 type PutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -270,8 +288,16 @@ type PutRequest struct {
 	ReturnPrevious bool `protobuf:"varint,7,opt,name=return_previous,json=returnPrevious,proto3" json:"return_previous,omitempty"`
 	// An existing entry keeps its put_time, its deadline and its own ttl; only value
 	// and version are new. A new entry gets a fresh time to live. Not together with
-	// `ttl`.
-	KeepDeadline  bool `protobuf:"varint,8,opt,name=keep_deadline,json=keepDeadline,proto3" json:"keep_deadline,omitempty"`
+	// `ttl` or `expire_at`.
+	KeepDeadline bool `protobuf:"varint,8,opt,name=keep_deadline,json=keepDeadline,proto3" json:"keep_deadline,omitempty"`
+	// The deadline of this life, in place of now + ttl: after now, and no later than now
+	// + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+	// then what a later renewal gives; without it that is the namespace's. A due date
+	// is an expire_at.
+	ExpireAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expire_at,json=expireAt,proto3" json:"expire_at,omitempty"`
+	// An expire_at that is not after now is no error: the entry is stored and expires
+	// at once, and its event is delivered. Not without `expire_at`.
+	AllowPast     bool `protobuf:"varint,10,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -369,6 +395,20 @@ func (x *PutRequest) GetReturnPrevious() bool {
 func (x *PutRequest) GetKeepDeadline() bool {
 	if x != nil {
 		return x.KeepDeadline
+	}
+	return false
+}
+
+func (x *PutRequest) GetExpireAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireAt
+	}
+	return nil
+}
+
+func (x *PutRequest) GetAllowPast() bool {
+	if x != nil {
+		return x.AllowPast
 	}
 	return false
 }
@@ -900,7 +940,12 @@ type TouchRequest struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Renew only this version, for example a lock that the client still holds. Unset:
 	// whatever its version.
-	IfVersion     *uint64 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	IfVersion *uint64 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	// As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+	// set, too.
+	ExpireAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_at,json=expireAt,proto3" json:"expire_at,omitempty"`
+	// As in PutRequest.allow_past.
+	AllowPast     bool `protobuf:"varint,6,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -961,6 +1006,20 @@ func (x *TouchRequest) GetIfVersion() uint64 {
 		return *x.IfVersion
 	}
 	return 0
+}
+
+func (x *TouchRequest) GetExpireAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireAt
+	}
+	return nil
+}
+
+func (x *TouchRequest) GetAllowPast() bool {
+	if x != nil {
+		return x.AllowPast
+	}
+	return false
 }
 
 // What a Touch did.
@@ -2143,8 +2202,12 @@ type ScanRequest struct {
 	// 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
 	// Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
 	MaxMessageBytes *uint32 `protobuf:"varint,4,opt,name=max_message_bytes,json=maxMessageBytes,proto3,oneof" json:"max_message_bytes,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Continue after the page with this ScanResponse.position, on any connection. Empty:
+	// from the beginning. Of another namespace or prefix, of a namespace that has been
+	// created anew, or malformed: INVALID_ARGUMENT. Valid until the server stops.
+	Position      []byte `protobuf:"bytes,5,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScanRequest) Reset() {
@@ -2205,11 +2268,21 @@ func (x *ScanRequest) GetMaxMessageBytes() uint32 {
 	return 0
 }
 
+func (x *ScanRequest) GetPosition() []byte {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
 // One page of a scan.
 type ScanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 1,000 entries. A scan of nothing sends no page.
-	Entries       []*Entry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	Entries []*Entry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// A later call with this in ScanRequest.position continues after this page. Opaque;
+	// at most 128 B.
+	Position      []byte `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2251,11 +2324,18 @@ func (x *ScanResponse) GetEntries() []*Entry {
 	return nil
 }
 
+func (x *ScanResponse) GetPosition() []byte {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
 var File_timecache_v1_data_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_data_proto_rawDesc = "" +
 	"\n" +
-	"\x17timecache/v1/data.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x18timecache/v1/watch.proto\"\x9b\x02\n" +
+	"\x17timecache/v1/data.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x18timecache/v1/watch.proto\"\x8c\x03\n" +
 	"\x05Entry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x12\x18\n" +
@@ -2263,7 +2343,10 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\bput_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aputTime\x126\n" +
 	"\bdeadline\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12.\n" +
 	"\x13omitted_value_bytes\x18\x06 \x01(\x04R\x11omittedValueBytes\x121\n" +
-	"\x05parts\x18\a \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\"\xba\x02\n" +
+	"\x05parts\x18\a \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12;\n" +
+	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x122\n" +
+	"\aown_ttl\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\"\x92\x03\n" +
 	"\n" +
 	"PutRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
@@ -2274,7 +2357,11 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\n" +
 	"if_version\x18\x06 \x01(\x04H\x00R\tifVersion\x12'\n" +
 	"\x0freturn_previous\x18\a \x01(\bR\x0ereturnPrevious\x12#\n" +
-	"\rkeep_deadline\x18\b \x01(\bR\fkeepDeadlineB\x0e\n" +
+	"\rkeep_deadline\x18\b \x01(\bR\fkeepDeadline\x127\n" +
+	"\texpire_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
+	"\n" +
+	"allow_past\x18\n" +
+	" \x01(\bR\tallowPastB\x0e\n" +
 	"\fprecondition\"X\n" +
 	"\vPutResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12/\n" +
@@ -2305,13 +2392,16 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\">\n" +
 	"\fSizeResponse\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\x9e\x01\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xf6\x01\n" +
 	"\fTouchRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\"\n" +
 	"\n" +
-	"if_version\x18\x04 \x01(\x04H\x00R\tifVersion\x88\x01\x01B\r\n" +
+	"if_version\x18\x04 \x01(\x04H\x00R\tifVersion\x88\x01\x01\x127\n" +
+	"\texpire_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
+	"\n" +
+	"allow_past\x18\x06 \x01(\bR\tallowPastB\r\n" +
 	"\v_if_version\"C\n" +
 	"\rTouchResponse\x12\x18\n" +
 	"\atouched\x18\x01 \x01(\bR\atouched\x12\x18\n" +
@@ -2390,16 +2480,18 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x06gather\x18\t \x01(\v2\x1c.timecache.v1.GatherResponseH\x00R\x06gatherB\b\n" +
 	"\x06result\"J\n" +
 	"\x0fExecuteResponse\x127\n" +
-	"\aresults\x18\x01 \x03(\v2\x1d.timecache.v1.OperationResultR\aresults\"\xae\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x1d.timecache.v1.OperationResultR\aresults\"\xca\x01\n" +
 	"\vScanRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
 	"key_prefix\x18\x02 \x01(\fR\tkeyPrefix\x12\x1b\n" +
 	"\tkeys_only\x18\x03 \x01(\bR\bkeysOnly\x12/\n" +
-	"\x11max_message_bytes\x18\x04 \x01(\rH\x00R\x0fmaxMessageBytes\x88\x01\x01B\x14\n" +
-	"\x12_max_message_bytes\"=\n" +
+	"\x11max_message_bytes\x18\x04 \x01(\rH\x00R\x0fmaxMessageBytes\x88\x01\x01\x12\x1a\n" +
+	"\bposition\x18\x05 \x01(\fR\bpositionB\x14\n" +
+	"\x12_max_message_bytes\"Y\n" +
 	"\fScanResponse\x12-\n" +
-	"\aentries\x18\x01 \x03(\v2\x13.timecache.v1.EntryR\aentries*h\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.timecache.v1.EntryR\aentries\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\fR\bposition*h\n" +
 	"\fPutCondition\x12\x1d\n" +
 	"\x19PUT_CONDITION_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17PUT_CONDITION_IF_ABSENT\x10\x01\x12\x1c\n" +
@@ -2481,74 +2573,78 @@ var file_timecache_v1_data_proto_depIdxs = []int32{
 	26, // 0: timecache.v1.Entry.put_time:type_name -> google.protobuf.Timestamp
 	26, // 1: timecache.v1.Entry.deadline:type_name -> google.protobuf.Timestamp
 	27, // 2: timecache.v1.Entry.parts:type_name -> timecache.v1.GatheredParts
-	28, // 3: timecache.v1.PutRequest.ttl:type_name -> google.protobuf.Duration
-	0,  // 4: timecache.v1.PutRequest.condition:type_name -> timecache.v1.PutCondition
-	1,  // 5: timecache.v1.PutResponse.previous:type_name -> timecache.v1.Entry
-	1,  // 6: timecache.v1.GetResponse.entry:type_name -> timecache.v1.Entry
-	1,  // 7: timecache.v1.RemoveResponse.previous:type_name -> timecache.v1.Entry
-	28, // 8: timecache.v1.TouchRequest.ttl:type_name -> google.protobuf.Duration
-	28, // 9: timecache.v1.AppendRequest.ttl:type_name -> google.protobuf.Duration
-	0,  // 10: timecache.v1.AppendRequest.condition:type_name -> timecache.v1.PutCondition
-	28, // 11: timecache.v1.CombineRequest.ttl:type_name -> google.protobuf.Duration
-	28, // 12: timecache.v1.GatherRequest.ttl:type_name -> google.protobuf.Duration
-	27, // 13: timecache.v1.GatherResponse.parts:type_name -> timecache.v1.GatheredParts
-	2,  // 14: timecache.v1.Operation.put:type_name -> timecache.v1.PutRequest
-	4,  // 15: timecache.v1.Operation.get:type_name -> timecache.v1.GetRequest
-	6,  // 16: timecache.v1.Operation.remove:type_name -> timecache.v1.RemoveRequest
-	8,  // 17: timecache.v1.Operation.contains:type_name -> timecache.v1.ContainsRequest
-	12, // 18: timecache.v1.Operation.touch:type_name -> timecache.v1.TouchRequest
-	14, // 19: timecache.v1.Operation.append:type_name -> timecache.v1.AppendRequest
-	16, // 20: timecache.v1.Operation.combine:type_name -> timecache.v1.CombineRequest
-	18, // 21: timecache.v1.Operation.gather:type_name -> timecache.v1.GatherRequest
-	20, // 22: timecache.v1.ExecuteRequest.operations:type_name -> timecache.v1.Operation
-	29, // 23: timecache.v1.OperationResult.error:type_name -> google.rpc.Status
-	3,  // 24: timecache.v1.OperationResult.put:type_name -> timecache.v1.PutResponse
-	5,  // 25: timecache.v1.OperationResult.get:type_name -> timecache.v1.GetResponse
-	7,  // 26: timecache.v1.OperationResult.remove:type_name -> timecache.v1.RemoveResponse
-	9,  // 27: timecache.v1.OperationResult.contains:type_name -> timecache.v1.ContainsResponse
-	13, // 28: timecache.v1.OperationResult.touch:type_name -> timecache.v1.TouchResponse
-	15, // 29: timecache.v1.OperationResult.append:type_name -> timecache.v1.AppendResponse
-	17, // 30: timecache.v1.OperationResult.combine:type_name -> timecache.v1.CombineResponse
-	19, // 31: timecache.v1.OperationResult.gather:type_name -> timecache.v1.GatherResponse
-	22, // 32: timecache.v1.ExecuteResponse.results:type_name -> timecache.v1.OperationResult
-	1,  // 33: timecache.v1.ScanResponse.entries:type_name -> timecache.v1.Entry
-	2,  // 34: timecache.v1.TimeCacheService.Put:input_type -> timecache.v1.PutRequest
-	4,  // 35: timecache.v1.TimeCacheService.Get:input_type -> timecache.v1.GetRequest
-	6,  // 36: timecache.v1.TimeCacheService.Remove:input_type -> timecache.v1.RemoveRequest
-	8,  // 37: timecache.v1.TimeCacheService.Contains:input_type -> timecache.v1.ContainsRequest
-	10, // 38: timecache.v1.TimeCacheService.Size:input_type -> timecache.v1.SizeRequest
-	12, // 39: timecache.v1.TimeCacheService.Touch:input_type -> timecache.v1.TouchRequest
-	14, // 40: timecache.v1.TimeCacheService.Append:input_type -> timecache.v1.AppendRequest
-	16, // 41: timecache.v1.TimeCacheService.Combine:input_type -> timecache.v1.CombineRequest
-	18, // 42: timecache.v1.TimeCacheService.Gather:input_type -> timecache.v1.GatherRequest
-	21, // 43: timecache.v1.TimeCacheService.Execute:input_type -> timecache.v1.ExecuteRequest
-	21, // 44: timecache.v1.TimeCacheService.Pipeline:input_type -> timecache.v1.ExecuteRequest
-	24, // 45: timecache.v1.TimeCacheService.Scan:input_type -> timecache.v1.ScanRequest
-	30, // 46: timecache.v1.TimeCacheService.WatchExpired:input_type -> timecache.v1.WatchExpiredRequest
-	31, // 47: timecache.v1.TimeCacheService.ConsumeExpired:input_type -> timecache.v1.ConsumeExpiredRequest
-	32, // 48: timecache.v1.TimeCacheService.WatchExpiring:input_type -> timecache.v1.WatchExpiringRequest
-	33, // 49: timecache.v1.TimeCacheService.SettleExpired:input_type -> timecache.v1.SettleExpiredRequest
-	3,  // 50: timecache.v1.TimeCacheService.Put:output_type -> timecache.v1.PutResponse
-	5,  // 51: timecache.v1.TimeCacheService.Get:output_type -> timecache.v1.GetResponse
-	7,  // 52: timecache.v1.TimeCacheService.Remove:output_type -> timecache.v1.RemoveResponse
-	9,  // 53: timecache.v1.TimeCacheService.Contains:output_type -> timecache.v1.ContainsResponse
-	11, // 54: timecache.v1.TimeCacheService.Size:output_type -> timecache.v1.SizeResponse
-	13, // 55: timecache.v1.TimeCacheService.Touch:output_type -> timecache.v1.TouchResponse
-	15, // 56: timecache.v1.TimeCacheService.Append:output_type -> timecache.v1.AppendResponse
-	17, // 57: timecache.v1.TimeCacheService.Combine:output_type -> timecache.v1.CombineResponse
-	19, // 58: timecache.v1.TimeCacheService.Gather:output_type -> timecache.v1.GatherResponse
-	23, // 59: timecache.v1.TimeCacheService.Execute:output_type -> timecache.v1.ExecuteResponse
-	23, // 60: timecache.v1.TimeCacheService.Pipeline:output_type -> timecache.v1.ExecuteResponse
-	25, // 61: timecache.v1.TimeCacheService.Scan:output_type -> timecache.v1.ScanResponse
-	34, // 62: timecache.v1.TimeCacheService.WatchExpired:output_type -> timecache.v1.WatchExpiredResponse
-	35, // 63: timecache.v1.TimeCacheService.ConsumeExpired:output_type -> timecache.v1.ConsumeExpiredResponse
-	36, // 64: timecache.v1.TimeCacheService.WatchExpiring:output_type -> timecache.v1.WatchExpiringResponse
-	37, // 65: timecache.v1.TimeCacheService.SettleExpired:output_type -> timecache.v1.SettleExpiredResponse
-	50, // [50:66] is the sub-list for method output_type
-	34, // [34:50] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	26, // 3: timecache.v1.Entry.create_time:type_name -> google.protobuf.Timestamp
+	28, // 4: timecache.v1.Entry.own_ttl:type_name -> google.protobuf.Duration
+	28, // 5: timecache.v1.PutRequest.ttl:type_name -> google.protobuf.Duration
+	0,  // 6: timecache.v1.PutRequest.condition:type_name -> timecache.v1.PutCondition
+	26, // 7: timecache.v1.PutRequest.expire_at:type_name -> google.protobuf.Timestamp
+	1,  // 8: timecache.v1.PutResponse.previous:type_name -> timecache.v1.Entry
+	1,  // 9: timecache.v1.GetResponse.entry:type_name -> timecache.v1.Entry
+	1,  // 10: timecache.v1.RemoveResponse.previous:type_name -> timecache.v1.Entry
+	28, // 11: timecache.v1.TouchRequest.ttl:type_name -> google.protobuf.Duration
+	26, // 12: timecache.v1.TouchRequest.expire_at:type_name -> google.protobuf.Timestamp
+	28, // 13: timecache.v1.AppendRequest.ttl:type_name -> google.protobuf.Duration
+	0,  // 14: timecache.v1.AppendRequest.condition:type_name -> timecache.v1.PutCondition
+	28, // 15: timecache.v1.CombineRequest.ttl:type_name -> google.protobuf.Duration
+	28, // 16: timecache.v1.GatherRequest.ttl:type_name -> google.protobuf.Duration
+	27, // 17: timecache.v1.GatherResponse.parts:type_name -> timecache.v1.GatheredParts
+	2,  // 18: timecache.v1.Operation.put:type_name -> timecache.v1.PutRequest
+	4,  // 19: timecache.v1.Operation.get:type_name -> timecache.v1.GetRequest
+	6,  // 20: timecache.v1.Operation.remove:type_name -> timecache.v1.RemoveRequest
+	8,  // 21: timecache.v1.Operation.contains:type_name -> timecache.v1.ContainsRequest
+	12, // 22: timecache.v1.Operation.touch:type_name -> timecache.v1.TouchRequest
+	14, // 23: timecache.v1.Operation.append:type_name -> timecache.v1.AppendRequest
+	16, // 24: timecache.v1.Operation.combine:type_name -> timecache.v1.CombineRequest
+	18, // 25: timecache.v1.Operation.gather:type_name -> timecache.v1.GatherRequest
+	20, // 26: timecache.v1.ExecuteRequest.operations:type_name -> timecache.v1.Operation
+	29, // 27: timecache.v1.OperationResult.error:type_name -> google.rpc.Status
+	3,  // 28: timecache.v1.OperationResult.put:type_name -> timecache.v1.PutResponse
+	5,  // 29: timecache.v1.OperationResult.get:type_name -> timecache.v1.GetResponse
+	7,  // 30: timecache.v1.OperationResult.remove:type_name -> timecache.v1.RemoveResponse
+	9,  // 31: timecache.v1.OperationResult.contains:type_name -> timecache.v1.ContainsResponse
+	13, // 32: timecache.v1.OperationResult.touch:type_name -> timecache.v1.TouchResponse
+	15, // 33: timecache.v1.OperationResult.append:type_name -> timecache.v1.AppendResponse
+	17, // 34: timecache.v1.OperationResult.combine:type_name -> timecache.v1.CombineResponse
+	19, // 35: timecache.v1.OperationResult.gather:type_name -> timecache.v1.GatherResponse
+	22, // 36: timecache.v1.ExecuteResponse.results:type_name -> timecache.v1.OperationResult
+	1,  // 37: timecache.v1.ScanResponse.entries:type_name -> timecache.v1.Entry
+	2,  // 38: timecache.v1.TimeCacheService.Put:input_type -> timecache.v1.PutRequest
+	4,  // 39: timecache.v1.TimeCacheService.Get:input_type -> timecache.v1.GetRequest
+	6,  // 40: timecache.v1.TimeCacheService.Remove:input_type -> timecache.v1.RemoveRequest
+	8,  // 41: timecache.v1.TimeCacheService.Contains:input_type -> timecache.v1.ContainsRequest
+	10, // 42: timecache.v1.TimeCacheService.Size:input_type -> timecache.v1.SizeRequest
+	12, // 43: timecache.v1.TimeCacheService.Touch:input_type -> timecache.v1.TouchRequest
+	14, // 44: timecache.v1.TimeCacheService.Append:input_type -> timecache.v1.AppendRequest
+	16, // 45: timecache.v1.TimeCacheService.Combine:input_type -> timecache.v1.CombineRequest
+	18, // 46: timecache.v1.TimeCacheService.Gather:input_type -> timecache.v1.GatherRequest
+	21, // 47: timecache.v1.TimeCacheService.Execute:input_type -> timecache.v1.ExecuteRequest
+	21, // 48: timecache.v1.TimeCacheService.Pipeline:input_type -> timecache.v1.ExecuteRequest
+	24, // 49: timecache.v1.TimeCacheService.Scan:input_type -> timecache.v1.ScanRequest
+	30, // 50: timecache.v1.TimeCacheService.WatchExpired:input_type -> timecache.v1.WatchExpiredRequest
+	31, // 51: timecache.v1.TimeCacheService.ConsumeExpired:input_type -> timecache.v1.ConsumeExpiredRequest
+	32, // 52: timecache.v1.TimeCacheService.WatchExpiring:input_type -> timecache.v1.WatchExpiringRequest
+	33, // 53: timecache.v1.TimeCacheService.SettleExpired:input_type -> timecache.v1.SettleExpiredRequest
+	3,  // 54: timecache.v1.TimeCacheService.Put:output_type -> timecache.v1.PutResponse
+	5,  // 55: timecache.v1.TimeCacheService.Get:output_type -> timecache.v1.GetResponse
+	7,  // 56: timecache.v1.TimeCacheService.Remove:output_type -> timecache.v1.RemoveResponse
+	9,  // 57: timecache.v1.TimeCacheService.Contains:output_type -> timecache.v1.ContainsResponse
+	11, // 58: timecache.v1.TimeCacheService.Size:output_type -> timecache.v1.SizeResponse
+	13, // 59: timecache.v1.TimeCacheService.Touch:output_type -> timecache.v1.TouchResponse
+	15, // 60: timecache.v1.TimeCacheService.Append:output_type -> timecache.v1.AppendResponse
+	17, // 61: timecache.v1.TimeCacheService.Combine:output_type -> timecache.v1.CombineResponse
+	19, // 62: timecache.v1.TimeCacheService.Gather:output_type -> timecache.v1.GatherResponse
+	23, // 63: timecache.v1.TimeCacheService.Execute:output_type -> timecache.v1.ExecuteResponse
+	23, // 64: timecache.v1.TimeCacheService.Pipeline:output_type -> timecache.v1.ExecuteResponse
+	25, // 65: timecache.v1.TimeCacheService.Scan:output_type -> timecache.v1.ScanResponse
+	34, // 66: timecache.v1.TimeCacheService.WatchExpired:output_type -> timecache.v1.WatchExpiredResponse
+	35, // 67: timecache.v1.TimeCacheService.ConsumeExpired:output_type -> timecache.v1.ConsumeExpiredResponse
+	36, // 68: timecache.v1.TimeCacheService.WatchExpiring:output_type -> timecache.v1.WatchExpiringResponse
+	37, // 69: timecache.v1.TimeCacheService.SettleExpired:output_type -> timecache.v1.SettleExpiredResponse
+	54, // [54:70] is the sub-list for method output_type
+	38, // [38:54] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_data_proto_init() }

@@ -158,7 +158,16 @@ type GroupStatistics struct {
 	DeadLettersDenied uint64 `protobuf:"varint,18,opt,name=dead_letters_denied,json=deadLettersDenied,proto3" json:"dead_letters_denied,omitempty"`
 	// Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
 	// has one.
-	UnusedSince   *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=unused_since,json=unusedSince,proto3" json:"unused_since,omitempty"`
+	UnusedSince *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=unused_since,json=unusedSince,proto3" json:"unused_since,omitempty"`
+	// Deliveries that ended with the member's stream: no attempts.
+	Returned uint64 `protobuf:"varint,20,opt,name=returned,proto3" json:"returned,omitempty"`
+	// Times that a member asked for another ack_timeout.
+	Extended uint64 `protobuf:"varint,21,opt,name=extended,proto3" json:"extended,omitempty"`
+	// Unsettled events that were returned three times or more since their last attempt
+	// that counted: the workers that get them may die of them. Such an event waits
+	// before it is delivered again, 1 s at first, then twice as long each time, up to
+	// 5 min.
+	Suspects      uint64 `protobuf:"varint,22,opt,name=suspects,proto3" json:"suspects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +333,27 @@ func (x *GroupStatistics) GetUnusedSince() *timestamppb.Timestamp {
 		return x.UnusedSince
 	}
 	return nil
+}
+
+func (x *GroupStatistics) GetReturned() uint64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *GroupStatistics) GetExtended() uint64 {
+	if x != nil {
+		return x.Extended
+	}
+	return 0
+}
+
+func (x *GroupStatistics) GetSuspects() uint64 {
+	if x != nil {
+		return x.Suspects
+	}
+	return 0
 }
 
 // A consumer group.
@@ -977,7 +1007,7 @@ const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\n" +
 	"unused_ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tunusedTtlB\x0f\n" +
 	"\r_max_attemptsB\x14\n" +
-	"\x12_max_backlog_bytes\"\xdb\x05\n" +
+	"\x12_max_backlog_bytes\"\xaf\x06\n" +
 	"\x0fGroupStatistics\x12\x18\n" +
 	"\amembers\x18\x01 \x01(\x04R\amembers\x12\x18\n" +
 	"\abacklog\x18\x02 \x01(\x04R\abacklog\x12#\n" +
@@ -998,7 +1028,10 @@ const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\x14dead_letters_dropped\x18\x10 \x01(\x04R\x12deadLettersDropped\x12&\n" +
 	"\x0fin_flight_bytes\x18\x11 \x01(\x04R\rinFlightBytes\x12.\n" +
 	"\x13dead_letters_denied\x18\x12 \x01(\x04R\x11deadLettersDenied\x12=\n" +
-	"\funused_since\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vunusedSince\"\xcd\x01\n" +
+	"\funused_since\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vunusedSince\x12\x1a\n" +
+	"\breturned\x18\x14 \x01(\x04R\breturned\x12\x1a\n" +
+	"\bextended\x18\x15 \x01(\x04R\bextended\x12\x1a\n" +
+	"\bsuspects\x18\x16 \x01(\x04R\bsuspects\"\xcd\x01\n" +
 	"\x05Group\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x124\n" +

@@ -499,9 +499,13 @@ type NamespaceStatistics struct {
 	// Combines that succeeded.
 	Combines uint64 `protobuf:"varint,25,opt,name=combines,proto3" json:"combines,omitempty"`
 	// Gathers that succeeded, duplicates included.
-	Gathers       uint64 `protobuf:"varint,26,opt,name=gathers,proto3" json:"gathers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Gathers uint64 `protobuf:"varint,26,opt,name=gathers,proto3" json:"gathers,omitempty"`
+	// Of `expired`, the entries that were due while the server was down, and died at its
+	// start. Their lateness is in none of the fields above, and they are no
+	// bound_violations.
+	ExpiredWhileDown uint64 `protobuf:"varint,27,opt,name=expired_while_down,json=expiredWhileDown,proto3" json:"expired_while_down,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *NamespaceStatistics) Reset() {
@@ -716,6 +720,13 @@ func (x *NamespaceStatistics) GetGathers() uint64 {
 	return 0
 }
 
+func (x *NamespaceStatistics) GetExpiredWhileDown() uint64 {
+	if x != nil {
+		return x.ExpiredWhileDown
+	}
+	return 0
+}
+
 // A namespace.
 type Namespace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -849,7 +860,10 @@ func (x *CreateNamespaceRequest) GetOptions() *NamespaceOptions {
 type CreateNamespaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace as created.
-	Namespace     *Namespace `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace *Namespace `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// What is allowed and probably not meant, a sentence each; for people. Such as dead
+	// letters that expire within a day.
+	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -887,6 +901,13 @@ func (*CreateNamespaceResponse) Descriptor() ([]byte, []int) {
 func (x *CreateNamespaceResponse) GetNamespace() *Namespace {
 	if x != nil {
 		return x.Namespace
+	}
+	return nil
+}
+
+func (x *CreateNamespaceResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -1175,7 +1196,9 @@ func (x *UpdateNamespaceRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 type UpdateNamespaceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The updated namespace.
-	Namespace     *Namespace `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Namespace *Namespace `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// As in CreateNamespaceResponse.
+	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1213,6 +1236,13 @@ func (*UpdateNamespaceResponse) Descriptor() ([]byte, []int) {
 func (x *UpdateNamespaceResponse) GetNamespace() *Namespace {
 	if x != nil {
 		return x.Namespace
+	}
+	return nil
+}
+
+func (x *UpdateNamespaceResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -1432,7 +1462,7 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\v_num_shardsB\x18\n" +
 	"\x16_dead_letter_namespaceB\x1c\n" +
 	"\x1a_max_operations_per_secondB\x14\n" +
-	"\x12_max_backlog_bytes\"\xcb\a\n" +
+	"\x12_max_backlog_bytes\"\xf9\a\n" +
 	"\x13NamespaceStatistics\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12!\n" +
@@ -1460,7 +1490,8 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x0egroups_expired\x18\x17 \x01(\x04R\rgroupsExpired\x12\x18\n" +
 	"\aappends\x18\x18 \x01(\x04R\aappends\x12\x1a\n" +
 	"\bcombines\x18\x19 \x01(\x04R\bcombines\x12\x18\n" +
-	"\agathers\x18\x1a \x01(\x04R\agathers\"\xda\x01\n" +
+	"\agathers\x18\x1a \x01(\x04R\agathers\x12,\n" +
+	"\x12expired_while_down\x18\x1b \x01(\x04R\x10expiredWhileDown\"\xda\x01\n" +
 	"\tNamespace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\aoptions\x18\x02 \x01(\v2\x1e.timecache.v1.NamespaceOptionsR\aoptions\x12A\n" +
@@ -1470,9 +1501,10 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\fbucket_width\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\vbucketWidth\"f\n" +
 	"\x16CreateNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
-	"\aoptions\x18\x02 \x01(\v2\x1e.timecache.v1.NamespaceOptionsR\aoptions\"P\n" +
+	"\aoptions\x18\x02 \x01(\v2\x1e.timecache.v1.NamespaceOptionsR\aoptions\"l\n" +
 	"\x17CreateNamespaceResponse\x125\n" +
-	"\tnamespace\x18\x01 \x01(\v2\x17.timecache.v1.NamespaceR\tnamespace\"X\n" +
+	"\tnamespace\x18\x01 \x01(\v2\x17.timecache.v1.NamespaceR\tnamespace\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"X\n" +
 	"\x13GetNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x12include_statistics\x18\x02 \x01(\bR\x11includeStatistics\"M\n" +
@@ -1491,9 +1523,10 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x16UpdateNamespaceRequest\x125\n" +
 	"\tnamespace\x18\x01 \x01(\v2\x17.timecache.v1.NamespaceR\tnamespace\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"P\n" +
+	"updateMask\"l\n" +
 	"\x17UpdateNamespaceResponse\x125\n" +
-	"\tnamespace\x18\x01 \x01(\v2\x17.timecache.v1.NamespaceR\tnamespace\",\n" +
+	"\tnamespace\x18\x01 \x01(\v2\x17.timecache.v1.NamespaceR\tnamespace\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\",\n" +
 	"\x16DeleteNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x19\n" +
 	"\x17DeleteNamespaceResponse\",\n" +

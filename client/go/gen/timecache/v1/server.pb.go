@@ -498,7 +498,10 @@ type GetServerResponse struct {
 	// How memory_bytes is used.
 	MemoryShares *MemoryShares `protobuf:"bytes,11,opt,name=memory_shares,json=memoryShares,proto3" json:"memory_shares,omitempty"`
 	// Also unset if there is no journal: then all namespaces have durability MEMORY.
-	Journal       *JournalStatus `protobuf:"bytes,12,opt,name=journal,proto3" json:"journal,omitempty"`
+	Journal *JournalStatus `protobuf:"bytes,12,opt,name=journal,proto3" json:"journal,omitempty"`
+	// How far the machine's wall clock is ahead of `now`; negative: behind it. The
+	// server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+	ClockOffset   *durationpb.Duration `protobuf:"bytes,13,opt,name=clock_offset,json=clockOffset,proto3" json:"clock_offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -617,6 +620,13 @@ func (x *GetServerResponse) GetJournal() *JournalStatus {
 	return nil
 }
 
+func (x *GetServerResponse) GetClockOffset() *durationpb.Duration {
+	if x != nil {
+		return x.ClockOffset
+	}
+	return nil
+}
+
 var File_timecache_v1_server_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_server_proto_rawDesc = "" +
@@ -650,7 +660,7 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"commit_p99\x18\t \x01(\v2\x19.google.protobuf.DurationR\tcommitP99\x12 \n" +
 	"\vcheckpoints\x18\n" +
 	" \x01(\x04R\vcheckpoints\x12H\n" +
-	"\x10checkpoint_state\x18\v \x01(\x0e2\x1d.timecache.v1.CheckpointStateR\x0fcheckpointState\"\xeb\x04\n" +
+	"\x10checkpoint_state\x18\v \x01(\x0e2\x1d.timecache.v1.CheckpointStateR\x0fcheckpointState\"\xa9\x05\n" +
 	"\x11GetServerResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
 	"\n" +
@@ -667,7 +677,8 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"\vconnections\x18\n" +
 	" \x01(\v2\x16.timecache.v1.LimitUseR\vconnections\x12?\n" +
 	"\rmemory_shares\x18\v \x01(\v2\x1a.timecache.v1.MemorySharesR\fmemoryShares\x125\n" +
-	"\ajournal\x18\f \x01(\v2\x1b.timecache.v1.JournalStatusR\ajournal*\x8a\x01\n" +
+	"\ajournal\x18\f \x01(\v2\x1b.timecache.v1.JournalStatusR\ajournal\x12<\n" +
+	"\fclock_offset\x18\r \x01(\v2\x19.google.protobuf.DurationR\vclockOffset*\x8a\x01\n" +
 	"\x0fCheckpointState\x12 \n" +
 	"\x1cCHECKPOINT_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CHECKPOINT_STATE_IDLE\x10\x01\x12\x1c\n" +
@@ -719,15 +730,16 @@ var file_timecache_v1_server_proto_depIdxs = []int32{
 	4,  // 11: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
 	5,  // 12: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
 	6,  // 13: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
-	1,  // 14: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
-	2,  // 15: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
-	7,  // 16: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
-	3,  // 17: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
-	16, // [16:18] is the sub-list for method output_type
-	14, // [14:16] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	8,  // 14: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
+	1,  // 15: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
+	2,  // 16: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
+	7,  // 17: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
+	3,  // 18: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
+	17, // [17:19] is the sub-list for method output_type
+	15, // [15:17] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_server_proto_init() }

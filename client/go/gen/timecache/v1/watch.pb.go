@@ -142,6 +142,59 @@ func (ExpiryCause) EnumDescriptor() ([]byte, []int) {
 	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{1}
 }
 
+// How the last attempt at an event ended.
+type DeadLetterReason int32
+
+const (
+	// Not a reason; in a letter that an older server wrote.
+	DeadLetterReason_DEAD_LETTER_REASON_UNSPECIFIED DeadLetterReason = 0
+	// The last attempt ended by NACK.
+	DeadLetterReason_DEAD_LETTER_REASON_NACKED DeadLetterReason = 1
+	// The last attempt was not settled in time.
+	DeadLetterReason_DEAD_LETTER_REASON_TIMED_OUT DeadLetterReason = 2
+)
+
+// Enum value maps for DeadLetterReason.
+var (
+	DeadLetterReason_name = map[int32]string{
+		0: "DEAD_LETTER_REASON_UNSPECIFIED",
+		1: "DEAD_LETTER_REASON_NACKED",
+		2: "DEAD_LETTER_REASON_TIMED_OUT",
+	}
+	DeadLetterReason_value = map[string]int32{
+		"DEAD_LETTER_REASON_UNSPECIFIED": 0,
+		"DEAD_LETTER_REASON_NACKED":      1,
+		"DEAD_LETTER_REASON_TIMED_OUT":   2,
+	}
+)
+
+func (x DeadLetterReason) Enum() *DeadLetterReason {
+	p := new(DeadLetterReason)
+	*p = x
+	return p
+}
+
+func (x DeadLetterReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DeadLetterReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_timecache_v1_watch_proto_enumTypes[2].Descriptor()
+}
+
+func (DeadLetterReason) Type() protoreflect.EnumType {
+	return &file_timecache_v1_watch_proto_enumTypes[2]
+}
+
+func (x DeadLetterReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DeadLetterReason.Descriptor instead.
+func (DeadLetterReason) EnumDescriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{2}
+}
+
 // What to watch, where to start, and how to send it.
 type WatchExpiredRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -485,8 +538,10 @@ type ExpiredEvent struct {
 	// Only in ConsumeExpired: names the event in the namespace's log, for
 	// SettleExpired. Grows in order of death. Below 2^53. Otherwise 0.
 	EventId uint64 `protobuf:"varint,10,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// Only in ConsumeExpired: how often it has been delivered to a member, this time
-	// included. Otherwise 0.
+	// Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
+	// by NACK, or was not settled in time, counts. One that ended with the member's
+	// stream does not: the next delivery has the same number, and one more `returns`.
+	// Otherwise 0.
 	Attempt uint32 `protobuf:"varint,11,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// The size of the value, if it was left out because the event does not fit into
 	// the request's max_message_bytes. Otherwise 0. A client that accepts larger
@@ -496,7 +551,19 @@ type ExpiredEvent struct {
 	// In place of the value, for a Gather that was not completed: the parts collected
 	// and the parts expected. Unset with keys_only and where omitted_value_bytes is
 	// set.
-	Parts         *GatheredParts `protobuf:"bytes,13,opt,name=parts,proto3" json:"parts,omitempty"`
+	Parts *GatheredParts `protobuf:"bytes,13,opt,name=parts,proto3" json:"parts,omitempty"`
+	// Only in ConsumeExpired: how often the stream of a member that held the event has
+	// ended before the member settled it. Otherwise 0.
+	Returns uint32 `protobuf:"varint,14,opt,name=returns,proto3" json:"returns,omitempty"`
+	// When the key began to be there without a break: the put, append, combine or gather
+	// that created the entry. Later changes and renewals keep it; a put after a removal
+	// or a death begins anew. For an entry of a journal that an older server wrote, its
+	// put_time.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+	OwnTtl *durationpb.Duration `protobuf:"bytes,16,opt,name=own_ttl,json=ownTtl,proto3" json:"own_ttl,omitempty"`
+	// Only in the value of a dead letter: why it is one. See DeadLetter.
+	DeadLetter    *DeadLetter `protobuf:"bytes,17,opt,name=dead_letter,json=deadLetter,proto3" json:"dead_letter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +689,108 @@ func (x *ExpiredEvent) GetParts() *GatheredParts {
 	return nil
 }
 
+func (x *ExpiredEvent) GetReturns() uint32 {
+	if x != nil {
+		return x.Returns
+	}
+	return 0
+}
+
+func (x *ExpiredEvent) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *ExpiredEvent) GetOwnTtl() *durationpb.Duration {
+	if x != nil {
+		return x.OwnTtl
+	}
+	return nil
+}
+
+func (x *ExpiredEvent) GetDeadLetter() *DeadLetter {
+	if x != nil {
+		return x.DeadLetter
+	}
+	return nil
+}
+
+// What a group did with an event before it became a dead letter: an entry of the
+// dead_letter_namespace whose value is a serialized ExpiredEvent with this message.
+type DeadLetter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The group. The namespace is ExpiredEvent.namespace.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// Attempts that counted.
+	Attempts uint32 `protobuf:"varint,2,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// How the last of them ended.
+	Reason DeadLetterReason `protobuf:"varint,3,opt,name=reason,proto3,enum=timecache.v1.DeadLetterReason" json:"reason,omitempty"`
+	// When the letter was made.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetter) Reset() {
+	*x = DeadLetter{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetter) ProtoMessage() {}
+
+func (x *DeadLetter) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
+func (*DeadLetter) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *DeadLetter) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *DeadLetter) GetReason() DeadLetterReason {
+	if x != nil {
+		return x.Reason
+	}
+	return DeadLetterReason_DEAD_LETTER_REASON_UNSPECIFIED
+}
+
+func (x *DeadLetter) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
 // What Gather has collected under a key.
 type GatheredParts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -637,7 +806,7 @@ type GatheredParts struct {
 
 func (x *GatheredParts) Reset() {
 	*x = GatheredParts{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[4]
+	mi := &file_timecache_v1_watch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +818,7 @@ func (x *GatheredParts) String() string {
 func (*GatheredParts) ProtoMessage() {}
 
 func (x *GatheredParts) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[4]
+	mi := &file_timecache_v1_watch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +831,7 @@ func (x *GatheredParts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GatheredParts.ProtoReflect.Descriptor instead.
 func (*GatheredParts) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{4}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GatheredParts) GetParts() []*GatheredPart {
@@ -699,7 +868,7 @@ type GatheredPart struct {
 
 func (x *GatheredPart) Reset() {
 	*x = GatheredPart{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[5]
+	mi := &file_timecache_v1_watch_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +880,7 @@ func (x *GatheredPart) String() string {
 func (*GatheredPart) ProtoMessage() {}
 
 func (x *GatheredPart) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[5]
+	mi := &file_timecache_v1_watch_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +893,7 @@ func (x *GatheredPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GatheredPart.ProtoReflect.Descriptor instead.
 func (*GatheredPart) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{5}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GatheredPart) GetName() []byte {
@@ -772,7 +941,7 @@ type WatchExpiredResponse struct {
 
 func (x *WatchExpiredResponse) Reset() {
 	*x = WatchExpiredResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[6]
+	mi := &file_timecache_v1_watch_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +953,7 @@ func (x *WatchExpiredResponse) String() string {
 func (*WatchExpiredResponse) ProtoMessage() {}
 
 func (x *WatchExpiredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[6]
+	mi := &file_timecache_v1_watch_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +966,7 @@ func (x *WatchExpiredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExpiredResponse.ProtoReflect.Descriptor instead.
 func (*WatchExpiredResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{6}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchExpiredResponse) GetNamespace() string {
@@ -858,7 +1027,7 @@ type ConsumeExpiredResponse struct {
 
 func (x *ConsumeExpiredResponse) Reset() {
 	*x = ConsumeExpiredResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[7]
+	mi := &file_timecache_v1_watch_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1039,7 @@ func (x *ConsumeExpiredResponse) String() string {
 func (*ConsumeExpiredResponse) ProtoMessage() {}
 
 func (x *ConsumeExpiredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[7]
+	mi := &file_timecache_v1_watch_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1052,7 @@ func (x *ConsumeExpiredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeExpiredResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeExpiredResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{7}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ConsumeExpiredResponse) GetNamespace() string {
@@ -931,7 +1100,7 @@ type WatchExpiringResponse struct {
 
 func (x *WatchExpiringResponse) Reset() {
 	*x = WatchExpiringResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[8]
+	mi := &file_timecache_v1_watch_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +1112,7 @@ func (x *WatchExpiringResponse) String() string {
 func (*WatchExpiringResponse) ProtoMessage() {}
 
 func (x *WatchExpiringResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[8]
+	mi := &file_timecache_v1_watch_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +1125,7 @@ func (x *WatchExpiringResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExpiringResponse.ProtoReflect.Descriptor instead.
 func (*WatchExpiringResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{8}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchExpiringResponse) GetNamespace() string {
@@ -994,14 +1163,19 @@ type Settlement struct {
 	//	*Settlement_Ack
 	//	*Settlement_Nack
 	//	*Settlement_PutBack
-	Action        isSettlement_Action `protobuf_oneof:"action"`
+	//	*Settlement_Extend
+	Action isSettlement_Action `protobuf_oneof:"action"`
+	// From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+	// the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+	// meant.
+	Returns       *uint32 `protobuf:"varint,7,opt,name=returns,proto3,oneof" json:"returns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[9]
+	mi := &file_timecache_v1_watch_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1187,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[9]
+	mi := &file_timecache_v1_watch_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1200,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{9}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Settlement) GetEventId() uint64 {
@@ -1077,6 +1251,22 @@ func (x *Settlement) GetPutBack() *PutBack {
 	return nil
 }
 
+func (x *Settlement) GetExtend() *Extend {
+	if x != nil {
+		if x, ok := x.Action.(*Settlement_Extend); ok {
+			return x.Extend
+		}
+	}
+	return nil
+}
+
+func (x *Settlement) GetReturns() uint32 {
+	if x != nil && x.Returns != nil {
+		return *x.Returns
+	}
+	return 0
+}
+
 type isSettlement_Action interface {
 	isSettlement_Action()
 }
@@ -1096,11 +1286,18 @@ type Settlement_PutBack struct {
 	PutBack *PutBack `protobuf:"bytes,5,opt,name=put_back,json=putBack,proto3,oneof"`
 }
 
+type Settlement_Extend struct {
+	// The member needs longer.
+	Extend *Extend `protobuf:"bytes,6,opt,name=extend,proto3,oneof"`
+}
+
 func (*Settlement_Ack) isSettlement_Action() {}
 
 func (*Settlement_Nack) isSettlement_Action() {}
 
 func (*Settlement_PutBack) isSettlement_Action() {}
+
+func (*Settlement_Extend) isSettlement_Action() {}
 
 // Done. Also accepted from an earlier attempt, while the event is unsettled.
 type Ack struct {
@@ -1111,7 +1308,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[10]
+	mi := &file_timecache_v1_watch_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1320,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[10]
+	mi := &file_timecache_v1_watch_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1333,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{10}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{11}
 }
 
 // Deliver it again.
@@ -1150,7 +1347,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[11]
+	mi := &file_timecache_v1_watch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1359,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[11]
+	mi := &file_timecache_v1_watch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1372,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{11}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Nack) GetDelay() *durationpb.Duration {
@@ -1189,15 +1386,20 @@ func (x *Nack) GetDelay() *durationpb.Duration {
 // unless the key exists again; then the event is settled.
 type PutBack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entry's own time to live, as in PutRequest.ttl.
-	Ttl           *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+	// died, if it had its own.
+	Ttl *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// As in PutRequest.expire_at.
+	ExpireAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expire_at,json=expireAt,proto3" json:"expire_at,omitempty"`
+	// As in PutRequest.allow_past.
+	AllowPast     bool `protobuf:"varint,3,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PutBack) Reset() {
 	*x = PutBack{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[12]
+	mi := &file_timecache_v1_watch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1411,7 @@ func (x *PutBack) String() string {
 func (*PutBack) ProtoMessage() {}
 
 func (x *PutBack) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[12]
+	mi := &file_timecache_v1_watch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1424,7 @@ func (x *PutBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBack.ProtoReflect.Descriptor instead.
 func (*PutBack) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{12}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PutBack) GetTtl() *durationpb.Duration {
@@ -1230,6 +1432,57 @@ func (x *PutBack) GetTtl() *durationpb.Duration {
 		return x.Ttl
 	}
 	return nil
+}
+
+func (x *PutBack) GetExpireAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireAt
+	}
+	return nil
+}
+
+func (x *PutBack) GetAllowPast() bool {
+	if x != nil {
+		return x.AllowPast
+	}
+	return false
+}
+
+// Another ack_timeout from now: the attempt goes on. Any number of times.
+type Extend struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Extend) Reset() {
+	*x = Extend{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Extend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Extend) ProtoMessage() {}
+
+func (x *Extend) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Extend.ProtoReflect.Descriptor instead.
+func (*Extend) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{14}
 }
 
 // Events of one group to settle.
@@ -1247,7 +1500,7 @@ type SettleExpiredRequest struct {
 
 func (x *SettleExpiredRequest) Reset() {
 	*x = SettleExpiredRequest{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	mi := &file_timecache_v1_watch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1512,7 @@ func (x *SettleExpiredRequest) String() string {
 func (*SettleExpiredRequest) ProtoMessage() {}
 
 func (x *SettleExpiredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	mi := &file_timecache_v1_watch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1525,7 @@ func (x *SettleExpiredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleExpiredRequest.ProtoReflect.Descriptor instead.
 func (*SettleExpiredRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{13}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SettleExpiredRequest) GetNamespace() string {
@@ -1318,7 +1571,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	mi := &file_timecache_v1_watch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1583,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	mi := &file_timecache_v1_watch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1596,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{14}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SettleResult) GetError() *status.Status {
@@ -1371,7 +1624,7 @@ type SettleExpiredResponse struct {
 
 func (x *SettleExpiredResponse) Reset() {
 	*x = SettleExpiredResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[15]
+	mi := &file_timecache_v1_watch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1636,7 @@ func (x *SettleExpiredResponse) String() string {
 func (*SettleExpiredResponse) ProtoMessage() {}
 
 func (x *SettleExpiredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[15]
+	mi := &file_timecache_v1_watch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1649,7 @@ func (x *SettleExpiredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleExpiredResponse.ProtoReflect.Descriptor instead.
 func (*SettleExpiredResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{15}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SettleExpiredResponse) GetResults() []*SettleResult {
@@ -1447,7 +1700,7 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\tkeys_only\x18\x04 \x01(\bR\bkeysOnly\x12H\n" +
 	"\x12heartbeat_interval\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12/\n" +
 	"\x11max_message_bytes\x18\x06 \x01(\rH\x00R\x0fmaxMessageBytes\x88\x01\x01B\x14\n" +
-	"\x12_max_message_bytes\"\xa0\x04\n" +
+	"\x12_max_message_bytes\"\xe6\x05\n" +
 	"\fExpiredEvent\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1463,7 +1716,19 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	" \x01(\x04R\aeventId\x12\x18\n" +
 	"\aattempt\x18\v \x01(\rR\aattempt\x12.\n" +
 	"\x13omitted_value_bytes\x18\f \x01(\x04R\x11omittedValueBytes\x121\n" +
-	"\x05parts\x18\r \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\"\x8f\x01\n" +
+	"\x05parts\x18\r \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12\x18\n" +
+	"\areturns\x18\x0e \x01(\rR\areturns\x12;\n" +
+	"\vcreate_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x122\n" +
+	"\aown_ttl\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\x129\n" +
+	"\vdead_letter\x18\x11 \x01(\v2\x18.timecache.v1.DeadLetterR\n" +
+	"deadLetter\"\xa6\x01\n" +
+	"\n" +
+	"DeadLetter\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
+	"\battempts\x18\x02 \x01(\rR\battempts\x126\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1e.timecache.v1.DeadLetterReasonR\x06reason\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x8f\x01\n" +
 	"\rGatheredParts\x120\n" +
 	"\x05parts\x18\x01 \x03(\v2\x1a.timecache.v1.GatheredPartR\x05parts\x12%\n" +
 	"\x0eexpected_parts\x18\x02 \x01(\rR\rexpectedParts\x12%\n" +
@@ -1485,20 +1750,28 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x15WatchExpiringResponse\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x122\n" +
 	"\x06events\x18\x02 \x03(\v2\x1a.timecache.v1.ExpiredEventR\x06events\x128\n" +
-	"\twatermark\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\twatermark\"\xd0\x01\n" +
+	"\twatermark\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\twatermark\"\xab\x02\n" +
 	"\n" +
 	"Settlement\x12\x19\n" +
 	"\bevent_id\x18\x01 \x01(\x04R\aeventId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12%\n" +
 	"\x03ack\x18\x03 \x01(\v2\x11.timecache.v1.AckH\x00R\x03ack\x12(\n" +
 	"\x04nack\x18\x04 \x01(\v2\x12.timecache.v1.NackH\x00R\x04nack\x122\n" +
-	"\bput_back\x18\x05 \x01(\v2\x15.timecache.v1.PutBackH\x00R\aputBackB\b\n" +
-	"\x06action\"\x05\n" +
+	"\bput_back\x18\x05 \x01(\v2\x15.timecache.v1.PutBackH\x00R\aputBack\x12.\n" +
+	"\x06extend\x18\x06 \x01(\v2\x14.timecache.v1.ExtendH\x00R\x06extend\x12\x1d\n" +
+	"\areturns\x18\a \x01(\rH\x01R\areturns\x88\x01\x01B\b\n" +
+	"\x06actionB\n" +
+	"\n" +
+	"\b_returns\"\x05\n" +
 	"\x03Ack\"7\n" +
 	"\x04Nack\x12/\n" +
-	"\x05delay\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05delay\"6\n" +
+	"\x05delay\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05delay\"\x8e\x01\n" +
 	"\aPutBack\x12+\n" +
-	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x86\x01\n" +
+	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x127\n" +
+	"\texpire_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
+	"\n" +
+	"allow_past\x18\x03 \x01(\bR\tallowPast\"\b\n" +
+	"\x06Extend\"\x86\x01\n" +
 	"\x14SettleExpiredRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12:\n" +
@@ -1518,7 +1791,11 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x14EXPIRY_CAUSE_EXPIRED\x10\x01\x12\x18\n" +
 	"\x14EXPIRY_CAUSE_EVICTED\x10\x02\x12\x18\n" +
 	"\x14EXPIRY_CAUSE_ROTATED\x10\x03\x12\x19\n" +
-	"\x15EXPIRY_CAUSE_EXPIRING\x10\x04B\x8b\x01\n" +
+	"\x15EXPIRY_CAUSE_EXPIRING\x10\x04*w\n" +
+	"\x10DeadLetterReason\x12\"\n" +
+	"\x1eDEAD_LETTER_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19DEAD_LETTER_REASON_NACKED\x10\x01\x12 \n" +
+	"\x1cDEAD_LETTER_REASON_TIMED_OUT\x10\x02B\x8b\x01\n" +
 	"\x11dev.timecached.v1B\n" +
 	"WatchProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
@@ -1534,64 +1811,74 @@ func file_timecache_v1_watch_proto_rawDescGZIP() []byte {
 	return file_timecache_v1_watch_proto_rawDescData
 }
 
-var file_timecache_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_timecache_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_timecache_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_timecache_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_timecache_v1_watch_proto_goTypes = []any{
 	(WatchStart)(0),                // 0: timecache.v1.WatchStart
 	(ExpiryCause)(0),               // 1: timecache.v1.ExpiryCause
-	(*WatchExpiredRequest)(nil),    // 2: timecache.v1.WatchExpiredRequest
-	(*ConsumeExpiredRequest)(nil),  // 3: timecache.v1.ConsumeExpiredRequest
-	(*WatchExpiringRequest)(nil),   // 4: timecache.v1.WatchExpiringRequest
-	(*ExpiredEvent)(nil),           // 5: timecache.v1.ExpiredEvent
-	(*GatheredParts)(nil),          // 6: timecache.v1.GatheredParts
-	(*GatheredPart)(nil),           // 7: timecache.v1.GatheredPart
-	(*WatchExpiredResponse)(nil),   // 8: timecache.v1.WatchExpiredResponse
-	(*ConsumeExpiredResponse)(nil), // 9: timecache.v1.ConsumeExpiredResponse
-	(*WatchExpiringResponse)(nil),  // 10: timecache.v1.WatchExpiringResponse
-	(*Settlement)(nil),             // 11: timecache.v1.Settlement
-	(*Ack)(nil),                    // 12: timecache.v1.Ack
-	(*Nack)(nil),                   // 13: timecache.v1.Nack
-	(*PutBack)(nil),                // 14: timecache.v1.PutBack
-	(*SettleExpiredRequest)(nil),   // 15: timecache.v1.SettleExpiredRequest
-	(*SettleResult)(nil),           // 16: timecache.v1.SettleResult
-	(*SettleExpiredResponse)(nil),  // 17: timecache.v1.SettleExpiredResponse
-	(*durationpb.Duration)(nil),    // 18: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
-	(*status.Status)(nil),          // 20: google.rpc.Status
+	(DeadLetterReason)(0),          // 2: timecache.v1.DeadLetterReason
+	(*WatchExpiredRequest)(nil),    // 3: timecache.v1.WatchExpiredRequest
+	(*ConsumeExpiredRequest)(nil),  // 4: timecache.v1.ConsumeExpiredRequest
+	(*WatchExpiringRequest)(nil),   // 5: timecache.v1.WatchExpiringRequest
+	(*ExpiredEvent)(nil),           // 6: timecache.v1.ExpiredEvent
+	(*DeadLetter)(nil),             // 7: timecache.v1.DeadLetter
+	(*GatheredParts)(nil),          // 8: timecache.v1.GatheredParts
+	(*GatheredPart)(nil),           // 9: timecache.v1.GatheredPart
+	(*WatchExpiredResponse)(nil),   // 10: timecache.v1.WatchExpiredResponse
+	(*ConsumeExpiredResponse)(nil), // 11: timecache.v1.ConsumeExpiredResponse
+	(*WatchExpiringResponse)(nil),  // 12: timecache.v1.WatchExpiringResponse
+	(*Settlement)(nil),             // 13: timecache.v1.Settlement
+	(*Ack)(nil),                    // 14: timecache.v1.Ack
+	(*Nack)(nil),                   // 15: timecache.v1.Nack
+	(*PutBack)(nil),                // 16: timecache.v1.PutBack
+	(*Extend)(nil),                 // 17: timecache.v1.Extend
+	(*SettleExpiredRequest)(nil),   // 18: timecache.v1.SettleExpiredRequest
+	(*SettleResult)(nil),           // 19: timecache.v1.SettleResult
+	(*SettleExpiredResponse)(nil),  // 20: timecache.v1.SettleExpiredResponse
+	(*durationpb.Duration)(nil),    // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
+	(*status.Status)(nil),          // 23: google.rpc.Status
 }
 var file_timecache_v1_watch_proto_depIdxs = []int32{
 	0,  // 0: timecache.v1.WatchExpiredRequest.start:type_name -> timecache.v1.WatchStart
-	18, // 1: timecache.v1.WatchExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	21, // 1: timecache.v1.WatchExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
 	0,  // 2: timecache.v1.ConsumeExpiredRequest.start:type_name -> timecache.v1.WatchStart
-	18, // 3: timecache.v1.ConsumeExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	18, // 4: timecache.v1.WatchExpiringRequest.lead_time:type_name -> google.protobuf.Duration
-	18, // 5: timecache.v1.WatchExpiringRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	19, // 6: timecache.v1.ExpiredEvent.put_time:type_name -> google.protobuf.Timestamp
-	19, // 7: timecache.v1.ExpiredEvent.deadline:type_name -> google.protobuf.Timestamp
-	19, // 8: timecache.v1.ExpiredEvent.death_time:type_name -> google.protobuf.Timestamp
-	19, // 9: timecache.v1.ExpiredEvent.delivered_at:type_name -> google.protobuf.Timestamp
+	21, // 3: timecache.v1.ConsumeExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	21, // 4: timecache.v1.WatchExpiringRequest.lead_time:type_name -> google.protobuf.Duration
+	21, // 5: timecache.v1.WatchExpiringRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	22, // 6: timecache.v1.ExpiredEvent.put_time:type_name -> google.protobuf.Timestamp
+	22, // 7: timecache.v1.ExpiredEvent.deadline:type_name -> google.protobuf.Timestamp
+	22, // 8: timecache.v1.ExpiredEvent.death_time:type_name -> google.protobuf.Timestamp
+	22, // 9: timecache.v1.ExpiredEvent.delivered_at:type_name -> google.protobuf.Timestamp
 	1,  // 10: timecache.v1.ExpiredEvent.cause:type_name -> timecache.v1.ExpiryCause
-	6,  // 11: timecache.v1.ExpiredEvent.parts:type_name -> timecache.v1.GatheredParts
-	7,  // 12: timecache.v1.GatheredParts.parts:type_name -> timecache.v1.GatheredPart
-	5,  // 13: timecache.v1.WatchExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
-	19, // 14: timecache.v1.WatchExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
-	5,  // 15: timecache.v1.ConsumeExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
-	19, // 16: timecache.v1.ConsumeExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
-	5,  // 17: timecache.v1.WatchExpiringResponse.events:type_name -> timecache.v1.ExpiredEvent
-	19, // 18: timecache.v1.WatchExpiringResponse.watermark:type_name -> google.protobuf.Timestamp
-	12, // 19: timecache.v1.Settlement.ack:type_name -> timecache.v1.Ack
-	13, // 20: timecache.v1.Settlement.nack:type_name -> timecache.v1.Nack
-	14, // 21: timecache.v1.Settlement.put_back:type_name -> timecache.v1.PutBack
-	18, // 22: timecache.v1.Nack.delay:type_name -> google.protobuf.Duration
-	18, // 23: timecache.v1.PutBack.ttl:type_name -> google.protobuf.Duration
-	11, // 24: timecache.v1.SettleExpiredRequest.settlements:type_name -> timecache.v1.Settlement
-	20, // 25: timecache.v1.SettleResult.error:type_name -> google.rpc.Status
-	16, // 26: timecache.v1.SettleExpiredResponse.results:type_name -> timecache.v1.SettleResult
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	8,  // 11: timecache.v1.ExpiredEvent.parts:type_name -> timecache.v1.GatheredParts
+	22, // 12: timecache.v1.ExpiredEvent.create_time:type_name -> google.protobuf.Timestamp
+	21, // 13: timecache.v1.ExpiredEvent.own_ttl:type_name -> google.protobuf.Duration
+	7,  // 14: timecache.v1.ExpiredEvent.dead_letter:type_name -> timecache.v1.DeadLetter
+	2,  // 15: timecache.v1.DeadLetter.reason:type_name -> timecache.v1.DeadLetterReason
+	22, // 16: timecache.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	9,  // 17: timecache.v1.GatheredParts.parts:type_name -> timecache.v1.GatheredPart
+	6,  // 18: timecache.v1.WatchExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
+	22, // 19: timecache.v1.WatchExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
+	6,  // 20: timecache.v1.ConsumeExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
+	22, // 21: timecache.v1.ConsumeExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
+	6,  // 22: timecache.v1.WatchExpiringResponse.events:type_name -> timecache.v1.ExpiredEvent
+	22, // 23: timecache.v1.WatchExpiringResponse.watermark:type_name -> google.protobuf.Timestamp
+	14, // 24: timecache.v1.Settlement.ack:type_name -> timecache.v1.Ack
+	15, // 25: timecache.v1.Settlement.nack:type_name -> timecache.v1.Nack
+	16, // 26: timecache.v1.Settlement.put_back:type_name -> timecache.v1.PutBack
+	17, // 27: timecache.v1.Settlement.extend:type_name -> timecache.v1.Extend
+	21, // 28: timecache.v1.Nack.delay:type_name -> google.protobuf.Duration
+	21, // 29: timecache.v1.PutBack.ttl:type_name -> google.protobuf.Duration
+	22, // 30: timecache.v1.PutBack.expire_at:type_name -> google.protobuf.Timestamp
+	13, // 31: timecache.v1.SettleExpiredRequest.settlements:type_name -> timecache.v1.Settlement
+	23, // 32: timecache.v1.SettleResult.error:type_name -> google.rpc.Status
+	19, // 33: timecache.v1.SettleExpiredResponse.results:type_name -> timecache.v1.SettleResult
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_watch_proto_init() }
@@ -1602,18 +1889,19 @@ func file_timecache_v1_watch_proto_init() {
 	file_timecache_v1_watch_proto_msgTypes[0].OneofWrappers = []any{}
 	file_timecache_v1_watch_proto_msgTypes[1].OneofWrappers = []any{}
 	file_timecache_v1_watch_proto_msgTypes[2].OneofWrappers = []any{}
-	file_timecache_v1_watch_proto_msgTypes[9].OneofWrappers = []any{
+	file_timecache_v1_watch_proto_msgTypes[10].OneofWrappers = []any{
 		(*Settlement_Ack)(nil),
 		(*Settlement_Nack)(nil),
 		(*Settlement_PutBack)(nil),
+		(*Settlement_Extend)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_watch_proto_rawDesc), len(file_timecache_v1_watch_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   16,
+			NumEnums:      3,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

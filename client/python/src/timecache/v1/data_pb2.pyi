@@ -23,7 +23,7 @@ PUT_CONDITION_IF_ABSENT: PutCondition
 PUT_CONDITION_IF_PRESENT: PutCondition
 
 class Entry(_message.Message):
-    __slots__ = ("key", "value", "version", "put_time", "deadline", "omitted_value_bytes", "parts")
+    __slots__ = ("key", "value", "version", "put_time", "deadline", "omitted_value_bytes", "parts", "create_time", "own_ttl")
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,8 @@ class Entry(_message.Message):
     DEADLINE_FIELD_NUMBER: _ClassVar[int]
     OMITTED_VALUE_BYTES_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    OWN_TTL_FIELD_NUMBER: _ClassVar[int]
     key: bytes
     value: bytes
     version: int
@@ -38,10 +40,12 @@ class Entry(_message.Message):
     deadline: _timestamp_pb2.Timestamp
     omitted_value_bytes: int
     parts: _watch_pb2.GatheredParts
-    def __init__(self, key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., version: _Optional[int] = ..., put_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., omitted_value_bytes: _Optional[int] = ..., parts: _Optional[_Union[_watch_pb2.GatheredParts, _Mapping]] = ...) -> None: ...
+    create_time: _timestamp_pb2.Timestamp
+    own_ttl: _duration_pb2.Duration
+    def __init__(self, key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., version: _Optional[int] = ..., put_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., omitted_value_bytes: _Optional[int] = ..., parts: _Optional[_Union[_watch_pb2.GatheredParts, _Mapping]] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., own_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("namespace", "key", "value", "ttl", "condition", "if_version", "return_previous", "keep_deadline")
+    __slots__ = ("namespace", "key", "value", "ttl", "condition", "if_version", "return_previous", "keep_deadline", "expire_at", "allow_past")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -50,6 +54,8 @@ class PutRequest(_message.Message):
     IF_VERSION_FIELD_NUMBER: _ClassVar[int]
     RETURN_PREVIOUS_FIELD_NUMBER: _ClassVar[int]
     KEEP_DEADLINE_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_AT_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_PAST_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     key: bytes
     value: bytes
@@ -58,7 +64,9 @@ class PutRequest(_message.Message):
     if_version: int
     return_previous: bool
     keep_deadline: bool
-    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., condition: _Optional[_Union[PutCondition, str]] = ..., if_version: _Optional[int] = ..., return_previous: _Optional[bool] = ..., keep_deadline: _Optional[bool] = ...) -> None: ...
+    expire_at: _timestamp_pb2.Timestamp
+    allow_past: bool
+    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., condition: _Optional[_Union[PutCondition, str]] = ..., if_version: _Optional[int] = ..., return_previous: _Optional[bool] = ..., keep_deadline: _Optional[bool] = ..., expire_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., allow_past: _Optional[bool] = ...) -> None: ...
 
 class PutResponse(_message.Message):
     __slots__ = ("version", "previous")
@@ -133,16 +141,20 @@ class SizeResponse(_message.Message):
     def __init__(self, entries: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
 
 class TouchRequest(_message.Message):
-    __slots__ = ("namespace", "key", "ttl", "if_version")
+    __slots__ = ("namespace", "key", "ttl", "if_version", "expire_at", "allow_past")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
     IF_VERSION_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_AT_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_PAST_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     key: bytes
     ttl: _duration_pb2.Duration
     if_version: int
-    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[bytes] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., if_version: _Optional[int] = ...) -> None: ...
+    expire_at: _timestamp_pb2.Timestamp
+    allow_past: bool
+    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[bytes] = ..., ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., if_version: _Optional[int] = ..., expire_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., allow_past: _Optional[bool] = ...) -> None: ...
 
 class TouchResponse(_message.Message):
     __slots__ = ("touched", "version")
@@ -303,19 +315,23 @@ class ExecuteResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[OperationResult, _Mapping]]] = ...) -> None: ...
 
 class ScanRequest(_message.Message):
-    __slots__ = ("namespace", "key_prefix", "keys_only", "max_message_bytes")
+    __slots__ = ("namespace", "key_prefix", "keys_only", "max_message_bytes", "position")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_PREFIX_FIELD_NUMBER: _ClassVar[int]
     KEYS_ONLY_FIELD_NUMBER: _ClassVar[int]
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     key_prefix: bytes
     keys_only: bool
     max_message_bytes: int
-    def __init__(self, namespace: _Optional[str] = ..., key_prefix: _Optional[bytes] = ..., keys_only: _Optional[bool] = ..., max_message_bytes: _Optional[int] = ...) -> None: ...
+    position: bytes
+    def __init__(self, namespace: _Optional[str] = ..., key_prefix: _Optional[bytes] = ..., keys_only: _Optional[bool] = ..., max_message_bytes: _Optional[int] = ..., position: _Optional[bytes] = ...) -> None: ...
 
 class ScanResponse(_message.Message):
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "position")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
     entries: _containers.RepeatedCompositeFieldContainer[Entry]
-    def __init__(self, entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ...) -> None: ...
+    position: bytes
+    def __init__(self, entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., position: _Optional[bytes] = ...) -> None: ...

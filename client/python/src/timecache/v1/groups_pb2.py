@@ -27,7 +27,7 @@ from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mas
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19timecache/v1/groups.proto\x12\x0ctimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\x01\n\x0cGroupOptions\x12.\n\x0b\x61\x63k_timeout\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x19\n\x0cmax_attempts\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x11max_backlog_bytes\x18\x03 \x01(\x04H\x01\x88\x01\x01\x12-\n\nunused_ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\n\r_max_attemptsB\x14\n\x12_max_backlog_bytes\"\xe6\x03\n\x0fGroupStatistics\x12\x0f\n\x07members\x18\x01 \x01(\x04\x12\x0f\n\x07\x62\x61\x63klog\x18\x02 \x01(\x04\x12\x15\n\rbacklog_bytes\x18\x03 \x01(\x04\x12\x11\n\tin_flight\x18\x04 \x01(\x04\x12\x34\n\x10oldest_unsettled\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tdelivered\x18\x06 \x01(\x04\x12\x13\n\x0bredelivered\x18\x07 \x01(\x04\x12\r\n\x05\x61\x63ked\x18\x08 \x01(\x04\x12\x0e\n\x06nacked\x18\t \x01(\x04\x12\x10\n\x08put_back\x18\n \x01(\x04\x12\x11\n\ttimed_out\x18\x0b \x01(\x04\x12\x15\n\rdead_lettered\x18\x0c \x01(\x04\x12\x1c\n\x14\x64\x65\x61\x64_letter_failures\x18\r \x01(\x04\x12\x0c\n\x04lost\x18\x0e \x01(\x04\x12\x1c\n\x14unresponsive_members\x18\x0f \x01(\x04\x12\x1c\n\x14\x64\x65\x61\x64_letters_dropped\x18\x10 \x01(\x04\x12\x17\n\x0fin_flight_bytes\x18\x11 \x01(\x04\x12\x1b\n\x13\x64\x65\x61\x64_letters_denied\x18\x12 \x01(\x04\x12\x30\n\x0cunused_since\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x9c\x01\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12+\n\x07options\x18\x03 \x01(\x0b\x32\x1a.timecache.v1.GroupOptions\x12\x31\n\nstatistics\x18\x04 \x01(\x0b\x32\x1d.timecache.v1.GroupStatistics\x12\x12\n\ncreated_by\x18\x05 \x01(\t\"y\n\x12\x43reateGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12+\n\x07options\x18\x03 \x01(\x0b\x32\x1a.timecache.v1.GroupOptions\x12\x15\n\rfrom_earliest\x18\x04 \x01(\x08\"9\n\x13\x43reateGroupResponse\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\"N\n\x0fGetGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x1a\n\x12include_statistics\x18\x03 \x01(\x08\"6\n\x10GetGroupResponse\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\"i\n\x11ListGroupsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x1a\n\x12include_statistics\x18\x04 \x01(\x08\"R\n\x12ListGroupsResponse\x12#\n\x06groups\x18\x01 \x03(\x0b\x32\x13.timecache.v1.Group\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"i\n\x12UpdateGroupRequest\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"9\n\x13UpdateGroupResponse\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\"5\n\x12\x44\x65leteGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"\x15\n\x13\x44\x65leteGroupResponse2\xa6\x03\n\x0cGroupService\x12R\n\x0b\x43reateGroup\x12 .timecache.v1.CreateGroupRequest\x1a!.timecache.v1.CreateGroupResponse\x12I\n\x08GetGroup\x12\x1d.timecache.v1.GetGroupRequest\x1a\x1e.timecache.v1.GetGroupResponse\x12O\n\nListGroups\x12\x1f.timecache.v1.ListGroupsRequest\x1a .timecache.v1.ListGroupsResponse\x12R\n\x0bUpdateGroup\x12 .timecache.v1.UpdateGroupRequest\x1a!.timecache.v1.UpdateGroupResponse\x12R\n\x0b\x44\x65leteGroup\x12 .timecache.v1.DeleteGroupRequest\x1a!.timecache.v1.DeleteGroupResponseB\x8c\x01\n\x11\x64\x65v.timecached.v1B\x0bGroupsProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\x0cTimecache.V1\xba\x02\x03TMC\xca\x02\x0cTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19timecache/v1/groups.proto\x12\x0ctimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\x01\n\x0cGroupOptions\x12.\n\x0b\x61\x63k_timeout\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x19\n\x0cmax_attempts\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x11max_backlog_bytes\x18\x03 \x01(\x04H\x01\x88\x01\x01\x12-\n\nunused_ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\n\r_max_attemptsB\x14\n\x12_max_backlog_bytes\"\x9c\x04\n\x0fGroupStatistics\x12\x0f\n\x07members\x18\x01 \x01(\x04\x12\x0f\n\x07\x62\x61\x63klog\x18\x02 \x01(\x04\x12\x15\n\rbacklog_bytes\x18\x03 \x01(\x04\x12\x11\n\tin_flight\x18\x04 \x01(\x04\x12\x34\n\x10oldest_unsettled\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tdelivered\x18\x06 \x01(\x04\x12\x13\n\x0bredelivered\x18\x07 \x01(\x04\x12\r\n\x05\x61\x63ked\x18\x08 \x01(\x04\x12\x0e\n\x06nacked\x18\t \x01(\x04\x12\x10\n\x08put_back\x18\n \x01(\x04\x12\x11\n\ttimed_out\x18\x0b \x01(\x04\x12\x15\n\rdead_lettered\x18\x0c \x01(\x04\x12\x1c\n\x14\x64\x65\x61\x64_letter_failures\x18\r \x01(\x04\x12\x0c\n\x04lost\x18\x0e \x01(\x04\x12\x1c\n\x14unresponsive_members\x18\x0f \x01(\x04\x12\x1c\n\x14\x64\x65\x61\x64_letters_dropped\x18\x10 \x01(\x04\x12\x17\n\x0fin_flight_bytes\x18\x11 \x01(\x04\x12\x1b\n\x13\x64\x65\x61\x64_letters_denied\x18\x12 \x01(\x04\x12\x30\n\x0cunused_since\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08returned\x18\x14 \x01(\x04\x12\x10\n\x08\x65xtended\x18\x15 \x01(\x04\x12\x10\n\x08suspects\x18\x16 \x01(\x04\"\x9c\x01\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12+\n\x07options\x18\x03 \x01(\x0b\x32\x1a.timecache.v1.GroupOptions\x12\x31\n\nstatistics\x18\x04 \x01(\x0b\x32\x1d.timecache.v1.GroupStatistics\x12\x12\n\ncreated_by\x18\x05 \x01(\t\"y\n\x12\x43reateGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12+\n\x07options\x18\x03 \x01(\x0b\x32\x1a.timecache.v1.GroupOptions\x12\x15\n\rfrom_earliest\x18\x04 \x01(\x08\"9\n\x13\x43reateGroupResponse\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\"N\n\x0fGetGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x1a\n\x12include_statistics\x18\x03 \x01(\x08\"6\n\x10GetGroupResponse\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\"i\n\x11ListGroupsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x1a\n\x12include_statistics\x18\x04 \x01(\x08\"R\n\x12ListGroupsResponse\x12#\n\x06groups\x18\x01 \x03(\x0b\x32\x13.timecache.v1.Group\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"i\n\x12UpdateGroupRequest\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"9\n\x13UpdateGroupResponse\x12\"\n\x05group\x18\x01 \x01(\x0b\x32\x13.timecache.v1.Group\"5\n\x12\x44\x65leteGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"\x15\n\x13\x44\x65leteGroupResponse2\xa6\x03\n\x0cGroupService\x12R\n\x0b\x43reateGroup\x12 .timecache.v1.CreateGroupRequest\x1a!.timecache.v1.CreateGroupResponse\x12I\n\x08GetGroup\x12\x1d.timecache.v1.GetGroupRequest\x1a\x1e.timecache.v1.GetGroupResponse\x12O\n\nListGroups\x12\x1f.timecache.v1.ListGroupsRequest\x1a .timecache.v1.ListGroupsResponse\x12R\n\x0bUpdateGroup\x12 .timecache.v1.UpdateGroupRequest\x1a!.timecache.v1.UpdateGroupResponse\x12R\n\x0b\x44\x65leteGroup\x12 .timecache.v1.DeleteGroupRequest\x1a!.timecache.v1.DeleteGroupResponseB\x8c\x01\n\x11\x64\x65v.timecached.v1B\x0bGroupsProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\x0cTimecache.V1\xba\x02\x03TMC\xca\x02\x0cTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,29 +38,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GROUPOPTIONS']._serialized_start=143
   _globals['_GROUPOPTIONS']._serialized_end=350
   _globals['_GROUPSTATISTICS']._serialized_start=353
-  _globals['_GROUPSTATISTICS']._serialized_end=839
-  _globals['_GROUP']._serialized_start=842
-  _globals['_GROUP']._serialized_end=998
-  _globals['_CREATEGROUPREQUEST']._serialized_start=1000
-  _globals['_CREATEGROUPREQUEST']._serialized_end=1121
-  _globals['_CREATEGROUPRESPONSE']._serialized_start=1123
-  _globals['_CREATEGROUPRESPONSE']._serialized_end=1180
-  _globals['_GETGROUPREQUEST']._serialized_start=1182
-  _globals['_GETGROUPREQUEST']._serialized_end=1260
-  _globals['_GETGROUPRESPONSE']._serialized_start=1262
-  _globals['_GETGROUPRESPONSE']._serialized_end=1316
-  _globals['_LISTGROUPSREQUEST']._serialized_start=1318
-  _globals['_LISTGROUPSREQUEST']._serialized_end=1423
-  _globals['_LISTGROUPSRESPONSE']._serialized_start=1425
-  _globals['_LISTGROUPSRESPONSE']._serialized_end=1507
-  _globals['_UPDATEGROUPREQUEST']._serialized_start=1509
-  _globals['_UPDATEGROUPREQUEST']._serialized_end=1614
-  _globals['_UPDATEGROUPRESPONSE']._serialized_start=1616
-  _globals['_UPDATEGROUPRESPONSE']._serialized_end=1673
-  _globals['_DELETEGROUPREQUEST']._serialized_start=1675
-  _globals['_DELETEGROUPREQUEST']._serialized_end=1728
-  _globals['_DELETEGROUPRESPONSE']._serialized_start=1730
-  _globals['_DELETEGROUPRESPONSE']._serialized_end=1751
-  _globals['_GROUPSERVICE']._serialized_start=1754
-  _globals['_GROUPSERVICE']._serialized_end=2176
+  _globals['_GROUPSTATISTICS']._serialized_end=893
+  _globals['_GROUP']._serialized_start=896
+  _globals['_GROUP']._serialized_end=1052
+  _globals['_CREATEGROUPREQUEST']._serialized_start=1054
+  _globals['_CREATEGROUPREQUEST']._serialized_end=1175
+  _globals['_CREATEGROUPRESPONSE']._serialized_start=1177
+  _globals['_CREATEGROUPRESPONSE']._serialized_end=1234
+  _globals['_GETGROUPREQUEST']._serialized_start=1236
+  _globals['_GETGROUPREQUEST']._serialized_end=1314
+  _globals['_GETGROUPRESPONSE']._serialized_start=1316
+  _globals['_GETGROUPRESPONSE']._serialized_end=1370
+  _globals['_LISTGROUPSREQUEST']._serialized_start=1372
+  _globals['_LISTGROUPSREQUEST']._serialized_end=1477
+  _globals['_LISTGROUPSRESPONSE']._serialized_start=1479
+  _globals['_LISTGROUPSRESPONSE']._serialized_end=1561
+  _globals['_UPDATEGROUPREQUEST']._serialized_start=1563
+  _globals['_UPDATEGROUPREQUEST']._serialized_end=1668
+  _globals['_UPDATEGROUPRESPONSE']._serialized_start=1670
+  _globals['_UPDATEGROUPRESPONSE']._serialized_end=1727
+  _globals['_DELETEGROUPREQUEST']._serialized_start=1729
+  _globals['_DELETEGROUPREQUEST']._serialized_end=1782
+  _globals['_DELETEGROUPRESPONSE']._serialized_start=1784
+  _globals['_DELETEGROUPRESPONSE']._serialized_end=1805
+  _globals['_GROUPSERVICE']._serialized_start=1808
+  _globals['_GROUPSERVICE']._serialized_end=2230
 # @@protoc_insertion_point(module_scope)

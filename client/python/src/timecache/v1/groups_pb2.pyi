@@ -24,7 +24,7 @@ class GroupOptions(_message.Message):
     def __init__(self, ack_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_attempts: _Optional[int] = ..., max_backlog_bytes: _Optional[int] = ..., unused_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class GroupStatistics(_message.Message):
-    __slots__ = ("members", "backlog", "backlog_bytes", "in_flight", "oldest_unsettled", "delivered", "redelivered", "acked", "nacked", "put_back", "timed_out", "dead_lettered", "dead_letter_failures", "lost", "unresponsive_members", "dead_letters_dropped", "in_flight_bytes", "dead_letters_denied", "unused_since")
+    __slots__ = ("members", "backlog", "backlog_bytes", "in_flight", "oldest_unsettled", "delivered", "redelivered", "acked", "nacked", "put_back", "timed_out", "dead_lettered", "dead_letter_failures", "lost", "unresponsive_members", "dead_letters_dropped", "in_flight_bytes", "dead_letters_denied", "unused_since", "returned", "extended", "suspects")
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     BACKLOG_FIELD_NUMBER: _ClassVar[int]
     BACKLOG_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -44,6 +44,9 @@ class GroupStatistics(_message.Message):
     IN_FLIGHT_BYTES_FIELD_NUMBER: _ClassVar[int]
     DEAD_LETTERS_DENIED_FIELD_NUMBER: _ClassVar[int]
     UNUSED_SINCE_FIELD_NUMBER: _ClassVar[int]
+    RETURNED_FIELD_NUMBER: _ClassVar[int]
+    EXTENDED_FIELD_NUMBER: _ClassVar[int]
+    SUSPECTS_FIELD_NUMBER: _ClassVar[int]
     members: int
     backlog: int
     backlog_bytes: int
@@ -63,7 +66,10 @@ class GroupStatistics(_message.Message):
     in_flight_bytes: int
     dead_letters_denied: int
     unused_since: _timestamp_pb2.Timestamp
-    def __init__(self, members: _Optional[int] = ..., backlog: _Optional[int] = ..., backlog_bytes: _Optional[int] = ..., in_flight: _Optional[int] = ..., oldest_unsettled: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delivered: _Optional[int] = ..., redelivered: _Optional[int] = ..., acked: _Optional[int] = ..., nacked: _Optional[int] = ..., put_back: _Optional[int] = ..., timed_out: _Optional[int] = ..., dead_lettered: _Optional[int] = ..., dead_letter_failures: _Optional[int] = ..., lost: _Optional[int] = ..., unresponsive_members: _Optional[int] = ..., dead_letters_dropped: _Optional[int] = ..., in_flight_bytes: _Optional[int] = ..., dead_letters_denied: _Optional[int] = ..., unused_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    returned: int
+    extended: int
+    suspects: int
+    def __init__(self, members: _Optional[int] = ..., backlog: _Optional[int] = ..., backlog_bytes: _Optional[int] = ..., in_flight: _Optional[int] = ..., oldest_unsettled: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delivered: _Optional[int] = ..., redelivered: _Optional[int] = ..., acked: _Optional[int] = ..., nacked: _Optional[int] = ..., put_back: _Optional[int] = ..., timed_out: _Optional[int] = ..., dead_lettered: _Optional[int] = ..., dead_letter_failures: _Optional[int] = ..., lost: _Optional[int] = ..., unresponsive_members: _Optional[int] = ..., dead_letters_dropped: _Optional[int] = ..., in_flight_bytes: _Optional[int] = ..., dead_letters_denied: _Optional[int] = ..., unused_since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., returned: _Optional[int] = ..., extended: _Optional[int] = ..., suspects: _Optional[int] = ...) -> None: ...
 
 class Group(_message.Message):
     __slots__ = ("name", "namespace", "options", "statistics", "created_by")

@@ -27,7 +27,7 @@ from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mas
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtimecache/v1/namespaces.proto\x12\x0ctimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x06\n\x10NamespaceOptions\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x0bnum_buckets\x18\x02 \x01(\rH\x00\x88\x01\x01\x12*\n\x07max_ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x07sliding\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12\x18\n\x0bmax_entries\x18\x05 \x01(\x04H\x02\x88\x01\x01\x12\x16\n\tmax_bytes\x18\x06 \x01(\x04H\x03\x88\x01\x01\x12/\n\x0climit_policy\x18\x07 \x01(\x0e\x32\x19.timecache.v1.LimitPolicy\x12\x1c\n\x0fmax_value_bytes\x18\x08 \x01(\rH\x04\x88\x01\x01\x12\x32\n\x0f\x65vent_retention\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\"\n\x15\x65vent_retention_bytes\x18\n \x01(\x04H\x05\x88\x01\x01\x12\x17\n\nnum_shards\x18\x0b \x01(\rH\x06\x88\x01\x01\x12\"\n\x15\x64\x65\x61\x64_letter_namespace\x18\x0c \x01(\tH\x07\x88\x01\x01\x12&\n\x19max_operations_per_second\x18\r \x01(\rH\x08\x88\x01\x01\x12\x1e\n\x11max_backlog_bytes\x18\x0e \x01(\x04H\t\x88\x01\x01\x12\x33\n\x10unused_group_ttl\x18\x0f \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\ndurability\x18\x10 \x01(\x0e\x32\x18.timecache.v1.Durability\x12\x33\n\x0erestart_policy\x18\x11 \x01(\x0e\x32\x1b.timecache.v1.RestartPolicyB\x0e\n\x0c_num_bucketsB\n\n\x08_slidingB\x0e\n\x0c_max_entriesB\x0c\n\n_max_bytesB\x12\n\x10_max_value_bytesB\x18\n\x16_event_retention_bytesB\r\n\x0b_num_shardsB\x18\n\x16_dead_letter_namespaceB\x1c\n\x1a_max_operations_per_secondB\x14\n\x12_max_backlog_bytes\"\x96\x05\n\x13NamespaceStatistics\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x04\x12\r\n\x05\x62ytes\x18\x02 \x01(\x04\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x04\x12\x14\n\x0clive_buckets\x18\x04 \x01(\x04\x12\x0f\n\x07\x65xpired\x18\x05 \x01(\x04\x12\x0f\n\x07\x65victed\x18\x06 \x01(\x04\x12\x0f\n\x07rotated\x18\x07 \x01(\x04\x12\x17\n\x0f\x65vents_retained\x18\x08 \x01(\x04\x12\x1d\n\x15\x65vents_retained_bytes\x18\t \x01(\x04\x12\x10\n\x08watchers\x18\n \x01(\x04\x12-\n\twatermark\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0clateness_p50\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0clateness_p99\x18\r \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0clateness_max\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x10\x62ound_violations\x18\x0f \x01(\x04\x12\x14\n\x0crate_limited\x18\x10 \x01(\x04\x12\x0c\n\x04puts\x18\x11 \x01(\x04\x12\x0c\n\x04hits\x18\x12 \x01(\x04\x12\x0e\n\x06misses\x18\x13 \x01(\x04\x12\x18\n\x10\x65vents_reclaimed\x18\x14 \x01(\x04\x12\x15\n\rbacklog_bytes\x18\x15 \x01(\x04\x12\x1b\n\x13\x62\x61\x63klog_limit_bytes\x18\x16 \x01(\x04\x12\x16\n\x0egroups_expired\x18\x17 \x01(\x04\x12\x0f\n\x07\x61ppends\x18\x18 \x01(\x04\x12\x10\n\x08\x63ombines\x18\x19 \x01(\x04\x12\x0f\n\x07gathers\x18\x1a \x01(\x04\"\xb2\x01\n\tNamespace\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x07options\x18\x02 \x01(\x0b\x32\x1e.timecache.v1.NamespaceOptions\x12\x35\n\nstatistics\x18\x03 \x01(\x0b\x32!.timecache.v1.NamespaceStatistics\x12/\n\x0c\x62ucket_width\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"W\n\x16\x43reateNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x07options\x18\x02 \x01(\x0b\x32\x1e.timecache.v1.NamespaceOptions\"E\n\x17\x43reateNamespaceResponse\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\"?\n\x13GetNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1a\n\x12include_statistics\x18\x02 \x01(\x08\"B\n\x14GetNamespaceResponse\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\"Z\n\x15ListNamespacesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x1a\n\x12include_statistics\x18\x03 \x01(\x08\"^\n\x16ListNamespacesResponse\x12+\n\nnamespaces\x18\x01 \x03(\x0b\x32\x17.timecache.v1.Namespace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"u\n\x16UpdateNamespaceRequest\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"E\n\x17UpdateNamespaceResponse\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\"&\n\x16\x44\x65leteNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x19\n\x17\x44\x65leteNamespaceResponse\"&\n\x16RotateNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"*\n\x17RotateNamespaceResponse\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x04*c\n\x0bLimitPolicy\x12\x1c\n\x18LIMIT_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13LIMIT_POLICY_REJECT\x10\x01\x12\x1d\n\x19LIMIT_POLICY_EVICT_OLDEST\x10\x02*j\n\nDurability\x12\x1a\n\x16\x44URABILITY_UNSPECIFIED\x10\x00\x12\x15\n\x11\x44URABILITY_MEMORY\x10\x01\x12\x14\n\x10\x44URABILITY_ASYNC\x10\x02\x12\x13\n\x0f\x44URABILITY_SYNC\x10\x03*b\n\rRestartPolicy\x12\x1e\n\x1aRESTART_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13RESTART_POLICY_FIRE\x10\x01\x12\x18\n\x14RESTART_POLICY_PAUSE\x10\x02\x32\xc6\x04\n\x10NamespaceService\x12^\n\x0f\x43reateNamespace\x12$.timecache.v1.CreateNamespaceRequest\x1a%.timecache.v1.CreateNamespaceResponse\x12U\n\x0cGetNamespace\x12!.timecache.v1.GetNamespaceRequest\x1a\".timecache.v1.GetNamespaceResponse\x12[\n\x0eListNamespaces\x12#.timecache.v1.ListNamespacesRequest\x1a$.timecache.v1.ListNamespacesResponse\x12^\n\x0fUpdateNamespace\x12$.timecache.v1.UpdateNamespaceRequest\x1a%.timecache.v1.UpdateNamespaceResponse\x12^\n\x0f\x44\x65leteNamespace\x12$.timecache.v1.DeleteNamespaceRequest\x1a%.timecache.v1.DeleteNamespaceResponse\x12^\n\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponseB\x90\x01\n\x11\x64\x65v.timecached.v1B\x0fNamespacesProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\x0cTimecache.V1\xba\x02\x03TMC\xca\x02\x0cTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtimecache/v1/namespaces.proto\x12\x0ctimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x06\n\x10NamespaceOptions\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x0bnum_buckets\x18\x02 \x01(\rH\x00\x88\x01\x01\x12*\n\x07max_ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x07sliding\x18\x04 \x01(\x08H\x01\x88\x01\x01\x12\x18\n\x0bmax_entries\x18\x05 \x01(\x04H\x02\x88\x01\x01\x12\x16\n\tmax_bytes\x18\x06 \x01(\x04H\x03\x88\x01\x01\x12/\n\x0climit_policy\x18\x07 \x01(\x0e\x32\x19.timecache.v1.LimitPolicy\x12\x1c\n\x0fmax_value_bytes\x18\x08 \x01(\rH\x04\x88\x01\x01\x12\x32\n\x0f\x65vent_retention\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\x12\"\n\x15\x65vent_retention_bytes\x18\n \x01(\x04H\x05\x88\x01\x01\x12\x17\n\nnum_shards\x18\x0b \x01(\rH\x06\x88\x01\x01\x12\"\n\x15\x64\x65\x61\x64_letter_namespace\x18\x0c \x01(\tH\x07\x88\x01\x01\x12&\n\x19max_operations_per_second\x18\r \x01(\rH\x08\x88\x01\x01\x12\x1e\n\x11max_backlog_bytes\x18\x0e \x01(\x04H\t\x88\x01\x01\x12\x33\n\x10unused_group_ttl\x18\x0f \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\ndurability\x18\x10 \x01(\x0e\x32\x18.timecache.v1.Durability\x12\x33\n\x0erestart_policy\x18\x11 \x01(\x0e\x32\x1b.timecache.v1.RestartPolicyB\x0e\n\x0c_num_bucketsB\n\n\x08_slidingB\x0e\n\x0c_max_entriesB\x0c\n\n_max_bytesB\x12\n\x10_max_value_bytesB\x18\n\x16_event_retention_bytesB\r\n\x0b_num_shardsB\x18\n\x16_dead_letter_namespaceB\x1c\n\x1a_max_operations_per_secondB\x14\n\x12_max_backlog_bytes\"\xb2\x05\n\x13NamespaceStatistics\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x04\x12\r\n\x05\x62ytes\x18\x02 \x01(\x04\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x04\x12\x14\n\x0clive_buckets\x18\x04 \x01(\x04\x12\x0f\n\x07\x65xpired\x18\x05 \x01(\x04\x12\x0f\n\x07\x65victed\x18\x06 \x01(\x04\x12\x0f\n\x07rotated\x18\x07 \x01(\x04\x12\x17\n\x0f\x65vents_retained\x18\x08 \x01(\x04\x12\x1d\n\x15\x65vents_retained_bytes\x18\t \x01(\x04\x12\x10\n\x08watchers\x18\n \x01(\x04\x12-\n\twatermark\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0clateness_p50\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0clateness_p99\x18\r \x01(\x0b\x32\x19.google.protobuf.Duration\x12/\n\x0clateness_max\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x10\x62ound_violations\x18\x0f \x01(\x04\x12\x14\n\x0crate_limited\x18\x10 \x01(\x04\x12\x0c\n\x04puts\x18\x11 \x01(\x04\x12\x0c\n\x04hits\x18\x12 \x01(\x04\x12\x0e\n\x06misses\x18\x13 \x01(\x04\x12\x18\n\x10\x65vents_reclaimed\x18\x14 \x01(\x04\x12\x15\n\rbacklog_bytes\x18\x15 \x01(\x04\x12\x1b\n\x13\x62\x61\x63klog_limit_bytes\x18\x16 \x01(\x04\x12\x16\n\x0egroups_expired\x18\x17 \x01(\x04\x12\x0f\n\x07\x61ppends\x18\x18 \x01(\x04\x12\x10\n\x08\x63ombines\x18\x19 \x01(\x04\x12\x0f\n\x07gathers\x18\x1a \x01(\x04\x12\x1a\n\x12\x65xpired_while_down\x18\x1b \x01(\x04\"\xb2\x01\n\tNamespace\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x07options\x18\x02 \x01(\x0b\x32\x1e.timecache.v1.NamespaceOptions\x12\x35\n\nstatistics\x18\x03 \x01(\x0b\x32!.timecache.v1.NamespaceStatistics\x12/\n\x0c\x62ucket_width\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"W\n\x16\x43reateNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12/\n\x07options\x18\x02 \x01(\x0b\x32\x1e.timecache.v1.NamespaceOptions\"W\n\x17\x43reateNamespaceResponse\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\x12\x10\n\x08warnings\x18\x02 \x03(\t\"?\n\x13GetNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1a\n\x12include_statistics\x18\x02 \x01(\x08\"B\n\x14GetNamespaceResponse\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\"Z\n\x15ListNamespacesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x1a\n\x12include_statistics\x18\x03 \x01(\x08\"^\n\x16ListNamespacesResponse\x12+\n\nnamespaces\x18\x01 \x03(\x0b\x32\x17.timecache.v1.Namespace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"u\n\x16UpdateNamespaceRequest\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\x12/\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"W\n\x17UpdateNamespaceResponse\x12*\n\tnamespace\x18\x01 \x01(\x0b\x32\x17.timecache.v1.Namespace\x12\x10\n\x08warnings\x18\x02 \x03(\t\"&\n\x16\x44\x65leteNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x19\n\x17\x44\x65leteNamespaceResponse\"&\n\x16RotateNamespaceRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"*\n\x17RotateNamespaceResponse\x12\x0f\n\x07\x65ntries\x18\x01 \x01(\x04*c\n\x0bLimitPolicy\x12\x1c\n\x18LIMIT_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13LIMIT_POLICY_REJECT\x10\x01\x12\x1d\n\x19LIMIT_POLICY_EVICT_OLDEST\x10\x02*j\n\nDurability\x12\x1a\n\x16\x44URABILITY_UNSPECIFIED\x10\x00\x12\x15\n\x11\x44URABILITY_MEMORY\x10\x01\x12\x14\n\x10\x44URABILITY_ASYNC\x10\x02\x12\x13\n\x0f\x44URABILITY_SYNC\x10\x03*b\n\rRestartPolicy\x12\x1e\n\x1aRESTART_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13RESTART_POLICY_FIRE\x10\x01\x12\x18\n\x14RESTART_POLICY_PAUSE\x10\x02\x32\xc6\x04\n\x10NamespaceService\x12^\n\x0f\x43reateNamespace\x12$.timecache.v1.CreateNamespaceRequest\x1a%.timecache.v1.CreateNamespaceResponse\x12U\n\x0cGetNamespace\x12!.timecache.v1.GetNamespaceRequest\x1a\".timecache.v1.GetNamespaceResponse\x12[\n\x0eListNamespaces\x12#.timecache.v1.ListNamespacesRequest\x1a$.timecache.v1.ListNamespacesResponse\x12^\n\x0fUpdateNamespace\x12$.timecache.v1.UpdateNamespaceRequest\x1a%.timecache.v1.UpdateNamespaceResponse\x12^\n\x0f\x44\x65leteNamespace\x12$.timecache.v1.DeleteNamespaceRequest\x1a%.timecache.v1.DeleteNamespaceResponse\x12^\n\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponseB\x90\x01\n\x11\x64\x65v.timecached.v1B\x0fNamespacesProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\x0cTimecache.V1\xba\x02\x03TMC\xca\x02\x0cTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,42 +35,42 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'timecache.v1.namespaces_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\021dev.timecached.v1B\017NamespacesProtoP\001Z.timecached.dev/gen/go/timecache/v1;timecachev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002\014Timecache\\V1\352\002\rTimecache::V1'
-  _globals['_LIMITPOLICY']._serialized_start=2666
-  _globals['_LIMITPOLICY']._serialized_end=2765
-  _globals['_DURABILITY']._serialized_start=2767
-  _globals['_DURABILITY']._serialized_end=2873
-  _globals['_RESTARTPOLICY']._serialized_start=2875
-  _globals['_RESTARTPOLICY']._serialized_end=2973
+  _globals['_LIMITPOLICY']._serialized_start=2730
+  _globals['_LIMITPOLICY']._serialized_end=2829
+  _globals['_DURABILITY']._serialized_start=2831
+  _globals['_DURABILITY']._serialized_end=2937
+  _globals['_RESTARTPOLICY']._serialized_start=2939
+  _globals['_RESTARTPOLICY']._serialized_end=3037
   _globals['_NAMESPACEOPTIONS']._serialized_start=147
   _globals['_NAMESPACEOPTIONS']._serialized_end=996
   _globals['_NAMESPACESTATISTICS']._serialized_start=999
-  _globals['_NAMESPACESTATISTICS']._serialized_end=1661
-  _globals['_NAMESPACE']._serialized_start=1664
-  _globals['_NAMESPACE']._serialized_end=1842
-  _globals['_CREATENAMESPACEREQUEST']._serialized_start=1844
-  _globals['_CREATENAMESPACEREQUEST']._serialized_end=1931
-  _globals['_CREATENAMESPACERESPONSE']._serialized_start=1933
-  _globals['_CREATENAMESPACERESPONSE']._serialized_end=2002
-  _globals['_GETNAMESPACEREQUEST']._serialized_start=2004
-  _globals['_GETNAMESPACEREQUEST']._serialized_end=2067
-  _globals['_GETNAMESPACERESPONSE']._serialized_start=2069
-  _globals['_GETNAMESPACERESPONSE']._serialized_end=2135
-  _globals['_LISTNAMESPACESREQUEST']._serialized_start=2137
-  _globals['_LISTNAMESPACESREQUEST']._serialized_end=2227
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=2229
-  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=2323
-  _globals['_UPDATENAMESPACEREQUEST']._serialized_start=2325
-  _globals['_UPDATENAMESPACEREQUEST']._serialized_end=2442
-  _globals['_UPDATENAMESPACERESPONSE']._serialized_start=2444
-  _globals['_UPDATENAMESPACERESPONSE']._serialized_end=2513
-  _globals['_DELETENAMESPACEREQUEST']._serialized_start=2515
-  _globals['_DELETENAMESPACEREQUEST']._serialized_end=2553
-  _globals['_DELETENAMESPACERESPONSE']._serialized_start=2555
-  _globals['_DELETENAMESPACERESPONSE']._serialized_end=2580
-  _globals['_ROTATENAMESPACEREQUEST']._serialized_start=2582
-  _globals['_ROTATENAMESPACEREQUEST']._serialized_end=2620
-  _globals['_ROTATENAMESPACERESPONSE']._serialized_start=2622
-  _globals['_ROTATENAMESPACERESPONSE']._serialized_end=2664
-  _globals['_NAMESPACESERVICE']._serialized_start=2976
-  _globals['_NAMESPACESERVICE']._serialized_end=3558
+  _globals['_NAMESPACESTATISTICS']._serialized_end=1689
+  _globals['_NAMESPACE']._serialized_start=1692
+  _globals['_NAMESPACE']._serialized_end=1870
+  _globals['_CREATENAMESPACEREQUEST']._serialized_start=1872
+  _globals['_CREATENAMESPACEREQUEST']._serialized_end=1959
+  _globals['_CREATENAMESPACERESPONSE']._serialized_start=1961
+  _globals['_CREATENAMESPACERESPONSE']._serialized_end=2048
+  _globals['_GETNAMESPACEREQUEST']._serialized_start=2050
+  _globals['_GETNAMESPACEREQUEST']._serialized_end=2113
+  _globals['_GETNAMESPACERESPONSE']._serialized_start=2115
+  _globals['_GETNAMESPACERESPONSE']._serialized_end=2181
+  _globals['_LISTNAMESPACESREQUEST']._serialized_start=2183
+  _globals['_LISTNAMESPACESREQUEST']._serialized_end=2273
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_start=2275
+  _globals['_LISTNAMESPACESRESPONSE']._serialized_end=2369
+  _globals['_UPDATENAMESPACEREQUEST']._serialized_start=2371
+  _globals['_UPDATENAMESPACEREQUEST']._serialized_end=2488
+  _globals['_UPDATENAMESPACERESPONSE']._serialized_start=2490
+  _globals['_UPDATENAMESPACERESPONSE']._serialized_end=2577
+  _globals['_DELETENAMESPACEREQUEST']._serialized_start=2579
+  _globals['_DELETENAMESPACEREQUEST']._serialized_end=2617
+  _globals['_DELETENAMESPACERESPONSE']._serialized_start=2619
+  _globals['_DELETENAMESPACERESPONSE']._serialized_end=2644
+  _globals['_ROTATENAMESPACEREQUEST']._serialized_start=2646
+  _globals['_ROTATENAMESPACEREQUEST']._serialized_end=2684
+  _globals['_ROTATENAMESPACERESPONSE']._serialized_start=2686
+  _globals['_ROTATENAMESPACERESPONSE']._serialized_end=2728
+  _globals['_NAMESPACESERVICE']._serialized_start=3040
+  _globals['_NAMESPACESERVICE']._serialized_end=3622
 # @@protoc_insertion_point(module_scope)

@@ -80,7 +80,7 @@ class NamespaceOptions(_message.Message):
     def __init__(self, ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., num_buckets: _Optional[int] = ..., max_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., sliding: _Optional[bool] = ..., max_entries: _Optional[int] = ..., max_bytes: _Optional[int] = ..., limit_policy: _Optional[_Union[LimitPolicy, str]] = ..., max_value_bytes: _Optional[int] = ..., event_retention: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., event_retention_bytes: _Optional[int] = ..., num_shards: _Optional[int] = ..., dead_letter_namespace: _Optional[str] = ..., max_operations_per_second: _Optional[int] = ..., max_backlog_bytes: _Optional[int] = ..., unused_group_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., durability: _Optional[_Union[Durability, str]] = ..., restart_policy: _Optional[_Union[RestartPolicy, str]] = ...) -> None: ...
 
 class NamespaceStatistics(_message.Message):
-    __slots__ = ("entries", "bytes", "memory_bytes", "live_buckets", "expired", "evicted", "rotated", "events_retained", "events_retained_bytes", "watchers", "watermark", "lateness_p50", "lateness_p99", "lateness_max", "bound_violations", "rate_limited", "puts", "hits", "misses", "events_reclaimed", "backlog_bytes", "backlog_limit_bytes", "groups_expired", "appends", "combines", "gathers")
+    __slots__ = ("entries", "bytes", "memory_bytes", "live_buckets", "expired", "evicted", "rotated", "events_retained", "events_retained_bytes", "watchers", "watermark", "lateness_p50", "lateness_p99", "lateness_max", "bound_violations", "rate_limited", "puts", "hits", "misses", "events_reclaimed", "backlog_bytes", "backlog_limit_bytes", "groups_expired", "appends", "combines", "gathers", "expired_while_down")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +107,7 @@ class NamespaceStatistics(_message.Message):
     APPENDS_FIELD_NUMBER: _ClassVar[int]
     COMBINES_FIELD_NUMBER: _ClassVar[int]
     GATHERS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRED_WHILE_DOWN_FIELD_NUMBER: _ClassVar[int]
     entries: int
     bytes: int
     memory_bytes: int
@@ -133,7 +134,8 @@ class NamespaceStatistics(_message.Message):
     appends: int
     combines: int
     gathers: int
-    def __init__(self, entries: _Optional[int] = ..., bytes: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., live_buckets: _Optional[int] = ..., expired: _Optional[int] = ..., evicted: _Optional[int] = ..., rotated: _Optional[int] = ..., events_retained: _Optional[int] = ..., events_retained_bytes: _Optional[int] = ..., watchers: _Optional[int] = ..., watermark: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., lateness_p50: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lateness_p99: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lateness_max: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., bound_violations: _Optional[int] = ..., rate_limited: _Optional[int] = ..., puts: _Optional[int] = ..., hits: _Optional[int] = ..., misses: _Optional[int] = ..., events_reclaimed: _Optional[int] = ..., backlog_bytes: _Optional[int] = ..., backlog_limit_bytes: _Optional[int] = ..., groups_expired: _Optional[int] = ..., appends: _Optional[int] = ..., combines: _Optional[int] = ..., gathers: _Optional[int] = ...) -> None: ...
+    expired_while_down: int
+    def __init__(self, entries: _Optional[int] = ..., bytes: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., live_buckets: _Optional[int] = ..., expired: _Optional[int] = ..., evicted: _Optional[int] = ..., rotated: _Optional[int] = ..., events_retained: _Optional[int] = ..., events_retained_bytes: _Optional[int] = ..., watchers: _Optional[int] = ..., watermark: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., lateness_p50: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lateness_p99: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., lateness_max: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., bound_violations: _Optional[int] = ..., rate_limited: _Optional[int] = ..., puts: _Optional[int] = ..., hits: _Optional[int] = ..., misses: _Optional[int] = ..., events_reclaimed: _Optional[int] = ..., backlog_bytes: _Optional[int] = ..., backlog_limit_bytes: _Optional[int] = ..., groups_expired: _Optional[int] = ..., appends: _Optional[int] = ..., combines: _Optional[int] = ..., gathers: _Optional[int] = ..., expired_while_down: _Optional[int] = ...) -> None: ...
 
 class Namespace(_message.Message):
     __slots__ = ("name", "options", "statistics", "bucket_width")
@@ -156,10 +158,12 @@ class CreateNamespaceRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., options: _Optional[_Union[NamespaceOptions, _Mapping]] = ...) -> None: ...
 
 class CreateNamespaceResponse(_message.Message):
-    __slots__ = ("namespace",)
+    __slots__ = ("namespace", "warnings")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     namespace: Namespace
-    def __init__(self, namespace: _Optional[_Union[Namespace, _Mapping]] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, namespace: _Optional[_Union[Namespace, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetNamespaceRequest(_message.Message):
     __slots__ = ("name", "include_statistics")
@@ -202,10 +206,12 @@ class UpdateNamespaceRequest(_message.Message):
     def __init__(self, namespace: _Optional[_Union[Namespace, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
 
 class UpdateNamespaceResponse(_message.Message):
-    __slots__ = ("namespace",)
+    __slots__ = ("namespace", "warnings")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     namespace: Namespace
-    def __init__(self, namespace: _Optional[_Union[Namespace, _Mapping]] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, namespace: _Optional[_Union[Namespace, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DeleteNamespaceRequest(_message.Message):
     __slots__ = ("name",)

@@ -82,7 +82,7 @@ class JournalStatus(_message.Message):
     def __init__(self, directory: _Optional[str] = ..., disk_bytes: _Optional[int] = ..., waiting_bytes: _Optional[_Union[LimitUse, _Mapping]] = ..., disk_full: _Optional[bool] = ..., commits: _Optional[int] = ..., appends: _Optional[int] = ..., written_bytes: _Optional[int] = ..., commit_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., commit_p99: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., checkpoints: _Optional[int] = ..., checkpoint_state: _Optional[_Union[CheckpointState, str]] = ...) -> None: ...
 
 class GetServerResponse(_message.Message):
-    __slots__ = ("version", "start_time", "now", "draining", "namespaces", "entries", "bytes", "watchers", "memory_bytes", "connections", "memory_shares", "journal")
+    __slots__ = ("version", "start_time", "now", "draining", "namespaces", "entries", "bytes", "watchers", "memory_bytes", "connections", "memory_shares", "journal", "clock_offset")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     NOW_FIELD_NUMBER: _ClassVar[int]
@@ -95,6 +95,7 @@ class GetServerResponse(_message.Message):
     CONNECTIONS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_SHARES_FIELD_NUMBER: _ClassVar[int]
     JOURNAL_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_OFFSET_FIELD_NUMBER: _ClassVar[int]
     version: str
     start_time: _timestamp_pb2.Timestamp
     now: _timestamp_pb2.Timestamp
@@ -107,4 +108,5 @@ class GetServerResponse(_message.Message):
     connections: LimitUse
     memory_shares: MemoryShares
     journal: JournalStatus
-    def __init__(self, version: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., draining: _Optional[bool] = ..., namespaces: _Optional[_Union[LimitUse, _Mapping]] = ..., entries: _Optional[_Union[LimitUse, _Mapping]] = ..., bytes: _Optional[_Union[LimitUse, _Mapping]] = ..., watchers: _Optional[_Union[LimitUse, _Mapping]] = ..., memory_bytes: _Optional[_Union[LimitUse, _Mapping]] = ..., connections: _Optional[_Union[LimitUse, _Mapping]] = ..., memory_shares: _Optional[_Union[MemoryShares, _Mapping]] = ..., journal: _Optional[_Union[JournalStatus, _Mapping]] = ...) -> None: ...
+    clock_offset: _duration_pb2.Duration
+    def __init__(self, version: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., now: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., draining: _Optional[bool] = ..., namespaces: _Optional[_Union[LimitUse, _Mapping]] = ..., entries: _Optional[_Union[LimitUse, _Mapping]] = ..., bytes: _Optional[_Union[LimitUse, _Mapping]] = ..., watchers: _Optional[_Union[LimitUse, _Mapping]] = ..., memory_bytes: _Optional[_Union[LimitUse, _Mapping]] = ..., connections: _Optional[_Union[LimitUse, _Mapping]] = ..., memory_shares: _Optional[_Union[MemoryShares, _Mapping]] = ..., journal: _Optional[_Union[JournalStatus, _Mapping]] = ..., clock_offset: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...

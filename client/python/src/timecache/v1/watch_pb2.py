@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18timecache/v1/watch.proto\x12\x0ctimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\"\x93\x02\n\x13WatchExpiredRequest\x12\x12\n\nnamespaces\x18\x01 \x03(\t\x12\'\n\x05start\x18\x02 \x01(\x0e\x32\x18.timecache.v1.WatchStart\x12\x15\n\rresume_tokens\x18\x03 \x03(\x0c\x12\x14\n\x0c\x66\x61il_on_loss\x18\x04 \x01(\x08\x12\x12\n\nkey_prefix\x18\x05 \x01(\x0c\x12\x11\n\tkeys_only\x18\x06 \x01(\x08\x12\x35\n\x12heartbeat_interval\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x11max_message_bytes\x18\x08 \x01(\rH\x00\x88\x01\x01\x42\x14\n\x12_max_message_bytes\"\x91\x02\n\x15\x43onsumeExpiredRequest\x12\x12\n\nnamespaces\x18\x01 \x03(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\'\n\x05start\x18\x03 \x01(\x0e\x32\x18.timecache.v1.WatchStart\x12\x1a\n\rmax_in_flight\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x11\n\tkeys_only\x18\x05 \x01(\x08\x12\x35\n\x12heartbeat_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x11max_message_bytes\x18\x07 \x01(\rH\x01\x88\x01\x01\x42\x10\n\x0e_max_in_flightB\x14\n\x12_max_message_bytes\"\xec\x01\n\x14WatchExpiringRequest\x12\x12\n\nnamespaces\x18\x01 \x03(\t\x12,\n\tlead_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nkey_prefix\x18\x03 \x01(\x0c\x12\x11\n\tkeys_only\x18\x04 \x01(\x08\x12\x35\n\x12heartbeat_interval\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x11max_message_bytes\x18\x06 \x01(\rH\x00\x88\x01\x01\x42\x14\n\x12_max_message_bytes\"\xa2\x03\n\x0c\x45xpiredEvent\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12,\n\x08put_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ndeath_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x64\x65livered_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x05\x63\x61use\x18\t \x01(\x0e\x32\x19.timecache.v1.ExpiryCause\x12\x10\n\x08\x65vent_id\x18\n \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x0b \x01(\r\x12\x1b\n\x13omitted_value_bytes\x18\x0c \x01(\x04\x12*\n\x05parts\x18\r \x01(\x0b\x32\x1b.timecache.v1.GatheredParts\"j\n\rGatheredParts\x12)\n\x05parts\x18\x01 \x03(\x0b\x32\x1a.timecache.v1.GatheredPart\x12\x16\n\x0e\x65xpected_parts\x18\x02 \x01(\r\x12\x16\n\x0e\x65xpected_names\x18\x03 \x03(\x0c\"+\n\x0cGatheredPart\x12\x0c\n\x04name\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\"\xa8\x01\n\x14WatchExpiredResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12*\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1a.timecache.v1.ExpiredEvent\x12-\n\twatermark\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04lost\x18\x04 \x01(\x04\x12\x14\n\x0cresume_token\x18\x05 \x01(\x0c\"\x94\x01\n\x16\x43onsumeExpiredResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12*\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1a.timecache.v1.ExpiredEvent\x12-\n\twatermark\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04lost\x18\x04 \x01(\x04\"\x85\x01\n\x15WatchExpiringResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12*\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1a.timecache.v1.ExpiredEvent\x12-\n\twatermark\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xaa\x01\n\nSettlement\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12 \n\x03\x61\x63k\x18\x03 \x01(\x0b\x32\x11.timecache.v1.AckH\x00\x12\"\n\x04nack\x18\x04 \x01(\x0b\x32\x12.timecache.v1.NackH\x00\x12)\n\x08put_back\x18\x05 \x01(\x0b\x32\x15.timecache.v1.PutBackH\x00\x42\x08\n\x06\x61\x63tion\"\x05\n\x03\x41\x63k\"0\n\x04Nack\x12(\n\x05\x64\x65lay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"1\n\x07PutBack\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"g\n\x14SettleExpiredRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12-\n\x0bsettlements\x18\x03 \x03(\x0b\x32\x18.timecache.v1.Settlement\"B\n\x0cSettleResult\x12!\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12\x0f\n\x07version\x18\x02 \x01(\x04\"D\n\x15SettleExpiredResponse\x12+\n\x07results\x18\x01 \x03(\x0b\x32\x1a.timecache.v1.SettleResult*X\n\nWatchStart\x12\x1b\n\x17WATCH_START_UNSPECIFIED\x10\x00\x12\x13\n\x0fWATCH_START_NOW\x10\x01\x12\x18\n\x14WATCH_START_EARLIEST\x10\x02*\x94\x01\n\x0b\x45xpiryCause\x12\x1c\n\x18\x45XPIRY_CAUSE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45XPIRY_CAUSE_EXPIRED\x10\x01\x12\x18\n\x14\x45XPIRY_CAUSE_EVICTED\x10\x02\x12\x18\n\x14\x45XPIRY_CAUSE_ROTATED\x10\x03\x12\x19\n\x15\x45XPIRY_CAUSE_EXPIRING\x10\x04\x42\x8b\x01\n\x11\x64\x65v.timecached.v1B\nWatchProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\x0cTimecache.V1\xba\x02\x03TMC\xca\x02\x0cTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18timecache/v1/watch.proto\x12\x0ctimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\"\x93\x02\n\x13WatchExpiredRequest\x12\x12\n\nnamespaces\x18\x01 \x03(\t\x12\'\n\x05start\x18\x02 \x01(\x0e\x32\x18.timecache.v1.WatchStart\x12\x15\n\rresume_tokens\x18\x03 \x03(\x0c\x12\x14\n\x0c\x66\x61il_on_loss\x18\x04 \x01(\x08\x12\x12\n\nkey_prefix\x18\x05 \x01(\x0c\x12\x11\n\tkeys_only\x18\x06 \x01(\x08\x12\x35\n\x12heartbeat_interval\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x11max_message_bytes\x18\x08 \x01(\rH\x00\x88\x01\x01\x42\x14\n\x12_max_message_bytes\"\x91\x02\n\x15\x43onsumeExpiredRequest\x12\x12\n\nnamespaces\x18\x01 \x03(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\'\n\x05start\x18\x03 \x01(\x0e\x32\x18.timecache.v1.WatchStart\x12\x1a\n\rmax_in_flight\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x11\n\tkeys_only\x18\x05 \x01(\x08\x12\x35\n\x12heartbeat_interval\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x11max_message_bytes\x18\x07 \x01(\rH\x01\x88\x01\x01\x42\x10\n\x0e_max_in_flightB\x14\n\x12_max_message_bytes\"\xec\x01\n\x14WatchExpiringRequest\x12\x12\n\nnamespaces\x18\x01 \x03(\t\x12,\n\tlead_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nkey_prefix\x18\x03 \x01(\x0c\x12\x11\n\tkeys_only\x18\x04 \x01(\x08\x12\x35\n\x12heartbeat_interval\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1e\n\x11max_message_bytes\x18\x06 \x01(\rH\x00\x88\x01\x01\x42\x14\n\x12_max_message_bytes\"\xbf\x04\n\x0c\x45xpiredEvent\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12,\n\x08put_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x64\x65\x61\x64line\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ndeath_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0c\x64\x65livered_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x05\x63\x61use\x18\t \x01(\x0e\x32\x19.timecache.v1.ExpiryCause\x12\x10\n\x08\x65vent_id\x18\n \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x0b \x01(\r\x12\x1b\n\x13omitted_value_bytes\x18\x0c \x01(\x04\x12*\n\x05parts\x18\r \x01(\x0b\x32\x1b.timecache.v1.GatheredParts\x12\x0f\n\x07returns\x18\x0e \x01(\r\x12/\n\x0b\x63reate_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x07own_ttl\x18\x10 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\x0b\x64\x65\x61\x64_letter\x18\x11 \x01(\x0b\x32\x18.timecache.v1.DeadLetter\"\x87\x01\n\nDeadLetter\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x02 \x01(\r\x12.\n\x06reason\x18\x03 \x01(\x0e\x32\x1e.timecache.v1.DeadLetterReason\x12(\n\x04time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"j\n\rGatheredParts\x12)\n\x05parts\x18\x01 \x03(\x0b\x32\x1a.timecache.v1.GatheredPart\x12\x16\n\x0e\x65xpected_parts\x18\x02 \x01(\r\x12\x16\n\x0e\x65xpected_names\x18\x03 \x03(\x0c\"+\n\x0cGatheredPart\x12\x0c\n\x04name\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\"\xa8\x01\n\x14WatchExpiredResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12*\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1a.timecache.v1.ExpiredEvent\x12-\n\twatermark\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04lost\x18\x04 \x01(\x04\x12\x14\n\x0cresume_token\x18\x05 \x01(\x0c\"\x94\x01\n\x16\x43onsumeExpiredResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12*\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1a.timecache.v1.ExpiredEvent\x12-\n\twatermark\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04lost\x18\x04 \x01(\x04\"\x85\x01\n\x15WatchExpiringResponse\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12*\n\x06\x65vents\x18\x02 \x03(\x0b\x32\x1a.timecache.v1.ExpiredEvent\x12-\n\twatermark\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf4\x01\n\nSettlement\x12\x10\n\x08\x65vent_id\x18\x01 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12 \n\x03\x61\x63k\x18\x03 \x01(\x0b\x32\x11.timecache.v1.AckH\x00\x12\"\n\x04nack\x18\x04 \x01(\x0b\x32\x12.timecache.v1.NackH\x00\x12)\n\x08put_back\x18\x05 \x01(\x0b\x32\x15.timecache.v1.PutBackH\x00\x12&\n\x06\x65xtend\x18\x06 \x01(\x0b\x32\x14.timecache.v1.ExtendH\x00\x12\x14\n\x07returns\x18\x07 \x01(\rH\x01\x88\x01\x01\x42\x08\n\x06\x61\x63tionB\n\n\x08_returns\"\x05\n\x03\x41\x63k\"0\n\x04Nack\x12(\n\x05\x64\x65lay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"t\n\x07PutBack\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\texpire_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nallow_past\x18\x03 \x01(\x08\"\x08\n\x06\x45xtend\"g\n\x14SettleExpiredRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12-\n\x0bsettlements\x18\x03 \x03(\x0b\x32\x18.timecache.v1.Settlement\"B\n\x0cSettleResult\x12!\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12\x0f\n\x07version\x18\x02 \x01(\x04\"D\n\x15SettleExpiredResponse\x12+\n\x07results\x18\x01 \x03(\x0b\x32\x1a.timecache.v1.SettleResult*X\n\nWatchStart\x12\x1b\n\x17WATCH_START_UNSPECIFIED\x10\x00\x12\x13\n\x0fWATCH_START_NOW\x10\x01\x12\x18\n\x14WATCH_START_EARLIEST\x10\x02*\x94\x01\n\x0b\x45xpiryCause\x12\x1c\n\x18\x45XPIRY_CAUSE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x45XPIRY_CAUSE_EXPIRED\x10\x01\x12\x18\n\x14\x45XPIRY_CAUSE_EVICTED\x10\x02\x12\x18\n\x14\x45XPIRY_CAUSE_ROTATED\x10\x03\x12\x19\n\x15\x45XPIRY_CAUSE_EXPIRING\x10\x04*w\n\x10\x44\x65\x61\x64LetterReason\x12\"\n\x1e\x44\x45\x41\x44_LETTER_REASON_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x44\x45\x41\x44_LETTER_REASON_NACKED\x10\x01\x12 \n\x1c\x44\x45\x41\x44_LETTER_REASON_TIMED_OUT\x10\x02\x42\x8b\x01\n\x11\x64\x65v.timecached.v1B\nWatchProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\x0cTimecache.V1\xba\x02\x03TMC\xca\x02\x0cTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +35,12 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'timecache.v1.watch_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\021dev.timecached.v1B\nWatchProtoP\001Z.timecached.dev/gen/go/timecache/v1;timecachev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002\014Timecache\\V1\352\002\rTimecache::V1'
-  _globals['_WATCHSTART']._serialized_start=2481
-  _globals['_WATCHSTART']._serialized_end=2569
-  _globals['_EXPIRYCAUSE']._serialized_start=2572
-  _globals['_EXPIRYCAUSE']._serialized_end=2720
+  _globals['_WATCHSTART']._serialized_start=2927
+  _globals['_WATCHSTART']._serialized_end=3015
+  _globals['_EXPIRYCAUSE']._serialized_start=3018
+  _globals['_EXPIRYCAUSE']._serialized_end=3166
+  _globals['_DEADLETTERREASON']._serialized_start=3168
+  _globals['_DEADLETTERREASON']._serialized_end=3287
   _globals['_WATCHEXPIREDREQUEST']._serialized_start=133
   _globals['_WATCHEXPIREDREQUEST']._serialized_end=408
   _globals['_CONSUMEEXPIREDREQUEST']._serialized_start=411
@@ -46,29 +48,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHEXPIRINGREQUEST']._serialized_start=687
   _globals['_WATCHEXPIRINGREQUEST']._serialized_end=923
   _globals['_EXPIREDEVENT']._serialized_start=926
-  _globals['_EXPIREDEVENT']._serialized_end=1344
-  _globals['_GATHEREDPARTS']._serialized_start=1346
-  _globals['_GATHEREDPARTS']._serialized_end=1452
-  _globals['_GATHEREDPART']._serialized_start=1454
-  _globals['_GATHEREDPART']._serialized_end=1497
-  _globals['_WATCHEXPIREDRESPONSE']._serialized_start=1500
-  _globals['_WATCHEXPIREDRESPONSE']._serialized_end=1668
-  _globals['_CONSUMEEXPIREDRESPONSE']._serialized_start=1671
-  _globals['_CONSUMEEXPIREDRESPONSE']._serialized_end=1819
-  _globals['_WATCHEXPIRINGRESPONSE']._serialized_start=1822
-  _globals['_WATCHEXPIRINGRESPONSE']._serialized_end=1955
-  _globals['_SETTLEMENT']._serialized_start=1958
-  _globals['_SETTLEMENT']._serialized_end=2128
-  _globals['_ACK']._serialized_start=2130
-  _globals['_ACK']._serialized_end=2135
-  _globals['_NACK']._serialized_start=2137
-  _globals['_NACK']._serialized_end=2185
-  _globals['_PUTBACK']._serialized_start=2187
-  _globals['_PUTBACK']._serialized_end=2236
-  _globals['_SETTLEEXPIREDREQUEST']._serialized_start=2238
-  _globals['_SETTLEEXPIREDREQUEST']._serialized_end=2341
-  _globals['_SETTLERESULT']._serialized_start=2343
-  _globals['_SETTLERESULT']._serialized_end=2409
-  _globals['_SETTLEEXPIREDRESPONSE']._serialized_start=2411
-  _globals['_SETTLEEXPIREDRESPONSE']._serialized_end=2479
+  _globals['_EXPIREDEVENT']._serialized_end=1501
+  _globals['_DEADLETTER']._serialized_start=1504
+  _globals['_DEADLETTER']._serialized_end=1639
+  _globals['_GATHEREDPARTS']._serialized_start=1641
+  _globals['_GATHEREDPARTS']._serialized_end=1747
+  _globals['_GATHEREDPART']._serialized_start=1749
+  _globals['_GATHEREDPART']._serialized_end=1792
+  _globals['_WATCHEXPIREDRESPONSE']._serialized_start=1795
+  _globals['_WATCHEXPIREDRESPONSE']._serialized_end=1963
+  _globals['_CONSUMEEXPIREDRESPONSE']._serialized_start=1966
+  _globals['_CONSUMEEXPIREDRESPONSE']._serialized_end=2114
+  _globals['_WATCHEXPIRINGRESPONSE']._serialized_start=2117
+  _globals['_WATCHEXPIRINGRESPONSE']._serialized_end=2250
+  _globals['_SETTLEMENT']._serialized_start=2253
+  _globals['_SETTLEMENT']._serialized_end=2497
+  _globals['_ACK']._serialized_start=2499
+  _globals['_ACK']._serialized_end=2504
+  _globals['_NACK']._serialized_start=2506
+  _globals['_NACK']._serialized_end=2554
+  _globals['_PUTBACK']._serialized_start=2556
+  _globals['_PUTBACK']._serialized_end=2672
+  _globals['_EXTEND']._serialized_start=2674
+  _globals['_EXTEND']._serialized_end=2682
+  _globals['_SETTLEEXPIREDREQUEST']._serialized_start=2684
+  _globals['_SETTLEEXPIREDREQUEST']._serialized_end=2787
+  _globals['_SETTLERESULT']._serialized_start=2789
+  _globals['_SETTLERESULT']._serialized_end=2855
+  _globals['_SETTLEEXPIREDRESPONSE']._serialized_start=2857
+  _globals['_SETTLEEXPIREDRESPONSE']._serialized_end=2925
 # @@protoc_insertion_point(module_scope)

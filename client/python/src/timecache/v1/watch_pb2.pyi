@@ -25,6 +25,12 @@ class ExpiryCause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EXPIRY_CAUSE_EVICTED: _ClassVar[ExpiryCause]
     EXPIRY_CAUSE_ROTATED: _ClassVar[ExpiryCause]
     EXPIRY_CAUSE_EXPIRING: _ClassVar[ExpiryCause]
+
+class DeadLetterReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DEAD_LETTER_REASON_UNSPECIFIED: _ClassVar[DeadLetterReason]
+    DEAD_LETTER_REASON_NACKED: _ClassVar[DeadLetterReason]
+    DEAD_LETTER_REASON_TIMED_OUT: _ClassVar[DeadLetterReason]
 WATCH_START_UNSPECIFIED: WatchStart
 WATCH_START_NOW: WatchStart
 WATCH_START_EARLIEST: WatchStart
@@ -33,6 +39,9 @@ EXPIRY_CAUSE_EXPIRED: ExpiryCause
 EXPIRY_CAUSE_EVICTED: ExpiryCause
 EXPIRY_CAUSE_ROTATED: ExpiryCause
 EXPIRY_CAUSE_EXPIRING: ExpiryCause
+DEAD_LETTER_REASON_UNSPECIFIED: DeadLetterReason
+DEAD_LETTER_REASON_NACKED: DeadLetterReason
+DEAD_LETTER_REASON_TIMED_OUT: DeadLetterReason
 
 class WatchExpiredRequest(_message.Message):
     __slots__ = ("namespaces", "start", "resume_tokens", "fail_on_loss", "key_prefix", "keys_only", "heartbeat_interval", "max_message_bytes")
@@ -89,7 +98,7 @@ class WatchExpiringRequest(_message.Message):
     def __init__(self, namespaces: _Optional[_Iterable[str]] = ..., lead_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., key_prefix: _Optional[bytes] = ..., keys_only: _Optional[bool] = ..., heartbeat_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., max_message_bytes: _Optional[int] = ...) -> None: ...
 
 class ExpiredEvent(_message.Message):
-    __slots__ = ("namespace", "key", "value", "version", "put_time", "deadline", "death_time", "delivered_at", "cause", "event_id", "attempt", "omitted_value_bytes", "parts")
+    __slots__ = ("namespace", "key", "value", "version", "put_time", "deadline", "death_time", "delivered_at", "cause", "event_id", "attempt", "omitted_value_bytes", "parts", "returns", "create_time", "own_ttl", "dead_letter")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -103,6 +112,10 @@ class ExpiredEvent(_message.Message):
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     OMITTED_VALUE_BYTES_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
+    RETURNS_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    OWN_TTL_FIELD_NUMBER: _ClassVar[int]
+    DEAD_LETTER_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     key: bytes
     value: bytes
@@ -116,7 +129,23 @@ class ExpiredEvent(_message.Message):
     attempt: int
     omitted_value_bytes: int
     parts: GatheredParts
-    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., version: _Optional[int] = ..., put_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., death_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delivered_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cause: _Optional[_Union[ExpiryCause, str]] = ..., event_id: _Optional[int] = ..., attempt: _Optional[int] = ..., omitted_value_bytes: _Optional[int] = ..., parts: _Optional[_Union[GatheredParts, _Mapping]] = ...) -> None: ...
+    returns: int
+    create_time: _timestamp_pb2.Timestamp
+    own_ttl: _duration_pb2.Duration
+    dead_letter: DeadLetter
+    def __init__(self, namespace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., version: _Optional[int] = ..., put_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., death_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., delivered_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., cause: _Optional[_Union[ExpiryCause, str]] = ..., event_id: _Optional[int] = ..., attempt: _Optional[int] = ..., omitted_value_bytes: _Optional[int] = ..., parts: _Optional[_Union[GatheredParts, _Mapping]] = ..., returns: _Optional[int] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., own_ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., dead_letter: _Optional[_Union[DeadLetter, _Mapping]] = ...) -> None: ...
+
+class DeadLetter(_message.Message):
+    __slots__ = ("group", "attempts", "reason", "time")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    attempts: int
+    reason: DeadLetterReason
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, group: _Optional[str] = ..., attempts: _Optional[int] = ..., reason: _Optional[_Union[DeadLetterReason, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class GatheredParts(_message.Message):
     __slots__ = ("parts", "expected_parts", "expected_names")
@@ -173,18 +202,22 @@ class WatchExpiringResponse(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., events: _Optional[_Iterable[_Union[ExpiredEvent, _Mapping]]] = ..., watermark: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Settlement(_message.Message):
-    __slots__ = ("event_id", "attempt", "ack", "nack", "put_back")
+    __slots__ = ("event_id", "attempt", "ack", "nack", "put_back", "extend", "returns")
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     ACK_FIELD_NUMBER: _ClassVar[int]
     NACK_FIELD_NUMBER: _ClassVar[int]
     PUT_BACK_FIELD_NUMBER: _ClassVar[int]
+    EXTEND_FIELD_NUMBER: _ClassVar[int]
+    RETURNS_FIELD_NUMBER: _ClassVar[int]
     event_id: int
     attempt: int
     ack: Ack
     nack: Nack
     put_back: PutBack
-    def __init__(self, event_id: _Optional[int] = ..., attempt: _Optional[int] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., nack: _Optional[_Union[Nack, _Mapping]] = ..., put_back: _Optional[_Union[PutBack, _Mapping]] = ...) -> None: ...
+    extend: Extend
+    returns: int
+    def __init__(self, event_id: _Optional[int] = ..., attempt: _Optional[int] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., nack: _Optional[_Union[Nack, _Mapping]] = ..., put_back: _Optional[_Union[PutBack, _Mapping]] = ..., extend: _Optional[_Union[Extend, _Mapping]] = ..., returns: _Optional[int] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ()
@@ -197,10 +230,18 @@ class Nack(_message.Message):
     def __init__(self, delay: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class PutBack(_message.Message):
-    __slots__ = ("ttl",)
+    __slots__ = ("ttl", "expire_at", "allow_past")
     TTL_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_AT_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_PAST_FIELD_NUMBER: _ClassVar[int]
     ttl: _duration_pb2.Duration
-    def __init__(self, ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    expire_at: _timestamp_pb2.Timestamp
+    allow_past: bool
+    def __init__(self, ttl: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., expire_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., allow_past: _Optional[bool] = ...) -> None: ...
+
+class Extend(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class SettleExpiredRequest(_message.Message):
     __slots__ = ("namespace", "group", "settlements")

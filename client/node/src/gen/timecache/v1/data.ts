@@ -75,7 +75,15 @@ export interface Entry {
    * collected so far. The size of such a value is the size of this message. Unset
    * where only keys were asked for, and where omitted_value_bytes is set.
    */
-  parts?: GatheredParts | undefined;
+  parts?:
+    | GatheredParts
+    | undefined;
+  /** When the key began to be there, as in ExpiredEvent.create_time. */
+  createTime?:
+    | Timestamp
+    | undefined;
+  /** The entry's own time to live, which a renewal gives it. Unset: the namespace's. */
+  ownTtl?: Duration | undefined;
 }
 
 /** The entry to store, and the condition for storing it. */
@@ -111,9 +119,23 @@ export interface PutRequest {
   /**
    * An existing entry keeps its put_time, its deadline and its own ttl; only value
    * and version are new. A new entry gets a fresh time to live. Not together with
-   * `ttl`.
+   * `ttl` or `expire_at`.
    */
   keepDeadline: boolean;
+  /**
+   * The deadline of this life, in place of now + ttl: after now, and no later than now
+   * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+   * then what a later renewal gives; without it that is the namespace's. A due date
+   * is an expire_at.
+   */
+  expireAt?:
+    | Timestamp
+    | undefined;
+  /**
+   * An expire_at that is not after now is no error: the entry is stored and expires
+   * at once, and its event is delivered. Not without `expire_at`.
+   */
+  allowPast: boolean;
 }
 
 /** What a Put did. */
@@ -210,7 +232,18 @@ export interface TouchRequest {
    * Renew only this version, for example a lock that the client still holds. Unset:
    * whatever its version.
    */
-  ifVersion?: bigint | undefined;
+  ifVersion?:
+    | bigint
+    | undefined;
+  /**
+   * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+   * set, too.
+   */
+  expireAt?:
+    | Timestamp
+    | undefined;
+  /** As in PutRequest.allow_past. */
+  allowPast: boolean;
 }
 
 /** What a Touch did. */
@@ -466,13 +499,26 @@ export interface ScanRequest {
    * 2 GiB - 1. An entry that does not fit is sent without its value, whose size is in
    * Entry.omitted_value_bytes. Unset: 4 MiB, which is the default of gRPC's clients.
    */
-  maxMessageBytes?: number | undefined;
+  maxMessageBytes?:
+    | number
+    | undefined;
+  /**
+   * Continue after the page with this ScanResponse.position, on any connection. Empty:
+   * from the beginning. Of another namespace or prefix, of a namespace that has been
+   * created anew, or malformed: INVALID_ARGUMENT. Valid until the server stops.
+   */
+  position: Buffer;
 }
 
 /** One page of a scan. */
 export interface ScanResponse {
   /** 1 to 1,000 entries. A scan of nothing sends no page. */
   entries: Entry[];
+  /**
+   * A later call with this in ScanRequest.position continues after this page. Opaque;
+   * at most 128 B.
+   */
+  position: Buffer;
 }
 
 function createBaseEntry(): Entry {
@@ -484,6 +530,8 @@ function createBaseEntry(): Entry {
     deadline: undefined,
     omittedValueBytes: 0n,
     parts: undefined,
+    createTime: undefined,
+    ownTtl: undefined,
   };
 }
 
@@ -515,6 +563,12 @@ export const Entry: MessageFns<Entry> = {
     }
     if (message.parts !== undefined) {
       GatheredParts.encode(message.parts, writer.uint32(58).fork()).join();
+    }
+    if (message.createTime !== undefined) {
+      Timestamp.encode(message.createTime, writer.uint32(66).fork()).join();
+    }
+    if (message.ownTtl !== undefined) {
+      Duration.encode(message.ownTtl, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -588,6 +642,22 @@ export const Entry: MessageFns<Entry> = {
             message.parts = GatheredParts.decode(reader, reader.uint32());
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.createTime = Timestamp.decode(reader, reader.uint32());
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.ownTtl = Duration.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -610,6 +680,8 @@ function createBasePutRequest(): PutRequest {
     precondition: undefined,
     returnPrevious: false,
     keepDeadline: false,
+    expireAt: undefined,
+    allowPast: false,
   };
 }
 
@@ -643,6 +715,12 @@ export const PutRequest: MessageFns<PutRequest> = {
     }
     if (message.keepDeadline !== false) {
       writer.uint32(64).bool(message.keepDeadline);
+    }
+    if (message.expireAt !== undefined) {
+      Timestamp.encode(message.expireAt, writer.uint32(74).fork()).join();
+    }
+    if (message.allowPast !== false) {
+      writer.uint32(80).bool(message.allowPast);
     }
     return writer;
   },
@@ -722,6 +800,22 @@ export const PutRequest: MessageFns<PutRequest> = {
             }
 
             message.keepDeadline = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.expireAt = Timestamp.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.allowPast = reader.bool();
             continue;
           }
         }
@@ -1263,7 +1357,14 @@ export const SizeResponse: MessageFns<SizeResponse> = {
 };
 
 function createBaseTouchRequest(): TouchRequest {
-  return { namespace: "", key: Buffer.alloc(0), ttl: undefined, ifVersion: undefined };
+  return {
+    namespace: "",
+    key: Buffer.alloc(0),
+    ttl: undefined,
+    ifVersion: undefined,
+    expireAt: undefined,
+    allowPast: false,
+  };
 }
 
 export const TouchRequest: MessageFns<TouchRequest> = {
@@ -1282,6 +1383,12 @@ export const TouchRequest: MessageFns<TouchRequest> = {
         throw new globalThis.Error("value provided for field message.ifVersion of type uint64 too large");
       }
       writer.uint32(32).uint64(message.ifVersion);
+    }
+    if (message.expireAt !== undefined) {
+      Timestamp.encode(message.expireAt, writer.uint32(42).fork()).join();
+    }
+    if (message.allowPast !== false) {
+      writer.uint32(48).bool(message.allowPast);
     }
     return writer;
   },
@@ -1329,6 +1436,22 @@ export const TouchRequest: MessageFns<TouchRequest> = {
             }
 
             message.ifVersion = reader.uint64() as bigint;
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.expireAt = Timestamp.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.allowPast = reader.bool();
             continue;
           }
         }
@@ -2423,7 +2546,13 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
 };
 
 function createBaseScanRequest(): ScanRequest {
-  return { namespace: "", keyPrefix: Buffer.alloc(0), keysOnly: false, maxMessageBytes: undefined };
+  return {
+    namespace: "",
+    keyPrefix: Buffer.alloc(0),
+    keysOnly: false,
+    maxMessageBytes: undefined,
+    position: Buffer.alloc(0),
+  };
 }
 
 export const ScanRequest: MessageFns<ScanRequest> = {
@@ -2439,6 +2568,9 @@ export const ScanRequest: MessageFns<ScanRequest> = {
     }
     if (message.maxMessageBytes !== undefined) {
       writer.uint32(32).uint32(message.maxMessageBytes);
+    }
+    if (message.position.length !== 0) {
+      writer.uint32(42).bytes(message.position);
     }
     return writer;
   },
@@ -2488,6 +2620,14 @@ export const ScanRequest: MessageFns<ScanRequest> = {
             message.maxMessageBytes = reader.uint32();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.position = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2502,13 +2642,16 @@ export const ScanRequest: MessageFns<ScanRequest> = {
 };
 
 function createBaseScanResponse(): ScanResponse {
-  return { entries: [] };
+  return { entries: [], position: Buffer.alloc(0) };
 }
 
 export const ScanResponse: MessageFns<ScanResponse> = {
   encode(message: ScanResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.entries) {
       Entry.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.position.length !== 0) {
+      writer.uint32(18).bytes(message.position);
     }
     return writer;
   },
@@ -2532,6 +2675,14 @@ export const ScanResponse: MessageFns<ScanResponse> = {
             }
 
             message.entries.push(Entry.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.position = Buffer.from(reader.bytes());
             continue;
           }
         }

@@ -112,7 +112,20 @@ export interface GroupStatistics {
    * Since when the group has had no member; see GroupOptions.unused_ttl. Unset if it
    * has one.
    */
-  unusedSince?: Timestamp | undefined;
+  unusedSince?:
+    | Timestamp
+    | undefined;
+  /** Deliveries that ended with the member's stream: no attempts. */
+  returned: bigint;
+  /** Times that a member asked for another ack_timeout. */
+  extended: bigint;
+  /**
+   * Unsettled events that were returned three times or more since their last attempt
+   * that counted: the workers that get them may die of them. Such an event waits
+   * before it is delivered again, 1 s at first, then twice as long each time, up to
+   * 5 min.
+   */
+  suspects: bigint;
 }
 
 /** A consumer group. */
@@ -334,6 +347,9 @@ function createBaseGroupStatistics(): GroupStatistics {
     inFlightBytes: 0n,
     deadLettersDenied: 0n,
     unusedSince: undefined,
+    returned: 0n,
+    extended: 0n,
+    suspects: 0n,
   };
 }
 
@@ -446,6 +462,24 @@ export const GroupStatistics: MessageFns<GroupStatistics> = {
     }
     if (message.unusedSince !== undefined) {
       Timestamp.encode(message.unusedSince, writer.uint32(154).fork()).join();
+    }
+    if (message.returned !== 0n) {
+      if (BigInt.asUintN(64, message.returned) !== message.returned) {
+        throw new globalThis.Error("value provided for field message.returned of type uint64 too large");
+      }
+      writer.uint32(160).uint64(message.returned);
+    }
+    if (message.extended !== 0n) {
+      if (BigInt.asUintN(64, message.extended) !== message.extended) {
+        throw new globalThis.Error("value provided for field message.extended of type uint64 too large");
+      }
+      writer.uint32(168).uint64(message.extended);
+    }
+    if (message.suspects !== 0n) {
+      if (BigInt.asUintN(64, message.suspects) !== message.suspects) {
+        throw new globalThis.Error("value provided for field message.suspects of type uint64 too large");
+      }
+      writer.uint32(176).uint64(message.suspects);
     }
     return writer;
   },
@@ -613,6 +647,30 @@ export const GroupStatistics: MessageFns<GroupStatistics> = {
             }
 
             message.unusedSince = Timestamp.decode(reader, reader.uint32());
+            continue;
+          }
+          case 20: {
+            if (tag !== 160) {
+              break;
+            }
+
+            message.returned = reader.uint64() as bigint;
+            continue;
+          }
+          case 21: {
+            if (tag !== 168) {
+              break;
+            }
+
+            message.extended = reader.uint64() as bigint;
+            continue;
+          }
+          case 22: {
+            if (tag !== 176) {
+              break;
+            }
+
+            message.suspects = reader.uint64() as bigint;
             continue;
           }
         }

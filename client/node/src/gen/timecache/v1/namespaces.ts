@@ -286,6 +286,12 @@ export interface NamespaceStatistics {
   combines: bigint;
   /** Gathers that succeeded, duplicates included. */
   gathers: bigint;
+  /**
+   * Of `expired`, the entries that were due while the server was down, and died at its
+   * start. Their lateness is in none of the fields above, and they are no
+   * bound_violations.
+   */
+  expiredWhileDown: bigint;
 }
 
 /** A namespace. */
@@ -318,7 +324,14 @@ export interface CreateNamespaceRequest {
 /** The response to CreateNamespace. */
 export interface CreateNamespaceResponse {
   /** The namespace as created. */
-  namespace?: Namespace | undefined;
+  namespace?:
+    | Namespace
+    | undefined;
+  /**
+   * What is allowed and probably not meant, a sentence each; for people. Such as dead
+   * letters that expire within a day.
+   */
+  warnings: string[];
 }
 
 /** The namespace to describe. */
@@ -375,7 +388,11 @@ export interface UpdateNamespaceRequest {
 /** The response to UpdateNamespace. */
 export interface UpdateNamespaceResponse {
   /** The updated namespace. */
-  namespace?: Namespace | undefined;
+  namespace?:
+    | Namespace
+    | undefined;
+  /** As in CreateNamespaceResponse. */
+  warnings: string[];
 }
 
 /** The namespace to delete. */
@@ -680,6 +697,7 @@ function createBaseNamespaceStatistics(): NamespaceStatistics {
     appends: 0n,
     combines: 0n,
     gathers: 0n,
+    expiredWhileDown: 0n,
   };
 }
 
@@ -828,6 +846,12 @@ export const NamespaceStatistics: MessageFns<NamespaceStatistics> = {
         throw new globalThis.Error("value provided for field message.gathers of type uint64 too large");
       }
       writer.uint32(208).uint64(message.gathers);
+    }
+    if (message.expiredWhileDown !== 0n) {
+      if (BigInt.asUintN(64, message.expiredWhileDown) !== message.expiredWhileDown) {
+        throw new globalThis.Error("value provided for field message.expiredWhileDown of type uint64 too large");
+      }
+      writer.uint32(216).uint64(message.expiredWhileDown);
     }
     return writer;
   },
@@ -1053,6 +1077,14 @@ export const NamespaceStatistics: MessageFns<NamespaceStatistics> = {
             message.gathers = reader.uint64() as bigint;
             continue;
           }
+          case 27: {
+            if (tag !== 216) {
+              break;
+            }
+
+            message.expiredWhileDown = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1203,13 +1235,16 @@ export const CreateNamespaceRequest: MessageFns<CreateNamespaceRequest> = {
 };
 
 function createBaseCreateNamespaceResponse(): CreateNamespaceResponse {
-  return { namespace: undefined };
+  return { namespace: undefined, warnings: [] };
 }
 
 export const CreateNamespaceResponse: MessageFns<CreateNamespaceResponse> = {
   encode(message: CreateNamespaceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== undefined) {
       Namespace.encode(message.namespace, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.warnings) {
+      writer.uint32(18).string(v!);
     }
     return writer;
   },
@@ -1233,6 +1268,14 @@ export const CreateNamespaceResponse: MessageFns<CreateNamespaceResponse> = {
             }
 
             message.namespace = Namespace.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.warnings.push(reader.string());
             continue;
           }
         }
@@ -1534,13 +1577,16 @@ export const UpdateNamespaceRequest: MessageFns<UpdateNamespaceRequest> = {
 };
 
 function createBaseUpdateNamespaceResponse(): UpdateNamespaceResponse {
-  return { namespace: undefined };
+  return { namespace: undefined, warnings: [] };
 }
 
 export const UpdateNamespaceResponse: MessageFns<UpdateNamespaceResponse> = {
   encode(message: UpdateNamespaceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.namespace !== undefined) {
       Namespace.encode(message.namespace, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.warnings) {
+      writer.uint32(18).string(v!);
     }
     return writer;
   },
@@ -1564,6 +1610,14 @@ export const UpdateNamespaceResponse: MessageFns<UpdateNamespaceResponse> = {
             }
 
             message.namespace = Namespace.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.warnings.push(reader.string());
             continue;
           }
         }

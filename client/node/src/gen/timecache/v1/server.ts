@@ -152,7 +152,14 @@ export interface GetServerResponse {
     | MemoryShares
     | undefined;
   /** Also unset if there is no journal: then all namespaces have durability MEMORY. */
-  journal?: JournalStatus | undefined;
+  journal?:
+    | JournalStatus
+    | undefined;
+  /**
+   * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+   * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+   */
+  clockOffset?: Duration | undefined;
 }
 
 function createBaseGetServerRequest(): GetServerRequest {
@@ -622,6 +629,7 @@ function createBaseGetServerResponse(): GetServerResponse {
     connections: undefined,
     memoryShares: undefined,
     journal: undefined,
+    clockOffset: undefined,
   };
 }
 
@@ -662,6 +670,9 @@ export const GetServerResponse: MessageFns<GetServerResponse> = {
     }
     if (message.journal !== undefined) {
       JournalStatus.encode(message.journal, writer.uint32(98).fork()).join();
+    }
+    if (message.clockOffset !== undefined) {
+      Duration.encode(message.clockOffset, writer.uint32(106).fork()).join();
     }
     return writer;
   },
@@ -773,6 +784,14 @@ export const GetServerResponse: MessageFns<GetServerResponse> = {
             }
 
             message.journal = JournalStatus.decode(reader, reader.uint32());
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.clockOffset = Duration.decode(reader, reader.uint32());
             continue;
           }
         }

@@ -43,6 +43,17 @@ export enum ExpiryCause {
   UNRECOGNIZED = -1,
 }
 
+/** How the last attempt at an event ended. */
+export enum DeadLetterReason {
+  /** DEAD_LETTER_REASON_UNSPECIFIED - Not a reason; in a letter that an older server wrote. */
+  DEAD_LETTER_REASON_UNSPECIFIED = 0,
+  /** DEAD_LETTER_REASON_NACKED - The last attempt ended by NACK. */
+  DEAD_LETTER_REASON_NACKED = 1,
+  /** DEAD_LETTER_REASON_TIMED_OUT - The last attempt was not settled in time. */
+  DEAD_LETTER_REASON_TIMED_OUT = 2,
+  UNRECOGNIZED = -1,
+}
+
 /** What to watch, where to start, and how to send it. */
 export interface WatchExpiredRequest {
   /** Required. 1 to 64 namespaces, each once. */
@@ -178,8 +189,10 @@ export interface ExpiredEvent {
    */
   eventId: bigint;
   /**
-   * Only in ConsumeExpired: how often it has been delivered to a member, this time
-   * included. Otherwise 0.
+   * Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
+   * by NACK, or was not settled in time, counts. One that ended with the member's
+   * stream does not: the next delivery has the same number, and one more `returns`.
+   * Otherwise 0.
    */
   attempt: number;
   /**
@@ -194,7 +207,44 @@ export interface ExpiredEvent {
    * and the parts expected. Unset with keys_only and where omitted_value_bytes is
    * set.
    */
-  parts?: GatheredParts | undefined;
+  parts?:
+    | GatheredParts
+    | undefined;
+  /**
+   * Only in ConsumeExpired: how often the stream of a member that held the event has
+   * ended before the member settled it. Otherwise 0.
+   */
+  returns: number;
+  /**
+   * When the key began to be there without a break: the put, append, combine or gather
+   * that created the entry. Later changes and renewals keep it; a put after a removal
+   * or a death begins anew. For an entry of a journal that an older server wrote, its
+   * put_time.
+   */
+  createTime?:
+    | Timestamp
+    | undefined;
+  /** The entry's own time to live, which a renewal gives it. Unset: the namespace's. */
+  ownTtl?:
+    | Duration
+    | undefined;
+  /** Only in the value of a dead letter: why it is one. See DeadLetter. */
+  deadLetter?: DeadLetter | undefined;
+}
+
+/**
+ * What a group did with an event before it became a dead letter: an entry of the
+ * dead_letter_namespace whose value is a serialized ExpiredEvent with this message.
+ */
+export interface DeadLetter {
+  /** The group. The namespace is ExpiredEvent.namespace. */
+  group: string;
+  /** Attempts that counted. */
+  attempts: number;
+  /** How the last of them ended. */
+  reason: DeadLetterReason;
+  /** When the letter was made. */
+  time?: Timestamp | undefined;
 }
 
 /** What Gather has collected under a key. */
@@ -312,7 +362,16 @@ export interface Settlement {
     | //
     /** It is to be put back into the namespace. */
     { $case: "putBack"; value: PutBack }
+    | //
+    /** The member needs longer. */
+    { $case: "extend"; value: Extend }
     | undefined;
+  /**
+   * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+   * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+   * meant.
+   */
+  returns?: number | undefined;
 }
 
 /** Done. Also accepted from an earlier attempt, while the event is unsettled. */
@@ -330,8 +389,23 @@ export interface Nack {
  * unless the key exists again; then the event is settled.
  */
 export interface PutBack {
-  /** The entry's own time to live, as in PutRequest.ttl. */
-  ttl?: Duration | undefined;
+  /**
+   * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+   * died, if it had its own.
+   */
+  ttl?:
+    | Duration
+    | undefined;
+  /** As in PutRequest.expire_at. */
+  expireAt?:
+    | Timestamp
+    | undefined;
+  /** As in PutRequest.allow_past. */
+  allowPast: boolean;
+}
+
+/** Another ack_timeout from now: the attempt goes on. Any number of times. */
+export interface Extend {
 }
 
 /** Events of one group to settle. */
@@ -748,6 +822,10 @@ function createBaseExpiredEvent(): ExpiredEvent {
     attempt: 0,
     omittedValueBytes: 0n,
     parts: undefined,
+    returns: 0,
+    createTime: undefined,
+    ownTtl: undefined,
+    deadLetter: undefined,
   };
 }
 
@@ -800,6 +878,18 @@ export const ExpiredEvent: MessageFns<ExpiredEvent> = {
     }
     if (message.parts !== undefined) {
       GatheredParts.encode(message.parts, writer.uint32(106).fork()).join();
+    }
+    if (message.returns !== 0) {
+      writer.uint32(112).uint32(message.returns);
+    }
+    if (message.createTime !== undefined) {
+      Timestamp.encode(message.createTime, writer.uint32(122).fork()).join();
+    }
+    if (message.ownTtl !== undefined) {
+      Duration.encode(message.ownTtl, writer.uint32(130).fork()).join();
+    }
+    if (message.deadLetter !== undefined) {
+      DeadLetter.encode(message.deadLetter, writer.uint32(138).fork()).join();
     }
     return writer;
   },
@@ -919,6 +1009,117 @@ export const ExpiredEvent: MessageFns<ExpiredEvent> = {
             }
 
             message.parts = GatheredParts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.returns = reader.uint32();
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.createTime = Timestamp.decode(reader, reader.uint32());
+            continue;
+          }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.ownTtl = Duration.decode(reader, reader.uint32());
+            continue;
+          }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.deadLetter = DeadLetter.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDeadLetter(): DeadLetter {
+  return { group: "", attempts: 0, reason: 0, time: undefined };
+}
+
+export const DeadLetter: MessageFns<DeadLetter> = {
+  encode(message: DeadLetter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.group !== "") {
+      writer.uint32(10).string(message.group);
+    }
+    if (message.attempts !== 0) {
+      writer.uint32(16).uint32(message.attempts);
+    }
+    if (message.reason !== 0) {
+      writer.uint32(24).int32(message.reason);
+    }
+    if (message.time !== undefined) {
+      Timestamp.encode(message.time, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeadLetter {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeadLetter();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.attempts = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.reason = reader.int32() as any;
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.time = Timestamp.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -1303,7 +1504,7 @@ export const WatchExpiringResponse: MessageFns<WatchExpiringResponse> = {
 };
 
 function createBaseSettlement(): Settlement {
-  return { eventId: 0n, attempt: 0, action: undefined };
+  return { eventId: 0n, attempt: 0, action: undefined, returns: undefined };
 }
 
 export const Settlement: MessageFns<Settlement> = {
@@ -1327,6 +1528,12 @@ export const Settlement: MessageFns<Settlement> = {
       case "putBack":
         PutBack.encode(message.action.value, writer.uint32(42).fork()).join();
         break;
+      case "extend":
+        Extend.encode(message.action.value, writer.uint32(50).fork()).join();
+        break;
+    }
+    if (message.returns !== undefined) {
+      writer.uint32(56).uint32(message.returns);
     }
     return writer;
   },
@@ -1382,6 +1589,22 @@ export const Settlement: MessageFns<Settlement> = {
             }
 
             message.action = { $case: "putBack", value: PutBack.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.action = { $case: "extend", value: Extend.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.returns = reader.uint32();
             continue;
           }
         }
@@ -1479,13 +1702,19 @@ export const Nack: MessageFns<Nack> = {
 };
 
 function createBasePutBack(): PutBack {
-  return { ttl: undefined };
+  return { ttl: undefined, expireAt: undefined, allowPast: false };
 }
 
 export const PutBack: MessageFns<PutBack> = {
   encode(message: PutBack, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.ttl !== undefined) {
       Duration.encode(message.ttl, writer.uint32(10).fork()).join();
+    }
+    if (message.expireAt !== undefined) {
+      Timestamp.encode(message.expireAt, writer.uint32(18).fork()).join();
+    }
+    if (message.allowPast !== false) {
+      writer.uint32(24).bool(message.allowPast);
     }
     return writer;
   },
@@ -1511,6 +1740,57 @@ export const PutBack: MessageFns<PutBack> = {
             message.ttl = Duration.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.expireAt = Timestamp.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.allowPast = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseExtend(): Extend {
+  return {};
+}
+
+export const Extend: MessageFns<Extend> = {
+  encode(_: Extend, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Extend {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExtend();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

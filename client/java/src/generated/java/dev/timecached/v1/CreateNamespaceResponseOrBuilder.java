@@ -34,4 +34,49 @@ public interface CreateNamespaceResponseOrBuilder extends
    * <code>.timecache.v1.Namespace namespace = 1;</code>
    */
   dev.timecached.v1.NamespaceOrBuilder getNamespaceOrBuilder();
+
+  /**
+   * <pre>
+   * What is allowed and probably not meant, a sentence each; for people. Such as dead
+   * letters that expire within a day.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @return A list containing the warnings.
+   */
+  java.util.List<java.lang.String>
+      getWarningsList();
+  /**
+   * <pre>
+   * What is allowed and probably not meant, a sentence each; for people. Such as dead
+   * letters that expire within a day.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @return The count of warnings.
+   */
+  int getWarningsCount();
+  /**
+   * <pre>
+   * What is allowed and probably not meant, a sentence each; for people. Such as dead
+   * letters that expire within a day.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @param index The index of the element to return.
+   * @return The warnings at the given index.
+   */
+  java.lang.String getWarnings(int index);
+  /**
+   * <pre>
+   * What is allowed and probably not meant, a sentence each; for people. Such as dead
+   * letters that expire within a day.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @param index The index of the value to return.
+   * @return The bytes of the warnings at the given index.
+   */
+  com.google.protobuf.ByteString
+      getWarningsBytes(int index);
 }

@@ -152,18 +152,22 @@ public final class DataProto {
       "\n\027timecache/v1/data.proto\022\014timecache.v1\032" +
       "\036google/protobuf/duration.proto\032\037google/" +
       "protobuf/timestamp.proto\032\027google/rpc/sta" +
-      "tus.proto\032\030timecache/v1/watch.proto\"\331\001\n\005" +
+      "tus.proto\032\030timecache/v1/watch.proto\"\266\002\n\005" +
       "Entry\022\013\n\003key\030\001 \001(\014\022\r\n\005value\030\002 \001(\014\022\017\n\007ver" +
       "sion\030\003 \001(\004\022,\n\010put_time\030\004 \001(\0132\032.google.pr" +
       "otobuf.Timestamp\022,\n\010deadline\030\005 \001(\0132\032.goo" +
       "gle.protobuf.Timestamp\022\033\n\023omitted_value_" +
       "bytes\030\006 \001(\004\022*\n\005parts\030\007 \001(\0132\033.timecache.v" +
-      "1.GatheredParts\"\352\001\n\nPutRequest\022\021\n\tnamesp" +
-      "ace\030\001 \001(\t\022\013\n\003key\030\002 \001(\014\022\r\n\005value\030\003 \001(\014\022&\n" +
-      "\003ttl\030\004 \001(\0132\031.google.protobuf.Duration\022/\n" +
-      "\tcondition\030\005 \001(\0162\032.timecache.v1.PutCondi" +
-      "tionH\000\022\024\n\nif_version\030\006 \001(\004H\000\022\027\n\017return_p" +
-      "revious\030\007 \001(\010\022\025\n\rkeep_deadline\030\010 \001(\010B\016\n\014" +
+      "1.GatheredParts\022/\n\013create_time\030\010 \001(\0132\032.g" +
+      "oogle.protobuf.Timestamp\022*\n\007own_ttl\030\t \001(" +
+      "\0132\031.google.protobuf.Duration\"\255\002\n\nPutRequ" +
+      "est\022\021\n\tnamespace\030\001 \001(\t\022\013\n\003key\030\002 \001(\014\022\r\n\005v" +
+      "alue\030\003 \001(\014\022&\n\003ttl\030\004 \001(\0132\031.google.protobu" +
+      "f.Duration\022/\n\tcondition\030\005 \001(\0162\032.timecach" +
+      "e.v1.PutConditionH\000\022\024\n\nif_version\030\006 \001(\004H" +
+      "\000\022\027\n\017return_previous\030\007 \001(\010\022\025\n\rkeep_deadl" +
+      "ine\030\010 \001(\010\022-\n\texpire_at\030\t \001(\0132\032.google.pr" +
+      "otobuf.Timestamp\022\022\n\nallow_past\030\n \001(\010B\016\n\014" +
       "precondition\"E\n\013PutResponse\022\017\n\007version\030\001" +
       " \001(\004\022%\n\010previous\030\002 \001(\0132\023.timecache.v1.En" +
       "try\";\n\nGetRequest\022\021\n\tnamespace\030\001 \001(\t\022\013\n\003" +
@@ -177,100 +181,102 @@ public final class DataProto {
       "st\022\021\n\tnamespace\030\001 \001(\t\022\013\n\003key\030\002 \001(\014\"$\n\020Co" +
       "ntainsResponse\022\020\n\010contains\030\001 \001(\010\" \n\013Size" +
       "Request\022\021\n\tnamespace\030\001 \001(\t\".\n\014SizeRespon" +
-      "se\022\017\n\007entries\030\001 \001(\004\022\r\n\005bytes\030\002 \001(\004\"~\n\014To" +
-      "uchRequest\022\021\n\tnamespace\030\001 \001(\t\022\013\n\003key\030\002 \001" +
-      "(\014\022&\n\003ttl\030\003 \001(\0132\031.google.protobuf.Durati" +
-      "on\022\027\n\nif_version\030\004 \001(\004H\000\210\001\001B\r\n\013_if_versi" +
-      "on\"1\n\rTouchResponse\022\017\n\007touched\030\001 \001(\010\022\017\n\007" +
-      "version\030\002 \001(\004\"\314\001\n\rAppendRequest\022\021\n\tnames" +
-      "pace\030\001 \001(\t\022\013\n\003key\030\002 \001(\014\022\r\n\005value\030\003 \001(\014\022&" +
-      "\n\003ttl\030\004 \001(\0132\031.google.protobuf.Duration\022/" +
-      "\n\tcondition\030\005 \001(\0162\032.timecache.v1.PutCond" +
-      "itionH\000\022\024\n\nif_version\030\006 \001(\004H\000\022\r\n\005touch\030\007" +
-      " \001(\010B\016\n\014precondition\"G\n\016AppendResponse\022\017" +
-      "\n\007version\030\001 \001(\004\022\023\n\013value_bytes\030\002 \001(\004\022\017\n\007" +
-      "created\030\003 \001(\010\"\341\001\n\016CombineRequest\022\021\n\tname" +
-      "space\030\001 \001(\t\022\013\n\003key\030\002 \001(\014\022\r\n\003add\030\003 \001(\022H\000\022" +
-      "\r\n\003xor\030\004 \001(\022H\000\022\017\n\007initial\030\005 \001(\022\022\026\n\016remov" +
-      "e_if_zero\030\006 \001(\010\022\r\n\005touch\030\007 \001(\010\022&\n\003ttl\030\010 " +
-      "\001(\0132\031.google.protobuf.Duration\022\027\n\nif_ver" +
-      "sion\030\t \001(\004H\001\210\001\001B\t\n\007operandB\r\n\013_if_versio" +
-      "n\"T\n\017CombineResponse\022\016\n\006result\030\001 \001(\022\022\017\n\007" +
-      "version\030\002 \001(\004\022\017\n\007created\030\003 \001(\010\022\017\n\007remove" +
-      "d\030\004 \001(\010\"\263\001\n\rGatherRequest\022\021\n\tnamespace\030\001" +
-      " \001(\t\022\013\n\003key\030\002 \001(\014\022\014\n\004part\030\003 \001(\014\022\r\n\005value" +
-      "\030\004 \001(\014\022\026\n\016expected_parts\030\005 \001(\r\022\026\n\016expect" +
-      "ed_names\030\006 \003(\014\022\r\n\005touch\030\007 \001(\010\022&\n\003ttl\030\010 \001" +
-      "(\0132\031.google.protobuf.Duration\"o\n\016GatherR" +
-      "esponse\022*\n\005parts\030\001 \001(\0132\033.timecache.v1.Ga" +
-      "theredParts\022\017\n\007version\030\002 \001(\004\022\r\n\005count\030\003 " +
-      "\001(\r\022\021\n\tduplicate\030\004 \001(\010\"\206\003\n\tOperation\022\'\n\003" +
-      "put\030\001 \001(\0132\030.timecache.v1.PutRequestH\000\022\'\n" +
-      "\003get\030\002 \001(\0132\030.timecache.v1.GetRequestH\000\022-" +
-      "\n\006remove\030\003 \001(\0132\033.timecache.v1.RemoveRequ" +
-      "estH\000\0221\n\010contains\030\004 \001(\0132\035.timecache.v1.C" +
-      "ontainsRequestH\000\022+\n\005touch\030\005 \001(\0132\032.timeca" +
-      "che.v1.TouchRequestH\000\022-\n\006append\030\006 \001(\0132\033." +
-      "timecache.v1.AppendRequestH\000\022/\n\007combine\030" +
-      "\007 \001(\0132\034.timecache.v1.CombineRequestH\000\022-\n" +
-      "\006gather\030\010 \001(\0132\033.timecache.v1.GatherReque" +
-      "stH\000B\t\n\007request\"P\n\016ExecuteRequest\022\021\n\tnam" +
-      "espace\030\001 \001(\t\022+\n\noperations\030\002 \003(\0132\027.timec" +
-      "ache.v1.Operation\"\270\003\n\017OperationResult\022#\n" +
-      "\005error\030\001 \001(\0132\022.google.rpc.StatusH\000\022(\n\003pu" +
-      "t\030\002 \001(\0132\031.timecache.v1.PutResponseH\000\022(\n\003" +
-      "get\030\003 \001(\0132\031.timecache.v1.GetResponseH\000\022." +
-      "\n\006remove\030\004 \001(\0132\034.timecache.v1.RemoveResp" +
-      "onseH\000\0222\n\010contains\030\005 \001(\0132\036.timecache.v1." +
-      "ContainsResponseH\000\022,\n\005touch\030\006 \001(\0132\033.time" +
-      "cache.v1.TouchResponseH\000\022.\n\006append\030\007 \001(\013" +
-      "2\034.timecache.v1.AppendResponseH\000\0220\n\007comb" +
-      "ine\030\010 \001(\0132\035.timecache.v1.CombineResponse" +
-      "H\000\022.\n\006gather\030\t \001(\0132\034.timecache.v1.Gather" +
-      "ResponseH\000B\010\n\006result\"A\n\017ExecuteResponse\022" +
-      ".\n\007results\030\001 \003(\0132\035.timecache.v1.Operatio" +
-      "nResult\"}\n\013ScanRequest\022\021\n\tnamespace\030\001 \001(" +
-      "\t\022\022\n\nkey_prefix\030\002 \001(\014\022\021\n\tkeys_only\030\003 \001(\010" +
-      "\022\036\n\021max_message_bytes\030\004 \001(\rH\000\210\001\001B\024\n\022_max" +
-      "_message_bytes\"4\n\014ScanResponse\022$\n\007entrie" +
-      "s\030\001 \003(\0132\023.timecache.v1.Entry*h\n\014PutCondi" +
-      "tion\022\035\n\031PUT_CONDITION_UNSPECIFIED\020\000\022\033\n\027P" +
-      "UT_CONDITION_IF_ABSENT\020\001\022\034\n\030PUT_CONDITIO" +
-      "N_IF_PRESENT\020\0022\261\t\n\020TimeCacheService\022:\n\003P" +
-      "ut\022\030.timecache.v1.PutRequest\032\031.timecache" +
-      ".v1.PutResponse\022:\n\003Get\022\030.timecache.v1.Ge" +
-      "tRequest\032\031.timecache.v1.GetResponse\022C\n\006R" +
-      "emove\022\033.timecache.v1.RemoveRequest\032\034.tim" +
-      "ecache.v1.RemoveResponse\022I\n\010Contains\022\035.t" +
-      "imecache.v1.ContainsRequest\032\036.timecache." +
-      "v1.ContainsResponse\022=\n\004Size\022\031.timecache." +
-      "v1.SizeRequest\032\032.timecache.v1.SizeRespon" +
-      "se\022@\n\005Touch\022\032.timecache.v1.TouchRequest\032" +
-      "\033.timecache.v1.TouchResponse\022C\n\006Append\022\033" +
-      ".timecache.v1.AppendRequest\032\034.timecache." +
-      "v1.AppendResponse\022F\n\007Combine\022\034.timecache" +
-      ".v1.CombineRequest\032\035.timecache.v1.Combin" +
-      "eResponse\022C\n\006Gather\022\033.timecache.v1.Gathe" +
-      "rRequest\032\034.timecache.v1.GatherResponse\022F" +
-      "\n\007Execute\022\034.timecache.v1.ExecuteRequest\032" +
-      "\035.timecache.v1.ExecuteResponse\022K\n\010Pipeli" +
-      "ne\022\034.timecache.v1.ExecuteRequest\032\035.timec" +
-      "ache.v1.ExecuteResponse(\0010\001\022?\n\004Scan\022\031.ti" +
-      "mecache.v1.ScanRequest\032\032.timecache.v1.Sc" +
-      "anResponse0\001\022W\n\014WatchExpired\022!.timecache" +
-      ".v1.WatchExpiredRequest\032\".timecache.v1.W" +
-      "atchExpiredResponse0\001\022]\n\016ConsumeExpired\022" +
-      "#.timecache.v1.ConsumeExpiredRequest\032$.t" +
-      "imecache.v1.ConsumeExpiredResponse0\001\022Z\n\r" +
-      "WatchExpiring\022\".timecache.v1.WatchExpiri" +
-      "ngRequest\032#.timecache.v1.WatchExpiringRe" +
-      "sponse0\001\022X\n\rSettleExpired\022\".timecache.v1" +
-      ".SettleExpiredRequest\032#.timecache.v1.Set" +
-      "tleExpiredResponseB\212\001\n\021dev.timecached.v1" +
-      "B\tDataProtoP\001Z.timecached.dev/gen/go/tim" +
-      "ecache/v1;timecachev1\242\002\003TMC\252\002\014Timecache." +
-      "V1\272\002\003TMC\312\002\014Timecache\\V1\352\002\rTimecache::V1b" +
-      "\006proto3"
+      "se\022\017\n\007entries\030\001 \001(\004\022\r\n\005bytes\030\002 \001(\004\"\301\001\n\014T" +
+      "ouchRequest\022\021\n\tnamespace\030\001 \001(\t\022\013\n\003key\030\002 " +
+      "\001(\014\022&\n\003ttl\030\003 \001(\0132\031.google.protobuf.Durat" +
+      "ion\022\027\n\nif_version\030\004 \001(\004H\000\210\001\001\022-\n\texpire_a" +
+      "t\030\005 \001(\0132\032.google.protobuf.Timestamp\022\022\n\na" +
+      "llow_past\030\006 \001(\010B\r\n\013_if_version\"1\n\rTouchR" +
+      "esponse\022\017\n\007touched\030\001 \001(\010\022\017\n\007version\030\002 \001(" +
+      "\004\"\314\001\n\rAppendRequest\022\021\n\tnamespace\030\001 \001(\t\022\013" +
+      "\n\003key\030\002 \001(\014\022\r\n\005value\030\003 \001(\014\022&\n\003ttl\030\004 \001(\0132" +
+      "\031.google.protobuf.Duration\022/\n\tcondition\030" +
+      "\005 \001(\0162\032.timecache.v1.PutConditionH\000\022\024\n\ni" +
+      "f_version\030\006 \001(\004H\000\022\r\n\005touch\030\007 \001(\010B\016\n\014prec" +
+      "ondition\"G\n\016AppendResponse\022\017\n\007version\030\001 " +
+      "\001(\004\022\023\n\013value_bytes\030\002 \001(\004\022\017\n\007created\030\003 \001(" +
+      "\010\"\341\001\n\016CombineRequest\022\021\n\tnamespace\030\001 \001(\t\022" +
+      "\013\n\003key\030\002 \001(\014\022\r\n\003add\030\003 \001(\022H\000\022\r\n\003xor\030\004 \001(\022" +
+      "H\000\022\017\n\007initial\030\005 \001(\022\022\026\n\016remove_if_zero\030\006 " +
+      "\001(\010\022\r\n\005touch\030\007 \001(\010\022&\n\003ttl\030\010 \001(\0132\031.google" +
+      ".protobuf.Duration\022\027\n\nif_version\030\t \001(\004H\001" +
+      "\210\001\001B\t\n\007operandB\r\n\013_if_version\"T\n\017Combine" +
+      "Response\022\016\n\006result\030\001 \001(\022\022\017\n\007version\030\002 \001(" +
+      "\004\022\017\n\007created\030\003 \001(\010\022\017\n\007removed\030\004 \001(\010\"\263\001\n\r" +
+      "GatherRequest\022\021\n\tnamespace\030\001 \001(\t\022\013\n\003key\030" +
+      "\002 \001(\014\022\014\n\004part\030\003 \001(\014\022\r\n\005value\030\004 \001(\014\022\026\n\016ex" +
+      "pected_parts\030\005 \001(\r\022\026\n\016expected_names\030\006 \003" +
+      "(\014\022\r\n\005touch\030\007 \001(\010\022&\n\003ttl\030\010 \001(\0132\031.google." +
+      "protobuf.Duration\"o\n\016GatherResponse\022*\n\005p" +
+      "arts\030\001 \001(\0132\033.timecache.v1.GatheredParts\022" +
+      "\017\n\007version\030\002 \001(\004\022\r\n\005count\030\003 \001(\r\022\021\n\tdupli" +
+      "cate\030\004 \001(\010\"\206\003\n\tOperation\022\'\n\003put\030\001 \001(\0132\030." +
+      "timecache.v1.PutRequestH\000\022\'\n\003get\030\002 \001(\0132\030" +
+      ".timecache.v1.GetRequestH\000\022-\n\006remove\030\003 \001" +
+      "(\0132\033.timecache.v1.RemoveRequestH\000\0221\n\010con" +
+      "tains\030\004 \001(\0132\035.timecache.v1.ContainsReque" +
+      "stH\000\022+\n\005touch\030\005 \001(\0132\032.timecache.v1.Touch" +
+      "RequestH\000\022-\n\006append\030\006 \001(\0132\033.timecache.v1" +
+      ".AppendRequestH\000\022/\n\007combine\030\007 \001(\0132\034.time" +
+      "cache.v1.CombineRequestH\000\022-\n\006gather\030\010 \001(" +
+      "\0132\033.timecache.v1.GatherRequestH\000B\t\n\007requ" +
+      "est\"P\n\016ExecuteRequest\022\021\n\tnamespace\030\001 \001(\t" +
+      "\022+\n\noperations\030\002 \003(\0132\027.timecache.v1.Oper" +
+      "ation\"\270\003\n\017OperationResult\022#\n\005error\030\001 \001(\013" +
+      "2\022.google.rpc.StatusH\000\022(\n\003put\030\002 \001(\0132\031.ti" +
+      "mecache.v1.PutResponseH\000\022(\n\003get\030\003 \001(\0132\031." +
+      "timecache.v1.GetResponseH\000\022.\n\006remove\030\004 \001" +
+      "(\0132\034.timecache.v1.RemoveResponseH\000\0222\n\010co" +
+      "ntains\030\005 \001(\0132\036.timecache.v1.ContainsResp" +
+      "onseH\000\022,\n\005touch\030\006 \001(\0132\033.timecache.v1.Tou" +
+      "chResponseH\000\022.\n\006append\030\007 \001(\0132\034.timecache" +
+      ".v1.AppendResponseH\000\0220\n\007combine\030\010 \001(\0132\035." +
+      "timecache.v1.CombineResponseH\000\022.\n\006gather" +
+      "\030\t \001(\0132\034.timecache.v1.GatherResponseH\000B\010" +
+      "\n\006result\"A\n\017ExecuteResponse\022.\n\007results\030\001" +
+      " \003(\0132\035.timecache.v1.OperationResult\"\217\001\n\013" +
+      "ScanRequest\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nkey_pr" +
+      "efix\030\002 \001(\014\022\021\n\tkeys_only\030\003 \001(\010\022\036\n\021max_mes" +
+      "sage_bytes\030\004 \001(\rH\000\210\001\001\022\020\n\010position\030\005 \001(\014B" +
+      "\024\n\022_max_message_bytes\"F\n\014ScanResponse\022$\n" +
+      "\007entries\030\001 \003(\0132\023.timecache.v1.Entry\022\020\n\010p" +
+      "osition\030\002 \001(\014*h\n\014PutCondition\022\035\n\031PUT_CON" +
+      "DITION_UNSPECIFIED\020\000\022\033\n\027PUT_CONDITION_IF" +
+      "_ABSENT\020\001\022\034\n\030PUT_CONDITION_IF_PRESENT\020\0022" +
+      "\261\t\n\020TimeCacheService\022:\n\003Put\022\030.timecache." +
+      "v1.PutRequest\032\031.timecache.v1.PutResponse" +
+      "\022:\n\003Get\022\030.timecache.v1.GetRequest\032\031.time" +
+      "cache.v1.GetResponse\022C\n\006Remove\022\033.timecac" +
+      "he.v1.RemoveRequest\032\034.timecache.v1.Remov" +
+      "eResponse\022I\n\010Contains\022\035.timecache.v1.Con" +
+      "tainsRequest\032\036.timecache.v1.ContainsResp" +
+      "onse\022=\n\004Size\022\031.timecache.v1.SizeRequest\032" +
+      "\032.timecache.v1.SizeResponse\022@\n\005Touch\022\032.t" +
+      "imecache.v1.TouchRequest\032\033.timecache.v1." +
+      "TouchResponse\022C\n\006Append\022\033.timecache.v1.A" +
+      "ppendRequest\032\034.timecache.v1.AppendRespon" +
+      "se\022F\n\007Combine\022\034.timecache.v1.CombineRequ" +
+      "est\032\035.timecache.v1.CombineResponse\022C\n\006Ga" +
+      "ther\022\033.timecache.v1.GatherRequest\032\034.time" +
+      "cache.v1.GatherResponse\022F\n\007Execute\022\034.tim" +
+      "ecache.v1.ExecuteRequest\032\035.timecache.v1." +
+      "ExecuteResponse\022K\n\010Pipeline\022\034.timecache." +
+      "v1.ExecuteRequest\032\035.timecache.v1.Execute" +
+      "Response(\0010\001\022?\n\004Scan\022\031.timecache.v1.Scan" +
+      "Request\032\032.timecache.v1.ScanResponse0\001\022W\n" +
+      "\014WatchExpired\022!.timecache.v1.WatchExpire" +
+      "dRequest\032\".timecache.v1.WatchExpiredResp" +
+      "onse0\001\022]\n\016ConsumeExpired\022#.timecache.v1." +
+      "ConsumeExpiredRequest\032$.timecache.v1.Con" +
+      "sumeExpiredResponse0\001\022Z\n\rWatchExpiring\022\"" +
+      ".timecache.v1.WatchExpiringRequest\032#.tim" +
+      "ecache.v1.WatchExpiringResponse0\001\022X\n\rSet" +
+      "tleExpired\022\".timecache.v1.SettleExpiredR" +
+      "equest\032#.timecache.v1.SettleExpiredRespo" +
+      "nseB\212\001\n\021dev.timecached.v1B\tDataProtoP\001Z." +
+      "timecached.dev/gen/go/timecache/v1;timec" +
+      "achev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002\014Time" +
+      "cache\\V1\352\002\rTimecache::V1b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -285,13 +291,13 @@ public final class DataProto {
     internal_static_timecache_v1_Entry_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_Entry_descriptor,
-        new java.lang.String[] { "Key", "Value", "Version", "PutTime", "Deadline", "OmittedValueBytes", "Parts", });
+        new java.lang.String[] { "Key", "Value", "Version", "PutTime", "Deadline", "OmittedValueBytes", "Parts", "CreateTime", "OwnTtl", });
     internal_static_timecache_v1_PutRequest_descriptor =
       getDescriptor().getMessageTypes().get(1);
     internal_static_timecache_v1_PutRequest_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_PutRequest_descriptor,
-        new java.lang.String[] { "Namespace", "Key", "Value", "Ttl", "Condition", "IfVersion", "ReturnPrevious", "KeepDeadline", "Precondition", });
+        new java.lang.String[] { "Namespace", "Key", "Value", "Ttl", "Condition", "IfVersion", "ReturnPrevious", "KeepDeadline", "ExpireAt", "AllowPast", "Precondition", });
     internal_static_timecache_v1_PutResponse_descriptor =
       getDescriptor().getMessageTypes().get(2);
     internal_static_timecache_v1_PutResponse_fieldAccessorTable = new
@@ -351,7 +357,7 @@ public final class DataProto {
     internal_static_timecache_v1_TouchRequest_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_TouchRequest_descriptor,
-        new java.lang.String[] { "Namespace", "Key", "Ttl", "IfVersion", });
+        new java.lang.String[] { "Namespace", "Key", "Ttl", "IfVersion", "ExpireAt", "AllowPast", });
     internal_static_timecache_v1_TouchResponse_descriptor =
       getDescriptor().getMessageTypes().get(12);
     internal_static_timecache_v1_TouchResponse_fieldAccessorTable = new
@@ -423,13 +429,13 @@ public final class DataProto {
     internal_static_timecache_v1_ScanRequest_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_ScanRequest_descriptor,
-        new java.lang.String[] { "Namespace", "KeyPrefix", "KeysOnly", "MaxMessageBytes", });
+        new java.lang.String[] { "Namespace", "KeyPrefix", "KeysOnly", "MaxMessageBytes", "Position", });
     internal_static_timecache_v1_ScanResponse_descriptor =
       getDescriptor().getMessageTypes().get(24);
     internal_static_timecache_v1_ScanResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_ScanResponse_descriptor,
-        new java.lang.String[] { "Entries", });
+        new java.lang.String[] { "Entries", "Position", });
     com.google.protobuf.DurationProto.getDescriptor();
     com.google.protobuf.TimestampProto.getDescriptor();
     com.google.rpc.StatusProto.getDescriptor();

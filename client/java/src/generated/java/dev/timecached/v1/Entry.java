@@ -233,6 +233,82 @@ private static final long serialVersionUID = 0L;
     return parts_ == null ? dev.timecached.v1.GatheredParts.getDefaultInstance() : parts_;
   }
 
+  public static final int CREATE_TIME_FIELD_NUMBER = 8;
+  private com.google.protobuf.Timestamp createTime_;
+  /**
+   * <pre>
+   * When the key began to be there, as in ExpiredEvent.create_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 8;</code>
+   * @return Whether the createTime field is set.
+   */
+  @java.lang.Override
+  public boolean hasCreateTime() {
+    return ((bitField0_ & 0x00000008) != 0);
+  }
+  /**
+   * <pre>
+   * When the key began to be there, as in ExpiredEvent.create_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 8;</code>
+   * @return The createTime.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Timestamp getCreateTime() {
+    return createTime_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+  }
+  /**
+   * <pre>
+   * When the key began to be there, as in ExpiredEvent.create_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 8;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.TimestampOrBuilder getCreateTimeOrBuilder() {
+    return createTime_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+  }
+
+  public static final int OWN_TTL_FIELD_NUMBER = 9;
+  private com.google.protobuf.Duration ownTtl_;
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 9;</code>
+   * @return Whether the ownTtl field is set.
+   */
+  @java.lang.Override
+  public boolean hasOwnTtl() {
+    return ((bitField0_ & 0x00000010) != 0);
+  }
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 9;</code>
+   * @return The ownTtl.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Duration getOwnTtl() {
+    return ownTtl_ == null ? com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+  }
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 9;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.DurationOrBuilder getOwnTtlOrBuilder() {
+    return ownTtl_ == null ? com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -267,6 +343,12 @@ private static final long serialVersionUID = 0L;
     }
     if (((bitField0_ & 0x00000004) != 0)) {
       output.writeMessage(7, getParts());
+    }
+    if (((bitField0_ & 0x00000008) != 0)) {
+      output.writeMessage(8, getCreateTime());
+    }
+    if (((bitField0_ & 0x00000010) != 0)) {
+      output.writeMessage(9, getOwnTtl());
     }
     getUnknownFields().writeTo(output);
   }
@@ -304,6 +386,14 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000004) != 0)) {
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(7, getParts());
+    }
+    if (((bitField0_ & 0x00000008) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(8, getCreateTime());
+    }
+    if (((bitField0_ & 0x00000010) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(9, getOwnTtl());
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -343,6 +433,16 @@ private static final long serialVersionUID = 0L;
       if (!getParts()
           .equals(other.getParts())) return false;
     }
+    if (hasCreateTime() != other.hasCreateTime()) return false;
+    if (hasCreateTime()) {
+      if (!getCreateTime()
+          .equals(other.getCreateTime())) return false;
+    }
+    if (hasOwnTtl() != other.hasOwnTtl()) return false;
+    if (hasOwnTtl()) {
+      if (!getOwnTtl()
+          .equals(other.getOwnTtl())) return false;
+    }
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -375,6 +475,14 @@ private static final long serialVersionUID = 0L;
     if (hasParts()) {
       hash = (37 * hash) + PARTS_FIELD_NUMBER;
       hash = (53 * hash) + getParts().hashCode();
+    }
+    if (hasCreateTime()) {
+      hash = (37 * hash) + CREATE_TIME_FIELD_NUMBER;
+      hash = (53 * hash) + getCreateTime().hashCode();
+    }
+    if (hasOwnTtl()) {
+      hash = (37 * hash) + OWN_TTL_FIELD_NUMBER;
+      hash = (53 * hash) + getOwnTtl().hashCode();
     }
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
@@ -513,6 +621,8 @@ private static final long serialVersionUID = 0L;
         getPutTimeFieldBuilder();
         getDeadlineFieldBuilder();
         getPartsFieldBuilder();
+        getCreateTimeFieldBuilder();
+        getOwnTtlFieldBuilder();
       }
     }
     @java.lang.Override
@@ -537,6 +647,16 @@ private static final long serialVersionUID = 0L;
       if (partsBuilder_ != null) {
         partsBuilder_.dispose();
         partsBuilder_ = null;
+      }
+      createTime_ = null;
+      if (createTimeBuilder_ != null) {
+        createTimeBuilder_.dispose();
+        createTimeBuilder_ = null;
+      }
+      ownTtl_ = null;
+      if (ownTtlBuilder_ != null) {
+        ownTtlBuilder_.dispose();
+        ownTtlBuilder_ = null;
       }
       return this;
     }
@@ -601,6 +721,18 @@ private static final long serialVersionUID = 0L;
             ? parts_
             : partsBuilder_.build();
         to_bitField0_ |= 0x00000004;
+      }
+      if (((from_bitField0_ & 0x00000080) != 0)) {
+        result.createTime_ = createTimeBuilder_ == null
+            ? createTime_
+            : createTimeBuilder_.build();
+        to_bitField0_ |= 0x00000008;
+      }
+      if (((from_bitField0_ & 0x00000100) != 0)) {
+        result.ownTtl_ = ownTtlBuilder_ == null
+            ? ownTtl_
+            : ownTtlBuilder_.build();
+        to_bitField0_ |= 0x00000010;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -670,6 +802,12 @@ private static final long serialVersionUID = 0L;
       if (other.hasParts()) {
         mergeParts(other.getParts());
       }
+      if (other.hasCreateTime()) {
+        mergeCreateTime(other.getCreateTime());
+      }
+      if (other.hasOwnTtl()) {
+        mergeOwnTtl(other.getOwnTtl());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -737,6 +875,20 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000040;
               break;
             } // case 58
+            case 66: {
+              input.readMessage(
+                  getCreateTimeFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00000080;
+              break;
+            } // case 66
+            case 74: {
+              input.readMessage(
+                  getOwnTtlFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00000100;
+              break;
+            } // case 74
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1438,6 +1590,320 @@ private static final long serialVersionUID = 0L;
         parts_ = null;
       }
       return partsBuilder_;
+    }
+
+    private com.google.protobuf.Timestamp createTime_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> createTimeBuilder_;
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     * @return Whether the createTime field is set.
+     */
+    public boolean hasCreateTime() {
+      return ((bitField0_ & 0x00000080) != 0);
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     * @return The createTime.
+     */
+    public com.google.protobuf.Timestamp getCreateTime() {
+      if (createTimeBuilder_ == null) {
+        return createTime_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+      } else {
+        return createTimeBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     */
+    public Builder setCreateTime(com.google.protobuf.Timestamp value) {
+      if (createTimeBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        createTime_ = value;
+      } else {
+        createTimeBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00000080;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     */
+    public Builder setCreateTime(
+        com.google.protobuf.Timestamp.Builder builderForValue) {
+      if (createTimeBuilder_ == null) {
+        createTime_ = builderForValue.build();
+      } else {
+        createTimeBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00000080;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     */
+    public Builder mergeCreateTime(com.google.protobuf.Timestamp value) {
+      if (createTimeBuilder_ == null) {
+        if (((bitField0_ & 0x00000080) != 0) &&
+          createTime_ != null &&
+          createTime_ != com.google.protobuf.Timestamp.getDefaultInstance()) {
+          getCreateTimeBuilder().mergeFrom(value);
+        } else {
+          createTime_ = value;
+        }
+      } else {
+        createTimeBuilder_.mergeFrom(value);
+      }
+      if (createTime_ != null) {
+        bitField0_ |= 0x00000080;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     */
+    public Builder clearCreateTime() {
+      bitField0_ = (bitField0_ & ~0x00000080);
+      createTime_ = null;
+      if (createTimeBuilder_ != null) {
+        createTimeBuilder_.dispose();
+        createTimeBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     */
+    public com.google.protobuf.Timestamp.Builder getCreateTimeBuilder() {
+      bitField0_ |= 0x00000080;
+      onChanged();
+      return getCreateTimeFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     */
+    public com.google.protobuf.TimestampOrBuilder getCreateTimeOrBuilder() {
+      if (createTimeBuilder_ != null) {
+        return createTimeBuilder_.getMessageOrBuilder();
+      } else {
+        return createTime_ == null ?
+            com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+      }
+    }
+    /**
+     * <pre>
+     * When the key began to be there, as in ExpiredEvent.create_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 8;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> 
+        getCreateTimeFieldBuilder() {
+      if (createTimeBuilder_ == null) {
+        createTimeBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder>(
+                getCreateTime(),
+                getParentForChildren(),
+                isClean());
+        createTime_ = null;
+      }
+      return createTimeBuilder_;
+    }
+
+    private com.google.protobuf.Duration ownTtl_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> ownTtlBuilder_;
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     * @return Whether the ownTtl field is set.
+     */
+    public boolean hasOwnTtl() {
+      return ((bitField0_ & 0x00000100) != 0);
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     * @return The ownTtl.
+     */
+    public com.google.protobuf.Duration getOwnTtl() {
+      if (ownTtlBuilder_ == null) {
+        return ownTtl_ == null ? com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+      } else {
+        return ownTtlBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     */
+    public Builder setOwnTtl(com.google.protobuf.Duration value) {
+      if (ownTtlBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        ownTtl_ = value;
+      } else {
+        ownTtlBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00000100;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     */
+    public Builder setOwnTtl(
+        com.google.protobuf.Duration.Builder builderForValue) {
+      if (ownTtlBuilder_ == null) {
+        ownTtl_ = builderForValue.build();
+      } else {
+        ownTtlBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00000100;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     */
+    public Builder mergeOwnTtl(com.google.protobuf.Duration value) {
+      if (ownTtlBuilder_ == null) {
+        if (((bitField0_ & 0x00000100) != 0) &&
+          ownTtl_ != null &&
+          ownTtl_ != com.google.protobuf.Duration.getDefaultInstance()) {
+          getOwnTtlBuilder().mergeFrom(value);
+        } else {
+          ownTtl_ = value;
+        }
+      } else {
+        ownTtlBuilder_.mergeFrom(value);
+      }
+      if (ownTtl_ != null) {
+        bitField0_ |= 0x00000100;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     */
+    public Builder clearOwnTtl() {
+      bitField0_ = (bitField0_ & ~0x00000100);
+      ownTtl_ = null;
+      if (ownTtlBuilder_ != null) {
+        ownTtlBuilder_.dispose();
+        ownTtlBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     */
+    public com.google.protobuf.Duration.Builder getOwnTtlBuilder() {
+      bitField0_ |= 0x00000100;
+      onChanged();
+      return getOwnTtlFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     */
+    public com.google.protobuf.DurationOrBuilder getOwnTtlOrBuilder() {
+      if (ownTtlBuilder_ != null) {
+        return ownTtlBuilder_.getMessageOrBuilder();
+      } else {
+        return ownTtl_ == null ?
+            com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+      }
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 9;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> 
+        getOwnTtlFieldBuilder() {
+      if (ownTtlBuilder_ == null) {
+        ownTtlBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder>(
+                getOwnTtl(),
+                getParentForChildren(),
+                isClean());
+        ownTtl_ = null;
+      }
+      return ownTtlBuilder_;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

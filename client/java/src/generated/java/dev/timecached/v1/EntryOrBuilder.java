@@ -141,4 +141,58 @@ public interface EntryOrBuilder extends
    * <code>.timecache.v1.GatheredParts parts = 7;</code>
    */
   dev.timecached.v1.GatheredPartsOrBuilder getPartsOrBuilder();
+
+  /**
+   * <pre>
+   * When the key began to be there, as in ExpiredEvent.create_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 8;</code>
+   * @return Whether the createTime field is set.
+   */
+  boolean hasCreateTime();
+  /**
+   * <pre>
+   * When the key began to be there, as in ExpiredEvent.create_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 8;</code>
+   * @return The createTime.
+   */
+  com.google.protobuf.Timestamp getCreateTime();
+  /**
+   * <pre>
+   * When the key began to be there, as in ExpiredEvent.create_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 8;</code>
+   */
+  com.google.protobuf.TimestampOrBuilder getCreateTimeOrBuilder();
+
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 9;</code>
+   * @return Whether the ownTtl field is set.
+   */
+  boolean hasOwnTtl();
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 9;</code>
+   * @return The ownTtl.
+   */
+  com.google.protobuf.Duration getOwnTtl();
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 9;</code>
+   */
+  com.google.protobuf.DurationOrBuilder getOwnTtlOrBuilder();
 }

@@ -359,8 +359,10 @@ private static final long serialVersionUID = 0L;
   private int attempt_ = 0;
   /**
    * <pre>
-   * Only in ConsumeExpired: how often it has been delivered to a member, this time
-   * included. Otherwise 0.
+   * Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
+   * by NACK, or was not settled in time, counts. One that ended with the member's
+   * stream does not: the next delivery has the same number, and one more `returns`.
+   * Otherwise 0.
    * </pre>
    *
    * <code>uint32 attempt = 11;</code>
@@ -433,6 +435,145 @@ private static final long serialVersionUID = 0L;
     return parts_ == null ? dev.timecached.v1.GatheredParts.getDefaultInstance() : parts_;
   }
 
+  public static final int RETURNS_FIELD_NUMBER = 14;
+  private int returns_ = 0;
+  /**
+   * <pre>
+   * Only in ConsumeExpired: how often the stream of a member that held the event has
+   * ended before the member settled it. Otherwise 0.
+   * </pre>
+   *
+   * <code>uint32 returns = 14;</code>
+   * @return The returns.
+   */
+  @java.lang.Override
+  public int getReturns() {
+    return returns_;
+  }
+
+  public static final int CREATE_TIME_FIELD_NUMBER = 15;
+  private com.google.protobuf.Timestamp createTime_;
+  /**
+   * <pre>
+   * When the key began to be there without a break: the put, append, combine or gather
+   * that created the entry. Later changes and renewals keep it; a put after a removal
+   * or a death begins anew. For an entry of a journal that an older server wrote, its
+   * put_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 15;</code>
+   * @return Whether the createTime field is set.
+   */
+  @java.lang.Override
+  public boolean hasCreateTime() {
+    return ((bitField0_ & 0x00000020) != 0);
+  }
+  /**
+   * <pre>
+   * When the key began to be there without a break: the put, append, combine or gather
+   * that created the entry. Later changes and renewals keep it; a put after a removal
+   * or a death begins anew. For an entry of a journal that an older server wrote, its
+   * put_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 15;</code>
+   * @return The createTime.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Timestamp getCreateTime() {
+    return createTime_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+  }
+  /**
+   * <pre>
+   * When the key began to be there without a break: the put, append, combine or gather
+   * that created the entry. Later changes and renewals keep it; a put after a removal
+   * or a death begins anew. For an entry of a journal that an older server wrote, its
+   * put_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 15;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.TimestampOrBuilder getCreateTimeOrBuilder() {
+    return createTime_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+  }
+
+  public static final int OWN_TTL_FIELD_NUMBER = 16;
+  private com.google.protobuf.Duration ownTtl_;
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 16;</code>
+   * @return Whether the ownTtl field is set.
+   */
+  @java.lang.Override
+  public boolean hasOwnTtl() {
+    return ((bitField0_ & 0x00000040) != 0);
+  }
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 16;</code>
+   * @return The ownTtl.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Duration getOwnTtl() {
+    return ownTtl_ == null ? com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+  }
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 16;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.DurationOrBuilder getOwnTtlOrBuilder() {
+    return ownTtl_ == null ? com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+  }
+
+  public static final int DEAD_LETTER_FIELD_NUMBER = 17;
+  private dev.timecached.v1.DeadLetter deadLetter_;
+  /**
+   * <pre>
+   * Only in the value of a dead letter: why it is one. See DeadLetter.
+   * </pre>
+   *
+   * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+   * @return Whether the deadLetter field is set.
+   */
+  @java.lang.Override
+  public boolean hasDeadLetter() {
+    return ((bitField0_ & 0x00000080) != 0);
+  }
+  /**
+   * <pre>
+   * Only in the value of a dead letter: why it is one. See DeadLetter.
+   * </pre>
+   *
+   * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+   * @return The deadLetter.
+   */
+  @java.lang.Override
+  public dev.timecached.v1.DeadLetter getDeadLetter() {
+    return deadLetter_ == null ? dev.timecached.v1.DeadLetter.getDefaultInstance() : deadLetter_;
+  }
+  /**
+   * <pre>
+   * Only in the value of a dead letter: why it is one. See DeadLetter.
+   * </pre>
+   *
+   * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+   */
+  @java.lang.Override
+  public dev.timecached.v1.DeadLetterOrBuilder getDeadLetterOrBuilder() {
+    return deadLetter_ == null ? dev.timecached.v1.DeadLetter.getDefaultInstance() : deadLetter_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -485,6 +626,18 @@ private static final long serialVersionUID = 0L;
     }
     if (((bitField0_ & 0x00000010) != 0)) {
       output.writeMessage(13, getParts());
+    }
+    if (returns_ != 0) {
+      output.writeUInt32(14, returns_);
+    }
+    if (((bitField0_ & 0x00000020) != 0)) {
+      output.writeMessage(15, getCreateTime());
+    }
+    if (((bitField0_ & 0x00000040) != 0)) {
+      output.writeMessage(16, getOwnTtl());
+    }
+    if (((bitField0_ & 0x00000080) != 0)) {
+      output.writeMessage(17, getDeadLetter());
     }
     getUnknownFields().writeTo(output);
   }
@@ -546,6 +699,22 @@ private static final long serialVersionUID = 0L;
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(13, getParts());
     }
+    if (returns_ != 0) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt32Size(14, returns_);
+    }
+    if (((bitField0_ & 0x00000020) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(15, getCreateTime());
+    }
+    if (((bitField0_ & 0x00000040) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(16, getOwnTtl());
+    }
+    if (((bitField0_ & 0x00000080) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(17, getDeadLetter());
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -601,6 +770,23 @@ private static final long serialVersionUID = 0L;
       if (!getParts()
           .equals(other.getParts())) return false;
     }
+    if (getReturns()
+        != other.getReturns()) return false;
+    if (hasCreateTime() != other.hasCreateTime()) return false;
+    if (hasCreateTime()) {
+      if (!getCreateTime()
+          .equals(other.getCreateTime())) return false;
+    }
+    if (hasOwnTtl() != other.hasOwnTtl()) return false;
+    if (hasOwnTtl()) {
+      if (!getOwnTtl()
+          .equals(other.getOwnTtl())) return false;
+    }
+    if (hasDeadLetter() != other.hasDeadLetter()) return false;
+    if (hasDeadLetter()) {
+      if (!getDeadLetter()
+          .equals(other.getDeadLetter())) return false;
+    }
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -650,6 +836,20 @@ private static final long serialVersionUID = 0L;
     if (hasParts()) {
       hash = (37 * hash) + PARTS_FIELD_NUMBER;
       hash = (53 * hash) + getParts().hashCode();
+    }
+    hash = (37 * hash) + RETURNS_FIELD_NUMBER;
+    hash = (53 * hash) + getReturns();
+    if (hasCreateTime()) {
+      hash = (37 * hash) + CREATE_TIME_FIELD_NUMBER;
+      hash = (53 * hash) + getCreateTime().hashCode();
+    }
+    if (hasOwnTtl()) {
+      hash = (37 * hash) + OWN_TTL_FIELD_NUMBER;
+      hash = (53 * hash) + getOwnTtl().hashCode();
+    }
+    if (hasDeadLetter()) {
+      hash = (37 * hash) + DEAD_LETTER_FIELD_NUMBER;
+      hash = (53 * hash) + getDeadLetter().hashCode();
     }
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
@@ -790,6 +990,9 @@ private static final long serialVersionUID = 0L;
         getDeathTimeFieldBuilder();
         getDeliveredAtFieldBuilder();
         getPartsFieldBuilder();
+        getCreateTimeFieldBuilder();
+        getOwnTtlFieldBuilder();
+        getDeadLetterFieldBuilder();
       }
     }
     @java.lang.Override
@@ -828,6 +1031,22 @@ private static final long serialVersionUID = 0L;
       if (partsBuilder_ != null) {
         partsBuilder_.dispose();
         partsBuilder_ = null;
+      }
+      returns_ = 0;
+      createTime_ = null;
+      if (createTimeBuilder_ != null) {
+        createTimeBuilder_.dispose();
+        createTimeBuilder_ = null;
+      }
+      ownTtl_ = null;
+      if (ownTtlBuilder_ != null) {
+        ownTtlBuilder_.dispose();
+        ownTtlBuilder_ = null;
+      }
+      deadLetter_ = null;
+      if (deadLetterBuilder_ != null) {
+        deadLetterBuilder_.dispose();
+        deadLetterBuilder_ = null;
       }
       return this;
     }
@@ -917,6 +1136,27 @@ private static final long serialVersionUID = 0L;
             : partsBuilder_.build();
         to_bitField0_ |= 0x00000010;
       }
+      if (((from_bitField0_ & 0x00002000) != 0)) {
+        result.returns_ = returns_;
+      }
+      if (((from_bitField0_ & 0x00004000) != 0)) {
+        result.createTime_ = createTimeBuilder_ == null
+            ? createTime_
+            : createTimeBuilder_.build();
+        to_bitField0_ |= 0x00000020;
+      }
+      if (((from_bitField0_ & 0x00008000) != 0)) {
+        result.ownTtl_ = ownTtlBuilder_ == null
+            ? ownTtl_
+            : ownTtlBuilder_.build();
+        to_bitField0_ |= 0x00000040;
+      }
+      if (((from_bitField0_ & 0x00010000) != 0)) {
+        result.deadLetter_ = deadLetterBuilder_ == null
+            ? deadLetter_
+            : deadLetterBuilder_.build();
+        to_bitField0_ |= 0x00000080;
+      }
       result.bitField0_ |= to_bitField0_;
     }
 
@@ -1004,6 +1244,18 @@ private static final long serialVersionUID = 0L;
       }
       if (other.hasParts()) {
         mergeParts(other.getParts());
+      }
+      if (other.getReturns() != 0) {
+        setReturns(other.getReturns());
+      }
+      if (other.hasCreateTime()) {
+        mergeCreateTime(other.getCreateTime());
+      }
+      if (other.hasOwnTtl()) {
+        mergeOwnTtl(other.getOwnTtl());
+      }
+      if (other.hasDeadLetter()) {
+        mergeDeadLetter(other.getDeadLetter());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -1106,6 +1358,32 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00001000;
               break;
             } // case 106
+            case 112: {
+              returns_ = input.readUInt32();
+              bitField0_ |= 0x00002000;
+              break;
+            } // case 112
+            case 122: {
+              input.readMessage(
+                  getCreateTimeFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00004000;
+              break;
+            } // case 122
+            case 130: {
+              input.readMessage(
+                  getOwnTtlFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00008000;
+              break;
+            } // case 130
+            case 138: {
+              input.readMessage(
+                  getDeadLetterFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00010000;
+              break;
+            } // case 138
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -2161,8 +2439,10 @@ private static final long serialVersionUID = 0L;
     private int attempt_ ;
     /**
      * <pre>
-     * Only in ConsumeExpired: how often it has been delivered to a member, this time
-     * included. Otherwise 0.
+     * Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
+     * by NACK, or was not settled in time, counts. One that ended with the member's
+     * stream does not: the next delivery has the same number, and one more `returns`.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 attempt = 11;</code>
@@ -2174,8 +2454,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Only in ConsumeExpired: how often it has been delivered to a member, this time
-     * included. Otherwise 0.
+     * Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
+     * by NACK, or was not settled in time, counts. One that ended with the member's
+     * stream does not: the next delivery has the same number, and one more `returns`.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 attempt = 11;</code>
@@ -2191,8 +2473,10 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Only in ConsumeExpired: how often it has been delivered to a member, this time
-     * included. Otherwise 0.
+     * Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
+     * by NACK, or was not settled in time, counts. One that ended with the member's
+     * stream does not: the next delivery has the same number, and one more `returns`.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 attempt = 11;</code>
@@ -2431,6 +2715,551 @@ private static final long serialVersionUID = 0L;
         parts_ = null;
       }
       return partsBuilder_;
+    }
+
+    private int returns_ ;
+    /**
+     * <pre>
+     * Only in ConsumeExpired: how often the stream of a member that held the event has
+     * ended before the member settled it. Otherwise 0.
+     * </pre>
+     *
+     * <code>uint32 returns = 14;</code>
+     * @return The returns.
+     */
+    @java.lang.Override
+    public int getReturns() {
+      return returns_;
+    }
+    /**
+     * <pre>
+     * Only in ConsumeExpired: how often the stream of a member that held the event has
+     * ended before the member settled it. Otherwise 0.
+     * </pre>
+     *
+     * <code>uint32 returns = 14;</code>
+     * @param value The returns to set.
+     * @return This builder for chaining.
+     */
+    public Builder setReturns(int value) {
+
+      returns_ = value;
+      bitField0_ |= 0x00002000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Only in ConsumeExpired: how often the stream of a member that held the event has
+     * ended before the member settled it. Otherwise 0.
+     * </pre>
+     *
+     * <code>uint32 returns = 14;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearReturns() {
+      bitField0_ = (bitField0_ & ~0x00002000);
+      returns_ = 0;
+      onChanged();
+      return this;
+    }
+
+    private com.google.protobuf.Timestamp createTime_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> createTimeBuilder_;
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     * @return Whether the createTime field is set.
+     */
+    public boolean hasCreateTime() {
+      return ((bitField0_ & 0x00004000) != 0);
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     * @return The createTime.
+     */
+    public com.google.protobuf.Timestamp getCreateTime() {
+      if (createTimeBuilder_ == null) {
+        return createTime_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+      } else {
+        return createTimeBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     */
+    public Builder setCreateTime(com.google.protobuf.Timestamp value) {
+      if (createTimeBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        createTime_ = value;
+      } else {
+        createTimeBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00004000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     */
+    public Builder setCreateTime(
+        com.google.protobuf.Timestamp.Builder builderForValue) {
+      if (createTimeBuilder_ == null) {
+        createTime_ = builderForValue.build();
+      } else {
+        createTimeBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00004000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     */
+    public Builder mergeCreateTime(com.google.protobuf.Timestamp value) {
+      if (createTimeBuilder_ == null) {
+        if (((bitField0_ & 0x00004000) != 0) &&
+          createTime_ != null &&
+          createTime_ != com.google.protobuf.Timestamp.getDefaultInstance()) {
+          getCreateTimeBuilder().mergeFrom(value);
+        } else {
+          createTime_ = value;
+        }
+      } else {
+        createTimeBuilder_.mergeFrom(value);
+      }
+      if (createTime_ != null) {
+        bitField0_ |= 0x00004000;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     */
+    public Builder clearCreateTime() {
+      bitField0_ = (bitField0_ & ~0x00004000);
+      createTime_ = null;
+      if (createTimeBuilder_ != null) {
+        createTimeBuilder_.dispose();
+        createTimeBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     */
+    public com.google.protobuf.Timestamp.Builder getCreateTimeBuilder() {
+      bitField0_ |= 0x00004000;
+      onChanged();
+      return getCreateTimeFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     */
+    public com.google.protobuf.TimestampOrBuilder getCreateTimeOrBuilder() {
+      if (createTimeBuilder_ != null) {
+        return createTimeBuilder_.getMessageOrBuilder();
+      } else {
+        return createTime_ == null ?
+            com.google.protobuf.Timestamp.getDefaultInstance() : createTime_;
+      }
+    }
+    /**
+     * <pre>
+     * When the key began to be there without a break: the put, append, combine or gather
+     * that created the entry. Later changes and renewals keep it; a put after a removal
+     * or a death begins anew. For an entry of a journal that an older server wrote, its
+     * put_time.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp create_time = 15;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> 
+        getCreateTimeFieldBuilder() {
+      if (createTimeBuilder_ == null) {
+        createTimeBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder>(
+                getCreateTime(),
+                getParentForChildren(),
+                isClean());
+        createTime_ = null;
+      }
+      return createTimeBuilder_;
+    }
+
+    private com.google.protobuf.Duration ownTtl_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> ownTtlBuilder_;
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     * @return Whether the ownTtl field is set.
+     */
+    public boolean hasOwnTtl() {
+      return ((bitField0_ & 0x00008000) != 0);
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     * @return The ownTtl.
+     */
+    public com.google.protobuf.Duration getOwnTtl() {
+      if (ownTtlBuilder_ == null) {
+        return ownTtl_ == null ? com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+      } else {
+        return ownTtlBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     */
+    public Builder setOwnTtl(com.google.protobuf.Duration value) {
+      if (ownTtlBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        ownTtl_ = value;
+      } else {
+        ownTtlBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00008000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     */
+    public Builder setOwnTtl(
+        com.google.protobuf.Duration.Builder builderForValue) {
+      if (ownTtlBuilder_ == null) {
+        ownTtl_ = builderForValue.build();
+      } else {
+        ownTtlBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00008000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     */
+    public Builder mergeOwnTtl(com.google.protobuf.Duration value) {
+      if (ownTtlBuilder_ == null) {
+        if (((bitField0_ & 0x00008000) != 0) &&
+          ownTtl_ != null &&
+          ownTtl_ != com.google.protobuf.Duration.getDefaultInstance()) {
+          getOwnTtlBuilder().mergeFrom(value);
+        } else {
+          ownTtl_ = value;
+        }
+      } else {
+        ownTtlBuilder_.mergeFrom(value);
+      }
+      if (ownTtl_ != null) {
+        bitField0_ |= 0x00008000;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     */
+    public Builder clearOwnTtl() {
+      bitField0_ = (bitField0_ & ~0x00008000);
+      ownTtl_ = null;
+      if (ownTtlBuilder_ != null) {
+        ownTtlBuilder_.dispose();
+        ownTtlBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     */
+    public com.google.protobuf.Duration.Builder getOwnTtlBuilder() {
+      bitField0_ |= 0x00008000;
+      onChanged();
+      return getOwnTtlFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     */
+    public com.google.protobuf.DurationOrBuilder getOwnTtlOrBuilder() {
+      if (ownTtlBuilder_ != null) {
+        return ownTtlBuilder_.getMessageOrBuilder();
+      } else {
+        return ownTtl_ == null ?
+            com.google.protobuf.Duration.getDefaultInstance() : ownTtl_;
+      }
+    }
+    /**
+     * <pre>
+     * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration own_ttl = 16;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> 
+        getOwnTtlFieldBuilder() {
+      if (ownTtlBuilder_ == null) {
+        ownTtlBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder>(
+                getOwnTtl(),
+                getParentForChildren(),
+                isClean());
+        ownTtl_ = null;
+      }
+      return ownTtlBuilder_;
+    }
+
+    private dev.timecached.v1.DeadLetter deadLetter_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        dev.timecached.v1.DeadLetter, dev.timecached.v1.DeadLetter.Builder, dev.timecached.v1.DeadLetterOrBuilder> deadLetterBuilder_;
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     * @return Whether the deadLetter field is set.
+     */
+    public boolean hasDeadLetter() {
+      return ((bitField0_ & 0x00010000) != 0);
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     * @return The deadLetter.
+     */
+    public dev.timecached.v1.DeadLetter getDeadLetter() {
+      if (deadLetterBuilder_ == null) {
+        return deadLetter_ == null ? dev.timecached.v1.DeadLetter.getDefaultInstance() : deadLetter_;
+      } else {
+        return deadLetterBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     */
+    public Builder setDeadLetter(dev.timecached.v1.DeadLetter value) {
+      if (deadLetterBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        deadLetter_ = value;
+      } else {
+        deadLetterBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00010000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     */
+    public Builder setDeadLetter(
+        dev.timecached.v1.DeadLetter.Builder builderForValue) {
+      if (deadLetterBuilder_ == null) {
+        deadLetter_ = builderForValue.build();
+      } else {
+        deadLetterBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00010000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     */
+    public Builder mergeDeadLetter(dev.timecached.v1.DeadLetter value) {
+      if (deadLetterBuilder_ == null) {
+        if (((bitField0_ & 0x00010000) != 0) &&
+          deadLetter_ != null &&
+          deadLetter_ != dev.timecached.v1.DeadLetter.getDefaultInstance()) {
+          getDeadLetterBuilder().mergeFrom(value);
+        } else {
+          deadLetter_ = value;
+        }
+      } else {
+        deadLetterBuilder_.mergeFrom(value);
+      }
+      if (deadLetter_ != null) {
+        bitField0_ |= 0x00010000;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     */
+    public Builder clearDeadLetter() {
+      bitField0_ = (bitField0_ & ~0x00010000);
+      deadLetter_ = null;
+      if (deadLetterBuilder_ != null) {
+        deadLetterBuilder_.dispose();
+        deadLetterBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     */
+    public dev.timecached.v1.DeadLetter.Builder getDeadLetterBuilder() {
+      bitField0_ |= 0x00010000;
+      onChanged();
+      return getDeadLetterFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     */
+    public dev.timecached.v1.DeadLetterOrBuilder getDeadLetterOrBuilder() {
+      if (deadLetterBuilder_ != null) {
+        return deadLetterBuilder_.getMessageOrBuilder();
+      } else {
+        return deadLetter_ == null ?
+            dev.timecached.v1.DeadLetter.getDefaultInstance() : deadLetter_;
+      }
+    }
+    /**
+     * <pre>
+     * Only in the value of a dead letter: why it is one. See DeadLetter.
+     * </pre>
+     *
+     * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        dev.timecached.v1.DeadLetter, dev.timecached.v1.DeadLetter.Builder, dev.timecached.v1.DeadLetterOrBuilder> 
+        getDeadLetterFieldBuilder() {
+      if (deadLetterBuilder_ == null) {
+        deadLetterBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            dev.timecached.v1.DeadLetter, dev.timecached.v1.DeadLetter.Builder, dev.timecached.v1.DeadLetterOrBuilder>(
+                getDeadLetter(),
+                getParentForChildren(),
+                isClean());
+        deadLetter_ = null;
+      }
+      return deadLetterBuilder_;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

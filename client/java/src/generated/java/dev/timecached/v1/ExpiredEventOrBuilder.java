@@ -219,8 +219,10 @@ public interface ExpiredEventOrBuilder extends
 
   /**
    * <pre>
-   * Only in ConsumeExpired: how often it has been delivered to a member, this time
-   * included. Otherwise 0.
+   * Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
+   * by NACK, or was not settled in time, counts. One that ended with the member's
+   * stream does not: the next delivery has the same number, and one more `returns`.
+   * Otherwise 0.
    * </pre>
    *
    * <code>uint32 attempt = 11;</code>
@@ -273,4 +275,105 @@ public interface ExpiredEventOrBuilder extends
    * <code>.timecache.v1.GatheredParts parts = 13;</code>
    */
   dev.timecached.v1.GatheredPartsOrBuilder getPartsOrBuilder();
+
+  /**
+   * <pre>
+   * Only in ConsumeExpired: how often the stream of a member that held the event has
+   * ended before the member settled it. Otherwise 0.
+   * </pre>
+   *
+   * <code>uint32 returns = 14;</code>
+   * @return The returns.
+   */
+  int getReturns();
+
+  /**
+   * <pre>
+   * When the key began to be there without a break: the put, append, combine or gather
+   * that created the entry. Later changes and renewals keep it; a put after a removal
+   * or a death begins anew. For an entry of a journal that an older server wrote, its
+   * put_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 15;</code>
+   * @return Whether the createTime field is set.
+   */
+  boolean hasCreateTime();
+  /**
+   * <pre>
+   * When the key began to be there without a break: the put, append, combine or gather
+   * that created the entry. Later changes and renewals keep it; a put after a removal
+   * or a death begins anew. For an entry of a journal that an older server wrote, its
+   * put_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 15;</code>
+   * @return The createTime.
+   */
+  com.google.protobuf.Timestamp getCreateTime();
+  /**
+   * <pre>
+   * When the key began to be there without a break: the put, append, combine or gather
+   * that created the entry. Later changes and renewals keep it; a put after a removal
+   * or a death begins anew. For an entry of a journal that an older server wrote, its
+   * put_time.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp create_time = 15;</code>
+   */
+  com.google.protobuf.TimestampOrBuilder getCreateTimeOrBuilder();
+
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 16;</code>
+   * @return Whether the ownTtl field is set.
+   */
+  boolean hasOwnTtl();
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 16;</code>
+   * @return The ownTtl.
+   */
+  com.google.protobuf.Duration getOwnTtl();
+  /**
+   * <pre>
+   * The entry's own time to live, which a renewal gives it. Unset: the namespace's.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration own_ttl = 16;</code>
+   */
+  com.google.protobuf.DurationOrBuilder getOwnTtlOrBuilder();
+
+  /**
+   * <pre>
+   * Only in the value of a dead letter: why it is one. See DeadLetter.
+   * </pre>
+   *
+   * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+   * @return Whether the deadLetter field is set.
+   */
+  boolean hasDeadLetter();
+  /**
+   * <pre>
+   * Only in the value of a dead letter: why it is one. See DeadLetter.
+   * </pre>
+   *
+   * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+   * @return The deadLetter.
+   */
+  dev.timecached.v1.DeadLetter getDeadLetter();
+  /**
+   * <pre>
+   * Only in the value of a dead letter: why it is one. See DeadLetter.
+   * </pre>
+   *
+   * <code>.timecache.v1.DeadLetter dead_letter = 17;</code>
+   */
+  dev.timecached.v1.DeadLetterOrBuilder getDeadLetterOrBuilder();
 }

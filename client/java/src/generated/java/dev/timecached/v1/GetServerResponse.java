@@ -490,6 +490,47 @@ private static final long serialVersionUID = 0L;
     return journal_ == null ? dev.timecached.v1.JournalStatus.getDefaultInstance() : journal_;
   }
 
+  public static final int CLOCK_OFFSET_FIELD_NUMBER = 13;
+  private com.google.protobuf.Duration clockOffset_;
+  /**
+   * <pre>
+   * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+   * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration clock_offset = 13;</code>
+   * @return Whether the clockOffset field is set.
+   */
+  @java.lang.Override
+  public boolean hasClockOffset() {
+    return ((bitField0_ & 0x00000400) != 0);
+  }
+  /**
+   * <pre>
+   * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+   * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration clock_offset = 13;</code>
+   * @return The clockOffset.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Duration getClockOffset() {
+    return clockOffset_ == null ? com.google.protobuf.Duration.getDefaultInstance() : clockOffset_;
+  }
+  /**
+   * <pre>
+   * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+   * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration clock_offset = 13;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.DurationOrBuilder getClockOffsetOrBuilder() {
+    return clockOffset_ == null ? com.google.protobuf.Duration.getDefaultInstance() : clockOffset_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -539,6 +580,9 @@ private static final long serialVersionUID = 0L;
     }
     if (((bitField0_ & 0x00000200) != 0)) {
       output.writeMessage(12, getJournal());
+    }
+    if (((bitField0_ & 0x00000400) != 0)) {
+      output.writeMessage(13, getClockOffset());
     }
     getUnknownFields().writeTo(output);
   }
@@ -595,6 +639,10 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000200) != 0)) {
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(12, getJournal());
+    }
+    if (((bitField0_ & 0x00000400) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(13, getClockOffset());
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -665,6 +713,11 @@ private static final long serialVersionUID = 0L;
       if (!getJournal()
           .equals(other.getJournal())) return false;
     }
+    if (hasClockOffset() != other.hasClockOffset()) return false;
+    if (hasClockOffset()) {
+      if (!getClockOffset()
+          .equals(other.getClockOffset())) return false;
+    }
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -720,6 +773,10 @@ private static final long serialVersionUID = 0L;
     if (hasJournal()) {
       hash = (37 * hash) + JOURNAL_FIELD_NUMBER;
       hash = (53 * hash) + getJournal().hashCode();
+    }
+    if (hasClockOffset()) {
+      hash = (37 * hash) + CLOCK_OFFSET_FIELD_NUMBER;
+      hash = (53 * hash) + getClockOffset().hashCode();
     }
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
@@ -865,6 +922,7 @@ private static final long serialVersionUID = 0L;
         getConnectionsFieldBuilder();
         getMemorySharesFieldBuilder();
         getJournalFieldBuilder();
+        getClockOffsetFieldBuilder();
       }
     }
     @java.lang.Override
@@ -922,6 +980,11 @@ private static final long serialVersionUID = 0L;
       if (journalBuilder_ != null) {
         journalBuilder_.dispose();
         journalBuilder_ = null;
+      }
+      clockOffset_ = null;
+      if (clockOffsetBuilder_ != null) {
+        clockOffsetBuilder_.dispose();
+        clockOffsetBuilder_ = null;
       }
       return this;
     }
@@ -1023,6 +1086,12 @@ private static final long serialVersionUID = 0L;
             : journalBuilder_.build();
         to_bitField0_ |= 0x00000200;
       }
+      if (((from_bitField0_ & 0x00001000) != 0)) {
+        result.clockOffset_ = clockOffsetBuilder_ == null
+            ? clockOffset_
+            : clockOffsetBuilder_.build();
+        to_bitField0_ |= 0x00000400;
+      }
       result.bitField0_ |= to_bitField0_;
     }
 
@@ -1107,6 +1176,9 @@ private static final long serialVersionUID = 0L;
       }
       if (other.hasJournal()) {
         mergeJournal(other.getJournal());
+      }
+      if (other.hasClockOffset()) {
+        mergeClockOffset(other.getClockOffset());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -1214,6 +1286,13 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000800;
               break;
             } // case 98
+            case 106: {
+              input.readMessage(
+                  getClockOffsetFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00001000;
+              break;
+            } // case 106
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -2944,6 +3023,172 @@ private static final long serialVersionUID = 0L;
         journal_ = null;
       }
       return journalBuilder_;
+    }
+
+    private com.google.protobuf.Duration clockOffset_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> clockOffsetBuilder_;
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     * @return Whether the clockOffset field is set.
+     */
+    public boolean hasClockOffset() {
+      return ((bitField0_ & 0x00001000) != 0);
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     * @return The clockOffset.
+     */
+    public com.google.protobuf.Duration getClockOffset() {
+      if (clockOffsetBuilder_ == null) {
+        return clockOffset_ == null ? com.google.protobuf.Duration.getDefaultInstance() : clockOffset_;
+      } else {
+        return clockOffsetBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     */
+    public Builder setClockOffset(com.google.protobuf.Duration value) {
+      if (clockOffsetBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        clockOffset_ = value;
+      } else {
+        clockOffsetBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00001000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     */
+    public Builder setClockOffset(
+        com.google.protobuf.Duration.Builder builderForValue) {
+      if (clockOffsetBuilder_ == null) {
+        clockOffset_ = builderForValue.build();
+      } else {
+        clockOffsetBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00001000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     */
+    public Builder mergeClockOffset(com.google.protobuf.Duration value) {
+      if (clockOffsetBuilder_ == null) {
+        if (((bitField0_ & 0x00001000) != 0) &&
+          clockOffset_ != null &&
+          clockOffset_ != com.google.protobuf.Duration.getDefaultInstance()) {
+          getClockOffsetBuilder().mergeFrom(value);
+        } else {
+          clockOffset_ = value;
+        }
+      } else {
+        clockOffsetBuilder_.mergeFrom(value);
+      }
+      if (clockOffset_ != null) {
+        bitField0_ |= 0x00001000;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     */
+    public Builder clearClockOffset() {
+      bitField0_ = (bitField0_ & ~0x00001000);
+      clockOffset_ = null;
+      if (clockOffsetBuilder_ != null) {
+        clockOffsetBuilder_.dispose();
+        clockOffsetBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     */
+    public com.google.protobuf.Duration.Builder getClockOffsetBuilder() {
+      bitField0_ |= 0x00001000;
+      onChanged();
+      return getClockOffsetFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     */
+    public com.google.protobuf.DurationOrBuilder getClockOffsetOrBuilder() {
+      if (clockOffsetBuilder_ != null) {
+        return clockOffsetBuilder_.getMessageOrBuilder();
+      } else {
+        return clockOffset_ == null ?
+            com.google.protobuf.Duration.getDefaultInstance() : clockOffset_;
+      }
+    }
+    /**
+     * <pre>
+     * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+     * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+     * </pre>
+     *
+     * <code>.google.protobuf.Duration clock_offset = 13;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> 
+        getClockOffsetFieldBuilder() {
+      if (clockOffsetBuilder_ == null) {
+        clockOffsetBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder>(
+                getClockOffset(),
+                getParentForChildren(),
+                isClean());
+        clockOffset_ = null;
+      }
+      return clockOffsetBuilder_;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

@@ -310,4 +310,34 @@ public interface GetServerResponseOrBuilder extends
    * <code>.timecache.v1.JournalStatus journal = 12;</code>
    */
   dev.timecached.v1.JournalStatusOrBuilder getJournalOrBuilder();
+
+  /**
+   * <pre>
+   * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+   * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration clock_offset = 13;</code>
+   * @return Whether the clockOffset field is set.
+   */
+  boolean hasClockOffset();
+  /**
+   * <pre>
+   * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+   * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration clock_offset = 13;</code>
+   * @return The clockOffset.
+   */
+  com.google.protobuf.Duration getClockOffset();
+  /**
+   * <pre>
+   * How far the machine's wall clock is ahead of `now`; negative: behind it. The
+   * server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
+   * </pre>
+   *
+   * <code>.google.protobuf.Duration clock_offset = 13;</code>
+   */
+  com.google.protobuf.DurationOrBuilder getClockOffsetOrBuilder();
 }

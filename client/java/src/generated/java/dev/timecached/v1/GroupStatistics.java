@@ -385,6 +385,54 @@ private static final long serialVersionUID = 0L;
     return unusedSince_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : unusedSince_;
   }
 
+  public static final int RETURNED_FIELD_NUMBER = 20;
+  private long returned_ = 0L;
+  /**
+   * <pre>
+   * Deliveries that ended with the member's stream: no attempts.
+   * </pre>
+   *
+   * <code>uint64 returned = 20;</code>
+   * @return The returned.
+   */
+  @java.lang.Override
+  public long getReturned() {
+    return returned_;
+  }
+
+  public static final int EXTENDED_FIELD_NUMBER = 21;
+  private long extended_ = 0L;
+  /**
+   * <pre>
+   * Times that a member asked for another ack_timeout.
+   * </pre>
+   *
+   * <code>uint64 extended = 21;</code>
+   * @return The extended.
+   */
+  @java.lang.Override
+  public long getExtended() {
+    return extended_;
+  }
+
+  public static final int SUSPECTS_FIELD_NUMBER = 22;
+  private long suspects_ = 0L;
+  /**
+   * <pre>
+   * Unsettled events that were returned three times or more since their last attempt
+   * that counted: the workers that get them may die of them. Such an event waits
+   * before it is delivered again, 1 s at first, then twice as long each time, up to
+   * 5 min.
+   * </pre>
+   *
+   * <code>uint64 suspects = 22;</code>
+   * @return The suspects.
+   */
+  @java.lang.Override
+  public long getSuspects() {
+    return suspects_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -455,6 +503,15 @@ private static final long serialVersionUID = 0L;
     }
     if (((bitField0_ & 0x00000002) != 0)) {
       output.writeMessage(19, getUnusedSince());
+    }
+    if (returned_ != 0L) {
+      output.writeUInt64(20, returned_);
+    }
+    if (extended_ != 0L) {
+      output.writeUInt64(21, extended_);
+    }
+    if (suspects_ != 0L) {
+      output.writeUInt64(22, suspects_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -541,6 +598,18 @@ private static final long serialVersionUID = 0L;
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(19, getUnusedSince());
     }
+    if (returned_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(20, returned_);
+    }
+    if (extended_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(21, extended_);
+    }
+    if (suspects_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(22, suspects_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -600,6 +669,12 @@ private static final long serialVersionUID = 0L;
       if (!getUnusedSince()
           .equals(other.getUnusedSince())) return false;
     }
+    if (getReturned()
+        != other.getReturned()) return false;
+    if (getExtended()
+        != other.getExtended()) return false;
+    if (getSuspects()
+        != other.getSuspects()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -670,6 +745,15 @@ private static final long serialVersionUID = 0L;
       hash = (37 * hash) + UNUSED_SINCE_FIELD_NUMBER;
       hash = (53 * hash) + getUnusedSince().hashCode();
     }
+    hash = (37 * hash) + RETURNED_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getReturned());
+    hash = (37 * hash) + EXTENDED_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getExtended());
+    hash = (37 * hash) + SUSPECTS_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getSuspects());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -839,6 +923,9 @@ private static final long serialVersionUID = 0L;
         unusedSinceBuilder_.dispose();
         unusedSinceBuilder_ = null;
       }
+      returned_ = 0L;
+      extended_ = 0L;
+      suspects_ = 0L;
       return this;
     }
 
@@ -935,6 +1022,15 @@ private static final long serialVersionUID = 0L;
             ? unusedSince_
             : unusedSinceBuilder_.build();
         to_bitField0_ |= 0x00000002;
+      }
+      if (((from_bitField0_ & 0x00080000) != 0)) {
+        result.returned_ = returned_;
+      }
+      if (((from_bitField0_ & 0x00100000) != 0)) {
+        result.extended_ = extended_;
+      }
+      if (((from_bitField0_ & 0x00200000) != 0)) {
+        result.suspects_ = suspects_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -1039,6 +1135,15 @@ private static final long serialVersionUID = 0L;
       }
       if (other.hasUnusedSince()) {
         mergeUnusedSince(other.getUnusedSince());
+      }
+      if (other.getReturned() != 0L) {
+        setReturned(other.getReturned());
+      }
+      if (other.getExtended() != 0L) {
+        setExtended(other.getExtended());
+      }
+      if (other.getSuspects() != 0L) {
+        setSuspects(other.getSuspects());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -1165,6 +1270,21 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00040000;
               break;
             } // case 154
+            case 160: {
+              returned_ = input.readUInt64();
+              bitField0_ |= 0x00080000;
+              break;
+            } // case 160
+            case 168: {
+              extended_ = input.readUInt64();
+              bitField0_ |= 0x00100000;
+              break;
+            } // case 168
+            case 176: {
+              suspects_ = input.readUInt64();
+              bitField0_ |= 0x00200000;
+              break;
+            } // case 176
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -2272,6 +2392,147 @@ private static final long serialVersionUID = 0L;
         unusedSince_ = null;
       }
       return unusedSinceBuilder_;
+    }
+
+    private long returned_ ;
+    /**
+     * <pre>
+     * Deliveries that ended with the member's stream: no attempts.
+     * </pre>
+     *
+     * <code>uint64 returned = 20;</code>
+     * @return The returned.
+     */
+    @java.lang.Override
+    public long getReturned() {
+      return returned_;
+    }
+    /**
+     * <pre>
+     * Deliveries that ended with the member's stream: no attempts.
+     * </pre>
+     *
+     * <code>uint64 returned = 20;</code>
+     * @param value The returned to set.
+     * @return This builder for chaining.
+     */
+    public Builder setReturned(long value) {
+
+      returned_ = value;
+      bitField0_ |= 0x00080000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Deliveries that ended with the member's stream: no attempts.
+     * </pre>
+     *
+     * <code>uint64 returned = 20;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearReturned() {
+      bitField0_ = (bitField0_ & ~0x00080000);
+      returned_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private long extended_ ;
+    /**
+     * <pre>
+     * Times that a member asked for another ack_timeout.
+     * </pre>
+     *
+     * <code>uint64 extended = 21;</code>
+     * @return The extended.
+     */
+    @java.lang.Override
+    public long getExtended() {
+      return extended_;
+    }
+    /**
+     * <pre>
+     * Times that a member asked for another ack_timeout.
+     * </pre>
+     *
+     * <code>uint64 extended = 21;</code>
+     * @param value The extended to set.
+     * @return This builder for chaining.
+     */
+    public Builder setExtended(long value) {
+
+      extended_ = value;
+      bitField0_ |= 0x00100000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Times that a member asked for another ack_timeout.
+     * </pre>
+     *
+     * <code>uint64 extended = 21;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearExtended() {
+      bitField0_ = (bitField0_ & ~0x00100000);
+      extended_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private long suspects_ ;
+    /**
+     * <pre>
+     * Unsettled events that were returned three times or more since their last attempt
+     * that counted: the workers that get them may die of them. Such an event waits
+     * before it is delivered again, 1 s at first, then twice as long each time, up to
+     * 5 min.
+     * </pre>
+     *
+     * <code>uint64 suspects = 22;</code>
+     * @return The suspects.
+     */
+    @java.lang.Override
+    public long getSuspects() {
+      return suspects_;
+    }
+    /**
+     * <pre>
+     * Unsettled events that were returned three times or more since their last attempt
+     * that counted: the workers that get them may die of them. Such an event waits
+     * before it is delivered again, 1 s at first, then twice as long each time, up to
+     * 5 min.
+     * </pre>
+     *
+     * <code>uint64 suspects = 22;</code>
+     * @param value The suspects to set.
+     * @return This builder for chaining.
+     */
+    public Builder setSuspects(long value) {
+
+      suspects_ = value;
+      bitField0_ |= 0x00200000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Unsettled events that were returned three times or more since their last attempt
+     * that counted: the workers that get them may die of them. Such an event waits
+     * before it is delivered again, 1 s at first, then twice as long each time, up to
+     * 5 min.
+     * </pre>
+     *
+     * <code>uint64 suspects = 22;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearSuspects() {
+      bitField0_ = (bitField0_ & ~0x00200000);
+      suspects_ = 0L;
+      onChanged();
+      return this;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

@@ -241,4 +241,37 @@ public interface GroupStatisticsOrBuilder extends
    * <code>.google.protobuf.Timestamp unused_since = 19;</code>
    */
   com.google.protobuf.TimestampOrBuilder getUnusedSinceOrBuilder();
+
+  /**
+   * <pre>
+   * Deliveries that ended with the member's stream: no attempts.
+   * </pre>
+   *
+   * <code>uint64 returned = 20;</code>
+   * @return The returned.
+   */
+  long getReturned();
+
+  /**
+   * <pre>
+   * Times that a member asked for another ack_timeout.
+   * </pre>
+   *
+   * <code>uint64 extended = 21;</code>
+   * @return The extended.
+   */
+  long getExtended();
+
+  /**
+   * <pre>
+   * Unsettled events that were returned three times or more since their last attempt
+   * that counted: the workers that get them may die of them. Such an event waits
+   * before it is delivered again, 1 s at first, then twice as long each time, up to
+   * 5 min.
+   * </pre>
+   *
+   * <code>uint64 suspects = 22;</code>
+   * @return The suspects.
+   */
+  long getSuspects();
 }

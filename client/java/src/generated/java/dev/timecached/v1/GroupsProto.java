@@ -97,7 +97,7 @@ public final class GroupsProto {
       "ation\022\031\n\014max_attempts\030\002 \001(\rH\000\210\001\001\022\036\n\021max_" +
       "backlog_bytes\030\003 \001(\004H\001\210\001\001\022-\n\nunused_ttl\030\004" +
       " \001(\0132\031.google.protobuf.DurationB\017\n\r_max_" +
-      "attemptsB\024\n\022_max_backlog_bytes\"\346\003\n\017Group" +
+      "attemptsB\024\n\022_max_backlog_bytes\"\234\004\n\017Group" +
       "Statistics\022\017\n\007members\030\001 \001(\004\022\017\n\007backlog\030\002" +
       " \001(\004\022\025\n\rbacklog_bytes\030\003 \001(\004\022\021\n\tin_flight" +
       "\030\004 \001(\004\0224\n\020oldest_unsettled\030\005 \001(\0132\032.googl" +
@@ -109,45 +109,46 @@ public final class GroupsProto {
       "nresponsive_members\030\017 \001(\004\022\034\n\024dead_letter" +
       "s_dropped\030\020 \001(\004\022\027\n\017in_flight_bytes\030\021 \001(\004" +
       "\022\033\n\023dead_letters_denied\030\022 \001(\004\0220\n\014unused_" +
-      "since\030\023 \001(\0132\032.google.protobuf.Timestamp\"" +
-      "\234\001\n\005Group\022\014\n\004name\030\001 \001(\t\022\021\n\tnamespace\030\002 \001" +
-      "(\t\022+\n\007options\030\003 \001(\0132\032.timecache.v1.Group" +
-      "Options\0221\n\nstatistics\030\004 \001(\0132\035.timecache." +
-      "v1.GroupStatistics\022\022\n\ncreated_by\030\005 \001(\t\"y" +
-      "\n\022CreateGroupRequest\022\021\n\tnamespace\030\001 \001(\t\022" +
-      "\014\n\004name\030\002 \001(\t\022+\n\007options\030\003 \001(\0132\032.timecac" +
-      "he.v1.GroupOptions\022\025\n\rfrom_earliest\030\004 \001(" +
-      "\010\"9\n\023CreateGroupResponse\022\"\n\005group\030\001 \001(\0132" +
-      "\023.timecache.v1.Group\"N\n\017GetGroupRequest\022" +
-      "\021\n\tnamespace\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\032\n\022incl" +
-      "ude_statistics\030\003 \001(\010\"6\n\020GetGroupResponse" +
-      "\022\"\n\005group\030\001 \001(\0132\023.timecache.v1.Group\"i\n\021" +
-      "ListGroupsRequest\022\021\n\tnamespace\030\001 \001(\t\022\021\n\t" +
-      "page_size\030\002 \001(\005\022\022\n\npage_token\030\003 \001(\t\022\032\n\022i" +
-      "nclude_statistics\030\004 \001(\010\"R\n\022ListGroupsRes" +
-      "ponse\022#\n\006groups\030\001 \003(\0132\023.timecache.v1.Gro" +
-      "up\022\027\n\017next_page_token\030\002 \001(\t\"i\n\022UpdateGro" +
-      "upRequest\022\"\n\005group\030\001 \001(\0132\023.timecache.v1." +
-      "Group\022/\n\013update_mask\030\002 \001(\0132\032.google.prot" +
-      "obuf.FieldMask\"9\n\023UpdateGroupResponse\022\"\n" +
-      "\005group\030\001 \001(\0132\023.timecache.v1.Group\"5\n\022Del" +
-      "eteGroupRequest\022\021\n\tnamespace\030\001 \001(\t\022\014\n\004na" +
-      "me\030\002 \001(\t\"\025\n\023DeleteGroupResponse2\246\003\n\014Grou" +
-      "pService\022R\n\013CreateGroup\022 .timecache.v1.C" +
-      "reateGroupRequest\032!.timecache.v1.CreateG" +
-      "roupResponse\022I\n\010GetGroup\022\035.timecache.v1." +
-      "GetGroupRequest\032\036.timecache.v1.GetGroupR" +
-      "esponse\022O\n\nListGroups\022\037.timecache.v1.Lis" +
-      "tGroupsRequest\032 .timecache.v1.ListGroups" +
-      "Response\022R\n\013UpdateGroup\022 .timecache.v1.U" +
-      "pdateGroupRequest\032!.timecache.v1.UpdateG" +
-      "roupResponse\022R\n\013DeleteGroup\022 .timecache." +
-      "v1.DeleteGroupRequest\032!.timecache.v1.Del" +
-      "eteGroupResponseB\214\001\n\021dev.timecached.v1B\013" +
-      "GroupsProtoP\001Z.timecached.dev/gen/go/tim" +
-      "ecache/v1;timecachev1\242\002\003TMC\252\002\014Timecache." +
-      "V1\272\002\003TMC\312\002\014Timecache\\V1\352\002\rTimecache::V1b" +
-      "\006proto3"
+      "since\030\023 \001(\0132\032.google.protobuf.Timestamp\022" +
+      "\020\n\010returned\030\024 \001(\004\022\020\n\010extended\030\025 \001(\004\022\020\n\010s" +
+      "uspects\030\026 \001(\004\"\234\001\n\005Group\022\014\n\004name\030\001 \001(\t\022\021\n" +
+      "\tnamespace\030\002 \001(\t\022+\n\007options\030\003 \001(\0132\032.time" +
+      "cache.v1.GroupOptions\0221\n\nstatistics\030\004 \001(" +
+      "\0132\035.timecache.v1.GroupStatistics\022\022\n\ncrea" +
+      "ted_by\030\005 \001(\t\"y\n\022CreateGroupRequest\022\021\n\tna" +
+      "mespace\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022+\n\007options\030\003" +
+      " \001(\0132\032.timecache.v1.GroupOptions\022\025\n\rfrom" +
+      "_earliest\030\004 \001(\010\"9\n\023CreateGroupResponse\022\"" +
+      "\n\005group\030\001 \001(\0132\023.timecache.v1.Group\"N\n\017Ge" +
+      "tGroupRequest\022\021\n\tnamespace\030\001 \001(\t\022\014\n\004name" +
+      "\030\002 \001(\t\022\032\n\022include_statistics\030\003 \001(\010\"6\n\020Ge" +
+      "tGroupResponse\022\"\n\005group\030\001 \001(\0132\023.timecach" +
+      "e.v1.Group\"i\n\021ListGroupsRequest\022\021\n\tnames" +
+      "pace\030\001 \001(\t\022\021\n\tpage_size\030\002 \001(\005\022\022\n\npage_to" +
+      "ken\030\003 \001(\t\022\032\n\022include_statistics\030\004 \001(\010\"R\n" +
+      "\022ListGroupsResponse\022#\n\006groups\030\001 \003(\0132\023.ti" +
+      "mecache.v1.Group\022\027\n\017next_page_token\030\002 \001(" +
+      "\t\"i\n\022UpdateGroupRequest\022\"\n\005group\030\001 \001(\0132\023" +
+      ".timecache.v1.Group\022/\n\013update_mask\030\002 \001(\013" +
+      "2\032.google.protobuf.FieldMask\"9\n\023UpdateGr" +
+      "oupResponse\022\"\n\005group\030\001 \001(\0132\023.timecache.v" +
+      "1.Group\"5\n\022DeleteGroupRequest\022\021\n\tnamespa" +
+      "ce\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\"\025\n\023DeleteGroupRes" +
+      "ponse2\246\003\n\014GroupService\022R\n\013CreateGroup\022 ." +
+      "timecache.v1.CreateGroupRequest\032!.timeca" +
+      "che.v1.CreateGroupResponse\022I\n\010GetGroup\022\035" +
+      ".timecache.v1.GetGroupRequest\032\036.timecach" +
+      "e.v1.GetGroupResponse\022O\n\nListGroups\022\037.ti" +
+      "mecache.v1.ListGroupsRequest\032 .timecache" +
+      ".v1.ListGroupsResponse\022R\n\013UpdateGroup\022 ." +
+      "timecache.v1.UpdateGroupRequest\032!.timeca" +
+      "che.v1.UpdateGroupResponse\022R\n\013DeleteGrou" +
+      "p\022 .timecache.v1.DeleteGroupRequest\032!.ti" +
+      "mecache.v1.DeleteGroupResponseB\214\001\n\021dev.t" +
+      "imecached.v1B\013GroupsProtoP\001Z.timecached." +
+      "dev/gen/go/timecache/v1;timecachev1\242\002\003TM" +
+      "C\252\002\014Timecache.V1\272\002\003TMC\312\002\014Timecache\\V1\352\002\r" +
+      "Timecache::V1b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -167,7 +168,7 @@ public final class GroupsProto {
     internal_static_timecache_v1_GroupStatistics_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_GroupStatistics_descriptor,
-        new java.lang.String[] { "Members", "Backlog", "BacklogBytes", "InFlight", "OldestUnsettled", "Delivered", "Redelivered", "Acked", "Nacked", "PutBack", "TimedOut", "DeadLettered", "DeadLetterFailures", "Lost", "UnresponsiveMembers", "DeadLettersDropped", "InFlightBytes", "DeadLettersDenied", "UnusedSince", });
+        new java.lang.String[] { "Members", "Backlog", "BacklogBytes", "InFlight", "OldestUnsettled", "Delivered", "Redelivered", "Acked", "Nacked", "PutBack", "TimedOut", "DeadLettered", "DeadLetterFailures", "Lost", "UnresponsiveMembers", "DeadLettersDropped", "InFlightBytes", "DeadLettersDenied", "UnusedSince", "Returned", "Extended", "Suspects", });
     internal_static_timecache_v1_Group_descriptor =
       getDescriptor().getMessageTypes().get(2);
     internal_static_timecache_v1_Group_fieldAccessorTable = new

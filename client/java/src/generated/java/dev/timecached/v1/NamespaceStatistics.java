@@ -543,6 +543,23 @@ private static final long serialVersionUID = 0L;
     return gathers_;
   }
 
+  public static final int EXPIRED_WHILE_DOWN_FIELD_NUMBER = 27;
+  private long expiredWhileDown_ = 0L;
+  /**
+   * <pre>
+   * Of `expired`, the entries that were due while the server was down, and died at its
+   * start. Their lateness is in none of the fields above, and they are no
+   * bound_violations.
+   * </pre>
+   *
+   * <code>uint64 expired_while_down = 27;</code>
+   * @return The expiredWhileDown.
+   */
+  @java.lang.Override
+  public long getExpiredWhileDown() {
+    return expiredWhileDown_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -634,6 +651,9 @@ private static final long serialVersionUID = 0L;
     }
     if (gathers_ != 0L) {
       output.writeUInt64(26, gathers_);
+    }
+    if (expiredWhileDown_ != 0L) {
+      output.writeUInt64(27, expiredWhileDown_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -748,6 +768,10 @@ private static final long serialVersionUID = 0L;
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(26, gathers_);
     }
+    if (expiredWhileDown_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(27, expiredWhileDown_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -827,6 +851,8 @@ private static final long serialVersionUID = 0L;
         != other.getCombines()) return false;
     if (getGathers()
         != other.getGathers()) return false;
+    if (getExpiredWhileDown()
+        != other.getExpiredWhileDown()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -920,6 +946,9 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + GATHERS_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getGathers());
+    hash = (37 * hash) + EXPIRED_WHILE_DOWN_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getExpiredWhileDown());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -1106,6 +1135,7 @@ private static final long serialVersionUID = 0L;
       appends_ = 0L;
       combines_ = 0L;
       gathers_ = 0L;
+      expiredWhileDown_ = 0L;
       return this;
     }
 
@@ -1229,6 +1259,9 @@ private static final long serialVersionUID = 0L;
       }
       if (((from_bitField0_ & 0x02000000) != 0)) {
         result.gathers_ = gathers_;
+      }
+      if (((from_bitField0_ & 0x04000000) != 0)) {
+        result.expiredWhileDown_ = expiredWhileDown_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -1354,6 +1387,9 @@ private static final long serialVersionUID = 0L;
       }
       if (other.getGathers() != 0L) {
         setGathers(other.getGathers());
+      }
+      if (other.getExpiredWhileDown() != 0L) {
+        setExpiredWhileDown(other.getExpiredWhileDown());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -1519,6 +1555,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x02000000;
               break;
             } // case 208
+            case 216: {
+              expiredWhileDown_ = input.readUInt64();
+              bitField0_ |= 0x04000000;
+              break;
+            } // case 216
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -3179,6 +3220,56 @@ private static final long serialVersionUID = 0L;
     public Builder clearGathers() {
       bitField0_ = (bitField0_ & ~0x02000000);
       gathers_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private long expiredWhileDown_ ;
+    /**
+     * <pre>
+     * Of `expired`, the entries that were due while the server was down, and died at its
+     * start. Their lateness is in none of the fields above, and they are no
+     * bound_violations.
+     * </pre>
+     *
+     * <code>uint64 expired_while_down = 27;</code>
+     * @return The expiredWhileDown.
+     */
+    @java.lang.Override
+    public long getExpiredWhileDown() {
+      return expiredWhileDown_;
+    }
+    /**
+     * <pre>
+     * Of `expired`, the entries that were due while the server was down, and died at its
+     * start. Their lateness is in none of the fields above, and they are no
+     * bound_violations.
+     * </pre>
+     *
+     * <code>uint64 expired_while_down = 27;</code>
+     * @param value The expiredWhileDown to set.
+     * @return This builder for chaining.
+     */
+    public Builder setExpiredWhileDown(long value) {
+
+      expiredWhileDown_ = value;
+      bitField0_ |= 0x04000000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Of `expired`, the entries that were due while the server was down, and died at its
+     * start. Their lateness is in none of the fields above, and they are no
+     * bound_violations.
+     * </pre>
+     *
+     * <code>uint64 expired_while_down = 27;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearExpiredWhileDown() {
+      bitField0_ = (bitField0_ & ~0x04000000);
+      expiredWhileDown_ = 0L;
       onChanged();
       return this;
     }

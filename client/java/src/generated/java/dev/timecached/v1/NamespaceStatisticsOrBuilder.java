@@ -352,4 +352,16 @@ public interface NamespaceStatisticsOrBuilder extends
    * @return The gathers.
    */
   long getGathers();
+
+  /**
+   * <pre>
+   * Of `expired`, the entries that were due while the server was down, and died at its
+   * start. Their lateness is in none of the fields above, and they are no
+   * bound_violations.
+   * </pre>
+   *
+   * <code>uint64 expired_while_down = 27;</code>
+   * @return The expiredWhileDown.
+   */
+  long getExpiredWhileDown();
 }

@@ -123,7 +123,7 @@ public final class NamespacesProto {
       "iesB\014\n\n_max_bytesB\022\n\020_max_value_bytesB\030\n" +
       "\026_event_retention_bytesB\r\n\013_num_shardsB\030" +
       "\n\026_dead_letter_namespaceB\034\n\032_max_operati" +
-      "ons_per_secondB\024\n\022_max_backlog_bytes\"\226\005\n" +
+      "ons_per_secondB\024\n\022_max_backlog_bytes\"\262\005\n" +
       "\023NamespaceStatistics\022\017\n\007entries\030\001 \001(\004\022\r\n" +
       "\005bytes\030\002 \001(\004\022\024\n\014memory_bytes\030\003 \001(\004\022\024\n\014li" +
       "ve_buckets\030\004 \001(\004\022\017\n\007expired\030\005 \001(\004\022\017\n\007evi" +
@@ -140,58 +140,60 @@ public final class NamespacesProto {
       "claimed\030\024 \001(\004\022\025\n\rbacklog_bytes\030\025 \001(\004\022\033\n\023" +
       "backlog_limit_bytes\030\026 \001(\004\022\026\n\016groups_expi" +
       "red\030\027 \001(\004\022\017\n\007appends\030\030 \001(\004\022\020\n\010combines\030\031" +
-      " \001(\004\022\017\n\007gathers\030\032 \001(\004\"\262\001\n\tNamespace\022\014\n\004n" +
-      "ame\030\001 \001(\t\022/\n\007options\030\002 \001(\0132\036.timecache.v" +
-      "1.NamespaceOptions\0225\n\nstatistics\030\003 \001(\0132!" +
-      ".timecache.v1.NamespaceStatistics\022/\n\014buc" +
-      "ket_width\030\004 \001(\0132\031.google.protobuf.Durati" +
-      "on\"W\n\026CreateNamespaceRequest\022\014\n\004name\030\001 \001" +
-      "(\t\022/\n\007options\030\002 \001(\0132\036.timecache.v1.Names" +
-      "paceOptions\"E\n\027CreateNamespaceResponse\022*" +
-      "\n\tnamespace\030\001 \001(\0132\027.timecache.v1.Namespa" +
-      "ce\"?\n\023GetNamespaceRequest\022\014\n\004name\030\001 \001(\t\022" +
-      "\032\n\022include_statistics\030\002 \001(\010\"B\n\024GetNamesp" +
-      "aceResponse\022*\n\tnamespace\030\001 \001(\0132\027.timecac" +
-      "he.v1.Namespace\"Z\n\025ListNamespacesRequest" +
-      "\022\021\n\tpage_size\030\001 \001(\005\022\022\n\npage_token\030\002 \001(\t\022" +
-      "\032\n\022include_statistics\030\003 \001(\010\"^\n\026ListNames" +
-      "pacesResponse\022+\n\nnamespaces\030\001 \003(\0132\027.time" +
-      "cache.v1.Namespace\022\027\n\017next_page_token\030\002 " +
-      "\001(\t\"u\n\026UpdateNamespaceRequest\022*\n\tnamespa" +
-      "ce\030\001 \001(\0132\027.timecache.v1.Namespace\022/\n\013upd" +
-      "ate_mask\030\002 \001(\0132\032.google.protobuf.FieldMa" +
-      "sk\"E\n\027UpdateNamespaceResponse\022*\n\tnamespa" +
-      "ce\030\001 \001(\0132\027.timecache.v1.Namespace\"&\n\026Del" +
-      "eteNamespaceRequest\022\014\n\004name\030\001 \001(\t\"\031\n\027Del" +
-      "eteNamespaceResponse\"&\n\026RotateNamespaceR" +
-      "equest\022\014\n\004name\030\001 \001(\t\"*\n\027RotateNamespaceR" +
-      "esponse\022\017\n\007entries\030\001 \001(\004*c\n\013LimitPolicy\022" +
-      "\034\n\030LIMIT_POLICY_UNSPECIFIED\020\000\022\027\n\023LIMIT_P" +
-      "OLICY_REJECT\020\001\022\035\n\031LIMIT_POLICY_EVICT_OLD" +
-      "EST\020\002*j\n\nDurability\022\032\n\026DURABILITY_UNSPEC" +
-      "IFIED\020\000\022\025\n\021DURABILITY_MEMORY\020\001\022\024\n\020DURABI" +
-      "LITY_ASYNC\020\002\022\023\n\017DURABILITY_SYNC\020\003*b\n\rRes" +
-      "tartPolicy\022\036\n\032RESTART_POLICY_UNSPECIFIED" +
-      "\020\000\022\027\n\023RESTART_POLICY_FIRE\020\001\022\030\n\024RESTART_P" +
-      "OLICY_PAUSE\020\0022\306\004\n\020NamespaceService\022^\n\017Cr" +
-      "eateNamespace\022$.timecache.v1.CreateNames" +
-      "paceRequest\032%.timecache.v1.CreateNamespa" +
-      "ceResponse\022U\n\014GetNamespace\022!.timecache.v" +
-      "1.GetNamespaceRequest\032\".timecache.v1.Get" +
-      "NamespaceResponse\022[\n\016ListNamespaces\022#.ti" +
-      "mecache.v1.ListNamespacesRequest\032$.timec" +
-      "ache.v1.ListNamespacesResponse\022^\n\017Update" +
-      "Namespace\022$.timecache.v1.UpdateNamespace" +
-      "Request\032%.timecache.v1.UpdateNamespaceRe" +
-      "sponse\022^\n\017DeleteNamespace\022$.timecache.v1" +
-      ".DeleteNamespaceRequest\032%.timecache.v1.D" +
-      "eleteNamespaceResponse\022^\n\017RotateNamespac" +
-      "e\022$.timecache.v1.RotateNamespaceRequest\032" +
-      "%.timecache.v1.RotateNamespaceResponseB\220" +
-      "\001\n\021dev.timecached.v1B\017NamespacesProtoP\001Z" +
-      ".timecached.dev/gen/go/timecache/v1;time" +
-      "cachev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002\014Tim" +
-      "ecache\\V1\352\002\rTimecache::V1b\006proto3"
+      " \001(\004\022\017\n\007gathers\030\032 \001(\004\022\032\n\022expired_while_d" +
+      "own\030\033 \001(\004\"\262\001\n\tNamespace\022\014\n\004name\030\001 \001(\t\022/\n" +
+      "\007options\030\002 \001(\0132\036.timecache.v1.NamespaceO" +
+      "ptions\0225\n\nstatistics\030\003 \001(\0132!.timecache.v" +
+      "1.NamespaceStatistics\022/\n\014bucket_width\030\004 " +
+      "\001(\0132\031.google.protobuf.Duration\"W\n\026Create" +
+      "NamespaceRequest\022\014\n\004name\030\001 \001(\t\022/\n\007option" +
+      "s\030\002 \001(\0132\036.timecache.v1.NamespaceOptions\"" +
+      "W\n\027CreateNamespaceResponse\022*\n\tnamespace\030" +
+      "\001 \001(\0132\027.timecache.v1.Namespace\022\020\n\010warnin" +
+      "gs\030\002 \003(\t\"?\n\023GetNamespaceRequest\022\014\n\004name\030" +
+      "\001 \001(\t\022\032\n\022include_statistics\030\002 \001(\010\"B\n\024Get" +
+      "NamespaceResponse\022*\n\tnamespace\030\001 \001(\0132\027.t" +
+      "imecache.v1.Namespace\"Z\n\025ListNamespacesR" +
+      "equest\022\021\n\tpage_size\030\001 \001(\005\022\022\n\npage_token\030" +
+      "\002 \001(\t\022\032\n\022include_statistics\030\003 \001(\010\"^\n\026Lis" +
+      "tNamespacesResponse\022+\n\nnamespaces\030\001 \003(\0132" +
+      "\027.timecache.v1.Namespace\022\027\n\017next_page_to" +
+      "ken\030\002 \001(\t\"u\n\026UpdateNamespaceRequest\022*\n\tn" +
+      "amespace\030\001 \001(\0132\027.timecache.v1.Namespace\022" +
+      "/\n\013update_mask\030\002 \001(\0132\032.google.protobuf.F" +
+      "ieldMask\"W\n\027UpdateNamespaceResponse\022*\n\tn" +
+      "amespace\030\001 \001(\0132\027.timecache.v1.Namespace\022" +
+      "\020\n\010warnings\030\002 \003(\t\"&\n\026DeleteNamespaceRequ" +
+      "est\022\014\n\004name\030\001 \001(\t\"\031\n\027DeleteNamespaceResp" +
+      "onse\"&\n\026RotateNamespaceRequest\022\014\n\004name\030\001" +
+      " \001(\t\"*\n\027RotateNamespaceResponse\022\017\n\007entri" +
+      "es\030\001 \001(\004*c\n\013LimitPolicy\022\034\n\030LIMIT_POLICY_" +
+      "UNSPECIFIED\020\000\022\027\n\023LIMIT_POLICY_REJECT\020\001\022\035" +
+      "\n\031LIMIT_POLICY_EVICT_OLDEST\020\002*j\n\nDurabil" +
+      "ity\022\032\n\026DURABILITY_UNSPECIFIED\020\000\022\025\n\021DURAB" +
+      "ILITY_MEMORY\020\001\022\024\n\020DURABILITY_ASYNC\020\002\022\023\n\017" +
+      "DURABILITY_SYNC\020\003*b\n\rRestartPolicy\022\036\n\032RE" +
+      "START_POLICY_UNSPECIFIED\020\000\022\027\n\023RESTART_PO" +
+      "LICY_FIRE\020\001\022\030\n\024RESTART_POLICY_PAUSE\020\0022\306\004" +
+      "\n\020NamespaceService\022^\n\017CreateNamespace\022$." +
+      "timecache.v1.CreateNamespaceRequest\032%.ti" +
+      "mecache.v1.CreateNamespaceResponse\022U\n\014Ge" +
+      "tNamespace\022!.timecache.v1.GetNamespaceRe" +
+      "quest\032\".timecache.v1.GetNamespaceRespons" +
+      "e\022[\n\016ListNamespaces\022#.timecache.v1.ListN" +
+      "amespacesRequest\032$.timecache.v1.ListName" +
+      "spacesResponse\022^\n\017UpdateNamespace\022$.time" +
+      "cache.v1.UpdateNamespaceRequest\032%.timeca" +
+      "che.v1.UpdateNamespaceResponse\022^\n\017Delete" +
+      "Namespace\022$.timecache.v1.DeleteNamespace" +
+      "Request\032%.timecache.v1.DeleteNamespaceRe" +
+      "sponse\022^\n\017RotateNamespace\022$.timecache.v1" +
+      ".RotateNamespaceRequest\032%.timecache.v1.R" +
+      "otateNamespaceResponseB\220\001\n\021dev.timecache" +
+      "d.v1B\017NamespacesProtoP\001Z.timecached.dev/" +
+      "gen/go/timecache/v1;timecachev1\242\002\003TMC\252\002\014" +
+      "Timecache.V1\272\002\003TMC\312\002\014Timecache\\V1\352\002\rTime" +
+      "cache::V1b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -211,7 +213,7 @@ public final class NamespacesProto {
     internal_static_timecache_v1_NamespaceStatistics_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_NamespaceStatistics_descriptor,
-        new java.lang.String[] { "Entries", "Bytes", "MemoryBytes", "LiveBuckets", "Expired", "Evicted", "Rotated", "EventsRetained", "EventsRetainedBytes", "Watchers", "Watermark", "LatenessP50", "LatenessP99", "LatenessMax", "BoundViolations", "RateLimited", "Puts", "Hits", "Misses", "EventsReclaimed", "BacklogBytes", "BacklogLimitBytes", "GroupsExpired", "Appends", "Combines", "Gathers", });
+        new java.lang.String[] { "Entries", "Bytes", "MemoryBytes", "LiveBuckets", "Expired", "Evicted", "Rotated", "EventsRetained", "EventsRetainedBytes", "Watchers", "Watermark", "LatenessP50", "LatenessP99", "LatenessMax", "BoundViolations", "RateLimited", "Puts", "Hits", "Misses", "EventsReclaimed", "BacklogBytes", "BacklogLimitBytes", "GroupsExpired", "Appends", "Combines", "Gathers", "ExpiredWhileDown", });
     internal_static_timecache_v1_Namespace_descriptor =
       getDescriptor().getMessageTypes().get(2);
     internal_static_timecache_v1_Namespace_fieldAccessorTable = new
@@ -229,7 +231,7 @@ public final class NamespacesProto {
     internal_static_timecache_v1_CreateNamespaceResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_CreateNamespaceResponse_descriptor,
-        new java.lang.String[] { "Namespace", });
+        new java.lang.String[] { "Namespace", "Warnings", });
     internal_static_timecache_v1_GetNamespaceRequest_descriptor =
       getDescriptor().getMessageTypes().get(5);
     internal_static_timecache_v1_GetNamespaceRequest_fieldAccessorTable = new
@@ -265,7 +267,7 @@ public final class NamespacesProto {
     internal_static_timecache_v1_UpdateNamespaceResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_UpdateNamespaceResponse_descriptor,
-        new java.lang.String[] { "Namespace", });
+        new java.lang.String[] { "Namespace", "Warnings", });
     internal_static_timecache_v1_DeleteNamespaceRequest_descriptor =
       getDescriptor().getMessageTypes().get(11);
     internal_static_timecache_v1_DeleteNamespaceRequest_fieldAccessorTable = new

@@ -49,7 +49,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration ttl_;
   /**
    * <pre>
-   * The entry's own time to live, as in PutRequest.ttl.
+   * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+   * died, if it had its own.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -61,7 +62,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The entry's own time to live, as in PutRequest.ttl.
+   * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+   * died, if it had its own.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -73,7 +75,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The entry's own time to live, as in PutRequest.ttl.
+   * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+   * died, if it had its own.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -81,6 +84,59 @@ private static final long serialVersionUID = 0L;
   @java.lang.Override
   public com.google.protobuf.DurationOrBuilder getTtlOrBuilder() {
     return ttl_ == null ? com.google.protobuf.Duration.getDefaultInstance() : ttl_;
+  }
+
+  public static final int EXPIRE_AT_FIELD_NUMBER = 2;
+  private com.google.protobuf.Timestamp expireAt_;
+  /**
+   * <pre>
+   * As in PutRequest.expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+   * @return Whether the expireAt field is set.
+   */
+  @java.lang.Override
+  public boolean hasExpireAt() {
+    return ((bitField0_ & 0x00000002) != 0);
+  }
+  /**
+   * <pre>
+   * As in PutRequest.expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+   * @return The expireAt.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Timestamp getExpireAt() {
+    return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+  }
+  /**
+   * <pre>
+   * As in PutRequest.expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder() {
+    return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+  }
+
+  public static final int ALLOW_PAST_FIELD_NUMBER = 3;
+  private boolean allowPast_ = false;
+  /**
+   * <pre>
+   * As in PutRequest.allow_past.
+   * </pre>
+   *
+   * <code>bool allow_past = 3;</code>
+   * @return The allowPast.
+   */
+  @java.lang.Override
+  public boolean getAllowPast() {
+    return allowPast_;
   }
 
   private byte memoizedIsInitialized = -1;
@@ -100,6 +156,12 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000001) != 0)) {
       output.writeMessage(1, getTtl());
     }
+    if (((bitField0_ & 0x00000002) != 0)) {
+      output.writeMessage(2, getExpireAt());
+    }
+    if (allowPast_ != false) {
+      output.writeBool(3, allowPast_);
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -112,6 +174,14 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000001) != 0)) {
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(1, getTtl());
+    }
+    if (((bitField0_ & 0x00000002) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(2, getExpireAt());
+    }
+    if (allowPast_ != false) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeBoolSize(3, allowPast_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -133,6 +203,13 @@ private static final long serialVersionUID = 0L;
       if (!getTtl()
           .equals(other.getTtl())) return false;
     }
+    if (hasExpireAt() != other.hasExpireAt()) return false;
+    if (hasExpireAt()) {
+      if (!getExpireAt()
+          .equals(other.getExpireAt())) return false;
+    }
+    if (getAllowPast()
+        != other.getAllowPast()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -148,6 +225,13 @@ private static final long serialVersionUID = 0L;
       hash = (37 * hash) + TTL_FIELD_NUMBER;
       hash = (53 * hash) + getTtl().hashCode();
     }
+    if (hasExpireAt()) {
+      hash = (37 * hash) + EXPIRE_AT_FIELD_NUMBER;
+      hash = (53 * hash) + getExpireAt().hashCode();
+    }
+    hash = (37 * hash) + ALLOW_PAST_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashBoolean(
+        getAllowPast());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -284,6 +368,7 @@ private static final long serialVersionUID = 0L;
       if (com.google.protobuf.GeneratedMessageV3
               .alwaysUseFieldBuilders) {
         getTtlFieldBuilder();
+        getExpireAtFieldBuilder();
       }
     }
     @java.lang.Override
@@ -295,6 +380,12 @@ private static final long serialVersionUID = 0L;
         ttlBuilder_.dispose();
         ttlBuilder_ = null;
       }
+      expireAt_ = null;
+      if (expireAtBuilder_ != null) {
+        expireAtBuilder_.dispose();
+        expireAtBuilder_ = null;
+      }
+      allowPast_ = false;
       return this;
     }
 
@@ -334,6 +425,15 @@ private static final long serialVersionUID = 0L;
             ? ttl_
             : ttlBuilder_.build();
         to_bitField0_ |= 0x00000001;
+      }
+      if (((from_bitField0_ & 0x00000002) != 0)) {
+        result.expireAt_ = expireAtBuilder_ == null
+            ? expireAt_
+            : expireAtBuilder_.build();
+        to_bitField0_ |= 0x00000002;
+      }
+      if (((from_bitField0_ & 0x00000004) != 0)) {
+        result.allowPast_ = allowPast_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -385,6 +485,12 @@ private static final long serialVersionUID = 0L;
       if (other.hasTtl()) {
         mergeTtl(other.getTtl());
       }
+      if (other.hasExpireAt()) {
+        mergeExpireAt(other.getExpireAt());
+      }
+      if (other.getAllowPast() != false) {
+        setAllowPast(other.getAllowPast());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -418,6 +524,18 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000001;
               break;
             } // case 10
+            case 18: {
+              input.readMessage(
+                  getExpireAtFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00000002;
+              break;
+            } // case 18
+            case 24: {
+              allowPast_ = input.readBool();
+              bitField0_ |= 0x00000004;
+              break;
+            } // case 24
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -440,7 +558,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> ttlBuilder_;
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -451,7 +570,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -466,7 +586,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -486,7 +607,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -504,7 +626,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -529,7 +652,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -546,7 +670,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -558,7 +683,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -573,7 +699,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The entry's own time to live, as in PutRequest.ttl.
+     * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+     * died, if it had its own.
      * </pre>
      *
      * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -590,6 +717,207 @@ private static final long serialVersionUID = 0L;
         ttl_ = null;
       }
       return ttlBuilder_;
+    }
+
+    private com.google.protobuf.Timestamp expireAt_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> expireAtBuilder_;
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     * @return Whether the expireAt field is set.
+     */
+    public boolean hasExpireAt() {
+      return ((bitField0_ & 0x00000002) != 0);
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     * @return The expireAt.
+     */
+    public com.google.protobuf.Timestamp getExpireAt() {
+      if (expireAtBuilder_ == null) {
+        return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+      } else {
+        return expireAtBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     */
+    public Builder setExpireAt(com.google.protobuf.Timestamp value) {
+      if (expireAtBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        expireAt_ = value;
+      } else {
+        expireAtBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     */
+    public Builder setExpireAt(
+        com.google.protobuf.Timestamp.Builder builderForValue) {
+      if (expireAtBuilder_ == null) {
+        expireAt_ = builderForValue.build();
+      } else {
+        expireAtBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     */
+    public Builder mergeExpireAt(com.google.protobuf.Timestamp value) {
+      if (expireAtBuilder_ == null) {
+        if (((bitField0_ & 0x00000002) != 0) &&
+          expireAt_ != null &&
+          expireAt_ != com.google.protobuf.Timestamp.getDefaultInstance()) {
+          getExpireAtBuilder().mergeFrom(value);
+        } else {
+          expireAt_ = value;
+        }
+      } else {
+        expireAtBuilder_.mergeFrom(value);
+      }
+      if (expireAt_ != null) {
+        bitField0_ |= 0x00000002;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     */
+    public Builder clearExpireAt() {
+      bitField0_ = (bitField0_ & ~0x00000002);
+      expireAt_ = null;
+      if (expireAtBuilder_ != null) {
+        expireAtBuilder_.dispose();
+        expireAtBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     */
+    public com.google.protobuf.Timestamp.Builder getExpireAtBuilder() {
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return getExpireAtFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     */
+    public com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder() {
+      if (expireAtBuilder_ != null) {
+        return expireAtBuilder_.getMessageOrBuilder();
+      } else {
+        return expireAt_ == null ?
+            com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+      }
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> 
+        getExpireAtFieldBuilder() {
+      if (expireAtBuilder_ == null) {
+        expireAtBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder>(
+                getExpireAt(),
+                getParentForChildren(),
+                isClean());
+        expireAt_ = null;
+      }
+      return expireAtBuilder_;
+    }
+
+    private boolean allowPast_ ;
+    /**
+     * <pre>
+     * As in PutRequest.allow_past.
+     * </pre>
+     *
+     * <code>bool allow_past = 3;</code>
+     * @return The allowPast.
+     */
+    @java.lang.Override
+    public boolean getAllowPast() {
+      return allowPast_;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.allow_past.
+     * </pre>
+     *
+     * <code>bool allow_past = 3;</code>
+     * @param value The allowPast to set.
+     * @return This builder for chaining.
+     */
+    public Builder setAllowPast(boolean value) {
+
+      allowPast_ = value;
+      bitField0_ |= 0x00000004;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.allow_past.
+     * </pre>
+     *
+     * <code>bool allow_past = 3;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearAllowPast() {
+      bitField0_ = (bitField0_ & ~0x00000004);
+      allowPast_ = false;
+      onChanged();
+      return this;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

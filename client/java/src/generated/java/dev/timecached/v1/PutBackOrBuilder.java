@@ -10,7 +10,8 @@ public interface PutBackOrBuilder extends
 
   /**
    * <pre>
-   * The entry's own time to live, as in PutRequest.ttl.
+   * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+   * died, if it had its own.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -19,7 +20,8 @@ public interface PutBackOrBuilder extends
   boolean hasTtl();
   /**
    * <pre>
-   * The entry's own time to live, as in PutRequest.ttl.
+   * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+   * died, if it had its own.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
@@ -28,10 +30,48 @@ public interface PutBackOrBuilder extends
   com.google.protobuf.Duration getTtl();
   /**
    * <pre>
-   * The entry's own time to live, as in PutRequest.ttl.
+   * The entry's own time to live, as in PutRequest.ttl. Unset: the one it had when it
+   * died, if it had its own.
    * </pre>
    *
    * <code>.google.protobuf.Duration ttl = 1;</code>
    */
   com.google.protobuf.DurationOrBuilder getTtlOrBuilder();
+
+  /**
+   * <pre>
+   * As in PutRequest.expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+   * @return Whether the expireAt field is set.
+   */
+  boolean hasExpireAt();
+  /**
+   * <pre>
+   * As in PutRequest.expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+   * @return The expireAt.
+   */
+  com.google.protobuf.Timestamp getExpireAt();
+  /**
+   * <pre>
+   * As in PutRequest.expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 2;</code>
+   */
+  com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder();
+
+  /**
+   * <pre>
+   * As in PutRequest.allow_past.
+   * </pre>
+   *
+   * <code>bool allow_past = 3;</code>
+   * @return The allowPast.
+   */
+  boolean getAllowPast();
 }

@@ -305,7 +305,7 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * An existing entry keeps its put_time, its deadline and its own ttl; only value
    * and version are new. A new entry gets a fresh time to live. Not together with
-   * `ttl`.
+   * `ttl` or `expire_at`.
    * </pre>
    *
    * <code>bool keep_deadline = 8;</code>
@@ -314,6 +314,69 @@ private static final long serialVersionUID = 0L;
   @java.lang.Override
   public boolean getKeepDeadline() {
     return keepDeadline_;
+  }
+
+  public static final int EXPIRE_AT_FIELD_NUMBER = 9;
+  private com.google.protobuf.Timestamp expireAt_;
+  /**
+   * <pre>
+   * The deadline of this life, in place of now + ttl: after now, and no later than now
+   * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+   * then what a later renewal gives; without it that is the namespace's. A due date
+   * is an expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+   * @return Whether the expireAt field is set.
+   */
+  @java.lang.Override
+  public boolean hasExpireAt() {
+    return ((bitField0_ & 0x00000002) != 0);
+  }
+  /**
+   * <pre>
+   * The deadline of this life, in place of now + ttl: after now, and no later than now
+   * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+   * then what a later renewal gives; without it that is the namespace's. A due date
+   * is an expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+   * @return The expireAt.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Timestamp getExpireAt() {
+    return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+  }
+  /**
+   * <pre>
+   * The deadline of this life, in place of now + ttl: after now, and no later than now
+   * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+   * then what a later renewal gives; without it that is the namespace's. A due date
+   * is an expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder() {
+    return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+  }
+
+  public static final int ALLOW_PAST_FIELD_NUMBER = 10;
+  private boolean allowPast_ = false;
+  /**
+   * <pre>
+   * An expire_at that is not after now is no error: the entry is stored and expires
+   * at once, and its event is delivered. Not without `expire_at`.
+   * </pre>
+   *
+   * <code>bool allow_past = 10;</code>
+   * @return The allowPast.
+   */
+  @java.lang.Override
+  public boolean getAllowPast() {
+    return allowPast_;
   }
 
   private byte memoizedIsInitialized = -1;
@@ -354,6 +417,12 @@ private static final long serialVersionUID = 0L;
     }
     if (keepDeadline_ != false) {
       output.writeBool(8, keepDeadline_);
+    }
+    if (((bitField0_ & 0x00000002) != 0)) {
+      output.writeMessage(9, getExpireAt());
+    }
+    if (allowPast_ != false) {
+      output.writeBool(10, allowPast_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -396,6 +465,14 @@ private static final long serialVersionUID = 0L;
       size += com.google.protobuf.CodedOutputStream
         .computeBoolSize(8, keepDeadline_);
     }
+    if (((bitField0_ & 0x00000002) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(9, getExpireAt());
+    }
+    if (allowPast_ != false) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeBoolSize(10, allowPast_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -426,6 +503,13 @@ private static final long serialVersionUID = 0L;
         != other.getReturnPrevious()) return false;
     if (getKeepDeadline()
         != other.getKeepDeadline()) return false;
+    if (hasExpireAt() != other.hasExpireAt()) return false;
+    if (hasExpireAt()) {
+      if (!getExpireAt()
+          .equals(other.getExpireAt())) return false;
+    }
+    if (getAllowPast()
+        != other.getAllowPast()) return false;
     if (!getPreconditionCase().equals(other.getPreconditionCase())) return false;
     switch (preconditionCase_) {
       case 5:
@@ -466,6 +550,13 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + KEEP_DEADLINE_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashBoolean(
         getKeepDeadline());
+    if (hasExpireAt()) {
+      hash = (37 * hash) + EXPIRE_AT_FIELD_NUMBER;
+      hash = (53 * hash) + getExpireAt().hashCode();
+    }
+    hash = (37 * hash) + ALLOW_PAST_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashBoolean(
+        getAllowPast());
     switch (preconditionCase_) {
       case 5:
         hash = (37 * hash) + CONDITION_FIELD_NUMBER;
@@ -614,6 +705,7 @@ private static final long serialVersionUID = 0L;
       if (com.google.protobuf.GeneratedMessageV3
               .alwaysUseFieldBuilders) {
         getTtlFieldBuilder();
+        getExpireAtFieldBuilder();
       }
     }
     @java.lang.Override
@@ -630,6 +722,12 @@ private static final long serialVersionUID = 0L;
       }
       returnPrevious_ = false;
       keepDeadline_ = false;
+      expireAt_ = null;
+      if (expireAtBuilder_ != null) {
+        expireAtBuilder_.dispose();
+        expireAtBuilder_ = null;
+      }
+      allowPast_ = false;
       preconditionCase_ = 0;
       precondition_ = null;
       return this;
@@ -687,6 +785,15 @@ private static final long serialVersionUID = 0L;
       }
       if (((from_bitField0_ & 0x00000080) != 0)) {
         result.keepDeadline_ = keepDeadline_;
+      }
+      if (((from_bitField0_ & 0x00000100) != 0)) {
+        result.expireAt_ = expireAtBuilder_ == null
+            ? expireAt_
+            : expireAtBuilder_.build();
+        to_bitField0_ |= 0x00000002;
+      }
+      if (((from_bitField0_ & 0x00000200) != 0)) {
+        result.allowPast_ = allowPast_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -759,6 +866,12 @@ private static final long serialVersionUID = 0L;
       }
       if (other.getKeepDeadline() != false) {
         setKeepDeadline(other.getKeepDeadline());
+      }
+      if (other.hasExpireAt()) {
+        mergeExpireAt(other.getExpireAt());
+      }
+      if (other.getAllowPast() != false) {
+        setAllowPast(other.getAllowPast());
       }
       switch (other.getPreconditionCase()) {
         case CONDITION: {
@@ -842,6 +955,18 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000080;
               break;
             } // case 64
+            case 74: {
+              input.readMessage(
+                  getExpireAtFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00000100;
+              break;
+            } // case 74
+            case 80: {
+              allowPast_ = input.readBool();
+              bitField0_ |= 0x00000200;
+              break;
+            } // case 80
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1434,7 +1559,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * An existing entry keeps its put_time, its deadline and its own ttl; only value
      * and version are new. A new entry gets a fresh time to live. Not together with
-     * `ttl`.
+     * `ttl` or `expire_at`.
      * </pre>
      *
      * <code>bool keep_deadline = 8;</code>
@@ -1448,7 +1573,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * An existing entry keeps its put_time, its deadline and its own ttl; only value
      * and version are new. A new entry gets a fresh time to live. Not together with
-     * `ttl`.
+     * `ttl` or `expire_at`.
      * </pre>
      *
      * <code>bool keep_deadline = 8;</code>
@@ -1466,7 +1591,7 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * An existing entry keeps its put_time, its deadline and its own ttl; only value
      * and version are new. A new entry gets a fresh time to live. Not together with
-     * `ttl`.
+     * `ttl` or `expire_at`.
      * </pre>
      *
      * <code>bool keep_deadline = 8;</code>
@@ -1475,6 +1600,237 @@ private static final long serialVersionUID = 0L;
     public Builder clearKeepDeadline() {
       bitField0_ = (bitField0_ & ~0x00000080);
       keepDeadline_ = false;
+      onChanged();
+      return this;
+    }
+
+    private com.google.protobuf.Timestamp expireAt_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> expireAtBuilder_;
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     * @return Whether the expireAt field is set.
+     */
+    public boolean hasExpireAt() {
+      return ((bitField0_ & 0x00000100) != 0);
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     * @return The expireAt.
+     */
+    public com.google.protobuf.Timestamp getExpireAt() {
+      if (expireAtBuilder_ == null) {
+        return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+      } else {
+        return expireAtBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     */
+    public Builder setExpireAt(com.google.protobuf.Timestamp value) {
+      if (expireAtBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        expireAt_ = value;
+      } else {
+        expireAtBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00000100;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     */
+    public Builder setExpireAt(
+        com.google.protobuf.Timestamp.Builder builderForValue) {
+      if (expireAtBuilder_ == null) {
+        expireAt_ = builderForValue.build();
+      } else {
+        expireAtBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00000100;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     */
+    public Builder mergeExpireAt(com.google.protobuf.Timestamp value) {
+      if (expireAtBuilder_ == null) {
+        if (((bitField0_ & 0x00000100) != 0) &&
+          expireAt_ != null &&
+          expireAt_ != com.google.protobuf.Timestamp.getDefaultInstance()) {
+          getExpireAtBuilder().mergeFrom(value);
+        } else {
+          expireAt_ = value;
+        }
+      } else {
+        expireAtBuilder_.mergeFrom(value);
+      }
+      if (expireAt_ != null) {
+        bitField0_ |= 0x00000100;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     */
+    public Builder clearExpireAt() {
+      bitField0_ = (bitField0_ & ~0x00000100);
+      expireAt_ = null;
+      if (expireAtBuilder_ != null) {
+        expireAtBuilder_.dispose();
+        expireAtBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     */
+    public com.google.protobuf.Timestamp.Builder getExpireAtBuilder() {
+      bitField0_ |= 0x00000100;
+      onChanged();
+      return getExpireAtFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     */
+    public com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder() {
+      if (expireAtBuilder_ != null) {
+        return expireAtBuilder_.getMessageOrBuilder();
+      } else {
+        return expireAt_ == null ?
+            com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+      }
+    }
+    /**
+     * <pre>
+     * The deadline of this life, in place of now + ttl: after now, and no later than now
+     * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+     * then what a later renewal gives; without it that is the namespace's. A due date
+     * is an expire_at.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> 
+        getExpireAtFieldBuilder() {
+      if (expireAtBuilder_ == null) {
+        expireAtBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder>(
+                getExpireAt(),
+                getParentForChildren(),
+                isClean());
+        expireAt_ = null;
+      }
+      return expireAtBuilder_;
+    }
+
+    private boolean allowPast_ ;
+    /**
+     * <pre>
+     * An expire_at that is not after now is no error: the entry is stored and expires
+     * at once, and its event is delivered. Not without `expire_at`.
+     * </pre>
+     *
+     * <code>bool allow_past = 10;</code>
+     * @return The allowPast.
+     */
+    @java.lang.Override
+    public boolean getAllowPast() {
+      return allowPast_;
+    }
+    /**
+     * <pre>
+     * An expire_at that is not after now is no error: the entry is stored and expires
+     * at once, and its event is delivered. Not without `expire_at`.
+     * </pre>
+     *
+     * <code>bool allow_past = 10;</code>
+     * @param value The allowPast to set.
+     * @return This builder for chaining.
+     */
+    public Builder setAllowPast(boolean value) {
+
+      allowPast_ = value;
+      bitField0_ |= 0x00000200;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * An expire_at that is not after now is no error: the entry is stored and expires
+     * at once, and its event is delivered. Not without `expire_at`.
+     * </pre>
+     *
+     * <code>bool allow_past = 10;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearAllowPast() {
+      bitField0_ = (bitField0_ & ~0x00000200);
+      allowPast_ = false;
       onChanged();
       return this;
     }

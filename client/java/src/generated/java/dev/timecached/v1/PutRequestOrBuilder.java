@@ -144,13 +144,60 @@ public interface PutRequestOrBuilder extends
    * <pre>
    * An existing entry keeps its put_time, its deadline and its own ttl; only value
    * and version are new. A new entry gets a fresh time to live. Not together with
-   * `ttl`.
+   * `ttl` or `expire_at`.
    * </pre>
    *
    * <code>bool keep_deadline = 8;</code>
    * @return The keepDeadline.
    */
   boolean getKeepDeadline();
+
+  /**
+   * <pre>
+   * The deadline of this life, in place of now + ttl: after now, and no later than now
+   * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+   * then what a later renewal gives; without it that is the namespace's. A due date
+   * is an expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+   * @return Whether the expireAt field is set.
+   */
+  boolean hasExpireAt();
+  /**
+   * <pre>
+   * The deadline of this life, in place of now + ttl: after now, and no later than now
+   * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+   * then what a later renewal gives; without it that is the namespace's. A due date
+   * is an expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+   * @return The expireAt.
+   */
+  com.google.protobuf.Timestamp getExpireAt();
+  /**
+   * <pre>
+   * The deadline of this life, in place of now + ttl: after now, and no later than now
+   * + max_ttl; a part of a microsecond is rounded up. `ttl`, if it is set, too, is
+   * then what a later renewal gives; without it that is the namespace's. A due date
+   * is an expire_at.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 9;</code>
+   */
+  com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder();
+
+  /**
+   * <pre>
+   * An expire_at that is not after now is no error: the entry is stored and expires
+   * at once, and its event is delivered. Not without `expire_at`.
+   * </pre>
+   *
+   * <code>bool allow_past = 10;</code>
+   * @return The allowPast.
+   */
+  boolean getAllowPast();
 
   dev.timecached.v1.PutRequest.PreconditionCase getPreconditionCase();
 }

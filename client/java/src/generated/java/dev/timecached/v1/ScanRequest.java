@@ -23,6 +23,7 @@ private static final long serialVersionUID = 0L;
   private ScanRequest() {
     namespace_ = "";
     keyPrefix_ = com.google.protobuf.ByteString.EMPTY;
+    position_ = com.google.protobuf.ByteString.EMPTY;
   }
 
   @java.lang.Override
@@ -154,6 +155,23 @@ private static final long serialVersionUID = 0L;
     return maxMessageBytes_;
   }
 
+  public static final int POSITION_FIELD_NUMBER = 5;
+  private com.google.protobuf.ByteString position_ = com.google.protobuf.ByteString.EMPTY;
+  /**
+   * <pre>
+   * Continue after the page with this ScanResponse.position, on any connection. Empty:
+   * from the beginning. Of another namespace or prefix, of a namespace that has been
+   * created anew, or malformed: INVALID_ARGUMENT. Valid until the server stops.
+   * </pre>
+   *
+   * <code>bytes position = 5;</code>
+   * @return The position.
+   */
+  @java.lang.Override
+  public com.google.protobuf.ByteString getPosition() {
+    return position_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -180,6 +198,9 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000001) != 0)) {
       output.writeUInt32(4, maxMessageBytes_);
     }
+    if (!position_.isEmpty()) {
+      output.writeBytes(5, position_);
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -203,6 +224,10 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000001) != 0)) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt32Size(4, maxMessageBytes_);
+    }
+    if (!position_.isEmpty()) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeBytesSize(5, position_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -230,6 +255,8 @@ private static final long serialVersionUID = 0L;
       if (getMaxMessageBytes()
           != other.getMaxMessageBytes()) return false;
     }
+    if (!getPosition()
+        .equals(other.getPosition())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -252,6 +279,8 @@ private static final long serialVersionUID = 0L;
       hash = (37 * hash) + MAX_MESSAGE_BYTES_FIELD_NUMBER;
       hash = (53 * hash) + getMaxMessageBytes();
     }
+    hash = (37 * hash) + POSITION_FIELD_NUMBER;
+    hash = (53 * hash) + getPosition().hashCode();
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -391,6 +420,7 @@ private static final long serialVersionUID = 0L;
       keyPrefix_ = com.google.protobuf.ByteString.EMPTY;
       keysOnly_ = false;
       maxMessageBytes_ = 0;
+      position_ = com.google.protobuf.ByteString.EMPTY;
       return this;
     }
 
@@ -437,6 +467,9 @@ private static final long serialVersionUID = 0L;
       if (((from_bitField0_ & 0x00000008) != 0)) {
         result.maxMessageBytes_ = maxMessageBytes_;
         to_bitField0_ |= 0x00000001;
+      }
+      if (((from_bitField0_ & 0x00000010) != 0)) {
+        result.position_ = position_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -499,6 +532,9 @@ private static final long serialVersionUID = 0L;
       if (other.hasMaxMessageBytes()) {
         setMaxMessageBytes(other.getMaxMessageBytes());
       }
+      if (other.getPosition() != com.google.protobuf.ByteString.EMPTY) {
+        setPosition(other.getPosition());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -545,6 +581,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000008;
               break;
             } // case 32
+            case 42: {
+              position_ = input.readBytes();
+              bitField0_ |= 0x00000010;
+              break;
+            } // case 42
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -802,6 +843,56 @@ private static final long serialVersionUID = 0L;
     public Builder clearMaxMessageBytes() {
       bitField0_ = (bitField0_ & ~0x00000008);
       maxMessageBytes_ = 0;
+      onChanged();
+      return this;
+    }
+
+    private com.google.protobuf.ByteString position_ = com.google.protobuf.ByteString.EMPTY;
+    /**
+     * <pre>
+     * Continue after the page with this ScanResponse.position, on any connection. Empty:
+     * from the beginning. Of another namespace or prefix, of a namespace that has been
+     * created anew, or malformed: INVALID_ARGUMENT. Valid until the server stops.
+     * </pre>
+     *
+     * <code>bytes position = 5;</code>
+     * @return The position.
+     */
+    @java.lang.Override
+    public com.google.protobuf.ByteString getPosition() {
+      return position_;
+    }
+    /**
+     * <pre>
+     * Continue after the page with this ScanResponse.position, on any connection. Empty:
+     * from the beginning. Of another namespace or prefix, of a namespace that has been
+     * created anew, or malformed: INVALID_ARGUMENT. Valid until the server stops.
+     * </pre>
+     *
+     * <code>bytes position = 5;</code>
+     * @param value The position to set.
+     * @return This builder for chaining.
+     */
+    public Builder setPosition(com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      position_ = value;
+      bitField0_ |= 0x00000010;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Continue after the page with this ScanResponse.position, on any connection. Empty:
+     * from the beginning. Of another namespace or prefix, of a namespace that has been
+     * created anew, or malformed: INVALID_ARGUMENT. Valid until the server stops.
+     * </pre>
+     *
+     * <code>bytes position = 5;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearPosition() {
+      bitField0_ = (bitField0_ & ~0x00000010);
+      position_ = getDefaultInstance().getPosition();
       onChanged();
       return this;
     }

@@ -70,4 +70,16 @@ public interface ScanRequestOrBuilder extends
    * @return The maxMessageBytes.
    */
   int getMaxMessageBytes();
+
+  /**
+   * <pre>
+   * Continue after the page with this ScanResponse.position, on any connection. Empty:
+   * from the beginning. Of another namespace or prefix, of a namespace that has been
+   * created anew, or malformed: INVALID_ARGUMENT. Valid until the server stops.
+   * </pre>
+   *
+   * <code>bytes position = 5;</code>
+   * @return The position.
+   */
+  com.google.protobuf.ByteString getPosition();
 }

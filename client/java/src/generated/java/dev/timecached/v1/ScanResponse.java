@@ -22,6 +22,7 @@ private static final long serialVersionUID = 0L;
   }
   private ScanResponse() {
     entries_ = java.util.Collections.emptyList();
+    position_ = com.google.protobuf.ByteString.EMPTY;
   }
 
   @java.lang.Override
@@ -105,6 +106,22 @@ private static final long serialVersionUID = 0L;
     return entries_.get(index);
   }
 
+  public static final int POSITION_FIELD_NUMBER = 2;
+  private com.google.protobuf.ByteString position_ = com.google.protobuf.ByteString.EMPTY;
+  /**
+   * <pre>
+   * A later call with this in ScanRequest.position continues after this page. Opaque;
+   * at most 128 B.
+   * </pre>
+   *
+   * <code>bytes position = 2;</code>
+   * @return The position.
+   */
+  @java.lang.Override
+  public com.google.protobuf.ByteString getPosition() {
+    return position_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -122,6 +139,9 @@ private static final long serialVersionUID = 0L;
     for (int i = 0; i < entries_.size(); i++) {
       output.writeMessage(1, entries_.get(i));
     }
+    if (!position_.isEmpty()) {
+      output.writeBytes(2, position_);
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -134,6 +154,10 @@ private static final long serialVersionUID = 0L;
     for (int i = 0; i < entries_.size(); i++) {
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(1, entries_.get(i));
+    }
+    if (!position_.isEmpty()) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeBytesSize(2, position_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -152,6 +176,8 @@ private static final long serialVersionUID = 0L;
 
     if (!getEntriesList()
         .equals(other.getEntriesList())) return false;
+    if (!getPosition()
+        .equals(other.getPosition())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -167,6 +193,8 @@ private static final long serialVersionUID = 0L;
       hash = (37 * hash) + ENTRIES_FIELD_NUMBER;
       hash = (53 * hash) + getEntriesList().hashCode();
     }
+    hash = (37 * hash) + POSITION_FIELD_NUMBER;
+    hash = (53 * hash) + getPosition().hashCode();
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -309,6 +337,7 @@ private static final long serialVersionUID = 0L;
         entriesBuilder_.clear();
       }
       bitField0_ = (bitField0_ & ~0x00000001);
+      position_ = com.google.protobuf.ByteString.EMPTY;
       return this;
     }
 
@@ -355,6 +384,9 @@ private static final long serialVersionUID = 0L;
 
     private void buildPartial0(dev.timecached.v1.ScanResponse result) {
       int from_bitField0_ = bitField0_;
+      if (((from_bitField0_ & 0x00000002) != 0)) {
+        result.position_ = position_;
+      }
     }
 
     @java.lang.Override
@@ -427,6 +459,9 @@ private static final long serialVersionUID = 0L;
           }
         }
       }
+      if (other.getPosition() != com.google.protobuf.ByteString.EMPTY) {
+        setPosition(other.getPosition());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -466,6 +501,11 @@ private static final long serialVersionUID = 0L;
               }
               break;
             } // case 10
+            case 18: {
+              position_ = input.readBytes();
+              bitField0_ |= 0x00000002;
+              break;
+            } // case 18
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -793,6 +833,53 @@ private static final long serialVersionUID = 0L;
         entries_ = null;
       }
       return entriesBuilder_;
+    }
+
+    private com.google.protobuf.ByteString position_ = com.google.protobuf.ByteString.EMPTY;
+    /**
+     * <pre>
+     * A later call with this in ScanRequest.position continues after this page. Opaque;
+     * at most 128 B.
+     * </pre>
+     *
+     * <code>bytes position = 2;</code>
+     * @return The position.
+     */
+    @java.lang.Override
+    public com.google.protobuf.ByteString getPosition() {
+      return position_;
+    }
+    /**
+     * <pre>
+     * A later call with this in ScanRequest.position continues after this page. Opaque;
+     * at most 128 B.
+     * </pre>
+     *
+     * <code>bytes position = 2;</code>
+     * @param value The position to set.
+     * @return This builder for chaining.
+     */
+    public Builder setPosition(com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      position_ = value;
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * A later call with this in ScanRequest.position continues after this page. Opaque;
+     * at most 128 B.
+     * </pre>
+     *
+     * <code>bytes position = 2;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearPosition() {
+      bitField0_ = (bitField0_ & ~0x00000002);
+      position_ = getDefaultInstance().getPosition();
+      onChanged();
+      return this;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

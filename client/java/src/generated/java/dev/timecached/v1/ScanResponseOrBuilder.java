@@ -51,4 +51,15 @@ public interface ScanResponseOrBuilder extends
    */
   dev.timecached.v1.EntryOrBuilder getEntriesOrBuilder(
       int index);
+
+  /**
+   * <pre>
+   * A later call with this in ScanRequest.position continues after this page. Opaque;
+   * at most 128 B.
+   * </pre>
+   *
+   * <code>bytes position = 2;</code>
+   * @return The position.
+   */
+  com.google.protobuf.ByteString getPosition();
 }

@@ -76,7 +76,7 @@ public final class ServerProto {
       "ion\022-\n\ncommit_p99\030\t \001(\0132\031.google.protobu" +
       "f.Duration\022\023\n\013checkpoints\030\n \001(\004\0227\n\020check" +
       "point_state\030\013 \001(\0162\035.timecache.v1.Checkpo" +
-      "intState\"\361\003\n\021GetServerResponse\022\017\n\007versio" +
+      "intState\"\242\004\n\021GetServerResponse\022\017\n\007versio" +
       "n\030\001 \001(\t\022.\n\nstart_time\030\002 \001(\0132\032.google.pro" +
       "tobuf.Timestamp\022\'\n\003now\030\003 \001(\0132\032.google.pr" +
       "otobuf.Timestamp\022\020\n\010draining\030\004 \001(\010\022*\n\nna" +
@@ -88,19 +88,20 @@ public final class ServerProto {
       "mitUse\022+\n\013connections\030\n \001(\0132\026.timecache." +
       "v1.LimitUse\0221\n\rmemory_shares\030\013 \001(\0132\032.tim" +
       "ecache.v1.MemoryShares\022,\n\007journal\030\014 \001(\0132" +
-      "\033.timecache.v1.JournalStatus*\212\001\n\017Checkpo" +
-      "intState\022 \n\034CHECKPOINT_STATE_UNSPECIFIED" +
-      "\020\000\022\031\n\025CHECKPOINT_STATE_IDLE\020\001\022\034\n\030CHECKPO" +
-      "INT_STATE_WRITING\020\002\022\034\n\030CHECKPOINT_STATE_" +
-      "WAITING\020\0032\271\001\n\rServerService\022L\n\tGetServer" +
-      "\022\036.timecache.v1.GetServerRequest\032\037.timec" +
-      "ache.v1.GetServerResponse\022Z\n\rBackupJourn" +
-      "al\022\".timecache.v1.BackupJournalRequest\032#" +
-      ".timecache.v1.BackupJournalResponse0\001B\214\001" +
-      "\n\021dev.timecached.v1B\013ServerProtoP\001Z.time" +
-      "cached.dev/gen/go/timecache/v1;timecache" +
-      "v1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002\014Timecach" +
-      "e\\V1\352\002\rTimecache::V1b\006proto3"
+      "\033.timecache.v1.JournalStatus\022/\n\014clock_of" +
+      "fset\030\r \001(\0132\031.google.protobuf.Duration*\212\001" +
+      "\n\017CheckpointState\022 \n\034CHECKPOINT_STATE_UN" +
+      "SPECIFIED\020\000\022\031\n\025CHECKPOINT_STATE_IDLE\020\001\022\034" +
+      "\n\030CHECKPOINT_STATE_WRITING\020\002\022\034\n\030CHECKPOI" +
+      "NT_STATE_WAITING\020\0032\271\001\n\rServerService\022L\n\t" +
+      "GetServer\022\036.timecache.v1.GetServerReques" +
+      "t\032\037.timecache.v1.GetServerResponse\022Z\n\rBa" +
+      "ckupJournal\022\".timecache.v1.BackupJournal" +
+      "Request\032#.timecache.v1.BackupJournalResp" +
+      "onse0\001B\214\001\n\021dev.timecached.v1B\013ServerProt" +
+      "oP\001Z.timecached.dev/gen/go/timecache/v1;" +
+      "timecachev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002" +
+      "\014Timecache\\V1\352\002\rTimecache::V1b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -149,7 +150,7 @@ public final class ServerProto {
     internal_static_timecache_v1_GetServerResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_GetServerResponse_descriptor,
-        new java.lang.String[] { "Version", "StartTime", "Now", "Draining", "Namespaces", "Entries", "Bytes", "Watchers", "MemoryBytes", "Connections", "MemoryShares", "Journal", });
+        new java.lang.String[] { "Version", "StartTime", "Now", "Draining", "Namespaces", "Entries", "Bytes", "Watchers", "MemoryBytes", "Connections", "MemoryShares", "Journal", "ClockOffset", });
     com.google.protobuf.DurationProto.getDescriptor();
     com.google.protobuf.TimestampProto.getDescriptor();
   }

@@ -43,6 +43,7 @@ private static final long serialVersionUID = 0L;
             dev.timecached.v1.Settlement.class, dev.timecached.v1.Settlement.Builder.class);
   }
 
+  private int bitField0_;
   private int actionCase_ = 0;
   @SuppressWarnings("serial")
   private java.lang.Object action_;
@@ -52,6 +53,7 @@ private static final long serialVersionUID = 0L;
     ACK(3),
     NACK(4),
     PUT_BACK(5),
+    EXTEND(6),
     ACTION_NOT_SET(0);
     private final int value;
     private ActionCase(int value) {
@@ -72,6 +74,7 @@ private static final long serialVersionUID = 0L;
         case 3: return ACK;
         case 4: return NACK;
         case 5: return PUT_BACK;
+        case 6: return EXTEND;
         case 0: return ACTION_NOT_SET;
         default: return null;
       }
@@ -246,6 +249,80 @@ private static final long serialVersionUID = 0L;
     return dev.timecached.v1.PutBack.getDefaultInstance();
   }
 
+  public static final int EXTEND_FIELD_NUMBER = 6;
+  /**
+   * <pre>
+   * The member needs longer.
+   * </pre>
+   *
+   * <code>.timecache.v1.Extend extend = 6;</code>
+   * @return Whether the extend field is set.
+   */
+  @java.lang.Override
+  public boolean hasExtend() {
+    return actionCase_ == 6;
+  }
+  /**
+   * <pre>
+   * The member needs longer.
+   * </pre>
+   *
+   * <code>.timecache.v1.Extend extend = 6;</code>
+   * @return The extend.
+   */
+  @java.lang.Override
+  public dev.timecached.v1.Extend getExtend() {
+    if (actionCase_ == 6) {
+       return (dev.timecached.v1.Extend) action_;
+    }
+    return dev.timecached.v1.Extend.getDefaultInstance();
+  }
+  /**
+   * <pre>
+   * The member needs longer.
+   * </pre>
+   *
+   * <code>.timecache.v1.Extend extend = 6;</code>
+   */
+  @java.lang.Override
+  public dev.timecached.v1.ExtendOrBuilder getExtendOrBuilder() {
+    if (actionCase_ == 6) {
+       return (dev.timecached.v1.Extend) action_;
+    }
+    return dev.timecached.v1.Extend.getDefaultInstance();
+  }
+
+  public static final int RETURNS_FIELD_NUMBER = 7;
+  private int returns_ = 0;
+  /**
+   * <pre>
+   * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+   * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+   * meant.
+   * </pre>
+   *
+   * <code>optional uint32 returns = 7;</code>
+   * @return Whether the returns field is set.
+   */
+  @java.lang.Override
+  public boolean hasReturns() {
+    return ((bitField0_ & 0x00000001) != 0);
+  }
+  /**
+   * <pre>
+   * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+   * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+   * meant.
+   * </pre>
+   *
+   * <code>optional uint32 returns = 7;</code>
+   * @return The returns.
+   */
+  @java.lang.Override
+  public int getReturns() {
+    return returns_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -274,6 +351,12 @@ private static final long serialVersionUID = 0L;
     }
     if (actionCase_ == 5) {
       output.writeMessage(5, (dev.timecached.v1.PutBack) action_);
+    }
+    if (actionCase_ == 6) {
+      output.writeMessage(6, (dev.timecached.v1.Extend) action_);
+    }
+    if (((bitField0_ & 0x00000001) != 0)) {
+      output.writeUInt32(7, returns_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -304,6 +387,14 @@ private static final long serialVersionUID = 0L;
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(5, (dev.timecached.v1.PutBack) action_);
     }
+    if (actionCase_ == 6) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(6, (dev.timecached.v1.Extend) action_);
+    }
+    if (((bitField0_ & 0x00000001) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt32Size(7, returns_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -323,6 +414,11 @@ private static final long serialVersionUID = 0L;
         != other.getEventId()) return false;
     if (getAttempt()
         != other.getAttempt()) return false;
+    if (hasReturns() != other.hasReturns()) return false;
+    if (hasReturns()) {
+      if (getReturns()
+          != other.getReturns()) return false;
+    }
     if (!getActionCase().equals(other.getActionCase())) return false;
     switch (actionCase_) {
       case 3:
@@ -336,6 +432,10 @@ private static final long serialVersionUID = 0L;
       case 5:
         if (!getPutBack()
             .equals(other.getPutBack())) return false;
+        break;
+      case 6:
+        if (!getExtend()
+            .equals(other.getExtend())) return false;
         break;
       case 0:
       default:
@@ -356,6 +456,10 @@ private static final long serialVersionUID = 0L;
         getEventId());
     hash = (37 * hash) + ATTEMPT_FIELD_NUMBER;
     hash = (53 * hash) + getAttempt();
+    if (hasReturns()) {
+      hash = (37 * hash) + RETURNS_FIELD_NUMBER;
+      hash = (53 * hash) + getReturns();
+    }
     switch (actionCase_) {
       case 3:
         hash = (37 * hash) + ACK_FIELD_NUMBER;
@@ -368,6 +472,10 @@ private static final long serialVersionUID = 0L;
       case 5:
         hash = (37 * hash) + PUT_BACK_FIELD_NUMBER;
         hash = (53 * hash) + getPutBack().hashCode();
+        break;
+      case 6:
+        hash = (37 * hash) + EXTEND_FIELD_NUMBER;
+        hash = (53 * hash) + getExtend().hashCode();
         break;
       case 0:
       default:
@@ -518,6 +626,10 @@ private static final long serialVersionUID = 0L;
       if (putBackBuilder_ != null) {
         putBackBuilder_.clear();
       }
+      if (extendBuilder_ != null) {
+        extendBuilder_.clear();
+      }
+      returns_ = 0;
       actionCase_ = 0;
       action_ = null;
       return this;
@@ -560,6 +672,12 @@ private static final long serialVersionUID = 0L;
       if (((from_bitField0_ & 0x00000002) != 0)) {
         result.attempt_ = attempt_;
       }
+      int to_bitField0_ = 0;
+      if (((from_bitField0_ & 0x00000040) != 0)) {
+        result.returns_ = returns_;
+        to_bitField0_ |= 0x00000001;
+      }
+      result.bitField0_ |= to_bitField0_;
     }
 
     private void buildPartialOneofs(dev.timecached.v1.Settlement result) {
@@ -576,6 +694,10 @@ private static final long serialVersionUID = 0L;
       if (actionCase_ == 5 &&
           putBackBuilder_ != null) {
         result.action_ = putBackBuilder_.build();
+      }
+      if (actionCase_ == 6 &&
+          extendBuilder_ != null) {
+        result.action_ = extendBuilder_.build();
       }
     }
 
@@ -629,6 +751,9 @@ private static final long serialVersionUID = 0L;
       if (other.getAttempt() != 0) {
         setAttempt(other.getAttempt());
       }
+      if (other.hasReturns()) {
+        setReturns(other.getReturns());
+      }
       switch (other.getActionCase()) {
         case ACK: {
           mergeAck(other.getAck());
@@ -640,6 +765,10 @@ private static final long serialVersionUID = 0L;
         }
         case PUT_BACK: {
           mergePutBack(other.getPutBack());
+          break;
+        }
+        case EXTEND: {
+          mergeExtend(other.getExtend());
           break;
         }
         case ACTION_NOT_SET: {
@@ -703,6 +832,18 @@ private static final long serialVersionUID = 0L;
               actionCase_ = 5;
               break;
             } // case 42
+            case 50: {
+              input.readMessage(
+                  getExtendFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              actionCase_ = 6;
+              break;
+            } // case 50
+            case 56: {
+              returns_ = input.readUInt32();
+              bitField0_ |= 0x00000040;
+              break;
+            } // case 56
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1355,6 +1496,248 @@ private static final long serialVersionUID = 0L;
       actionCase_ = 5;
       onChanged();
       return putBackBuilder_;
+    }
+
+    private com.google.protobuf.SingleFieldBuilderV3<
+        dev.timecached.v1.Extend, dev.timecached.v1.Extend.Builder, dev.timecached.v1.ExtendOrBuilder> extendBuilder_;
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     * @return Whether the extend field is set.
+     */
+    @java.lang.Override
+    public boolean hasExtend() {
+      return actionCase_ == 6;
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     * @return The extend.
+     */
+    @java.lang.Override
+    public dev.timecached.v1.Extend getExtend() {
+      if (extendBuilder_ == null) {
+        if (actionCase_ == 6) {
+          return (dev.timecached.v1.Extend) action_;
+        }
+        return dev.timecached.v1.Extend.getDefaultInstance();
+      } else {
+        if (actionCase_ == 6) {
+          return extendBuilder_.getMessage();
+        }
+        return dev.timecached.v1.Extend.getDefaultInstance();
+      }
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     */
+    public Builder setExtend(dev.timecached.v1.Extend value) {
+      if (extendBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        action_ = value;
+        onChanged();
+      } else {
+        extendBuilder_.setMessage(value);
+      }
+      actionCase_ = 6;
+      return this;
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     */
+    public Builder setExtend(
+        dev.timecached.v1.Extend.Builder builderForValue) {
+      if (extendBuilder_ == null) {
+        action_ = builderForValue.build();
+        onChanged();
+      } else {
+        extendBuilder_.setMessage(builderForValue.build());
+      }
+      actionCase_ = 6;
+      return this;
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     */
+    public Builder mergeExtend(dev.timecached.v1.Extend value) {
+      if (extendBuilder_ == null) {
+        if (actionCase_ == 6 &&
+            action_ != dev.timecached.v1.Extend.getDefaultInstance()) {
+          action_ = dev.timecached.v1.Extend.newBuilder((dev.timecached.v1.Extend) action_)
+              .mergeFrom(value).buildPartial();
+        } else {
+          action_ = value;
+        }
+        onChanged();
+      } else {
+        if (actionCase_ == 6) {
+          extendBuilder_.mergeFrom(value);
+        } else {
+          extendBuilder_.setMessage(value);
+        }
+      }
+      actionCase_ = 6;
+      return this;
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     */
+    public Builder clearExtend() {
+      if (extendBuilder_ == null) {
+        if (actionCase_ == 6) {
+          actionCase_ = 0;
+          action_ = null;
+          onChanged();
+        }
+      } else {
+        if (actionCase_ == 6) {
+          actionCase_ = 0;
+          action_ = null;
+        }
+        extendBuilder_.clear();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     */
+    public dev.timecached.v1.Extend.Builder getExtendBuilder() {
+      return getExtendFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     */
+    @java.lang.Override
+    public dev.timecached.v1.ExtendOrBuilder getExtendOrBuilder() {
+      if ((actionCase_ == 6) && (extendBuilder_ != null)) {
+        return extendBuilder_.getMessageOrBuilder();
+      } else {
+        if (actionCase_ == 6) {
+          return (dev.timecached.v1.Extend) action_;
+        }
+        return dev.timecached.v1.Extend.getDefaultInstance();
+      }
+    }
+    /**
+     * <pre>
+     * The member needs longer.
+     * </pre>
+     *
+     * <code>.timecache.v1.Extend extend = 6;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        dev.timecached.v1.Extend, dev.timecached.v1.Extend.Builder, dev.timecached.v1.ExtendOrBuilder> 
+        getExtendFieldBuilder() {
+      if (extendBuilder_ == null) {
+        if (!(actionCase_ == 6)) {
+          action_ = dev.timecached.v1.Extend.getDefaultInstance();
+        }
+        extendBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            dev.timecached.v1.Extend, dev.timecached.v1.Extend.Builder, dev.timecached.v1.ExtendOrBuilder>(
+                (dev.timecached.v1.Extend) action_,
+                getParentForChildren(),
+                isClean());
+        action_ = null;
+      }
+      actionCase_ = 6;
+      onChanged();
+      return extendBuilder_;
+    }
+
+    private int returns_ ;
+    /**
+     * <pre>
+     * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+     * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+     * meant.
+     * </pre>
+     *
+     * <code>optional uint32 returns = 7;</code>
+     * @return Whether the returns field is set.
+     */
+    @java.lang.Override
+    public boolean hasReturns() {
+      return ((bitField0_ & 0x00000040) != 0);
+    }
+    /**
+     * <pre>
+     * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+     * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+     * meant.
+     * </pre>
+     *
+     * <code>optional uint32 returns = 7;</code>
+     * @return The returns.
+     */
+    @java.lang.Override
+    public int getReturns() {
+      return returns_;
+    }
+    /**
+     * <pre>
+     * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+     * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+     * meant.
+     * </pre>
+     *
+     * <code>optional uint32 returns = 7;</code>
+     * @param value The returns to set.
+     * @return This builder for chaining.
+     */
+    public Builder setReturns(int value) {
+
+      returns_ = value;
+      bitField0_ |= 0x00000040;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+     * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+     * meant.
+     * </pre>
+     *
+     * <code>optional uint32 returns = 7;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearReturns() {
+      bitField0_ = (bitField0_ & ~0x00000040);
+      returns_ = 0;
+      onChanged();
+      return this;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

@@ -109,5 +109,55 @@ public interface SettlementOrBuilder extends
    */
   dev.timecached.v1.PutBackOrBuilder getPutBackOrBuilder();
 
+  /**
+   * <pre>
+   * The member needs longer.
+   * </pre>
+   *
+   * <code>.timecache.v1.Extend extend = 6;</code>
+   * @return Whether the extend field is set.
+   */
+  boolean hasExtend();
+  /**
+   * <pre>
+   * The member needs longer.
+   * </pre>
+   *
+   * <code>.timecache.v1.Extend extend = 6;</code>
+   * @return The extend.
+   */
+  dev.timecached.v1.Extend getExtend();
+  /**
+   * <pre>
+   * The member needs longer.
+   * </pre>
+   *
+   * <code>.timecache.v1.Extend extend = 6;</code>
+   */
+  dev.timecached.v1.ExtendOrBuilder getExtendOrBuilder();
+
+  /**
+   * <pre>
+   * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+   * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+   * meant.
+   * </pre>
+   *
+   * <code>optional uint32 returns = 7;</code>
+   * @return Whether the returns field is set.
+   */
+  boolean hasReturns();
+  /**
+   * <pre>
+   * From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
+   * the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
+   * meant.
+   * </pre>
+   *
+   * <code>optional uint32 returns = 7;</code>
+   * @return The returns.
+   */
+  int getReturns();
+
   dev.timecached.v1.Settlement.ActionCase getActionCase();
 }

@@ -178,6 +178,62 @@ private static final long serialVersionUID = 0L;
     return ifVersion_;
   }
 
+  public static final int EXPIRE_AT_FIELD_NUMBER = 5;
+  private com.google.protobuf.Timestamp expireAt_;
+  /**
+   * <pre>
+   * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+   * set, too.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+   * @return Whether the expireAt field is set.
+   */
+  @java.lang.Override
+  public boolean hasExpireAt() {
+    return ((bitField0_ & 0x00000004) != 0);
+  }
+  /**
+   * <pre>
+   * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+   * set, too.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+   * @return The expireAt.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Timestamp getExpireAt() {
+    return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+  }
+  /**
+   * <pre>
+   * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+   * set, too.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder() {
+    return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+  }
+
+  public static final int ALLOW_PAST_FIELD_NUMBER = 6;
+  private boolean allowPast_ = false;
+  /**
+   * <pre>
+   * As in PutRequest.allow_past.
+   * </pre>
+   *
+   * <code>bool allow_past = 6;</code>
+   * @return The allowPast.
+   */
+  @java.lang.Override
+  public boolean getAllowPast() {
+    return allowPast_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -204,6 +260,12 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000002) != 0)) {
       output.writeUInt64(4, ifVersion_);
     }
+    if (((bitField0_ & 0x00000004) != 0)) {
+      output.writeMessage(5, getExpireAt());
+    }
+    if (allowPast_ != false) {
+      output.writeBool(6, allowPast_);
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -227,6 +289,14 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000002) != 0)) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(4, ifVersion_);
+    }
+    if (((bitField0_ & 0x00000004) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(5, getExpireAt());
+    }
+    if (allowPast_ != false) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeBoolSize(6, allowPast_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -257,6 +327,13 @@ private static final long serialVersionUID = 0L;
       if (getIfVersion()
           != other.getIfVersion()) return false;
     }
+    if (hasExpireAt() != other.hasExpireAt()) return false;
+    if (hasExpireAt()) {
+      if (!getExpireAt()
+          .equals(other.getExpireAt())) return false;
+    }
+    if (getAllowPast()
+        != other.getAllowPast()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -281,6 +358,13 @@ private static final long serialVersionUID = 0L;
       hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
           getIfVersion());
     }
+    if (hasExpireAt()) {
+      hash = (37 * hash) + EXPIRE_AT_FIELD_NUMBER;
+      hash = (53 * hash) + getExpireAt().hashCode();
+    }
+    hash = (37 * hash) + ALLOW_PAST_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashBoolean(
+        getAllowPast());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -416,6 +500,7 @@ private static final long serialVersionUID = 0L;
       if (com.google.protobuf.GeneratedMessageV3
               .alwaysUseFieldBuilders) {
         getTtlFieldBuilder();
+        getExpireAtFieldBuilder();
       }
     }
     @java.lang.Override
@@ -430,6 +515,12 @@ private static final long serialVersionUID = 0L;
         ttlBuilder_ = null;
       }
       ifVersion_ = 0L;
+      expireAt_ = null;
+      if (expireAtBuilder_ != null) {
+        expireAtBuilder_.dispose();
+        expireAtBuilder_ = null;
+      }
+      allowPast_ = false;
       return this;
     }
 
@@ -479,6 +570,15 @@ private static final long serialVersionUID = 0L;
       if (((from_bitField0_ & 0x00000008) != 0)) {
         result.ifVersion_ = ifVersion_;
         to_bitField0_ |= 0x00000002;
+      }
+      if (((from_bitField0_ & 0x00000010) != 0)) {
+        result.expireAt_ = expireAtBuilder_ == null
+            ? expireAt_
+            : expireAtBuilder_.build();
+        to_bitField0_ |= 0x00000004;
+      }
+      if (((from_bitField0_ & 0x00000020) != 0)) {
+        result.allowPast_ = allowPast_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -541,6 +641,12 @@ private static final long serialVersionUID = 0L;
       if (other.hasIfVersion()) {
         setIfVersion(other.getIfVersion());
       }
+      if (other.hasExpireAt()) {
+        mergeExpireAt(other.getExpireAt());
+      }
+      if (other.getAllowPast() != false) {
+        setAllowPast(other.getAllowPast());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -589,6 +695,18 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000008;
               break;
             } // case 32
+            case 42: {
+              input.readMessage(
+                  getExpireAtFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00000010;
+              break;
+            } // case 42
+            case 48: {
+              allowPast_ = input.readBool();
+              bitField0_ |= 0x00000020;
+              break;
+            } // case 48
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -964,6 +1082,216 @@ private static final long serialVersionUID = 0L;
     public Builder clearIfVersion() {
       bitField0_ = (bitField0_ & ~0x00000008);
       ifVersion_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private com.google.protobuf.Timestamp expireAt_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> expireAtBuilder_;
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     * @return Whether the expireAt field is set.
+     */
+    public boolean hasExpireAt() {
+      return ((bitField0_ & 0x00000010) != 0);
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     * @return The expireAt.
+     */
+    public com.google.protobuf.Timestamp getExpireAt() {
+      if (expireAtBuilder_ == null) {
+        return expireAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+      } else {
+        return expireAtBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     */
+    public Builder setExpireAt(com.google.protobuf.Timestamp value) {
+      if (expireAtBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        expireAt_ = value;
+      } else {
+        expireAtBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00000010;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     */
+    public Builder setExpireAt(
+        com.google.protobuf.Timestamp.Builder builderForValue) {
+      if (expireAtBuilder_ == null) {
+        expireAt_ = builderForValue.build();
+      } else {
+        expireAtBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00000010;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     */
+    public Builder mergeExpireAt(com.google.protobuf.Timestamp value) {
+      if (expireAtBuilder_ == null) {
+        if (((bitField0_ & 0x00000010) != 0) &&
+          expireAt_ != null &&
+          expireAt_ != com.google.protobuf.Timestamp.getDefaultInstance()) {
+          getExpireAtBuilder().mergeFrom(value);
+        } else {
+          expireAt_ = value;
+        }
+      } else {
+        expireAtBuilder_.mergeFrom(value);
+      }
+      if (expireAt_ != null) {
+        bitField0_ |= 0x00000010;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     */
+    public Builder clearExpireAt() {
+      bitField0_ = (bitField0_ & ~0x00000010);
+      expireAt_ = null;
+      if (expireAtBuilder_ != null) {
+        expireAtBuilder_.dispose();
+        expireAtBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     */
+    public com.google.protobuf.Timestamp.Builder getExpireAtBuilder() {
+      bitField0_ |= 0x00000010;
+      onChanged();
+      return getExpireAtFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     */
+    public com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder() {
+      if (expireAtBuilder_ != null) {
+        return expireAtBuilder_.getMessageOrBuilder();
+      } else {
+        return expireAt_ == null ?
+            com.google.protobuf.Timestamp.getDefaultInstance() : expireAt_;
+      }
+    }
+    /**
+     * <pre>
+     * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+     * set, too.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> 
+        getExpireAtFieldBuilder() {
+      if (expireAtBuilder_ == null) {
+        expireAtBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder>(
+                getExpireAt(),
+                getParentForChildren(),
+                isClean());
+        expireAt_ = null;
+      }
+      return expireAtBuilder_;
+    }
+
+    private boolean allowPast_ ;
+    /**
+     * <pre>
+     * As in PutRequest.allow_past.
+     * </pre>
+     *
+     * <code>bool allow_past = 6;</code>
+     * @return The allowPast.
+     */
+    @java.lang.Override
+    public boolean getAllowPast() {
+      return allowPast_;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.allow_past.
+     * </pre>
+     *
+     * <code>bool allow_past = 6;</code>
+     * @param value The allowPast to set.
+     * @return This builder for chaining.
+     */
+    public Builder setAllowPast(boolean value) {
+
+      allowPast_ = value;
+      bitField0_ |= 0x00000020;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in PutRequest.allow_past.
+     * </pre>
+     *
+     * <code>bool allow_past = 6;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearAllowPast() {
+      bitField0_ = (bitField0_ & ~0x00000020);
+      allowPast_ = false;
       onChanged();
       return this;
     }

@@ -88,4 +88,44 @@ public interface TouchRequestOrBuilder extends
    * @return The ifVersion.
    */
   long getIfVersion();
+
+  /**
+   * <pre>
+   * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+   * set, too.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+   * @return Whether the expireAt field is set.
+   */
+  boolean hasExpireAt();
+  /**
+   * <pre>
+   * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+   * set, too.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+   * @return The expireAt.
+   */
+  com.google.protobuf.Timestamp getExpireAt();
+  /**
+   * <pre>
+   * As in PutRequest.expire_at; an entry's own ttl stays as it is, unless `ttl` is
+   * set, too.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp expire_at = 5;</code>
+   */
+  com.google.protobuf.TimestampOrBuilder getExpireAtOrBuilder();
+
+  /**
+   * <pre>
+   * As in PutRequest.allow_past.
+   * </pre>
+   *
+   * <code>bool allow_past = 6;</code>
+   * @return The allowPast.
+   */
+  boolean getAllowPast();
 }

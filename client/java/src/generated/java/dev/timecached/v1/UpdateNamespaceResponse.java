@@ -21,6 +21,8 @@ private static final long serialVersionUID = 0L;
     super(builder);
   }
   private UpdateNamespaceResponse() {
+    warnings_ =
+        com.google.protobuf.LazyStringArrayList.emptyList();
   }
 
   @java.lang.Override
@@ -82,6 +84,59 @@ private static final long serialVersionUID = 0L;
     return namespace_ == null ? dev.timecached.v1.Namespace.getDefaultInstance() : namespace_;
   }
 
+  public static final int WARNINGS_FIELD_NUMBER = 2;
+  @SuppressWarnings("serial")
+  private com.google.protobuf.LazyStringArrayList warnings_ =
+      com.google.protobuf.LazyStringArrayList.emptyList();
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @return A list containing the warnings.
+   */
+  public com.google.protobuf.ProtocolStringList
+      getWarningsList() {
+    return warnings_;
+  }
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @return The count of warnings.
+   */
+  public int getWarningsCount() {
+    return warnings_.size();
+  }
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @param index The index of the element to return.
+   * @return The warnings at the given index.
+   */
+  public java.lang.String getWarnings(int index) {
+    return warnings_.get(index);
+  }
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @param index The index of the value to return.
+   * @return The bytes of the warnings at the given index.
+   */
+  public com.google.protobuf.ByteString
+      getWarningsBytes(int index) {
+    return warnings_.getByteString(index);
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -99,6 +154,9 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000001) != 0)) {
       output.writeMessage(1, getNamespace());
     }
+    for (int i = 0; i < warnings_.size(); i++) {
+      com.google.protobuf.GeneratedMessageV3.writeString(output, 2, warnings_.getRaw(i));
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -111,6 +169,14 @@ private static final long serialVersionUID = 0L;
     if (((bitField0_ & 0x00000001) != 0)) {
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(1, getNamespace());
+    }
+    {
+      int dataSize = 0;
+      for (int i = 0; i < warnings_.size(); i++) {
+        dataSize += computeStringSizeNoTag(warnings_.getRaw(i));
+      }
+      size += dataSize;
+      size += 1 * getWarningsList().size();
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -132,6 +198,8 @@ private static final long serialVersionUID = 0L;
       if (!getNamespace()
           .equals(other.getNamespace())) return false;
     }
+    if (!getWarningsList()
+        .equals(other.getWarningsList())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -146,6 +214,10 @@ private static final long serialVersionUID = 0L;
     if (hasNamespace()) {
       hash = (37 * hash) + NAMESPACE_FIELD_NUMBER;
       hash = (53 * hash) + getNamespace().hashCode();
+    }
+    if (getWarningsCount() > 0) {
+      hash = (37 * hash) + WARNINGS_FIELD_NUMBER;
+      hash = (53 * hash) + getWarningsList().hashCode();
     }
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
@@ -293,6 +365,8 @@ private static final long serialVersionUID = 0L;
         namespaceBuilder_.dispose();
         namespaceBuilder_ = null;
       }
+      warnings_ =
+          com.google.protobuf.LazyStringArrayList.emptyList();
       return this;
     }
 
@@ -332,6 +406,10 @@ private static final long serialVersionUID = 0L;
             ? namespace_
             : namespaceBuilder_.build();
         to_bitField0_ |= 0x00000001;
+      }
+      if (((from_bitField0_ & 0x00000002) != 0)) {
+        warnings_.makeImmutable();
+        result.warnings_ = warnings_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -383,6 +461,16 @@ private static final long serialVersionUID = 0L;
       if (other.hasNamespace()) {
         mergeNamespace(other.getNamespace());
       }
+      if (!other.warnings_.isEmpty()) {
+        if (warnings_.isEmpty()) {
+          warnings_ = other.warnings_;
+          bitField0_ |= 0x00000002;
+        } else {
+          ensureWarningsIsMutable();
+          warnings_.addAll(other.warnings_);
+        }
+        onChanged();
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -416,6 +504,12 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000001;
               break;
             } // case 10
+            case 18: {
+              java.lang.String s = input.readStringRequireUtf8();
+              ensureWarningsIsMutable();
+              warnings_.add(s);
+              break;
+            } // case 18
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -588,6 +682,153 @@ private static final long serialVersionUID = 0L;
         namespace_ = null;
       }
       return namespaceBuilder_;
+    }
+
+    private com.google.protobuf.LazyStringArrayList warnings_ =
+        com.google.protobuf.LazyStringArrayList.emptyList();
+    private void ensureWarningsIsMutable() {
+      if (!warnings_.isModifiable()) {
+        warnings_ = new com.google.protobuf.LazyStringArrayList(warnings_);
+      }
+      bitField0_ |= 0x00000002;
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @return A list containing the warnings.
+     */
+    public com.google.protobuf.ProtocolStringList
+        getWarningsList() {
+      warnings_.makeImmutable();
+      return warnings_;
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @return The count of warnings.
+     */
+    public int getWarningsCount() {
+      return warnings_.size();
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @param index The index of the element to return.
+     * @return The warnings at the given index.
+     */
+    public java.lang.String getWarnings(int index) {
+      return warnings_.get(index);
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @param index The index of the value to return.
+     * @return The bytes of the warnings at the given index.
+     */
+    public com.google.protobuf.ByteString
+        getWarningsBytes(int index) {
+      return warnings_.getByteString(index);
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @param index The index to set the value at.
+     * @param value The warnings to set.
+     * @return This builder for chaining.
+     */
+    public Builder setWarnings(
+        int index, java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      ensureWarningsIsMutable();
+      warnings_.set(index, value);
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @param value The warnings to add.
+     * @return This builder for chaining.
+     */
+    public Builder addWarnings(
+        java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      ensureWarningsIsMutable();
+      warnings_.add(value);
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @param values The warnings to add.
+     * @return This builder for chaining.
+     */
+    public Builder addAllWarnings(
+        java.lang.Iterable<java.lang.String> values) {
+      ensureWarningsIsMutable();
+      com.google.protobuf.AbstractMessageLite.Builder.addAll(
+          values, warnings_);
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearWarnings() {
+      warnings_ =
+        com.google.protobuf.LazyStringArrayList.emptyList();
+      bitField0_ = (bitField0_ & ~0x00000002);;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * As in CreateNamespaceResponse.
+     * </pre>
+     *
+     * <code>repeated string warnings = 2;</code>
+     * @param value The bytes of the warnings to add.
+     * @return This builder for chaining.
+     */
+    public Builder addWarningsBytes(
+        com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      checkByteStringIsUtf8(value);
+      ensureWarningsIsMutable();
+      warnings_.add(value);
+      bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

@@ -34,4 +34,45 @@ public interface UpdateNamespaceResponseOrBuilder extends
    * <code>.timecache.v1.Namespace namespace = 1;</code>
    */
   dev.timecached.v1.NamespaceOrBuilder getNamespaceOrBuilder();
+
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @return A list containing the warnings.
+   */
+  java.util.List<java.lang.String>
+      getWarningsList();
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @return The count of warnings.
+   */
+  int getWarningsCount();
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @param index The index of the element to return.
+   * @return The warnings at the given index.
+   */
+  java.lang.String getWarnings(int index);
+  /**
+   * <pre>
+   * As in CreateNamespaceResponse.
+   * </pre>
+   *
+   * <code>repeated string warnings = 2;</code>
+   * @param index The index of the value to return.
+   * @return The bytes of the warnings at the given index.
+   */
+  com.google.protobuf.ByteString
+      getWarningsBytes(int index);
 }

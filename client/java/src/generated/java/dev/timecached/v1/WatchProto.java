@@ -36,6 +36,11 @@ public final class WatchProto {
     com.google.protobuf.GeneratedMessageV3.FieldAccessorTable
       internal_static_timecache_v1_ExpiredEvent_fieldAccessorTable;
   static final com.google.protobuf.Descriptors.Descriptor
+    internal_static_timecache_v1_DeadLetter_descriptor;
+  static final 
+    com.google.protobuf.GeneratedMessageV3.FieldAccessorTable
+      internal_static_timecache_v1_DeadLetter_fieldAccessorTable;
+  static final com.google.protobuf.Descriptors.Descriptor
     internal_static_timecache_v1_GatheredParts_descriptor;
   static final 
     com.google.protobuf.GeneratedMessageV3.FieldAccessorTable
@@ -80,6 +85,11 @@ public final class WatchProto {
   static final 
     com.google.protobuf.GeneratedMessageV3.FieldAccessorTable
       internal_static_timecache_v1_PutBack_fieldAccessorTable;
+  static final com.google.protobuf.Descriptors.Descriptor
+    internal_static_timecache_v1_Extend_descriptor;
+  static final 
+    com.google.protobuf.GeneratedMessageV3.FieldAccessorTable
+      internal_static_timecache_v1_Extend_fieldAccessorTable;
   static final com.google.protobuf.Descriptors.Descriptor
     internal_static_timecache_v1_SettleExpiredRequest_descriptor;
   static final 
@@ -127,7 +137,7 @@ public final class WatchProto {
       "eys_only\030\004 \001(\010\0225\n\022heartbeat_interval\030\005 \001" +
       "(\0132\031.google.protobuf.Duration\022\036\n\021max_mes" +
       "sage_bytes\030\006 \001(\rH\000\210\001\001B\024\n\022_max_message_by" +
-      "tes\"\242\003\n\014ExpiredEvent\022\021\n\tnamespace\030\001 \001(\t\022" +
+      "tes\"\277\004\n\014ExpiredEvent\022\021\n\tnamespace\030\001 \001(\t\022" +
       "\013\n\003key\030\002 \001(\014\022\r\n\005value\030\003 \001(\014\022\017\n\007version\030\004" +
       " \001(\004\022,\n\010put_time\030\005 \001(\0132\032.google.protobuf" +
       ".Timestamp\022,\n\010deadline\030\006 \001(\0132\032.google.pr" +
@@ -137,45 +147,59 @@ public final class WatchProto {
       "use\030\t \001(\0162\031.timecache.v1.ExpiryCause\022\020\n\010" +
       "event_id\030\n \001(\004\022\017\n\007attempt\030\013 \001(\r\022\033\n\023omitt" +
       "ed_value_bytes\030\014 \001(\004\022*\n\005parts\030\r \001(\0132\033.ti" +
-      "mecache.v1.GatheredParts\"j\n\rGatheredPart" +
-      "s\022)\n\005parts\030\001 \003(\0132\032.timecache.v1.Gathered" +
-      "Part\022\026\n\016expected_parts\030\002 \001(\r\022\026\n\016expected" +
-      "_names\030\003 \003(\014\"+\n\014GatheredPart\022\014\n\004name\030\001 \001" +
-      "(\014\022\r\n\005value\030\002 \001(\014\"\250\001\n\024WatchExpiredRespon" +
-      "se\022\021\n\tnamespace\030\001 \001(\t\022*\n\006events\030\002 \003(\0132\032." +
-      "timecache.v1.ExpiredEvent\022-\n\twatermark\030\003" +
-      " \001(\0132\032.google.protobuf.Timestamp\022\014\n\004lost" +
-      "\030\004 \001(\004\022\024\n\014resume_token\030\005 \001(\014\"\224\001\n\026Consume" +
-      "ExpiredResponse\022\021\n\tnamespace\030\001 \001(\t\022*\n\006ev" +
-      "ents\030\002 \003(\0132\032.timecache.v1.ExpiredEvent\022-" +
-      "\n\twatermark\030\003 \001(\0132\032.google.protobuf.Time" +
-      "stamp\022\014\n\004lost\030\004 \001(\004\"\205\001\n\025WatchExpiringRes" +
-      "ponse\022\021\n\tnamespace\030\001 \001(\t\022*\n\006events\030\002 \003(\013" +
-      "2\032.timecache.v1.ExpiredEvent\022-\n\twatermar" +
-      "k\030\003 \001(\0132\032.google.protobuf.Timestamp\"\252\001\n\n" +
-      "Settlement\022\020\n\010event_id\030\001 \001(\004\022\017\n\007attempt\030" +
-      "\002 \001(\r\022 \n\003ack\030\003 \001(\0132\021.timecache.v1.AckH\000\022" +
-      "\"\n\004nack\030\004 \001(\0132\022.timecache.v1.NackH\000\022)\n\010p" +
-      "ut_back\030\005 \001(\0132\025.timecache.v1.PutBackH\000B\010" +
-      "\n\006action\"\005\n\003Ack\"0\n\004Nack\022(\n\005delay\030\001 \001(\0132\031" +
-      ".google.protobuf.Duration\"1\n\007PutBack\022&\n\003" +
-      "ttl\030\001 \001(\0132\031.google.protobuf.Duration\"g\n\024" +
-      "SettleExpiredRequest\022\021\n\tnamespace\030\001 \001(\t\022" +
-      "\r\n\005group\030\002 \001(\t\022-\n\013settlements\030\003 \003(\0132\030.ti" +
-      "mecache.v1.Settlement\"B\n\014SettleResult\022!\n" +
-      "\005error\030\001 \001(\0132\022.google.rpc.Status\022\017\n\007vers" +
-      "ion\030\002 \001(\004\"D\n\025SettleExpiredResponse\022+\n\007re" +
-      "sults\030\001 \003(\0132\032.timecache.v1.SettleResult*" +
-      "X\n\nWatchStart\022\033\n\027WATCH_START_UNSPECIFIED" +
-      "\020\000\022\023\n\017WATCH_START_NOW\020\001\022\030\n\024WATCH_START_E" +
-      "ARLIEST\020\002*\224\001\n\013ExpiryCause\022\034\n\030EXPIRY_CAUS" +
-      "E_UNSPECIFIED\020\000\022\030\n\024EXPIRY_CAUSE_EXPIRED\020" +
-      "\001\022\030\n\024EXPIRY_CAUSE_EVICTED\020\002\022\030\n\024EXPIRY_CA" +
-      "USE_ROTATED\020\003\022\031\n\025EXPIRY_CAUSE_EXPIRING\020\004" +
-      "B\213\001\n\021dev.timecached.v1B\nWatchProtoP\001Z.ti" +
-      "mecached.dev/gen/go/timecache/v1;timecac" +
-      "hev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002\014Timeca" +
-      "che\\V1\352\002\rTimecache::V1b\006proto3"
+      "mecache.v1.GatheredParts\022\017\n\007returns\030\016 \001(" +
+      "\r\022/\n\013create_time\030\017 \001(\0132\032.google.protobuf" +
+      ".Timestamp\022*\n\007own_ttl\030\020 \001(\0132\031.google.pro" +
+      "tobuf.Duration\022-\n\013dead_letter\030\021 \001(\0132\030.ti" +
+      "mecache.v1.DeadLetter\"\207\001\n\nDeadLetter\022\r\n\005" +
+      "group\030\001 \001(\t\022\020\n\010attempts\030\002 \001(\r\022.\n\006reason\030" +
+      "\003 \001(\0162\036.timecache.v1.DeadLetterReason\022(\n" +
+      "\004time\030\004 \001(\0132\032.google.protobuf.Timestamp\"" +
+      "j\n\rGatheredParts\022)\n\005parts\030\001 \003(\0132\032.timeca" +
+      "che.v1.GatheredPart\022\026\n\016expected_parts\030\002 " +
+      "\001(\r\022\026\n\016expected_names\030\003 \003(\014\"+\n\014GatheredP" +
+      "art\022\014\n\004name\030\001 \001(\014\022\r\n\005value\030\002 \001(\014\"\250\001\n\024Wat" +
+      "chExpiredResponse\022\021\n\tnamespace\030\001 \001(\t\022*\n\006" +
+      "events\030\002 \003(\0132\032.timecache.v1.ExpiredEvent" +
+      "\022-\n\twatermark\030\003 \001(\0132\032.google.protobuf.Ti" +
+      "mestamp\022\014\n\004lost\030\004 \001(\004\022\024\n\014resume_token\030\005 " +
+      "\001(\014\"\224\001\n\026ConsumeExpiredResponse\022\021\n\tnamesp" +
+      "ace\030\001 \001(\t\022*\n\006events\030\002 \003(\0132\032.timecache.v1" +
+      ".ExpiredEvent\022-\n\twatermark\030\003 \001(\0132\032.googl" +
+      "e.protobuf.Timestamp\022\014\n\004lost\030\004 \001(\004\"\205\001\n\025W" +
+      "atchExpiringResponse\022\021\n\tnamespace\030\001 \001(\t\022" +
+      "*\n\006events\030\002 \003(\0132\032.timecache.v1.ExpiredEv" +
+      "ent\022-\n\twatermark\030\003 \001(\0132\032.google.protobuf" +
+      ".Timestamp\"\364\001\n\nSettlement\022\020\n\010event_id\030\001 " +
+      "\001(\004\022\017\n\007attempt\030\002 \001(\r\022 \n\003ack\030\003 \001(\0132\021.time" +
+      "cache.v1.AckH\000\022\"\n\004nack\030\004 \001(\0132\022.timecache" +
+      ".v1.NackH\000\022)\n\010put_back\030\005 \001(\0132\025.timecache" +
+      ".v1.PutBackH\000\022&\n\006extend\030\006 \001(\0132\024.timecach" +
+      "e.v1.ExtendH\000\022\024\n\007returns\030\007 \001(\rH\001\210\001\001B\010\n\006a" +
+      "ctionB\n\n\010_returns\"\005\n\003Ack\"0\n\004Nack\022(\n\005dela" +
+      "y\030\001 \001(\0132\031.google.protobuf.Duration\"t\n\007Pu" +
+      "tBack\022&\n\003ttl\030\001 \001(\0132\031.google.protobuf.Dur" +
+      "ation\022-\n\texpire_at\030\002 \001(\0132\032.google.protob" +
+      "uf.Timestamp\022\022\n\nallow_past\030\003 \001(\010\"\010\n\006Exte" +
+      "nd\"g\n\024SettleExpiredRequest\022\021\n\tnamespace\030" +
+      "\001 \001(\t\022\r\n\005group\030\002 \001(\t\022-\n\013settlements\030\003 \003(" +
+      "\0132\030.timecache.v1.Settlement\"B\n\014SettleRes" +
+      "ult\022!\n\005error\030\001 \001(\0132\022.google.rpc.Status\022\017" +
+      "\n\007version\030\002 \001(\004\"D\n\025SettleExpiredResponse" +
+      "\022+\n\007results\030\001 \003(\0132\032.timecache.v1.SettleR" +
+      "esult*X\n\nWatchStart\022\033\n\027WATCH_START_UNSPE" +
+      "CIFIED\020\000\022\023\n\017WATCH_START_NOW\020\001\022\030\n\024WATCH_S" +
+      "TART_EARLIEST\020\002*\224\001\n\013ExpiryCause\022\034\n\030EXPIR" +
+      "Y_CAUSE_UNSPECIFIED\020\000\022\030\n\024EXPIRY_CAUSE_EX" +
+      "PIRED\020\001\022\030\n\024EXPIRY_CAUSE_EVICTED\020\002\022\030\n\024EXP" +
+      "IRY_CAUSE_ROTATED\020\003\022\031\n\025EXPIRY_CAUSE_EXPI" +
+      "RING\020\004*w\n\020DeadLetterReason\022\"\n\036DEAD_LETTE" +
+      "R_REASON_UNSPECIFIED\020\000\022\035\n\031DEAD_LETTER_RE" +
+      "ASON_NACKED\020\001\022 \n\034DEAD_LETTER_REASON_TIME" +
+      "D_OUT\020\002B\213\001\n\021dev.timecached.v1B\nWatchProt" +
+      "oP\001Z.timecached.dev/gen/go/timecache/v1;" +
+      "timecachev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002" +
+      "\014Timecache\\V1\352\002\rTimecache::V1b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -207,75 +231,87 @@ public final class WatchProto {
     internal_static_timecache_v1_ExpiredEvent_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_ExpiredEvent_descriptor,
-        new java.lang.String[] { "Namespace", "Key", "Value", "Version", "PutTime", "Deadline", "DeathTime", "DeliveredAt", "Cause", "EventId", "Attempt", "OmittedValueBytes", "Parts", });
-    internal_static_timecache_v1_GatheredParts_descriptor =
+        new java.lang.String[] { "Namespace", "Key", "Value", "Version", "PutTime", "Deadline", "DeathTime", "DeliveredAt", "Cause", "EventId", "Attempt", "OmittedValueBytes", "Parts", "Returns", "CreateTime", "OwnTtl", "DeadLetter", });
+    internal_static_timecache_v1_DeadLetter_descriptor =
       getDescriptor().getMessageTypes().get(4);
+    internal_static_timecache_v1_DeadLetter_fieldAccessorTable = new
+      com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
+        internal_static_timecache_v1_DeadLetter_descriptor,
+        new java.lang.String[] { "Group", "Attempts", "Reason", "Time", });
+    internal_static_timecache_v1_GatheredParts_descriptor =
+      getDescriptor().getMessageTypes().get(5);
     internal_static_timecache_v1_GatheredParts_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_GatheredParts_descriptor,
         new java.lang.String[] { "Parts", "ExpectedParts", "ExpectedNames", });
     internal_static_timecache_v1_GatheredPart_descriptor =
-      getDescriptor().getMessageTypes().get(5);
+      getDescriptor().getMessageTypes().get(6);
     internal_static_timecache_v1_GatheredPart_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_GatheredPart_descriptor,
         new java.lang.String[] { "Name", "Value", });
     internal_static_timecache_v1_WatchExpiredResponse_descriptor =
-      getDescriptor().getMessageTypes().get(6);
+      getDescriptor().getMessageTypes().get(7);
     internal_static_timecache_v1_WatchExpiredResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_WatchExpiredResponse_descriptor,
         new java.lang.String[] { "Namespace", "Events", "Watermark", "Lost", "ResumeToken", });
     internal_static_timecache_v1_ConsumeExpiredResponse_descriptor =
-      getDescriptor().getMessageTypes().get(7);
+      getDescriptor().getMessageTypes().get(8);
     internal_static_timecache_v1_ConsumeExpiredResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_ConsumeExpiredResponse_descriptor,
         new java.lang.String[] { "Namespace", "Events", "Watermark", "Lost", });
     internal_static_timecache_v1_WatchExpiringResponse_descriptor =
-      getDescriptor().getMessageTypes().get(8);
+      getDescriptor().getMessageTypes().get(9);
     internal_static_timecache_v1_WatchExpiringResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_WatchExpiringResponse_descriptor,
         new java.lang.String[] { "Namespace", "Events", "Watermark", });
     internal_static_timecache_v1_Settlement_descriptor =
-      getDescriptor().getMessageTypes().get(9);
+      getDescriptor().getMessageTypes().get(10);
     internal_static_timecache_v1_Settlement_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_Settlement_descriptor,
-        new java.lang.String[] { "EventId", "Attempt", "Ack", "Nack", "PutBack", "Action", });
+        new java.lang.String[] { "EventId", "Attempt", "Ack", "Nack", "PutBack", "Extend", "Returns", "Action", });
     internal_static_timecache_v1_Ack_descriptor =
-      getDescriptor().getMessageTypes().get(10);
+      getDescriptor().getMessageTypes().get(11);
     internal_static_timecache_v1_Ack_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_Ack_descriptor,
         new java.lang.String[] { });
     internal_static_timecache_v1_Nack_descriptor =
-      getDescriptor().getMessageTypes().get(11);
+      getDescriptor().getMessageTypes().get(12);
     internal_static_timecache_v1_Nack_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_Nack_descriptor,
         new java.lang.String[] { "Delay", });
     internal_static_timecache_v1_PutBack_descriptor =
-      getDescriptor().getMessageTypes().get(12);
+      getDescriptor().getMessageTypes().get(13);
     internal_static_timecache_v1_PutBack_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_PutBack_descriptor,
-        new java.lang.String[] { "Ttl", });
+        new java.lang.String[] { "Ttl", "ExpireAt", "AllowPast", });
+    internal_static_timecache_v1_Extend_descriptor =
+      getDescriptor().getMessageTypes().get(14);
+    internal_static_timecache_v1_Extend_fieldAccessorTable = new
+      com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
+        internal_static_timecache_v1_Extend_descriptor,
+        new java.lang.String[] { });
     internal_static_timecache_v1_SettleExpiredRequest_descriptor =
-      getDescriptor().getMessageTypes().get(13);
+      getDescriptor().getMessageTypes().get(15);
     internal_static_timecache_v1_SettleExpiredRequest_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_SettleExpiredRequest_descriptor,
         new java.lang.String[] { "Namespace", "Group", "Settlements", });
     internal_static_timecache_v1_SettleResult_descriptor =
-      getDescriptor().getMessageTypes().get(14);
+      getDescriptor().getMessageTypes().get(16);
     internal_static_timecache_v1_SettleResult_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_SettleResult_descriptor,
         new java.lang.String[] { "Error", "Version", });
     internal_static_timecache_v1_SettleExpiredResponse_descriptor =
-      getDescriptor().getMessageTypes().get(15);
+      getDescriptor().getMessageTypes().get(17);
     internal_static_timecache_v1_SettleExpiredResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_timecache_v1_SettleExpiredResponse_descriptor,
