@@ -55,12 +55,12 @@ class DefaultTest(unittest.TestCase):
             self.assertNotEqual(result.returncode, 0, field)
             self.assertIn(other[:-1], result.stdout)
 
-    def test_a_changed_configuration_restarts_the_pod(self):
+    def test_a_changed_configuration_restarts_the_pod_if_asked_to(self):
         def annotations(*arguments):
             pod = server(chart.render(*arguments))["spec"]["template"]
             return pod["metadata"].get("annotations")
 
         other = ["--set", "config.log.level=debug"]
-        self.assertNotEqual(annotations(), annotations(*other))
-        stay = ["--set", "restartOnConfigChange=false"]
-        self.assertEqual(annotations(*stay), annotations(*stay, *other))
+        self.assertEqual(annotations(), annotations(*other))
+        restarts = ["--set", "restartOnConfigChange=true"]
+        self.assertNotEqual(annotations(*restarts), annotations(*restarts, *other))

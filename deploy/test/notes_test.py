@@ -67,9 +67,8 @@ class NotesTest(unittest.TestCase):
         self.assertNotIn("No public registry", notes)
 
     def test_commands_name_what_the_chart_makes(self):
-        stay = "restartOnConfigChange=false"
         self.check_commands(
-            self.notes(stay),
+            self.notes(),
             chart.render(),
             lambda name: (
                 f"deployment/{name}",
@@ -78,7 +77,7 @@ class NotesTest(unittest.TestCase):
             ),
         )
         self.check_commands(
-            self.notes(stay, "journal.enabled=true"),
+            self.notes("journal.enabled=true"),
             chart.render("--set", "journal.enabled=true"),
             lambda name: (f"{name}-0", f"{name}-0"),
         )

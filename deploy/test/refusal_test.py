@@ -99,6 +99,18 @@ class RefusalTest(unittest.TestCase):
         self.refused("max_entries", "config.limits.max_entries=-1")
         self.refused("max_memory_bytes", "config.limits.max_memory_bytes=1GB")
         self.refused("max_connection_age", "config.limits.max_connection_age=1 hour")
+        self.refused("namespaces.0.name", "config.namespaces[0].name=Sessions")
+        self.refused("namespaces.0.name", "config.namespaces[0].name=my_sessions")
+        self.refused(
+            "dead_letter_namespace",
+            "config.namespaces[0].name=a",
+            "config.namespaces[0].options.dead_letter_namespace=B",
+        )
+        self.refused(
+            "limit_policy",
+            "config.namespaces[0].name=a",
+            "config.namespaces[0].options.limit_policy=evict",
+        )
         self.refused("name is required", "config.namespaces[0].options.ttl=1s")
         self.refused("accessModes", "journal.accessModes[0]=ReadWriteMany")
         self.refused("journal.size", "journal.size=large")

@@ -37,6 +37,9 @@ class ChangeLog : public ChangeSink {
   // OK, or why a write could not be stored now: RESOURCE_EXHAUSTED (DISK_FULL,
   // JOURNAL_BACKLOG). Reads and deaths go on.
   virtual absl::Status CheckRoom() const = 0;
+  // The same for a change that takes little of the disk and lets it be trimmed,
+  // such as a settlement: only JOURNAL_BACKLOG.
+  virtual absl::Status CheckBacklog() const = 0;
 
   // Calls `done` once all reported changes of these operations' keys, by them
   // or by earlier operations, are stored: so no client sees a change that a
@@ -70,6 +73,9 @@ class ChangeLogs {
   // record; the map has not been used yet.
   virtual std::shared_ptr<ChangeLog> Begin(
       const std::shared_ptr<TimeCacheMap>& map) = 0;
+
+  // As ChangeLog::CheckRoom, for a map that does not exist yet.
+  virtual absl::Status CheckRoom() const = 0;
 };
 
 }  // namespace timecache::server

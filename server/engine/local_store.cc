@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -122,6 +121,20 @@ void Apply(TimeCacheMap* map, absl::Span<const Operation> operations,
   }
 }
 
+// Finds the map if a change of its description or its groups could be stored:
+// such a change is refused before it is made, or not at all.
+MapOr FindToChange(const Registry& registry, absl::string_view name) {
+  MapOr map = registry.Find(name);
+  if (!map.ok()) return map;
+  if (ChangeLog* const log = (*map)->change_log()) {
+    if (absl::Status status = log->CheckRoom(); !status.ok()) {
+      CountRefused(status, 1, map->get());
+      return status;
+    }
+  }
+  return map;
+}
+
 // Whether the rate limit permits the one operation that a call counts as.
 absl::Status AdmitOne(TimeCacheMap* map, int64_t now_us) {
   return map->Admit(1, now_us) == 1 ? absl::OkStatus() : map->RateError(now_us);
@@ -237,7 +250,8 @@ void LocalStore::ListNamespaces(ListQuery query,
 void LocalStore::UpdateNamespace(absl::string_view name,
                                  OptionsChange<NamespaceOptions> change,
                                  DoneWith<NamespaceInfo> done) {
-  const MapOr map = registry_->Update(name, change);
+  MapOr map = FindToChange(*registry_, name);
+  if (map.ok()) map = registry_->Update(name, change);
   if (!map.ok()) return done(map.status());
   WhenKept(*map, std::move(done), Describe(map->get(), *clock_));
 }
@@ -251,7 +265,7 @@ void LocalStore::DeleteNamespace(absl::string_view name, Done done) {
 
 void LocalStore::RotateNamespace(absl::string_view name,
                                  DoneWith<int64_t> done) {
-  const MapOr map = registry_->Find(name);
+  const MapOr map = FindToChange(*registry_, name);
   if (!map.ok()) return done(map.status());
   const int64_t died = (*map)->Rotate(clock_->NowUs());
   WhenKept(*map, std::move(done), died);
@@ -261,7 +275,7 @@ void LocalStore::RotateNamespace(absl::string_view name,
 
 void LocalStore::CreateGroup(GroupName name, NewGroup group,
                              DoneWith<GroupInfo> done) {
-  const MapOr map = registry_->Find(name.namespace_name);
+  const MapOr map = FindToChange(*registry_, name.namespace_name);
   if (!map.ok()) return done(map.status());
   const GroupOr created = (*map)->groups().Create(
       name.name, group.options, group.start, clock_->NowUs(), group.created_by);
@@ -297,7 +311,7 @@ void LocalStore::ListGroups(absl::string_view namespace_name, ListQuery query,
 
 void LocalStore::UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
                              DoneWith<GroupInfo> done) {
-  const MapOr map = registry_->Find(name.namespace_name);
+  const MapOr map = FindToChange(*registry_, name.namespace_name);
   if (!map.ok()) return done(map.status());
   const GroupOr group = (*map)->groups().Update(name.name, change);
   if (!group.ok()) return done(group.status());
@@ -316,6 +330,12 @@ void LocalStore::Settle(GroupName name,
                         absl::Span<SettleResult> results, Done done) {
   const MapOr map = registry_->Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
+  if (ChangeLog* const log = (*map)->change_log()) {
+    if (absl::Status status = log->CheckBacklog(); !status.ok()) {
+      CountRefused(status, settlements.size(), map->get());
+      return done(std::move(status));
+    }
+  }
   // The event numbers of GroupReader. Numbers below the offset are of the log
   // that this one was copied from: no event has the resulting number.
   std::vector<Settlement> own;
@@ -358,11 +378,13 @@ void WhenKept(Maps maps, Store::Readers<Reader> readers,
       });
 }
 
-// Completes with the result of `open` for each of the namespaces: all or none.
-// If opening may create a group, once that is stored.
+// Completes with the result of `open` for each of the namespaces, all or none,
+// once all reported changes of the `changed` maps are stored, to which `open`
+// may add.
 template <typename Reader, typename Open>
 void OpenEach(const Registry& registry, absl::Span<const std::string> names,
-              Store::DoneWith<Store::Readers<Reader>> done, const Open& open) {
+              Store::DoneWith<Store::Readers<Reader>> done, const Open& open,
+              const Maps& changed = {}) {
   Maps maps;
   for (const std::string& name : names) {
     MapOr map = registry.Find(name);
@@ -375,9 +397,7 @@ void OpenEach(const Registry& registry, absl::Span<const std::string> names,
     if (!reader.ok()) return done(reader.status());
     readers.push_back(*std::move(reader));
   }
-  // A group may have been created.
-  if (!std::is_same_v<Reader, GroupReader>) maps.clear();
-  WhenKept<Reader>(std::move(maps), std::move(readers), std::move(done));
+  WhenKept<Reader>(changed, std::move(readers), std::move(done));
 }
 
 }  // namespace
@@ -395,11 +415,19 @@ void LocalStore::OpenLogs(absl::Span<const std::string> names, LogStart start,
 void LocalStore::JoinGroups(absl::Span<const std::string> names,
                             Membership membership, Wake wake,
                             DoneWith<Readers<GroupReader>> done) {
-  OpenEach<GroupReader>(*registry_, names, std::move(done),
-                        [&](std::shared_ptr<TimeCacheMap> map) {
-                          return JoinGroupReader(std::move(map), membership,
-                                                 clock_->NowUs(), wake);
-                        });
+  Maps creates;
+  OpenEach<GroupReader>(
+      *registry_, names, std::move(done),
+      [&](const std::shared_ptr<TimeCacheMap>& map)
+          -> absl::StatusOr<std::unique_ptr<GroupReader>> {
+        if (!map->groups().Find(membership.group).ok()) {
+          MapOr room = FindToChange(*registry_, map->name());
+          if (!room.ok()) return room.status();
+          creates.push_back(map);
+        }
+        return JoinGroupReader(map, membership, clock_->NowUs(), wake);
+      },
+      creates);
 }
 
 void LocalStore::OpenExpiring(absl::Span<const std::string> names,

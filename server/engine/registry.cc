@@ -81,6 +81,11 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
                         "must be MEMORY: the server keeps no journal (its "
                         "configuration has no journal.directory)");
   }
+  if (obeyed && journaled) {
+    if (absl::Status status = change_logs_->CheckRoom(); !status.ok()) {
+      return status;
+    }
+  }
   auto map = Make(name, options,
                   {.first_event = RandomFirstEvent(), .journaled = journaled});
   absl::MutexLock lock(&mu_);

@@ -87,7 +87,7 @@ class Node {
   MemoryPlan memory_;
   CallLog call_log_;
   Housekeeping housekeeping_;
-  FileWatch files_{&housekeeping_};
+  FileWatch files_;
   // Null without access rules.
   std::shared_ptr<AccessFile> access_;
   std::unique_ptr<TlsListeners> tls_;

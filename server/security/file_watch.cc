@@ -66,10 +66,8 @@ struct FileWatch::Set {
   absl::Time next_reminder = absl::InfiniteFuture();
 };
 
-FileWatch::FileWatch(Housekeeping* housekeeping,
-                     std::function<absl::Time()> now)
-    : housekeeping_(housekeeping),
-      now_(std::move(now)),
+FileWatch::FileWatch(std::function<absl::Time()> now)
+    : now_(std::move(now)),
       spare_fd_(open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 FileWatch::~FileWatch() {
@@ -106,11 +104,11 @@ absl::Status FileWatch::Add(std::vector<std::string> paths,
   for (std::string& path : paths) set->files.push_back({std::move(path)});
   set->changed = std::move(changed);
   Look(true, set.get());
-  looks_.push_back(housekeeping_->Every(absl::ToChronoMicroseconds(interval),
-                                        [this, watched = set.get()] {
-                                          absl::MutexLock lock(&mu_);
-                                          Look(false, watched);
-                                        }));
+  looks_.push_back(housekeeping_.Every(absl::ToChronoMicroseconds(interval),
+                                       [this, watched = set.get()] {
+                                         absl::MutexLock lock(&mu_);
+                                         Look(false, watched);
+                                       }));
   sets_.push_back(std::move(set));
   return absl::OkStatus();
 }

@@ -31,8 +31,8 @@ namespace timecache::server {
 // meanwhile.
 //
 // Thread-safe. A check costs a stat per file, and reading it if stat shows a
-// change. Keeps hashes, not contents; and a file descriptor, so that it can
-// read where the process has no other left.
+// change. Keeps hashes, not contents; a file descriptor, so that it can read
+// where the process has no other left; and a thread, once there is a set.
 class FileWatch {
  public:
   // Of all sets, and of a file.
@@ -47,11 +47,9 @@ class FileWatch {
   // must not call the FileWatch.
   using Callback = std::function<void(const Contents&)>;
 
-  // `housekeeping` checks at the interval; not owned, and must outlive this
-  // object. `now` says when a file was last changed shortly before it was read,
-  // and when a reminder is due.
-  explicit FileWatch(Housekeeping* housekeeping,
-                     std::function<absl::Time()> now = absl::Now);
+  // `now` says when a file was last changed shortly before it was read, and when
+  // a reminder is due.
+  explicit FileWatch(std::function<absl::Time()> now = absl::Now);
   // Waits for a callback in progress.
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
@@ -76,7 +74,8 @@ class FileWatch {
   absl::StatusOr<std::string> Read(const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  Housekeeping* const housekeeping_;
+  // Its own: a file system that hangs must not hold up other work.
+  Housekeeping housekeeping_;
   const std::function<absl::Time()> now_;
 
   absl::Mutex mu_;

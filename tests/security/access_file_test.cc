@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/common/housekeeping.h"
 #include "tests/support/net/certificates.h"
 
 namespace timecache::server {
@@ -39,8 +38,7 @@ class AccessFileTest : public ::testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  Housekeeping housekeeping_;
-  FileWatch watch_{&housekeeping_};
+  FileWatch watch_;
 };
 
 TEST_F(AccessFileTest, FollowsTheFile) {

@@ -61,12 +61,12 @@ class FileWatchTest : public ::testing::Test {
 
   // The sanitizers look at what a thread begins with through a pipe, which
   // takes descriptors: it begins before a test takes them all.
-  void AwaitHousekeeping() {
-    absl::Notification runs;
-    const auto task = housekeeping_.Every(std::chrono::milliseconds(1), [&] {
-      if (!runs.HasBeenNotified()) runs.Notify();
-    });
-    runs.WaitForNotification();
+  void AwaitThread() {
+    Watch({Write("thread", "one")}, kSoon);
+    Write("thread", "two");
+    absl::MutexLock lock(&mu_);
+    const auto told = [this] { return seen_.size() > 1; };
+    ASSERT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&told), kPatience));
   }
 
   std::vector<std::string> TakeSeen() {
@@ -93,8 +93,7 @@ class FileWatchTest : public ::testing::Test {
   std::filesystem::path dir_;
   absl::Mutex mu_;
   std::vector<std::string> seen_;
-  Housekeeping housekeeping_;
-  FileWatch watch_{&housekeeping_};
+  FileWatch watch_;
 };
 
 TEST_F(FileWatchTest, TellsTheFirstContentBeforeAddReturns) {
@@ -198,7 +197,7 @@ class OpenFilesLimit {
 // A revocation, say, that came while the process had no descriptor left.
 TEST_F(FileWatchTest, AFileThatCouldNotBeReadIsReadAgainAtTheInterval) {
   // So that no file looks as if it had been changed just now.
-  FileWatch watch(&housekeeping_, [] { return absl::Now() + absl::Hours(1); });
+  FileWatch watch([] { return absl::Now() + absl::Hours(1); });
   std::vector<std::string> seen;
   const auto sees = [&](const std::string& want) {
     const auto told = [&] {
@@ -231,7 +230,7 @@ TEST_F(FileWatchTest, AFileThatCouldNotBeReadIsReadAgainAtTheInterval) {
 }
 
 TEST_F(FileWatchTest, ReadsWhereClientsHoldAllDescriptors) {
-  AwaitHousekeeping();
+  AwaitThread();
   Watch({Write("a", "one")});
   TakeSeen();
   Write("new", "two");
@@ -251,7 +250,7 @@ TEST_F(FileWatchTest, ReadsWhereClientsHoldAllDescriptors) {
 
 TEST_F(FileWatchTest, TellsAgainAndAgainOfWhatCannotBeRead) {
   absl::Time now = absl::Now();
-  FileWatch watch(&housekeeping_, [&now] { return now; });
+  FileWatch watch([&now] { return now; });
   std::vector<std::string> seen;
   ASSERT_TRUE(watch
                   .Add({Write("a", "one")}, kNever,
@@ -280,7 +279,7 @@ TEST_F(FileWatchTest, NoCallbackAfterTheDestructor) {
   const std::string path = Write("a", "one");
   int calls = 0;
   {
-    FileWatch watch(&housekeeping_);
+    FileWatch watch;
     ASSERT_TRUE(
         watch.Add({path}, kSoon, [&calls](const auto&) { ++calls; }).ok());
   }

@@ -64,7 +64,7 @@ class TlsListenerTest : public ::testing::Test {
   const CertificateAuthority authority_;
   config::v1::Listener config_;
   Housekeeping housekeeping_;
-  FileWatch watch_{&housekeeping_};
+  FileWatch watch_;
   std::unique_ptr<TlsListener> listener_;
 };
 

@@ -136,7 +136,9 @@ template <typename Item>
 void MapChangeLog::AddToGroups(const Item& item) {
   {
     absl::MutexLock lock(&told_mu_);
+    const size_t before = groups_.size();
     groups_.Add(item);
+    CountTold(groups_.size() - before);
     if (groups_.size() >= kRecordBytes) full_groups_.push_back(groups_.Take());
   }
   SetTold();
@@ -149,9 +151,8 @@ void MapChangeLog::AppendRecord(
     if (deleted_) return;
     deleted_ = kind == MapRecordKind::kDeleted;
     change(&description_);
-    descriptions_.push_back(
-        deleted_ ? MapRecordPrefix(kind, description_.origin.log_id)
-                 : EncodeMap(kind, description_));
+    AddDescription(deleted_ ? MapRecordPrefix(kind, description_.origin.log_id)
+                            : EncodeMap(kind, description_));
   }
   SetTold();
   Flush();
@@ -202,7 +203,7 @@ void MapChangeLog::AppendDeleted() {
 void MapChangeLog::AppendTimeSkip(const TimeSkip& skip) {
   {
     absl::MutexLock lock(&told_mu_);
-    descriptions_.push_back(EncodeTimeSkip(description_.origin.log_id, skip));
+    AddDescription(EncodeTimeSkip(description_.origin.log_id, skip));
   }
   SetTold();
   Flush();
@@ -221,9 +222,19 @@ void MapChangeLog::AppendCheckpoint(const CheckpointMark& mark) {
   {
     absl::MutexLock lock(&told_mu_);
     if (deleted_) return;
-    descriptions_.push_back(EncodeCheckpoint(description_.origin.log_id, mark));
+    AddDescription(EncodeCheckpoint(description_.origin.log_id, mark));
   }
   SetTold();
+}
+
+void MapChangeLog::AddDescription(std::string record) {
+  CountTold(record.size());
+  descriptions_.push_back(std::move(record));
+}
+
+void MapChangeLog::CountTold(size_t bytes) {
+  told_bytes_ += static_cast<int64_t>(bytes);
+  logs_->open_bytes_ += static_cast<int64_t>(bytes);
 }
 
 // The reported changes were gathered before this.
@@ -234,17 +245,23 @@ void MapChangeLog::SetTold() {
 // --- Waiting.
 
 absl::Status MapChangeLog::CheckRoom() const {
-  if (full_.load(std::memory_order_relaxed) || logs_->journal_->low_space()) {
-    return DiskFull();
-  }
-  const int64_t bytes = logs_->open_bytes_.load(std::memory_order_relaxed);
-  if (bytes <= logs_->options_.open_bytes_max) return absl::OkStatus();
+  return full_.load(std::memory_order_relaxed) ? DiskFull()
+                                               : logs_->CheckRoom();
+}
+
+absl::Status MapChangeLogs::CheckRoom() const {
+  return journal_->low_space() ? DiskFull() : CheckBacklog();
+}
+
+absl::Status MapChangeLogs::CheckBacklog() const {
+  const int64_t bytes = open_bytes();
+  if (bytes <= open_bytes_max()) return absl::OkStatus();
   return WithRetryAfter(
       ErrorWithReason(
           absl::StatusCode::kResourceExhausted, Reason::kJournalBacklog,
           absl::StrCat("the disk of the server's journal is too slow: ", bytes,
-                       " bytes wait for it, and at most ",
-                       logs_->options_.open_bytes_max, " may")),
+                       " bytes wait for it, and at most ", open_bytes_max(),
+                       " may")),
       kRetryAfterUs);
 }
 
@@ -359,6 +376,7 @@ void MapChangeLog::CloseGeneration(Committer committer) {
         std::exchange(sync_open_, false) ||
         description_.options.durability == NamespaceDurability::kSync;
     MoveTo(&records_, &descriptions_);
+    closing_counted_ += std::exchange(told_bytes_, 0);
     groups.swap(full_groups_);
     if (!groups_.empty()) groups.push_back(groups_.Take());
   }

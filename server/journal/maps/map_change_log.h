@@ -52,6 +52,9 @@ class MapChangeLogs final : public ChangeLogs {
 
   std::shared_ptr<ChangeLog> Begin(
       const std::shared_ptr<TimeCacheMap>& map) override;
+  absl::Status CheckRoom() const override;
+  // JOURNAL_BACKLOG, or OK.
+  absl::Status CheckBacklog() const;
   // The log of a rebuilt map, continued.
   std::shared_ptr<MapChangeLog> Resume(
       const std::shared_ptr<TimeCacheMap>& map);
@@ -120,6 +123,7 @@ class MapChangeLog final : public ChangeLog,
   }
 
   absl::Status CheckRoom() const override;
+  absl::Status CheckBacklog() const override { return logs_->CheckBacklog(); }
   void WhenKept(absl::Span<const Operation> operations, Tried tried,
                 Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   bool IsKept(const Operation& operation) const override;
@@ -163,6 +167,9 @@ class MapChangeLog final : public ChangeLog,
   };
 
   void SetTold();
+  void AddDescription(std::string record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
+  void CountTold(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
   template <typename Item>
   void AddToGroups(const Item& item) ABSL_LOCKS_EXCLUDED(told_mu_);
   // From now on readers wait for keys whose changes are not stored.
@@ -211,6 +218,8 @@ class MapChangeLog final : public ChangeLog,
   bool deleted_ ABSL_GUARDED_BY(told_mu_) = false;
   // Records of the open generation that are of the map as a whole.
   std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
+  // Bytes of all these, which logs_->open_bytes_ counts.
+  int64_t told_bytes_ ABSL_GUARDED_BY(told_mu_) = 0;
   std::optional<Tick> tick_ ABSL_GUARDED_BY(told_mu_);
   // Whether the open generation is synced also where the map is not SYNC.
   bool sync_open_ ABSL_GUARDED_BY(told_mu_) = false;

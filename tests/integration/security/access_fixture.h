@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "server/common/housekeeping.h"
 #include "server/security/access_file.h"
 #include "tests/support/net/certificates.h"
 #include "tests/support/rpc.h"
@@ -131,8 +130,7 @@ class AccessTest : public ::testing::Test {
   }
 
   const TemporaryDirectory directory_;
-  Housekeeping housekeeping_;
-  server::FileWatch watch_{&housekeeping_};
+  server::FileWatch watch_;
   std::shared_ptr<server::AccessFile> access_;
   std::unique_ptr<TestServer> server_;
 };

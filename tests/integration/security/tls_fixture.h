@@ -10,7 +10,6 @@
 
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "server/common/housekeeping.h"
 #include "server/security/file_watch.h"
 #include "server/security/tls_listener.h"
 #include "tests/support/net/certificates.h"
@@ -115,8 +114,7 @@ class TlsTest : public ::testing::Test {
   const TemporaryDirectory directory_;
   const CertificateAuthority server_authority_{"servers"};
   const CertificateAuthority client_authority_{"clients"};
-  Housekeeping housekeeping_;
-  server::FileWatch watch_{&housekeeping_};
+  server::FileWatch watch_;
   std::unique_ptr<server::TlsListener> listener_;
   std::unique_ptr<TestServer> server_;
   std::string address_;
