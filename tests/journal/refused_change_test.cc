@@ -46,8 +46,8 @@ class RefusedChangeTest : public DurableStoreTest {
   }
   absl::Status CreateGroup(const std::string& name) {
     return StatusOf<GroupInfo>([&](auto done) {
-      store_.store().CreateGroup({"a", name}, {.created_by = "me"},
-                                 std::move(done));
+      store_.store().CreateGroup(
+          {"a", name}, {.options = {}, .created_by = "me"}, std::move(done));
     });
   }
   absl::Status UpdateGroup(int max_attempts) {
@@ -129,7 +129,7 @@ TEST_F(RefusedChangeTest, DescriptionsThatWaitForTheDiskCount) {
     store_.store().UpdateNamespace(
         "a",
         [asked](NamespaceOptions* options) {
-          options->event_retention_us = asked * kSecond;
+          options->retention_us = asked * kSecond;
           return absl::OkStatus();
         },
         [&](const absl::StatusOr<NamespaceInfo>& info) {

@@ -245,12 +245,12 @@ void MapChangeLog::SetTold() {
 // --- Waiting.
 
 absl::Status MapChangeLog::CheckRoom() const {
-  return full_.load(std::memory_order_relaxed) ? DiskFull()
-                                               : logs_->CheckRoom();
+  const bool full = full_.load(std::memory_order_relaxed);
+  return full || logs_->journal_->low_space() ? DiskFull() : CheckBacklog();
 }
 
 absl::Status MapChangeLogs::CheckRoom() const {
-  return journal_->low_space() ? DiskFull() : CheckBacklog();
+  return disk_full() ? DiskFull() : CheckBacklog();
 }
 
 absl::Status MapChangeLogs::CheckBacklog() const {
