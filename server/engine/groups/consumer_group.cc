@@ -1,6 +1,7 @@
 #include "server/engine/groups/consumer_group.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace timecache::server {
@@ -196,7 +197,7 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
         event->retained->batch->encoded(event->index).size());
     if (!chunk->deliveries.empty() && bytes > max_bytes) break;
     chunk->deliveries.push_back(ledger_.Give(event, member));
-    chunk->undoable |= event->attempt > 1 && !IsKept();
+    chunk->undoable |= event->was_delivered() && !IsKept();
   }
   chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
   if (!chunk->more) scheduler_.Rest(member);
@@ -299,6 +300,12 @@ void ConsumerGroup::AppendExists() {
                         .unused_since_us = unused_since_us_};
   ledger_.Describe(&change);
   changes_.Append(change);
+  const bool has_later_counts = std::any_of(
+      std::begin(kLaterGroupCounts), std::end(kLaterGroupCounts),
+      [&change](GroupCount count) { return change.statistics.*count > 0; });
+  if (!has_later_counts) return;
+  changes_.Append(
+      {.kind = GroupChange::Kind::kCounts, .statistics = change.statistics});
 }
 
 bool ConsumerGroup::AppendAgain(uint64_t* event, int* events, int64_t* bytes) {
@@ -327,9 +334,7 @@ size_t ConsumerGroup::Settle(absl::Span<const Settlement> settlements,
       const Settlement& settlement = settlements[settled];
       if (settlement.action == SettleAction::kPutBack) break;
       results[settled].version = 0;
-      results[settled].status = settlement.action == SettleAction::kAck
-                                    ? ledger_.Ack(settlement)
-                                    : ledger_.Nack(settlement);
+      results[settled].status = ledger_.Settle(settlement);
     }
     due_us = WakeOthers();
   }

@@ -13,13 +13,20 @@
 
 namespace timecache::server {
 
+// What GroupChange::kCounts has: counts that came after kExists' format.
+using GroupCount = uint64_t GroupStatistics::*;
+inline constexpr GroupCount kLaterGroupCounts[] = {
+    &GroupStatistics::returned,
+    &GroupStatistics::extended,
+};
+
 // A change of one group. Records the new state, not the request. An existing
 // group follows the log of its map: an event of the log belongs to the group
 // until a change records its outcome.
 //
-// Deliveries are not recorded. An attempt counts once it has ended: an event
-// that a member held when the process ended is ready again, with the previous
-// number of attempts.
+// Deliveries are not recorded, but how they end: an event that a member held
+// when the process ended is ready again, with the previous number of attempts
+// and returns.
 struct GroupChange {
   enum class Kind : uint8_t {
     // The group is there, with `options`, `created_by`, `unused_since_us`,
@@ -39,7 +46,7 @@ struct GroupChange {
     // All events that it lost have been reported to members.
     kLossReported = 6,
     // It keeps the event `first`, which is `event` and died as `death` says,
-    // has been delivered `attempt` times and is ready at `ready_us`.
+    // has had `attempt` attempts that counted and is ready at `ready_us`.
     kKept = 7,
 
     // The outcome of the events from `first` to before `end`.
@@ -48,7 +55,8 @@ struct GroupChange {
     kAcked = 8,
     kPutBack = 9,
     kDeadLettered = 10,
-    // Attempt `attempt` failed: ready for another one at `ready_us`.
+    // Attempt `attempt` ended: ready for another one at `ready_us`, or, if the
+    // member's stream ended (kReturned), for the same one.
     kNacked = 11,
     kTimedOut = 12,
     kReturned = 13,
@@ -56,8 +64,15 @@ struct GroupChange {
     // for the limits' sake, or because their dead letters never fit.
     kDropped = 14,
     kLetterDropped = 15,
+
+    // The unsettled events from `first` to before `end` have each been returned
+    // `returns` times, and `returned` since the last attempt that counted; they
+    // are ready at `ready_us`. Follows kKept.
+    kReturns = 16,
+    // The group has the counts of `statistics` that kExists does not contain.
+    kCounts = 17,
   };
-  static constexpr Kind kLastKind = Kind::kLetterDropped;
+  static constexpr Kind kLastKind = Kind::kCounts;
 
   // Whether it is about events that the log has had.
   bool names_events() const { return kind >= Kind::kKept && first < end; }
@@ -80,12 +95,15 @@ struct GroupChange {
   uint64_t end = 0;
   int attempt = 0;
   int64_t ready_us = 0;
+  // Of kReturns.
+  int returns = 0;
+  bool returned = false;
 
   // Of kExists and kOptions.
   GroupOptions options = {};
   // Of kExists.
   absl::string_view created_by = {};
-  // Its counts; deliveries in flight are not in them.
+  // Of kExists and kCounts. Its counts; deliveries in flight are not in them.
   GroupStatistics statistics = {};
   // Of kExists and kUnused; kNeverUs: it has a member.
   int64_t unused_since_us = kNeverUs;

@@ -37,8 +37,12 @@ struct UnsettledEvent {
   uint64_t id = 0;
   RetainedBatch* retained = nullptr;
   int index = 0;
-  // How often it has been delivered.
-  int attempt = 0;
+  // Attempts that counted: that ended by NACK or were not settled in time.
+  int attempts = 0;
+  // Deliveries that ended with the member's stream, and whether there is one
+  // since the last attempt that counted.
+  int returns = 0;
+  bool returned = false;
   State state = State::kBlockedByKey;
   int64_t due_us = kNeverUs;
   // The bytes that its group's in-flight bytes count for it, while a member has
@@ -59,7 +63,14 @@ struct UnsettledEvent {
   UnsettledEvent* held_before = nullptr;
   UnsettledEvent* held_after = nullptr;
 
-  Delivery ToDelivery() const { return {retained->batch, index, id, attempt}; }
+  // Of its latest delivery: 1 for the first.
+  int attempt() const {
+    return attempts + (holder != nullptr || returned ? 1 : 0);
+  }
+  bool was_delivered() const { return attempts > 0 || returns > 0; }
+  Delivery ToDelivery() const {
+    return {retained->batch, index, id, attempt(), returns};
+  }
 };
 
 // The events that one member holds, in order of delivery. O(1).
@@ -86,7 +97,7 @@ class GroupEvents {
   using State = UnsettledEvent::State;
 
   // Memory of an event here, including its places in the orders, by estimate.
-  static constexpr int64_t kEventBytes = 216;
+  static constexpr int64_t kEventBytes = 224;
 
   // `account` counts what is kept; not owned.
   explicit GroupEvents(BacklogAccount* account) : share_(account) {}

@@ -148,7 +148,7 @@ GroupLedger::Event* GroupLedger::OpenNext() {
 }
 
 Delivery GroupLedger::Give(Event* event, GroupMember* member) {
-  ++event->attempt;
+  const bool again = event->was_delivered();
   event->holder = member;
   member->held_.Add(event);
   events_.SetDue(event, State::kInFlight, now_us_ + options_.ack_timeout_us);
@@ -158,21 +158,31 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
           event->retained->batch->encoded(event->index).size()) +
       GroupEvents::kEventBytes;
   AddInFlight(event->held_bytes);
-  CountDelivery(*event);
-  if (event->attempt > 1) ++redelivered_in_flight_;
+  CountDelivery(again);
+  if (again) ++redelivered_in_flight_;
   return event->ToDelivery();
 }
 
-void GroupLedger::CountDelivery(const Event& event) {
+void GroupLedger::CountDelivery(bool again) {
   ++counts_.delivered;
-  if (event.attempt > 1) ++counts_.redelivered;
+  if (again) ++counts_.redelivered;
 }
 
 // Its member did not settle it.
 void GroupLedger::Fail(Event* event) {
   event->failed_by = event->holder->id_;
-  event->failed_attempt = event->attempt;
+  event->failed_attempt = event->attempt();
   Release(event);
+  ++event->attempts;
+  event->returned = false;
+}
+
+// Its member's stream has ended, which is no attempt.
+void GroupLedger::Return(Event* event) {
+  Release(event);
+  ++event->returns;
+  event->returned = true;
+  ++counts_.returned;
 }
 
 // Takes it from its member.
@@ -181,7 +191,7 @@ void GroupLedger::Release(Event* event) {
   if (member == nullptr) return;
   member->held_.Remove(event);
   --counts_.in_flight;
-  if (event->attempt > 1) --redelivered_in_flight_;
+  if (event->was_delivered()) --redelivered_in_flight_;
   AddInFlight(-event->held_bytes);
   scheduler_->OnRoom(member);
 }
@@ -193,7 +203,7 @@ void GroupLedger::AddInFlight(int64_t bytes) {
 
 // The member of this attempt settles it, in time or late.
 void GroupLedger::CreditSettlement(const Event& event, int attempt) {
-  if (event.holder != nullptr && attempt == event.attempt) {
+  if (event.holder != nullptr && attempt == event.attempt()) {
     scheduler_->OnSettled(event.holder->id_);
   } else if (attempt == event.failed_attempt) {
     scheduler_->OnSettled(event.failed_by);
@@ -213,7 +223,7 @@ bool GroupLedger::GiveBack(GroupMember* member, int most) {
     Event* const event = member->held_.front();
     if (event == nullptr) return false;
     EndAttempt(Kind::kReturned, *event, now_us_);
-    Release(event);
+    Return(event);
     if (event->state == State::kInFlight) MakeReady(event);
   }
   return true;
@@ -227,15 +237,15 @@ int64_t GroupLedger::OldestUs() const {
   return retained == nullptr ? kNeverUs : retained->batch->death_us();
 }
 
-// The current attempt, if there is one, fails.
+// The current delivery, if there is one, ends without a settlement.
 void GroupLedger::EndAttempt(Kind kind, const Event& event, int64_t ready_us) {
   if (event.holder == nullptr) return;
-  changes_->Add(kind, event.id, event.attempt, ready_us);
+  changes_->Add(kind, event.id, event.attempt(), ready_us);
 }
 
 // The event leaves, and its current attempt ends.
 void GroupLedger::Settle(Kind kind, Event* event) {
-  changes_->Add(kind, event->id, event->holder == nullptr ? 0 : event->attempt);
+  changes_->Add(kind, event->id, event->holder == nullptr ? 0 : event->attempt());
   Remove(event);
 }
 
@@ -254,7 +264,8 @@ bool GroupLedger::IsFromBefore(const Settlement& settlement) const {
   if (settlement.event_id >= restored_end_) return false;
   const Event* const event = events_.Find(settlement.event_id);
   if (event == nullptr) return settlement.attempt == 1;
-  return event->holder == nullptr && settlement.attempt == event->attempt + 1;
+  return event->holder == nullptr && !event->returned &&
+         settlement.attempt == event->attempts + 1;
 }
 
 // Null if no such event is unsettled, or too many are before it.
@@ -291,7 +302,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
                      " does not wait to be settled: it has been settled, is a "
                      "dead letter or lost"));
   }
-  const int attempts = event == nullptr ? 0 : event->attempt;
+  const int attempts = event == nullptr ? 0 : event->attempt();
   if (IsFromBefore(settlement)) {
     return ErrorWithReason(
         absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
@@ -302,7 +313,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
   if (settlement.attempt > attempts) {
     return InvalidField("attempt",
                         absl::StrCat("must be at most ", attempts,
-                                     ", the number of deliveries of event ", id,
+                                     ", the number of attempts of event ", id,
                                      ", not ", settlement.attempt));
   }
   return event;
@@ -312,7 +323,8 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
     const Settlement& settlement) const {
   absl::StatusOr<Event*> event = FindGiven(settlement);
   if (!event.ok()) return event;
-  if (settlement.attempt == (*event)->attempt &&
+  if (settlement.attempt == (*event)->attempt() &&
+      settlement.returns.value_or((*event)->returns) == (*event)->returns &&
       (*event)->state == State::kInFlight) {
     return event;
   }
@@ -320,8 +332,8 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
       absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
       absl::StrCat("attempt ", settlement.attempt, " of event ",
                    settlement.event_id,
-                   " is over: it was not settled in time, or was returned; "
-                   "only an ACK is accepted now"));
+                   " is over: it was not settled in time, or ended with its "
+                   "stream; only an ACK is accepted now"));
 }
 
 GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
@@ -329,12 +341,25 @@ GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
   return event != nullptr && event->state == State::kClaimed ? event : nullptr;
 }
 
+absl::Status GroupLedger::Settle(const Settlement& settlement) {
+  switch (settlement.action) {
+    case SettleAction::kAck:
+      return Ack(settlement);
+    case SettleAction::kNack:
+      return Nack(settlement);
+    case SettleAction::kExtend:
+      return Extend(settlement);
+    case SettleAction::kPutBack:
+      break;
+  }
+  return absl::InternalError("a PUT_BACK is no step of the ledger");
+}
+
 absl::Status GroupLedger::Ack(const Settlement& settlement) {
   if (IsFromBefore(settlement)) {
     if (Event* const event = OpenForAck(settlement.event_id)) {
-      ++event->attempt;
-      CountDelivery(*event);
-      changes_->Add(Kind::kAcked, event->id, event->attempt);
+      CountDelivery(event->was_delivered());
+      changes_->Add(Kind::kAcked, event->id, settlement.attempt);
       Remove(event);
       ++counts_.acked;
       return absl::OkStatus();
@@ -365,6 +390,14 @@ absl::Status GroupLedger::Nack(const Settlement& settlement) {
   } else {
     events_.SetDue(*event, State::kDelayed, now_us_ + settlement.delay_us);
   }
+  return absl::OkStatus();
+}
+
+absl::Status GroupLedger::Extend(const Settlement& settlement) {
+  const absl::StatusOr<Event*> event = FindInFlight(settlement);
+  if (!event.ok()) return event.status();
+  ++counts_.extended;
+  events_.SetDue(*event, State::kInFlight, now_us_ + options_.ack_timeout_us);
   return absl::OkStatus();
 }
 

@@ -134,8 +134,8 @@ class GroupLedger {
 
   // --- Settling.
 
-  absl::Status Ack(const Settlement& settlement);
-  absl::Status Nack(const Settlement& settlement);
+  // But a PUT_BACK.
+  absl::Status Settle(const Settlement& settlement);
   // Suspends the timers of an event, until it is settled or released.
   absl::StatusOr<Event*> Claim(const Settlement& settlement);
   void EndPutBack(uint64_t event_id, bool done);
@@ -149,19 +149,23 @@ class GroupLedger {
  private:
   using State = UnsettledEvent::State;
 
+  absl::Status Ack(const Settlement& settlement);
+  absl::Status Nack(const Settlement& settlement);
+  absl::Status Extend(const Settlement& settlement);
   bool IsFromBefore(const Settlement& settlement) const;
   Event* OpenForAck(uint64_t event_id);
   absl::StatusOr<Event*> FindGiven(const Settlement& settlement) const;
   absl::StatusOr<Event*> FindInFlight(const Settlement& settlement) const;
   Event* FindClaimed(uint64_t event_id) const;
   bool HasExhaustedAttempts(const Event& event) const {
-    return dead_letters_ && event.attempt >= options_.max_attempts;
+    return dead_letters_ && event.attempts >= options_.max_attempts;
   }
   uint64_t Unopened() const;
   Event* OpenNext();
-  void CountDelivery(const Event& event);
+  void CountDelivery(bool again);
   Event* FirstReadyFor(const GroupMember* member) const;
   void Fail(Event* event);
+  void Return(Event* event);
   void EndAttempt(GroupChange::Kind kind, const Event& event, int64_t ready_us);
   void Settle(GroupChange::Kind kind, Event* event);
   void Restore(const KeptBatch& kept, const GroupState& state, uint64_t opened);
@@ -198,7 +202,7 @@ class GroupLedger {
   // ended, in an attempt that was not recorded.
   uint64_t restored_end_ = 0;
   int opened_for_acks_ = 0;
-  // Deliveries in flight that are no first attempts.
+  // Deliveries in flight of events that had been delivered before.
   uint64_t redelivered_in_flight_ = 0;
   // The counts that are not derived from other state.
   GroupStatistics counts_;

@@ -20,7 +20,7 @@ int BehindSettled(const KeptBatch& kept) {
 // is before one that is settled.
 uint64_t EndOfOpened(const GroupState& state) {
   uint64_t end =
-      state.failed.empty() ? 0 : std::prev(state.failed.end())->first + 1;
+      state.delivered.empty() ? 0 : std::prev(state.delivered.end())->first + 1;
   for (const KeptBatch& kept : state.kept) {
     int i = kept.numbers.empty() ? BehindSettled(kept) : kept.batch->size();
     while (i > 0 && !kept.keeps(i - 1)) --i;
@@ -65,13 +65,16 @@ void GroupLedger::Reopen(const RetainedBatches::Place& place, uint64_t number,
   Event* const event =
       events_.Open(number, place.retained, place.index,
                    place.retained->batch->event(place.index).key);
-  const auto failed = state.failed.find(number);
-  if (failed == state.failed.end()) return;
-  event->attempt = failed->second.attempts;
+  const auto it = state.delivered.find(number);
+  if (it == state.delivered.end()) return;
+  const PastDeliveries& past = it->second;
+  event->attempts = past.attempts;
+  event->returns = past.returns;
+  event->returned = past.returned;
   // Behind another one only if their hashes are the same in this process.
   if (event->state != State::kReady) return;
-  if (failed->second.ready_us > now_us_) {
-    events_.SetDue(event, State::kDelayed, failed->second.ready_us);
+  if (past.ready_us > now_us_) {
+    events_.SetDue(event, State::kDelayed, past.ready_us);
   } else {
     MakeReady(event);
   }
@@ -124,10 +127,18 @@ int64_t GroupLedger::AppendKept(uint64_t number, const EventBatch& batch,
   change.death = batch.death();
   change.ready_us = batch.death_us();
   if (event != nullptr) {
-    change.attempt = event->attempt - (event->holder == nullptr ? 0 : 1);
+    change.attempt = event->attempts;
     if (event->state == State::kDelayed) change.ready_us = event->due_us;
   }
   changes_->Append(change);
+  if (event != nullptr && event->returns > 0) {
+    changes_->Append({.kind = GroupChange::Kind::kReturns,
+                      .first = number,
+                      .end = number + 1,
+                      .ready_us = change.ready_us,
+                      .returns = event->returns,
+                      .returned = event->returned});
+  }
   return static_cast<int64_t>(batch.encoded(index).size());
 }
 

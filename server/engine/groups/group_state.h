@@ -14,9 +14,14 @@
 
 namespace timecache::server {
 
-// The state of an event that was delivered and not settled.
-struct FailedAttempts {
+// What is known of an unsettled event whose delivery has ended.
+struct PastDeliveries {
+  // That counted.
   int attempts = 0;
+  // That ended with the member's stream: how many, and whether there is one
+  // since the last that counted.
+  int returns = 0;
+  bool returned = false;
   // When it may be delivered again.
   int64_t ready_us = 0;
 };
@@ -37,8 +42,8 @@ struct GroupState {
   uint64_t unreported = 0;
   // All unsettled events, in order.
   std::vector<KeptBatch> kept;
-  // By number, of those.
-  std::map<uint64_t, FailedAttempts> failed;
+  // By number, of those that were delivered.
+  std::map<uint64_t, PastDeliveries> delivered;
 };
 
 }  // namespace timecache::server

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ struct GroupStatistics {
   uint64_t dead_letters_denied = 0;
   uint64_t dead_letters_dropped = 0;
   uint64_t lost = 0;
+  uint64_t returned = 0;
+  uint64_t extended = 0;
 };
 
 // One event, delivered to one member. Keeps the batch that the event lies in.
@@ -67,8 +70,10 @@ struct Delivery {
   int index = 0;
   // Its number in the log.
   uint64_t event_id = 0;
-  // 1 for the first.
+  // 1 for the first. Those that ended with a member's stream do not count.
   int attempt = 0;
+  // How often a member's stream has ended while it held the event.
+  int returns = 0;
 
   ExpiredEvent event() const { return batch->event(index); }
 };
@@ -109,7 +114,7 @@ enum class DeadLetterOutcome {
   kNeverFits,
 };
 
-enum class SettleAction { kAck, kNack, kPutBack };
+enum class SettleAction { kAck, kNack, kPutBack, kExtend };
 
 struct Settlement {
   uint64_t event_id = 0;
@@ -119,6 +124,8 @@ struct Settlement {
   int64_t delay_us = 0;
   // Of a PUT_BACK; 0 for the namespace's.
   int64_t ttl_us = 0;
+  // Of the delivery that is meant; unset: any of this attempt.
+  std::optional<int> returns = std::nullopt;
 };
 
 struct SettleResult {

@@ -1,6 +1,7 @@
 #include "server/engine/groups/groups_replay.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,7 +60,21 @@ absl::Status ReplayedGroup::Apply(const GroupChange& change) {
     case Kind::kKept:
       kept_.Insert(change.first, change.event, change.death);
       if (change.attempt > 0) {
-        state_.failed[change.first] = {change.attempt, change.ready_us};
+        state_.delivered[change.first] = {.attempts = change.attempt,
+                                          .ready_us = change.ready_us};
+      }
+      break;
+    case Kind::kReturns:
+      kept_.Visit(change.first, change.end, [&](uint64_t number) {
+        PastDeliveries& past = state_.delivered[number];
+        past.returns = change.returns;
+        past.returned = change.returned;
+        past.ready_us = change.ready_us;
+      });
+      break;
+    case Kind::kCounts:
+      for (const GroupCount count : kLaterGroupCounts) {
+        state_.counts.*count = change.statistics.*count;
       }
       break;
     default:
@@ -70,22 +85,25 @@ absl::Status ReplayedGroup::Apply(const GroupChange& change) {
   return absl::OkStatus();
 }
 
-void ReplayedGroup::CountAttempts(const GroupChange& change) {
-  const uint64_t events = change.end - change.first;
-  if (change.attempt > 0) state_.counts.delivered += events;
-  if (change.attempt > 1) state_.counts.redelivered += events;
+// Before the events change.
+void ReplayedGroup::CountDelivery(const GroupChange& change) {
+  if (change.attempt == 0) return;
+  state_.counts.delivered += change.end - change.first;
+  state_.counts.redelivered += static_cast<uint64_t>(
+      std::distance(state_.delivered.lower_bound(change.first),
+                    state_.delivered.lower_bound(change.end)));
 }
 
 void ReplayedGroup::Remove(const GroupChange& change) {
   kept_.Remove(change.first, change.end);
-  state_.failed.erase(state_.failed.lower_bound(change.first),
-                      state_.failed.lower_bound(change.end));
+  state_.delivered.erase(state_.delivered.lower_bound(change.first),
+                         state_.delivered.lower_bound(change.end));
 }
 
 void ReplayedGroup::Settle(const GroupChange& change) {
   const uint64_t events = change.end - change.first;
+  CountDelivery(change);
   Remove(change);
-  CountAttempts(change);
   if (change.kind == Kind::kAcked) state_.counts.acked += events;
   if (change.kind == Kind::kPutBack) state_.counts.put_back += events;
   if (change.kind == Kind::kDeadLettered) state_.counts.dead_lettered += events;
@@ -93,18 +111,24 @@ void ReplayedGroup::Settle(const GroupChange& change) {
 
 void ReplayedGroup::Fail(const GroupChange& change) {
   const uint64_t events = change.end - change.first;
+  CountDelivery(change);
+  const bool returned = change.kind == Kind::kReturned;
   kept_.Visit(change.first, change.end, [&](uint64_t number) {
-    state_.failed[number] = {change.attempt, change.ready_us};
+    PastDeliveries& past = state_.delivered[number];
+    past.attempts = std::max(change.attempt - (returned ? 1 : 0), 0);
+    past.returns += returned ? 1 : 0;
+    past.returned = returned;
+    past.ready_us = change.ready_us;
   });
-  CountAttempts(change);
   if (change.kind == Kind::kNacked) state_.counts.nacked += events;
   if (change.kind == Kind::kTimedOut) state_.counts.timed_out += events;
+  if (returned) state_.counts.returned += events;
 }
 
 void ReplayedGroup::Drop(const GroupChange& change) {
   const uint64_t events = change.end - change.first;
+  CountDelivery(change);
   Remove(change);
-  CountAttempts(change);
   state_.counts.lost += events;
   state_.unreported += events;
   if (change.kind == Kind::kLetterDropped) {

@@ -47,7 +47,7 @@ class ReplayedGroup final : public ExpiryLog::Follower {
   void Settle(const GroupChange& change);
   void Fail(const GroupChange& change);
   void Drop(const GroupChange& change);
-  void CountAttempts(const GroupChange& change);
+  void CountDelivery(const GroupChange& change);
   void Remove(const GroupChange& change);
 
   GroupState state_;

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "server/engine/groups/group_types.h"
+#include "server/engine/groups/group_change.h"
 
 namespace timecache::server {
 
@@ -36,6 +36,8 @@ namespace timecache::server {
 //   kLossReported  group
 //   kKept          group  first  attempt  ready  death  published
 //                  parts << 2 | cause  version  put  deadline  key  value
+//   kReturns       group  first  end - first  ready  returns << 1 | returned
+//   kCounts        group  number  and so many counts
 //   the others     group  first  end - first  attempt  and, if they fail, ready
 //
 // `at`, `version`, `base`, `watermark`, `ready`, `death`, `first` and `end` are
@@ -63,9 +65,8 @@ inline int64_t WrappingPlus(int64_t a, int64_t b) {
                               static_cast<uint64_t>(b));
 }
 
-// What a record has of a group's statistics.
-using ItemCount = uint64_t GroupStatistics::*;
-inline constexpr ItemCount kItemCounts[] = {
+// What kExists has of a group's statistics.
+inline constexpr GroupCount kItemCounts[] = {
     &GroupStatistics::delivered,
     &GroupStatistics::redelivered,
     &GroupStatistics::acked,

@@ -144,6 +144,12 @@ class ChangeReader {
       case Kind::kKept:
         TakeKept(&change);
         break;
+      case Kind::kReturns:
+        TakeReturns(&change);
+        break;
+      case Kind::kCounts:
+        TakeCounts(&change);
+        break;
       default:
         TakeEvents(&change);
         change.attempt = Int();
@@ -153,6 +159,9 @@ class ChangeReader {
   }
 
  private:
+  static constexpr auto kMaxInt =
+      static_cast<uint64_t>(std::numeric_limits<int>::max());
+
   uint8_t Fail() {
     ok_ = false;
     left_ = {};
@@ -200,7 +209,7 @@ class ChangeReader {
   }
   int Int() {
     const uint64_t value = Varint();
-    if (value > static_cast<uint64_t>(std::numeric_limits<int>::max())) Fail();
+    if (value > kMaxInt) Fail();
     return static_cast<int>(value);
   }
   GroupOptions Options() {
@@ -231,7 +240,7 @@ class ChangeReader {
     change->created_by = Bytes();
     change->unused_since_us = Unused();
     change->unreported = Varint();
-    for (const ItemCount count : kItemCounts) {
+    for (const GroupCount count : kItemCounts) {
       change->statistics.*count = Varint();
     }
   }
@@ -248,6 +257,24 @@ class ChangeReader {
     if (event.parts) cause -= uint64_t{1} << kItemCauseBits;
     death.cause = CauseOf(cause);
     TakeEvent(death, &event);
+  }
+  void TakeReturns(GroupChange* change) {
+    TakeEvents(change);
+    change->ready_us = At();
+    const uint64_t returns = Varint();
+    if (returns >> 1 > kMaxInt) Fail();
+    change->returns = static_cast<int>(returns >> 1);
+    change->returned = (returns & 1) != 0;
+  }
+  // Those that a newer version adds are at the end.
+  void TakeCounts(GroupChange* change) {
+    uint64_t left = Varint();
+    for (const GroupCount count : kLaterGroupCounts) {
+      if (left == 0) break;
+      change->statistics.*count = Varint();
+      --left;
+    }
+    for (; left > 0 && ok_; --left) Varint();
   }
   Death TakeDeath() {
     Death death;

@@ -1,5 +1,7 @@
 #include "server/journal/maps/change_record.h"
 
+#include <iterator>
+
 #include "server/common/wire_format.h"
 #include "server/journal/maps/change_items.h"
 
@@ -148,6 +150,19 @@ void ChangeRecord::Add(const GroupChange& change) {
     case Kind::kKept:
       PutKept(change);
       break;
+    case Kind::kReturns:
+      PutEvents(change);
+      PutAt(change.ready_us);
+      PutVarint(static_cast<uint64_t>(change.returns) << 1 |
+                    (change.returned ? 1 : 0),
+                &bytes_);
+      break;
+    case Kind::kCounts:
+      PutVarint(std::size(kLaterGroupCounts), &bytes_);
+      for (const GroupCount count : kLaterGroupCounts) {
+        PutVarint(change.statistics.*count, &bytes_);
+      }
+      break;
     default:
       PutEvents(change);
       PutVarint(static_cast<uint64_t>(change.attempt), &bytes_);
@@ -172,7 +187,7 @@ void ChangeRecord::PutState(const GroupChange& change) {
   PutBytes(&bytes_, change.created_by);
   PutUnused(change);
   PutVarint(change.unreported, &bytes_);
-  for (const ItemCount count : kItemCounts) {
+  for (const GroupCount count : kItemCounts) {
     PutVarint(change.statistics.*count, &bytes_);
   }
 }

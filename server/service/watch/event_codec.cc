@@ -58,6 +58,7 @@ constexpr char kDeliveredAt =
 constexpr char kCause = Tag(ExpiredEvent::kCauseFieldNumber, kVarint);
 constexpr char kEventId = Tag(ExpiredEvent::kEventIdFieldNumber, kVarint);
 constexpr char kAttempt = Tag(ExpiredEvent::kAttemptFieldNumber, kVarint);
+constexpr char kReturns = Tag(ExpiredEvent::kReturnsFieldNumber, kVarint);
 constexpr char kOmittedValueBytes =
     Tag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
 // Of google.protobuf.Timestamp.
@@ -303,8 +304,9 @@ void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
     }
   }
   const auto attempt = static_cast<uint64_t>(delivery.attempt);
+  const auto returns = static_cast<uint64_t>(delivery.returns);
   size = before.size() + behind.size() + NumberSize(delivery.event_id) +
-         NumberSize(attempt) + NumberSize(omitted);
+         NumberSize(attempt) + NumberSize(omitted) + NumberSize(returns);
   const size_t begin = to->size();
   to->resize(begin + 1 + VarintSize(size) + size);
   char* at = to->data() + begin;
@@ -314,7 +316,8 @@ void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
   at = PutRaw(behind, at);
   at = PutNumber(kEventId, delivery.event_id, at);
   at = PutNumber(kAttempt, attempt, at);
-  PutNumber(kOmittedValueBytes, omitted, at);
+  at = PutNumber(kOmittedValueBytes, omitted, at);
+  PutNumber(kReturns, returns, at);
 }
 
 }  // namespace timecache::server

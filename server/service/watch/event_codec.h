@@ -41,8 +41,8 @@ enum class ValueForm {
 };
 
 // Appends a group's event, as the field `events`: the event's bytes of its
-// batch, which must be in the wire format, with its number and attempt, which
-// are left out if they are 0.
+// batch, which must be in the wire format, with its number, attempt and returns,
+// which are left out if they are 0.
 void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to);
 
 }  // namespace timecache::server

@@ -12,7 +12,8 @@ Delivery InWireFormat(const Delivery& delivery, absl::string_view map) {
   auto batch =
       std::make_shared<EventBatch>(map, delivery.batch->death(), WireFormat());
   batch->Add(delivery.event());
-  return {std::move(batch), 0, delivery.event_id, delivery.attempt};
+  return {std::move(batch), 0, delivery.event_id, delivery.attempt,
+          delivery.returns};
 }
 
 }  // namespace

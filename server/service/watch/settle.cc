@@ -17,6 +17,11 @@
 namespace timecache::server {
 namespace {
 
+int ToInt(uint32_t number) {
+  return static_cast<int>(
+      std::min(number, uint32_t{std::numeric_limits<int32_t>::max()}));
+}
+
 absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
   switch (from.action_case()) {
     case v1::Settlement::kAck:
@@ -43,11 +48,13 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
       to->ttl_us = *ttl_us;
       return absl::OkStatus();
     }
-    case v1::Settlement::kExtend:  // Follows.
+    case v1::Settlement::kExtend:
+      to->action = SettleAction::kExtend;
+      return absl::OkStatus();
     case v1::Settlement::ACTION_NOT_SET:
       break;
   }
-  return InvalidField("action", "must be set: ack, nack or put_back");
+  return InvalidField("action", "must be set: ack, nack, put_back or extend");
 }
 
 std::string SettlementFieldPath(const std::string& field) {
@@ -105,9 +112,9 @@ struct Settling {
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
   Settlement to;
   to.event_id = from.event_id();
-  // An attempt beyond the engine's range has not been delivered either.
-  to.attempt = static_cast<int>(
-      std::min(from.attempt(), uint32_t{std::numeric_limits<int32_t>::max()}));
+  // A number beyond the engine's range has not been delivered either.
+  to.attempt = ToInt(from.attempt());
+  if (from.has_returns()) to.returns = ToInt(from.returns());
   if (absl::Status status = SetAction(from, &to); !status.ok()) return status;
   return to;
 }

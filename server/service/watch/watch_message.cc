@@ -29,8 +29,7 @@ void WatchMessage::Add(const PassedEvents& passed) {
   const absl::string_view bytes = batch->encoded();
   if (bytes.size() > max_event_bytes_) {
     for (int i = 0; i < batch->size(); ++i) {
-      AppendDelivery({batch, i, /*event_id=*/0, /*attempt=*/0},
-                     ValueForm::kOmitted, &own_);
+      AppendDelivery({.batch = batch, .index = i}, ValueForm::kOmitted, &own_);
     }
     return;
   }
