@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -117,8 +118,11 @@ struct Settlement {
   SettleAction action = SettleAction::kAck;
   // Of a NACK.
   int64_t delay_us = 0;
-  // Of a PUT_BACK; 0 for the namespace's.
+  // Of a PUT_BACK. 0: the own TTL that the entry had, or the namespace's.
   int64_t ttl_us = 0;
+  // See Operation.
+  std::optional<int64_t> expire_at_us = {};
+  bool allow_past = false;
 };
 
 struct SettleResult {
