@@ -33,8 +33,8 @@ enum class Combination : uint8_t { kAdd, kXor };
 // applied.
 //
 // It is applied as it is: keys of 1 to kMaxKeyBytes, values up to the
-// namespace's max_value_bytes and own TTLs from kMinTtlUs to its max_ttl_us are
-// checked then, and anything else is the operation's error.
+// namespace's max_value_bytes, own TTLs from kMinTtlUs to its max_ttl_us and
+// expire_at_us are checked then, and anything else is the operation's error.
 struct Operation {
   // User-provided, as else a vector zeroes the whole of a new one first, which
   // for this size is `rep stos`: 17 ns of each operation of a batch.
@@ -51,8 +51,13 @@ struct Operation {
   // Put, Touch: the entry's own TTL was given in ttl_us. Append, Combine,
   // Gather: the same of an entry that they make, or renew.
   bool has_ttl = false;
+  // Put, Touch: this life ends at expire_at_us, whatever the TTL. It is no later
+  // than the namespace's max_ttl_us from now, and after now unless allow_past is
+  // set, too: then the entry dies at once.
+  bool has_expire_at = false;
+  bool allow_past = false;
   // Put: an existing entry keeps its put time, TTL and death. Not with an own
-  // TTL.
+  // TTL, nor with expire_at_us.
   bool keep_deadline = false;
   // Combine.
   Combination combination = Combination::kAdd;
@@ -61,6 +66,7 @@ struct Operation {
   // expired entries.
   bool parts = false;
   int64_t ttl_us = 0;
+  int64_t expire_at_us = 0;
   uint64_t if_version = 0;
   absl::string_view key;
   // Put: the value. Append: what is appended to it. Gather: the part's.
@@ -115,6 +121,14 @@ struct Operation {
     op.ttl_us = own_ttl_us;
     return op;
   }
+  // The same operation for a life until then.
+  Operation ExpiringAt(int64_t time_us, bool past_too = false) const {
+    Operation op = *this;
+    op.has_expire_at = true;
+    op.expire_at_us = time_us;
+    op.allow_past = past_too;
+    return op;
+  }
 
  private:
   static Operation Of(OpKind kind, absl::string_view key) {
@@ -130,11 +144,15 @@ struct Entry {
   std::string value;
   // Identifies the value: a renewal does not change it.
   uint64_t version = 0;
-  // When the TTL last began, and put_us + TTL.
+  // When its life last began, and when it ends.
   int64_t put_us = 0;
   int64_t deadline_us = 0;
   // Whether the value is GatheredParts: see gathered_parts.h.
   bool parts = false;
+  // When the key began to be there.
+  int64_t create_us = 0;
+  // What a renewal gives it; 0: the namespace's TTL.
+  int64_t own_ttl_us = 0;
 };
 
 // What an operation did. After an error nothing was changed.

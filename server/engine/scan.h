@@ -34,6 +34,10 @@ struct EntryView {
   int64_t deadline_us = 0;
   // Whether the value is GatheredParts: see gathered_parts.h.
   bool parts = false;
+  // When the key began to be there.
+  int64_t create_us = 0;
+  // What a renewal gives it; 0: the namespace's TTL.
+  int64_t own_ttl_us = 0;
 };
 
 // Receives an entry of a walk. The views are valid until it returns; it may run

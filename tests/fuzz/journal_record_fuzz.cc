@@ -31,8 +31,8 @@ std::string TextOf(int shard, const Change& change) {
       change.at_us, " death ", change.death_us, " kill ", change.kill, " ",
       static_cast<int>(change.cause), " base ", change.base_version, " ",
       change.renewed, " parts ", record.parts, " of ", record.version, " ",
-      record.put_us, " ", record.ttl_us, " ", record.own_ttl, " \"", record.key,
-      "\" \"", record.value, "\"\n");
+      record.put_us, " ", record.life_us, " ", record.own_ttl_us, " ",
+      record.create_us, " \"", record.key, "\" \"", record.value, "\"\n");
 }
 
 std::string TextOf(const Tick& tick) {
@@ -57,7 +57,8 @@ std::string TextOf(const GroupChange& change) {
   const ExpiredEvent& event = change.event;
   return absl::StrCat(text, " event ", event.parts, " \"", event.key, "\" \"",
                       event.value, "\" ", event.version, " ", event.put_us, " ",
-                      event.deadline_us, " died ", change.death.death_us, " ",
+                      event.deadline_us, " ", event.create_us, " ",
+                      event.own_ttl_us, " died ", change.death.death_us, " ",
                       change.death.published_us, " ",
                       static_cast<int>(change.death.cause), "\n");
 }
@@ -70,7 +71,8 @@ std::string TextOf(const RetainedEvents& events) {
   for (const ExpiredEvent& event : events.events) {
     absl::StrAppend(&text, " event ", event.parts, " \"", event.key, "\" \"",
                     event.value, "\" ", event.version, " ", event.put_us, " ",
-                    event.deadline_us);
+                    event.deadline_us, " ", event.create_us, " ",
+                    event.own_ttl_us);
   }
   return text + "\n";
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
@@ -26,9 +27,9 @@ std::string TextOf(int shard, const Change& change) {
       shard, " ", static_cast<int>(change.kind), " ", record.key, "=",
       record.value, record.parts ? " parts" : "", " version ", record.version,
       " of ", change.base_version, change.renewed ? " renewed" : "", " put ",
-      record.put_us, " ttl ", record.ttl_us, record.own_ttl ? " own" : "",
-      " death ", change.death_us, " at ", change.at_us, " kill ", change.kill,
-      " ", static_cast<int>(change.cause));
+      record.put_us, " life ", record.life_us, " own ", record.own_ttl_us,
+      " created ", record.create_us, " death ", change.death_us, " at ",
+      change.at_us, " kill ", change.kill, " ", static_cast<int>(change.cause));
 }
 std::string TextOf(const Tick& tick) {
   return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event, " ",
@@ -52,9 +53,9 @@ std::string TextOf(const GroupChange& change) {
                      s.dead_letters_denied, s.dead_letters_dropped, s.lost},
                     " "),
       " event ", e.key, "=", e.value, e.parts ? " parts" : "", " version ",
-      e.version, " put ", e.put_us, " deadline ", e.deadline_us, " death ",
-      change.death.death_us, " ", change.death.published_us, " ",
-      static_cast<int>(change.death.cause));
+      e.version, " put ", e.put_us, " deadline ", e.deadline_us, " created ",
+      e.create_us, " own ", e.own_ttl_us, " death ", change.death.death_us, " ",
+      change.death.published_us, " ", static_cast<int>(change.death.cause));
 }
 
 std::string TextOf(const RetainedEvents& events) {
@@ -65,7 +66,8 @@ std::string TextOf(const RetainedEvents& events) {
   for (const ExpiredEvent& e : events.events) {
     absl::StrAppend(&text, " event ", e.key, "=", e.value,
                     e.parts ? " parts" : "", " version ", e.version, " put ",
-                    e.put_us, " deadline ", e.deadline_us);
+                    e.put_us, " deadline ", e.deadline_us, " created ",
+                    e.create_us, " own ", e.own_ttl_us);
   }
   return text;
 }
@@ -129,10 +131,23 @@ GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
   }
   if (kind == Kind::kKept || change.fails()) change.ready_us = at_us;
   if (kind == Kind::kKept) {
-    change.event = {name, "value", number, at_us - 30, at_us - 20, number == 1};
+    change.event = {name,       "value",     number,     at_us - 30,
+                    at_us - 20, number == 1, at_us - 30, 0};
+    if (number == UINT64_MAX) {
+      change.event.create_us = at_us - 40;
+      change.event.own_ttl_us = 5'000;
+    }
     change.death = {at_us - 10, at_us - 5, Cause::kRotated};
   }
   return change;
+}
+
+// Those that not every record has: of one version.
+void SetOtherTimes(uint64_t version, bool created_before, Record* record) {
+  if (version != UINT64_MAX) return;
+  record->life_us = -record->life_us;
+  record->own_ttl_us = INT64_MAX;
+  if (created_before) record->create_us -= 1'000'000;
 }
 
 // Of every kind, with all numbers that a map may have, and some that none has.
@@ -158,9 +173,9 @@ Written WriteSome() {
         const bool stores = kind <= 2;
         if (stores) {
           change.record.version = version;
-          change.record.put_us = at_us - 17;
-          change.record.ttl_us = 1'000 + kind;
-          change.record.own_ttl = version == 1;
+          change.record.SetTimes(at_us - 17, 1'000 + kind,
+                                 version == 1 ? 1'000 + kind : 0);
+          SetOtherTimes(version, kind == 1, &change.record);
           if (kind == 1) {
             change.record.value = version == 1 ? "" : long_value;
           }
@@ -172,9 +187,8 @@ Written WriteSome() {
           change.record.value = version == 1 ? "" : long_value;
           change.renewed = version != 1;
           if (change.renewed) {
-            change.record.put_us = at_us;
-            change.record.ttl_us = 1'000;
-            change.record.own_ttl = true;
+            change.record.SetTimes(at_us, 1'000, 1'000);
+            SetOtherTimes(version, false, &change.record);
           }
         }
         if (kind != 3 && (kind != 7 || change.renewed)) {
@@ -193,8 +207,9 @@ Written WriteSome() {
       record.Add(tick);
       written.texts.push_back(TextOf(tick));
       const ExpiredEvent events[] = {
-          {"a", long_value, version, at_us - 30, at_us - 20, false},
-          {long_key, "", version / 2, at_us - 31, at_us - 20, true}};
+          {"a", long_value, version, at_us - 30, at_us - 20, false, at_us - 30},
+          {long_key, "", version / 2, at_us - 31, at_us - 20, true, at_us - 31,
+           version == 1 ? 5'000 : 0}};
       const RetainedEvents retained = {version / 2,
                                        at_us + 3,
                                        {at_us - 10, at_us - 5, Cause::kEvicted},
@@ -225,6 +240,42 @@ TEST(ChangeRecordTest, WhatIsReadIsWhatWasWritten) {
   }
 }
 
+// Other times than these make a kind of item that older servers refuse.
+TEST(ChangeRecordTest, AnEntryWithTimesAsOlderServersKnowThemHasNoOtherItem) {
+  for (const int64_t own_ttl_us : {int64_t{0}, 10 * kSecond}) {
+    Change change = {.record = {.key = "k", .version = 7}, .at_us = kStartUs};
+    change.record.SetTimes(kStartUs, 10 * kSecond, own_ttl_us);
+    ChangeRecord record;
+    record.Add(0, change);
+    EXPECT_EQ(record.Take().front(), static_cast<char>(Change::Kind::kStore));
+  }
+}
+
+// As a server without create times wrote them: they are the put times.
+TEST(ChangeRecordTest, AnEventOfAnOlderServerBeganWhenItWasPut) {
+  ChangeRecord record;
+  const ExpiredEvent event = {"a",          "v",   7,       kStartUs,
+                              kStartUs + 5, false, kStartUs};
+  record.Add(RetainedEvents{.first_event = 3, .events = {&event, 1}});
+  const std::string bytes = record.Take();
+  EXPECT_EQ(bytes.front(), 9);
+  std::vector<std::string> texts;
+  ASSERT_TRUE(Read(bytes, &texts).ok());
+  EXPECT_TRUE(absl::StrContains(texts[0], absl::StrCat("created ", kStartUs)))
+      << texts[0];
+}
+
+TEST(ChangeRecordTest, TimesOfAnItemWithoutAnyAreDataLoss) {
+  const std::string times("\12\0\0\0", 4);
+  ChangeRecord record;
+  record.Add(0, {.kind = Change::Kind::kRemove, .record = {.key = "k"}});
+  std::vector<std::string> texts;
+  EXPECT_TRUE(absl::IsDataLoss(Read(times + record.Take(), &texts)));
+  EXPECT_TRUE(absl::IsDataLoss(Read(times + times, &texts)));
+  EXPECT_TRUE(absl::IsDataLoss(Read(times, &texts)));
+  EXPECT_TRUE(texts.empty() || texts.size() == 1);
+}
+
 TEST(ChangeRecordTest, EachRecordStandsByItself) {
   ChangeRecord record;
   record.Add(3, {.kind = Change::Kind::kRemove,
@@ -248,7 +299,8 @@ TEST(ChangeRecordTest, APutCostsTenBytesBesideItsKeyAndValue) {
                               .value = "0123456789",
                               .version = 1'000'000 + i,
                               .put_us = at_us,
-                              .ttl_us = 3600 * kSecond},
+                              .life_us = 3600 * kSecond,
+                              .create_us = at_us},
                    .death_us = kStartUs + 3660 * kSecond,
                    .at_us = at_us});
   }
@@ -316,7 +368,7 @@ TEST(ChangeRecordTest, ADeadlinePastTheEndOfTimeIsDataLoss) {
 
 TEST(ChangeRecordTest, AnUnknownKindIsDataLoss) {
   const int after_groups = 16 + static_cast<int>(GroupChange::kLastKind) + 1;
-  for (const int kind : {0, 10, 16, after_groups, 255}) {
+  for (const int kind : {0, 12, 16, after_groups, 255}) {
     const std::string record = {static_cast<char>(kind), 1, 'g', 0, 0, 0, 0};
     std::vector<std::string> texts;
     const absl::Status status = Read(record, &texts);

@@ -57,6 +57,7 @@ TEST_F(PauseTest, AnEntryLivesOnForWhatItHadLeft) {
   EXPECT_EQ(get.entry.value, "value");
   EXPECT_EQ(get.entry.version, put.version);
   EXPECT_EQ(get.entry.put_us, kStartUs + 3600 * kSecond);
+  EXPECT_EQ(get.entry.create_us, kStartUs + 3600 * kSecond);
   EXPECT_EQ(get.entry.deadline_us, kStartUs + 3660 * kSecond);
   store_.AdvanceBy(50 * kSecond - 1);
   EXPECT_EQ(store_.Get("a", "key"), "value");
@@ -66,6 +67,22 @@ TEST_F(PauseTest, AnEntryLivesOnForWhatItHadLeft) {
   const Reading reading = ReadEarliest();
   EXPECT_EQ(reading.events[0].version, put.version);
   EXPECT_GE(reading.events[0].death_us, kStartUs + 3660 * kSecond);
+}
+
+TEST_F(PauseTest, AllTimesMoveAndAnOwnTtlStays) {
+  store_.Execute("a", Operation::Put("own", "v").WithTtl(50 * kSecond));
+  store_.Execute(
+      "a", Operation::Put("due", "v").ExpiringAt(kStartUs + 45 * kSecond));
+  AdvanceBy(10 * kSecond);
+  store_.Execute("a", Operation::Touch("own"));
+  AdvanceBy(kSecond);
+  Restart(3600 * kSecond);
+  const Entry own = store_.Execute("a", Operation::Get("own")).entry;
+  EXPECT_EQ(own.create_us, kStartUs + 3600 * kSecond);
+  EXPECT_EQ(own.put_us, kStartUs + 3610 * kSecond);
+  EXPECT_EQ(own.deadline_us, kStartUs + 3660 * kSecond);
+  EXPECT_EQ(own.own_ttl_us, 50 * kSecond);
+  EXPECT_EQ(DeadlineOf("due"), kStartUs + 3645 * kSecond);
 }
 
 TEST_F(PauseTest, TheTimeOfTheRecoveryDoesNotCountEither) {

@@ -13,16 +13,18 @@ namespace {
 
 // A decoded operation as text, or its error.
 std::string Text(const Operation& op) {
-  return absl::StrCat("kind=", static_cast<int>(op.kind),
-                      " condition=", static_cast<int>(op.condition),
-                      " touch=", op.touch, " previous=", op.return_previous,
-                      " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
-                      " if=", op.if_version, " keep=", op.keep_deadline,
-                      " combine=", static_cast<int>(op.combination), " ",
-                      op.operand, " ", op.initial, " ", op.remove_if_zero,
-                      " part=", op.gathering ? op.gathering->part() : "",
-                      " of=", op.gathering ? op.gathering->expectation() : "",
-                      " key=", op.key, " value=", op.value);
+  return absl::StrCat(
+      "kind=", static_cast<int>(op.kind),
+      " condition=", static_cast<int>(op.condition), " touch=", op.touch,
+      " previous=", op.return_previous,
+      " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
+      " until=", op.has_expire_at ? absl::StrCat(op.expire_at_us) : "none",
+      op.allow_past ? " past" : "", " if=", op.if_version,
+      " keep=", op.keep_deadline, " combine=", static_cast<int>(op.combination),
+      " ", op.operand, " ", op.initial, " ", op.remove_if_zero,
+      " part=", op.gathering ? op.gathering->part() : "",
+      " of=", op.gathering ? op.gathering->expectation() : "", " key=", op.key,
+      " value=", op.value);
 }
 
 std::string Text(const absl::Status& error) {

@@ -26,6 +26,8 @@ class PlainFormat final : public EventFormat {
     const Header header = {event.version,
                            event.put_us,
                            event.deadline_us,
+                           event.create_us,
+                           event.own_ttl_us,
                            static_cast<uint32_t>(event.value.size()),
                            static_cast<uint16_t>(event.key.size()),
                            event.parts};
@@ -44,7 +46,9 @@ class PlainFormat final : public EventFormat {
             header.version,
             header.put_us,
             header.deadline_us,
-            header.parts};
+            header.parts,
+            header.create_us,
+            header.own_ttl_us};
   }
 
   // The event in Write's format, its id and the attempt.
@@ -65,6 +69,8 @@ class PlainFormat final : public EventFormat {
     uint64_t version;
     int64_t put_us;
     int64_t deadline_us;
+    int64_t create_us;
+    int64_t own_ttl_us;
     uint32_t value_bytes;
     uint16_t key_bytes;
     bool parts;

@@ -241,7 +241,16 @@ void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
   Operation put = Operation::Put(event.key, event.value);
   put.parts = event.parts;
   put.condition = Condition::kIfAbsent;
-  if (settlement.ttl_us != 0) put = put.WithTtl(settlement.ttl_us);
+  // As any renewal. The namespace's max_ttl may have become less than the own
+  // TTL, which no one has asked for now.
+  int64_t ttl_us = settlement.ttl_us;
+  if (ttl_us == 0) {
+    ttl_us = std::min(event.own_ttl_us, map_->options().max_ttl_us);
+  }
+  if (ttl_us != 0) put = put.WithTtl(ttl_us);
+  put.has_expire_at = settlement.expire_at_us.has_value();
+  put.expire_at_us = settlement.expire_at_us.value_or(0);
+  put.allow_past = settlement.allow_past;
   const Result done = map_->Apply(put, now_us);
   result->version = done.version;
   // The key exists again: putting back is unnecessary.

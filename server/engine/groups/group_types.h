@@ -122,10 +122,13 @@ struct Settlement {
   SettleAction action = SettleAction::kAck;
   // Of a NACK.
   int64_t delay_us = 0;
-  // Of a PUT_BACK; 0 for the namespace's.
+  // Of a PUT_BACK. 0: the own TTL that the entry had, or the namespace's.
   int64_t ttl_us = 0;
   // Of the delivery that is meant; unset: any of this attempt.
   std::optional<int> returns = std::nullopt;
+  // See Operation.
+  std::optional<int64_t> expire_at_us = {};
+  bool allow_past = false;
 };
 
 struct SettleResult {

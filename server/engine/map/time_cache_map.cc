@@ -82,7 +82,38 @@ TimeCacheMap::~TimeCacheMap() {
   usage_.Subtract(usage_.entries(), usage_.bytes());
 }
 
-absl::Status TimeCacheMap::Check(const Operation& op) const {
+// Of an operation with a time until which the entry lives.
+absl::Status TimeCacheMap::CheckExpireAt(const Operation& op,
+                                         int64_t now_us) const {
+  const auto text = [](int64_t time_us) {
+    return absl::FormatTime(absl::FromUnixMicros(time_us), absl::UTCTimeZone());
+  };
+  if (op.keep_deadline) {
+    return InvalidField("keep_deadline", "must not be set with an expire_at");
+  }
+  if (!op.has_expire_at) {
+    return InvalidField("allow_past", "must not be set without an expire_at");
+  }
+  if (op.expire_at_us <= now_us && !op.allow_past) {
+    return InvalidField(
+        "expire_at",
+        absl::StrCat("must be after the server's time of ", text(now_us),
+                     ", not ", text(op.expire_at_us),
+                     ": with allow_past the entry expires at once"));
+  }
+  const int64_t max_ttl_us = max_ttl_us_.load(std::memory_order_relaxed);
+  if (op.expire_at_us <= now_us || op.expire_at_us - now_us <= max_ttl_us) {
+    return absl::OkStatus();
+  }
+  return InvalidField(
+      "expire_at",
+      absl::StrCat("must be no later than the namespace's max_ttl of ",
+                   absl::FormatDuration(absl::Microseconds(max_ttl_us)),
+                   " from now, which is ", text(now_us + max_ttl_us), ", not ",
+                   text(op.expire_at_us)));
+}
+
+absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
   if (op.key.empty() || op.key.size() > kMaxKeyBytes) return CheckKey(op.key);
   const int64_t max_ttl_us = max_ttl_us_.load(std::memory_order_relaxed);
   if (op.has_ttl && (op.ttl_us < kMinTtlUs || op.ttl_us > max_ttl_us)) {
@@ -96,6 +127,9 @@ absl::Status TimeCacheMap::Check(const Operation& op) const {
   if (op.keep_deadline && op.has_ttl) {
     return InvalidField("keep_deadline", "must not be set with a ttl");
   }
+  if (op.has_expire_at || op.allow_past) {
+    if (absl::Status s = CheckExpireAt(op, now_us); !s.ok()) return s;
+  }
   const int64_t max_bytes = max_value_bytes_.load(std::memory_order_relaxed);
   if (static_cast<int64_t>(op.value.size()) > max_bytes) {
     return InvalidField(
@@ -108,7 +142,7 @@ absl::Status TimeCacheMap::Check(const Operation& op) const {
 
 void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
   result->Clear();
-  result->status = Check(op);
+  result->status = Check(op, now_us);
   if (!result->status.ok()) return;
   ResponseBudget room;
   ApplyOne(op, key_hash_(op.key), now_us, &room, result);
@@ -175,7 +209,7 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
   size_t count = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
     results[i].Clear();
-    results[i].status = Check(ops[i]);
+    results[i].status = Check(ops[i], now_us);
     if (!results[i].status.ok()) continue;
     valid[count++] = {&ops[i], key_hash_(ops[i].key), &results[i]};
   }

@@ -315,7 +315,8 @@ class TimeCacheMap {
                   ResponseBudget* room, absl::Span<Result> results);
   bool ApplyTurn(ItemsByShard* items, bool stopped_before, int64_t now_us,
                  ResponseBudget* room);
-  absl::Status Check(const Operation& op) const;
+  absl::Status Check(const Operation& op, int64_t now_us) const;
+  absl::Status CheckExpireAt(const Operation& op, int64_t now_us) const;
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);

@@ -11,13 +11,20 @@ static_assert(std::endian::native == std::endian::little,
               "records are copied as they lie in memory");
 
 using record_internal::kCapacityBytes;
+using record_internal::kCreatedBefore;
 using record_internal::kDeadNarrow;
 using record_internal::kDeadWide;
-using record_internal::kFlagBits;
+using record_internal::kFormBits;
+using record_internal::kFormMask;
 using record_internal::kGrowable;
+using record_internal::kMore;
 using record_internal::kNarrowBytes;
-using record_internal::kOwnTtl;
+using record_internal::kOtherLife;
+using record_internal::kOtherOwn;
+using record_internal::kOwn;
+using record_internal::kOwnIsLife;
 using record_internal::kParts;
+using record_internal::kPlain;
 using record_internal::kWide;
 using record_internal::kWideBytes;
 
@@ -26,12 +33,59 @@ bool Fits32(int64_t difference) {
          difference <= std::numeric_limits<int32_t>::max();
 }
 
-bool IsNarrow(const Record& record, const RecordBase& base) {
-  const auto version = static_cast<int64_t>(record.version - base.version);
-  return record.ttl_us == base.ttl_us && Fits32(version) &&
-         version != kDeadNarrow && Fits32(record.put_us - base.put_us) &&
-         !record.parts && record.capacity == 0;
+int64_t WrappingMinus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) -
+                              static_cast<uint64_t>(b));
 }
+
+uint64_t ZigZag(int64_t value) {
+  return static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63);
+}
+
+int64_t UnZigZag(uint64_t value) {
+  return static_cast<int64_t>(value >> 1 ^ (~(value & 1) + 1));
+}
+
+// What a record takes against a base, besides key, value and the former's size.
+struct Header {
+  Header(const Record& record, const RecordBase& base) {
+    const auto version = static_cast<int64_t>(record.version - base.version);
+    const bool narrow = Fits32(version) && version != kDeadNarrow &&
+                        Fits32(WrappingMinus(record.put_us, base.put_us));
+    if (record.capacity != 0) flags |= kGrowable;
+    if (record.parts) flags |= kParts;
+    if (record.life_us != base.life_us) flags |= kOtherLife;
+    if (record.own_ttl_us != 0) {
+      flags |= record.own_ttl_us == record.life_us ? kOwnIsLife : kOtherOwn;
+    }
+    if (record.create_us != record.put_us) flags |= kCreatedBefore;
+    form = !narrow               ? kWide
+           : flags == 0          ? kPlain
+           : flags == kOwnIsLife ? kOwn
+                                 : kMore;
+  }
+  bool has_flags() const { return form == kWide || form == kMore; }
+  bool has(uint8_t flag) const { return (flags & flag) != 0; }
+
+  // Of all behind the value's size and before the key.
+  size_t Size(const Record& record) const {
+    size_t size = form == kWide ? kWideBytes : kNarrowBytes;
+    if (has_flags()) ++size;
+    if (has(kGrowable)) size += kCapacityBytes;
+    if (has(kOtherLife)) size += VarintSize(ZigZag(record.life_us));
+    if (has(kOtherOwn)) {
+      size += VarintSize(static_cast<uint64_t>(record.own_ttl_us));
+    }
+    if (has(kCreatedBefore)) size += VarintSize(ZigZag(Age(record)));
+    return size;
+  }
+  static int64_t Age(const Record& record) {
+    return WrappingMinus(record.put_us, record.create_us);
+  }
+
+  uint8_t flags = 0;
+  uint32_t form = kPlain;
+};
 
 // Room for any length that a value may have while it grows.
 constexpr size_t kLongSizeBytes = 4;
@@ -51,38 +105,70 @@ char* PutFixed(T value, char* to) {
   return to + sizeof(value);
 }
 
-uint32_t KeyWord(const Record& record, bool narrow) {
-  return static_cast<uint32_t>(record.key.size()) << kFlagBits |
-         (record.own_ttl ? kOwnTtl : 0) | (narrow ? 0 : kWide);
+uint32_t KeyWord(const Record& record, const Header& header) {
+  return static_cast<uint32_t>(record.key.size()) << kFormBits | header.form;
 }
 
-// Of a wide record, what stands before its key.
-char* PutWideHeader(const Record& record, char* to) {
+// What stands before the key.
+char* PutHeader(const Record& record, const Header& header,
+                const RecordBase& base, char* to) {
   const auto value_size = static_cast<uint32_t>(record.value.size());
-  const bool growable = record.capacity != 0;
-  to = PutVarint(KeyWord(record, /*narrow=*/false), to);
-  to = growable ? PutLongSize(value_size, to) : PutVarint(value_size, to);
-  to = PutFixed(record.version, to);
-  to = PutFixed(record.put_us, to);
-  to = PutFixed(record.ttl_us, to);
-  const auto flags = static_cast<uint8_t>((growable ? kGrowable : 0) |
-                                          (record.parts ? kParts : 0));
-  to = PutFixed(flags, to);
-  return growable ? PutFixed(record.capacity, to) : to;
+  to = PutVarint(KeyWord(record, header), to);
+  to = header.has(kGrowable) ? PutLongSize(value_size, to)
+                             : PutVarint(value_size, to);
+  if (header.form == kWide) {
+    to = PutFixed(record.version, to);
+    to = PutFixed(record.put_us, to);
+  } else {
+    to = PutFixed(static_cast<int32_t>(record.version - base.version), to);
+    to = PutFixed(static_cast<int32_t>(record.put_us - base.put_us), to);
+  }
+  if (!header.has_flags()) return to;
+  to = PutFixed(header.flags, to);
+  if (header.has(kGrowable)) to = PutFixed(record.capacity, to);
+  if (header.has(kOtherLife)) to = PutVarint(ZigZag(record.life_us), to);
+  if (header.has(kOtherOwn)) {
+    to = PutVarint(static_cast<uint64_t>(record.own_ttl_us), to);
+  }
+  if (header.has(kCreatedBefore)) {
+    to = PutVarint(ZigZag(Header::Age(record)), to);
+  }
+  return to;
 }
 
 }  // namespace
 
-size_t EncodedSize(const Record& record, const RecordBase& base) {
-  const bool narrow = IsNarrow(record, base);
-  const size_t key_bytes =
-      VarintSize(KeyWord(record, narrow)) + record.key.size();
-  if (record.capacity != 0) {
-    return key_bytes + kLongSizeBytes + kWideBytes + kCapacityBytes +
-           record.capacity;
+const char* record_internal::GetMore(const char* at, Record* record) {
+  const auto flags = static_cast<uint8_t>(*at++);
+  record->parts = (flags & kParts) != 0;
+  if ((flags & kGrowable) != 0) {
+    record->capacity = GetFixed<uint32_t>(at);
+    at += kCapacityBytes;
   }
-  return key_bytes + VarintSize(static_cast<uint32_t>(record.value.size())) +
-         (narrow ? kNarrowBytes : kWideBytes) + record.value.size();
+  uint64_t number;
+  if ((flags & kOtherLife) != 0) {
+    at = GetVarint(at, &number);
+    record->life_us = UnZigZag(number);
+  }
+  if ((flags & kOwnIsLife) != 0) record->own_ttl_us = record->life_us;
+  if ((flags & kOtherOwn) != 0) {
+    at = GetVarint(at, &number);
+    record->own_ttl_us = static_cast<int64_t>(number);
+  }
+  if ((flags & kCreatedBefore) != 0) {
+    at = GetVarint(at, &number);
+    record->create_us = WrappingMinus(record->put_us, UnZigZag(number));
+  }
+  return at;
+}
+
+size_t EncodedSize(const Record& record, const RecordBase& base) {
+  const Header header(record, base);
+  const size_t fixed = VarintSize(KeyWord(record, header)) +
+                       header.Size(record) + record.key.size();
+  return record.capacity != 0
+             ? fixed + kLongSizeBytes + record.capacity
+             : fixed + VarintSize(record.value.size()) + record.value.size();
 }
 
 void MarkRecordDead(char* record) {
@@ -90,7 +176,7 @@ void MarkRecordDead(char* record) {
   uint32_t value_size;
   const char* at = GetVarint(GetVarint(record, &key_word), &value_size);
   char* const version = record + (at - record);
-  if ((key_word & kWide) == 0) {
+  if ((key_word & kFormMask) != kWide) {
     PutFixed(kDeadNarrow, version);
   } else {
     PutFixed(kDeadWide, version);
@@ -98,14 +184,7 @@ void MarkRecordDead(char* record) {
 }
 
 void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
-  if (IsNarrow(record, base)) {
-    to = PutVarint(KeyWord(record, /*narrow=*/true), to);
-    to = PutVarint(static_cast<uint32_t>(record.value.size()), to);
-    to = PutFixed(static_cast<int32_t>(record.version - base.version), to);
-    to = PutFixed(static_cast<int32_t>(record.put_us - base.put_us), to);
-  } else {
-    to = PutWideHeader(record, to);
-  }
+  to = PutHeader(record, Header(record, base), base, to);
   // A view of nothing may be null, which memcpy and memmove must not be given.
   // A record that is rewritten in place may be its own source: memmove.
   if (!record.key.empty()) {
@@ -117,12 +196,13 @@ void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
   }
 }
 
-void ExtendRecord(Record record, absl::string_view more, char* at) {
+void ExtendRecord(Record record, const RecordBase& base, absl::string_view more,
+                  char* at) {
   const char* const end = record.value.data() + record.value.size();
   if (!more.empty()) std::memcpy(at + (end - at), more.data(), more.size());
   record.value =
       absl::string_view(record.value.data(), record.value.size() + more.size());
-  PutWideHeader(record, at);
+  PutHeader(record, Header(record, base), base, at);
 }
 
 }  // namespace timecache::server

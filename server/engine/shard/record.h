@@ -20,41 +20,63 @@ struct Record {
   absl::string_view value = {};
   // Of the value: a renewal keeps it. Never 0.
   uint64_t version = 0;
+  // When its life began, and how long that is: its TTL, or until the time that
+  // was asked for, which may be before put_us.
   int64_t put_us = 0;
-  int64_t ttl_us = 0;
-  // Whether ttl_us came with the put, or was the map's.
-  bool own_ttl = false;
+  int64_t life_us = 0;
+  // When the key began to be there.
+  int64_t create_us = 0;
+  // What a renewal gives it; 0: the map's TTL.
+  int64_t own_ttl_us = 0;
   // Whether the value is GatheredParts.
   bool parts = false;
   // How long the value may grow where it lies; 0 if it may not.
   uint32_t capacity = 0;
 
-  int64_t deadline_us() const { return put_us + ttl_us; }
+  int64_t deadline_us() const { return put_us + life_us; }
+  // All its times are as a put with no others than these makes them.
+  void SetTimes(int64_t put, int64_t life, int64_t own_ttl) {
+    put_us = create_us = put;
+    life_us = life;
+    own_ttl_us = own_ttl;
+  }
+  void CopyTimes(const Record& from) {
+    put_us = from.put_us;
+    life_us = from.life_us;
+    create_us = from.create_us;
+    own_ttl_us = from.own_ttl_us;
+  }
   // What limits and statistics count of it.
   int64_t payload_bytes() const {
     return static_cast<int64_t>(key.size() + value.size());
   }
   EntryView view() const {
-    return {key, value, version, put_us, deadline_us(), parts};
+    return {key,           value, version,   put_us,
+            deadline_us(), parts, create_us, own_ttl_us};
   }
 };
 
-// What a segment's records are written against: a record whose version and put
-// time lie within 32 bits of the base's, whose TTL is the base's and whose
-// value neither grows nor has parts is narrow.
+// What a segment's records are written against: the numbers of most records are
+// small differences from these.
 struct RecordBase {
   uint64_t version = 0;
   int64_t put_us = 0;
-  int64_t ttl_us = 0;
+  int64_t life_us = 0;
 };
 
 // Layout, all integers little-endian:
-//   varint  key size << 2 | own ttl << 1 | wide
+//   varint  key size << 2 | form
 //   varint  value size; of four bytes in any case, if it is growable
-//   narrow: int32 version - base, int32 put time - base
-//   wide:   uint64 version, int64 put time, int64 ttl,
-//           uint8 parts << 1 | growable, and if it is, uint32 capacity
+//   int32 version - base, int32 put time - base; a wide one: uint64 version,
+//           int64 put time
+//   where more is known, and in a wide one: uint8 of flags, and for each of
+//           these that is set, in this order: uint32 capacity, signed varint
+//           life, varint own TTL, signed varint put time - create time
 //   key, value; if growable, as many bytes as the capacity has, some unused
+// A record has the base's life, no own TTL or its life as that, its put time as
+// its create time, and a value that neither grows nor has parts, as far as it
+// has no flag that says otherwise. So one that a renewal has kept alive takes
+// some six bytes more, and one with an own TTL none.
 
 // The bytes that the record takes against this base.
 size_t EncodedSize(const Record& record, const RecordBase& base);
@@ -64,8 +86,9 @@ void EncodeRecord(const Record& record, const RecordBase& base, char* to);
 
 // Appends `more` to the value of a growable record that lies at `at` and has
 // the capacity. `record` is what it says, but for version and times, which it
-// gets anew. O(more).
-void ExtendRecord(Record record, absl::string_view more, char* at);
+// gets anew: it must have the EncodedSize that it had. O(more).
+void ExtendRecord(Record record, const RecordBase& base, absl::string_view more,
+                  char* at);
 
 // Marks a record that was encoded as dead: nothing refers to it any more, and a
 // walk over its segment need not ask the index. Its key, value and size stay as
@@ -78,14 +101,26 @@ namespace record_internal {
 inline constexpr int32_t kDeadNarrow = INT32_MIN;
 inline constexpr uint64_t kDeadWide = 0;
 
+// Forms.
+inline constexpr uint32_t kPlain = 0;
 inline constexpr uint32_t kWide = 1;
-inline constexpr uint32_t kOwnTtl = 2;
-inline constexpr int kFlagBits = 2;
+// Plain, with the life as its own TTL.
+inline constexpr uint32_t kOwn = 2;
+// As a plain one, with flags, as a wide one has them, too.
+inline constexpr uint32_t kMore = 3;
+static_assert((kMore & kWide) != 0 && (kOwn & kWide) == 0);
+inline constexpr int kFormBits = 2;
+inline constexpr uint32_t kFormMask = (1 << kFormBits) - 1;
 inline constexpr size_t kNarrowBytes = 2 * sizeof(int32_t);
-inline constexpr size_t kWideBytes = 3 * sizeof(int64_t) + 1;
-// Of the last byte of these.
+inline constexpr size_t kWideBytes = 2 * sizeof(int64_t);
+// Flags.
 inline constexpr uint8_t kGrowable = 1;
 inline constexpr uint8_t kParts = 2;
+inline constexpr uint8_t kOtherLife = 4;
+// The own TTL is the life, or another.
+inline constexpr uint8_t kOwnIsLife = 8;
+inline constexpr uint8_t kOtherOwn = 16;
+inline constexpr uint8_t kCreatedBefore = 32;
 inline constexpr size_t kCapacityBytes = sizeof(uint32_t);
 
 template <typename T>
@@ -94,6 +129,10 @@ T GetFixed(const char* from) {
   std::memcpy(&value, from, sizeof(value));
   return value;
 }
+
+// What stands where flags are. `*record` has its other numbers. Returns the
+// end.
+const char* GetMore(const char* at, Record* record);
 
 }  // namespace record_internal
 
@@ -108,26 +147,25 @@ inline Record DecodeRecord(const char* from, const RecordBase& base,
   uint32_t value_size;
   at = GetVarint(at, &key_word);
   at = GetVarint(at, &value_size);
-  record.own_ttl = (key_word & kOwnTtl) != 0;
+  const uint32_t form = key_word & kFormMask;
   uint32_t value_room = value_size;
-  if ((key_word & kWide) == 0) {
+  record.life_us = base.life_us;
+  if (form != kWide) {
     record.version = base.version + static_cast<int64_t>(GetFixed<int32_t>(at));
     record.put_us = base.put_us + GetFixed<int32_t>(at + sizeof(int32_t));
-    record.ttl_us = base.ttl_us;
     at += kNarrowBytes;
   } else {
     record.version = GetFixed<uint64_t>(at);
     record.put_us = GetFixed<int64_t>(at + sizeof(int64_t));
-    record.ttl_us = GetFixed<int64_t>(at + 2 * sizeof(int64_t));
     at += kWideBytes;
-    const auto flags = static_cast<uint8_t>(at[-1]);
-    record.parts = (flags & kParts) != 0;
-    if ((flags & kGrowable) != 0) {
-      record.capacity = value_room = GetFixed<uint32_t>(at);
-      at += kCapacityBytes;
-    }
   }
-  record.key = absl::string_view(at, key_word >> kFlagBits);
+  record.create_us = record.put_us;
+  if (form == kOwn) record.own_ttl_us = record.life_us;
+  if ((form & kWide) != 0) {
+    at = GetMore(at, &record);
+    if (record.capacity != 0) value_room = record.capacity;
+  }
+  record.key = absl::string_view(at, key_word >> kFormBits);
   at += record.key.size();
   record.value = absl::string_view(at, value_size);
   *size = static_cast<size_t>(at + value_room - from);
@@ -141,24 +179,8 @@ inline bool IsRecordDead(const char* from) {
   uint32_t value_size;
   const char* at = GetVarint(from, &key_word);
   at = GetVarint(at, &value_size);
-  return (key_word & kWide) == 0 ? GetFixed<int32_t>(at) == kDeadNarrow
-                                 : GetFixed<uint64_t>(at) == kDeadWide;
-}
-
-// Only the key of such a record.
-inline absl::string_view DecodeKey(const char* from) {
-  using namespace record_internal;  // NOLINT
-  uint32_t key_word;
-  uint32_t value_size;
-  const char* at = GetVarint(from, &key_word);
-  at = GetVarint(at, &value_size);
-  if ((key_word & kWide) == 0) {
-    at += kNarrowBytes;
-  } else {
-    at += kWideBytes;
-    if ((static_cast<uint8_t>(at[-1]) & kGrowable) != 0) at += kCapacityBytes;
-  }
-  return absl::string_view(at, key_word >> kFlagBits);
+  return (key_word & kFormMask) != kWide ? GetFixed<int32_t>(at) == kDeadNarrow
+                                         : GetFixed<uint64_t>(at) == kDeadWide;
 }
 
 }  // namespace timecache::server

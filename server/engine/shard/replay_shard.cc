@@ -32,6 +32,7 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
     case Change::Kind::kRenew:
       if (!found || old.record.version != record.version) return true;
       record.value = old.record.value;
+      record.create_us = old.record.create_us;
       record.parts = old.record.parts;
       record.capacity = old.record.capacity;
       [[fallthrough]];
@@ -49,10 +50,10 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       }
       const absl::string_view more = record.value;
       usage_->Subtract(0, -static_cast<int64_t>(more.size()));
-      if (!change.renewed) {
-        record.put_us = old.record.put_us;
-        record.ttl_us = old.record.ttl_us;
-        record.own_ttl = old.record.own_ttl;
+      if (change.renewed) {
+        record.create_us = old.record.create_us;
+      } else {
+        record.CopyTimes(old.record);
       }
       record.value = old.record.value;
       record.parts = old.record.parts;
@@ -113,6 +114,7 @@ void Shard::MovePutTimes(Segment* segment, int64_t by_us) {
     // As far from the base as it was, it takes as many bytes.
     if (!IsRecordDead(at)) {
       record.put_us += by_us;
+      record.create_us += by_us;
       EncodeRecord(record, segment->base, at);
     }
     offset += static_cast<uint32_t>(size);

@@ -237,6 +237,8 @@ bool Shard::Answer(const Record& record, ResponseBudget* room, Result* result) {
   result->entry.version = record.version;
   result->entry.put_us = record.put_us;
   result->entry.deadline_us = record.deadline_us();
+  result->entry.create_us = record.create_us;
+  result->entry.own_ttl_us = record.own_ttl_us;
   return true;
 }
 
@@ -251,11 +253,9 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
   record.parts = op.parts;
   const bool keeps = found && op.keep_deadline;
   if (keeps) {
-    record.put_us = old.record.put_us;
-    record.ttl_us = old.record.ttl_us;
-    record.own_ttl = old.record.own_ttl;
+    record.CopyTimes(old.record);
   } else {
-    BeginTtl(op, &record);
+    BeginLife(op, old, &record);
   }
   const int64_t bytes = record.payload_bytes();
   if (!Reserve(old, bytes, bytes, outcome)) return;
@@ -292,19 +292,21 @@ bool Shard::Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
   return outcome->hit == LimitHit::kNone;
 }
 
-void Shard::BeginTtl(const Operation& op, Record* record) const {
-  record->put_us = now_us_;
-  record->ttl_us = op.has_ttl ? op.ttl_us : ttl_us_;
-  record->own_ttl = op.has_ttl;
+// Of an entry in the place of `old`, which may be none.
+void Shard::BeginLife(const Operation& op, const Found& old,
+                      Record* record) const {
+  record->create_us = old.slot != nullptr ? old.record.create_us : now_us_;
+  record->own_ttl_us = 0;
+  RenewLife(op, record);
 }
 
-void Shard::RenewTtl(const Operation& op, Record* record) const {
+void Shard::RenewLife(const Operation& op, Record* record) const {
   record->put_us = now_us_;
-  if (op.has_ttl) {
-    record->ttl_us = op.ttl_us;
-    record->own_ttl = true;
-  } else if (!record->own_ttl) {
-    record->ttl_us = ttl_us_;
+  if (op.has_ttl) record->own_ttl_us = op.ttl_us;
+  if (op.has_expire_at) {
+    record->life_us = op.expire_at_us - now_us_;
+  } else {
+    record->life_us = record->own_ttl_us != 0 ? record->own_ttl_us : ttl_us_;
   }
 }
 
@@ -332,7 +334,7 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
   }
   // The version identifies the value, which does not change.
   Record record = old.record;
-  RenewTtl(op, &record);
+  RenewLife(op, &record);
   if (result->has_entry) {
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
@@ -350,6 +352,7 @@ void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
     // A rebuild takes the rest from the existing entry.
     if (kind == Change::Kind::kRenew) {
       change.record.value = {};
+      change.record.create_us = record.put_us;
       change.record.parts = false;
       change.record.capacity = 0;
     }
@@ -446,7 +449,7 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
 // What a segment that begins with this record is written against. Its version
 // is no entry's: the segment's stamp.
 RecordBase Shard::NewBase(const Record& record) {
-  return {NewVersion(), record.put_us, record.ttl_us};
+  return {NewVersion(), record.put_us, record.life_us};
 }
 
 uint64_t Shard::NewVersion() {

@@ -316,15 +316,18 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
                Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void BeginTtl(const Operation& op, Record* record) const
+  void BeginLife(const Operation& op, const Found& old, Record* record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RenewTtl(const Operation& op, Record* record) const
+  void RenewLife(const Operation& op, Record* record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t KeepOrRenew(const Operation& op, const Found& old,
                       Record* record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of a record whose life begins. One that is due already dies at the next
+  // moment: deaths up to now may have been published.
   int64_t DeathOf(const Record& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return DeathTimeUs(record.deadline_us(), width_us_);
+    return record.life_us > 0 ? DeathTimeUs(record.deadline_us(), width_us_)
+                              : now_us_ + 1;
   }
   int64_t DeathOf(const Found& found) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return segments_[found.segment].generation->death_us;

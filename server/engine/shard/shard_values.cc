@@ -53,7 +53,7 @@ absl::Status Shard::CheckValueBytes(size_t bytes) const {
 int64_t Shard::KeepOrRenew(const Operation& op, const Found& old,
                            Record* record) const {
   if (!op.touch) return DeathOf(old);
-  RenewTtl(op, record);
+  RenewLife(op, record);
   return DeathOf(*record);
 }
 
@@ -74,7 +74,7 @@ bool Shard::Replace(const Operation& op, absl::string_view value, bool parts,
   if (old.slot != nullptr) {
     death_us = KeepOrRenew(op, old, &record);
   } else {
-    BeginTtl(op, &record);
+    BeginLife(op, old, &record);
     death_us = DeathOf(record);
   }
   record.version = result->version = NewVersion();
@@ -102,6 +102,7 @@ bool Shard::Extend(const Operation& op, absl::string_view more,
                      .death_us = death_us,
                      .at_us = now_us_};
     change.record.value = more;
+    change.record.create_us = record.put_us;
     change.record.parts = false;
     change.record.capacity = 0;
     EmitChange(change);
@@ -118,9 +119,12 @@ void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
                         uint32_t tag, const Found& old, Outcome* outcome) {
   RecordRef ref = MakeRef(old.segment, old.offset);
   const size_t size = record.value.size() + more.size();
-  const bool fits = record.capacity != 0 && size <= record.capacity;
+  // In a header of the same size, which its times may change.
+  const bool fits =
+      record.capacity != 0 && size <= record.capacity &&
+      EncodedSize(record, segments_[old.segment].base) == old.size;
   if (!fits || death_us != DeathOf(old)) {
-    if (!fits) {
+    if (record.capacity == 0 || size > record.capacity) {
       record.capacity = static_cast<uint32_t>(std::max(
           size, std::min(std::max(2 * size, kMinCapacity), max_value_bytes_)));
     }
@@ -133,7 +137,7 @@ void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
   record.key = stored.key;
   record.value = stored.value;
   segment.generation->bytes += static_cast<int64_t>(more.size());
-  ExtendRecord(record, more, segment.data.get() + OffsetOf(ref));
+  ExtendRecord(record, segment.base, more, segment.data.get() + OffsetOf(ref));
 }
 
 void Shard::AppendValue(const Operation& op, uint32_t tag, const Found& old,
@@ -245,7 +249,7 @@ void Shard::Complete(const Operation& op, const Found& old,
   result->status = CheckValueBytes(size);
   if (!result->status.ok() || !TakeRoom(size, room, result)) return;
   Record whole = old.record;
-  if (!found) BeginTtl(op, &whole);
+  if (!found) BeginLife(op, old, &whole);
   Entry& entry = result->entry;
   entry.value.reserve(size);
   entry.value.assign(whole.value.data(), whole.value.size());
@@ -254,6 +258,8 @@ void Shard::Complete(const Operation& op, const Found& old,
   entry.version = whole.version;
   entry.put_us = whole.put_us;
   entry.deadline_us = whole.deadline_us();
+  entry.create_us = whole.create_us;
+  entry.own_ttl_us = whole.own_ttl_us;
   result->has_entry = true;
   result->removed = true;
   if (found) Take(op, old);

@@ -11,7 +11,8 @@
 namespace timecache::server {
 
 // A record is a sequence of items. Each begins with a byte: Change::Kind,
-// kTickItem, kStorePartsItem, kRetainedItem, or kGroupItem + GroupChange::Kind.
+// kTickItem, kStorePartsItem, kRetainedItem, kRetainedTimesItem, kTimesItem, or
+// kGroupItem + GroupChange::Kind.
 // Numbers are varints, signed ones zigzag.
 //
 //   kStore   shard  at  version  put  ttl << 1 | own  death  key  value
@@ -25,6 +26,11 @@ namespace timecache::server {
 //   kTickItem    watermark  next event  next event - retained event  kills
 //   kRetainedItem  first  count  appended  death  published  cause, and of each
 //                  event  parts  version  put  deadline  key  value
+//   kRetainedTimesItem  the same, and of each event  own  put - create  more
+//   kTimesItem   own  life  put - create: of the entry in the item behind it,
+//                whose ttl and own are then 0, or of the event of a kKept. In
+//                front of those whose own TTL is not its life, whose life is
+//                over when it begins, or which a store has not created
 //
 //   kGroupItem +
 //   kExists        group  first  end - first  options  creator  unused
@@ -50,6 +56,8 @@ namespace timecache::server {
 inline constexpr uint8_t kTickItem = 6;
 inline constexpr uint8_t kStorePartsItem = 8;
 inline constexpr uint8_t kRetainedItem = 9;
+inline constexpr uint8_t kTimesItem = 10;
+inline constexpr uint8_t kRetainedTimesItem = 11;
 inline constexpr uint8_t kGroupItem = 16;
 // Of a kept event's cause.
 inline constexpr int kItemCauseBits = 2;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -93,8 +94,14 @@ class ChangeReader {
     tick.kills = Varint();
     return tick;
   }
+  // The times of the item behind it, which Next or NextGroup must read.
+  void NextTimes() {
+    if (times_.set) Fail();
+    times_ = {true, OwnTtl(), Signed(), Signed()};
+  }
+  bool awaits_times() const { return times_.set; }
   // The events are `*events`.
-  RetainedEvents NextRetained(std::vector<ExpiredEvent>* events) {
+  RetainedEvents NextRetained(bool times, std::vector<ExpiredEvent>* events) {
     RetainedEvents retained;
     retained.first_event = Event();
     const uint64_t count = Varint();
@@ -113,6 +120,10 @@ class ChangeReader {
       if (parts > 1) Fail();
       event.parts = parts == 1;
       TakeEvent(retained.death, &event);
+      if (times) {
+        event.own_ttl_us = OwnTtl();
+        event.create_us = WrappingMinus(event.put_us, Signed());
+      }
     }
     retained.events = *events;
     return retained;
@@ -188,14 +199,25 @@ class ChangeReader {
     Record& record = change->record;
     record.put_us = WrappingPlus(change->at_us, Signed());
     const uint64_t ttl = Varint();
-    record.ttl_us = static_cast<int64_t>(ttl >> 1);
-    record.own_ttl = (ttl & 1) != 0;
+    record.life_us = static_cast<int64_t>(ttl >> 1);
+    record.create_us = record.put_us;
+    if ((ttl & 1) != 0) record.own_ttl_us = record.life_us;
+    if (const Times times = std::exchange(times_, Times()); times.set) {
+      record.life_us = times.life_us;
+      record.create_us = WrappingMinus(record.put_us, times.age_us);
+      record.own_ttl_us = times.own_ttl_us;
+    }
     // No entry's deadline is past the end of time.
     int64_t deadline_us;
-    if (__builtin_add_overflow(record.put_us, record.ttl_us, &deadline_us)) {
+    if (__builtin_add_overflow(record.put_us, record.life_us, &deadline_us)) {
       Fail();
     }
     change->death_us = WrappingPlus(deadline_us, Signed());
+  }
+  int64_t OwnTtl() {
+    const uint64_t ttl_us = Varint();
+    if (ttl_us > INT64_MAX) Fail();
+    return static_cast<int64_t>(ttl_us);
   }
   void TakeKill(Change* change) {
     change->death_us = WrappingPlus(change->at_us, Signed());
@@ -257,6 +279,10 @@ class ChangeReader {
     if (event.parts) cause -= uint64_t{1} << kItemCauseBits;
     death.cause = CauseOf(cause);
     TakeEvent(death, &event);
+    if (const Times times = std::exchange(times_, Times()); times.set) {
+      event.create_us = WrappingMinus(event.put_us, times.age_us);
+      event.own_ttl_us = times.own_ttl_us;
+    }
   }
   void TakeReturns(GroupChange* change) {
     TakeEvents(change);
@@ -284,14 +310,24 @@ class ChangeReader {
   }
   void TakeEvent(const Death& death, ExpiredEvent* event) {
     event->version = Version();
-    event->put_us = WrappingPlus(death.death_us, Signed());
+    event->put_us = event->create_us = WrappingPlus(death.death_us, Signed());
     event->deadline_us = WrappingPlus(event->put_us, Signed());
+    event->own_ttl_us = 0;
     event->key = Bytes();
     event->value = Bytes();
   }
 
+  // Of a kTimesItem, until the item behind it is read.
+  struct Times {
+    bool set = false;
+    int64_t own_ttl_us = 0;
+    int64_t life_us = 0;
+    int64_t age_us = 0;
+  };
+
   absl::string_view left_;
   absl::string_view group_;
+  Times times_;
   bool ok_ = true;
   ChangeRecord::Base base_;
 };
@@ -302,7 +338,11 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
   ChangeReader reader(record);
   std::vector<ExpiredEvent> events;
   while (!reader.done()) {
-    const uint8_t kind = reader.Byte();
+    uint8_t kind = reader.Byte();
+    if (kind == kTimesItem) {
+      reader.NextTimes();
+      kind = reader.Byte();
+    }
     absl::Status status;
     if (kind == kTickItem) {
       const Tick next = reader.NextTick();
@@ -318,8 +358,9 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
       Change next = reader.Next(Change::Kind::kStore, &shard);
       next.record.parts = true;
       if (reader.ok()) status = change(shard, next);
-    } else if (kind == kRetainedItem) {
-      const RetainedEvents next = reader.NextRetained(&events);
+    } else if (kind == kRetainedItem || kind == kRetainedTimesItem) {
+      const RetainedEvents next =
+          reader.NextRetained(kind == kRetainedTimesItem, &events);
       if (reader.ok()) status = retained(next);
     } else if (kind > kGroupItem &&
                kind <= kGroupItem + static_cast<int>(GroupChange::kLastKind)) {
@@ -333,7 +374,8 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
                        "kind ",
                        kind, ": a newer version wrote it"));
     }
-    if (!reader.ok()) return Malformed();
+    // Its times were of an item that has none.
+    if (!reader.ok() || reader.awaits_times()) return Malformed();
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "server/journal/maps/change_record.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "server/common/wire_format.h"
@@ -21,6 +22,24 @@ void PutBytes(std::string* to, absl::string_view bytes) {
   to->append(bytes.data(), bytes.size());
 }
 
+// Whether a record's times need a kTimesItem.
+bool HasOtherTimes(const Record& record) {
+  const bool own_ttl =
+      record.own_ttl_us != 0 && record.own_ttl_us != record.life_us;
+  return own_ttl || record.life_us < 0 || record.create_us != record.put_us;
+}
+
+bool HasOtherTimes(const ExpiredEvent& event) {
+  return event.own_ttl_us != 0 || event.create_us != event.put_us;
+}
+
+// Of a record; 0 behind a kTimesItem.
+uint64_t TtlAndOwn(const Record& record) {
+  if (HasOtherTimes(record)) return 0;
+  return static_cast<uint64_t>(record.life_us) << 1 |
+         (record.own_ttl_us != 0 ? 1 : 0);
+}
+
 void PutOptions(std::string* to, const GroupOptions& options) {
   PutVarint(static_cast<uint64_t>(options.ack_timeout_us), to);
   PutVarint(static_cast<uint64_t>(options.max_attempts), to);
@@ -38,10 +57,16 @@ void ChangeRecord::PutVersion(uint64_t version) {
 void ChangeRecord::PutTimes(const Change& change) {
   const Record& record = change.record;
   PutSigned(&bytes_, WrappingMinus(record.put_us, change.at_us));
-  PutVarint(
-      static_cast<uint64_t>(record.ttl_us) << 1 | (record.own_ttl ? 1 : 0),
-      &bytes_);
+  PutVarint(TtlAndOwn(record), &bytes_);
   PutSigned(&bytes_, WrappingMinus(change.death_us, record.deadline_us()));
+}
+
+void ChangeRecord::PutOtherTimes(int64_t own_ttl_us, int64_t life_us,
+                                 int64_t age_us) {
+  bytes_.push_back(static_cast<char>(kTimesItem));
+  PutVarint(static_cast<uint64_t>(own_ttl_us), &bytes_);
+  PutSigned(&bytes_, life_us);
+  PutSigned(&bytes_, age_us);
 }
 
 // The numbers are put together first: a put is three appends.
@@ -58,8 +83,7 @@ void ChangeRecord::AddStore(int shard, const Change& change) {
                  to);
   base_.version = record.version;
   to = PutVarint(ZigZag(WrappingMinus(record.put_us, change.at_us)), to);
-  to = PutVarint(
-      static_cast<uint64_t>(record.ttl_us) << 1 | (record.own_ttl ? 1 : 0), to);
+  to = PutVarint(TtlAndOwn(record), to);
   to = PutVarint(ZigZag(WrappingMinus(change.death_us, record.deadline_us())),
                  to);
   to = PutVarint(record.key.size(), to);
@@ -69,6 +93,13 @@ void ChangeRecord::AddStore(int shard, const Change& change) {
 }
 
 void ChangeRecord::Add(int shard, const Change& change) {
+  const Record& record = change.record;
+  const bool has_times = change.kind == Change::Kind::kStore ||
+                         change.kind == Change::Kind::kRenew || change.renewed;
+  if (has_times && HasOtherTimes(record)) {
+    PutOtherTimes(record.own_ttl_us, record.life_us,
+                  WrappingMinus(record.put_us, record.create_us));
+  }
   if (change.kind == Change::Kind::kStore) return AddStore(shard, change);
   bytes_.push_back(static_cast<char>(change.kind));
   PutVarint(static_cast<uint64_t>(shard), &bytes_);
@@ -121,6 +152,10 @@ void ChangeRecord::PutAt(int64_t at_us) {
 
 void ChangeRecord::Add(const GroupChange& change) {
   using Kind = GroupChange::Kind;
+  if (change.kind == Kind::kKept && HasOtherTimes(change.event)) {
+    PutOtherTimes(change.event.own_ttl_us, 0,
+                  WrappingMinus(change.event.put_us, change.event.create_us));
+  }
   bytes_.push_back(
       static_cast<char>(kGroupItem + static_cast<int>(change.kind)));
   if (change.name == base_.group) {
@@ -215,9 +250,18 @@ void ChangeRecord::PutEvent(const ExpiredEvent& event, const Death& death) {
   PutBytes(&bytes_, event.value);
 }
 
+void ChangeRecord::PutEventTimes(const ExpiredEvent& event) {
+  PutVarint(static_cast<uint64_t>(event.own_ttl_us), &bytes_);
+  PutSigned(&bytes_, WrappingMinus(event.put_us, event.create_us));
+}
+
 void ChangeRecord::Add(const RetainedEvents& events) {
   const Death& death = events.death;
-  bytes_.push_back(static_cast<char>(kRetainedItem));
+  const bool times =
+      std::any_of(events.events.begin(), events.events.end(),
+                  [](const ExpiredEvent& e) { return HasOtherTimes(e); });
+  bytes_.push_back(
+      static_cast<char>(times ? kRetainedTimesItem : kRetainedItem));
   PutSigned(&bytes_, static_cast<int64_t>(events.first_event - base_.event));
   PutVarint(events.events.size(), &bytes_);
   base_.event = events.end_event();
@@ -228,6 +272,7 @@ void ChangeRecord::Add(const RetainedEvents& events) {
   for (const ExpiredEvent& event : events.events) {
     PutVarint(event.parts ? 1 : 0, &bytes_);
     PutEvent(event, death);
+    if (times) PutEventTimes(event);
   }
 }
 

@@ -62,6 +62,7 @@ class ChangeRecord {
   };
 
   void AddStore(int shard, const Change& change);
+  void PutOtherTimes(int64_t own_ttl_us, int64_t life_us, int64_t age_us);
   void PutVersion(uint64_t version);
   void PutTimes(const Change& change);
   void PutAt(int64_t at_us);
@@ -70,6 +71,7 @@ class ChangeRecord {
   void PutState(const GroupChange& change);
   void PutKept(const GroupChange& change);
   void PutEvent(const ExpiredEvent& event, const Death& death);
+  void PutEventTimes(const ExpiredEvent& event);
 
   const std::string prefix_;
   std::string bytes_;

@@ -44,12 +44,17 @@ absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
 
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
                                  absl::string_view field) {
-  if (time.seconds() > TimeUtil::kTimestampMaxSeconds ||
-      time.seconds() < TimeUtil::kTimestampMinSeconds || time.nanos() < 0 ||
-      time.nanos() >= kNanosPerSecond) {
+  return TimeToMicros(time.seconds(), time.nanos(), field);
+}
+
+absl::StatusOr<int64_t> TimeToMicros(int64_t seconds, int32_t nanos,
+                                     absl::string_view field) {
+  if (seconds > TimeUtil::kTimestampMaxSeconds ||
+      seconds < TimeUtil::kTimestampMinSeconds || nanos < 0 ||
+      nanos >= kNanosPerSecond) {
     return InvalidField(field, "is not a valid google.protobuf.Timestamp");
   }
-  return CeilMicros(time.seconds(), time.nanos());
+  return CeilMicros(seconds, nanos);
 }
 
 void SetTime(int64_t time_us, google::protobuf::Timestamp* time) {

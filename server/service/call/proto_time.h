@@ -27,6 +27,9 @@ absl::StatusOr<int64_t> DurationToMicros(int64_t seconds, int32_t nanos,
                                          absl::string_view field);
 absl::StatusOr<int64_t> ToMicros(const google::protobuf::Timestamp& time,
                                  absl::string_view field);
+// The same of a time's two numbers.
+absl::StatusOr<int64_t> TimeToMicros(int64_t seconds, int32_t nanos,
+                                     absl::string_view field);
 // As ToMicros; sets `*to` unless it is an error.
 absl::Status SetMicros(const google::protobuf::Duration& from,
                        absl::string_view field, int64_t* to);

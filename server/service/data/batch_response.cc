@@ -112,7 +112,7 @@ uint8_t* WriteBytes(uint8_t tag, absl::string_view value, uint8_t* at) {
 // The most that heads, version and flag of an answer take.
 constexpr size_t kMaxAnswerBytes = 32;
 // The same of an entry, with its times and without its value.
-constexpr size_t kMaxEntryBytes = 80;
+constexpr size_t kMaxEntryBytes = 112;
 
 inline uint8_t* WriteSeconds(int64_t seconds, uint8_t* at) {
   constexpr uint8_t kTag = WireTag(Timestamp::kSecondsFieldNumber, kVarint);
@@ -126,7 +126,7 @@ inline uint8_t* WriteSeconds(int64_t seconds, uint8_t* at) {
   return WriteByte(kTag, at);
 }
 
-// A Timestamp, its nanos given as a varint, too.
+// A Timestamp or a positive Duration, its nanos given as a varint, too.
 inline uint8_t* WriteTime(uint8_t tag, TimeParts time, Varint nanos,
                           uint8_t* at) {
   const uint8_t* const end = at;
@@ -149,18 +149,29 @@ uint8_t* WriteEntry(uint8_t tag, const Entry& entry, uint8_t* at) {
       WireTag(v1::Entry::kDeadlineFieldNumber, kLengthDelimited);
   constexpr uint8_t kPutTime =
       WireTag(v1::Entry::kPutTimeFieldNumber, kLengthDelimited);
+  constexpr uint8_t kCreateTime =
+      WireTag(v1::Entry::kCreateTimeFieldNumber, kLengthDelimited);
+  constexpr uint8_t kOwnTtl =
+      WireTag(v1::Entry::kOwnTtlFieldNumber, kLengthDelimited);
   constexpr uint8_t kVersion = WireTag(v1::Entry::kVersionFieldNumber, kVarint);
   constexpr uint8_t kValue =
       WireTag(v1::Entry::kValueFieldNumber, kLengthDelimited);
   constexpr uint8_t kParts =
       WireTag(v1::Entry::kPartsFieldNumber, kLengthDelimited);
   const uint8_t* const end = at;
-  if (entry.parts) at = WriteBytes(kParts, entry.value, at);
+  const TimeParts create = PartsOfTime(entry.create_us);
   const TimeParts deadline = PartsOfTime(entry.deadline_us);
   const TimeParts put = PartsOfTime(entry.put_us);
-  Varint nanos = NanosOf(deadline);
-  at = WriteTime(kDeadline, deadline, nanos, at);
+  if (entry.own_ttl_us != 0) {
+    const TimeParts own_ttl = PartsOfTime(entry.own_ttl_us);
+    at = WriteTime(kOwnTtl, own_ttl, NanosOf(own_ttl), at);
+  }
+  Varint nanos = NanosOf(create);
+  at = WriteTime(kCreateTime, create, nanos, at);
+  if (entry.parts) at = WriteBytes(kParts, entry.value, at);
   // As a TTL is mostly whole seconds, they are mostly the same.
+  if (deadline.nanos != create.nanos) nanos = NanosOf(deadline);
+  at = WriteTime(kDeadline, deadline, nanos, at);
   if (put.nanos != deadline.nanos) nanos = NanosOf(put);
   at = WriteTime(kPutTime, put, nanos, at);
   at = WriteNumber(kVersion, entry.version, at);

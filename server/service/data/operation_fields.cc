@@ -21,20 +21,27 @@ constexpr int Of(OpKind kind, uint8_t tag) {
   return static_cast<int>(kind) << 8 | tag;
 }
 
-bool ReadTtl(absl::string_view bytes, Operation* op) {
-  uint64_t seconds = 0;
-  uint64_t nanos = 0;
+// A Duration or a Timestamp: their fields are the same.
+bool ReadSecondsAndNanos(absl::string_view bytes, int64_t* seconds,
+                         int32_t* nanos) {
+  using google::protobuf::Duration;
+  using google::protobuf::Timestamp;
+  static_assert(int{Duration::kSecondsFieldNumber} ==
+                    int{Timestamp::kSecondsFieldNumber} &&
+                int{Duration::kNanosFieldNumber} ==
+                    int{Timestamp::kNanosFieldNumber});
+  uint64_t values[2] = {0, 0};
   uint32_t seen = 0;
   for (WireReader reader(bytes); !reader.done();) {
     uint8_t tag;
     if (!reader.Tag(&tag)) return false;
     uint64_t* value;
     switch (tag) {
-      case WireTag(google::protobuf::Duration::kSecondsFieldNumber, kVarint):
-        value = &seconds;
+      case WireTag(Duration::kSecondsFieldNumber, kVarint):
+        value = &values[0];
         break;
-      case WireTag(google::protobuf::Duration::kNanosFieldNumber, kVarint):
-        value = &nanos;
+      case WireTag(Duration::kNanosFieldNumber, kVarint):
+        value = &values[1];
         break;
       default:
         return false;
@@ -43,12 +50,31 @@ bool ReadTtl(absl::string_view bytes, Operation* op) {
     if ((seen & bit) != 0 || !reader.Varint(value)) return false;
     seen |= bit;
   }
-  if (nanos > INT32_MAX) return false;
-  const auto ttl_us = DurationToMicros(static_cast<int64_t>(seconds),
-                                       static_cast<int32_t>(nanos), "ttl");
+  if (values[1] > INT32_MAX) return false;
+  *seconds = static_cast<int64_t>(values[0]);
+  *nanos = static_cast<int32_t>(values[1]);
+  return true;
+}
+
+bool ReadTtl(absl::string_view bytes, Operation* op) {
+  int64_t seconds;
+  int32_t nanos;
+  if (!ReadSecondsAndNanos(bytes, &seconds, &nanos)) return false;
+  const auto ttl_us = DurationToMicros(seconds, nanos, "ttl");
   if (!ttl_us.ok()) return false;
   op->has_ttl = true;
   op->ttl_us = *ttl_us;
+  return true;
+}
+
+bool ReadExpireAt(absl::string_view bytes, Operation* op) {
+  int64_t seconds;
+  int32_t nanos;
+  if (!ReadSecondsAndNanos(bytes, &seconds, &nanos)) return false;
+  const auto time_us = TimeToMicros(seconds, nanos, "expire_at");
+  if (!time_us.ok()) return false;
+  op->has_expire_at = true;
+  op->expire_at_us = *time_us;
   return true;
 }
 
@@ -191,6 +217,13 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
       return reader->Bool(&op->touch);
     case Of(OpKind::kPut, WireTag(Put::kKeepDeadlineFieldNumber, kVarint)):
       return reader->Bool(&op->keep_deadline);
+    case Of(OpKind::kPut, WireTag(Put::kExpireAtFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kTouch,
+            WireTag(Touch::kExpireAtFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&bytes) && ReadExpireAt(bytes, op);
+    case Of(OpKind::kPut, WireTag(Put::kAllowPastFieldNumber, kVarint)):
+    case Of(OpKind::kTouch, WireTag(Touch::kAllowPastFieldNumber, kVarint)):
+      return reader->Bool(&op->allow_past);
     default:
       return false;
   }

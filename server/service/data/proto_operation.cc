@@ -34,6 +34,20 @@ absl::Status SetTtlIf(const Request& request, Operation* op) {
   return request.has_ttl() ? SetTtl(request.ttl(), op) : absl::OkStatus();
 }
 
+// And the time until which the entry lives.
+template <typename Request>
+absl::Status SetLifeIf(const Request& request, Operation* op) {
+  op->allow_past = request.allow_past();
+  if (request.has_expire_at()) {
+    const absl::StatusOr<int64_t> time_us =
+        ToMicros(request.expire_at(), "expire_at");
+    if (!time_us.ok()) return time_us.status();
+    op->has_expire_at = true;
+    op->expire_at_us = *time_us;
+  }
+  return SetTtlIf(request, op);
+}
+
 template <typename Request>
 absl::Status SetIfVersionIf(const Request& request, Operation* op) {
   return request.has_if_version() ? SetIfVersion(request.if_version(), op)
@@ -65,7 +79,7 @@ absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
   op.return_previous = request.return_previous();
   op.keep_deadline = request.keep_deadline();
   absl::Status status = SetPrecondition(request, &op);
-  if (status.ok()) status = SetTtlIf(request, &op);
+  if (status.ok()) status = SetLifeIf(request, &op);
   if (!status.ok()) return status;
   return op;
 }
@@ -89,7 +103,7 @@ absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
   Operation op = Operation::Touch(request.key());
-  absl::Status status = SetTtlIf(request, &op);
+  absl::Status status = SetLifeIf(request, &op);
   if (status.ok()) status = SetIfVersionIf(request, &op);
   if (!status.ok()) return status;
   return op;
@@ -155,6 +169,10 @@ void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to) {
   to->set_version(entry->version);
   SetTime(entry->put_us, to->mutable_put_time());
   SetTime(entry->deadline_us, to->mutable_deadline());
+  SetTime(entry->create_us, to->mutable_create_time());
+  if (entry->own_ttl_us != 0) {
+    SetDuration(entry->own_ttl_us, to->mutable_own_ttl());
+  }
 }
 
 }  // namespace timecache::server

@@ -202,6 +202,10 @@ void ScanStream::Found(const EntryView& found) {
   entry.set_version(found.version);
   SetTime(found.put_us, entry.mutable_put_time());
   SetTime(found.deadline_us, entry.mutable_deadline());
+  SetTime(found.create_us, entry.mutable_create_time());
+  if (found.own_ttl_us != 0) {
+    SetDuration(found.own_ttl_us, entry.mutable_own_ttl());
+  }
   found_bytes_ += CostOf(PayloadOf(entry));
 }
 

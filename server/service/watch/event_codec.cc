@@ -61,6 +61,13 @@ constexpr char kAttempt = Tag(ExpiredEvent::kAttemptFieldNumber, kVarint);
 constexpr char kReturns = Tag(ExpiredEvent::kReturnsFieldNumber, kVarint);
 constexpr char kOmittedValueBytes =
     Tag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
+constexpr char kCreateTime =
+    Tag(ExpiredEvent::kCreateTimeFieldNumber, kLengthDelimited);
+// The one tag of two bytes.
+constexpr char kOwnTtl =
+    Tag(ExpiredEvent::kOwnTtlFieldNumber & 15, kLengthDelimited) |
+    static_cast<char>(0x80);
+constexpr char kOwnTtlBehind = ExpiredEvent::kOwnTtlFieldNumber >> 4;
 // Of google.protobuf.Timestamp.
 constexpr char kSeconds = Tag(1, kVarint);
 constexpr char kNanos = Tag(2, kVarint);
@@ -97,7 +104,7 @@ size_t BytesSize(absl::string_view bytes) {
   return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
 }
 
-// A google.protobuf.Timestamp.
+// A google.protobuf.Timestamp, or a positive Duration.
 class Time {
  public:
   explicit Time(int64_t time_us) {
@@ -172,7 +179,7 @@ class WireEventFormat final : public EventFormat {
 
   size_t MaxOverhead(absl::string_view frame) const override {
     return (1 + kMaxLengthBytes) + frame.size() + 2 * (1 + kMaxLengthBytes) +
-           (1 + kMaxVarintBytes) + 2 * kMaxTimeBytes;
+           (1 + kMaxVarintBytes) + 3 * kMaxTimeBytes + (1 + kMaxTimeBytes);
   }
 
   char* Write(absl::string_view frame, const server::ExpiredEvent& event,
@@ -182,10 +189,14 @@ class WireEventFormat final : public EventFormat {
     const absl::string_view behind = frame.substr(1 + size_t{before_bytes});
     const Time put_time(event.put_us);
     const Time deadline(event.deadline_us);
+    const Time create_time(event.create_us);
+    const Time own_ttl(event.own_ttl_us);
+    const bool has_own = event.own_ttl_us != 0;
     const size_t size = before.size() + BytesSize(event.key) +
                         BytesSize(event.value) + NumberSize(event.version) +
                         put_time.FieldSize() + deadline.FieldSize() +
-                        behind.size();
+                        behind.size() + create_time.FieldSize() +
+                        (has_own ? 1 + own_ttl.FieldSize() : 0);
     *to++ = kEvents;
     to = PutVarint(size, to);
     to = PutRaw(before, to);
@@ -194,7 +205,11 @@ class WireEventFormat final : public EventFormat {
     to = PutNumber(kVersion, event.version, to);
     to = put_time.Put(kPutTime, to);
     to = deadline.Put(kDeadline, to);
-    return PutRaw(behind, to);
+    to = PutRaw(behind, to);
+    to = create_time.Put(kCreateTime, to);
+    if (!has_own) return to;
+    *to++ = kOwnTtl;
+    return own_ttl.Put(kOwnTtlBehind, to);
   }
 
   server::ExpiredEvent Read(absl::string_view /*frame*/,
@@ -205,6 +220,7 @@ class WireEventFormat final : public EventFormat {
     server::ExpiredEvent event;
     while (at != end) {
       const char tag = *at++;
+      if (tag == kOwnTtl) ++at;
       uint64_t number;
       at = GetVarint(at, &number);
       if (tag == kVersion) event.version = number;
@@ -216,6 +232,8 @@ class WireEventFormat final : public EventFormat {
       if (tag == kParts) event.parts = true;
       if (tag == kPutTime) event.put_us = TimeUs(bytes);
       if (tag == kDeadline) event.deadline_us = TimeUs(bytes);
+      if (tag == kCreateTime) event.create_us = TimeUs(bytes);
+      if (tag == kOwnTtl) event.own_ttl_us = TimeUs(bytes);
     }
     return event;
   }

@@ -1,4 +1,4 @@
-// The wire form of the watches' messages, written by hand: the same bytes as
+// The wire form of the watches' messages, written by hand: the same fields as
 // the generated classes', in one pass and without objects.
 
 #ifndef TIMECACHED_SERVER_SERVICE_WATCH_EVENT_CODEC_H_

@@ -22,6 +22,24 @@ int ToInt(uint32_t number) {
       std::min(number, uint32_t{std::numeric_limits<int32_t>::max()}));
 }
 
+absl::Status SetPutBack(const v1::PutBack& from, Settlement* to) {
+  if (from.has_ttl()) {
+    const absl::StatusOr<int64_t> ttl_us = ToMicros(from.ttl(), "ttl");
+    if (!ttl_us.ok()) return ttl_us.status();
+    // To the engine 0 is the one that the entry had.
+    if (*ttl_us < kMinTtlUs) {
+      return InvalidField("ttl", "must be at least 1ms");
+    }
+    to->ttl_us = *ttl_us;
+  }
+  to->allow_past = from.allow_past();
+  if (!from.has_expire_at()) return absl::OkStatus();
+  const absl::StatusOr<int64_t> time_us =
+      ToMicros(from.expire_at(), "expire_at");
+  if (time_us.ok()) to->expire_at_us = *time_us;
+  return time_us.status();
+}
+
 absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
   switch (from.action_case()) {
     case v1::Settlement::kAck:
@@ -35,19 +53,9 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
       if (delay_us.ok()) to->delay_us = *delay_us;
       return delay_us.status();
     }
-    case v1::Settlement::kPutBack: {
+    case v1::Settlement::kPutBack:
       to->action = SettleAction::kPutBack;
-      if (!from.put_back().has_ttl()) return absl::OkStatus();
-      const absl::StatusOr<int64_t> ttl_us =
-          ToMicros(from.put_back().ttl(), "ttl");
-      if (!ttl_us.ok()) return ttl_us.status();
-      // To the engine 0 is the namespace's.
-      if (*ttl_us < kMinTtlUs) {
-        return InvalidField("ttl", "must be at least 1ms");
-      }
-      to->ttl_us = *ttl_us;
-      return absl::OkStatus();
-    }
+      return SetPutBack(from.put_back(), to);
     case v1::Settlement::kExtend:
       to->action = SettleAction::kExtend;
       return absl::OkStatus();
@@ -59,7 +67,9 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
 
 std::string SettlementFieldPath(const std::string& field) {
   if (field == "delay") return "nack.delay";
-  return field == "ttl" ? "put_back.ttl" : field;
+  const bool of_put_back =
+      field == "ttl" || field == "expire_at" || field == "allow_past";
+  return of_put_back ? absl::StrCat("put_back.", field) : field;
 }
 
 // A google.rpc.Status, as gRPC would carry it.

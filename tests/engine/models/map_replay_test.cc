@@ -292,7 +292,8 @@ class ReplayAppendsTest : public ::testing::Test {
                                         .value = value,
                                         .version = version,
                                         .put_us = kStartUs,
-                                        .ttl_us = 10 * kSecond},
+                                        .life_us = 10 * kSecond,
+                                        .create_us = kStartUs},
                              .death_us = kStartUs + 10 * kSecond,
                              .at_us = kStartUs});
   }

@@ -99,9 +99,10 @@ TEST_F(SettleTest, APutBackIsThereAgainWithAFreshTtl) {
   EXPECT_EQ(next.version(), result.version());
   EXPECT_GT(next.event_id(), event.event_id());
   EXPECT_EQ(next.attempt(), 1u);
+  // With the time to live that it had.
   EXPECT_FALSE(Settle(next, kPutBack).has_error());
   EXPECT_EQ(ToUs(server_.Get("a").entry().deadline()),
-            server_.now_us() + kTtlUs);
+            server_.now_us() + 60 * server::kMicrosPerSecond);
 }
 
 TEST_F(SettleTest, APutBackLeavesAKeyAloneThatIsThereAgain) {

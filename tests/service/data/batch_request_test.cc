@@ -62,6 +62,18 @@ class RandomRequests {
     if (Below(16) == 0) ttl->set_seconds(static_cast<int64_t>(random_()));
   }
 
+  // Of what has them.
+  template <typename Request>
+  void FillExpireAt(Request* request) {
+    if (Below(3) == 0) {
+      request->mutable_expire_at()->set_seconds(
+          static_cast<int64_t>(random_() >> Below(64)) * (Below(4) ? 1 : -1));
+      request->mutable_expire_at()->set_nanos(
+          static_cast<int32_t>(Below(1'100'000'000)));
+    }
+    request->set_allow_past(Below(2));
+  }
+
   void Fill(v1::Operation* operation) {
     switch (Below(9)) {
       case 0: {
@@ -75,6 +87,7 @@ class RandomRequests {
         if (Below(4) == 0) put->set_if_version(Below(3) ? random_() : 0);
         put->set_return_previous(Below(2));
         put->set_keep_deadline(Below(2));
+        FillExpireAt(put);
         break;
       }
       case 1: {
@@ -98,6 +111,7 @@ class RandomRequests {
         FillKey(touch);
         if (Below(2)) FillTtl(touch->mutable_ttl());
         if (Below(2)) touch->set_if_version(Below(3) ? random_() : 0);
+        FillExpireAt(touch);
         break;
       }
       case 5: {

@@ -249,6 +249,16 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
           static_cast<int64_t>(random() % 3'000'000'000'000'000) -
           1'000'000'000'000;
       result.entry.deadline_us = result.entry.put_us / 1'000'000 * 1'000'000;
+      result.entry.create_us =
+          random() % 2 ? result.entry.put_us
+                       : static_cast<int64_t>(random() >> (random() % 64));
+      if (result.entry.create_us > 200'000'000'000'000'000) {
+        result.entry.create_us = -result.entry.put_us;
+      }
+      if (random() % 2) {
+        result.entry.own_ttl_us =
+            static_cast<int64_t>(random() >> (14 + random() % 50));
+      }
       const size_t i = static_cast<size_t>(&result - results.data());
       const OpKind kind = request.operations()[i].kind;
       if (kind == OpKind::kGather || random() % 4 == 0) {

@@ -34,6 +34,27 @@ TEST(ConvertPut, CarriesEveryField) {
   EXPECT_EQ(ToOperation(request)->if_version, 7u);
 }
 
+// Of a Put and of a Touch; a part of a microsecond is rounded up.
+TEST(ConvertPut, ADueDateIsATime) {
+  v1::PutRequest put;
+  v1::TouchRequest touch;
+  EXPECT_FALSE(ToOperation(put)->has_expire_at);
+  put.mutable_expire_at()->set_seconds(5);
+  put.mutable_expire_at()->set_nanos(1);
+  put.set_allow_past(true);
+  *touch.mutable_expire_at() = put.expire_at();
+  touch.set_allow_past(true);
+  for (const auto& op : {ToOperation(put), ToOperation(touch)}) {
+    ASSERT_TRUE(op.ok()) << op.status();
+    EXPECT_TRUE(op->has_expire_at);
+    EXPECT_EQ(op->expire_at_us, 5 * kMicrosPerSecond + 1);
+    EXPECT_TRUE(op->allow_past);
+    EXPECT_FALSE(op->has_ttl);
+  }
+  put.mutable_expire_at()->set_nanos(-1);
+  test::ExpectField(ToOperation(put).status(), "expire_at");
+}
+
 TEST(ConvertPut, OfTwoConditionsTheLastOneCounts) {
   v1::PutRequest request;
   request.set_key("k");

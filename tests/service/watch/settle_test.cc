@@ -52,6 +52,18 @@ TEST(SettlementTest, APutBackMayHaveATtl) {
   EXPECT_EQ(put_back->ttl_us, 1'000);
 }
 
+TEST(SettlementTest, APutBackMayHaveADueDate) {
+  EXPECT_EQ(Convert("put_back {}")->expire_at_us, std::nullopt);
+  const auto put_back =
+      Convert("put_back { expire_at { seconds: -7 } allow_past: true }");
+  ASSERT_TRUE(put_back.ok()) << put_back.status();
+  EXPECT_EQ(put_back->ttl_us, 0);
+  EXPECT_EQ(put_back->expire_at_us, -7'000'000);
+  EXPECT_TRUE(put_back->allow_past);
+  ExpectRefused("put_back { expire_at { nanos: -1 } }", "expire_at",
+                "google.protobuf.Timestamp");
+}
+
 TEST(SettlementTest, OfTwoActionsTheLastOneCounts) {
   v1::Settlement from;
   from.mutable_put_back()->mutable_ttl()->set_seconds(-1);

@@ -227,7 +227,14 @@ bool GroupPlayer::CheckPutBack(const Settlement& settlement,
   const ExpiredEvent event = given_.at(settlement.event_id).event();
   Operation op = Operation::Put(event.key, event.value);
   op.condition = Condition::kIfAbsent;
-  if (settlement.ttl_us != 0) op = op.WithTtl(settlement.ttl_us);
+  const int64_t ttl_us =
+      settlement.ttl_us != 0
+          ? settlement.ttl_us
+          : std::min(event.own_ttl_us, map_->options().max_ttl_us);
+  if (ttl_us != 0) op = op.WithTtl(ttl_us);
+  if (settlement.expire_at_us.has_value()) {
+    op = op.ExpiringAt(*settlement.expire_at_us, settlement.allow_past);
+  }
   const Result put = put_back_(op, result.version);
   if (ReasonOf(put.status) == Reason::kKeyExists) {
     EXPECT_TRUE(result.status.ok()) << result.status;

@@ -120,6 +120,11 @@ void DeliveryWorld::StepOperation() {
     if (dice_.Chance(200)) {
       op = op.WithTtl(dice_.Draw(kMinTtlUs, 2 * options_.map.ttl_us));
     }
+    if (dice_.Chance(100)) {
+      op = op.ExpiringAt(
+          now_us_ + dice_.Draw(-options_.map.ttl_us, 2 * options_.map.ttl_us),
+          /*past_too=*/true);
+    }
   } else if (kind < 85) {
     op = Operation::Remove(key_);
   } else if (kind < 95) {

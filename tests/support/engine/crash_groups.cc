@@ -22,8 +22,17 @@ std::string ContentOf(const ExpiredEvent& event, int64_t death_us,
                       Cause cause) {
   return absl::StrCat(event.key, "=", event.value, event.parts ? kParts : "",
                       " version ", event.version, " put ", event.put_us,
-                      " deadline ", event.deadline_us, " death ", death_us,
-                      " cause ", static_cast<int>(cause));
+                      " deadline ", event.deadline_us, " created ",
+                      event.create_us, " own ", event.own_ttl_us, " death ",
+                      death_us, " cause ", static_cast<int>(cause));
+}
+
+int64_t OwnTtlOf(absl::string_view content) {
+  constexpr absl::string_view kOwn = " own ";
+  content.remove_prefix(content.find(kOwn) + kOwn.size());
+  int64_t ttl_us = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(content.substr(0, content.find(' ')), &ttl_us));
+  return ttl_us;
 }
 
 }  // namespace
@@ -222,6 +231,7 @@ void CrashGroups::CheckSettled(const std::string& name,
   const auto it = group.unsettled.find(settlement.event_id);
   if (settlement.action == SettleAction::kPutBack) {
     absl::string_view content = contents_.at(settlement.event_id);
+    const int64_t own_ttl_us = OwnTtlOf(content);
     content = content.substr(0, content.find(" version "));
     const bool parts = absl::ConsumeSuffix(&content, kParts);
     const std::pair<std::string, std::string> entry =
@@ -229,6 +239,7 @@ void CrashGroups::CheckSettled(const std::string& name,
     Operation op = Operation::Put(entry.first, entry.second);
     op.parts = parts;
     op.condition = Condition::kIfAbsent;
+    if (own_ttl_us != 0) op = op.WithTtl(own_ttl_us);
     const Result put = world_.put_back(op, result.version);
     const bool settled =
         put.status.ok() ||
@@ -516,7 +527,8 @@ void CrashGroups::CheckContents(const std::vector<DeliveredEvent>& told) const {
     ASSERT_LT(index, told.size());
     const DeliveredEvent& event = told[index];
     EXPECT_EQ(content, ContentOf({event.key, event.value, event.version,
-                                  event.put_us, event.deadline_us, event.parts},
+                                  event.put_us, event.deadline_us, event.parts,
+                                  event.create_us, event.own_ttl_us},
                                  event.death_us, event.cause));
   }
 }

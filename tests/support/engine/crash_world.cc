@@ -197,6 +197,11 @@ void CrashWorld::StepOperation() {
   if (takes_ttl && dice_.Chance(200)) {
     op = op.WithTtl(dice_.Draw(kMinTtlUs, options_.map.ttl_us * 2));
   }
+  if (takes_ttl && kind <= 7 && dice_.Chance(200)) {
+    const int64_t most_us = options_.map.ttl_us * 2;
+    op = op.ExpiringAt(now_us_ + dice_.Draw(-most_us / 4, most_us),
+                       /*past_too=*/true);
+  }
   journaled_.map().Apply(op, now_us_, &result_);
   const Result model = model_.Apply(op, now_us_, result_.version);
   ASSERT_EQ(result_.status.code(), model.status.code()) << result_.status;
@@ -207,6 +212,8 @@ void CrashWorld::StepOperation() {
     ASSERT_EQ(result_.entry.value, model.entry.value);
     ASSERT_EQ(result_.entry.version, model.entry.version);
     ASSERT_EQ(result_.entry.deadline_us, model.entry.deadline_us);
+    ASSERT_EQ(result_.entry.create_us, model.entry.create_us);
+    ASSERT_EQ(result_.entry.own_ttl_us, model.entry.own_ttl_us);
   }
 }
 
@@ -243,6 +250,8 @@ void CrashWorld::CheckRetained() {
     ASSERT_EQ(retained[i].value, told[i].value);
     ASSERT_EQ(retained[i].death_us, told[i].death_us);
     ASSERT_EQ(retained[i].published_us, told[i].published_us);
+    ASSERT_EQ(retained[i].create_us, told[i].create_us);
+    ASSERT_EQ(retained[i].own_ttl_us, told[i].own_ttl_us);
     ASSERT_EQ(retained[i].cause, told[i].cause);
   }
 }
@@ -263,6 +272,8 @@ void CrashWorld::CheckAtRest() {
     EXPECT_EQ(told.key, it->second->key);
     EXPECT_EQ(told.value, it->second->entry.value);
     EXPECT_EQ(told.parts, it->second->entry.parts);
+    EXPECT_EQ(told.create_us, it->second->entry.create_us);
+    EXPECT_EQ(told.own_ttl_us, it->second->entry.own_ttl_us);
     EXPECT_EQ(told.cause, it->second->cause);
     EXPECT_GE(told.death_us, before_us);
     before_us = told.death_us;

@@ -53,6 +53,8 @@ void EventAuditor::CheckEvent(const ExpiredEvent& event,
       << "the event of " << event.key << " has another value";
   ASSERT_EQ(event.put_us, death.entry.put_us);
   ASSERT_EQ(event.deadline_us, death.entry.deadline_us);
+  ASSERT_EQ(event.create_us, death.entry.create_us);
+  ASSERT_EQ(event.own_ttl_us, death.entry.own_ttl_us);
   ASSERT_EQ(batch.cause(), death.cause);
   ASSERT_GE(batch.death_us(), event.put_us);
   ASSERT_GE(batch.death().published_us, batch.death_us())

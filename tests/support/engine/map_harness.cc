@@ -26,7 +26,8 @@ Reading ReadAll(ExpiryLog::Cursor* cursor, int64_t max_bytes) {
         reading.events.push_back(
             {std::string(event.key), std::string(event.value), event.version,
              event.put_us, event.deadline_us, batch->death_us(), batch->cause(),
-             batch->death().published_us, event.parts});
+             batch->death().published_us, event.parts, event.create_us,
+             event.own_ttl_us});
       }
     }
     reading.watermark_us = chunk.watermark_us;
@@ -78,7 +79,8 @@ Scanned MapHarness::ScanAll(absl::string_view prefix, int page_entries,
         scanned
             .insert({std::string(entry.key),
                      {std::string(entry.value), entry.version, entry.put_us,
-                      entry.deadline_us, entry.parts}})
+                      entry.deadline_us, entry.parts, entry.create_us,
+                      entry.own_ttl_us}})
             .second;
     EXPECT_TRUE(first) << "a scan came to this key twice: " << entry.key;
   };

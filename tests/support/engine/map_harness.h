@@ -36,6 +36,8 @@ struct DeliveredEvent {
   int64_t published_us = 0;
   // Whether the value is GatheredParts.
   bool parts = false;
+  int64_t create_us = 0;
+  int64_t own_ttl_us = 0;
 };
 
 // All that a cursor had to tell at one moment.

@@ -214,6 +214,15 @@ Operation ModelWorld::RandomOperation() {
     op.has_ttl = true;
     op.ttl_us = RandomTtlUs();
   }
+  const bool takes_time =
+      takes_ttl && (op.kind == OpKind::kPut || op.kind == OpKind::kTouch);
+  if (takes_time && Chance(options_.own_ttl_per_mille)) {
+    op.allow_past = Chance(500);
+    op = op.ExpiringAt(
+        now_us_ + (op.allow_past && Chance(300) ? -RandomTtlUs() * Draw(0, 2)
+                                                : RandomTtlUs()),
+        op.allow_past);
+  }
   if (Chance(8)) Spoil(&op);
   return op;
 }
@@ -320,7 +329,8 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
   SCOPED_TRACE(absl::StrCat(
       "kind ", static_cast<int>(op.kind), ", condition ",
       static_cast<int>(op.condition), ", touch ", op.touch, ", own ttl ",
-      op.has_ttl ? op.ttl_us : 0, ", value of ", op.value.size(),
+      op.has_ttl ? op.ttl_us : 0, ", expire at ",
+      op.has_expire_at ? op.expire_at_us : 0, ", value of ", op.value.size(),
       " bytes, key ", std::string(op.key.substr(0, 20)), ", now ", now_us_));
   ASSERT_EQ(engine.status.code(), model.status.code()) << engine.status;
   ASSERT_EQ(ReasonOf(engine.status), ReasonOf(model.status)) << engine.status;
@@ -344,6 +354,8 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
     ASSERT_EQ(engine.entry.version, model.entry.version);
     ASSERT_EQ(engine.entry.put_us, model.entry.put_us);
     ASSERT_EQ(engine.entry.deadline_us, model.entry.deadline_us);
+    ASSERT_EQ(engine.entry.create_us, model.entry.create_us);
+    ASSERT_EQ(engine.entry.own_ttl_us, model.entry.own_ttl_us);
     ASSERT_EQ(engine.entry.parts, model.entry.parts);
   }
   ASSERT_EQ(engine.removed, model.removed);
@@ -378,7 +390,8 @@ void ModelWorld::CheckScan() {
   const EntryVisitor visit = [&](const EntryView& view) {
     ++visited;
     const Entry entry{std::string(view.value), view.version, view.put_us,
-                      view.deadline_us, view.parts};
+                      view.deadline_us,        view.parts,   view.create_us,
+                      view.own_ttl_us};
     ASSERT_TRUE(scanned.insert({std::string(view.key), entry}).second)
         << "visited twice: " << view.key;
   };
@@ -398,6 +411,8 @@ void ModelWorld::CheckScan() {
     ASSERT_EQ(it->second.version, stored.entry.version);
     ASSERT_EQ(it->second.put_us, stored.entry.put_us);
     ASSERT_EQ(it->second.deadline_us, stored.entry.deadline_us);
+    ASSERT_EQ(it->second.create_us, stored.entry.create_us);
+    ASSERT_EQ(it->second.own_ttl_us, stored.entry.own_ttl_us);
     ASSERT_EQ(it->second.parts, stored.entry.parts);
   }
   ASSERT_EQ(scanned.size(), expected);

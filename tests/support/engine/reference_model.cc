@@ -15,7 +15,8 @@ bool IsMade(const Operation& op) {
          op.kind == OpKind::kCombine || op.kind == OpKind::kGather;
 }
 
-absl::Status Malformed(const Operation& op, const NamespaceOptions& options) {
+absl::Status Malformed(const Operation& op, const NamespaceOptions& options,
+                       int64_t now_us) {
   if (op.key.empty() || op.key.size() > kMaxKeyBytes) {
     return InvalidField("key", "");
   }
@@ -28,7 +29,14 @@ absl::Status Malformed(const Operation& op, const NamespaceOptions& options) {
       (op.ttl_us < kMinTtlUs || op.ttl_us > options.max_ttl_us)) {
     return InvalidField("ttl", "");
   }
-  if (op.keep_deadline && op.has_ttl) return InvalidField("keep_deadline", "");
+  if (op.keep_deadline && (op.has_ttl || op.has_expire_at)) {
+    return InvalidField("keep_deadline", "");
+  }
+  if (op.allow_past && !op.has_expire_at) return InvalidField("allow_past", "");
+  if (op.has_expire_at && ((op.expire_at_us <= now_us && !op.allow_past) ||
+                           op.expire_at_us > now_us + options.max_ttl_us)) {
+    return InvalidField("expire_at", "");
+  }
   return absl::OkStatus();
 }
 
@@ -87,7 +95,7 @@ Result ReferenceModel::Apply(const Operation& op, int64_t now_us,
     Stored* stored = it == entries_.end() ? nullptr : &it->second;
     Result result;
     result.found = stored != nullptr;
-    result.status = Malformed(op, options_);
+    result.status = Malformed(op, options_, now_us);
     if (result.status.ok()) result.status = Unmet(op, stored);
     if (!result.status.ok()) return result;
     Made made;
@@ -131,11 +139,7 @@ ReferenceModel::Made ReferenceModel::Make(const Operation& op,
       made.entry.entry.parts = op.parts;
       if (op.parts) ReadParts(&made.entry);
       made.alone_bytes = BytesOf(op.key, op.value);
-      if (made.renews) made.entry.has_own_ttl = op.has_ttl;
-  }
-  if (made.renews && op.has_ttl) {
-    made.entry.has_own_ttl = true;
-    made.entry.own_ttl_us = op.ttl_us;
+      if (made.renews) made.entry.entry.own_ttl_us = 0;
   }
   const auto bytes = static_cast<int64_t>(
       made.stores ? made.entry.entry.value.size() : made.whole.value.size());
@@ -307,17 +311,19 @@ void ReferenceModel::DoMade(const Operation& op, const std::string& key,
     result->has_entry = true;
     result->entry = std::move(made.whole);
     if (stored == nullptr) {
-      const Stored& next = made.entry;
-      result->entry.put_us = now_us;
-      result->entry.deadline_us =
-          now_us + (next.has_own_ttl ? next.own_ttl_us : options_.ttl_us);
+      result->entry.create_us = now_us;
+      BeginLife(op, now_us, &result->entry);
     }
   }
-  if (stored != nullptr) Erase(key);
+  if (stored != nullptr) {
+    Erase(key);
+  } else {
+    made.entry.entry.create_us = now_us;
+  }
   if (!made.stores) return;
   result->version = made.entry.entry.version = version;
   if (made.renews) {
-    Store(key, std::move(made.entry), now_us);
+    Store(op, key, std::move(made.entry), now_us);
   } else {
     Place(key, std::move(made.entry));
   }
@@ -360,21 +366,25 @@ ReferenceModel::Stored* ReferenceModel::Renew(const Operation& op,
                                               const std::string& key,
                                               int64_t now_us, Stored renewed) {
   Erase(key);
-  if (op.kind == OpKind::kTouch && op.has_ttl) {
-    renewed.has_own_ttl = true;
-    renewed.own_ttl_us = op.ttl_us;
-  }
-  return Store(key, std::move(renewed), now_us);
+  return Store(op, key, std::move(renewed), now_us);
 }
 
-ReferenceModel::Stored* ReferenceModel::Store(const std::string& key,
+void ReferenceModel::BeginLife(const Operation& op, int64_t now_us,
+                               Entry* entry) const {
+  if (op.has_ttl) entry->own_ttl_us = op.ttl_us;
+  const bool own = entry->own_ttl_us != 0;
+  entry->put_us = now_us;
+  entry->deadline_us = now_us + (own ? entry->own_ttl_us : options_.ttl_us);
+  if (op.has_expire_at) entry->deadline_us = op.expire_at_us;
+}
+
+ReferenceModel::Stored* ReferenceModel::Store(const Operation& op,
+                                              const std::string& key,
                                               Stored stored, int64_t now_us) {
-  const int64_t ttl_us =
-      stored.has_own_ttl ? stored.own_ttl_us : options_.ttl_us;
-  stored.entry.put_us = now_us;
-  stored.entry.deadline_us = now_us + ttl_us;
+  BeginLife(op, now_us, &stored.entry);
   stored.death_us =
-      DeathTimeUs(stored.entry.deadline_us, BucketWidthUs(options_));
+      std::max(DeathTimeUs(stored.entry.deadline_us, BucketWidthUs(options_)),
+               now_us + 1);
   return Place(key, std::move(stored));
 }
 

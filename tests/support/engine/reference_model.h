@@ -25,8 +25,6 @@ class ReferenceModel {
  public:
   struct Stored {
     Entry entry;
-    bool has_own_ttl = false;
-    int64_t own_ttl_us = 0;
     int64_t death_us = 0;
     // Of one that has them, as they lie in the value, and what it expects.
     std::map<std::string, std::string> parts = {};
@@ -108,7 +106,9 @@ class ReferenceModel {
               Result* result);
   Stored* Renew(const Operation& op, const std::string& key, int64_t now_us,
                 Stored renewed);
-  Stored* Store(const std::string& key, Stored stored, int64_t now_us);
+  void BeginLife(const Operation& op, int64_t now_us, Entry* entry) const;
+  Stored* Store(const Operation& op, const std::string& key, Stored stored,
+                int64_t now_us);
   Stored* Place(const std::string& key, Stored stored);
   void Erase(const std::string& key);
   int64_t Kill(int64_t bucket_us, int64_t earliest_us, int64_t latest_us,
