@@ -51,6 +51,15 @@ char* PutFixed(T value, char* to) {
   return to + sizeof(value);
 }
 
+// A view of nothing may be null, which memmove must not be given. A record that
+// is rewritten in place may be its own source, and then mostly lies there.
+char* PutBytes(absl::string_view bytes, char* to) {
+  if (!bytes.empty() && bytes.data() != to) {
+    std::memmove(to, bytes.data(), bytes.size());
+  }
+  return to + bytes.size();
+}
+
 uint32_t KeyWord(const Record& record, bool narrow) {
   return static_cast<uint32_t>(record.key.size()) << kFlagBits |
          (record.own_ttl ? kOwnTtl : 0) | (narrow ? 0 : kWide);
@@ -106,15 +115,8 @@ void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
   } else {
     to = PutWideHeader(record, to);
   }
-  // A view of nothing may be null, which memcpy and memmove must not be given.
-  // A record that is rewritten in place may be its own source: memmove.
-  if (!record.key.empty()) {
-    std::memmove(to, record.key.data(), record.key.size());
-  }
-  to += record.key.size();
-  if (!record.value.empty()) {
-    std::memmove(to, record.value.data(), record.value.size());
-  }
+  to = PutBytes(record.key, to);
+  PutBytes(record.value, to);
 }
 
 void ExtendRecord(Record record, absl::string_view more, char* at) {
