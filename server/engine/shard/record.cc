@@ -105,6 +105,15 @@ char* PutFixed(T value, char* to) {
   return to + sizeof(value);
 }
 
+// A view of nothing may be null, which memmove must not be given. A record that
+// is rewritten in place may be its own source, and then mostly lies there.
+char* PutBytes(absl::string_view bytes, char* to) {
+  if (!bytes.empty() && bytes.data() != to) {
+    std::memmove(to, bytes.data(), bytes.size());
+  }
+  return to + bytes.size();
+}
+
 uint32_t KeyWord(const Record& record, const Header& header) {
   return static_cast<uint32_t>(record.key.size()) << kFormBits | header.form;
 }
@@ -185,15 +194,8 @@ void MarkRecordDead(char* record) {
 
 void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
   to = PutHeader(record, Header(record, base), base, to);
-  // A view of nothing may be null, which memcpy and memmove must not be given.
-  // A record that is rewritten in place may be its own source: memmove.
-  if (!record.key.empty()) {
-    std::memmove(to, record.key.data(), record.key.size());
-  }
-  to += record.key.size();
-  if (!record.value.empty()) {
-    std::memmove(to, record.value.data(), record.value.size());
-  }
+  to = PutBytes(record.key, to);
+  PutBytes(record.value, to);
 }
 
 void ExtendRecord(Record record, const RecordBase& base, absl::string_view more,

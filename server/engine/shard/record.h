@@ -81,7 +81,8 @@ struct RecordBase {
 // The bytes that the record takes against this base.
 size_t EncodedSize(const Record& record, const RecordBase& base);
 
-// Writes EncodedSize bytes, but for those that a value may grow by.
+// Writes EncodedSize bytes, but for those that a value may grow by, and for a key
+// and a value that are there already: then O(1).
 void EncodeRecord(const Record& record, const RecordBase& base, char* to);
 
 // Appends `more` to the value of a growable record that lies at `at` and has

@@ -339,7 +339,6 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
   }
-  copied_bytes_ += record.value.size();
   StoreAs(Change::Kind::kRenew, record, DeathOf(record), tag, old, outcome);
 }
 
@@ -374,6 +373,12 @@ RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
       EncodeRecord(record, segment.base, segment.data.get() + old.offset);
       return MakeRef(old.segment, old.offset);
     }
+    if (record.value.data() == old.record.value.data()) {
+      if (MoveSegment(record, death_us, old, outcome)) {
+        return MakeRef(old.segment, old.offset);
+      }
+      copied_bytes_ += record.value.size();
+    }
   }
   Generation* generation = GenerationFor(death_us, outcome);
   NoteChange(generation);
@@ -387,6 +392,28 @@ RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
     slots_.Insert(tag, ref);
   }
   return ref;
+}
+
+// A large value has a segment of its own, and that moves: no copy. False if it
+// has none, or the record would have another size there.
+bool Shard::MoveSegment(const Record& record, int64_t death_us,
+                        const Found& old, Outcome* outcome) {
+  Segment& segment = segments_[old.segment];
+  if (old.size != segment.capacity) return false;
+  const RecordBase base = NewBase(record);
+  if (EncodedSize(record, base) != old.size) return false;
+  Generation* const to = GenerationFor(death_us, outcome);
+  NoteChange(to);
+  Generation* const from = segment.generation;
+  segment.base = base;
+  EncodeRecord(record, base, segment.data.get());
+  segments_.Move(old.segment, to);
+  ++to->entries;
+  to->bytes += record.payload_bytes();
+  --from->entries;
+  from->bytes -= old.record.payload_bytes();
+  ReleaseIfEmpty(from);
+  return true;
 }
 
 Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {

@@ -338,6 +338,8 @@ class Shard {
   RecordRef Store(const Record& record, int64_t death_us, uint32_t tag,
                   const Found& old, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool MoveSegment(const Record& record, int64_t death_us, const Found& old,
+                   Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Evict(const Found& old, Generation* dead)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void EmitChange(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

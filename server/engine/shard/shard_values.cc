@@ -128,7 +128,6 @@ void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
       record.capacity = static_cast<uint32_t>(std::max(
           size, std::min(std::max(2 * size, kMinCapacity), max_value_bytes_)));
     }
-    copied_bytes_ += record.value.size();
     ref = Store(record, death_us, tag, old, outcome);
   }
   Segment& segment = segments_[SegmentOf(ref)];

@@ -29,7 +29,7 @@ BackupStream* BackupStream::Start(const CallGate& gate,
 absl::Status BackupStream::Open(const grpc::ByteBuffer& request) {
   absl::Status status = Authorize();
   v1::BackupJournalRequest message;
-  if (status.ok()) status = ParseRequest(request, &message);
+  if (status.ok()) status = TakeRequest(request, &message);
   if (!status.ok()) return status;
   if (backups_.source == nullptr) {
     return ErrorWithReason(

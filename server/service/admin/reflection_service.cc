@@ -49,7 +49,7 @@ class ReflectionStream final
                        request_.Length())));
     }
     ServerReflectionRequest request;
-    if (absl::Status status = ParseRequest(request_, &request); !status.ok()) {
+    if (absl::Status status = TakeRequest(request_, &request); !status.ok()) {
       return EndCall(status);
     }
     response_ = ToBytes(index_->Answer(request), account_.get(),

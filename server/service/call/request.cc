@@ -61,6 +61,16 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
   return status;
 }
 
+absl::Status TakeRequest(const grpc::ByteBuffer& bytes,
+                         google::protobuf::Message* request,
+                         absl::string_view large_field) {
+  absl::Status status = ParseRequest(bytes, request, large_field);
+  request->DiscardUnknownFields();
+  // gRPC's, which reads it no more; its API gives handlers a const one.
+  const_cast<grpc::ByteBuffer&>(bytes).Clear();
+  return status;
+}
+
 grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message,
                          ResponseAccount* account, int64_t small_bytes) {
   grpc::Slice slice = NewSlice(account, message.ByteSizeLong(), small_bytes);

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/engine/namespace_options.h"
@@ -37,6 +38,13 @@ absl::Status MalformedRequest(absl::string_view type);
 absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
                           google::protobuf::MessageLite* request,
                           absl::string_view large_field = "");
+
+// The same, and frees the bytes, which gRPC would keep as long as the call, and
+// unknown fields: gRPC has one bound for the requests of all clients, and a
+// stream may stay open for ever.
+absl::Status TakeRequest(const grpc::ByteBuffer& bytes,
+                         google::protobuf::Message* request,
+                         absl::string_view large_field = "");
 
 // The answer as gRPC sends it, counted in `account`, unless that is null, where
 // `small_bytes` is as ResponseAccount::NewSlice's.

@@ -50,9 +50,10 @@ class UnaryCall {
   // Parses the request, or returns its error: to identified callers; others get
   // UNAUTHENTICATED.
   absl::Status Read() {
-    absl::Status status = call_.BeginRequest(bytes_->Length());
+    request_bytes_ = bytes_->Length();
+    absl::Status status = call_.BeginRequest(request_bytes_);
     if (!status.ok()) return status;
-    status = ParseRequest(*bytes_, &request_, LargeField<Request>());
+    status = TakeRequest(*bytes_, &request_, LargeField<Request>());
     if (status.ok()) return status;
     absl::Status known = call_.Identify();
     return known.ok() ? status : known;
@@ -63,8 +64,7 @@ class UnaryCall {
   // allows it once.
   grpc::ServerUnaryReactor* reactor() const { return reactor_; }
   const Request& request() const { return request_; }
-  // Its memory: of the raw and the parsed request.
-  size_t request_bytes() const { return 2 * bytes_->Length(); }
+  size_t request_bytes() const { return request_bytes_; }
   Response& response() { return response_; }
 
   // The account of its connection, until Finish; null if there is none.
@@ -94,6 +94,7 @@ class UnaryCall {
   const Call::FieldPath field_path_;
   Call call_;
   Request request_;
+  size_t request_bytes_ = 0;
   Response response_;
 };
 

@@ -1,15 +1,19 @@
 #include "server/service/connection/open_connections.h"
 
+#include <fcntl.h>
 #include <linux/sockios.h>
 // Not netinet/tcp.h, whose tcp_info ends before the count of bytes.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "absl/time/clock.h"
+#include "server/engine/check.h"
 
 namespace timecache::server {
 namespace {
@@ -41,6 +45,26 @@ void Abort(int fd) {
 }
 
 }  // namespace
+
+OpenConnections::OpenConnections(size_t max_connections)
+    : max_(max_connections),
+      unused_(eventfd(0, EFD_CLOEXEC)),
+      pinned_(eventfd(0, EFD_CLOEXEC)) {
+  TIMECACHED_CHECK(unused_ >= 0 && pinned_ >= 0);
+}
+
+OpenConnections::~OpenConnections() {
+  close(unused_);
+  close(pinned_);
+}
+
+template <typename Act>
+void OpenConnections::WithOpen(int fd, const Act& act) {
+  const ino_t inode = connections_[static_cast<size_t>(fd)].inode;
+  if (inode == 0 || dup3(fd, pinned_, O_CLOEXEC) < 0) return;
+  if (InodeOf(pinned_) == inode) act(pinned_);
+  dup3(unused_, pinned_, O_CLOEXEC);
+}
 
 bool OpenConnections::Add(int fd, const PeerEndpoint& peer) {
   const ino_t inode = InodeOf(fd);
@@ -87,9 +111,8 @@ bool OpenConnections::IsGone(const PeerEndpoint& peer) const {
 
 void OpenConnections::Cut(const PeerEndpoint& peer) {
   absl::MutexLock lock(&mu_);
-  bool open = false;
-  const int fd = Find(peer, &open);
-  if (fd >= 0 && open) Abort(fd);
+  const auto it = fds_.find(peer);
+  if (it != fds_.end()) WithOpen(it->second, Abort);
 }
 
 std::optional<int64_t> OpenConnections::BytesReceived(
@@ -117,19 +140,15 @@ uint64_t OpenConnections::refused() const {
 void OpenConnections::CutSilent(std::chrono::milliseconds silent) {
   absl::MutexLock lock(&mu_);
   for (size_t place = 0; place < connections_.size(); ++place) {
-    const int fd = static_cast<int>(place);
-    if (connections_[place].inode == 0 ||
-        InodeOf(fd) != connections_[place].inode) {
-      continue;
-    }
-    const std::optional<tcp_info> info = TcpInfo(fd);
-    int unsent = 0;
-    if (!info.has_value() || ioctl(fd, SIOCOUTQ, &unsent) != 0 || unsent > 0) {
-      continue;
-    }
-    if (std::chrono::milliseconds(info->tcpi_last_data_recv) > silent) {
-      shutdown(fd, SHUT_RDWR);
-    }
+    WithOpen(static_cast<int>(place), [silent](int fd) {
+      const std::optional<tcp_info> info = TcpInfo(fd);
+      int unsent = 0;
+      if (info.has_value() && ioctl(fd, SIOCOUTQ, &unsent) == 0 &&
+          unsent == 0 &&
+          std::chrono::milliseconds(info->tcpi_last_data_recv) > silent) {
+        shutdown(fd, SHUT_RDWR);
+      }
+    });
   }
 }
 

@@ -31,7 +31,10 @@ class OpenConnections {
  public:
   static constexpr absl::Duration kRecountInterval = absl::Milliseconds(100);
 
-  explicit OpenConnections(size_t max_connections) : max_(max_connections) {}
+  explicit OpenConnections(size_t max_connections);
+  ~OpenConnections();
+  OpenConnections(const OpenConnections&) = delete;
+  OpenConnections& operator=(const OpenConnections&) = delete;
 
   size_t max() const { return max_; }
   // Counts a connection, unless the limit is reached.
@@ -72,7 +75,17 @@ class OpenConnections {
   int Find(const PeerEndpoint& peer, bool* open) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // Calls `act` with a descriptor of the connection that has this number, unless
+  // it is gone. gRPC may close its own at any time, and the kernel give the
+  // number to another connection: this one keeps the connection open.
+  template <typename Act>
+  void WithOpen(int fd, const Act& act) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   const size_t max_;
+  // Of WithOpen, which must not lack a descriptor: the number that it uses, and
+  // what has this number meanwhile.
+  const int unused_;
+  const int pinned_;
   mutable absl::Mutex mu_;
   // By file descriptor.
   mutable std::vector<Connection> connections_ ABSL_GUARDED_BY(mu_);

@@ -8,9 +8,6 @@
 namespace timecache::server {
 namespace {
 
-// Results keep the memory of their values for the next request, up to this.
-constexpr size_t kMaxKeptBytes = size_t{256} << 10;
-
 // By the operations of a batch, whatever they are.
 constexpr Verbs kNeededAtMost = {config::v1::VERB_READ, config::v1::VERB_WRITE};
 
@@ -22,13 +19,15 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
   store_ = store;
   account_ = account;
   done_ = std::move(done);
+  buffers_ = BatchBuffers::Take();
+  BatchRequest& decoded = buffers_->request;
   absl::Status status = call->BeginRequest(request.Length());
   if (!status.ok()) return Finish(status);
   status = CheckRequestSize(request, "operations");
   if (status.ok()) {
     // A call may end without having sent a message.
     status = request.Valid()
-                 ? request_.Decode(request)
+                 ? decoded.Decode(request)
                  : MalformedRequest(v1::ExecuteRequest().GetTypeName());
   }
   if (!status.ok()) {
@@ -36,7 +35,7 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
     const absl::Status known = call->Identify();
     return Finish(known.ok() ? status : known);
   }
-  const absl::StatusOr<Verbs> verbs = call->VerbsIn(request_.name());
+  const absl::StatusOr<Verbs> verbs = call->VerbsIn(decoded.name());
   if (!verbs.ok()) return Finish(verbs.status());
   if (!verbs->Contains(kNeededAtMost)) Deny(*verbs, call);
   if (account == nullptr || account->HasRoom()) return Execute();
@@ -49,22 +48,24 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
 }
 
 void Batch::Execute() {
-  results_.resize(request_.operations().size());
-  store_->Execute(request_.name(), request_.operations(),
-                  absl::MakeSpan(results_),
+  const BatchRequest& request = buffers_->request;
+  buffers_->results.resize(request.operations().size());
+  store_->Execute(request.name(), request.operations(),
+                  absl::MakeSpan(buffers_->results),
                   [this](const absl::Status& status) { Finish(status); });
 }
 
 // One error for all operations that lack the same permissions.
 void Batch::Deny(Verbs has, Call* call) {
   std::vector<std::pair<Verbs, absl::Status>> errors;
-  request_.Refuse([&](const Operation& operation) -> absl::Status {
+  BatchRequest& request = buffers_->request;
+  request.Refuse([&](const Operation& operation) -> absl::Status {
     const Verbs lacks = VerbsOf(operation).Without(has);
     if (lacks.empty()) return absl::OkStatus();
     for (const auto& [verbs, error] : errors) {
       if (verbs == lacks) return error;
     }
-    return errors.emplace_back(lacks, call->Deny(lacks, request_.name()))
+    return errors.emplace_back(lacks, call->Deny(lacks, request.name()))
         .second;
   });
 }
@@ -74,10 +75,11 @@ void Batch::Finish(const absl::Status& status) {
   if (status.ok()) {
     RefusalCount refused;
     response =
-        EncodeResponse(request_, results_, &refused, account_, small_bytes_);
+        EncodeResponse(buffers_->request, buffers_->results, &refused, account_,
+                       small_bytes_);
     refused.Count(*call_);
-    if (response.Length() > kMaxKeptBytes) results_.clear();
   }
+  BatchBuffers::Give(std::move(buffers_));
   // It may destroy this.
   Done done = std::move(done_);
   done(status, response);

@@ -3,23 +3,20 @@
 #ifndef TIMECACHED_SERVER_SERVICE_DATA_BATCH_H_
 #define TIMECACHED_SERVER_SERVICE_DATA_BATCH_H_
 
-#include <vector>
+#include <cstdint>
+#include <memory>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "server/engine/operation.h"
 #include "server/engine/store.h"
 #include "server/service/call/call.h"
-#include "server/service/data/batch_request.h"
+#include "server/service/data/batch_buffers.h"
 #include "server/service/response/response_account.h"
 
 namespace timecache::server {
 
-// Reuses its memory for one request after the other: a stream that uses one
-// Batch for all of them only allocates their responses.
-//
-// Not thread-safe; runs one request at a time.
+// Runs one request at a time, and holds memory only meanwhile. Not thread-safe.
 class Batch {
  public:
   using Done =
@@ -48,8 +45,7 @@ class Batch {
   Store* store_ = nullptr;
   ResponseAccount* account_ = nullptr;
   int64_t small_bytes_ = 0;
-  BatchRequest request_;
-  std::vector<Result> results_;
+  std::unique_ptr<BatchBuffers> buffers_;
   Done done_;
 };
 

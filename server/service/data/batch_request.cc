@@ -144,6 +144,7 @@ absl::StatusOr<Operation> Convert(
 }  // namespace
 
 absl::Status BatchRequest::Decode(const grpc::ByteBuffer& message) {
+  Clear();
   const bool dumped = message.TrySingleSlice(&bytes_).ok() ||
                       message.DumpToSingleSlice(&bytes_).ok();
   const absl::string_view bytes(
@@ -203,13 +204,17 @@ Gathering* BatchRequest::NewGathering() {
   return &gatherings_[gatherings_used_++];
 }
 
-// False for a message that is malformed, or merely not plain.
-bool BatchRequest::DecodePlain(absl::string_view bytes) {
-  parsed_.reset();
+void BatchRequest::Clear() {
   name_ = {};
   operations_.clear();
-  refused_.clear();
+  refused_ = {};
   DropGatherings();
+  parsed_.reset();
+  bytes_ = grpc::Slice();
+}
+
+// False for a message that is malformed, or merely not plain.
+bool BatchRequest::DecodePlain(absl::string_view bytes) {
   const auto new_gathering = [this] { return NewGathering(); };
   bool named = false;
   for (WireReader reader(bytes); !reader.done();) {

@@ -43,6 +43,10 @@ class BatchRequest {
   // operations.
   absl::Status Decode(const grpc::ByteBuffer& message);
 
+  // Frees the message, and what is large of the rest: 4096 operations leave some
+  // 2 MiB for the next message.
+  void Clear();
+
   // Refuses the operations that `check` has an error for.
   void Refuse(absl::FunctionRef<absl::Status(const Operation&)> check);
 

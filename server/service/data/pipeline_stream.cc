@@ -48,6 +48,8 @@ void PipelineStream::OnExecuted(const absl::Status& status,
                                 const grpc::ByteBuffer& answer) {
   absl::MutexLock lock(&mu_);
   input_ = Input::kIdle;
+  // It may be long until the next one comes in its place.
+  request_.Clear();
   if (status.ok()) {
     answer_bytes_ += answer.Length();
     answers_.push_back(answer);

@@ -51,7 +51,7 @@ ScanStream* ScanStream::Start(const CallGate& gate,
 
 absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
   absl::Status status = call_.Identify();
-  if (status.ok()) status = ParseRequest(request, &request_);
+  if (status.ok()) status = TakeRequest(request, &request_);
   if (!status.ok()) return status;
   status = Authorize();
   if (!status.ok()) return status;

@@ -55,7 +55,7 @@ class WatchStream final
     return StartWith(
         [&bytes]() -> absl::StatusOr<WatchRequest> {
           Request request;
-          absl::Status status = ParseRequest(bytes, &request);
+          absl::Status status = TakeRequest(bytes, &request);
           if (!status.ok()) return status;
           return ToWatchRequest(request);
         },

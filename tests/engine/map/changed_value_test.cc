@@ -271,8 +271,8 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachDoubling) {
   EXPECT_LE(shard.memory_bytes(), static_cast<int64_t>(3 * kSize));
 }
 
-TEST(AppendCostTest, AValueIsCopiedOnceForEachBucketItMovesTo) {
-  constexpr size_t kSize = 512 << 10;
+// What appends that renew a value in each of eight buckets copy of it.
+uint64_t BytesCopiedByMoves(size_t value_bytes) {
   constexpr int kBuckets = 8;
   const NamespaceOptions options = WithBuckets(kChangedTtlUs, 31);
   Usage usage(0, 0);
@@ -285,7 +285,7 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachBucketItMovesTo) {
                 now_us, &room, &result);
     EXPECT_TRUE(result.status.ok()) << result.status;
   };
-  append(std::string(kSize, 'x'), kStartUs);
+  append(std::string(value_bytes, 'x'), kStartUs);
   append("y", kStartUs);
   const uint64_t before = shard.copied_bytes();
   for (int i = 1; i <= kBuckets; ++i) {
@@ -294,9 +294,41 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachBucketItMovesTo) {
       append("z", kStartUs + i * BucketWidthUs(options) - j);
     }
   }
-  const uint64_t copied = shard.copied_bytes() - before;
-  EXPECT_GE(copied, kBuckets * kSize);
-  EXPECT_LE(copied, kBuckets * (kSize + 100));
+  return shard.copied_bytes() - before;
+}
+
+TEST(AppendCostTest, AValueIsCopiedOnceAtMostForEachBucketItMovesTo) {
+  constexpr size_t kSize = 50 << 10;
+  const uint64_t copied = BytesCopiedByMoves(kSize);
+  EXPECT_LE(copied, 8 * (kSize + 100));
+}
+
+TEST(AppendCostTest, ALargeValueMovesWithItsSegment) {
+  EXPECT_EQ(BytesCopiedByMoves(512 << 10), 0u);
+}
+
+TEST(RenewalCostTest, ALargeValueIsNotCopied) {
+  Usage usage(0, 0);
+  VersionSource versions(kStartUs);
+  Shard shard(WithBuckets(kChangedTtlUs, 31), &usage, &versions, KeyHash(1));
+  const std::string value(512 << 10, 'x');
+  Result result;
+  const auto apply = [&](const Operation& op) {
+    ResponseBudget room;
+    result.Clear();
+    shard.Apply(op, KeyHash(1)("key"), kStartUs, &room, &result);
+    ASSERT_TRUE(result.status.ok()) << result.status;
+  };
+  apply(Operation::Put("key", value));
+  const int64_t memory = shard.memory_bytes();
+  for (int i = 1; i <= 1'000; ++i) {
+    apply(Operation::Touch("key").WithTtl(kChangedTtlUs * (1 + i % 7)));
+  }
+  apply(Operation::Get("key"));
+  EXPECT_TRUE(result.entry.value == value);
+  EXPECT_EQ(result.entry.deadline_us, kStartUs + kChangedTtlUs * 7);
+  EXPECT_EQ(shard.copied_bytes(), 0u);
+  EXPECT_LE(shard.memory_bytes(), memory + 1'000);
 }
 
 // --- Combine.

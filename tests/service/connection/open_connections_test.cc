@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -99,6 +101,33 @@ TEST_F(OpenConnectionsOfPeersTest, OneThatIsCutEnds) {
   connections_.Cut(peer_);
   EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), 0);
   EXPECT_TRUE(connections_.IsGone(peer_));
+}
+
+// gRPC closes its descriptors whenever it likes, and the next connection gets
+// the number.
+TEST(OpenConnectionsTest, ACutEndsNoConnectionThatTookTheNumberMeanwhile) {
+  OpenConnections connections(10);
+  const PeerEndpoint peer = PeerEndpoint::OfGrpcPeer("ipv4:192.0.2.1:1");
+  int ours[2];
+  int next[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ours), 0);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, next), 0);
+  const int number = dup(ours[0]);
+  ASSERT_TRUE(connections.Add(number, peer));
+  std::atomic<bool> stop{false};
+  std::thread takes_turns([&] {
+    while (!stop) {
+      dup2(next[0], number);
+      dup2(ours[0], number);
+    }
+  });
+  for (int i = 0; i < 50'000; ++i) connections.Cut(peer);
+  stop = true;
+  takes_turns.join();
+  char byte;
+  EXPECT_EQ(recv(ours[1], &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_EQ(recv(next[1], &byte, 1, MSG_DONTWAIT), -1);
+  for (const int fd : {ours[0], ours[1], next[0], next[1], number}) close(fd);
 }
 
 // Else gRPC would go on with calls that nobody waits for.
