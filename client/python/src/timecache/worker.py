@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import inspect
 import threading
@@ -342,10 +343,10 @@ class GroupWorker:
             wants_ack_timeout = self._extending.wants_ack_timeout()
         if wants_ack_timeout:
             ack_timeout: timedelta | None = None
-            try:
+            # That it fails is not told: it is read again, and the default is assumed meanwhile.
+            with contextlib.suppress(TimecacheError):
                 ack_timeout = self._client.get_group(self._group).options.ack_timeout
-            finally:
-                self._extending.knows_ack_timeout(ack_timeout)
+            self._extending.knows_ack_timeout(ack_timeout)
         with self._changed:
             due = self._extending.due()
         if not due:

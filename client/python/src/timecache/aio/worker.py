@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable
@@ -312,10 +313,10 @@ class GroupWorker:
     async def _look_at_held(self) -> None:
         if self._extending.wants_ack_timeout():
             ack_timeout: timedelta | None = None
-            try:
+            # That it fails is not told: it is read again, and the default is assumed meanwhile.
+            with contextlib.suppress(TimecacheError):
                 ack_timeout = (await self._client.get_group(self._group)).options.ack_timeout
-            finally:
-                self._extending.knows_ack_timeout(ack_timeout)
+            self._extending.knows_ack_timeout(ack_timeout)
         due = self._extending.due()
         if not due:
             return
