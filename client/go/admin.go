@@ -118,6 +118,9 @@ type Namespace struct {
 	BucketWidth time.Duration
 	// Statistics are there where they were asked for.
 	Statistics *NamespaceStatistics
+	// Warnings of CreateNamespace and UpdateNamespace say what is allowed and probably not
+	// meant, a sentence each.
+	Warnings []string
 }
 
 // GroupOptions say how a consumer group behaves. What is nil is unset: as in
@@ -173,7 +176,9 @@ func (callOption) forUpdate()       {}
 func (c *Client) CreateNamespace(ctx context.Context, name string, options NamespaceOptions, callOptions ...CallOption) (Namespace, error) {
 	request := &pb.CreateNamespaceRequest{Name: name, Options: options.proto()}
 	response, err := call(ctx, c, c.namespaces().CreateNamespace, request, collect(callOptions), once)
-	return toNamespace(response.GetNamespace()), err
+	namespace := toNamespace(response.GetNamespace())
+	namespace.Warnings = response.GetWarnings()
+	return namespace, err
 }
 
 // GetNamespace describes a namespace.
@@ -211,7 +216,9 @@ func (c *Client) UpdateNamespace(ctx context.Context, name string, options Names
 	request := &pb.UpdateNamespaceRequest{Namespace: &pb.Namespace{Name: name, Options: given},
 		UpdateMask: updateMask(given, s.toDefault)}
 	response, err := call(ctx, c, c.namespaces().UpdateNamespace, request, s, once)
-	return toNamespace(response.GetNamespace()), err
+	namespace := toNamespace(response.GetNamespace())
+	namespace.Warnings = response.GetWarnings()
+	return namespace, err
 }
 
 // DeleteNamespace deletes it with everything in it; its entries make no events.

@@ -22,8 +22,8 @@
 //
 // # Errors
 //
-// Every error of a call is an [*Error], with the server's reason; [errors.Is] takes a
-// [Reason]. [context.Canceled] and [context.DeadlineExceeded] are told by errors.Is, too.
+// Every error of a call is an [*Error], with the server's reason, and whether the call may
+// have been done all the same; [errors.Is] takes a [Reason]. [context.Canceled] and [context.DeadlineExceeded] are told by errors.Is, too.
 package timecache
 
 import (
@@ -42,6 +42,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	pb "timecached.dev/client/go/gen/timecache/v1"
 )
 
@@ -179,8 +180,7 @@ func (c *Client) Namespace() string { return c.options.Namespace }
 func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
 
 // Close ends the connection and with it all that is under way, watches and workers
-// included: with Unavailable what waits for an answer, with Canceled what comes later. May
-// be called again.
+// included: that ends with Canceled, as does what comes later. May be called again.
 func (c *Client) Close() error { return c.close() }
 
 // isClosed says whether the connection was closed: it does not come back then.
@@ -193,6 +193,9 @@ func (c *Client) isClosed() bool {
 // token that the server refused is read again for the next call.
 func (c *Client) failure(err error, trailer metadata.MD) *Error {
 	failure := newError(err, trailer)
+	if failure.connectionLost() && c.isClosed() {
+		return &Error{Code: codes.Canceled, Message: "the client is closed", MaybeApplied: failure.MaybeApplied}
+	}
 	if failure.Code == codes.Unauthenticated {
 		c.token.reread()
 	}
@@ -248,14 +251,21 @@ func call[Request, Response any](ctx context.Context, c *Client,
 		attempts = c.options.Retry.MaxAttempts
 	}
 	pauses := pauses{min: c.options.Retry.MinPause, max: c.options.Retry.MaxPause}
+	maybeApplied := false
 	for hasNewToken := false; ; {
 		var trailer metadata.MD
+		var server peer.Peer
 		begun := time.Now()
-		response, err := method(ctx, request, grpc.Trailer(&trailer))
+		response, err := method(ctx, request, grpc.Trailer(&trailer), grpc.Peer(&server))
 		if err == nil {
 			return response, nil
 		}
 		failure := c.failure(err, trailer)
+		if _, ok := c.conn.(*grpc.ClientConn); ok && server.Addr == nil {
+			failure.MaybeApplied = false // There was no connection.
+		}
+		maybeApplied = maybeApplied || failure.MaybeApplied
+		failure.MaybeApplied = maybeApplied
 		// The server refused it before it did anything.
 		if hasOther, _ := c.token.afterRefusal(begun, failure); hasOther && !hasNewToken {
 			hasNewToken = true
@@ -266,6 +276,7 @@ func call[Request, Response any](ctx context.Context, c *Client,
 			// What the server has answered stands.
 			if ctx.Err() == context.Canceled && failure.connectionLost() {
 				failure = newError(ctx.Err(), nil)
+				failure.MaybeApplied = maybeApplied
 			}
 			return response, failure
 		}

@@ -2,6 +2,7 @@ package timecache_test
 
 import (
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,7 +29,22 @@ func entryProto(e *timecache.Entry) *pb.Entry {
 		return nil
 	}
 	return &pb.Entry{Key: []byte(e.Key), Value: e.Value, OmittedValueBytes: e.OmittedValueBytes, Version: e.Version,
-		PutTime: timestamppb.New(e.PutTime), Deadline: timestamppb.New(e.Deadline), Parts: partsProto(e.Parts)}
+		PutTime: timestamppb.New(e.PutTime), Deadline: timestamppb.New(e.Deadline), Parts: partsProto(e.Parts),
+		CreateTime: timeProto(e.CreateTime), OwnTtl: ttlProto(e.OwnTTL)}
+}
+
+func timeProto(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func ttlProto(ttl time.Duration) *durationpb.Duration {
+	if ttl == 0 {
+		return nil
+	}
+	return durationpb.New(ttl)
 }
 
 func partsProto(parts *timecache.GatheredParts) *pb.GatheredParts {
@@ -50,7 +66,8 @@ func eventProto(e timecache.ExpiredEvent) *pb.ExpiredEvent {
 		OmittedValueBytes: e.OmittedValueBytes, Version: e.Version, PutTime: timestamppb.New(e.PutTime),
 		Deadline: timestamppb.New(e.Deadline), DeathTime: timestamppb.New(e.DeathTime),
 		DeliveredAt: timestamppb.New(e.DeliveredAt), Cause: pb.ExpiryCause(e.Cause), EventId: e.EventID,
-		Attempt: e.Attempt, Parts: partsProto(e.Parts)}
+		Attempt: e.Attempt, Returns: e.Returns, Parts: partsProto(e.Parts),
+		CreateTime: timeProto(e.CreateTime), OwnTtl: ttlProto(e.OwnTTL)}
 }
 
 // code is the name of an error's code in the protos.

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"time"
 
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	pb "timecached.dev/client/go/gen/timecache/v1"
 )
@@ -31,6 +30,12 @@ type Entry struct {
 	Deadline time.Time
 	// Parts are there in place of a value where the key collects those of a Gather.
 	Parts *GatheredParts
+	// CreateTime is when the key began to be there: changes and renewals keep it. The zero
+	// time from an older server.
+	CreateTime time.Time
+	// OwnTTL is the entry's own time to live, which a renewal gives it again. 0: it has the
+	// namespace's.
+	OwnTTL time.Duration
 }
 
 // JSON decodes the value into what v points to.
@@ -186,7 +191,7 @@ func (c *Client) Size(ctx context.Context, options ...CallOption) (SizeResult, e
 	return SizeResult{response.GetEntries(), response.GetBytes()}, err
 }
 
-// Touch gives an entry a fresh time to live, and returns its version, which stays as it is.
+// Touch gives an entry a fresh time to live, its own again or that of TTL, and returns its version, which stays as it is.
 // On a miss found is false; with IfVersion a miss is a FailedPrecondition.
 func (c *Client) Touch(ctx context.Context, key string, options ...TouchOption) (version uint64, found bool, err error) {
 	s := collect(options)
@@ -230,31 +235,66 @@ func (c *Client) Gather(ctx context.Context, key, part string, value []byte, exp
 
 // Scan goes through the live entries, in no particular order. One that lives through the
 // whole scan comes exactly once, another at most once. Holds one page (1,000 entries, about
-// 1 MiB) at a time. An error comes last. Has no deadline but the context's; the server ends
-// a scan that takes longer than its limits.max_call_duration.
+// 1 MiB) at a time. Where the connection breaks, or the server ends a scan that is read
+// slowly, it goes on behind the last page that came, as [RetryPolicy] says; not over a
+// restart of the server, which ends it. An error comes last. Has no deadline but the
+// context's.
 func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entry, error] {
 	s := collect(options)
-	request := &pb.ScanRequest{Namespace: c.options.Namespace, KeyPrefix: []byte(s.prefix),
-		KeysOnly: s.keysOnly, MaxMessageBytes: new(uint32(MaxMessageBytes))}
 	return func(yield func(Entry, error) bool) {
+		request := &pb.ScanRequest{Namespace: c.options.Namespace, KeyPrefix: []byte(s.prefix),
+			KeysOnly: s.keysOnly, MaxMessageBytes: new(uint32(MaxMessageBytes))}
 		ctx, cancel := context.WithCancel(s.outgoing(ctx))
 		defer cancel()
-		stream, err := c.cache.Scan(ctx, request)
-		var trailer metadata.MD
-		for err == nil {
-			var page *pb.ScanResponse
-			if page, err = stream.Recv(); err != nil {
-				trailer = stream.Trailer()
-				break
-			}
-			for _, entry := range page.Entries {
-				if !yield(*toEntry(entry, ""), nil) {
-					return
+		retry := c.options.Retry
+		attempts, begun := retry.MaxAttempts, false
+		pauses := pauses{min: retry.MinPause, max: retry.MaxPause}
+		for {
+			failure, left := c.scanPages(ctx, request, func(page *pb.ScanResponse) bool {
+				request.Position, begun = page.Position, true
+				attempts = retry.MaxAttempts
+				pauses.reset()
+				for _, entry := range page.Entries {
+					if !yield(*toEntry(entry, ""), nil) {
+						return false
+					}
 				}
+				return true
+			})
+			if left || failure == nil {
+				return
+			}
+			attempts--
+			passes := c.mayComeBack(failure) || failure.throttled() ||
+				failure.Reason == MaxCallDuration || failure.Reason == UnreadResponses
+			// An older server has no positions; from the beginning entries would come twice.
+			if !passes || attempts <= 0 || begun && len(request.Position) == 0 || !sleep(ctx, pauses.next()) {
+				yield(Entry{}, failure)
+				return
 			}
 		}
-		if err != io.EOF {
-			yield(Entry{}, c.failure(err, trailer))
+	}
+}
+
+// scanPages reads one stream to its end, and returns why it ended, if it was not over, or
+// that the caller has left.
+func (c *Client) scanPages(ctx context.Context, request *pb.ScanRequest, take func(*pb.ScanResponse) bool) (failure *Error, left bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.cache.Scan(ctx, request)
+	if err != nil {
+		return c.failure(err, nil), false
+	}
+	for {
+		page, err := stream.Recv()
+		if err == io.EOF {
+			return nil, false
+		}
+		if err != nil {
+			return c.failure(err, stream.Trailer()), false
+		}
+		if !take(page) {
+			return nil, true
 		}
 	}
 }
@@ -263,7 +303,7 @@ func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entr
 
 func (s *settings) put(namespace, key string, value []byte) *pb.PutRequest {
 	request := &pb.PutRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
-		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline}
+		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline, ExpireAt: s.expireAt, AllowPast: s.allowPast}
 	if s.ifVersion != nil {
 		request.Precondition = &pb.PutRequest_IfVersion{IfVersion: *s.ifVersion}
 	} else if s.condition != 0 {
@@ -282,7 +322,8 @@ func (s *settings) remove(namespace, key string) *pb.RemoveRequest {
 }
 
 func (s *settings) touchRequest(namespace, key string) *pb.TouchRequest {
-	return &pb.TouchRequest{Namespace: namespace, Key: []byte(key), Ttl: s.ttl, IfVersion: s.ifVersion}
+	return &pb.TouchRequest{Namespace: namespace, Key: []byte(key), Ttl: s.ttl, IfVersion: s.ifVersion,
+		ExpireAt: s.expireAt, AllowPast: s.allowPast}
 }
 
 func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest {
@@ -326,7 +367,7 @@ func toEntry(entry *pb.Entry, key string) *Entry {
 	}
 	return &Entry{Key: key, Value: entry.Value, OmittedValueBytes: entry.OmittedValueBytes,
 		Version: entry.Version, PutTime: toTime(entry.PutTime), Deadline: toTime(entry.Deadline),
-		Parts: toParts(entry.Parts)}
+		Parts: toParts(entry.Parts), CreateTime: toTime(entry.CreateTime), OwnTTL: entry.OwnTtl.AsDuration()}
 }
 
 func toParts(parts *pb.GatheredParts) *GatheredParts {

@@ -20,9 +20,12 @@ import (
 //	if errors.As(err, &failure) && failure.Code == codes.ResourceExhausted { ... }
 //	if errors.Is(err, timecache.VersionMismatch) { ... }
 type Error struct {
-	// Code is gRPC's. Without a Reason it is the client's own gRPC's: with Unavailable,
-	// DeadlineExceeded, Canceled or Unknown the call may or may not have been done.
+	// Code is gRPC's. Without a Reason it is the client's own gRPC's.
 	Code codes.Code
+	// MaybeApplied says whether the request can have reached the server and been done.
+	// False: it was not, by any of the call's attempts: the server refused it, or there was
+	// no connection to send it on.
+	MaybeApplied bool
 	// Message is for people.
 	Message string
 	// Reason is the server's, such as [KeyExists]; a later server may have more of them.
@@ -106,6 +109,7 @@ func newError(err error, trailer metadata.MD) *Error {
 	}
 	failure := fromStatus(s)
 	failure.cause = err
+	failure.MaybeApplied = failure.MaybeApplied || failure.Reason == "" && failure.Code != codes.Unimplemented
 	if ids := trailer.Get("x-request-id"); len(ids) > 0 {
 		failure.RequestID = ids[0]
 	}
@@ -118,6 +122,8 @@ func fromStatus(s *status.Status) *Error {
 		switch detail := detail.(type) {
 		case *errdetails.ErrorInfo:
 			failure.Reason, failure.Metadata = Reason(detail.Reason), detail.Metadata
+			// The server refuses before it does anything; but for what it did not foresee.
+			failure.MaybeApplied = failure.Reason == InternalError
 		case *errdetails.BadRequest:
 			for _, violation := range detail.FieldViolations {
 				failure.Violations = append(failure.Violations,
@@ -152,6 +158,17 @@ func (e *Error) connectionLost() bool {
 	return false
 }
 
+// messageTooLarge says whether a message came that the connection does not take.
+func (e *Error) messageTooLarge() bool {
+	return e.Code == codes.ResourceExhausted && e.Reason == "" && strings.Contains(e.Message, "larger than max")
+}
+
+// throttled says whether the server, or a proxy, ended the call to slow this client down, by
+// RST_STREAM with ENHANCE_YOUR_CALM: the same later may succeed.
+func (e *Error) throttled() bool {
+	return e.Code == codes.ResourceExhausted && e.Reason == "" && !e.messageTooLarge()
+}
+
 // invalid is an error about what the caller gave.
 func invalid(format string, arguments ...any) *Error {
 	return &Error{Code: codes.InvalidArgument, Message: fmt.Sprintf(format, arguments...)}
@@ -159,5 +176,5 @@ func invalid(format string, arguments ...any) *Error {
 
 // unlike is an answer that does not fit the request.
 func unlike(what string) *Error {
-	return &Error{Code: codes.Internal, Message: what + ": is the server of this version?"}
+	return &Error{Code: codes.Internal, Message: what + ": is the server of this version?", MaybeApplied: true}
 }

@@ -183,8 +183,14 @@ var quick = timecache.Reconnect{MinPause: time.Millisecond, MaxPause: 10 * time.
 // serve runs a service until the test ends, and makes a client of it.
 func serve(t *testing.T, service pb.TimeCacheServiceServer, options timecache.Options) *timecache.Client {
 	t.Helper()
+	return serveAll(t, options, func(server *grpc.Server) { pb.RegisterTimeCacheServiceServer(server, service) })
+}
+
+// serveAll is serve of several services.
+func serveAll(t *testing.T, options timecache.Options, register func(*grpc.Server)) *timecache.Client {
+	t.Helper()
 	server := grpc.NewServer()
-	pb.RegisterTimeCacheServiceServer(server, service)
+	register(server)
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)

@@ -4,13 +4,15 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	pb "timecached.dev/client/go/gen/timecache/v1"
 )
 
 // The options of the operations. Which option goes with which operation is known to the
 // compiler; each option's comment says it.
 type (
-	// PutOption: TTL, IfAbsent, IfPresent, IfVersion, ReturnPrevious, KeepDeadline.
+	// PutOption: TTL, ExpireAt, AllowPast, IfAbsent, IfPresent, IfVersion, ReturnPrevious,
+	// KeepDeadline.
 	PutOption interface {
 		option
 		forPut()
@@ -30,7 +32,7 @@ type (
 		option
 		forContains()
 	}
-	// TouchOption: TTL, IfVersion.
+	// TouchOption: TTL, ExpireAt, AllowPast, IfVersion.
 	TouchOption interface {
 		option
 		forTouch()
@@ -49,6 +51,11 @@ type (
 	GatherOption interface {
 		option
 		forGather()
+	}
+	// PutBackOption: TTL, ExpireAt, AllowPast.
+	PutBackOption interface {
+		option
+		forPutBack()
 	}
 	// ScanOption: Prefix, KeysOnly.
 	ScanOption interface {
@@ -83,6 +90,8 @@ type (
 // settings is what options say, of all kinds.
 type settings struct {
 	ttl            *durationpb.Duration
+	expireAt       *timestamppb.Timestamp
+	allowPast      bool
 	condition      pb.PutCondition
 	ifVersion      *uint64
 	preconditions  int // IfAbsent, IfPresent and IfVersion that were given.
@@ -115,10 +124,11 @@ func (s *settings) conflict() error {
 	return nil
 }
 
-// TTL is an entry's own time to live: 1 ms to the namespace's max_ttl. Without it an entry
-// gets the namespace's; with Touch, the one that it was put with. Zero or negative is an
-// InvalidArgument. With Append, Combine and Gather it counts for an entry that is created,
-// and with WithTouch for one that is there. For Put, Touch, Append, Combine, Gather.
+// TTL is an entry's own time to live: 1 ms to the namespace's max_ttl. Without it a Put gives
+// the namespace's, a Touch and a PutBack the entry's own if it has one, else the namespace's.
+// Zero or negative is an InvalidArgument. With Append, Combine and Gather it counts for an
+// entry that is created, and with WithTouch for one that is there. For Put, Touch, PutBack,
+// Append, Combine, Gather.
 type TTL time.Duration
 
 func (t TTL) set(s *settings) { s.ttl = durationpb.New(time.Duration(t)) }
@@ -127,6 +137,30 @@ func (TTL) forTouch()         {}
 func (TTL) forAppend()        {}
 func (TTL) forCombine()       {}
 func (TTL) forGather()        {}
+func (TTL) forPutBack()       {}
+
+// ExpireAt is the deadline of this life, in place of now and the time to live: a due date.
+// After now, and no later than now + max_ttl; a part of a microsecond is rounded up. A TTL
+// beside it is what a later renewal gives; without one, after a Put, that is the namespace's.
+// For Put, Touch, PutBack.
+type ExpireAt time.Time
+
+func (e ExpireAt) set(s *settings) { s.expireAt = timestamppb.New(time.Time(e)) }
+func (ExpireAt) forPut()           {}
+func (ExpireAt) forTouch()         {}
+func (ExpireAt) forPutBack()       {}
+
+// PastOption is [AllowPast].
+type PastOption bool
+
+// AllowPast: an ExpireAt that is over is no error: the entry expires at once, and its event
+// is delivered. For Put, Touch, PutBack.
+const AllowPast PastOption = true
+
+func (p PastOption) set(s *settings) { s.allowPast = bool(p) }
+func (PastOption) forPut()           {}
+func (PastOption) forTouch()         {}
+func (PastOption) forPutBack()       {}
 
 // Condition is [IfAbsent] or [IfPresent].
 type Condition int

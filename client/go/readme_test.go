@@ -189,6 +189,7 @@ func readmeErrors(ctx context.Context, client *timecache.Client) error {
 	var failure *timecache.Error
 	if errors.As(err, &failure) {
 		fmt.Println(failure.Code, failure.Reason, failure.Violations, failure.RetryDelay, failure.RequestID)
+		fmt.Println("may have been done all the same:", failure.MaybeApplied)
 	}
 	return err
 }

@@ -5,17 +5,20 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	pb "timecached.dev/client/go/gen/timecache/v1"
 )
 
 // MaxSettlements is how many a call of [Client.Settle] may have.
 const MaxSettlements = 4096
 
-// Action is what to do with an event: [Ack], [Nack] or [PutBack].
+// Action is what to do with an event: [Ack], [Nack], [PutBack] or [Extend].
 type Action struct {
-	kind  actionKind
-	delay time.Duration
-	ttl   *durationpb.Duration
+	kind      actionKind
+	delay     time.Duration
+	ttl       *durationpb.Duration
+	expireAt  *timestamppb.Timestamp
+	allowPast bool
 }
 
 type actionKind int
@@ -24,6 +27,7 @@ const (
 	ack actionKind = iota
 	nack
 	putBack
+	extend
 )
 
 // Ack: it is done. Accepted also from an earlier attempt, while the event is unsettled.
@@ -33,13 +37,19 @@ func Ack() Action { return Action{kind: ack} }
 func Nack(delay time.Duration) Action { return Action{kind: nack, delay: delay} }
 
 // PutBack: put it back into the namespace, with its value or its parts and a fresh time to
-// live, unless the key is there again; then done. Without a TTL it gets the namespace's.
-func PutBack(ttl ...TTL) Action {
-	var s settings
-	for _, ttl := range ttl {
-		ttl.set(&s)
-	}
-	return Action{kind: putBack, ttl: s.ttl}
+// live, unless the key is there again; then done. Without a TTL it gets the one of its own
+// that it had, or else the namespace's.
+func PutBack(options ...PutBackOption) Action {
+	s := collect(options)
+	return Action{kind: putBack, ttl: s.ttl, expireAt: s.expireAt, allowPast: s.allowPast}
+}
+
+// Extend: the member needs longer, another ack timeout from now. A [Worker] sends it by
+// itself; it is for [Client.Settle], and not for a handler to return.
+func Extend() Action { return Action{kind: extend} }
+
+func (a Action) String() string {
+	return [...]string{ack: "Ack", nack: "Nack", putBack: "PutBack", extend: "Extend"}[a.kind]
 }
 
 // Settlement is what to do with one event.
@@ -49,6 +59,14 @@ type Settlement struct {
 	Attempt uint32
 	// Action: the zero value is an Ack.
 	Action Action
+	// Returns is that of the event: what is no Ack is then refused (StaleAttempt) once the
+	// stream that brought the event has ended. Nil: any delivery of that attempt is meant.
+	Returns *uint32
+}
+
+// Settlement is one of just this delivery of the event.
+func (e *ExpiredEvent) Settlement(action Action) Settlement {
+	return Settlement{e.EventID, e.Attempt, action, &e.Returns}
 }
 
 // SettleResult is what became of one settlement.
@@ -63,7 +81,7 @@ type SettleResult struct {
 	Version uint64
 }
 
-// Settle settles events of a consumer group of the namespace: a result for each, in their
+// Settle settles or extends events of a consumer group of the namespace: a result for each, in their
 // order. No settlements: no call. An error: none was settled (NotFound with GroupNotFound;
 // InvalidArgument above MaxSettlements), or nobody knows: then again.
 func (c *Client) Settle(ctx context.Context, group string, settlements []Settlement, options ...CallOption) (
@@ -73,14 +91,17 @@ func (c *Client) Settle(ctx context.Context, group string, settlements []Settlem
 	}
 	request := &pb.SettleExpiredRequest{Namespace: c.options.Namespace, Group: group}
 	for _, settlement := range settlements {
-		one := &pb.Settlement{EventId: settlement.EventID, Attempt: settlement.Attempt}
+		one := &pb.Settlement{EventId: settlement.EventID, Attempt: settlement.Attempt, Returns: settlement.Returns}
 		switch settlement.Action.kind {
 		case ack:
 			one.Action = &pb.Settlement_Ack{Ack: &pb.Ack{}}
 		case nack:
 			one.Action = &pb.Settlement_Nack{Nack: &pb.Nack{Delay: durationpb.New(settlement.Action.delay)}}
 		case putBack:
-			one.Action = &pb.Settlement_PutBack{PutBack: &pb.PutBack{Ttl: settlement.Action.ttl}}
+			one.Action = &pb.Settlement_PutBack{PutBack: &pb.PutBack{Ttl: settlement.Action.ttl,
+				ExpireAt: settlement.Action.expireAt, AllowPast: settlement.Action.allowPast}}
+		case extend:
+			one.Action = &pb.Settlement_Extend{Extend: &pb.Extend{}}
 		}
 		request.Settlements = append(request.Settlements, one)
 	}

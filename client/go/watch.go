@@ -60,10 +60,17 @@ type ExpiredEvent struct {
 	DeliveredAt time.Time
 	// Cause is why it died.
 	Cause Cause
-	// EventID names the event in a Settlement; Attempt is how often it has been given
-	// out, this time included. In a consumer group only; otherwise 0.
-	EventID uint64
-	Attempt uint32
+	// EventID names the event in a Settlement; Attempt is the number of this attempt, from
+	// 1. One that ended with its member's stream does not count: the next one has the same
+	// number, and one more Returns. In a consumer group only; otherwise 0.
+	EventID          uint64
+	Attempt, Returns uint32
+	// CreateTime is when the key began to be there: changes and renewals keep it. The zero
+	// time from an older server.
+	CreateTime time.Time
+	// OwnTTL is the entry's own time to live, which PutBack gives it again. 0: it had the
+	// namespace's.
+	OwnTTL time.Duration
 	// Parts are there in place of a value where the key collected those of a Gather:
 	// those that came, and what was expected.
 	Parts *GatheredParts
@@ -339,7 +346,11 @@ func (w *watch) run(yield func(*WatchBatch, error) bool) {
 		if hasOtherToken && w.ctx.Err() == nil { // The server is there.
 			continue
 		}
-		if !sleep(w.ctx, w.pauses.next()) {
+		pause := w.pauses.next()
+		if why.throttled() { // Its batches come, and it is throttled all the same.
+			pause = w.reconnect.MaxPause
+		}
+		if !sleep(w.ctx, pause) {
 			err := cmp.Or(w.ctx.Err(), context.DeadlineExceeded)
 			yield(nil, newError(err, nil))
 			return
@@ -442,8 +453,7 @@ func (w *watch) beginAnew(failure *Error) bool {
 // caller's making, and the watch may ask for smaller ones.
 func (w *watch) takeSmallerMessages(failure *Error) bool {
 	const grpcDefault = 4 << 20
-	if failure.Code != codes.ResourceExhausted || failure.Reason != "" ||
-		!strings.Contains(failure.Message, "larger than max") || w.maxMessageBytes <= grpcDefault {
+	if !failure.messageTooLarge() || w.maxMessageBytes <= grpcDefault {
 		return false
 	}
 	w.maxMessageBytes = grpcDefault
@@ -456,7 +466,8 @@ func (w *watch) isBreak(failure *Error) bool {
 	if !w.established && !w.reconnect.WaitForServer {
 		return false
 	}
-	return w.client.mayComeBack(failure) || failure.Reason == MaxWatchers || failure.Reason == MaxExpiringWatchers
+	return w.client.mayComeBack(failure) || failure.throttled() ||
+		failure.Reason == MaxWatchers || failure.Reason == MaxExpiringWatchers
 }
 
 // response is what the three kinds of messages have.
@@ -492,14 +503,18 @@ func toBatch(message response) *WatchBatch {
 		batch.ResumeToken = message.GetResumeToken()
 	}
 	for i, event := range message.GetEvents() {
-		batch.Events[i] = ExpiredEvent{Namespace: event.Namespace, Key: string(event.Key), Value: event.Value,
-			OmittedValueBytes: event.OmittedValueBytes, Version: event.Version,
-			PutTime: toTime(event.PutTime), Deadline: toTime(event.Deadline),
-			DeathTime: toTime(event.DeathTime), DeliveredAt: toTime(event.DeliveredAt),
-			Cause: toCause(event.Cause), EventID: event.EventId, Attempt: event.Attempt,
-			Parts: toParts(event.Parts)}
+		batch.Events[i] = toEvent(event)
 	}
 	return batch
+}
+
+func toEvent(event *pb.ExpiredEvent) ExpiredEvent {
+	return ExpiredEvent{Namespace: event.Namespace, Key: string(event.Key), Value: event.Value,
+		OmittedValueBytes: event.OmittedValueBytes, Version: event.Version,
+		PutTime: toTime(event.PutTime), Deadline: toTime(event.Deadline),
+		DeathTime: toTime(event.DeathTime), DeliveredAt: toTime(event.DeliveredAt),
+		Cause: toCause(event.Cause), EventID: event.EventId, Attempt: event.Attempt, Returns: event.Returns,
+		CreateTime: toTime(event.CreateTime), OwnTTL: event.OwnTtl.AsDuration(), Parts: toParts(event.Parts)}
 }
 
 func toCause(cause pb.ExpiryCause) Cause {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,8 @@ type actionError struct {
 }
 
 func (e *actionError) Error() string {
-	what := map[actionKind]string{ack: "done", nack: "to be given out again", putBack: "put back"}[e.action.kind]
+	what := map[actionKind]string{ack: "done", nack: "to be given out again", putBack: "put back",
+		extend: "not done, but a worker extends by itself"}[e.action.kind]
 	if e.cause == nil {
 		return what
 	}
@@ -52,20 +54,26 @@ type WorkerOptions struct {
 	// are handled in order of death.
 	Concurrency int
 	// MaxInFlight is the most events that this worker holds, from their arrival until
-	// they are settled: 1 to 65,536. The last of them must be done within the group's ack
-	// timeout: MaxInFlight / Concurrency x a handler's time. Default: twice the
-	// Concurrency, so that a handler may take half of it; more hides the round trip of
-	// handlers that are quick.
+	// they are settled, those that wait for a handler included: no other worker gets them
+	// meanwhile. 1 to 65,536. Default: twice the Concurrency; more hides the round trip of
+	// handlers that are quick. The Concurrency, where a handler takes long.
 	MaxInFlight int
+	// ExtendMax is for how long the worker keeps an event by asking for another ack
+	// timeout again and again, from the event's arrival until it is settled. After that
+	// the event is given out again an ack timeout later: the bound for a handler that
+	// hangs. Default 12 h. Negative: it never asks.
+	ExtendMax time.Duration
 	// RetryDelay is that of the Nack for a handler's error, and for an action that the
 	// server refuses. Default 1 s.
 	RetryDelay time.Duration
 	// StopTimeout is how long Run tries to settle once the last handler has returned.
 	// Default 10 s.
 	StopTimeout time.Duration
-	// OnError is told what went wrong and was survived: a break, a handler's error, a
-	// settlement that the server refused or did not get. Called by one goroutine at a
-	// time.
+	// OnError is told what went wrong and was survived: a break, a handler's error, an
+	// event that was handled and could not be settled, a settlement that the server did not
+	// get. What is about one event is an [*EventError]. Called by one goroutine at a time.
+	// Nil: it is logged by [slog.Default], as a warning with namespace, group, key and
+	// attempt.
 	OnError func(error)
 	// OnLoss is told that the group lost so many events, as it held more than its
 	// max_backlog_bytes. Called by one goroutine at a time.
@@ -88,7 +96,29 @@ type WorkerStats struct {
 	Unsettled uint64
 	// Lost is the sum of what OnLoss was told.
 	Lost uint64
+	// Extended is how often it got another ack timeout for an event.
+	Extended uint64
 }
+
+// EventError is what went wrong with one event of a worker.
+type EventError struct {
+	// What: "handler", or that the event was handled and how it could not be settled.
+	What string
+	// The event.
+	Namespace, Group, Key string
+	Attempt               uint32
+	// Err is what the handler returned, or an [*Error].
+	Err error
+}
+
+// Error says what, of which event, and why.
+func (e *EventError) Error() string {
+	return fmt.Sprintf("%s of namespace %q, group %q, key %q, attempt %d: %v",
+		e.What, e.Namespace, e.Group, e.Key, e.Attempt, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *EventError) Unwrap() error { return e.Err }
 
 // Worker is a member of a consumer group that calls a handler for each event it is given,
 // and settles as the handler says.
@@ -98,6 +128,9 @@ type WorkerStats struct {
 // before it was settled. Events of one key come one after the other, the later when the
 // earlier is settled; only an event that timed out or whose connection broke can be with two
 // workers at once. In one worker an event is never with two handlers at once.
+//
+// For what it holds, in a handler's hands or waiting for one, the worker asks for more time
+// before a third of the ack timeout is over, up to WorkerOptions.ExtendMax.
 //
 // Reconnects by itself, as [Client.Watch] does; settlements are sent again until they
 // arrive. A server that restarts without a journal has forgotten its groups, and what was
@@ -127,13 +160,20 @@ type Worker struct {
 	giveUp   time.Time // Settling, once stopped.
 	err      error
 	stats    WorkerStats
+	done     bool // All is settled.
+
+	extending extending
 }
 
 // task is an event in a worker's hands, from its arrival until it is settled. Its fields are
 // guarded by the worker's mu.
 type task struct {
-	event   ExpiredEvent
-	attempt uint32 // The newest.
+	event            ExpiredEvent
+	attempt, returns uint32    // The newest.
+	arrived          time.Time // When it came first,
+	extended         time.Time // and from when its ack timeout runs, at the earliest.
+	// The server has said that this worker does not hold it any more.
+	over bool
 	// Given again since it was last settled.
 	again bool
 	// A Nack was said: what comes again is to be handled again.
@@ -151,9 +191,9 @@ func (t *task) is(event *ExpiredEvent) bool {
 
 // owed is a settlement that the server has not answered.
 type owed struct {
-	task    *task
-	attempt uint32
-	action  Action
+	task             *task
+	attempt, returns uint32
+	action           Action
 }
 
 // maxInFlight is the most events that the server lets a member hold.
@@ -172,7 +212,8 @@ func (c *Client) Worker(group string, handler Handler, options WorkerOptions, ca
 	options.MinPause = cmp.Or(options.MinPause, 100*time.Millisecond)
 	options.MaxPause = cmp.Or(options.MaxPause, time.Second)
 	w := &Worker{client: c, group: group, handler: handler, options: options, call: collect(call),
-		tasks: map[uint64]*task{}, handlers: options.Concurrency}
+		tasks: map[uint64]*task{}, handlers: options.Concurrency,
+		extending: extending{max: cmp.Or(options.ExtendMax, 12*time.Hour), ackTimeout: defaultAckTimeout}}
 	w.changed.L = &w.mu
 	return w
 }
@@ -203,7 +244,13 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	var all sync.WaitGroup
 	all.Go(func() { w.read(stream) })
-	all.Go(func() { w.settle(w.call.outgoing(inner)) })
+	extending, endExtending := context.WithCancel(w.call.outgoing(inner))
+	defer endExtending()
+	all.Go(func() { w.extend(extending) })
+	all.Go(func() {
+		defer endExtending()
+		w.settle(w.call.outgoing(inner))
+	})
 	for range w.options.Concurrency {
 		all.Go(func() { w.handle(inner, &all) })
 	}
@@ -258,21 +305,22 @@ func (w *Worker) take(batch *WatchBatch) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := time.Now()
 	w.stats.Lost += batch.Lost
 	for _, event := range batch.Events {
 		if known := w.tasks[event.EventID]; known != nil {
 			if known.is(&event) && !known.returned {
-				known.attempt, known.again = event.Attempt, true
+				known.attempt, known.returns, known.again = event.Attempt, event.Returns, true
+				known.extended, known.over = now, false
 				continue
 			}
 			known.gone = true
 			w.forget(known)
 		}
-		if !w.stopping {
-			task := &task{event: event, attempt: event.Attempt}
-			w.tasks[event.EventID] = task
-			w.queue = append(w.queue, task)
-		}
+		// After a stop they wait, too, and go to others when the stream ends.
+		task := &task{event: event, attempt: event.Attempt, returns: event.Returns, arrived: now, extended: now}
+		w.tasks[event.EventID] = task
+		w.queue = append(w.queue, task)
 	}
 	w.changed.Broadcast()
 	for !w.stopping && len(w.tasks) >= w.options.MaxInFlight {
@@ -300,7 +348,6 @@ var errGoexit = errors.New("it has ended its goroutine")
 // handle handles events until there is a stop.
 func (w *Worker) handle(ctx context.Context, all *sync.WaitGroup) {
 	var handling *task // In the handler's hands.
-	var attempt uint32
 	stopped := false
 	defer func() {
 		if stopped {
@@ -312,7 +359,7 @@ func (w *Worker) handle(ctx context.Context, all *sync.WaitGroup) {
 		// Another goroutine goes on in place of the one that was ended.
 		all.Go(func() { w.handle(ctx, all) })
 		if handling != nil {
-			w.handled(handling, attempt, errGoexit)
+			w.handled(handling, errGoexit)
 		}
 	}()
 	for {
@@ -331,22 +378,21 @@ func (w *Worker) handle(ctx context.Context, all *sync.WaitGroup) {
 		task := w.queue[0]
 		w.queue = w.queue[1:]
 		event := task.event
-		attempt = task.attempt
+		event.Attempt, event.Returns = task.attempt, task.returns
 		task.event.Value, task.event.Parts = nil, nil // They are the handler's, not kept for longer.
 		w.mu.Unlock()
-		event.Attempt = attempt
 		handling = task
 		err := w.handler(ctx, &event)
 		handling = nil
-		w.handled(task, attempt, err)
+		w.handled(task, err)
 	}
 }
 
 // handled hands what the handler said to the settling goroutine.
-func (w *Worker) handled(task *task, attempt uint32, err error) {
+func (w *Worker) handled(task *task, err error) {
 	action, failed := Ack(), false
 	var said *actionError
-	if errors.As(err, &said) {
+	if errors.As(err, &said) && said.action.kind != extend {
 		action, err = said.action, said.cause
 	} else if err != nil {
 		action, failed = Nack(w.options.RetryDelay), true
@@ -357,23 +403,49 @@ func (w *Worker) handled(task *task, attempt uint32, err error) {
 		w.stats.Failed++
 	}
 	w.pending = append(w.pending, w.owe(task, action))
+	told := w.eventError("handler", task, err)
 	w.changed.Broadcast()
 	w.mu.Unlock()
 	if err != nil {
-		w.report(fmt.Errorf("handler of key %q, attempt %d: %w", task.event.Key, attempt, err))
+		w.report(told)
 	}
+}
+
+// eventError is about a task. With mu.
+func (w *Worker) eventError(what string, task *task, err error) *EventError {
+	return &EventError{what, task.event.Namespace, w.group, task.event.Key, task.attempt, err}
+}
+
+// notSettled says that an event was handled, and is not settled as its handler has said.
+// With mu.
+func (w *Worker) notSettled(one owed, err error) *EventError {
+	return w.eventError(fmt.Sprintf("handled, but not settled by %v: event", one.action), one.task, err)
 }
 
 // owe is a settlement of the newest attempt. With mu.
 func (w *Worker) owe(task *task, action Action) owed {
 	task.again, task.returned = false, action.kind == nack
-	return owed{task, task.attempt, action}
+	return owed{task, task.attempt, task.returns, action}
+}
+
+func settlements(batch []owed) []Settlement {
+	all := make([]Settlement, len(batch))
+	for i, one := range batch {
+		all[i] = Settlement{one.task.event.EventID, one.attempt, one.action, &one.returns}
+	}
+	return all
 }
 
 // settle sends what is pending: while a call is under way, the next one's settlements come
 // together.
 func (w *Worker) settle(ctx context.Context) {
 	defer w.cancel()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.done = true
+		w.changed.Broadcast()
+	}()
 	for {
 		w.mu.Lock()
 		for len(w.pending) == 0 && w.handlers > 0 {
@@ -394,13 +466,9 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 	pauses := pauses{min: w.options.MinPause, max: w.options.MaxPause}
 	for repeated := false; ; repeated = true {
 		batch = w.withoutGone(batch)
-		settlements := make([]Settlement, len(batch))
-		for i, one := range batch {
-			settlements[i] = Settlement{one.task.event.EventID, one.attempt, one.action}
-		}
 		attempt, cancel := w.settleContext(ctx)
 		begun := time.Now()
-		results, err := w.client.Settle(attempt, w.group, settlements)
+		results, err := w.client.Settle(attempt, w.group, settlements(batch))
 		cancel()
 		if err == nil {
 			w.settled(batch, results, repeated)
@@ -432,14 +500,23 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 
 // withoutGone leaves out what must not be settled any more.
 func (w *Worker) withoutGone(batch []owed) []owed {
+	var untold []error
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.DeleteFunc(batch, func(one owed) bool {
+	batch = slices.DeleteFunc(batch, func(one owed) bool {
 		if one.task.gone {
 			w.stats.Stale++
 		}
+		if one.task.gone && !one.task.returned {
+			untold = append(untold, w.notSettled(one, &Error{Code: codes.FailedPrecondition, Reason: StaleAttempt,
+				Message: "its id is another event's now"}))
+		}
 		return one.task.gone
 	})
+	w.mu.Unlock()
+	for _, err := range untold {
+		w.report(err)
+	}
+	return batch
 }
 
 // settleContext: a stop waits for the call that is under way.
@@ -492,8 +569,9 @@ func (w *Worker) settled(batch []owed, results []SettleResult, repeated bool) {
 			continue
 		case stale, done:
 			w.stats.Stale++
+			refused = append(refused, w.notSettled(one, err))
 		default: // It did not like the action, or has no room for what is put back.
-			refused = append(refused, err)
+			refused = append(refused, w.notSettled(one, err))
 			if retry := Nack(w.options.RetryDelay); kind != ack && one.action != retry {
 				again = append(again, w.owe(one.task, retry))
 				continue
@@ -526,9 +604,20 @@ func (w *Worker) forget(task *task) {
 }
 
 func (w *Worker) report(err error) {
-	if w.options.OnError != nil && err != nil {
-		w.callback(func() { w.options.OnError(err) })
+	if err == nil {
+		return
 	}
+	if w.options.OnError != nil {
+		w.callback(func() { w.options.OnError(err) })
+		return
+	}
+	attributes := []any{"namespace", w.client.options.Namespace, "group", w.group}
+	var event *EventError
+	if errors.As(err, &event) {
+		attributes = append(attributes, "what", event.What, "key", event.Key, "attempt", event.Attempt)
+		err = event.Err
+	}
+	slog.Warn("timecache: a worker goes on after an error", append(attributes, "error", err)...)
 }
 
 // callback calls one of the options. One that ends its goroutine ends the worker, too.

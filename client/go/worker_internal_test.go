@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/codes"
 )
 
 // What is given to a worker again while it settles is settled again.
@@ -12,6 +14,9 @@ func TestSettledAgain(t *testing.T) {
 	done := &Error{Reason: EventNotUnsettled}
 	full := &Error{Reason: MaxEntries}
 	retry := Nack(time.Second)
+	again := func(attempt uint32, action Action) []Settlement {
+		return []Settlement{{7, attempt, action, new(uint32(2))}}
+	}
 	for _, test := range []struct {
 		name   string
 		action Action
@@ -20,20 +25,20 @@ func TestSettledAgain(t *testing.T) {
 		again  []Settlement
 		stats  WorkerStats
 	}{
-		{"the same attempt", Ack(), stale, 3, []Settlement{{7, 3, Ack()}}, WorkerStats{}},
-		{"an attempt that is counted anew", Ack(), stale, 1, []Settlement{{7, 1, Ack()}}, WorkerStats{}},
-		{"a later attempt", PutBack(), stale, 4, []Settlement{{7, 4, PutBack()}}, WorkerStats{}},
-		{"one of a log that was made anew", Ack(), done, 1, []Settlement{{7, 1, Ack()}}, WorkerStats{}},
+		{"the same attempt", Ack(), stale, 3, again(3, Ack()), WorkerStats{}},
+		{"an attempt that is counted anew", Ack(), stale, 1, again(1, Ack()), WorkerStats{}},
+		{"a later attempt", PutBack(), stale, 4, again(4, PutBack()), WorkerStats{}},
+		{"one of a log that was made anew", Ack(), done, 1, again(1, Ack()), WorkerStats{}},
 		{"done by another member", Ack(), done, 0, nil, WorkerStats{Stale: 1}},
 		{"with another member", Ack(), stale, 0, nil, WorkerStats{Stale: 1}},
 		{"a nack is over", retry, stale, 4, nil, WorkerStats{Stale: 1}},
-		{"a refusal", PutBack(), full, 4, []Settlement{{7, 4, retry}}, WorkerStats{}},
+		{"a refusal", PutBack(), full, 4, again(4, retry), WorkerStats{}},
 		{"a refusal of a nack", retry, full, 0, nil, WorkerStats{Unsettled: 1}},
 		{"done", Ack(), nil, 4, nil, WorkerStats{Acked: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			worker := (&Client{}).Worker("g", nil, WorkerOptions{})
-			event := ExpiredEvent{Key: "k", EventID: 7, Attempt: 3, Version: 1}
+			event := ExpiredEvent{Key: "k", EventID: 7, Attempt: 3, Version: 1, Returns: 2}
 			worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
 			one := worker.owe(worker.queue[0], test.action)
 			if test.newest > 0 {
@@ -42,8 +47,8 @@ func TestSettledAgain(t *testing.T) {
 			}
 			worker.settled([]owed{one}, []SettleResult{{Err: test.err}}, false)
 			var again []Settlement
-			for _, one := range worker.pending {
-				again = append(again, Settlement{one.task.event.EventID, one.attempt, one.action})
+			if len(worker.pending) > 0 {
+				again = settlements(worker.pending)
 			}
 			if !reflect.DeepEqual(again, test.again) {
 				t.Errorf("settled again: %v, want %v", again, test.again)
@@ -89,5 +94,62 @@ func TestPauseEnds(t *testing.T) {
 	case <-done:
 	case <-time.After(time.Minute):
 		t.Fatal("a pause does not end")
+	}
+}
+
+// What is held is extended before a third of its time is over, of its newest delivery.
+func TestExtending(t *testing.T) {
+	worker := (&Client{}).Worker("g", nil, WorkerOptions{})
+	e := &worker.extending
+	e.knows(new(30*time.Second), time.Now())
+	due := func(after time.Duration) (ids []uint64) {
+		for _, one := range e.due(worker.tasks, time.Now().Add(after)) {
+			ids = append(ids, one.task.event.EventID)
+		}
+		return ids
+	}
+	check := func(what string, got, want []uint64) {
+		t.Helper()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	event := ExpiredEvent{Key: "k", EventID: 7, Attempt: 1, Version: 1}
+	worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
+	task := worker.queue[0]
+	if pause := e.pause(time.Now()); pause > 5*time.Second || pause < 4*time.Second {
+		t.Error(pause)
+	}
+	check("early", due(4*time.Second), nil)
+	check("a sixth", due(6*time.Second), []uint64{7})
+	check("again", due(7*time.Second), nil)
+	check("a sixth later", due(12*time.Second), []uint64{7})
+
+	one := owed{task, 1, 0, Extend()}
+	if told := e.answered(one, &worker.stats, &Error{Reason: StaleAttempt}); told != nil || !task.over {
+		t.Error(told, task.over)
+	}
+	check("what another holds", due(time.Hour), nil)
+	event.Returns = 1
+	worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
+	// Of what is over anyhow.
+	if e.answered(one, &worker.stats, &Error{Reason: StaleAttempt}); task.over || task.returns != 1 {
+		t.Error("it came again")
+	}
+	check("what came again", due(time.Hour), []uint64{7})
+	check("for too long", due(13*time.Hour), nil)
+
+	refused := &Error{Code: codes.InvalidArgument, Message: "action must be set"}
+	if told := e.answered(one, &worker.stats, refused); told == nil || e.max != 0 {
+		t.Error("an older server is not told of")
+	}
+	if told := e.answered(one, &worker.stats, refused); told != nil {
+		t.Error("told again:", told)
+	}
+	if never := (&Client{}).Worker("g", nil, WorkerOptions{ExtendMax: -1}); never.extending.max > 0 {
+		t.Error("it extends")
+	}
+	if e.knows(nil, time.Now()); e.ackTimeout != 30*time.Second || e.pause(time.Now()) > time.Second {
+		t.Error("what could not be read is read again")
 	}
 }

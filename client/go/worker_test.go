@@ -414,7 +414,7 @@ func TestWorkerSurvivesGoexit(t *testing.T) {
 	service.streams <- messages
 	messages <- given(&pb.ExpiredEvent{Key: []byte("fails"), Version: 1, EventId: 1, Attempt: 1},
 		&pb.ExpiredEvent{Key: []byte("ok"), Version: 2, EventId: 2, Attempt: 1})
-	equal(t, "told", receive(t, told).Error(), `handler of key "fails", attempt 1: it has ended its goroutine`)
+	equal(t, "told", receive(t, told).Error(), `handler of namespace "", group "g", key "fails", attempt 1: it has ended its goroutine`)
 	eventually(t, func() bool { s := worker.Stats(); return s.Acked == 1 && s.Nacked == 1 })
 	service.mu.Lock()
 	equal(t, "delay", service.settled[0].GetNack().GetDelay().AsDuration(), 7*time.Second)

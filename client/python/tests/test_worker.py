@@ -17,7 +17,7 @@ from test_watch import await_
 import timecache
 from timecache import Nack, Operation, testing
 from timecache.v1 import watch_pb2
-from timecache.working import WorkerState
+from timecache.working import WorkerState, to_settlement
 
 
 class Base(unittest.TestCase):
@@ -45,11 +45,16 @@ class StateTest(unittest.TestCase):
         self.state = WorkerState(retry_delay=1)
         (self.held,) = self.state.take(self.batch(attempt=2))
 
-    def batch(self, attempt: int, version: int = 1) -> timecache.WatchBatch:
+    def test_a_delivery_after_the_end_of_a_stream_is_another_one(self) -> None:
+        self.assertEqual(self.state.take(self.batch(attempt=2, returns=1)), [])
+        owed = self.state.end(self.held, Nack(3))
+        self.assertEqual(to_settlement(owed.settlement).returns, 1)
+
+    def batch(self, attempt: int, version: int = 1, returns: int = 0) -> timecache.WatchBatch:
         now = datetime.now(timezone.utc)
         event = timecache.ExpiredEvent(
             "default", b"a", b"1", version, now, now, now, now, timecache.ExpiryCause.EXPIRED,
-            event_id=7, attempt=attempt,
+            event_id=7, attempt=attempt, returns=returns,
         )  # fmt: skip
         return timecache.WatchBatch("default", (event,), now)
 
@@ -66,7 +71,7 @@ class StateTest(unittest.TestCase):
                 error = self.refused("STALE_ATTEMPT")
                 instead, told = self.state.settled(owed, error, repeated=False)
                 assert instead is not None
-                self.assertEqual(instead.settlement, timecache.Settlement(7, 1, how))
+                self.assertEqual(instead.settlement, timecache.Settlement(7, 1, how, 0))
                 self.assertIsNone(told)
                 self.assertEqual(self.state.settled(instead, None, False), (None, None))
                 self.assertEqual(self.state.count(), 0)
@@ -76,7 +81,8 @@ class StateTest(unittest.TestCase):
         owed = self.state.end(self.held, None)
         self.assertEqual(owed.settlement.attempt, 3)
         error = self.refused("EVENT_NOT_UNSETTLED")
-        self.assertEqual(self.state.settled(owed, error, repeated=False), (None, None))
+        # It was handled, and what its handler said came to nothing.
+        self.assertEqual(self.state.settled(owed, error, repeated=False), (None, error))
         self.assertEqual((self.state.count(), self.state.counters.stale), (0, 1))
 
     def test_an_event_comes_anew_after_its_nack(self) -> None:
@@ -90,17 +96,17 @@ class StateTest(unittest.TestCase):
         # A server that was restarted counts attempts anew: the next one may have the same number.
         owed = self.state.end(self.held, timecache.Nack(0))
         self.assertEqual(len(self.state.take(self.batch(attempt=2))), 1)
-        self.assertEqual(self.state.without_gone([owed]), [])
+        self.assertEqual(self.state.without_gone([owed]), ([], []))
         self.assertEqual(self.state.counters.stale, 1)
 
     def test_another_event_with_its_id_is_another_event(self) -> None:
         (other,) = self.state.take(self.batch(attempt=1, version=2))
         self.assertEqual(other.event.version, 2)
         owed = self.state.end(self.held, None)
-        self.assertEqual(self.state.without_gone([owed]), [])
+        self.assertEqual(self.state.without_gone([owed]), ([], [owed]))
         self.assertEqual(self.state.count(), 1)
         sent = self.state.end(other, None)
-        self.assertEqual(self.state.without_gone([sent]), [sent])
+        self.assertEqual(self.state.without_gone([sent]), ([sent], []))
         self.assertEqual(self.state.settled(sent, None, repeated=False), (None, None))
         self.assertEqual((self.state.count(), self.state.counters.acked), (0, 1))
 
@@ -110,7 +116,7 @@ class StateTest(unittest.TestCase):
         error = self.refused("MAX_ENTRIES")
         instead, told = self.state.settled(owed, error, repeated=False)
         assert instead is not None
-        self.assertEqual(instead.settlement, timecache.Settlement(7, 3, Nack(1)))
+        self.assertEqual(instead.settlement, timecache.Settlement(7, 3, Nack(1), 0))
         self.assertIs(told, error)
 
 
@@ -187,6 +193,9 @@ class WorkerTest(Base):
                 self.expire(1)
                 await_(lambda: self.statistics().acked == 3)
         self.assertIn("SystemExit(3)", logged.output[0])
+        self.assertIn(
+            "namespace 'default', group 'g', key b'k0', attempt 1", logged.records[0].getMessage()
+        )
 
     def test_a_worker_survives_who_is_told_and_exits(self) -> None:
         def handle(event: timecache.ExpiredEvent) -> None:

@@ -9,7 +9,7 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -112,6 +112,7 @@ class NamespaceStatistics:
     appends: int
     combines: int
     gathers: int
+    expired_while_down: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,6 +126,9 @@ class Namespace:
     """The most that an entry may outlive its ttl."""
     statistics: NamespaceStatistics | None = None
     """Where asked for."""
+    warnings: tuple[str, ...] = ()
+    """Of ``create_namespace`` and ``update_namespace``: what is allowed and probably not meant, a
+    sentence each."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,6 +168,9 @@ class GroupStatistics:
     in_flight_bytes: int
     dead_letters_denied: int
     unused_since: datetime | None
+    returned: int
+    extended: int
+    suspects: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -260,6 +267,8 @@ class ServerInfo:
     memory_shares: MemoryShares | None
     journal: JournalStatus | None
     """None, too, where there is none: all namespaces are of durability MEMORY."""
+    clock_offset: timedelta | None
+    """How far the machine's wall clock is ahead of `now`; None with a virtual clock."""
 
     @property
     def has_journal(self) -> bool:
@@ -322,9 +331,9 @@ def fill_options(message: Any, options: Any) -> list[str]:
     return names
 
 
-def namespace_from(message: namespaces_pb2.Namespace) -> Namespace:
+def namespace_from(message: namespaces_pb2.Namespace, warnings: Iterable[str] = ()) -> Namespace:
     """For the client itself."""
-    return from_proto(Namespace, message)
+    return dataclasses.replace(from_proto(Namespace, message), warnings=tuple(warnings))
 
 
 def group_from(message: groups_pb2.Group) -> Group:

@@ -35,6 +35,8 @@ _OPTIONS: list[tuple[str, Any]] = [
     # A server that is gone without a word is noticed after the sum of these.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    # gRPC's own limit for the answer to a ping, a minute, counts beside that one.
+    ("grpc.http2.ping_timeout_ms", 10_000),
     # A watch may be silent for hours: without this, pings end after the second.
     ("grpc.http2.max_pings_without_data", 0),
     # A client is back about a second after its server.
@@ -123,7 +125,9 @@ def _header(token: Any) -> tuple[tuple[str, str], ...]:
 # As gRPC takes it. It may pass, as where a file is just being replaced.
 def _no_token(error: Exception) -> UnavailableError:
     return UnavailableError(
-        grpc.StatusCode.UNAVAILABLE, f"no token: the function failed with {error!r}"
+        grpc.StatusCode.UNAVAILABLE,
+        f"no token: the function failed with {error!r}",
+        maybe_applied=False,
     )
 
 

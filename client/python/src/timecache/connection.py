@@ -96,7 +96,7 @@ class Connection:
     def failure(self, error: grpc.RpcError) -> TimecacheError:
         """What a call's error means."""
         if self._closed:
-            return ClosedError()
+            return ClosedError(maybe_applied=True)
         failure = error_from_rpc(error)
         if failure.is_connection_lost:
             self._up = False
@@ -145,7 +145,7 @@ class AsyncConnection:
 
     def failure(self, error: grpc.RpcError) -> TimecacheError:
         """As Connection.failure."""
-        return ClosedError() if self._closed else error_from_rpc(error)
+        return ClosedError(maybe_applied=True) if self._closed else error_from_rpc(error)
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
@@ -161,7 +161,7 @@ class AsyncConnection:
         except asyncio.CancelledError:
             # So gRPC ends a call whose channel is closed. Who waits for it was not cancelled.
             if self._closed and not _is_cancelled():
-                raise ClosedError from None
+                raise ClosedError(maybe_applied=True) from None
             raise
 
 

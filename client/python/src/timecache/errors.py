@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
+
+from .reasons import ErrorReason
 
 __all__ = [
     "AlreadyExistsError",
@@ -47,8 +50,7 @@ class FieldViolation:
 class TimecacheError(Exception):
     """A call failed: by the server's word, or on the way to it.
 
-    Whether a call without an answer (no ``reason``; UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED,
-    UNKNOWN or INTERNAL) was done is not known.
+    ``maybe_applied`` says whether it may have been done all the same.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class TimecacheError(Exception):
         violations: Iterable[FieldViolation] = (),
         retry_delay: timedelta | None = None,
         request_id: str | None = None,
+        maybe_applied: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -77,6 +80,11 @@ class TimecacheError(Exception):
         """How long the server says to wait before the call is tried again."""
         self.request_id = request_id
         """The call's id in the server's log: the client's own, or the server's."""
+        self.maybe_applied = (
+            _can_be_applied(code, message, reason) if maybe_applied is None else maybe_applied
+        )
+        """Whether the request can have reached the server and been done. False: it was not, by any
+        of the call's attempts: the server refused it, or there was no connection to send it on."""
 
     @property
     def field(self) -> str | None:
@@ -94,6 +102,16 @@ class TimecacheError(Exception):
             grpc.StatusCode.CANCELLED,
         )
 
+    @property
+    def is_throttled(self) -> bool:
+        """Whether the server, or a proxy, ended the call to slow this client down (RST_STREAM with
+        ENHANCE_YOUR_CALM): the same later may succeed."""
+        return (
+            self.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+            and self.reason is None
+            and "larger than max" not in self.message
+        )
+
     def __str__(self) -> str:
         head = self.code.name if self.reason is None else f"{self.code.name} ({self.reason})"
         return f"{head}: {self.message}"
@@ -108,8 +126,16 @@ class TimecacheError(Exception):
                 "violations": self.violations,
                 "retry_delay": self.retry_delay,
                 "request_id": self.request_id,
+                "maybe_applied": self.maybe_applied,
             },
         )
+
+    def about(self, what: str) -> TimecacheError:
+        """The same error, whose message says what it is about."""
+        make, (code, message, said) = self.__reduce__()
+        error: TimecacheError = make(code, f"{what}: {message}", said)
+        error.__cause__ = self
+        return error
 
 
 class InvalidArgumentError(TimecacheError):
@@ -159,8 +185,10 @@ class CallCancelledError(TimecacheError):
 class ClosedError(CallCancelledError):
     """The client was closed, before the call or during it."""
 
-    def __init__(self) -> None:
-        super().__init__(grpc.StatusCode.CANCELLED, "the client is closed")
+    def __init__(self, maybe_applied: bool = False) -> None:
+        super().__init__(
+            grpc.StatusCode.CANCELLED, "the client is closed", maybe_applied=maybe_applied
+        )
 
     @property
     def is_connection_lost(self) -> bool:
@@ -168,7 +196,11 @@ class ClosedError(CallCancelledError):
         return False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ClosedError, ()
+        return ClosedError, (self.maybe_applied,)
+
+    def about(self, what: str) -> TimecacheError:
+        """As it is."""
+        return self
 
 
 class UnimplementedError(TimecacheError):
@@ -177,6 +209,24 @@ class UnimplementedError(TimecacheError):
 
 class InternalError(TimecacheError):
     """INTERNAL: a bug, or a connection that broke."""
+
+
+# What gRPC says of a call that it never had a connection for. It has no code of its own.
+_NOT_CONNECTED = re.compile(
+    r"failed to connect to all addresses|(DNS|name) (resolution|query|resolver) (failed|error)"
+    r"|errors resolving"
+    r"|empty address list",
+    re.IGNORECASE,
+)
+
+
+def _can_be_applied(code: grpc.StatusCode, message: str, reason: str | None) -> bool:
+    if reason is not None:
+        # The server refuses before it does anything; but for what it did not foresee.
+        return reason == ErrorReason.INTERNAL_ERROR
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return _NOT_CONNECTED.search(message) is None
+    return code is not grpc.StatusCode.UNIMPLEMENTED
 
 
 _CLASSES: dict[grpc.StatusCode, type[TimecacheError]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from . import types
@@ -19,6 +20,7 @@ from .types import (
     to_bytes,
     to_duration,
     to_names,
+    to_timestamp,
 )
 from .v1 import data_pb2
 
@@ -58,13 +60,15 @@ class Operation(Generic[T]):
         if_version: int | None = None,
         return_previous: bool = False,
         keep_deadline: bool = False,
+        expire_at: datetime | None = None,
+        allow_past: bool = False,
     ) -> Operation[PutResult]:
         """As Client.put."""
         message = data_pb2.Operation()
         request = message.put
         request.key = to_bytes(key)
         request.value = to_bytes(value)
-        _set_ttl(request, ttl)
+        set_life(request, ttl, expire_at, allow_past)
         _set_condition(request, if_absent, if_present, if_version)
         if return_previous:
             request.return_previous = True
@@ -111,13 +115,18 @@ class Operation(Generic[T]):
 
     @staticmethod
     def touch(
-        key: BytesLike, *, ttl: Duration | None = None, if_version: int | None = None
+        key: BytesLike,
+        *,
+        ttl: Duration | None = None,
+        if_version: int | None = None,
+        expire_at: datetime | None = None,
+        allow_past: bool = False,
     ) -> Operation[int | None]:
         """As Client.touch."""
         message = data_pb2.Operation()
         request = message.touch
         request.key = to_bytes(key)
-        _set_ttl(request, ttl)
+        set_life(request, ttl, expire_at, allow_past)
         if if_version is not None:
             request.if_version = if_version
         return Operation("touch", message, lambda r: r.version if r.touched else None)
@@ -248,6 +257,17 @@ class Operation(Generic[T]):
 def _set_ttl(request: Any, ttl: Duration | None) -> None:
     if ttl is not None:
         request.ttl.CopyFrom(to_duration(ttl))
+
+
+def set_life(
+    request: Any, ttl: Duration | None, expire_at: datetime | None, allow_past: bool
+) -> None:
+    """For the client itself: how long an entry is to live, in a put, a touch or a put-back."""
+    _set_ttl(request, ttl)
+    if expire_at is not None:
+        request.expire_at.CopyFrom(to_timestamp(expire_at))
+    if allow_past:
+        request.allow_past = True
 
 
 def _set_condition(request: Any, if_absent: bool, if_present: bool, if_version: int | None) -> None:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.duration_pb2 import Duration as DurationProto
+from google.protobuf.message import DecodeError
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from .v1 import data_pb2, watch_pb2
@@ -166,6 +167,10 @@ class Entry(_Text):
     """In place of a value, where the key collects the parts of a ``gather``."""
     omitted_value_bytes: int = 0
     """The size of a value that was left out of a scan as too large for a message."""
+    create_time: datetime | None = None
+    """When the key began to be there: changes and renewals keep it. None: an older server."""
+    own_ttl: timedelta | None = None
+    """The entry's own time to live, which a renewal gives it again. None: the namespace's."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -275,11 +280,45 @@ class ExpiredEvent(_Text):
     event_id: int = 0
     """In a group only: names the event in a Settlement."""
     attempt: int = 0
-    """In a group only: how often it has been given out, this time included."""
+    """In a group only: the number of this attempt, from 1. One that ended with its member's stream
+    does not count: the next one has the same number."""
     parts: GatheredParts | None = None
     """In place of a value: the parts that came of a ``gather`` that was never completed."""
     omitted_value_bytes: int = 0
     """The size of a value that was left out as too large for a message."""
+    returns: int = 0
+    """In a group only: how often its member's stream ended before it was settled."""
+    create_time: datetime | None = None
+    """When the key began to be there: changes and renewals keep it. None: an older server."""
+    own_ttl: timedelta | None = None
+    """The entry's own time to live, which PutBack gives it again. None: the namespace's."""
+
+
+class DeadLetterReason(enum.Enum):
+    """How the last attempt at an event ended before it became a dead letter."""
+
+    UNKNOWN = 0
+    """A letter of an older server, or a reason that this client is too old to know."""
+    NACKED = 1
+    """By a Nack."""
+    TIMED_OUT = 2
+    """It was not settled in time."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An event that a consumer group has given up, as its dead_letter_namespace has it."""
+
+    event: ExpiredEvent
+    """The event; ``event.namespace`` is where it died."""
+    group: str
+    """The group that gave it up."""
+    attempts: int
+    """How many attempts counted."""
+    reason: DeadLetterReason
+    """How the last of them ended."""
+    time: datetime
+    """When the letter was made."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -306,11 +345,9 @@ class WatchBatch:
     """With log_changed: the last watermark of the old log, if there was one."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class Ack:
     """The event is done. What a handler that returns None says, too."""
-
-    def __repr__(self) -> str:
-        return "Ack()"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -326,20 +363,38 @@ class PutBack:
     """Put it back with its value and a fresh time to live, unless the key is there again."""
 
     ttl: Duration | None = None
-    """The entry's own time to live. None: the namespace's."""
+    """The entry's own time to live. None: the one that it had, or else the namespace's."""
+    expire_at: datetime | None = None
+    """The deadline of this life, in place of now + ttl; as of ``put``."""
+    allow_past: bool = False
+    """An `expire_at` that is over is no error: the entry expires at once."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Extend:
+    """The member needs longer: another ack_timeout from now. Workers send it by themselves."""
 
 
 Settle: TypeAlias = Ack | Nack | PutBack
-"""What to do with an event of a group."""
+"""What a handler may say of an event of a group."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settlement:
-    """One event, settled."""
+    """One event, settled, or extended."""
 
     event_id: int
     attempt: int
-    how: Settle = dataclasses.field(default_factory=Ack)
+    how: Settle | Extend = dataclasses.field(default_factory=Ack)
+    returns: int | None = None
+    """From the event: what is not Ack is then refused (STALE_ATTEMPT) once the stream that brought
+    the event has ended. None: any delivery of that attempt is meant."""
+
+    @staticmethod
+    def of(event: ExpiredEvent, how: Settle | Extend | None = None) -> Settlement:
+        """Of just this delivery of an event. None: Ack."""
+        how = Ack() if how is None else how
+        return Settlement(event.event_id, event.attempt, how, event.returns)
 
 
 # --- from the protos; for the client itself ---
@@ -364,6 +419,14 @@ def entry_from(message: data_pb2.Entry, key: bytes | None = None) -> Entry:
         from_timestamp(message.deadline),
         parts_from(message.parts) if message.HasField("parts") else None,
         message.omitted_value_bytes,
+        *_origin(message),
+    )
+
+
+def _origin(message: Any) -> tuple[datetime | None, timedelta | None]:
+    return (
+        from_timestamp(message.create_time) if message.HasField("create_time") else None,
+        from_duration(message.own_ttl) if message.HasField("own_ttl") else None,
     )
 
 
@@ -386,4 +449,40 @@ def event_from(message: watch_pb2.ExpiredEvent) -> ExpiredEvent:
         message.attempt,
         parts_from(message.parts) if message.HasField("parts") else None,
         message.omitted_value_bytes,
+        message.returns,
+        *_origin(message),
+    )
+
+
+_REASONS = {reason.value: reason for reason in DeadLetterReason}
+
+
+def decode_dead_letter(entry: Entry | ExpiredEvent) -> DeadLetter:
+    """What an entry of a dead_letter_namespace holds; of one that expired, too.
+
+    ValueError: it is no dead letter. Of the letter of an older server the reason is UNKNOWN, and
+    the time that of its put.
+    """
+    # <namespace>/<group>/<event_id>
+    names = entry.key.split(b"/")
+    message = watch_pb2.ExpiredEvent()
+    try:
+        message.ParseFromString(entry.value)
+    except DecodeError:
+        message.Clear()
+    if len(names) != 3 or not names[2].isdigit() or message.namespace.encode() != names[0]:
+        raise ValueError(f"not a dead letter: {entry.key!r}")
+    event = event_from(message)
+    if not event.event_id:
+        event = dataclasses.replace(event, event_id=int(names[2]))
+    if not message.HasField("dead_letter"):
+        group, unknown = names[1].decode(), DeadLetterReason.UNKNOWN
+        return DeadLetter(event, group, event.attempt, unknown, entry.put_time)
+    letter = message.dead_letter
+    return DeadLetter(
+        event,
+        letter.group,
+        letter.attempts,
+        _REASONS.get(letter.reason, DeadLetterReason.UNKNOWN),
+        from_timestamp(letter.time),
     )

@@ -167,7 +167,10 @@ class WatchState:
         if not self._is_break(error):
             raise error if error is not None else stopping()
         self._tell_break(error if error is not None else stopping())
-        return self._backoff.next()
+        pause = self._backoff.next()
+        # A stream that is ended to slow its client down brings a batch first.
+        throttled = error is not None and error.is_throttled
+        return self.reconnecting.max_pause if throttled else pause
 
     def _tell_break(self, error: TimecacheError) -> None:
         for position in self._positions.values():
@@ -206,6 +209,7 @@ class WatchState:
         return (
             error is None
             or error.is_connection_lost
+            or error.is_throttled
             or error.reason in (ErrorReason.MAX_WATCHERS, ErrorReason.MAX_EXPIRING_WATCHERS)
         )
 

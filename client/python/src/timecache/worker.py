@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import inspect
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .channel import Backoff
 from .errors import TimecacheError
-from .types import Duration, ExpiredEvent, Settle, Settlement
+from .extending import Extending
+from .types import Duration, ExpiredEvent, Settle
 from .watcher import Watcher
 from .watching import Reconnecting, WatchState
 from .working import (
@@ -21,8 +24,8 @@ from .working import (
     Owed,
     WorkerCounters,
     WorkerState,
+    check_answer,
     may_pass,
-    to_settlement,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +45,8 @@ class GroupWorker:
     At least once: an event comes again, perhaps to another worker, when its handler said Nack or
     raised, when it was not settled within the group's ack_timeout, and when the connection broke
     before it was settled. Events of one key come one after the other. In one worker an event is
-    never with two handlers at once.
+    never with two handlers at once. For what it holds, in a handler's hands or waiting for one, the
+    worker asks for more time whenever a third of the ack_timeout is over, up to `extend_max`.
 
     Reconnects by itself, as Watcher does; settlements are sent again until they arrive. What ends
     a Watcher ends the worker: ``wait`` then raises it. Thread-safe. The handler is called by
@@ -60,6 +64,7 @@ class GroupWorker:
         from_earliest: bool,
         keys_only: bool,
         retry_delay: Duration,
+        extend_max: Duration,
         stop_timeout: float,
         reconnecting: Reconnecting,
         listeners: Listeners,
@@ -79,13 +84,14 @@ class GroupWorker:
         timeout = client._settings.timeout
         self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
         self._state = WorkerState(retry_delay)
+        self._extending = Extending(self._state, extend_max)
         self._queue: collections.deque[Held] = collections.deque()
         self._owed: collections.deque[Owed] = collections.deque()
         self._changed = threading.Condition()
         self._started = False
         self._stopping = False
         self._giving_up = False
-        self._settler_done = False
+        self._settler_done = threading.Event()
         self._given_up: Exception | None = None
         self._handlers_left = self._concurrency
         self._threads_left = self._concurrency + 1
@@ -117,7 +123,7 @@ class GroupWorker:
             if self._started:
                 return self
             self._started = True
-        tasks = [self._read, self._settle, *[self._handle] * self._concurrency]
+        tasks = [self._read, self._settle, self._extend, *[self._handle] * self._concurrency]
         for task in tasks:
             threading.Thread(target=task, name="timecache-worker", daemon=True).start()
         return self
@@ -169,11 +175,8 @@ class GroupWorker:
                 if batch.lost:
                     self._listeners.tell_loss(self._group, batch.lost)
                 with self._changed:
-                    taken = self._state.take(batch)
-                    if self._stopping:
-                        self._state.drop(taken)
-                    else:
-                        self._queue.extend(taken)
+                    # After a stop they wait, too, and go to others when the stream ends.
+                    self._queue.extend(self._state.take(batch))
                     self._changed.notify_all()
                     self._changed.wait_for(
                         lambda: self._stopping or self._state.count() < self._max_in_flight
@@ -242,23 +245,21 @@ class GroupWorker:
     def _call_handler(self, event: ExpiredEvent) -> tuple[Settle | None, bool]:
         try:
             how = self._handler(event)
-            if how is not None:
-                # What the server would not understand is the handler's error, too.
-                to_settlement(Settlement(event.event_id, event.attempt, how))
+            check_answer(event, how)
             return how, False
         except BaseException as error:
             # Also of one that would end its thread, as sys.exit does.
-            self._listeners.tell(_as_exception(error))
+            self._listeners.tell_handler(self._group, event, _as_exception(error))
             return None, True
 
     # The stream stays open until all is settled: with its end the server gives out again what is
     # not.
     def _finish(self) -> None:
         with self._changed:
-            if not self._changed.wait_for(lambda: self._settler_done, self._stop_timeout):
+            if not self._changed.wait_for(self._settler_done.is_set, self._stop_timeout):
                 self._giving_up = True
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._settler_done)
+                self._changed.wait_for(self._settler_done.is_set)
             if self._end is None:
                 self._end = self._given_up
         self._watcher.close()
@@ -269,7 +270,7 @@ class GroupWorker:
         except BaseException as error:
             self._fail(error)
         with self._changed:
-            self._settler_done = True
+            self._settler_done.set()
             self._changed.notify_all()
 
     def _settle_all(self) -> None:
@@ -287,7 +288,9 @@ class GroupWorker:
         repeated = False
         while True:
             with self._changed:
-                batch = self._state.without_gone(batch)
+                batch, unsettled = self._state.without_gone(batch)
+            for owed in unsettled:
+                self._listeners.tell_unsettled(self._group, owed)
             try:
                 results = self._client.settle(self._group, [owed.settlement for owed in batch])
             except BaseException as caught:
@@ -312,8 +315,49 @@ class GroupWorker:
                         self._owed.appendleft(instead)
                     self._changed.notify_all()
                 if told is not None:
-                    self._listeners.tell(told)
+                    self._listeners.tell_unsettled(self._group, owed, told)
             return
+
+    def _extend(self) -> None:
+        try:
+            self._extend_all()
+        except BaseException as error:
+            self._fail(error)
+
+    # Until all is settled.
+    def _extend_all(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._settler_done.is_set() or self._state.count())
+        while not self._settler_done.is_set() and not self._extending.ended:
+            try:
+                self._look_at_held()
+            except BaseException as caught:
+                # Also what a token function raises. A break is told by the watch.
+                error = _as_exception(caught)
+                if not isinstance(error, TimecacheError) or not error.is_connection_lost:
+                    self._listeners.tell(error)
+            self._settler_done.wait(self._extending.pause())
+
+    def _look_at_held(self) -> None:
+        with self._changed:
+            wants_ack_timeout = self._extending.wants_ack_timeout()
+        if wants_ack_timeout:
+            ack_timeout: timedelta | None = None
+            # That it fails is not told: it is read again, and the default is assumed meanwhile.
+            with contextlib.suppress(TimecacheError):
+                ack_timeout = self._client.get_group(self._group).options.ack_timeout
+            self._extending.knows_ack_timeout(ack_timeout)
+        with self._changed:
+            due = self._extending.due()
+        if not due:
+            return
+        results = self._client.settle(self._group, [asked for _, asked in due])
+        for (held, asked), result in zip(due, results, strict=True):
+            failure = result if isinstance(result, TimecacheError) else None
+            with self._changed:
+                told = self._extending.answered(held, asked, failure)
+            if told is not None:
+                self._listeners.tell(told)
 
     # False if there is no time left for another attempt.
     def _pause(self, seconds: float) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import grpc
 
-from .errors import TimecacheError
+from .errors import FailedPreconditionError, TimecacheError
+from .operation import set_life
 from .reasons import ErrorReason
 from .types import (
     Ack,
     Duration,
     ExpiredEvent,
+    Extend,
     Nack,
     PutBack,
     Settle,
@@ -39,19 +42,38 @@ def in_flight(max_in_flight: int | None, concurrency: int) -> int:
 
 def to_settlement(settlement: Settlement) -> watch_pb2.Settlement:
     """As it goes on the wire."""
-    message = watch_pb2.Settlement(event_id=settlement.event_id, attempt=settlement.attempt)
+    message = watch_pb2.Settlement(
+        event_id=settlement.event_id, attempt=settlement.attempt, returns=settlement.returns
+    )
     how = settlement.how
     if isinstance(how, Nack):
         message.nack.delay.CopyFrom(to_duration(how.delay))
     elif isinstance(how, PutBack):
         message.put_back.SetInParent()
-        if how.ttl is not None:
-            message.put_back.ttl.CopyFrom(to_duration(how.ttl))
+        set_life(message.put_back, how.ttl, how.expire_at, how.allow_past)
+    elif isinstance(how, Extend):
+        message.extend.SetInParent()
     elif isinstance(how, Ack):
         message.ack.SetInParent()
     else:
         raise TypeError(f"expected Ack(), Nack() or PutBack(), not {how!r}")
     return message
+
+
+def check_answer(event: ExpiredEvent, how: Settle | None) -> None:
+    """What the server would not understand is the handler's error, too: raises it."""
+    if isinstance(how, Extend):
+        raise TypeError("a handler that needs longer goes on: its worker extends by itself")
+    if how is not None:
+        to_settlement(Settlement.of(event, how))
+
+
+def describe(group: str, event: ExpiredEvent) -> str:
+    """Which event of which group, for people."""
+    return (
+        f"namespace {event.namespace!r}, group {group!r}, key {event.key!r}, "
+        f"attempt {event.attempt}"
+    )
 
 
 @dataclasses.dataclass(slots=True)
@@ -74,6 +96,8 @@ class WorkerCounters:
     """Not settled: refused, or not delivered. The event is given out again."""
     lost: int = 0
     """Events that the group lost, as this worker was told."""
+    extended: int = 0
+    """Times that it got another ack_timeout for an event."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -81,8 +105,11 @@ class Held:
     """An event in a worker's hands, from its arrival until the server knows what became of it."""
 
     event: ExpiredEvent
-    attempt: int
-    """The newest that it was given out with."""
+    """As it was last given out."""
+    arrived: float
+    """When it came first, monotonic."""
+    extended: float
+    """From when its ack_timeout runs, at the earliest."""
     again: bool = False
     """Whether it was given out again since it was last settled."""
     returned: bool = False
@@ -90,6 +117,8 @@ class Held:
     gone: bool = False
     """Whether its id has come again, for a later attempt of what was returned or for another event:
     what is said of this one must not settle that one."""
+    over: bool = False
+    """Whether the server has said that this worker does not hold it any more."""
 
     def is_same(self, event: ExpiredEvent) -> bool:
         """Whether what comes with its id is this event. A log that was made anew, as by a server
@@ -108,10 +137,11 @@ class Owed:
 class WorkerState:
     """Which events a worker has, and what becomes of them. Not thread-safe."""
 
-    def __init__(self, retry_delay: Duration) -> None:
+    def __init__(self, retry_delay: Duration, clock: Callable[[], float] = time.monotonic) -> None:
         """`retry_delay`: of the Nack for a handler that raised."""
         if to_duration(retry_delay).ToNanoseconds() < 0:
             raise ValueError("retry_delay must not be negative")
+        self.clock = clock
         self.counters = WorkerCounters()
         self._retry = Nack(retry_delay)
         # By event id. What is given out again meanwhile is not handled twice.
@@ -121,16 +151,22 @@ class WorkerState:
         """What is new in a batch."""
         self.counters.lost += batch.lost
         new = []
+        now = self.clock()
         for event in batch.events:
             known = self._held.get(event.event_id)
             if known is not None:
                 if known.is_same(event) and not known.returned:
-                    known.attempt, known.again = event.attempt, True
+                    known.event, known.again = event, True
+                    known.extended, known.over = now, False
                     continue
                 known.gone = True
-            held = self._held[event.event_id] = Held(event, event.attempt)
+            held = self._held[event.event_id] = Held(event, now, now)
             new.append(held)
         return new
+
+    def held(self) -> Iterable[Held]:
+        """What this worker holds."""
+        return self._held.values()
 
     def count(self) -> int:
         """How many events this worker holds."""
@@ -143,9 +179,7 @@ class WorkerState:
 
     def begin(self, held: Held) -> ExpiredEvent:
         """The event as it is to be handled."""
-        if held.attempt == held.event.attempt:
-            return held.event
-        return dataclasses.replace(held.event, attempt=held.attempt)
+        return held.event
 
     def end(self, held: Held, how: Settle | None) -> Owed:
         """What a handler has said."""
@@ -157,15 +191,17 @@ class WorkerState:
         self.counters.raised += 1
         return self.end(held, self._retry)
 
-    def without_gone(self, batch: Iterable[Owed]) -> list[Owed]:
-        """What may be sent."""
-        sendable = []
+    def without_gone(self, batch: Iterable[Owed]) -> tuple[list[Owed], list[Owed]]:
+        """What may be sent, and what was handled and is not settled by this."""
+        sendable, unsettled = [], []
         for owed in batch:
-            if owed.held.gone:
-                self.counters.stale += 1
-            else:
+            if not owed.held.gone:
                 sendable.append(owed)
-        return sendable
+                continue
+            self.counters.stale += 1
+            if not owed.held.returned:
+                unsettled.append(owed)
+        return sendable, unsettled
 
     def settled(
         self, owed: Owed, error: TimecacheError | None, repeated: bool
@@ -191,6 +227,7 @@ class WorkerState:
         counters = self.counters
         if stale or (done and not repeated):
             counters.stale += 1
+            return None, error
         elif isinstance(how, Ack):
             counters.acked += 1
         elif isinstance(how, Nack):
@@ -210,10 +247,10 @@ class WorkerState:
             del self._held[held.event.event_id]
 
 
-def _owe(held: Held, how: Settle) -> Owed:
+def _owe(held: Held, how: Settle | Extend) -> Owed:
     held.again = False
     held.returned = isinstance(how, Nack)
-    return Owed(held, Settlement(held.event.event_id, held.attempt, how))
+    return Owed(held, Settlement.of(held.event, how))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -238,6 +275,29 @@ class Listeners:
             _LOG.warning("a worker goes on after an error", exc_info=error)
         else:
             self._call("on_error", self.on_error, error)
+
+    def tell_handler(self, group: str, event: ExpiredEvent, error: Exception) -> None:
+        """What a handler has raised."""
+        where = describe(group, event)
+        if self.on_error is None:
+            _LOG.warning("a handler has failed: %s", where, exc_info=error)
+            return
+        # Python 3.10 has none.
+        note = getattr(error, "add_note", None)
+        if note is not None:
+            note(f"the handler of {where}")
+        self._call("on_error", self.on_error, error)
+
+    def tell_unsettled(self, group: str, owed: Owed, error: TimecacheError | None = None) -> None:
+        """That an event was handled, and is not settled as its handler has said."""
+        error = error or FailedPreconditionError(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            "its id is another event's now",
+            reason=ErrorReason.STALE_ATTEMPT,
+        )
+        how = type(owed.settlement.how).__name__
+        where = describe(group, owed.held.event)
+        self.tell(error.about(f"handled, but its {how} was refused: {where}"))
 
     def tell_loss(self, group: str, lost: int) -> None:
         """The number of events that the group has lost."""

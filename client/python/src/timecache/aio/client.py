@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from types import EllipsisType, TracebackType
 from typing import Any, TypeVar
 
@@ -38,6 +39,7 @@ from ..channel import (
 from ..connection import AsyncConnection
 from ..errors import TimecacheError, error_from_status, miscounted
 from ..operation import Operation
+from ..scanning import ScanState
 from ..types import (
     AppendResult,
     BytesLike,
@@ -206,6 +208,8 @@ class Client:
         if_version: int | None = None,
         return_previous: bool = False,
         keep_deadline: bool = False,
+        expire_at: datetime | None = None,
+        allow_past: bool = False,
     ) -> PutResult:
         """Stores a value under a key, with a fresh time to live.
 
@@ -214,7 +218,12 @@ class Client:
           or is there with this version; else FailedPreconditionError (KEY_EXISTS, KEY_NOT_FOUND,
           VERSION_MISMATCH).
         - `return_previous`: answer with the entry that was replaced.
-        - `keep_deadline`: an entry that is there keeps its time to live. Not together with `ttl`.
+        - `keep_deadline`: an entry that is there keeps its time to live. Not together with `ttl`
+          or `expire_at`.
+        - `expire_at`: the deadline of this life, in place of now + ttl: a datetime with a time
+          zone, after now, and no later than now + max_ttl. `ttl` is then what a later renewal
+          gives. `allow_past`: one that is over is no error: the entry expires at once, and its
+          event is delivered.
 
         A limit that would be passed: ResourceExhaustedError.
         """
@@ -228,6 +237,8 @@ class Client:
                 if_version=if_version,
                 return_previous=return_previous,
                 keep_deadline=keep_deadline,
+                expire_at=expire_at,
+                allow_past=allow_past,
             )
         )
 
@@ -261,14 +272,26 @@ class Client:
         return SizeResult(response.entries, response.bytes)
 
     async def touch(
-        self, key: BytesLike, *, ttl: Duration | None = None, if_version: int | None = None
+        self,
+        key: BytesLike,
+        *,
+        ttl: Duration | None = None,
+        if_version: int | None = None,
+        expire_at: datetime | None = None,
+        allow_past: bool = False,
     ) -> int | None:
-        """Gives an entry a fresh time to live: its own again, or `ttl`.
+        """Gives an entry a fresh time to live: its own again, or `ttl`, which is its own then.
 
         Returns its version, which stays; None if it is not there. With `if_version`, only this
-        version; else FailedPreconditionError.
+        version; else FailedPreconditionError. `expire_at`, `allow_past`: as for ``put``; the
+        entry's own time to live stays as it is, unless `ttl` is given, too.
         """
-        return await self._do(Operation.touch(key, ttl=ttl, if_version=if_version), safe=True)
+        return await self._do(
+            Operation.touch(
+                key, ttl=ttl, if_version=if_version, expire_at=expire_at, allow_past=allow_past
+            ),
+            safe=True,
+        )
 
     async def append(
         self,
@@ -419,8 +442,10 @@ class Client:
     ) -> AsyncIterator[Entry]:
         """Iterates over the live entries whose key begins with a prefix, in no particular order.
 
-        An entry that lives through the whole scan comes exactly once, another at most once. Holds
-        a page or two (1,000 entries, about 1 MiB each). `timeout`: of the whole scan, in seconds.
+        An entry that lives through the whole scan comes exactly once, another at most once. Where
+        the connection breaks, or the server ends a scan that is read slowly, it goes on behind the
+        last page that came; not over a restart of the server, which ends it. Holds a page or two
+        (1,000 entries, about 1 MiB each). `timeout`: of the whole scan, in seconds.
         """
         request = data_pb2.ScanRequest(
             namespace=self._settings.namespace,
@@ -428,14 +453,25 @@ class Client:
             keys_only=keys_only,
             max_message_bytes=self._max_message_bytes,
         )
-        with self._connection.errors():
-            call = await self._open(self._stubs.data.Scan, request, timeout)
+        give_up_at = None if timeout is None else time.monotonic() + timeout
+        state = ScanState(self._settings.retry)
+        while True:
             try:
-                async for page in call:
-                    for entry in page.entries:
-                        yield entry_from(entry)
-            finally:
-                call.cancel()
+                with self._connection.errors():
+                    call = await self._open(self._stubs.data.Scan, request, give_up_at)
+                    try:
+                        async for page in call:
+                            request.position = state.accept(page)
+                            for entry in page.entries:
+                                yield entry_from(entry)
+                        return
+                    finally:
+                        call.cancel()
+            except TimecacheError as error:
+                pause = state.broken(error)
+                if give_up_at is not None and time.monotonic() + pause >= give_up_at:
+                    raise
+            await asyncio.sleep(pause)
 
     # --- what expires ---
 
@@ -577,6 +613,7 @@ class Client:
         from_earliest: bool = False,
         keys_only: bool = False,
         retry_delay: Duration = 1.0,
+        extend_max: Duration = timedelta(hours=12),
         stop_timeout: float = 10.0,
         wait_for_server: bool = False,
         min_pause: float = 0.1,
@@ -593,16 +630,19 @@ class Client:
           `retry_delay`.
         - `concurrency`: handlers that run at a time. With 1, first attempts are handled in order
           of death.
-        - `max_in_flight`: most events that this worker holds. The last of them must be done within
-          the group's ack_timeout: max_in_flight / concurrency x a handler's time. None: twice the
-          concurrency, so that a handler may take half of it; more hides the round trip of handlers
-          that are quick.
+        - `max_in_flight`: most events that this worker holds, those that wait for a handler
+          included: no other worker gets them meanwhile. None: twice the concurrency; more hides the
+          round trip of handlers that are quick. The concurrency, where a handler takes long.
+        - `extend_max`: for how long the worker keeps an event by asking for another ack_timeout
+          again and again, from the event's arrival until it is settled. After that, and with 0,
+          the event is given out again an ack_timeout later: the bound for a handler that hangs.
         - `from_earliest`: where a group begins that is made by this.
         - `stop_timeout`: seconds that ``stop`` tries to settle, once the last handler is done.
         - `wait_for_server`, `silence_max`, `on_break`: as for ``watch``. `min_pause`, `max_pause`:
           seconds between attempts to reconnect, and between those to settle.
-        - `on_error`: told of what went wrong and was survived, breaks too. None: it is logged by
-          "timecache". `on_loss`: told how many events the group has lost.
+        - `on_error`: told of what went wrong and was survived: what a handler raised, that an event
+          was handled and could not be settled, breaks. None: it is logged by "timecache", with
+          namespace, group, key and attempt. `on_loss`: told how many events the group has lost.
         """
         return GroupWorker(
             self,
@@ -613,6 +653,7 @@ class Client:
             from_earliest=from_earliest,
             keys_only=keys_only,
             retry_delay=retry_delay,
+            extend_max=extend_max,
             stop_timeout=stop_timeout,
             reconnecting=Reconnecting(
                 wait_for_server=wait_for_server,
@@ -626,7 +667,7 @@ class Client:
     async def settle(
         self, group: str, settlements: Iterable[Settlement]
     ) -> list[int | TimecacheError]:
-        """Settles up to 4,096 events of a group: a result for each, in their order.
+        """Settles, or extends, up to 4,096 events of a group: a result for each, in their order.
 
         Of a PutBack the entry's new version, or 0 if the key was there again; of others 0. A
         TimecacheError: it was not settled (NOT_FOUND with EVENT_NOT_UNSETTLED: it has been
@@ -709,7 +750,7 @@ class Client:
         request = namespaces_pb2.CreateNamespaceRequest(name=name)
         fill_options(request.options, options or NamespaceOptions())
         response = await self._call(self._stubs.namespaces.CreateNamespace, request)
-        return namespace_from(response.namespace)
+        return namespace_from(response.namespace, response.warnings)
 
     async def get_namespace(self, name: str, *, include_statistics: bool = False) -> Namespace:
         """Describes a namespace. NotFoundError (NAMESPACE_NOT_FOUND)."""
@@ -739,7 +780,7 @@ class Client:
         names = [*fill_options(request.namespace.options, options), *to_names(to_default)]
         request.update_mask.paths.extend(f"options.{option}" for option in names)
         response = await self._call(self._stubs.namespaces.UpdateNamespace, request)
-        return namespace_from(response.namespace)
+        return namespace_from(response.namespace, response.warnings)
 
     async def delete_namespace(self, name: str) -> None:
         """Deletes a namespace with everything in it; its entries make no events."""
@@ -773,8 +814,9 @@ class Client:
         seconds. FailedPreconditionError (NO_JOURNAL), ResourceExhaustedError (MAX_BACKUPS).
         """
         with self._connection.errors():
+            give_up_at = None if timeout is None else time.monotonic() + timeout
             call = await self._open(
-                self._stubs.server.BackupJournal, server_pb2.BackupJournalRequest(), timeout
+                self._stubs.server.BackupJournal, server_pb2.BackupJournalRequest(), give_up_at
             )
             try:
                 async for piece in call:
@@ -808,10 +850,12 @@ class Client:
         left = settings.retry.max_attempts if safe or settings.repeatable else 1
         give_up_at = None if settings.timeout is None else time.monotonic() + settings.timeout
         backoff = Backoff(settings.retry.min_pause, settings.retry.max_pause)
+        maybe_applied = False
         while True:
             try:
                 return await self._attempt(method, request, give_up_at)
             except TimecacheError as error:
+                maybe_applied = error.maybe_applied = maybe_applied or error.maybe_applied
                 left -= 1
                 pause = backoff.next()
                 out_of_time = give_up_at is not None and time.monotonic() + pause >= give_up_at
@@ -826,8 +870,7 @@ class Client:
             timeout = None if give_up_at is None else give_up_at - time.monotonic()
             return await method(request, timeout=timeout, metadata=metadata)
 
-    async def _open(self, method: Any, request: Any, timeout: float | None) -> Any:
-        give_up_at = None if timeout is None else time.monotonic() + timeout
+    async def _open(self, method: Any, request: Any, give_up_at: float | None) -> Any:
         await self._connection.wait(give_up_at)
         metadata = await self._metadata(give_up_at)
         timeout = None if give_up_at is None else give_up_at - time.monotonic()

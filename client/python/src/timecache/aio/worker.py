@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ..channel import Backoff
 from ..errors import TimecacheError
-from ..types import Duration, ExpiredEvent, Settle, Settlement
+from ..extending import Extending
+from ..types import Duration, ExpiredEvent, Settle
 from ..watching import Reconnecting, WatchState
 from ..working import (
     Held,
@@ -20,8 +23,8 @@ from ..working import (
     Owed,
     WorkerCounters,
     WorkerState,
+    check_answer,
     may_pass,
-    to_settlement,
 )
 from .watcher import Watcher
 
@@ -42,7 +45,8 @@ class GroupWorker:
     At least once: an event comes again, perhaps to another worker, when its handler said Nack or
     raised, when it was not settled within the group's ack_timeout, and when the connection broke
     before it was settled. Events of one key come one after the other. In one worker an event is
-    never with two handlers at once.
+    never with two handlers at once. For what it holds, in a handler's hands or waiting for one, the
+    worker asks for more time whenever a third of the ack_timeout is over, up to `extend_max`.
 
     Reconnects by itself, as Watcher does; settlements are sent again until they arrive. What ends
     a Watcher ends the worker: ``wait`` then raises it. Its methods belong to one event loop. The
@@ -60,6 +64,7 @@ class GroupWorker:
         from_earliest: bool,
         keys_only: bool,
         retry_delay: Duration,
+        extend_max: Duration,
         stop_timeout: float,
         reconnecting: Reconnecting,
         listeners: Listeners,
@@ -76,6 +81,7 @@ class GroupWorker:
         timeout = client._settings.timeout
         self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
         self._state = WorkerState(retry_delay)
+        self._extending = Extending(self._state, extend_max)
         self._queue: collections.deque[Held] = collections.deque()
         self._owed: collections.deque[Owed] = collections.deque()
         self._changed = asyncio.Condition()
@@ -149,6 +155,7 @@ class GroupWorker:
     async def _run(self) -> None:
         reader = asyncio.create_task(self._read())
         settler = asyncio.create_task(self._settle())
+        extender = asyncio.create_task(self._extend())
         self._handlers_left = self._concurrency
         handlers = [asyncio.create_task(self._handle()) for _ in range(self._concurrency)]
         try:
@@ -158,7 +165,7 @@ class GroupWorker:
             failure = await self._finish(settler)
         finally:
             self._watcher.close()
-            for task in (*handlers, settler):
+            for task in (*handlers, settler, extender):
                 task.cancel()
         end = await reader
         if end is not None:
@@ -188,12 +195,9 @@ class GroupWorker:
             async for batch in self._watcher:
                 if batch.lost:
                     self._listeners.tell_loss(self._group, batch.lost)
-                taken = self._state.take(batch)
                 async with self._changed:
-                    if self._stopping:
-                        self._state.drop(taken)
-                    else:
-                        self._queue.extend(taken)
+                    # After a stop they wait, too, and go to others when the stream ends.
+                    self._queue.extend(self._state.take(batch))
                     self._changed.notify_all()
                     await self._changed.wait_for(
                         lambda: self._stopping or self._state.count() < self._max_in_flight
@@ -220,11 +224,12 @@ class GroupWorker:
                 if self._stopping:
                     break
                 held = self._queue.popleft()
+            event = self._state.begin(held)
             try:
-                how = await self._call_handler(self._state.begin(held))
+                how = await self._call_handler(event)
                 owed = self._state.end(held, how)
             except Exception as error:
-                self._listeners.tell(error)
+                self._listeners.tell_handler(self._group, event, error)
                 owed = self._state.failed(held)
             async with self._changed:
                 self._owed.append(owed)
@@ -243,9 +248,7 @@ class GroupWorker:
         if task.cancelled():
             raise RuntimeError("the handler was cancelled")
         how = task.result()
-        if how is not None:
-            # What the server would not understand is the handler's error, too.
-            to_settlement(Settlement(event.event_id, event.attempt, how))
+        check_answer(event, how)
         return how
 
     async def _answer(self, event: ExpiredEvent) -> Settle | None:
@@ -269,7 +272,9 @@ class GroupWorker:
         backoff = Backoff(*self._pauses)
         repeated = False
         while True:
-            batch = self._state.without_gone(batch)
+            batch, unsettled = self._state.without_gone(batch)
+            for owed in unsettled:
+                self._listeners.tell_unsettled(self._group, owed)
             try:
                 results = await self._client.settle(
                     self._group, [owed.settlement for owed in batch]
@@ -287,10 +292,40 @@ class GroupWorker:
                 failure = result if isinstance(result, TimecacheError) else None
                 instead, told = self._state.settled(owed, failure, repeated)
                 if told is not None:
-                    self._listeners.tell(told)
+                    self._listeners.tell_unsettled(self._group, owed, told)
                 if instead is not None:
                     self._owed.appendleft(instead)
             return None
+
+    # Until it is cancelled, when all is settled.
+    async def _extend(self) -> None:
+        async with self._changed:
+            await self._changed.wait_for(self._state.count)
+        while not self._extending.ended:
+            try:
+                await self._look_at_held()
+            except Exception as error:
+                # A break is told by the watch.
+                if not isinstance(error, TimecacheError) or not error.is_connection_lost:
+                    self._listeners.tell(error)
+            await asyncio.sleep(self._extending.pause())
+
+    async def _look_at_held(self) -> None:
+        if self._extending.wants_ack_timeout():
+            ack_timeout: timedelta | None = None
+            # That it fails is not told: it is read again, and the default is assumed meanwhile.
+            with contextlib.suppress(TimecacheError):
+                ack_timeout = (await self._client.get_group(self._group)).options.ack_timeout
+            self._extending.knows_ack_timeout(ack_timeout)
+        due = self._extending.due()
+        if not due:
+            return
+        results = await self._client.settle(self._group, [asked for _, asked in due])
+        for (held, asked), result in zip(due, results, strict=True):
+            failure = result if isinstance(result, TimecacheError) else None
+            told = self._extending.answered(held, asked, failure)
+            if told is not None:
+                self._listeners.tell(told)
 
     async def _pause(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
