@@ -42,7 +42,7 @@ absl::Status CheckConfigFiles(const config::v1::ServerConfig& config) {
     return status;
   }
   Housekeeping none;
-  FileWatch files(&none);
+  FileWatch files;
   return TlsListeners::Create(config, &files, &none).status();
 }
 
