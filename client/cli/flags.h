@@ -52,6 +52,20 @@ inline CLI::Option* AddDuration(CLI::App& app, const std::string& name,
                                    "DURATION", help);
 }
 
+// --expire-at and --allow-past, of options that have these.
+template <typename Options>
+CLI::Option* AddExpireAt(CLI::App& app, Options& options) {
+  CLI::Option* const expire_at = AddParsed<absl::Time>(
+      app, "--expire-at", ParseTime,
+      [&options](absl::Time time) { options.expire_at = time; }, "TIME",
+      "The entry expires at this time, on the server's clock: RFC 3339, or "
+      "seconds since 1970; --ttl is then what a later renewal gives");
+  app.add_flag("--allow-past", options.allow_past,
+               "A past --expire-at is no error: the entry expires at once")
+      ->needs(expire_at);
+  return expire_at;
+}
+
 inline CLI::Option* AddSize(CLI::App& app, const std::string& name,
                             std::function<void(uint64_t)> set,
                             const std::string& help) {

@@ -19,6 +19,17 @@ grpc::Status Refuse(v1::ErrorReason reason) {
                    "the condition does not hold", reason);
 }
 
+// Of a Put or a Touch; the entry's own time to live is what it is to keep.
+template <typename Request>
+void BeginLife(const Request& request, absl::Time now, v1::Entry* entry) {
+  if (request.has_ttl()) *entry->mutable_own_ttl() = request.ttl();
+  const absl::Duration ttl =
+      entry->has_own_ttl() ? FromProto(entry->own_ttl()) : kFakeTtl;
+  *entry->mutable_put_time() = ToProto(now);
+  *entry->mutable_deadline() =
+      request.has_expire_at() ? request.expire_at() : ToProto(now + ttl);
+}
+
 v1::Namespace Describe(const std::string& name,
                        const v1::NamespaceOptions& options) {
   v1::Namespace result;
@@ -158,9 +169,9 @@ grpc::Status FakeService::Put(grpc::ServerContext* context,
   entry.set_key(request->key());
   entry.set_value(request->value());
   entry.set_version(++version_);
-  *entry.mutable_put_time() = ToProto(now_);
-  *entry.mutable_deadline() = ToProto(
-      now_ + (request->has_ttl() ? FromProto(request->ttl()) : kFakeTtl));
+  if (!there) *entry.mutable_create_time() = ToProto(now_);
+  entry.clear_own_ttl();
+  BeginLife(*request, now_, &entry);
   response->set_version(version_);
   return grpc::Status::OK;
 }
@@ -243,6 +254,7 @@ grpc::Status FakeService::Touch(grpc::ServerContext* context,
       it->second.version() != request->if_version()) {
     return Refuse(v1::VERSION_MISMATCH);
   }
+  BeginLife(*request, now_, &it->second);
   response->set_touched(true);
   response->set_version(it->second.version());
   return grpc::Status::OK;

@@ -63,6 +63,14 @@ std::optional<absl::Duration> Args::TakeDuration(const std::string& name) {
   return value.is_null() ? std::nullopt : std::optional(Seconds(value));
 }
 
+std::optional<absl::Time> Args::TakeTime(const std::string& name) {
+  const Json value = Take(name);
+  if (value.is_null()) return std::nullopt;
+  Require(value.is_object() && value.contains("at"),
+          "no time: " + value.dump());
+  return matcher_->start() + Seconds(value["at"]);
+}
+
 void Args::End() const {
   Require(values_.empty(), "unknown arguments " + values_.dump());
 }
@@ -72,7 +80,9 @@ PutOptions TakePutOptions(Args& args) {
           .condition = Condition(args.TakeString("condition")),
           .if_version = args.TakeInteger("if_version"),
           .return_previous = args.TakeBool("return_previous"),
-          .keep_deadline = args.TakeBool("keep_deadline")};
+          .keep_deadline = args.TakeBool("keep_deadline"),
+          .expire_at = args.TakeTime("expire_at"),
+          .allow_past = args.TakeBool("allow_past")};
 }
 
 RemoveOptions TakeRemoveOptions(Args& args) {
@@ -82,7 +92,9 @@ RemoveOptions TakeRemoveOptions(Args& args) {
 
 TouchOptions TakeTouchOptions(Args& args) {
   return {.ttl = args.TakeDuration("ttl"),
-          .if_version = args.TakeInteger("if_version")};
+          .if_version = args.TakeInteger("if_version"),
+          .expire_at = args.TakeTime("expire_at"),
+          .allow_past = args.TakeBool("allow_past")};
 }
 
 AppendOptions TakeAppendOptions(Args& args) {
@@ -190,6 +202,8 @@ Settle TakeSettle(const std::string& kind, Args args) {
         Settle::Nack(args.TakeDuration("delay").value_or(absl::ZeroDuration()));
   } else if (kind == "put_back") {
     how = Settle::PutBack(args.TakeDuration("ttl"));
+    how.expire_at = args.TakeTime("expire_at");
+    how.allow_past = args.TakeBool("allow_past");
   } else {
     Require(kind == "ack", "no settlement " + kind);
   }

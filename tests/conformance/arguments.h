@@ -34,6 +34,7 @@ class Args {
   bool TakeBool(const std::string& name);
   std::optional<int64_t> TakeInteger(const std::string& name);
   std::optional<absl::Duration> TakeDuration(const std::string& name);
+  std::optional<absl::Time> TakeTime(const std::string& name);
   // Ends with a Mismatch if one is left that nobody knows.
   void End() const;
 

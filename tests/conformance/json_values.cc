@@ -153,6 +153,8 @@ Json ToJson(const Entry& entry) {
           {"version", entry.version},
           {"put_time", ToJson(entry.put_time)},
           {"deadline", ToJson(entry.deadline)},
+          {"create_time", ToJson(entry.create_time)},
+          {"own_ttl", ToJson(entry.own_ttl)},
           {"parts", Parts(entry.parts)},
           {"omitted_value_bytes", entry.omitted_value_bytes}};
 }
@@ -196,6 +198,8 @@ Json ToJson(const ExpiredEvent& event) {
           {"version", event.version},
           {"put_time", ToJson(event.put_time)},
           {"deadline", ToJson(event.deadline)},
+          {"create_time", ToJson(event.create_time)},
+          {"own_ttl", ToJson(event.own_ttl)},
           {"death_time", ToJson(event.death_time)},
           {"delivered_at", ToJson(event.delivered_at)},
           {"cause", CauseName(event.cause)},

@@ -21,6 +21,9 @@ class Matcher {
   // Saves the parts of an answer that a step's "save" names.
   void Save(const Json& answer, const Json& step);
 
+  // That of the scenario.
+  absl::Time start() const { return start_; }
+
   // Ends with a Mismatch that says where they differ.
   void Match(const Json& got, const Json& expected,
              const std::string& where) const;

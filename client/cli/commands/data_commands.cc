@@ -87,6 +87,7 @@ void AddTouch(CLI::App& app, Context& context) {
   AddDuration(
       *touch, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
       "Its time to live from now on; else the one with which it was put");
+  AddExpireAt(*touch, options);
   AddCount(
       *touch, "--if-version",
       [&options](uint64_t version) { options.if_version = version; },

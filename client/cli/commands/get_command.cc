@@ -130,8 +130,12 @@ class Getter {
     }
     if (arguments_.all) {
       absl::StrAppend(&text, "\nversion  ", entry.version, "\nput      ",
-                      ExactTimeText(entry.put_time), "\ndeadline ",
+                      ExactTimeText(entry.put_time), "\ncreated  ",
+                      ExactTimeText(entry.create_time), "\ndeadline ",
                       ExactTimeText(entry.deadline));
+      if (entry.own_ttl) {
+        absl::StrAppend(&text, "\nown ttl  ", DurationText(*entry.own_ttl));
+      }
     }
     if (left) absl::StrAppend(&text, "\nleft     ", LeftText(*left));
     written_ = WriteLine(text);
@@ -159,7 +163,7 @@ void AddGetCommand(CLI::App& app, Context& context) {
   get->add_flag("--ttl", arguments->ttl, "Show the remaining time to live, too")
       ->excludes(raw);
   get->add_flag("-a,--all", arguments->all,
-                "Show version, put time, deadline and remaining time, too")
+                "Show version, times, own and remaining time to live, too")
       ->excludes(raw);
   get->footer(
       "Prints the value of one key, and KEY<TAB>VALUE of several. On a "

@@ -52,9 +52,11 @@ void AddPutCommand(CLI::App& app, Context& context) {
   auto* ttl = AddDuration(
       *put, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
       "The entry's own time to live; else the namespace's");
+  auto* expire_at = AddExpireAt(*put, options);
   put->add_flag("--keep-deadline", options.keep_deadline,
                 "An existing entry keeps its deadline")
-      ->excludes(ttl);
+      ->excludes(ttl)
+      ->excludes(expire_at);
   AddPreconditions(*put, options);
   put->add_flag("--previous", options.return_previous,
                 "Show the entry that was replaced");
@@ -64,6 +66,8 @@ void AddPutCommand(CLI::App& app, Context& context) {
       "  timecachectl put session:7 'basket=3' --ttl 30m\n"
       "  timecachectl put lock:job host-a --if-absent --ttl 10s\n"
       "  timecachectl put session:7 'basket=4' --keep-deadline\n"
+      "  timecachectl put reminder:7 pay --expire-at \"$(date -d 'friday 9am' "
+      "+%s)\"\n"
       "  timecachectl put photo:1 - < photo.jpg\n"
       "  timecachectl put --key-hex 00ff --hex cafe\n"
       "  timecachectl put temperature -- -5");

@@ -18,6 +18,8 @@ using server::PutNumber;
 constexpr char kHead = 'h';
 constexpr char kEntry = 'e';
 constexpr char kParts = 'g';
+constexpr char kOwnEntry = 'o';
+constexpr char kOwnParts = 'p';
 constexpr char kEnd = 'z';
 
 std::string Frame(const std::string& body) {
@@ -103,6 +105,37 @@ absl::Time TimeAt(absl::string_view body, size_t at) {
   return absl::FromUnixMicros(NumberAt<int64_t>(body, at));
 }
 
+// Nothing that BinaryEntry wrote: nullopt.
+std::optional<LoadEntry> TakeEntry(absl::string_view body) {
+  constexpr size_t kFixedBytes = sizeof(int64_t) + sizeof(uint32_t);
+  const char kind = body[0];
+  body.remove_prefix(1);
+  const bool own = kind == kOwnEntry || kind == kOwnParts;
+  const bool parts = kind == kParts || kind == kOwnParts;
+  if (!own && !parts && kind != kEntry) return std::nullopt;
+  LoadEntry entry;
+  if (own && body.size() >= sizeof(int64_t)) {
+    entry.own_ttl = absl::Microseconds(NumberAt<int64_t>(body, 0));
+    body.remove_prefix(sizeof(int64_t));
+  }
+  if (body.size() < kFixedBytes || own != entry.own_ttl.has_value()) {
+    return std::nullopt;
+  }
+  entry.deadline = TimeAt(body, 0);
+  const auto key_bytes = NumberAt<uint32_t>(body, sizeof(int64_t));
+  body.remove_prefix(kFixedBytes);
+  if (key_bytes > body.size()) return std::nullopt;
+  entry.key = std::string(body.substr(0, key_bytes));
+  body.remove_prefix(key_bytes);
+  if (!parts) {
+    entry.value = std::string(body);
+    return entry;
+  }
+  entry.parts = TakeParts(body);
+  if (!entry.parts) return std::nullopt;
+  return entry;
+}
+
 }  // namespace
 
 std::string BinaryBegin(const DumpHead& head) {
@@ -114,7 +147,10 @@ std::string BinaryBegin(const DumpHead& head) {
 }
 
 std::string BinaryEntry(const Entry& entry) {
-  std::string body(1, entry.parts ? kParts : kEntry);
+  const bool own = entry.own_ttl.has_value();
+  std::string body(
+      1, entry.parts ? (own ? kOwnParts : kParts) : (own ? kOwnEntry : kEntry));
+  if (own) PutNumber(&body, absl::ToInt64Microseconds(*entry.own_ttl));
   PutNumber(&body, absl::ToUnixMicros(entry.deadline));
   PutNumber(&body, static_cast<uint32_t>(entry.key.size()));
   body.append(entry.key);
@@ -157,20 +193,8 @@ absl::StatusOr<std::variant<DumpMark, LoadEntry>> ParseFrame(
   if (kind == kEnd && body.size() == 9) {
     return DumpMark{.entries = NumberAt<uint64_t>(body, 1)};
   }
-  if ((kind == kEntry || kind == kParts) && body.size() >= 13) {
-    const auto key_bytes = NumberAt<uint32_t>(body, 9);
-    if (key_bytes <= body.size() - 13) {
-      LoadEntry entry = {.key = std::string(body.substr(13, key_bytes)),
-                         .deadline = TimeAt(body, 1)};
-      const absl::string_view value = body.substr(13 + key_bytes);
-      if (kind == kEntry) {
-        entry.value = std::string(value);
-        return entry;
-      }
-      entry.parts = TakeParts(value);
-      if (entry.parts) return entry;
-    }
-  }
+  std::optional<LoadEntry> entry = TakeEntry(body);
+  if (entry) return *std::move(entry);
   return absl::DataLossError("the dump is damaged: a record has no known form");
 }
 

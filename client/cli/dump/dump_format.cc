@@ -20,6 +20,7 @@ Json DumpEntry(const Entry& entry, const Encodings& encodings) {
     SetBytes(object, "value", entry.value, encodings.value);
   }
   object["deadline"] = ExactTimeText(entry.deadline);
+  if (entry.own_ttl) object["own_ttl"] = DurationText(*entry.own_ttl);
   return object;
 }
 

@@ -13,10 +13,22 @@ namespace {
 
 using Object = nlohmann::json;
 
-constexpr std::string_view kKnownFields[] = {
-    "key",      "key_hex",      "key_base64",     "value",         "value_hex",
-    "put_time", "value_base64", "deadline",       "left_ms",       "version",
-    "ttl",      "parts",        "expected_parts", "expected_names"};
+constexpr std::string_view kKnownFields[] = {"key",
+                                             "key_hex",
+                                             "key_base64",
+                                             "value",
+                                             "value_hex",
+                                             "put_time",
+                                             "value_base64",
+                                             "deadline",
+                                             "left_ms",
+                                             "version",
+                                             "ttl",
+                                             "parts",
+                                             "expected_parts",
+                                             "expected_names",
+                                             "own_ttl",
+                                             "create_time"};
 
 // The bytes of NAME, NAME_hex or NAME_base64, of which exactly one must be
 // there.
@@ -105,39 +117,45 @@ absl::StatusOr<GatheredParts> TakeParts(const Object& object) {
   return result;
 }
 
+// A duration as it is written, or nothing if there is none of this name.
+absl::Status TakeDuration(const Object& object, const char* name,
+                          std::optional<absl::Duration>* to) {
+  const auto it = object.find(name);
+  if (it == object.end()) return absl::OkStatus();
+  const auto* const text = it->get_ptr<const std::string*>();
+  if (text == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is not a string such as \"30s\""));
+  }
+  const absl::StatusOr<absl::Duration> duration = ParseDuration(*text);
+  if (!duration.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": ", duration.status().message()));
+  }
+  *to = *duration;
+  return absl::OkStatus();
+}
+
 absl::Status TakeTimes(const Object& object, LoadEntry& entry) {
-  const auto text_of = [&object](const char* name) {
-    const auto it = object.find(name);
-    return it == object.end() ? nullptr : it->get_ptr<const std::string*>();
-  };
-  if (object.contains("ttl") && object.contains("deadline")) {
-    return absl::InvalidArgumentError("ttl and deadline: give one of them");
+  for (const char* other : {"deadline", "own_ttl"}) {
+    if (!object.contains("ttl") || !object.contains(other)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("ttl and ", other, ": give one of them"));
   }
-  if (object.contains("ttl")) {
-    const std::string* text = text_of("ttl");
-    if (text == nullptr) {
-      return absl::InvalidArgumentError("ttl is not a string such as \"30s\"");
-    }
-    const absl::StatusOr<absl::Duration> ttl = ParseDuration(*text);
-    if (!ttl.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("ttl: ", ttl.status().message()));
-    }
-    entry.ttl = *ttl;
+  absl::Status status = TakeDuration(object, "ttl", &entry.ttl);
+  if (status.ok()) status = TakeDuration(object, "own_ttl", &entry.own_ttl);
+  if (!status.ok() || !object.contains("deadline")) return status;
+  const auto* const text = object["deadline"].get_ptr<const std::string*>();
+  if (text == nullptr) {
+    return absl::InvalidArgumentError(
+        "deadline is not a string such as \"2025-01-31T12:00:00Z\"");
   }
-  if (object.contains("deadline")) {
-    const std::string* text = text_of("deadline");
-    if (text == nullptr) {
-      return absl::InvalidArgumentError(
-          "deadline is not a string such as \"2025-01-31T12:00:00Z\"");
-    }
-    const absl::StatusOr<absl::Time> deadline = ParseTime(*text);
-    if (!deadline.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("deadline: ", deadline.status().message()));
-    }
-    entry.deadline = *deadline;
+  const absl::StatusOr<absl::Time> deadline = ParseTime(*text);
+  if (!deadline.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("deadline: ", deadline.status().message()));
   }
+  entry.deadline = *deadline;
   return absl::OkStatus();
 }
 

@@ -26,9 +26,12 @@ struct LoadEntry {
   std::string value = {};
   // In place of a value: at least one, and less than it expects.
   std::optional<GatheredParts> parts = {};
-  // At most one of these.
+  // At most one of these two.
   std::optional<absl::Duration> ttl = {};
   std::optional<absl::Time> deadline = {};  // On the server's clock.
+  // What a renewal gives it, whatever the deadline. Not beside a ttl, which is
+  // the same without a deadline.
+  std::optional<absl::Duration> own_ttl = {};
 };
 
 // JSON if the first line with anything on it begins with a brace, and is no
@@ -47,8 +50,9 @@ absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
 
 // {"key":"k","value":"v","ttl":"30s"}. Bytes that are not text come as
 // key_base64 or key_hex, value likewise; in place of ttl there may be a
-// deadline, or neither. What `scan --json` prints is taken, too: its version,
-// put_time and left_ms mean nothing here; so are the parts that a key collects.
+// deadline, with an own_ttl if the entry has one, or neither. What `scan --json`
+// prints is taken, too: its version, put_time, create_time and left_ms mean
+// nothing here; so are the parts that a key collects.
 // Another field is an error, because it is more likely a slip than meant.
 absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line);
 

@@ -24,11 +24,9 @@ namespace {
 
 // Bad lines that are reported one by one; the others are only counted.
 constexpr uint64_t kMaxReportedLines = 20;
-// How old the server's time may be when a deadline is counted from it. A tenth
-// of a second's worth of calls costs little; bucket widths are mostly longer.
+// How old the server's time may be when a deadline is compared with it, or
+// counted from it.
 constexpr absl::Duration kLoadClockAge = absl::Milliseconds(10);
-// The shortest that a server takes.
-constexpr absl::Duration kMinTtl = absl::Milliseconds(1);
 
 // An eighth of them in a request, so that several are under way.
 PipelineOptions MakePipelineOptions(size_t puts_in_flight) {
@@ -175,60 +173,60 @@ void Loader::TakeEntry(const absl::StatusOr<LoadEntry>& entry) {
     ReportBad(line_number_, std::string(entry.status().message()));
     return;
   }
-  const auto ttl = TtlOf(*entry);
-  if (!ttl.ok()) {
-    Answered(line_number_, absl::InfinitePast(), ttl.status());
-    return;
-  }
-  const bool has_deadline =
-      entry->deadline && arguments_.deadlines != Deadlines::kIgnore;
-  if (has_deadline && **ttl == absl::ZeroDuration()) {
+  const auto life = LifeOf(*entry);
+  if (!life.ok()) return Answered(line_number_, life.status());
+  if (life->is_over) {
     ++expired_;
     return;
   }
-  const bool by_clock =
-      entry->deadline && arguments_.deadlines == Deadlines::kKeep;
-  const absl::Time asked_at =
-      by_clock ? clock_.asked_at() : absl::InfinitePast();
-  const absl::Status taken = Store(
-      *entry, *ttl,
-      [this, number = line_number_, asked_at](const OperationResult& result) {
-        Answered(number, asked_at, result.status);
-      });
-  if (!taken.ok()) Answered(line_number_, absl::InfinitePast(), taken);
+  const absl::Status taken =
+      Store(*entry, *life,
+            [this, number = line_number_](const OperationResult& result) {
+              Answered(number, result.status);
+            });
+  if (!taken.ok()) Answered(line_number_, taken);
 }
 
 // Parts take the place of what is there one by one, in their order. If one is
 // refused, so are all behind it but for a limit that has gone: then the entry
 // has those that fit.
-absl::Status Loader::Store(const LoadEntry& entry,
-                           std::optional<absl::Duration> ttl,
+absl::Status Loader::Store(const LoadEntry& entry, const Life& life,
                            Pipeline::Done done) {
+  // What becomes due on its way dies at once, with an event, as on time.
+  const bool allow_past = life.expire_at.has_value();
   if (!entry.parts) {
-    return pipeline_.Add(Operation::Put(entry.key, entry.value, {.ttl = ttl}),
+    return pipeline_.Add(Operation::Put(entry.key, entry.value,
+                                        {.ttl = life.ttl,
+                                         .expire_at = life.expire_at,
+                                         .allow_past = allow_past}),
                          std::move(done));
   }
   const GatherOptions options = {.expected_parts = entry.parts->expected_parts,
                                  .expected_names = entry.parts->expected_names,
-                                 .ttl = ttl};
+                                 .ttl = life.ttl};
+  std::vector<Operation> operations = {Operation::Remove(entry.key)};
+  for (const GatheredPart& part : entry.parts->parts) {
+    operations.push_back(
+        Operation::Gather(entry.key, part.name, part.value, options));
+  }
+  if (life.expire_at) {
+    operations.push_back(Operation::Touch(
+        entry.key, {.expire_at = life.expire_at, .allow_past = allow_past}));
+  }
   const auto refused = std::make_shared<absl::Status>();
-  const auto note = [refused](const OperationResult& result) {
-    refused->Update(result.status);
-  };
-  absl::Status taken = pipeline_.Add(Operation::Remove(entry.key), note);
-  const std::vector<GatheredPart>& parts = entry.parts->parts;
-  for (size_t i = 0; taken.ok() && i < parts.size(); ++i) {
-    Pipeline::Done told = note;
-    if (i + 1 == parts.size()) {
+  absl::Status taken;
+  for (size_t i = 0; taken.ok() && i < operations.size(); ++i) {
+    Pipeline::Done told = [refused](const OperationResult& result) {
+      refused->Update(result.status);
+    };
+    if (i + 1 == operations.size()) {
       told = [refused, done](OperationResult result) {
         refused->Update(result.status);
         result.status = *refused;
         done(result);
       };
     }
-    taken = pipeline_.Add(
-        Operation::Gather(entry.key, parts[i].name, parts[i].value, options),
-        std::move(told));
+    taken = pipeline_.Add(std::move(operations[i]), std::move(told));
   }
   return taken;
 }
@@ -274,40 +272,29 @@ absl::StatusOr<LoadEntry> Loader::Parse(const std::string& line) const {
   return ParseTsvLine(line, context_.encodings, *format_ == LoadFormat::kRaw);
 }
 
-absl::StatusOr<std::optional<absl::Duration>> Loader::TtlOf(
-    const LoadEntry& entry) {
-  if (entry.ttl) return entry.ttl;
+absl::StatusOr<Loader::Life> Loader::LifeOf(const LoadEntry& entry) {
+  if (entry.ttl) return Life{.ttl = entry.ttl};
   if (!entry.deadline || arguments_.deadlines == Deadlines::kIgnore) {
-    return arguments_.ttl;
+    return Life{.ttl = entry.own_ttl ? entry.own_ttl : arguments_.ttl};
   }
-  absl::Time from;
-  if (arguments_.deadlines == Deadlines::kPause) {
-    if (!head_) {
-      return absl::InvalidArgumentError(
-          "--deadlines pause needs a dump with its first line");
-    }
-    from = head_->time;
-  } else {
-    const auto now = clock_.Reached(kLoadClockAge);
-    if (!now.ok()) return now.status();
-    from = *now;
+  const bool pause = arguments_.deadlines == Deadlines::kPause;
+  if (pause && !head_) {
+    return absl::InvalidArgumentError(
+        "--deadlines pause needs a dump with its first line");
   }
-  const absl::Duration left = *entry.deadline - from;
-  if (left <= absl::ZeroDuration()) return absl::ZeroDuration();
-  return std::max(left, kMinTtl);
+  const auto now = clock_.Reached(kLoadClockAge);
+  if (!now.ok()) return now.status();
+  const absl::Time from = pause ? head_->time : *now;
+  return Life{.ttl = entry.own_ttl,
+              .expire_at = *entry.deadline + (*now - from),
+              .is_over = *entry.deadline <= from};
 }
 
 // What the server finds malformed is a bad line as well; anything else would
 // fail the lines that follow, too.
-void Loader::Answered(uint64_t number, absl::Time clock_asked_at,
-                      const absl::Status& status) {
+void Loader::Answered(uint64_t number, const absl::Status& status) {
   if (status.ok()) {
     ++loaded_;
-    if (clock_asked_at == absl::InfinitePast()) return;
-    const int64_t late_ns =
-        absl::ToInt64Nanoseconds(absl::Now() - clock_asked_at);
-    // Answers come one at a time.
-    late_max_ns_ = std::max<int64_t>(late_max_ns_, late_ns);
   } else if (absl::IsInvalidArgument(status)) {
     ReportBad(number, std::string(status.message()));
   } else {
@@ -347,7 +334,6 @@ bool Loader::PrintSummary(bool is_whole) {
   const Progress progress = ProgressNow();
   const uint64_t rate = RatePerSecond(progress.done, progress.elapsed);
   const double seconds = absl::ToDoubleSeconds(progress.elapsed);
-  const int64_t late_ms = (late_max_ns_ + 999'999) / 1'000'000;
   const bool interrupted = interrupts_ > 0;
   if (context_.json) {
     return WriteJson(Json{{"loaded", progress.done},
@@ -356,7 +342,6 @@ bool Loader::PrintSummary(bool is_whole) {
                           {"complete", is_whole && !failed_ && !interrupted},
                           {"interrupted", interrupted},
                           {"lines", line_number_},
-                          {"late_max_ms", late_ms},
                           {"elapsed_ms", std::llround(seconds * 1000)},
                           {"entries_per_second", rate}});
   }
@@ -366,9 +351,6 @@ bool Loader::PrintSummary(bool is_whole) {
   if (expired_ > 0) {
     absl::StrAppend(&text, ", ", CountText(expired_), " expired before");
   }
-  if (late_ms > 0) {
-    absl::StrAppend(&text, ", deadlines at most ", late_ms, "ms late");
-  }
   if (failed_) {
     absl::StrAppend(&text, ", then gave up");
   } else if (interrupted) {
@@ -377,26 +359,10 @@ bool Loader::PrintSummary(bool is_whole) {
   return WriteLine(text);
 }
 
-// Up to its bucket width an entry lives longer than its deadline anyway.
-void Loader::WarnIfLate() const {
-  if (late_max_ns_ == 0) return;
-  const auto ns = client_.GetNamespace(context_.ns());
-  if (!ns.ok()) return;  // The caller may not see it.
-  const absl::Duration width = ns->bucket_width;
-  const absl::Duration late = absl::Nanoseconds(late_max_ns_.load());
-  if (late <= width) return;
-  Warn(absl::StrCat("entries may die up to ",
-                    DurationText(absl::Ceil(late, absl::Milliseconds(1))),
-                    " later than a namespace with a bucket width of ",
-                    DurationText(width),
-                    " should let them: load with a smaller --in-flight"));
-}
-
 int Loader::Summarize(const std::function<int()>& signal) {
   const std::string defect = DumpDefect();
   const bool is_whole = defect.empty() && read_error_.ok();
   if (!PrintSummary(is_whole) || !Flush()) return context_.FailToWrite();
-  WarnIfLate();
   absl::MutexLock lock(&mu_);
   if (failed_) {
     Warn(absl::StrCat(PlaceText(failure_.first), " was not stored"));

@@ -45,10 +45,8 @@ struct LoadArguments {
 // Run by one thread; puts are answered on others. Memory is bounded by what is
 // in flight and the longest line.
 //
-// The time to live of an entry with a deadline is counted from the server's
-// clock as last read, at most some milliseconds before the put. So the entry
-// never dies before its deadline; it may die later by the time between that
-// reading and the put, whose maximum the summary shows.
+// An entry with a deadline is put with it, and with its own time to live, which
+// a later renewal gives it.
 class Loader {
  public:
   // All must outlive it; `fd` is not closed.
@@ -73,9 +71,15 @@ class Loader {
   bool Came(LineReader::Result result);
   void Take(const std::string& line);
   void TakeEntry(const absl::StatusOr<LoadEntry>& entry);
+  // How long an entry is to live.
+  struct Life {
+    std::optional<absl::Duration> ttl = {};
+    std::optional<absl::Time> expire_at = {};
+    bool is_over = false;  // Its deadline has passed.
+  };
   // Passes the entry to the pipeline, which calls `done` for the last
   // operation.
-  absl::Status Store(const LoadEntry& entry, std::optional<absl::Duration> ttl,
+  absl::Status Store(const LoadEntry& entry, const Life& life,
                      Pipeline::Done done);
   // False if the line is no mark of a dump.
   bool TakeMarkLine(const std::string& line);
@@ -84,17 +88,14 @@ class Loader {
   std::string PlaceText(uint64_t number) const;
   void WarnIfClockIsBehind();
   absl::StatusOr<LoadEntry> Parse(const std::string& line) const;
-  // The entry's time to live; zero: its deadline has passed.
-  absl::StatusOr<std::optional<absl::Duration>> TtlOf(const LoadEntry& entry);
-  void Answered(uint64_t number, absl::Time clock_asked_at,
-                const absl::Status& status);
+  absl::StatusOr<Life> LifeOf(const LoadEntry& entry);
+  void Answered(uint64_t number, const absl::Status& status);
   void ReportBad(uint64_t number, const std::string& why);
   // Why the dump that was read is not whole; empty if it is, or is none.
   std::string DumpDefect() const;
   Progress ProgressNow() const;
   int Summarize(const std::function<int()>& signal);
   bool PrintSummary(bool is_whole);
-  void WarnIfLate() const;
 
   const Context& context_;
   const LoadArguments& arguments_;
@@ -119,9 +120,6 @@ class Loader {
   std::atomic<uint64_t> loaded_ = 0;
   std::atomic<bool> failed_ = false;
   std::atomic<int> interrupts_ = 0;
-  // Longest time between the clock's reading that a deadline was counted from
-  // and the put.
-  std::atomic<int64_t> late_max_ns_ = 0;
 
   absl::Mutex mu_;
   ProgressBar bar_ ABSL_GUARDED_BY(mu_);

@@ -230,6 +230,8 @@ Json ToJson(const Entry& entry, const Encodings& encodings, bool keys_only) {
   object["version"] = entry.version;
   object["put_time"] = ExactTimeText(entry.put_time);
   object["deadline"] = ExactTimeText(entry.deadline);
+  object["create_time"] = ExactTimeText(entry.create_time);
+  if (entry.own_ttl) object["own_ttl"] = DurationText(*entry.own_ttl);
   return object;
 }
 
@@ -252,6 +254,8 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
   object["deadline"] = ExactTimeText(event.deadline);
   object["death_time"] = ExactTimeText(event.death_time);
   object["delivered_at"] = ExactTimeText(event.delivered_at);
+  object["create_time"] = ExactTimeText(event.create_time);
+  if (event.own_ttl) object["own_ttl"] = DurationText(*event.own_ttl);
   const absl::Duration late = event.delivered_at - event.death_time;
   if (alive) {
     object["left_ms"] = Milliseconds(-late);

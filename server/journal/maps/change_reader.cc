@@ -27,7 +27,8 @@ class ChangeReader {
  public:
   explicit ChangeReader(absl::string_view record) : left_(record) {}
 
-  bool ok() const { return ok_; }
+  // Not behind an item that has no times, and was to take some.
+  bool ok() const { return ok_ && !times_.set; }
   bool done() const { return left_.empty(); }
 
   uint8_t Byte() {
@@ -95,11 +96,7 @@ class ChangeReader {
     return tick;
   }
   // The times of the item behind it, which Next or NextGroup must read.
-  void NextTimes() {
-    if (times_.set) Fail();
-    times_ = {true, OwnTtl(), Signed(), Signed()};
-  }
-  bool awaits_times() const { return times_.set; }
+  void NextTimes() { times_ = {true, OwnTtl(), Signed(), Signed()}; }
   // The events are `*events`.
   RetainedEvents NextRetained(bool times, std::vector<ExpiredEvent>* events) {
     RetainedEvents retained;
@@ -374,8 +371,7 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
                        "kind ",
                        kind, ": a newer version wrote it"));
     }
-    // Its times were of an item that has none.
-    if (!reader.ok() || reader.awaits_times()) return Malformed();
+    if (!reader.ok()) return Malformed();
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -1,10 +1,13 @@
 // timecachectl's parts: bytes, units, the lines of `load`, what is printed.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/dump/dump_binary.h"
 #include "client/cli/dump/load_line.h"
 #include "client/cli/ui/bytes.h"
 #include "client/cli/ui/line_reader.h"
@@ -151,6 +154,10 @@ TEST(LoadLineTest, MalformedJsonIsRefusedAndSaysWhy) {
        "ttl: \"soon\" is not a duration: write 500ms, 30s, 5m, 24h or 7d"},
       {R"({"key":"k","value":"v","ttl":"3s","deadline":"1970-01-01T00:00:00Z"})",
        "ttl and deadline: give one of them"},
+      {R"({"key":"k","value":"v","ttl":"3s","own_ttl":"3s"})",
+       "ttl and own_ttl: give one of them"},
+      {R"({"key":"k","value":"v","own_ttl":null})",
+       "own_ttl is not a string such as \"30s\""},
       {R"({"key":"k","value":"v","deadline":17})",
        "deadline is not a string such as \"2025-01-31T12:00:00Z\""},
       {"{\"key\":\"k\",\"value\":\"\xff\"}", "not a JSON object"}};
@@ -164,7 +171,9 @@ TEST(LoadLineTest, WhatScanPrintsCanBeLoaded) {
                        .value = "v",
                        .version = 7,
                        .put_time = absl::UnixEpoch(),
-                       .deadline = absl::UnixEpoch()};
+                       .deadline = absl::UnixEpoch(),
+                       .create_time = absl::UnixEpoch(),
+                       .own_ttl = absl::Microseconds(1'000'001)};
   for (const Encoding encoding :
        {Encoding::kText, Encoding::kHex, Encoding::kBase64}) {
     const auto loaded =
@@ -173,6 +182,35 @@ TEST(LoadLineTest, WhatScanPrintsCanBeLoaded) {
     EXPECT_EQ(loaded->key, entry.key);
     EXPECT_EQ(loaded->value, entry.value);
     EXPECT_EQ(loaded->deadline, entry.deadline);
+    EXPECT_EQ(loaded->own_ttl, entry.own_ttl);
+  }
+}
+
+TEST(DumpBinaryTest, AnEntryIsReadAsItWasWritten) {
+  const GatheredParts parts = {.parts = {{.name = "a", .value = "1"}},
+                               .expected_parts = 2};
+  for (const auto& own_ttl :
+       {std::optional<absl::Duration>(), std::optional(absl::Microseconds(7)),
+        std::optional(absl::Hours(24 * 3650))}) {
+    for (const bool gathers : {false, true}) {
+      Entry entry = {.key = "k\xff", .deadline = absl::FromUnixMicros(77)};
+      entry.own_ttl = own_ttl;
+      if (gathers) {
+        entry.parts = parts;
+      } else {
+        entry.value = "v";
+      }
+      const std::string frame = BinaryEntry(entry);
+      const auto read = ParseFrame(frame.substr(kFrameHeadBytes));
+      ASSERT_TRUE(read.ok()) << read.status();
+      const LoadEntry loaded = std::get<LoadEntry>(*read);
+      EXPECT_EQ(loaded.key, entry.key);
+      EXPECT_EQ(loaded.value, entry.value);
+      EXPECT_EQ(loaded.deadline, entry.deadline);
+      EXPECT_EQ(loaded.own_ttl, own_ttl);
+      EXPECT_EQ(loaded.ttl, std::nullopt);
+      EXPECT_EQ(loaded.parts.has_value(), gathers);
+    }
   }
 }
 

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -150,8 +153,53 @@ TEST_F(CliLoadTest, ADumpKeepsDeadlinesAndLeavesOutWhatHasPassed) {
                 dumped.out)
                 .code,
             0);
-  EXPECT_EQ(copy.Get("\xff").value()->deadline,
-            absl::UnixEpoch() + absl::Seconds(25));
+  EXPECT_EQ(copy.Get("\xff").value()->deadline, deadline + absl::Seconds(20));
+}
+
+TEST_F(CliLoadTest, WhatIsLoadedIsRenewedAsWhatWasDumped) {
+  ASSERT_TRUE(client_.Put("own", "v", {.ttl = absl::Minutes(10)}).ok());
+  ASSERT_TRUE(client_.Put("other", "v").ok());
+  AdvanceClock(service_, absl::Seconds(5));
+  ASSERT_TRUE(client_.Touch("own").ok());
+  const absl::Time now = absl::UnixEpoch() + absl::Seconds(5);
+  const std::string path =
+      absl::StrCat(::testing::TempDir(), "/timecachectl_own.", getpid());
+  ASSERT_EQ(Run({"dump", path, "--format", "binary"}).code, 0);
+  const std::vector<std::pair<std::string, std::string>> inputs = {
+      {"json", Run({"dump"}).out},
+      {"scan", Run({"scan", "--json"}).out},
+      {"file", ""}};
+  for (const auto& [ns, input] : inputs) {
+    SCOPED_TRACE(ns);
+    ASSERT_TRUE(client_.CreateNamespace(ns).ok());
+    std::vector<std::string> load = {"load", "-n", ns};
+    if (input.empty()) load.push_back(path);
+    const test::Exit loaded = Run(load, input);
+    EXPECT_EQ(loaded.code, 0) << loaded.err;
+    const Client copy = client_.In(ns);
+    EXPECT_EQ(copy.Get("own").value()->deadline, now + absl::Minutes(10));
+    EXPECT_EQ(copy.Get("own").value()->own_ttl, absl::Minutes(10));
+    EXPECT_EQ(copy.Get("other").value()->deadline,
+              absl::UnixEpoch() + kFakeTtl);
+    EXPECT_EQ(copy.Get("other").value()->own_ttl, std::nullopt);
+  }
+  unlink(path.c_str());
+}
+
+// As an earlier version wrote it.
+TEST_F(CliLoadTest, AnEntryOfAnOldDumpHasNoOwnTtl) {
+  const std::string dump =
+      R"({"dump":{"version":1,"namespace":"a","time":"1970-01-01T00:00:00Z"}})"
+      "\n"
+      R"({"deadline":"1970-01-01T02:00:00Z","key":"k","value":"v"})"
+      "\n"
+      R"({"dump_end":{"entries":1}})"
+      "\n";
+  const test::Exit result = Run({"load"}, dump);
+  EXPECT_EQ(result.code, 0) << result.err;
+  const Entry entry = *client_.Get("k").value();
+  EXPECT_EQ(entry.deadline, absl::UnixEpoch() + absl::Hours(2));
+  EXPECT_EQ(entry.own_ttl, std::nullopt);
 }
 
 TEST_F(CliLoadTest, ADumpThatIsCutOffIsSaidToBe) {

@@ -77,6 +77,28 @@ TEST_F(CliTest, EveryCommandSpeaksJson) {
   EXPECT_EQ(RunJson({"ns", "delete", "n"})["deleted"], true);
 }
 
+TEST_F(CliTest, PutAndTouchTakeADueDate) {
+  ASSERT_EQ(Run({"put", "key", "v", "--ttl", "5s", "--expire-at",
+                 "1970-01-01T01:00:00.5Z"})
+                .code,
+            0);
+  const v1::PutRequest put = service_.last_put();
+  EXPECT_EQ(put.expire_at().seconds(), 3'600);
+  EXPECT_EQ(put.expire_at().nanos(), 500'000'000);
+  EXPECT_FALSE(put.allow_past());
+  const json got = RunJson({"get", "key"});
+  EXPECT_EQ(got["deadline"], "1970-01-01T01:00:00.5Z");
+  EXPECT_EQ(got["own_ttl"], "5s");
+  EXPECT_EQ(got["create_time"], "1970-01-01T00:00:00Z");
+  EXPECT_THAT(Run({"get", "key", "--all"}).out, HasSubstr("own ttl  5s\n"));
+  ASSERT_EQ(Run({"touch", "key", "--expire-at", "7200", "--allow-past"}).code,
+            0);
+  EXPECT_EQ(RunJson({"scan"})["deadline"], "1970-01-01T02:00:00Z");
+  EXPECT_EQ(Run({"put", "key", "v", "--allow-past"}).code, 2);
+  EXPECT_EQ(
+      Run({"put", "key", "v", "--keep-deadline", "--expire-at", "7"}).code, 2);
+}
+
 TEST_F(CliTest, ValueFromStandardInputIsTakenAsItIs) {
   const std::string value = "a\0b\xff\n"s;
   EXPECT_EQ(Run({"put", "key", "-"}, value).code, 0);

@@ -45,6 +45,27 @@ TEST_F(ClientTest, UnsetTtlIsNotSent) {
   EXPECT_EQ(service_.last_put().ttl().nanos(), 500'000'000);
 }
 
+TEST_F(ClientTest, ADueDateIsATimeAndLeavesTheOwnTtl) {
+  const absl::Time due = absl::UnixEpoch() + absl::Microseconds(77'000'001);
+  ASSERT_TRUE(client_.Put("key", "v").ok());
+  EXPECT_FALSE(service_.last_put().has_expire_at());
+  EXPECT_EQ(client_.Get("key").value()->own_ttl, std::nullopt);
+  ASSERT_TRUE(
+      client_
+          .Put("key", "v",
+               {.ttl = absl::Seconds(5), .expire_at = due, .allow_past = true})
+          .ok());
+  EXPECT_TRUE(service_.last_put().allow_past());
+  Entry entry = *client_.Get("key").value();
+  EXPECT_EQ(entry.deadline, due);
+  EXPECT_EQ(entry.own_ttl, absl::Seconds(5));
+  EXPECT_EQ(entry.create_time, absl::UnixEpoch());
+  ASSERT_TRUE(client_.Touch("key", {.expire_at = due + absl::Seconds(1)}).ok());
+  entry = *client_.Get("key").value();
+  EXPECT_EQ(entry.deadline, due + absl::Seconds(1));
+  EXPECT_EQ(entry.own_ttl, absl::Seconds(5));
+}
+
 TEST_F(ClientTest, MissIsOkAndEmpty) {
   EXPECT_EQ(client_.Get("key").value(), std::nullopt);
   EXPECT_EQ(client_.Touch("key").value(), std::nullopt);

@@ -150,12 +150,14 @@ TEST_F(GroupsTest, StatisticsAreToldWhereTheyAreAskedFor) {
 
 TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
   const auto results = client_.Settle(
-      "billing", {{.event_id = 1, .attempt = 2, .how = Settle::Ack()},
-                  {3, 4, Settle::Nack(absl::Milliseconds(1500))},
-                  {5, 6, Settle::PutBack()},
-                  {7, 8, Settle::PutBack(absl::Minutes(1))}});
+      "billing",
+      {{.event_id = 1, .attempt = 2, .how = Settle::Ack()},
+       {3, 4, Settle::Nack(absl::Milliseconds(1500))},
+       {5, 6, Settle::PutBack()},
+       {7, 8, Settle::PutBack(absl::Minutes(1))},
+       {9, 10, Settle::PutBackUntil(absl::FromUnixSeconds(7), true)}});
   ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_EQ(results->size(), 4u);
+  EXPECT_EQ(results->size(), 5u);
   const auto request = service_.settle_requests().at(0);
   EXPECT_EQ(request.namespace_(), "default");
   EXPECT_EQ(request.group(), "billing");
@@ -167,6 +169,9 @@ TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
   EXPECT_TRUE(request.settlements(2).has_put_back());
   EXPECT_FALSE(request.settlements(2).put_back().has_ttl());
   EXPECT_EQ(request.settlements(3).put_back().ttl().seconds(), 60);
+  EXPECT_FALSE(request.settlements(3).put_back().has_expire_at());
+  EXPECT_EQ(request.settlements(4).put_back().expire_at().seconds(), 7);
+  EXPECT_TRUE(request.settlements(4).put_back().allow_past());
 }
 
 TEST_F(GroupsTest, EverySettlementHasItsOwnResult) {

@@ -31,14 +31,25 @@ struct Settle {
     return {SettleAction::kNack, delay};
   }
   // Put it back with its value and a fresh time to live, unless the key exists
-  // again. `ttl` as in PutOptions; unset: the namespace's.
+  // again. `ttl` as in PutOptions; unset: the entry's own, if it had one, else
+  // the namespace's.
   static Settle PutBack(std::optional<absl::Duration> ttl = std::nullopt) {
     return {SettleAction::kPutBack, absl::ZeroDuration(), ttl};
+  }
+  // The same until a time: see PutOptions.
+  static Settle PutBackUntil(absl::Time expire_at, bool allow_past = false) {
+    Settle settle = PutBack();
+    settle.expire_at = expire_at;
+    settle.allow_past = allow_past;
+    return settle;
   }
 
   SettleAction action = SettleAction::kAck;
   absl::Duration delay = absl::ZeroDuration();  // Of kNack.
-  std::optional<absl::Duration> ttl = {};       // Of kPutBack.
+  // Of kPutBack, as in PutOptions.
+  std::optional<absl::Duration> ttl = {};
+  std::optional<absl::Time> expire_at = {};
+  bool allow_past = false;
 };
 
 // One event, settled.

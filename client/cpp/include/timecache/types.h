@@ -40,11 +40,16 @@ struct Entry {
   uint64_t version = 0;
   // When the time to live last began: the last put or touch.
   absl::Time put_time;
-  // put_time + ttl. The entry does not die before it, and at most one bucket
-  // width (ttl / (num_buckets - 1)) after it.
+  // put_time + ttl, or the expire_at that was asked for. The entry does not die
+  // before it, and at most one bucket width (ttl / (num_buckets - 1)) after it,
+  // or after the put that came later.
   absl::Time deadline;
   // In place of a value, if the key collects the parts of a Gather.
   std::optional<GatheredParts> parts = {};
+  // Since when the key has been there without a break.
+  absl::Time create_time = {};
+  // What a renewal gives it. Unset: the namespace's ttl.
+  std::optional<absl::Duration> own_ttl = {};
 };
 
 // The condition under which a Put stores.
@@ -66,8 +71,15 @@ struct PutOptions {
   // Return the entry that was replaced.
   bool return_previous = false;
   // An existing entry keeps its put time, deadline and own time to live. Not
-  // together with ttl.
+  // together with ttl or expire_at.
   bool keep_deadline = false;
+  // The deadline of this life, on the server's clock, in place of now + ttl: a
+  // due date. After now, and at most the namespace's max_ttl from now. A later
+  // renewal gives `ttl`, if that is set, too, else the namespace's.
+  std::optional<absl::Time> expire_at = {};
+  // An expire_at that is not after now is no error: the entry is stored and
+  // expires at once, with its event.
+  bool allow_past = false;
 };
 
 struct PutResult {
@@ -102,6 +114,9 @@ struct TouchOptions {
   // Renew only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND or
   // VERSION_MISMATCH.
   std::optional<uint64_t> if_version = {};
+  // As in PutOptions; without `ttl` the own time to live stays as it is.
+  std::optional<absl::Time> expire_at = {};
+  bool allow_past = false;
 };
 
 struct AppendOptions {

@@ -48,6 +48,9 @@ struct ExpiredEvent {
   // In place of a value, if the key collected the parts of a Gather: the
   // collected parts, and the expected ones.
   std::optional<GatheredParts> parts = {};
+  // As in Entry.
+  absl::Time create_time = {};
+  std::optional<absl::Duration> own_ttl = {};
 };
 
 enum class WatchStart {

@@ -27,6 +27,12 @@ ExpiryCause CauseFromProto(v1::ExpiryCause cause) {
   }
 }
 
+template <typename Message>
+std::optional<absl::Duration> OwnTtlOf(const Message& message) {
+  if (!message.has_own_ttl()) return std::nullopt;
+  return FromProto(message.own_ttl());
+}
+
 }  // namespace
 
 google::protobuf::Duration ToProto(absl::Duration duration) {
@@ -79,7 +85,9 @@ Entry FromProto(v1::Entry&& entry) {
           .version = entry.version(),
           .put_time = FromProto(entry.put_time()),
           .deadline = FromProto(entry.deadline()),
-          .parts = TakeParts(entry)};
+          .parts = TakeParts(entry),
+          .create_time = FromProto(entry.create_time()),
+          .own_ttl = OwnTtlOf(entry)};
 }
 
 ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
@@ -95,7 +103,9 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .cause = CauseFromProto(event.cause()),
           .event_id = event.event_id(),
           .attempt = event.attempt(),
-          .parts = TakeParts(event)};
+          .parts = TakeParts(event),
+          .create_time = FromProto(event.create_time()),
+          .own_ttl = OwnTtlOf(event)};
 }
 
 }  // namespace timecache

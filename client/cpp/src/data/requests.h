@@ -35,12 +35,22 @@ void SetPrecondition(const Options& options, Request& request) {
   }
 }
 
+// How long the entry lives.
+template <typename Options, typename Request>
+void SetLife(const Options& options, Request& request) {
+  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  if (options.expire_at) {
+    *request.mutable_expire_at() = ToProto(*options.expire_at);
+  }
+  request.set_allow_past(options.allow_past);
+}
+
 inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
                                      std::string_view value,
                                      const PutOptions& options) {
   auto request = KeyRequest<v1::PutRequest>(ns, key);
   request.set_value(std::string(value));
-  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  SetLife(options, request);
   SetPrecondition(options, request);
   request.set_return_previous(options.return_previous);
   request.set_keep_deadline(options.keep_deadline);
@@ -67,7 +77,7 @@ inline v1::TouchRequest MakeTouchRequest(std::string_view ns,
                                          std::string_view key,
                                          const TouchOptions& options) {
   auto request = KeyRequest<v1::TouchRequest>(ns, key);
-  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
+  SetLife(options, request);
   if (options.if_version) request.set_if_version(*options.if_version);
   return request;
 }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/data/convert.h"
+#include "client/cpp/src/data/requests.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
@@ -22,10 +23,7 @@ v1::Settlement MakeSettlement(const Settlement& settlement) {
       *proto.mutable_nack()->mutable_delay() = ToProto(settlement.how.delay);
       break;
     case SettleAction::kPutBack:
-      proto.mutable_put_back();
-      if (settlement.how.ttl) {
-        *proto.mutable_put_back()->mutable_ttl() = ToProto(*settlement.how.ttl);
-      }
+      SetLife(settlement.how, *proto.mutable_put_back());
       break;
   }
   return proto;

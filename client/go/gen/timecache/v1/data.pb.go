@@ -154,7 +154,8 @@ type Entry struct {
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// When the time to live last began: the last put or touch. Resolution 1 us.
 	PutTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=put_time,json=putTime,proto3" json:"put_time,omitempty"`
-	// put_time + ttl: before this the entry does not die.
+	// put_time + ttl, or the expire_at that was asked for: before this the entry does
+	// not die.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Only in Scan: the size of the value, if it was left out because the entry does
 	// not fit into ScanRequest.max_message_bytes. Otherwise 0.
@@ -296,7 +297,8 @@ type PutRequest struct {
 	// is an expire_at.
 	ExpireAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expire_at,json=expireAt,proto3" json:"expire_at,omitempty"`
 	// An expire_at that is not after now is no error: the entry is stored and expires
-	// at once, and its event is delivered. Not without `expire_at`.
+	// a microsecond later, and its event is delivered; on a virtual clock, once that is
+	// advanced. Not without `expire_at`.
 	AllowPast     bool `protobuf:"varint,10,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -157,12 +157,12 @@ const (
 	// Time goes on while the server is down: entries that were due meanwhile die at
 	// start, and are published with the time at which they were due.
 	RestartPolicy_RESTART_POLICY_FIRE RestartPolicy = 1
-	// The time for which the server was down does not count: put_time, deadline and
-	// death_time of each live entry move by as much, so each entry keeps its remaining
-	// time to live. The server counts from the last moment of the namespace that the
-	// journal has recorded: while the namespace has live entries, this is at most 2 s
-	// before the server ended, so an entry may live as much longer. Versions stay.
-	// Retained events, resume tokens and the delays of consumer groups do not move.
+	// The time for which the server was down does not count: put_time, create_time,
+	// deadline and death_time of each live entry move by as much, so each entry keeps its
+	// remaining time to live. The server counts from the last moment of the namespace
+	// that the journal has recorded: while the namespace has live entries, this is at
+	// most 2 s before the server ended, so an entry may live as much longer. Versions
+	// stay. Retained events, resume tokens and the delays of consumer groups do not move.
 	RestartPolicy_RESTART_POLICY_PAUSE RestartPolicy = 2
 )
 

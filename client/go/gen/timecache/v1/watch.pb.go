@@ -520,10 +520,11 @@ type ExpiredEvent struct {
 	Version uint64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
 	// When its time to live last began.
 	PutTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=put_time,json=putTime,proto3" json:"put_time,omitempty"`
-	// put_time + ttl.
+	// put_time + ttl, or the expire_at that was asked for.
 	Deadline *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// When its bucket died: no reader saw the entry from then on. In [deadline,
-	// deadline + bucket width) for EXPIRED. For other causes the moment at which the
+	// deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+	// deadline was not after that. For other causes the moment at which the
 	// entry was killed, or a microsecond later if a watermark of that moment had been
 	// sent.
 	DeathTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=death_time,json=deathTime,proto3" json:"death_time,omitempty"`

@@ -61,7 +61,10 @@ export interface Entry {
   putTime?:
     | Timestamp
     | undefined;
-  /** put_time + ttl: before this the entry does not die. */
+  /**
+   * put_time + ttl, or the expire_at that was asked for: before this the entry does
+   * not die.
+   */
   deadline?:
     | Timestamp
     | undefined;
@@ -133,7 +136,8 @@ export interface PutRequest {
     | undefined;
   /**
    * An expire_at that is not after now is no error: the entry is stored and expires
-   * at once, and its event is delivered. Not without `expire_at`.
+   * a microsecond later, and its event is delivered; on a virtual clock, once that is
+   * advanced. Not without `expire_at`.
    */
   allowPast: boolean;
 }

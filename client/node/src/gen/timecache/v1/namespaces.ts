@@ -67,12 +67,12 @@ export enum RestartPolicy {
    */
   RESTART_POLICY_FIRE = 1,
   /**
-   * RESTART_POLICY_PAUSE - The time for which the server was down does not count: put_time, deadline and
-   * death_time of each live entry move by as much, so each entry keeps its remaining
-   * time to live. The server counts from the last moment of the namespace that the
-   * journal has recorded: while the namespace has live entries, this is at most 2 s
-   * before the server ended, so an entry may live as much longer. Versions stay.
-   * Retained events, resume tokens and the delays of consumer groups do not move.
+   * RESTART_POLICY_PAUSE - The time for which the server was down does not count: put_time, create_time,
+   * deadline and death_time of each live entry move by as much, so each entry keeps its
+   * remaining time to live. The server counts from the last moment of the namespace
+   * that the journal has recorded: while the namespace has live entries, this is at
+   * most 2 s before the server ended, so an entry may live as much longer. Versions
+   * stay. Retained events, resume tokens and the delays of consumer groups do not move.
    */
   RESTART_POLICY_PAUSE = 2,
   UNRECOGNIZED = -1,

@@ -158,13 +158,14 @@ export interface ExpiredEvent {
   putTime?:
     | Timestamp
     | undefined;
-  /** put_time + ttl. */
+  /** put_time + ttl, or the expire_at that was asked for. */
   deadline?:
     | Timestamp
     | undefined;
   /**
    * When its bucket died: no reader saw the entry from then on. In [deadline,
-   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+   * deadline was not after that. For other causes the moment at which the
    * entry was killed, or a microsecond later if a watermark of that moment had been
    * sent.
    */

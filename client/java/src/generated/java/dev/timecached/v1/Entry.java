@@ -139,7 +139,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp deadline_;
   /**
    * <pre>
-   * put_time + ttl: before this the entry does not die.
+   * put_time + ttl, or the expire_at that was asked for: before this the entry does
+   * not die.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -151,7 +152,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * put_time + ttl: before this the entry does not die.
+   * put_time + ttl, or the expire_at that was asked for: before this the entry does
+   * not die.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -163,7 +165,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * put_time + ttl: before this the entry does not die.
+   * put_time + ttl, or the expire_at that was asked for: before this the entry does
+   * not die.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1218,7 +1221,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> deadlineBuilder_;
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1229,7 +1233,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1244,7 +1249,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1264,7 +1270,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1282,7 +1289,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1307,7 +1315,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1324,7 +1333,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1336,7 +1346,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -1351,7 +1362,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl: before this the entry does not die.
+     * put_time + ttl, or the expire_at that was asked for: before this the entry does
+     * not die.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 5;</code>

@@ -73,7 +73,8 @@ public interface EntryOrBuilder extends
 
   /**
    * <pre>
-   * put_time + ttl: before this the entry does not die.
+   * put_time + ttl, or the expire_at that was asked for: before this the entry does
+   * not die.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -82,7 +83,8 @@ public interface EntryOrBuilder extends
   boolean hasDeadline();
   /**
    * <pre>
-   * put_time + ttl: before this the entry does not die.
+   * put_time + ttl, or the expire_at that was asked for: before this the entry does
+   * not die.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 5;</code>
@@ -91,7 +93,8 @@ public interface EntryOrBuilder extends
   com.google.protobuf.Timestamp getDeadline();
   /**
    * <pre>
-   * put_time + ttl: before this the entry does not die.
+   * put_time + ttl, or the expire_at that was asked for: before this the entry does
+   * not die.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 5;</code>

@@ -182,7 +182,7 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Timestamp deadline_;
   /**
    * <pre>
-   * put_time + ttl.
+   * put_time + ttl, or the expire_at that was asked for.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -194,7 +194,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * put_time + ttl.
+   * put_time + ttl, or the expire_at that was asked for.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -206,7 +206,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * put_time + ttl.
+   * put_time + ttl, or the expire_at that was asked for.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -221,7 +221,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * When its bucket died: no reader saw the entry from then on. In [deadline,
-   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+   * deadline was not after that. For other causes the moment at which the
    * entry was killed, or a microsecond later if a watermark of that moment had been
    * sent.
    * </pre>
@@ -236,7 +237,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * When its bucket died: no reader saw the entry from then on. In [deadline,
-   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+   * deadline was not after that. For other causes the moment at which the
    * entry was killed, or a microsecond later if a watermark of that moment had been
    * sent.
    * </pre>
@@ -251,7 +253,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * When its bucket died: no reader saw the entry from then on. In [deadline,
-   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+   * deadline was not after that. For other causes the moment at which the
    * entry was killed, or a microsecond later if a watermark of that moment had been
    * sent.
    * </pre>
@@ -1787,7 +1790,7 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> deadlineBuilder_;
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1798,7 +1801,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1813,7 +1816,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1833,7 +1836,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1851,7 +1854,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1876,7 +1879,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1893,7 +1896,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1905,7 +1908,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1920,7 +1923,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * put_time + ttl.
+     * put_time + ttl, or the expire_at that was asked for.
      * </pre>
      *
      * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -1945,7 +1948,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -1959,7 +1963,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -1977,7 +1982,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -2000,7 +2006,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -2021,7 +2028,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -2049,7 +2057,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -2069,7 +2078,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -2084,7 +2094,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>
@@ -2102,7 +2113,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * When its bucket died: no reader saw the entry from then on. In [deadline,
-     * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+     * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+     * deadline was not after that. For other causes the moment at which the
      * entry was killed, or a microsecond later if a watermark of that moment had been
      * sent.
      * </pre>

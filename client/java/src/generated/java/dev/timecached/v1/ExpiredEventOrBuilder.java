@@ -87,7 +87,7 @@ public interface ExpiredEventOrBuilder extends
 
   /**
    * <pre>
-   * put_time + ttl.
+   * put_time + ttl, or the expire_at that was asked for.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -96,7 +96,7 @@ public interface ExpiredEventOrBuilder extends
   boolean hasDeadline();
   /**
    * <pre>
-   * put_time + ttl.
+   * put_time + ttl, or the expire_at that was asked for.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -105,7 +105,7 @@ public interface ExpiredEventOrBuilder extends
   com.google.protobuf.Timestamp getDeadline();
   /**
    * <pre>
-   * put_time + ttl.
+   * put_time + ttl, or the expire_at that was asked for.
    * </pre>
    *
    * <code>.google.protobuf.Timestamp deadline = 6;</code>
@@ -115,7 +115,8 @@ public interface ExpiredEventOrBuilder extends
   /**
    * <pre>
    * When its bucket died: no reader saw the entry from then on. In [deadline,
-   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+   * deadline was not after that. For other causes the moment at which the
    * entry was killed, or a microsecond later if a watermark of that moment had been
    * sent.
    * </pre>
@@ -127,7 +128,8 @@ public interface ExpiredEventOrBuilder extends
   /**
    * <pre>
    * When its bucket died: no reader saw the entry from then on. In [deadline,
-   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+   * deadline was not after that. For other causes the moment at which the
    * entry was killed, or a microsecond later if a watermark of that moment had been
    * sent.
    * </pre>
@@ -139,7 +141,8 @@ public interface ExpiredEventOrBuilder extends
   /**
    * <pre>
    * When its bucket died: no reader saw the entry from then on. In [deadline,
-   * deadline + bucket width) for EXPIRED. For other causes the moment at which the
+   * deadline + bucket width) for EXPIRED, or a microsecond after put_time if the
+   * deadline was not after that. For other causes the moment at which the
    * entry was killed, or a microsecond later if a watermark of that moment had been
    * sent.
    * </pre>

@@ -368,7 +368,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * An expire_at that is not after now is no error: the entry is stored and expires
-   * at once, and its event is delivered. Not without `expire_at`.
+   * a microsecond later, and its event is delivered; on a virtual clock, once that is
+   * advanced. Not without `expire_at`.
    * </pre>
    *
    * <code>bool allow_past = 10;</code>
@@ -1792,7 +1793,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * An expire_at that is not after now is no error: the entry is stored and expires
-     * at once, and its event is delivered. Not without `expire_at`.
+     * a microsecond later, and its event is delivered; on a virtual clock, once that is
+     * advanced. Not without `expire_at`.
      * </pre>
      *
      * <code>bool allow_past = 10;</code>
@@ -1805,7 +1807,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * An expire_at that is not after now is no error: the entry is stored and expires
-     * at once, and its event is delivered. Not without `expire_at`.
+     * a microsecond later, and its event is delivered; on a virtual clock, once that is
+     * advanced. Not without `expire_at`.
      * </pre>
      *
      * <code>bool allow_past = 10;</code>
@@ -1822,7 +1825,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * An expire_at that is not after now is no error: the entry is stored and expires
-     * at once, and its event is delivered. Not without `expire_at`.
+     * a microsecond later, and its event is delivered; on a virtual clock, once that is
+     * advanced. Not without `expire_at`.
      * </pre>
      *
      * <code>bool allow_past = 10;</code>

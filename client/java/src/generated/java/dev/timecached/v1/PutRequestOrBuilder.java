@@ -191,7 +191,8 @@ public interface PutRequestOrBuilder extends
   /**
    * <pre>
    * An expire_at that is not after now is no error: the entry is stored and expires
-   * at once, and its event is delivered. Not without `expire_at`.
+   * a microsecond later, and its event is delivered; on a virtual clock, once that is
+   * advanced. Not without `expire_at`.
    * </pre>
    *
    * <code>bool allow_past = 10;</code>
