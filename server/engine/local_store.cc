@@ -198,7 +198,8 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
   if (status.ok()) {
     const int64_t now_us = clock_->NowUs();
     // A walk counts at its first step.
-    if (position->begins()) status = AdmitOne(map->get(), now_us);
+    if (!position->begun) status = AdmitOne(map->get(), now_us);
+    if (status.ok()) status = (*map)->BeginScan(position);
     if (status.ok()) {
       *more =
           (*map)->Scan(prefix, now_us, max_entries, max_bytes, position, visit);

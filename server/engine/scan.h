@@ -16,12 +16,19 @@ struct NamespaceSize {
   int64_t bytes = 0;
 };
 
-// The position of a walk. Opaque to callers: a walk starts with a new one, and
-// each step takes the one that the previous step set.
+// The position of a walk, which is in order of the hashes of keys. Opaque to
+// callers: a walk starts with a new one, and each step takes the one that the
+// previous step set, or that of an entry behind which another walk is to go on.
+// Neither growth of the index nor compaction changes where an entry stands.
 struct ScanPosition {
   int shard = 0;
   uint32_t tag = 0;
-  bool begins() const { return shard == 0 && tag == 0; }
+  // Of the entries of this tag, those whose hash has at least this below it.
+  uint64_t rest = 0;
+  // The map's log_id. 0: of no map yet.
+  uint64_t map = 0;
+  // Whether this walk has made a step, and not only the one that it continues.
+  bool begun = false;
   friend bool operator==(const ScanPosition&, const ScanPosition&) = default;
 };
 
@@ -40,9 +47,16 @@ struct EntryView {
   int64_t own_ttl_us = 0;
 };
 
+// An entry that a walk has met.
+struct ScannedEntry : EntryView {
+  // Behind it. Two entries of one position (one hash, all 64 bits of it) come
+  // one after the other: a walk can go on only behind both.
+  ScanPosition next;
+};
+
 // Receives an entry of a walk. The views are valid until it returns; it may run
 // under a lock, so it must only copy.
-using EntryVisitor = std::function<void(const EntryView& entry)>;
+using EntryVisitor = std::function<void(const ScannedEntry& entry)>;
 
 }  // namespace timecache::server
 

@@ -62,7 +62,10 @@ class Store {
   // Every entry that is live from the first step to the last is visited exactly
   // once, others at most once. A step visits about `max_entries` or
   // `max_bytes`, or none where it had to search long. `*position` starts empty,
-  // and `*more` says whether to call again.
+  // or as the ScannedEntry::next of another walk over the same namespace and
+  // prefix, which this one then continues; `*more` says whether to call again.
+  // INVALID_ARGUMENT (position) for one of another namespace, also of one that
+  // had this name.
   virtual void Scan(absl::string_view name, absl::string_view prefix,
                     int max_entries, int64_t max_bytes, ScanPosition* position,
                     bool* more, EntryVisitor visit, Done done) = 0;

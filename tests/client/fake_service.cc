@@ -107,6 +107,11 @@ void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
   on_put_ = std::move(on_put);
 }
 
+void FakeService::CutScans(std::vector<grpc::Status> statuses) {
+  absl::MutexLock lock(&mu_);
+  scan_cuts_ = std::move(statuses);
+}
+
 grpc::Status FakeService::EnterUnary(grpc::ServerContext* context) {
   if (on_call_) {
     const grpc::Status status = on_call_(*context);
@@ -339,13 +344,19 @@ grpc::Status FakeService::Scan(grpc::ServerContext* context,
                                const v1::ScanRequest* request,
                                grpc::ServerWriter<v1::ScanResponse>* writer) {
   std::vector<v1::Entry> entries;
+  grpc::Status end;
   {
     absl::MutexLock lock(&mu_);
     FakeNamespace* ns;
     const grpc::Status status = Enter(context, request->namespace_(), &ns);
     if (!status.ok()) return status;
+    if (!scan_cuts_.empty()) {
+      end = scan_cuts_.front();
+      scan_cuts_.erase(scan_cuts_.begin());
+    }
     for (const auto& [key, entry] : ns->entries) {
       if (!absl::StartsWith(key, request->key_prefix())) continue;
+      if (key <= request->position()) continue;
       entries.push_back(entry);
       if (request->keys_only()) entries.back().clear_value();
     }
@@ -353,9 +364,11 @@ grpc::Status FakeService::Scan(grpc::ServerContext* context,
   constexpr int kPageEntries = 2;  // Small, so that a test sees several.
   v1::ScanResponse page;
   for (v1::Entry& entry : entries) {
+    page.set_position(entry.key());
     *page.add_entries() = std::move(entry);
     if (page.entries_size() < kPageEntries) continue;
     if (!writer->Write(page)) return grpc::Status::CANCELLED;
+    if (!end.ok()) return end;
     page.Clear();
   }
   if (page.entries_size() > 0) writer->Write(page);

@@ -70,6 +70,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   void OnSettle(OnSettleFunction on_settle);
   // Makes or replaces a group of its namespace.
   void SetGroup(const v1::Group& group);
+  // The next scans end so after a page, one after the other.
+  void CutScans(std::vector<grpc::Status> statuses);
   // The last request of each.
   v1::PutRequest last_put() const;
   v1::UpdateNamespaceRequest last_namespace_update() const;
@@ -182,6 +184,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   OnSettleFunction on_settle_ ABSL_GUARDED_BY(mu_);
   PipelineScript pipeline_ ABSL_GUARDED_BY(mu_);
   std::vector<int> pipeline_requests_ ABSL_GUARDED_BY(mu_);
+  std::vector<grpc::Status> scan_cuts_ ABSL_GUARDED_BY(mu_);
   v1::PutRequest last_put_ ABSL_GUARDED_BY(mu_);
   v1::UpdateNamespaceRequest last_namespace_update_ ABSL_GUARDED_BY(mu_);
   v1::UpdateGroupRequest last_group_update_ ABSL_GUARDED_BY(mu_);

@@ -447,7 +447,7 @@ bool TimeCacheMap::Walk(int max_entries, int64_t max_bytes,
        --steps) {
     if (position->shard == static_cast<int>(shards_.size())) return false;
     scan(shards_[static_cast<size_t>(position->shard)].get(), &max_entries,
-         &max_bytes, &position->tag);
+         &max_bytes, position);
     if (position->tag >= CompactIndex::kTags) {
       ++position->shard;
       position->tag = 0;
@@ -456,21 +456,37 @@ bool TimeCacheMap::Walk(int max_entries, int64_t max_bytes,
   return position->shard < static_cast<int>(shards_.size());
 }
 
+absl::Status TimeCacheMap::BeginScan(ScanPosition* position) const {
+  if (position->map == 0) position->map = log_.id();
+  if (position->map == log_.id() && position->shard >= 0 &&
+      position->shard <= static_cast<int>(shards_.size()) &&
+      position->tag < CompactIndex::kTags) {
+    position->begun = true;
+    return absl::OkStatus();
+  }
+  return InvalidField(
+      "position",
+      "is of another namespace, or of one that has been deleted and created "
+      "anew: begin the scan again, without a position");
+}
+
 bool TimeCacheMap::Scan(absl::string_view prefix, int64_t now_us,
                         int max_entries, int64_t max_bytes,
                         ScanPosition* position, const EntryVisitor& visit) {
-  return Walk(max_entries, max_bytes, position,
-              [&](Shard* shard, int* entries, int64_t* bytes, uint32_t* tag) {
-                shard->Scan(prefix, now_us, entries, bytes, tag, visit);
-              });
+  return Walk(
+      max_entries, max_bytes, position,
+      [&](Shard* shard, int* entries, int64_t* bytes, ScanPosition* place) {
+        shard->Scan(prefix, now_us, entries, bytes, place, visit);
+      });
 }
 
 bool TimeCacheMap::AppendAgain(int64_t now_us, int max_entries,
                                int64_t max_bytes, ScanPosition* position) {
-  return Walk(max_entries, max_bytes, position,
-              [&](Shard* shard, int* entries, int64_t* bytes, uint32_t* tag) {
-                shard->AppendAgain(now_us, entries, bytes, tag);
-              });
+  return Walk(
+      max_entries, max_bytes, position,
+      [&](Shard* shard, int* entries, int64_t* bytes, ScanPosition* place) {
+        shard->AppendAgain(now_us, entries, bytes, &place->tag);
+      });
 }
 
 NamespaceOptions TimeCacheMap::options() const {

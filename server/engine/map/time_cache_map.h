@@ -154,11 +154,14 @@ class TimeCacheMap {
   // visited, or kMaxScanSteps parts of the map were walked without; it sets
   // `*position` for the next call and returns whether there is more. The views
   // given to `visit` live until it returns; it runs under a part's lock, so it
-  // must only copy.
+  // must only copy. In each part, entries come in order of their keys' hashes.
   static constexpr int kMaxScanSteps = 8;
   bool Scan(absl::string_view prefix, int64_t now_us, int max_entries,
             int64_t max_bytes, ScanPosition* position,
             const EntryVisitor& visit);
+  // Before each step for a client. INVALID_ARGUMENT for one of another
+  // map, also of one that had the same name.
+  absl::Status BeginScan(ScanPosition* position) const;
 
   NamespaceOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
   // Uses `options` from now on; existing entries keep their deaths. They must

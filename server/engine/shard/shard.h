@@ -104,12 +104,12 @@ class Shard {
                      ResponseBudget* room, int64_t* new_death_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // One step of a walk: live entries from `*tag` on, until kScanSlots slots or
-  // the given numbers are reached. Sets `*tag`; CompactIndex::kTags when
-  // through.
+  // One step of a walk: live entries from `*position` on, in order of their
+  // hashes, until kScanSlots slots or the given numbers are reached. Sets
+  // `*position` to the beginning of a tag; CompactIndex::kTags when through.
   void Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
-            int64_t* bytes_left, uint32_t* tag, const EntryVisitor& visit)
-      ABSL_LOCKS_EXCLUDED(mu_);
+            int64_t* bytes_left, ScanPosition* position,
+            const EntryVisitor& visit) ABSL_LOCKS_EXCLUDED(mu_);
 
   void SetOptions(const NamespaceOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -1,9 +1,19 @@
 // The part of a shard that walks all of its live entries.
 
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "server/engine/shard/shard.h"
 
 namespace timecache::server {
+namespace {
+
+// The bits of a hash below its tag.
+uint64_t RestOf(uint64_t hash) { return hash & (kMaxRef - 1); }
+
+}  // namespace
 
 // One step of a walk. `visit` returns whether the entry counts.
 template <typename Visit>
@@ -13,14 +23,14 @@ void Shard::Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
   int slots_left = kScanSlots;
   for (int steps = kScanSteps; steps > 0 && *tag < CompactIndex::kTags;
        --steps) {
-    *tag = slots_.VisitFrom(*tag, [&](uint32_t, RecordRef ref) {
+    *tag = slots_.VisitFrom(*tag, [&](uint32_t found, RecordRef ref) {
       --slots_left;
       const Segment& segment = (*segments)[SegmentOf(ref)];
       const int64_t death_us = segment.generation->death_us;
       if (death_us > now_us) {
         size_t size;
         const Record record = segment.Read(OffsetOf(ref), &size);
-        if (visit(record, death_us)) {
+        if (visit(record, death_us, found)) {
           --*entries_left;
           *bytes_left -= record.payload_bytes();
         }
@@ -32,15 +42,34 @@ void Shard::Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
 }
 
 void Shard::Scan(absl::string_view prefix, int64_t now_us, int* entries_left,
-                 int64_t* bytes_left, uint32_t* tag,
+                 int64_t* bytes_left, ScanPosition* position,
                  const EntryVisitor& visit) {
+  const ScanPosition from = *position;
+  ScanPosition next = from;
+  // Those of one tag, of which the index does not know the order.
+  absl::InlinedVector<std::pair<uint64_t, Record>, 4> same_tag;
+  const auto visit_tag = [&] {
+    std::sort(same_tag.begin(), same_tag.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [rest, record] : same_tag) {
+      next.rest = rest + 1;
+      visit({record.view(), next});
+    }
+    same_tag.clear();
+  };
   const TurnLock lock(&mu_);
-  Walk(Observe(now_us), entries_left, bytes_left, tag,
-       [&](const Record& record, int64_t) {
+  Walk(Observe(now_us), entries_left, bytes_left, &position->tag,
+       [&](const Record& record, int64_t, uint32_t tag) {
          if (!absl::StartsWith(record.key, prefix)) return false;
-         visit(record.view());
+         const uint64_t rest = RestOf(key_hash_(record.key));
+         if (tag == from.tag && rest < from.rest) return false;
+         if (tag != next.tag) visit_tag();
+         next.tag = tag;
+         same_tag.emplace_back(rest, record);
          return true;
        });
+  visit_tag();
+  position->rest = 0;
 }
 
 void Shard::AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
@@ -50,7 +79,7 @@ void Shard::AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
   ChangeSink* const sink = sink_;
   const int shard = sink_shard_;
   Walk(now_us, entries_left, bytes_left, tag,
-       [&](const Record& record, int64_t death_us) {
+       [&](const Record& record, int64_t death_us, uint32_t) {
          sink->Add(shard, {.kind = Change::Kind::kStore,
                            .record = record,
                            .death_us = death_us,

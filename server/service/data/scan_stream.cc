@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "grpc/grpc.h"
 #include "grpc/support/time.h"
 #include "server/engine/error.h"
 #include "server/service/call/proto_time.h"
@@ -34,14 +35,13 @@ size_t PayloadOf(const v1::Entry& entry) {
 ScanStream* ScanStream::Start(const CallGate& gate,
                               grpc::CallbackServerContext* context,
                               Store* store, OpenStreams* streams,
-                              FairExecutor* executor,
+                              FairExecutor* executor, const ScanTokens* tokens,
                               absl::Duration max_duration,
                               const grpc::ByteBuffer& request) {
-  ScanStream* const stream = Keep(std::shared_ptr<ScanStream>(
-      new ScanStream(gate, context, store, streams, executor, max_duration)));
+  ScanStream* const stream = Keep(std::shared_ptr<ScanStream>(new ScanStream(
+      gate, context, store, streams, executor, tokens, max_duration)));
   stream->status_ = stream->Open(request);
   if (stream->status_.ok()) {
-    stream->SetTimer();
     stream->Continue();
   } else {
     stream->TakeTurn();
@@ -64,6 +64,12 @@ absl::Status ScanStream::Open(const grpc::ByteBuffer& request) {
   const absl::StatusOr<size_t> max_bytes = ToMaxMessageBytes(request_);
   if (!max_bytes.ok()) return max_bytes.status();
   max_message_bytes_ = *max_bytes;
+  if (!request_.position().empty()) {
+    const absl::StatusOr<ScanPosition> position =
+        tokens_.Decode(request_.position(), request_.key_prefix());
+    if (!position.ok()) return position.status();
+    position_ = *position;
+  }
   return streams_->Add(self());
 }
 
@@ -71,59 +77,65 @@ absl::Status ScanStream::Authorize() {
   return call_.Authorize(config::v1::VERB_READ, request_.namespace_());
 }
 
-void ScanStream::SetTimer() {
+// Each write has the whole time.
+void ScanStream::BeginWrite() {
   const gpr_timespec deadline =
       gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                    gpr_time_from_micros(
                        absl::ToInt64Microseconds(max_duration_), GPR_TIMESPAN));
+  absl::MutexLock lock(&mu_);
+  timer_ = std::make_unique<grpc::Alarm>();
   // The timer must not keep the stream that it belongs to.
-  timer_.Set(deadline, [weak = std::weak_ptr<ScanStream>(self())](bool ok) {
+  timer_->Set(deadline, [weak = std::weak_ptr<ScanStream>(self()),
+                         write = ++writes_](bool ok) {
     const std::shared_ptr<ScanStream> stream = weak.lock();
-    if (ok && stream != nullptr) stream->OnTimer();
+    if (ok && stream != nullptr) stream->OnTimer(write);
   });
 }
 
-void ScanStream::OnTimer() {
+void ScanStream::EndWrite() {
   absl::MutexLock lock(&mu_);
-  too_long_ = true;
-  if (writing_) context_->TryCancel();
+  ++writes_;
+  timer_.reset();
 }
 
-absl::Status ScanStream::CheckDuration() const {
+void ScanStream::OnTimer(uint64_t write) {
   absl::MutexLock lock(&mu_);
-  if (!too_long_) return absl::OkStatus();
+  if (writes_ != write) return;
+  too_slow_ = true;
+  // A status that is sent in order would wait for the client, too. This one
+  // passes what waits.
+  grpc_call_cancel_with_status(
+      context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
+      std::string(TooSlow().message()).c_str(), nullptr);
+}
+
+absl::Status ScanStream::TooSlow() const {
   const std::string most = absl::FormatDuration(max_duration_);
   return ErrorWithReason(
       absl::StatusCode::kDeadlineExceeded, Reason::kMaxCallDuration,
-      absl::StrCat("the scan took longer than the server's "
-                   "limits.max_call_duration of ",
-                   most, ": scan by prefixes, and read faster"),
+      absl::StrCat("the client has not read a page of the scan for the "
+                   "server's limits.max_call_duration of ",
+                   most,
+                   ": call again with the position of the last page that came, "
+                   "and read before you process"),
       {{"max_call_duration", most}});
 }
 
-// False if the time is over: from here on the timer does nothing.
-bool ScanStream::BeginWrite() {
-  absl::MutexLock lock(&mu_);
-  writing_ = !too_long_;
-  return writing_;
-}
-
 void ScanStream::Leave() {
-  timer_.Cancel();
+  EndWrite();
   streams_->Remove(this);
 }
 
 void ScanStream::OnWriteDone(bool ok) {
-  {
-    absl::MutexLock lock(&mu_);
-    writing_ = false;
-  }
+  EndWrite();
   page_bytes_.Clear();
   if (ok) {
     call_.CountSent();
   } else {
-    status_ = CheckDuration();
-    status_.Update(absl::CancelledError("the reader is gone"));
+    absl::MutexLock lock(&mu_);
+    status_ =
+        too_slow_ ? TooSlow() : absl::CancelledError("the reader is gone");
   }
   Continue();
 }
@@ -138,13 +150,12 @@ void ScanStream::Continue() {
 // not if OnWriteDone or the step's completion calls Continue.
 bool ScanStream::TakeTurn() {
   if (status_.ok()) status_ = CheckAccess();
-  if (status_.ok()) status_ = CheckDuration();
   if (status_.ok() && !found_.empty()) {
     TakePage();
-    if (!BeginWrite()) return true;
     page_bytes_ = ToBytes(page_, ready_.account(), kMinPageCost);
     page_ = v1::ScanResponse();
     ready_.Set(found_bytes_);
+    BeginWrite();
     StartWrite(&page_bytes_);
     return false;
   }
@@ -177,7 +188,7 @@ void ScanStream::Step() {
   store_->Scan(
       request_.namespace_(), request_.key_prefix(), kMaxPageEntries,
       kMaxPageBytes, &position_, &more_,
-      [this](const EntryView& found) { Found(found); },
+      [this](const ScannedEntry& found) { Found(found); },
       [this](absl::Status status) {
         status_ = std::move(status);
         ready_.Set(found_bytes_);
@@ -185,8 +196,8 @@ void ScanStream::Step() {
       });
 }
 
-void ScanStream::Found(const EntryView& found) {
-  v1::Entry& entry = found_.emplace_back();
+void ScanStream::Found(const ScannedEntry& found) {
+  v1::Entry& entry = found_.emplace_back(v1::Entry(), found.next).first;
   entry.set_key(found.key.data(), found.key.size());
   if (!request_.keys_only()) {
     const absl::string_view value = found.value;
@@ -212,15 +223,22 @@ void ScanStream::Found(const EntryView& found) {
 void ScanStream::TakePage() {
   page_.Clear();
   int64_t bytes = 0;
-  while (!found_.empty() && page_.entries_size() < kMaxPageEntries) {
-    v1::Entry& next = found_.front();
+  ScanPosition behind;
+  while (!found_.empty()) {
+    auto& [next, behind_next] = found_.front();
     const size_t size = PayloadOf(next);
     bytes += static_cast<int64_t>(size);
-    if (bytes > kMaxPageBytes && page_.entries_size() > 0) break;
+    const bool full =
+        bytes > kMaxPageBytes || page_.entries_size() >= kMaxPageEntries;
+    if (full && page_.entries_size() > 0 && behind != behind_next) break;
+    behind = behind_next;
     found_bytes_ -= CostOf(size);
     page_.add_entries()->Swap(&next);
     found_.pop_front();
   }
+  // Behind the step, where the page has all of it: it may have searched on.
+  page_.set_position(tokens_.Encode(found_.empty() ? position_ : behind,
+                                    request_.key_prefix()));
 }
 
 }  // namespace timecache::server

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -21,18 +22,18 @@
 #include "server/service/call/message_limit.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/stream_reactor.h"
+#include "server/service/data/scan_token.h"
 #include "server/service/response/response_account.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {
 
 // Walks the store a step at a time, in turns with other scans, and writes
-// pages, one in flight: it waits for a slow client until the longest duration
-// of a call, and holds at most one step's entries; a step waits while its
-// connection has no room for a page. After that time the scan ends with
-// DEADLINE_EXCEEDED (MAX_CALL_DURATION); if the client does not read the page
-// in flight, it would not receive a status either, and the call is cancelled.
-// Lives until OnDone.
+// pages, one in flight, each with the position behind it. It lasts as long as
+// the client reads, and holds at most one step's entries; a step waits while
+// its connection has no room for a page. A client that does not read a page
+// for the longest duration of a call gets DEADLINE_EXCEEDED, past what it has
+// not read. Lives until OnDone.
 class ScanStream final
     : public CallStream<ScanStream, grpc::ServerWriteReactor<grpc::ByteBuffer>>,
       public Drainable,
@@ -50,6 +51,7 @@ class ScanStream final
   static ScanStream* Start(const CallGate& gate,
                            grpc::CallbackServerContext* context, Store* store,
                            OpenStreams* streams, FairExecutor* executor,
+                           const ScanTokens* tokens,
                            absl::Duration max_duration,
                            const grpc::ByteBuffer& request);
 
@@ -64,26 +66,27 @@ class ScanStream final
  private:
   ScanStream(const CallGate& gate, grpc::CallbackServerContext* context,
              Store* store, OpenStreams* streams, FairExecutor* executor,
-             absl::Duration max_duration)
+             const ScanTokens* tokens, absl::Duration max_duration)
       : CallStream(gate, methods::kScan, context),
         ready_(gate.AccountOf(context->peer())),
         store_(store),
         streams_(streams),
         executor_(executor),
+        tokens_(*tokens),
         max_duration_(max_duration) {}
 
   void Leave() override;
   absl::Status Authorize() override;
   absl::Status Open(const grpc::ByteBuffer& request);
-  void SetTimer();
-  void OnTimer() ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status CheckDuration() const ABSL_LOCKS_EXCLUDED(mu_);
-  bool BeginWrite() ABSL_LOCKS_EXCLUDED(mu_);
+  void BeginWrite() ABSL_LOCKS_EXCLUDED(mu_);
+  void EndWrite() ABSL_LOCKS_EXCLUDED(mu_);
+  void OnTimer(uint64_t write) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status TooSlow() const;
   void Continue();
   bool HasRoom();
   void Step();
   void TakePage();
-  void Found(const EntryView& found);
+  void Found(const ScannedEntry& found);
 
   // What is in found_.
   ResponseCharge ready_;
@@ -91,14 +94,15 @@ class ScanStream final
   Store* const store_;
   OpenStreams* const streams_;
   FairExecutor* const executor_;
+  const ScanTokens& tokens_;
   const absl::Duration max_duration_;
   v1::ScanRequest request_;
   size_t max_message_bytes_ = kDefaultMaxMessageBytes;
   ScanPosition position_;
   bool more_ = true;
   absl::Status status_;
-  // Found, but not written yet.
-  std::deque<v1::Entry> found_;
+  // Found, but not written yet, and the position behind each.
+  std::deque<std::pair<v1::Entry, ScanPosition>> found_;
   v1::ScanResponse page_;
   grpc::ByteBuffer page_bytes_;
 
@@ -107,9 +111,10 @@ class ScanStream final
   enum StepState { kBegun, kReturned, kCompleted };
   std::atomic<StepState> step_{kBegun};
 
-  grpc::Alarm timer_;
-  bool too_long_ ABSL_GUARDED_BY(mu_) = false;
-  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  // Of the write in progress.
+  std::unique_ptr<grpc::Alarm> timer_ ABSL_GUARDED_BY(mu_);
+  uint64_t writes_ ABSL_GUARDED_BY(mu_) = 0;
+  bool too_slow_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace timecache::server

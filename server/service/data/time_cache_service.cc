@@ -276,7 +276,7 @@ TimeCacheService::Pipeline(Context* context) {
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
     Context* context, const Bytes* request) {
   return ScanStream::Start(gate_, context, store_, streams_, executor_,
-                           max_call_duration_, *request);
+                           &scan_tokens_, max_call_duration_, *request);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(

@@ -9,6 +9,7 @@
 #include "server/service/call/counted_calls.h"
 #include "server/service/call/fair_executor.h"
 #include "server/service/call/open_streams.h"
+#include "server/service/data/scan_token.h"
 #include "server/service/watch/watch_hub.h"
 #include "timecache/v1/data.grpc.pb.h"
 
@@ -89,6 +90,7 @@ class TimeCacheService final : public RawService<methods::All> {
   WatchHub* const hub_;
   OpenStreams* const streams_;
   FairExecutor* const executor_;
+  const ScanTokens scan_tokens_;
   const absl::Duration max_call_duration_;
 };
 

@@ -2,6 +2,7 @@
 #include "timecache/client.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,33 @@ TEST_F(ClientTest, ScanGivesEveryEntryOnce) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(seen, (std::map<std::string, int>{
                       {"a0", 1}, {"a1", 1}, {"a2", 1}, {"a3", 1}, {"a4", 1}}));
+}
+
+TEST_F(ClientTest, ScanGoesOnBehindTheLastPageThatCame) {
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_TRUE(client_.Put(absl::StrCat("key", 10 + i), "value").ok());
+  }
+  // More often than a call is retried without progress.
+  std::vector<grpc::Status> cuts(
+      4, grpc::Status(grpc::StatusCode::UNAVAILABLE, "Socket closed"));
+  cuts.emplace_back(grpc::StatusCode::DEADLINE_EXCEEDED, "not read");
+  service_.CutScans(cuts);
+  std::vector<std::string> seen;
+  const absl::Status status = client_.Scan({}, [&](Entry entry) {
+    seen.push_back(entry.key);
+    return true;
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(seen.size(), 12u);
+  EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 12u);
+}
+
+TEST_F(ClientTest, ScanThatTheServerRefusesEnds) {
+  ASSERT_TRUE(client_.Put("key", "value").ok());
+  ASSERT_TRUE(client_.Put("other", "value").ok());
+  service_.CutScans({{grpc::StatusCode::INVALID_ARGUMENT, "position"}});
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(client_.Scan({}, [](Entry) { return true; })));
 }
 
 TEST_F(ClientTest, ScanThatTheVisitorEndsIsOk) {

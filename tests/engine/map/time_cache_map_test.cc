@@ -480,6 +480,51 @@ TEST(TimeCacheMapTest, ScanIsExactWhileItsEntriesAreOverwrittenAndTouched) {
   EXPECT_EQ(visited.size(), static_cast<size_t>(kKeys));
 }
 
+// Two of them have one tag, and more come one after the other.
+TEST(TimeCacheMapTest, AScanGoesOnBehindEachOfItsEntries) {
+  constexpr int kKeys = 6'000;
+  NamespaceOptions options = WithBuckets(kTtlUs, 3);
+  options.num_shards = 2;
+  MapHarness harness(options);
+  for (int i = 0; i < kKeys; ++i) harness.Put(absl::StrCat("key", i), "v");
+  std::vector<std::pair<std::string, ScanPosition>> all;
+  int of_one_tag = 0;
+  ScanPosition place;
+  while (harness.map().Scan(
+      "", harness.now_us(), 100, 1 << 20, &place,
+      [&](const ScannedEntry& entry) {
+        of_one_tag += !all.empty() &&
+                      all.back().second.shard == entry.next.shard &&
+                      all.back().second.tag == entry.next.tag;
+        all.emplace_back(std::string(entry.key), entry.next);
+      })) {
+  }
+  ASSERT_EQ(all.size(), size_t{kKeys});
+  EXPECT_GT(of_one_tag, 0);
+  for (size_t i = 0; i + 1 < all.size(); ++i) {
+    std::string next;
+    place = all[i].second;
+    while (next.empty() &&
+           harness.map().Scan("", harness.now_us(), 1, 1 << 20, &place,
+                              [&](const ScannedEntry& entry) {
+                                if (next.empty()) next = std::string(entry.key);
+                              })) {
+    }
+    ASSERT_EQ(next, all[i + 1].first);
+  }
+}
+
+TEST(TimeCacheMapTest, APositionIsOfOneMap) {
+  MapHarness one(WithBuckets(kTtlUs, 3));
+  MapHarness other(WithBuckets(kTtlUs, 3));
+  ScanPosition position;
+  ASSERT_TRUE(one.map().BeginScan(&position).ok());
+  EXPECT_TRUE(one.map().BeginScan(&position).ok());
+  EXPECT_EQ(FieldOf(other.map().BeginScan(&position)), "position");
+  position.shard = 1 << 20;
+  EXPECT_EQ(FieldOf(one.map().BeginScan(&position)), "position");
+}
+
 TEST(TimeCacheMapTest, CloseEndsTheCursors) {
   MapHarness harness(WithBuckets(kTtlUs, 3));
   const auto cursor = harness.Subscribe(ExpiryLog::Start::kNow);

@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/memory_budget.h"
@@ -24,6 +26,7 @@ namespace timecache::test {
 namespace {
 
 using grpc::StatusCode;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr absl::Duration kLimitsPatience = absl::Seconds(60);
@@ -200,10 +203,40 @@ TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
   int entries = 0;
   while (reader->Read(&page)) entries += page.entries_size();
   EXPECT_LT(entries, 500);
+  // The status passes what was not read.
   const grpc::Status status = reader->Finish();
-  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), HasSubstr("position of the last page"));
   // The server goes on.
   server.Put("key", "value");
+}
+
+TEST(CallLimit, AScanGoesOnForAsLongAsItsReaderReads) {
+  TestServerOptions options;
+  options.change = [&](server::ServerOptions* to) {
+    server::SetDuration(server::kMicrosPerSecond / 2,
+                        to->limits.mutable_max_call_duration());
+  };
+  TestServer server(options);
+  server.Fill(300, "key", std::string(100'000, 'v'));
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  const auto reader = server.data()->Scan(
+      &context, Proto<v1::ScanRequest>("namespace: 'default'"));
+  v1::ScanResponse page;
+  int entries = 0;
+  const absl::Time begun = absl::Now();
+  while (reader->Read(&page)) {
+    entries += page.entries_size();
+    // The client is busy between pages, for longer than the limit in all.
+    const absl::Time read = absl::Now();
+    while (absl::Now() - read < absl::Milliseconds(40)) {
+      server.Put("other", "value");
+    }
+  }
+  EXPECT_GE(entries, 300);
+  EXPECT_GT(absl::Now() - begun, absl::Milliseconds(500));
+  EXPECT_TRUE(reader->Finish().ok());
 }
 
 TEST(CallLimit, OperationsBeyondTheRateSayWhenToComeAgain) {

@@ -140,7 +140,9 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   // Calls `visit` for each live entry, in no particular order, on this thread.
   // An entry that is live during the whole scan is visited exactly once, any
   // other at most once. `visit` returns false to end the scan, which then
-  // returns OK. Holds one page (1,000 entries, about 1 MiB) at a time.
+  // returns OK. Holds one page (1,000 entries, about 1 MiB) at a time. After a
+  // broken connection it goes on behind the last page, on another one; only a
+  // restart of the server ends it (INVALID_ARGUMENT, field position).
   absl::Status Scan(const ScanOptions& options,
                     absl::FunctionRef<bool(Entry entry)> visit,
                     const CallOptions& call = {}) const override;

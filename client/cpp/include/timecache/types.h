@@ -200,8 +200,8 @@ struct ScanOptions {
   std::optional<uint32_t> max_message_bytes = {};
   // Longest duration of the whole scan, including the visitor's time; after
   // that the scan ends with DEADLINE_EXCEEDED. Default none, because the
-  // duration depends on the namespace's size and the visitor's speed; a dead
-  // connection ends the scan in any case.
+  // duration depends on the namespace's size and the visitor's speed; without a
+  // connection the scan ends as other calls do.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 

@@ -135,6 +135,31 @@ absl::StatusOr<GatherResult> Client::Gather(std::string_view key,
   return TakeAnswer(*response);
 }
 
+namespace {
+
+// Visits the pages of one call, and keeps the position behind each in
+// `request`. Sets `ended` where the visitor ends the scan.
+grpc::Status ScanPages(Cache& cache, grpc::ClientContext& context,
+                       absl::FunctionRef<bool(Entry entry)> visit,
+                       v1::ScanRequest& request, bool& progress, bool& ended) {
+  const auto reader = cache.Scan(&context, request);
+  v1::ScanResponse page;
+  while (reader->Read(&page)) {
+    progress = true;
+    request.set_position(page.position());
+    for (v1::Entry& entry : *page.mutable_entries()) {
+      if (visit(FromProto(std::move(entry)))) continue;
+      ended = true;
+      context.TryCancel();
+      reader->Finish();  // CANCELLED, as asked.
+      return grpc::Status::OK;
+    }
+  }
+  return reader->Finish();
+}
+
+}  // namespace
+
 absl::Status Client::Scan(const ScanOptions& options,
                           absl::FunctionRef<bool(Entry entry)> visit,
                           const CallOptions& call) const {
@@ -144,25 +169,30 @@ absl::Status Client::Scan(const ScanOptions& options,
   request.set_keys_only(options.keys_only);
   request.set_max_message_bytes(
       options.max_message_bytes.value_or(kMaxMessageBytes));
-  if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
-  const SteadyTime deadline =
-      SteadyAfter(call.timeout.value_or(options.timeout));
-  grpc::ClientContext context;
-  Prepare(call, deadline, context);
-  core_->connection.Await(deadline);
-  const std::stop_callback cancel(call.cancellation,
-                                  [&context] { context.TryCancel(); });
-  auto reader = core_->cache.Scan(&context, request);
-  v1::ScanResponse page;
-  while (reader->Read(&page)) {
-    for (v1::Entry& entry : *page.mutable_entries()) {
-      if (visit(FromProto(std::move(entry)))) continue;
-      context.TryCancel();
-      reader->Finish();  // CANCELLED, as asked.
-      return absl::OkStatus();
-    }
+  CallOptions scan = call;
+  if (!scan.timeout) scan.timeout = options.timeout;
+  const CallPlan plan(options_, scan, Repeat::kSafe);
+  // An older server sends no positions: the scan cannot go on then.
+  bool visited = false;
+  bool ended = false;
+  grpc::Status last;
+  for (;;) {
+    bool progress = false;
+    const absl::Status status =
+        Attempt(core_->connection, plan, [&](grpc::ClientContext& context) {
+          if (visited && request.position().empty()) return last;
+          last =
+              ScanPages(core_->cache, context, visit, request, progress, ended);
+          visited |= progress;
+          return last;
+        });
+    // Also where the server has waited too long for this client to read.
+    const bool goes_on =
+        progress && !request.position().empty() &&
+        (IsConnectionLost(status) || absl::IsDeadlineExceeded(status)) &&
+        SteadyNow() < plan.deadline();
+    if (ended || !goes_on || call.cancellation.stop_requested()) return status;
   }
-  return FromGrpcStatus(reader->Finish());
 }
 
 absl::StatusOr<ScanResult> Client::ScanUpTo(size_t entries_max,

@@ -83,7 +83,9 @@ const (
 	// RESOURCE_EXHAUSTED: an operation's entry does not fit into the response of its
 	// batch.
 	ErrorReason_MAX_RESPONSE_BYTES ErrorReason = 29
-	// DEADLINE_EXCEEDED: a scan took limits.max_call_duration.
+	// DEADLINE_EXCEEDED: the client of a scan did not read for
+	// limits.max_call_duration. Only in the server's log and metrics: to a client that
+	// does not read, the server cannot send details.
 	ErrorReason_MAX_CALL_DURATION ErrorReason = 30
 	// RESOURCE_EXHAUSTED: the disk of the server's journal has no room for a change in a
 	// namespace of durability ASYNC or SYNC. Reads, deaths and watches go on; changes

@@ -76,7 +76,11 @@ export enum ErrorReason {
    * batch.
    */
   MAX_RESPONSE_BYTES = 29,
-  /** MAX_CALL_DURATION - DEADLINE_EXCEEDED: a scan took limits.max_call_duration. */
+  /**
+   * MAX_CALL_DURATION - DEADLINE_EXCEEDED: the client of a scan did not read for
+   * limits.max_call_duration. Only in the server's log and metrics: to a client that
+   * does not read, the server cannot send details.
+   */
   MAX_CALL_DURATION = 30,
   /**
    * DISK_FULL - RESOURCE_EXHAUSTED: the disk of the server's journal has no room for a change in a

@@ -222,7 +222,9 @@ public enum ErrorReason
   MAX_RESPONSE_BYTES(29),
   /**
    * <pre>
-   * DEADLINE_EXCEEDED: a scan took limits.max_call_duration.
+   * DEADLINE_EXCEEDED: the client of a scan did not read for
+   * limits.max_call_duration. Only in the server's log and metrics: to a client that
+   * does not read, the server cannot send details.
    * </pre>
    *
    * <code>MAX_CALL_DURATION = 30;</code>
@@ -636,7 +638,9 @@ public enum ErrorReason
   public static final int MAX_RESPONSE_BYTES_VALUE = 29;
   /**
    * <pre>
-   * DEADLINE_EXCEEDED: a scan took limits.max_call_duration.
+   * DEADLINE_EXCEEDED: the client of a scan did not read for
+   * limits.max_call_duration. Only in the server's log and metrics: to a client that
+   * does not read, the server cannot send details.
    * </pre>
    *
    * <code>MAX_CALL_DURATION = 30;</code>
