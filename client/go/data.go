@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	pb "timecached.dev/client/go/gen/timecache/v1"
 )
@@ -265,8 +266,9 @@ func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entr
 				return
 			}
 			attempts--
+			// DeadlineExceeded: so the server ends a scan that is not read for a while.
 			passes := c.mayComeBack(failure) || failure.throttled() ||
-				failure.Reason == MaxCallDuration || failure.Reason == UnreadResponses
+				failure.Code == codes.DeadlineExceeded || failure.Reason == UnreadResponses
 			// An older server has no positions; from the beginning entries would come twice.
 			if !passes || attempts <= 0 || begun && len(request.Position) == 0 || !sleep(ctx, pauses.next()) {
 				yield(Entry{}, failure)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import grpc
+
 from .channel import Backoff
 from .errors import TimecacheError
 from .reasons import ErrorReason
 from .types import RetryPolicy
-
-# With these the server ends a scan that is read slowly; what it has sent stands.
-_GOES_ON = (ErrorReason.MAX_CALL_DURATION, ErrorReason.UNREAD_RESPONSES)
 
 
 class ScanState:
@@ -34,7 +33,14 @@ class ScanState:
     def broken(self, error: TimecacheError) -> float:
         """How many seconds to pause before the next stream. Raises the error: it is the end."""
         self._left -= 1
-        passes = error.is_connection_lost or error.is_throttled or error.reason in _GOES_ON
+        passes = (
+            error.is_connection_lost
+            or error.is_throttled
+            # So the server ends a scan that is not read for a while; what it has sent stands. The
+            # scan's own deadline is the caller's to see.
+            or error.code is grpc.StatusCode.DEADLINE_EXCEEDED
+            or error.reason == ErrorReason.UNREAD_RESPONSES
+        )
         # An older server has no positions; from the beginning entries would come twice.
         if not passes or self._left <= 0 or (self._begun and not self._position):
             raise error
