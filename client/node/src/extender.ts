@@ -52,6 +52,8 @@ export class Extender {
   #timer: NodeJS.Timeout | undefined;
   #ackTimeoutMs: number | undefined;
   #askedAt = -Infinity;
+  // Since the last success: what lasts is told once.
+  #isTold = false;
   #isStopped = false;
 
   constructor(client: TimecacheClient, options: ExtenderOptions, callbacks: ExtenderCallbacks) {
@@ -85,8 +87,12 @@ export class Extender {
       if (performance.now() - this.#askedAt >= FRESH_MS) await this.#ask();
       await this.#extend();
       pauseMs = Math.max(this.#ackTimeoutMs! / 3, 1);
+      this.#isTold = false;
     } catch (error) {
-      if (!this.#isStopped && !isConnectionLost(error)) this.#callbacks.onError(error);
+      if (!this.#isStopped && !this.#isTold && !isConnectionLost(error)) {
+        this.#isTold = true;
+        this.#callbacks.onError(error);
+      }
     }
     // Unless it has begun anew.
     if (this.#timer === timer) this.#schedule(Math.min(pauseMs, FRESH_MS));
