@@ -2,7 +2,7 @@
 // acknowledges it. Ends after COUNT events, or on SIGTERM, once what it took is settled.
 
 import { writeSync } from 'node:fs';
-import { TimecacheClient } from 'timecache';
+import { TimecacheClient } from 'timecached';
 
 const [address, namespace, group, count] = process.argv.slice(2);
 if (!address || !namespace || !group || !(Number(count) > 0)) {

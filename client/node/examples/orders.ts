@@ -5,7 +5,7 @@
 //     [--server ADDRESS] work
 
 import { parseArgs } from 'node:util';
-import { TimecacheClient, type GroupWorker, type WorkerOptions } from 'timecache';
+import { TimecacheClient, type GroupWorker, type WorkerOptions } from 'timecached';
 
 const NAMESPACE = 'orders';
 const GROUP = 'cancellation';
@@ -75,7 +75,7 @@ async function run(
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
     const cancel = async (id: string, order: Order) =>
       console.log(`cancelled ${id}: ${order.customer} did not pay ${order.total}`);
-    await orders.work(cancel, { signal: stop.signal, onError: console.error }).finished;
+    await orders.work(cancel, { signal: stop.signal }).finished;
   } else {
     throw new Error('expected place ID CUSTOMER TOTAL, pay ID or work');
   }

@@ -1,7 +1,7 @@
 // Sessions that end when they are not used for half an hour, and say so with what they held. Argument: the server's
 // address. Begins a session, uses it and ends it.
 
-import { TimecacheClient, type ExpiredEvent } from 'timecache';
+import { TimecacheClient, type ExpiredEvent } from 'timecached';
 
 const NAMESPACE = 'sessions';
 

@@ -2,7 +2,7 @@
 // REDIS_PORT SECONDS.
 
 import { createClient } from 'redis';
-import { TimecacheClient, op } from 'timecache';
+import { TimecacheClient, op } from 'timecached';
 
 const [address, port, seconds] = [process.argv[2], process.argv[3], Number(process.argv[4])];
 const KEYS = 100_000;

@@ -20,6 +20,7 @@ import {
   type LimitUse as LimitUseMessage,
   type MemoryShares as MemorySharesMessage,
 } from './gen/timecache/v1/server.js';
+import type { Names } from './options.js';
 import {
   type Numbers,
   type Time,
@@ -81,6 +82,27 @@ export interface NamespaceOptions {
   restartPolicy?: RestartPolicy | undefined;
 }
 
+/** The names of {@link NamespaceOptions}. Internal. */
+export const NAMESPACE_OPTIONS: Names<NamespaceOptions> = {
+  ttlMs: true,
+  numBuckets: true,
+  maxTtlMs: true,
+  sliding: true,
+  maxEntries: true,
+  maxBytes: true,
+  limitPolicy: true,
+  maxValueBytes: true,
+  eventRetentionMs: true,
+  eventRetentionBytes: true,
+  numShards: true,
+  deadLetterNamespace: true,
+  maxOperationsPerSecond: true,
+  maxBacklogBytes: true,
+  unusedGroupTtlMs: true,
+  durability: true,
+  restartPolicy: true,
+};
+
 /** What a namespace holds and has done since it was made: as NamespaceStatistics in namespaces.proto. */
 export type NamespaceStatistics = Numbers<
   Omit<NamespaceStatisticsMessage, 'watermark' | 'latenessP50' | 'latenessP99' | 'latenessMax'>
@@ -118,6 +140,14 @@ export interface GroupOptions {
   /** How long the group may be without a member before it is deleted. 0: it stays. Default 0. */
   unusedTtlMs?: number | undefined;
 }
+
+/** The names of {@link GroupOptions}. Internal. */
+export const GROUP_OPTIONS: Names<GroupOptions> = {
+  ackTimeoutMs: true,
+  maxAttempts: true,
+  maxBacklogBytes: true,
+  unusedTtlMs: true,
+};
 
 /** What a group holds and has done since it was made: as GroupStatistics in groups.proto. */
 export type GroupStatistics = Numbers<Omit<GroupStatisticsMessage, 'oldestUnsettled' | 'unusedSince'>> & {
@@ -186,6 +216,11 @@ export interface ServerInfo {
   memoryShares: MemoryShares | undefined;
   /** Also undefined if it has none. */
   journal: JournalStatus | undefined;
+  /**
+   * How far the machine's wall clock is ahead of `now`, in ms; negative: behind it. The server's time is slewed towards
+   * it. Undefined with a virtual clock.
+   */
+  clockOffsetMs: number | undefined;
 }
 
 export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsMessage {
@@ -317,6 +352,7 @@ export function fromServer(server: GetServerResponse): ServerInfo {
     connections: use(server.connections),
     memoryShares: server.memoryShares && numbers(server.memoryShares),
     journal: server.journal && fromJournal(server.journal),
+    clockOffsetMs: server.clockOffset && fromDuration(server.clockOffset),
   };
 }
 

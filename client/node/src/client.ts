@@ -1,6 +1,8 @@
 // A client of a timecached server.
 
 import {
+  GROUP_OPTIONS,
+  NAMESPACE_OPTIONS,
   fromGroup,
   fromNamespace,
   fromServer,
@@ -13,7 +15,7 @@ import {
   type NamespaceOptions,
   type ServerInfo,
 } from './admin.js';
-import { Connection, type CallOptions, type ClientOptions } from './connection.js';
+import { CALL_OPTIONS, Connection, type CallOptions, type ClientOptions } from './connection.js';
 import { fromStatus } from './errors.js';
 import { HealthCheckResponse_ServingStatus, HealthService } from './gen/grpc/health/v1/health.js';
 import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
@@ -22,9 +24,12 @@ import { NamespaceServiceService as Namespaces } from './gen/timecache/v1/namesp
 import { ServerServiceService as Server } from './gen/timecache/v1/server.js';
 import * as requests from './operations.js';
 import { mismatch, type Operation } from './operations.js';
+import { checkOptions, known, type Names } from './options.js';
 import { Pipeline, type PipelineOptions } from './pipeline.js';
+import { scanPages } from './scan.js';
 import { toSettlement, type Settlement } from './settle.js';
 import {
+  OPTIONS,
   fromEntry,
   type AppendOptions,
   type AppendResult,
@@ -43,7 +48,7 @@ import {
   type SizeResult,
   type TouchOptions,
 } from './types.js';
-import { fromJson, numbers, toBuffer, toJson, toUint32, type Bytes } from './values.js';
+import { fromJson, numbers, toBuffer, toJson, type Bytes } from './values.js';
 import {
   Watcher,
   expiredSource,
@@ -67,6 +72,26 @@ export interface UpdateOptions<Options> extends CallOptions {
   /** Options that take their defaults again. */
   toDefault?: readonly (keyof Options & string)[] | undefined;
 }
+
+const DESCRIBE_OPTIONS: Names<DescribeOptions> = { ...CALL_OPTIONS, includeStatistics: true };
+const UPDATE_OPTIONS: Names<UpdateOptions<object>> = { ...CALL_OPTIONS, toDefault: true };
+
+const KNOWN = {
+  put: known('put', OPTIONS.put, CALL_OPTIONS),
+  get: known('get', OPTIONS.get, CALL_OPTIONS),
+  remove: known('remove', OPTIONS.remove, CALL_OPTIONS),
+  touch: known('touch', OPTIONS.touch, CALL_OPTIONS),
+  append: known('append', OPTIONS.append, CALL_OPTIONS),
+  combine: known('combine', OPTIONS.combine, CALL_OPTIONS),
+  gather: known('gather', OPTIONS.gather, CALL_OPTIONS),
+  scan: known('scan', OPTIONS.scan, CALL_OPTIONS),
+  createGroup: known('createGroup', CALL_OPTIONS, { start: true }),
+  describe: known('the call', DESCRIBE_OPTIONS),
+  update: known('the call', UPDATE_OPTIONS),
+  call: known('the call', CALL_OPTIONS),
+  group: known('a group', GROUP_OPTIONS),
+  namespace: known('a namespace', NAMESPACE_OPTIONS),
+};
 
 /** A piece of a backup of the server's journal. */
 export interface BackupPiece {
@@ -115,8 +140,8 @@ export class TimecacheClient {
 
   /**
    * Closes the connection, for all clients that share it. What is under way, watches and workers among it, ends with
-   * CANCELLED, what comes later with FAILED_PRECONDITION. Stop workers before: what they have not settled is given to
-   * others. May be called again.
+   * CANCELLED, as does what comes later. Stop workers before: what they have not settled is given to others. May be
+   * called again.
    */
   close(): void {
     this.#connection.close();
@@ -142,17 +167,19 @@ export class TimecacheClient {
    * (KEY_EXISTS, KEY_NOT_FOUND, VERSION_MISMATCH); a limit that would be passed is RESOURCE_EXHAUSTED.
    */
   async put(key: Bytes, value: Bytes, options: PutOptions & CallOptions = {}): Promise<PutResult> {
+    checkOptions(options, KNOWN.put);
     const request = requests.putRequest(this.defaultNamespace, key, value, options);
     return requests.fromPut(await this.#connection.unary(Service.put, request, options, false), request.key);
   }
 
   /** Stores a value as JSON. */
   async putJson(key: Bytes, value: unknown, options: PutOptions & CallOptions = {}): Promise<PutResult> {
-    return this.put(key, toJson(value), options);
+    return await this.put(key, toJson(value), options);
   }
 
   /** Reads an entry; undefined: a miss. */
   async get(key: Bytes, options: GetOptions & CallOptions = {}): Promise<Entry | undefined> {
+    checkOptions(options, KNOWN.get);
     const request = requests.getRequest(this.defaultNamespace, key, options);
     return requests.fromGet(await this.#connection.unary(Service.get, request, options, true), request.key);
   }
@@ -170,6 +197,7 @@ export class TimecacheClient {
 
   /** Removes an entry, without an expiry event. A miss is `removed: false`, but FAILED_PRECONDITION with ifVersion. */
   async remove(key: Bytes, options: RemoveOptions & CallOptions = {}): Promise<RemoveResult> {
+    checkOptions(options, KNOWN.remove);
     const request = requests.removeRequest(this.defaultNamespace, key, options);
     return requests.fromRemove(
       await this.#connection.unary(Service.remove, request, options, false),
@@ -179,12 +207,14 @@ export class TimecacheClient {
 
   /** Whether an entry is there. Never renews its time to live. */
   async contains(key: Bytes, options: CallOptions = {}): Promise<boolean> {
+    checkOptions(options, KNOWN.call);
     const request = { namespace: this.defaultNamespace, key: toBuffer(key, 'key') };
     return (await this.#connection.unary(Service.contains, request, options, true)).contains;
   }
 
   /** Live entries and bytes of the namespace, exact. */
   async size(options: CallOptions = {}): Promise<SizeResult> {
+    checkOptions(options, KNOWN.call);
     const request = { namespace: this.defaultNamespace };
     return numbers(await this.#connection.unary(Service.size, request, options, true));
   }
@@ -194,6 +224,7 @@ export class TimecacheClient {
    * with ifVersion.
    */
   async touch(key: Bytes, options: TouchOptions & CallOptions = {}): Promise<number | undefined> {
+    checkOptions(options, KNOWN.touch);
     const request = requests.touchRequest(this.defaultNamespace, key, options);
     return requests.fromTouch(await this.#connection.unary(Service.touch, request, options, true));
   }
@@ -204,6 +235,7 @@ export class TimecacheClient {
    * key that collects parts (VALUE_KIND_MISMATCH). This call and the next two are never tried again unasked.
    */
   async append(key: Bytes, value: Bytes, options: AppendOptions & CallOptions = {}): Promise<AppendResult> {
+    checkOptions(options, KNOWN.append);
     const request = requests.appendRequest(this.defaultNamespace, key, value, options);
     return requests.fromAppend(await this.#connection.unary(Service.append, request, options, false));
   }
@@ -218,6 +250,7 @@ export class TimecacheClient {
     operand: Operand,
     options: CombineOptions & CallOptions = {},
   ): Promise<CombineResult> {
+    checkOptions(options, KNOWN.combine);
     const request = requests.combineRequest(this.defaultNamespace, key, operand, options);
     return requests.fromCombine(await this.#connection.unary(Service.combine, request, options, false));
   }
@@ -234,6 +267,7 @@ export class TimecacheClient {
     value: Bytes,
     options: GatherOptions & CallOptions,
   ): Promise<GatherResult> {
+    checkOptions(options, KNOWN.gather);
     const request = requests.gatherRequest(this.defaultNamespace, key, part, value, options);
     return requests.fromGather(await this.#connection.unary(Service.gather, request, options, false));
   }
@@ -249,6 +283,7 @@ export class TimecacheClient {
     operations: Operations,
     options: CallOptions = {},
   ): Promise<SettledResults<Operations>> {
+    checkOptions(options, KNOWN.call);
     if (operations.length === 0) return [] as unknown as SettledResults<Operations>;
     const request = {
       namespace: this.defaultNamespace,
@@ -273,25 +308,14 @@ export class TimecacheClient {
   /**
    * Gives each live entry, in no particular order, as an async iterator. An entry that lives through the whole scan comes
    * exactly once, another at most once. Reads pages of 1,000 entries, about 1 MiB; leaving the loop ends the scan. Has no
-   * timeout unless one is given; the server ends scans of more than a minute (DEADLINE_EXCEEDED, MAX_CALL_DURATION).
+   * timeout unless one is given. A scan whose connection breaks, or that the server ends as it was read too slowly, goes
+   * on behind its last page by itself, with the attempts and pauses of {@link RetryOptions} for each page. It cannot where
+   * the server was restarted: then it throws what broke it, and is to be begun anew.
    */
   async *scan(options: ScanOptions & CallOptions = {}): AsyncGenerator<Entry, void, undefined> {
-    const request = {
-      namespace: this.defaultNamespace,
-      keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
-      keysOnly: options.keysOnly ?? false,
-      maxMessageBytes: toUint32(
-        options.maxMessageBytes ?? this.#connection.maxMessageBytes,
-        'maxMessageBytes',
-      ),
-    };
-    const stream = await this.#connection.serverStream(Service.scan, request, options);
-    try {
-      for (let page = await stream.next(); page; page = await stream.next()) {
-        for (const entry of page.entries) yield fromEntry(entry);
-      }
-    } finally {
-      stream.cancel();
+    checkOptions(options, KNOWN.scan);
+    for await (const { entries } of scanPages(this.#connection, this.defaultNamespace, options)) {
+      for (const entry of entries) yield fromEntry(entry);
     }
   }
 
@@ -324,7 +348,7 @@ export class TimecacheClient {
   /**
    * Settles events of a consumer group of the namespace: a result for each, in their order, as Promise.allSettled gives
    * it. Its value is the new version of what was put back, else 0. Its reason is NOT_FOUND (EVENT_NOT_UNSETTLED: settled
-   * already, a dead letter, or lost), FAILED_PRECONDITION (STALE_ATTEMPT: a nack or putBack too late), INVALID_ARGUMENT,
+   * already, a dead letter, or lost), FAILED_PRECONDITION (STALE_ATTEMPT: a nack, putBack or extend too late), INVALID_ARGUMENT,
    * or what put may fail with. Rejects where none was settled (NOT_FOUND, GROUP_NOT_FOUND), or nobody knows: then again.
    */
   async settle(
@@ -332,6 +356,7 @@ export class TimecacheClient {
     settlements: readonly Settlement[],
     options: CallOptions = {},
   ): Promise<PromiseSettledResult<number>[]> {
+    checkOptions(options, KNOWN.call);
     if (settlements.length === 0) return [];
     const request = { namespace: this.defaultNamespace, group, settlements: settlements.map(toSettlement) };
     const { results } = await this.#connection.unary(Service.settleExpired, request, options, false);
@@ -349,6 +374,8 @@ export class TimecacheClient {
     options: GroupOptions = {},
     call: CallOptions & { start?: WatchStart } = {},
   ): Promise<Group> {
+    checkOptions(options, KNOWN.group);
+    checkOptions(call, KNOWN.createGroup);
     const request = {
       namespace: this.defaultNamespace,
       name,
@@ -360,6 +387,7 @@ export class TimecacheClient {
 
   /** Describes a group of the namespace. NOT_FOUND (GROUP_NOT_FOUND). */
   async getGroup(name: string, options: DescribeOptions = {}): Promise<Group> {
+    checkOptions(options, KNOWN.describe);
     const { includeStatistics = false } = options;
     const request = { namespace: this.defaultNamespace, name, includeStatistics };
     return fromGroup((await this.#connection.unary(Groups.getGroup, request, options, true)).group);
@@ -367,6 +395,7 @@ export class TimecacheClient {
 
   /** Describes all groups of the namespace, ordered by name. */
   async listGroups(options: DescribeOptions = {}): Promise<Group[]> {
+    checkOptions(options, KNOWN.describe);
     const { includeStatistics = false } = options;
     const groups: Group[] = [];
     let pageToken = '';
@@ -385,6 +414,8 @@ export class TimecacheClient {
     options: GroupOptions,
     call: UpdateOptions<GroupOptions> = {},
   ): Promise<Group> {
+    checkOptions(options, KNOWN.group);
+    checkOptions(call, KNOWN.update);
     const request = {
       group: { name, namespace: this.defaultNamespace, options: toGroupOptions(options), createdBy: '' },
       updateMask: updateMask(options, call.toDefault ?? []),
@@ -394,6 +425,7 @@ export class TimecacheClient {
 
   /** Deletes a group with all that it has not settled. */
   async deleteGroup(name: string, options: CallOptions = {}): Promise<void> {
+    checkOptions(options, KNOWN.call);
     const request = { namespace: this.defaultNamespace, name };
     await this.#connection.unary(Groups.deleteGroup, request, options, false);
   }
@@ -404,6 +436,8 @@ export class TimecacheClient {
     options: NamespaceOptions = {},
     call: CallOptions = {},
   ): Promise<Namespace> {
+    checkOptions(options, KNOWN.namespace);
+    checkOptions(call, KNOWN.call);
     const request = { name, options: toNamespaceOptions(options) };
     return fromNamespace(
       (await this.#connection.unary(Namespaces.createNamespace, request, call, false)).namespace,
@@ -412,6 +446,7 @@ export class TimecacheClient {
 
   /** Describes a namespace. */
   async getNamespace(name: string, options: DescribeOptions = {}): Promise<Namespace> {
+    checkOptions(options, KNOWN.describe);
     const request = { name, includeStatistics: options.includeStatistics ?? false };
     return fromNamespace(
       (await this.#connection.unary(Namespaces.getNamespace, request, options, true)).namespace,
@@ -420,6 +455,7 @@ export class TimecacheClient {
 
   /** Describes all namespaces, ordered by name: a round trip for each thousand. */
   async listNamespaces(options: DescribeOptions = {}): Promise<Namespace[]> {
+    checkOptions(options, KNOWN.describe);
     const { includeStatistics = false } = options;
     const namespaces: Namespace[] = [];
     let pageToken = '';
@@ -438,6 +474,8 @@ export class TimecacheClient {
     options: NamespaceOptions,
     call: UpdateOptions<NamespaceOptions> = {},
   ): Promise<Namespace> {
+    checkOptions(options, KNOWN.namespace);
+    checkOptions(call, KNOWN.update);
     const request = {
       namespace: { name, options: toNamespaceOptions(options) },
       updateMask: updateMask(options, call.toDefault ?? []),
@@ -449,11 +487,13 @@ export class TimecacheClient {
 
   /** Deletes a namespace with everything in it; its entries make no events. */
   async deleteNamespace(name: string, options: CallOptions = {}): Promise<void> {
+    checkOptions(options, KNOWN.call);
     await this.#connection.unary(Namespaces.deleteNamespace, { name }, options, false);
   }
 
   /** Kills the oldest bucket of a namespace now, and returns how many entries died with it. */
   async rotateNamespace(name: string, options: CallOptions = {}): Promise<number> {
+    checkOptions(options, KNOWN.call);
     return Number(
       (await this.#connection.unary(Namespaces.rotateNamespace, { name }, options, false)).entries,
     );
@@ -461,6 +501,7 @@ export class TimecacheClient {
 
   /** The server itself: version, age, limits and how far they are used. */
   async getServer(options: CallOptions = {}): Promise<ServerInfo> {
+    checkOptions(options, KNOWN.call);
     return fromServer(await this.#connection.unary(Server.getServer, {}, options, true));
   }
 
@@ -470,6 +511,7 @@ export class TimecacheClient {
    * FAILED_PRECONDITION (NO_JOURNAL); RESOURCE_EXHAUSTED (MAX_BACKUPS).
    */
   async *backupJournal(options: CallOptions = {}): AsyncGenerator<BackupPiece, void, undefined> {
+    checkOptions(options, KNOWN.call);
     const stream = await this.#connection.serverStream(Server.backupJournal, {}, options);
     try {
       for (let piece = await stream.next(); piece; piece = await stream.next()) {
@@ -482,6 +524,7 @@ export class TimecacheClient {
 
   /** Whether the server serves, which needs no right. */
   async isServing(options: CallOptions = {}): Promise<boolean> {
+    checkOptions(options, KNOWN.call);
     const { status } = await this.#connection.unary(HealthService.check, { service: '' }, options, true);
     return status === HealthCheckResponse_ServingStatus.SERVING;
   }

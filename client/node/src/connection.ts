@@ -2,7 +2,8 @@
 
 import * as grpc from '@grpc/grpc-js';
 import { isLocal, makeCredentials, type TlsOptions } from './credentials.js';
-import { TimecacheError, fromServiceError, isConnectionLost } from './errors.js';
+import { TimecacheError, fromServiceError, isConnectionLost, withDetails } from './errors.js';
+import { checkOptions, known, type Names } from './options.js';
 import { Backoff, LATE, pause, withLimit } from './timing.js';
 
 /** How one call is done. */
@@ -60,6 +61,31 @@ export interface ClientOptions {
   channelOptions?: grpc.ChannelOptions;
 }
 
+/** The names of {@link CallOptions}, for the calls that take more than these. */
+export const CALL_OPTIONS: Names<CallOptions> = {
+  timeoutMs: true,
+  signal: true,
+  requestId: true,
+  traceparent: true,
+  metadata: true,
+  repeatable: true,
+};
+
+const CLIENT_OPTIONS: Names<ClientOptions> = {
+  namespace: true,
+  timeoutMs: true,
+  retry: true,
+  tls: true,
+  token: true,
+  allowPlaintextToken: true,
+  channelOptions: true,
+};
+
+const RETRY_OPTIONS: Names<RetryOptions> = { maxAttempts: true, minPauseMs: true, maxPauseMs: true };
+
+const KNOWN_CLIENT = known('a client', CLIENT_OPTIONS);
+const KNOWN_RETRY = known('retry', RETRY_OPTIONS);
+
 /** Largest message taken: a value of 16 MiB with its key, or a list of the server's most namespaces. */
 const MAX_MESSAGE_BYTES = 64 << 20;
 /** What gRPC takes unless it is set otherwise: the least that a request may ask for. */
@@ -110,6 +136,8 @@ export class Connection {
   #isClosed = false;
 
   constructor(address: string, options: ClientOptions) {
+    checkOptions(options, KNOWN_CLIENT);
+    checkOptions(options.retry, KNOWN_RETRY);
     this.address = checkAddress(address);
     this.timeoutMs = checkTimeout(options.timeoutMs ?? 5_000);
     const { maxAttempts = 3, minPauseMs = 50, maxPauseMs = 1_000 } = options.retry ?? {};
@@ -130,7 +158,7 @@ export class Connection {
     });
   }
 
-  /** Ends all that is under way. What comes later fails with FAILED_PRECONDITION. */
+  /** Ends all that is under way. It fails with CANCELLED, as does what comes later. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -168,7 +196,7 @@ export class Connection {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw new TimecacheError('FAILED_PRECONDITION', 'the client is closed');
+    if (this.#isClosed) throw new TimecacheError('CANCELLED', 'the client is closed');
   }
 
   /** Ended by `close`, from now until it ends. */
@@ -188,20 +216,45 @@ export class Connection {
     signal?.throwIfAborted();
     const deadline = Date.now() + checkTimeout(call.timeoutMs ?? this.timeoutMs);
     const attempts = isSafe || call.repeatable ? this.#retry.maxAttempts : 1;
-    const backoff = new Backoff(this.#retry.minPauseMs, this.#retry.maxPauseMs);
+    const backoff = this.backoff();
+    let maybeApplied = false; // By an earlier attempt.
     for (let attempt = 1; ; ++attempt) {
-      const connected = await this.connect(deadline, signal);
       try {
-        const metadata = await this.#metadata(call, deadline);
-        return await this.#attempt(method, request, metadata, deadline, signal);
+        const connected = await this.connect(deadline, signal);
+        try {
+          const metadata = await this.#metadata(call, deadline);
+          return await this.#attempt(method, request, metadata, deadline, signal);
+        } catch (thrown) {
+          signal?.throwIfAborted();
+          const error = this.#explain(thrown);
+          if (this.#isClosed || !connected || attempt >= attempts || !isConnectionLost(error)) throw error;
+          const ms = backoff.next();
+          if (Date.now() + ms >= deadline) throw error;
+          maybeApplied ||= (error as TimecacheError).maybeApplied;
+          await pause(ms, signal);
+        }
       } catch (error) {
-        signal?.throwIfAborted();
-        if (this.#isClosed || !connected || attempt >= attempts || !isConnectionLost(error)) throw error;
-        const ms = backoff.next();
-        if (Date.now() + ms >= deadline) throw error;
-        await pause(ms, signal);
+        if (!maybeApplied || !(error instanceof TimecacheError) || error.maybeApplied) throw error;
+        throw withDetails(error, { maybeApplied });
       }
     }
+  }
+
+  /** Attempts of a call that is safe to repeat. */
+  get maxAttempts(): number {
+    return this.#retry.maxAttempts;
+  }
+
+  /** The pauses between them. */
+  backoff(): Backoff {
+    return new Backoff(this.#retry.minPauseMs, this.#retry.maxPauseMs);
+  }
+
+  #explain(error: unknown): unknown {
+    if (!isServiceError(error)) return error;
+    const explained = fromServiceError(error);
+    if (!this.#isClosed || explained.code !== 'CANCELLED') return explained;
+    return new TimecacheError('CANCELLED', 'the client is closed', { maybeApplied: explained.maybeApplied });
   }
 
   #attempt<Request, Response>(
@@ -224,7 +277,7 @@ export class Connection {
         { deadline },
         (error, response) => {
           signal?.removeEventListener('abort', cancel);
-          if (error) reject(fromServiceError(error));
+          if (error) reject(error);
           else resolve(response as Response);
         },
       );
@@ -255,7 +308,8 @@ export class Connection {
       { deadline },
     );
     this.#own(stream);
-    return new MessageStream(stream, signal, metadata.get('authorization')[0]);
+    const explain = (error: unknown) => this.#explain(error);
+    return new MessageStream(stream, explain, signal, metadata.get('authorization')[0]);
   }
 
   /** Begins a call of two streams. */
@@ -347,16 +401,27 @@ function setMetadata(metadata: grpc.Metadata, key: string, value: string | Buffe
   }
 }
 
+function isServiceError(error: unknown): error is grpc.ServiceError {
+  return error instanceof Error && 'code' in error && 'details' in error;
+}
+
 /** The answers of a call, one by one. gRPC reads up to 16 of them ahead. */
 export class MessageStream<T> {
   /** The header with the client's token that the call was sent with. */
   readonly authorization: unknown;
   readonly #stream: grpc.ClientReadableStream<T>;
   readonly #iterator: AsyncIterator<T>;
+  readonly #explain: (error: unknown) => unknown;
   readonly #signal: AbortSignal | undefined;
   readonly #cancel = () => this.#stream.cancel();
 
-  constructor(stream: grpc.ClientReadableStream<T>, signal?: AbortSignal, authorization?: unknown) {
+  constructor(
+    stream: grpc.ClientReadableStream<T>,
+    explain: (error: unknown) => unknown,
+    signal?: AbortSignal,
+    authorization?: unknown,
+  ) {
+    this.#explain = explain;
     this.authorization = authorization;
     this.#stream = stream;
     this.#signal = signal;
@@ -379,9 +444,7 @@ export class MessageStream<T> {
       return result.done ? undefined : result.value;
     } catch (error) {
       this.#signal?.throwIfAborted();
-      throw error instanceof Error && 'code' in error && 'details' in error
-        ? fromServiceError(error as grpc.ServiceError)
-        : error;
+      throw this.#explain(error);
     }
   }
 

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { rootCertificates } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
+import { checkOptions, known, type Names } from './options.js';
 
 /** How a connection is secured. All but the name is PEM: itself, or the name of a file that has it. */
 export interface TlsOptions {
@@ -26,6 +27,17 @@ export interface TlsOptions {
   serverName?: string | undefined;
 }
 
+const TLS_OPTIONS: Names<TlsOptions> = {
+  ca: true,
+  cert: true,
+  key: true,
+  caFile: true,
+  certFile: true,
+  keyFile: true,
+  serverName: true,
+};
+const KNOWN = known('tls', TLS_OPTIONS);
+
 type CertificateProvider = grpc.experimental.CertificateProvider;
 type Read = () => Buffer;
 
@@ -38,6 +50,7 @@ export function isLocal(address: string): boolean {
 export function makeCredentials(tls: boolean | TlsOptions | undefined): grpc.ChannelCredentials {
   if (!tls) return grpc.credentials.createInsecure();
   const options = tls === true ? {} : tls;
+  checkOptions(options, KNOWN);
   const ca = reader(options, 'ca', 'caFile');
   const cert = reader(options, 'cert', 'certFile');
   const key = reader(options, 'key', 'keyFile');

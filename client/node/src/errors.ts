@@ -28,13 +28,15 @@ export interface FieldViolation {
  * What a call failed with. A call that its AbortSignal ended is rejected with the signal's reason instead, and an
  * argument that cannot be sent at all (a key that is a number) with a TypeError.
  *
- * Without a `reason` the error is not the server's own: with UNAVAILABLE, DEADLINE_EXCEEDED, INTERNAL, UNKNOWN or
- * CANCELLED then, the call may or may not have been done.
+ * With a `reason` the error is the server's own, without one gRPC's. `maybeApplied` says whether the call can have been
+ * done all the same. The message has code and reason, the stack the frames that await the call.
  */
 export class TimecacheError extends Error {
   override readonly name = 'TimecacheError';
   /** The gRPC code. */
   readonly code: ErrorCode;
+  /** The message without code and reason. */
+  readonly description: string;
   /** Why the server refused, for programs. */
   readonly reason: ErrorReason | undefined;
   /** What the server says beside the reason, such as which `namespace`. */
@@ -45,22 +47,36 @@ export class TimecacheError extends Error {
   readonly retryDelayMs: number | undefined;
   /** The id under which the server's log has the call: the caller's, or one that the server made. */
   readonly requestId: string | undefined;
+  /**
+   * Whether the request, or an earlier attempt of it, may have reached the server and been done, although this error says
+   * nothing of it: the connection broke, the time was up, the call was cancelled. False: it was not done, as the server
+   * refused it, or there was no connection to it.
+   */
+  readonly maybeApplied: boolean;
 
   /** For tests and mocks; else the client makes them. */
   constructor(
     code: ErrorCode,
     message: string,
     details: Partial<
-      Pick<TimecacheError, 'reason' | 'metadata' | 'violations' | 'retryDelayMs' | 'requestId' | 'cause'>
+      Pick<
+        TimecacheError,
+        'reason' | 'metadata' | 'violations' | 'retryDelayMs' | 'requestId' | 'maybeApplied' | 'cause'
+      >
     > = {},
   ) {
-    super(`${code}: ${message}`, details.cause === undefined ? undefined : { cause: details.cause });
+    super(
+      `${code}${details.reason ? ` (${details.reason})` : ''}: ${message}`,
+      details.cause === undefined ? undefined : { cause: details.cause },
+    );
     this.code = code;
+    this.description = message;
     this.reason = details.reason;
     this.metadata = details.metadata ?? {};
     this.violations = details.violations ?? [];
     this.retryDelayMs = details.retryDelayMs;
     this.requestId = details.requestId;
+    this.maybeApplied = details.maybeApplied ?? false;
   }
 
   /** The path of the first field that the error is about. */
@@ -70,6 +86,8 @@ export class TimecacheError extends Error {
 }
 
 const TOO_LARGE = 'Received message larger than max';
+/** Also of what gRPC refuses to send, or to decompress. */
+const ANY_TOO_LARGE = 'larger than';
 
 /** Whether gRPC refused an answer because it is larger than the client's `grpc.max_receive_message_length`. */
 export function isMessageTooLarge(error: unknown): boolean {
@@ -77,18 +95,39 @@ export function isMessageTooLarge(error: unknown): boolean {
     error instanceof TimecacheError &&
     error.code === 'RESOURCE_EXHAUSTED' &&
     error.reason === undefined &&
-    error.message.includes(TOO_LARGE)
+    error.description.includes(TOO_LARGE)
   );
 }
 
-/** Whether the server is stopping, or the connection broke: gRPC reports that by one of several codes. */
+/**
+ * Whether the server is stopping, or the connection or the stream broke: gRPC reports that by one of several codes. By
+ * RESOURCE_EXHAUSTED where server or proxy reset the stream with ENHANCE_YOUR_CALM.
+ */
 export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof TimecacheError)) return false;
   if (error.code === 'UNAVAILABLE') return true;
-  return ['INTERNAL', 'UNKNOWN', 'CANCELLED'].includes(error.code) && error.reason === undefined;
+  if (error.reason !== undefined) return false;
+  if (error.code === 'RESOURCE_EXHAUSTED') return !error.description.includes(ANY_TOO_LARGE);
+  return ['INTERNAL', 'UNKNOWN', 'CANCELLED'].includes(error.code);
 }
 
-/** From what gRPC says of a call. */
+/** Codes by which gRPC, or a proxy, ends a call of which it does not know what the server did. */
+const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'CANCELLED',
+  'UNKNOWN',
+  'DEADLINE_EXCEEDED',
+  'RESOURCE_EXHAUSTED',
+  'ABORTED',
+  'INTERNAL',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+]);
+
+// What gRPC says of a call that was given to no connection. Of any other that it ends, the server may know.
+const UNSENT =
+  /^(No connection established|Name resolution failed|Channel closed before call started|Stream refused by server|Deadline exceeded after (?!.*LB pick: ))/;
+
+/** From what gRPC says of a call. To be made by a function that awaited it: then its stack has the caller's frames. */
 export function fromServiceError(error: ServiceError): TimecacheError {
   const metadata = error.metadata ?? new Metadata();
   const [bytes] = metadata.get('grpc-status-details-bin');
@@ -98,6 +137,20 @@ export function fromServiceError(error: ServiceError): TimecacheError {
   return new TimecacheError(code, error.details || error.message, {
     ...details,
     requestId: requestId?.toString(),
+    maybeApplied: details.reason === undefined && UNCERTAIN.has(code) && !UNSENT.test(error.details),
+  });
+}
+
+/** The same error, of a call of which an earlier attempt may have been done, or that is about something in particular. */
+export function withDetails(
+  error: TimecacheError,
+  details: { maybeApplied?: boolean; about?: string },
+): TimecacheError {
+  const { description, reason, metadata, violations, retryDelayMs, requestId, maybeApplied, cause } = error;
+  return new TimecacheError(error.code, details.about ? `${details.about}: ${description}` : description, {
+    ...{ reason, metadata, violations, retryDelayMs, requestId },
+    maybeApplied: details.maybeApplied ?? maybeApplied,
+    cause: details.about ? error : cause,
   });
 }
 

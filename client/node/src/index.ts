@@ -28,6 +28,7 @@ export {
 } from './client.js';
 export type { CallOptions, ClientOptions, RetryOptions } from './connection.js';
 export type { TlsOptions } from './credentials.js';
+export { decodeDeadLetter, type DeadLetter, type DeadLetterReason } from './dead_letter.js';
 export {
   TimecacheError,
   isMessageTooLarge,
@@ -37,8 +38,38 @@ export {
 } from './errors.js';
 export { op, type Operation } from './operations.js';
 export type { Pipeline, PipelineOptions } from './pipeline.js';
-export { ack, nack, putBack, type Settle, type Settlement } from './settle.js';
-export type * from './types.js';
+export {
+  ack,
+  extend,
+  nack,
+  putBack,
+  type Extend,
+  type PutBackOptions,
+  type Settle,
+  type Settlement,
+} from './settle.js';
+export type {
+  AppendOptions,
+  AppendResult,
+  CombineOptions,
+  CombineResult,
+  DueDate,
+  Entry,
+  GatherOptions,
+  GatherResult,
+  GatheredPart,
+  GatheredParts,
+  GetOptions,
+  Operand,
+  PutConditions,
+  PutOptions,
+  PutResult,
+  RemoveOptions,
+  RemoveResult,
+  ScanOptions,
+  SizeResult,
+  TouchOptions,
+} from './types.js';
 export { fromJson, toJson, type Bytes, type Time } from './values.js';
 export { VirtualClock } from './virtual_clock.js';
 export type {

@@ -20,7 +20,9 @@ import {
   type TouchRequest,
   type TouchResponse,
 } from './gen/timecache/v1/data.js';
+import { checkOptions, known } from './options.js';
 import {
+  OPTIONS,
   fromEntry,
   type AppendOptions,
   type AppendResult,
@@ -38,7 +40,7 @@ import {
   type RemoveResult,
   type TouchOptions,
 } from './types.js';
-import { type Bytes, toBuffer, toDuration, toInt64, toUint32, toUint64 } from './values.js';
+import { type Bytes, toBuffer, toDuration, toInt64, toTimestamp, toUint32, toUint64 } from './values.js';
 
 /** One of many operations that go to the server together: made by {@link op}, done by execute or a pipeline. */
 export interface Operation<Result> {
@@ -78,20 +80,33 @@ export function mismatch(): TimecacheError {
   );
 }
 
+const KNOWN = {
+  put: known('op.put', OPTIONS.put),
+  get: known('op.get', OPTIONS.get),
+  remove: known('op.remove', OPTIONS.remove),
+  touch: known('op.touch', OPTIONS.touch),
+  append: known('op.append', OPTIONS.append),
+  combine: known('op.combine', OPTIONS.combine),
+  gather: known('op.gather', OPTIONS.gather),
+};
+
 /** Makes the operations of a batch or a pipeline: each as the client's call of the same name. */
 export const op = {
   /** Stores a value. */
   put(key: Bytes, value: Bytes, options: PutOptions = {}): Operation<PutResult> {
+    checkOptions(options, KNOWN.put);
     const request = putRequest('', key, value, options);
     return makeOperation('put', request, request.value.length, (response) => fromPut(response, request.key));
   },
   /** Reads an entry; undefined: a miss. */
   get(key: Bytes, options: GetOptions = {}): Operation<Entry | undefined> {
+    checkOptions(options, KNOWN.get);
     const request = getRequest('', key, options);
     return makeOperation('get', request, 0, (response) => fromGet(response, request.key));
   },
   /** Removes an entry. */
   remove(key: Bytes, options: RemoveOptions = {}): Operation<RemoveResult> {
+    checkOptions(options, KNOWN.remove);
     const request = removeRequest('', key, options);
     return makeOperation('remove', request, 0, (response) => fromRemove(response, request.key));
   },
@@ -102,19 +117,23 @@ export const op = {
   },
   /** Renews an entry's time to live; its version, or undefined: a miss. */
   touch(key: Bytes, options: TouchOptions = {}): Operation<number | undefined> {
+    checkOptions(options, KNOWN.touch);
     return makeOperation('touch', touchRequest('', key, options), 0, fromTouch);
   },
   /** Appends to a value. */
   append(key: Bytes, value: Bytes, options: AppendOptions = {}): Operation<AppendResult> {
+    checkOptions(options, KNOWN.append);
     const request = appendRequest('', key, value, options);
     return makeOperation('append', request, request.value.length, fromAppend);
   },
   /** Adds a number to a value, or xors it with one. */
   combine(key: Bytes, operand: Operand, options: CombineOptions = {}): Operation<CombineResult> {
+    checkOptions(options, KNOWN.combine);
     return makeOperation('combine', combineRequest('', key, operand, options), 0, fromCombine);
   },
   /** Brings one part of what is collected under a key. */
   gather(key: Bytes, part: Bytes, value: Bytes, options: GatherOptions): Operation<GatherResult> {
+    checkOptions(options, KNOWN.gather);
     const request = gatherRequest('', key, part, value, options);
     const names = request.expectedNames.reduce((sum, name) => sum + name.length + 8, 0);
     return makeOperation('gather', request, request.part.length + request.value.length + names, fromGather);
@@ -140,6 +159,8 @@ export function putRequest(namespace: string, key: Bytes, value: Bytes, options:
     precondition: precondition(options),
     returnPrevious: options.returnPrevious ?? false,
     keepDeadline: options.keepDeadline ?? false,
+    expireAt: toTimestamp(options.expireAt, 'expireAt'),
+    allowPast: options.allowPast ?? false,
   };
 }
 
@@ -174,6 +195,8 @@ export function touchRequest(namespace: string, key: Bytes, options: TouchOption
     key: toBuffer(key, 'key'),
     ttl: toDuration(options.ttlMs, 'ttlMs'),
     ifVersion: toUint64(options.ifVersion, 'ifVersion'),
+    expireAt: toTimestamp(options.expireAt, 'expireAt'),
+    allowPast: options.allowPast ?? false,
   };
 }
 

@@ -2,13 +2,14 @@
 
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
 import type { CallOptions, Connection } from './connection.js';
-import { TimecacheError, fromServiceError } from './errors.js';
+import { TimecacheError, fromServiceError, withDetails } from './errors.js';
 import {
   TimeCacheServiceService as Service,
   type ExecuteRequest,
   type ExecuteResponse,
 } from './gen/timecache/v1/data.js';
 import { mismatch, type Operation } from './operations.js';
+import { checkOptions, known, type Names } from './options.js';
 import { timerMs } from './timing.js';
 
 /** How operations are grouped, and how many are under way. */
@@ -33,6 +34,20 @@ export interface PipelineOptions extends Pick<
   timeoutMs?: number | undefined;
 }
 
+const PIPELINE_OPTIONS: Names<PipelineOptions> = {
+  signal: true,
+  requestId: true,
+  traceparent: true,
+  metadata: true,
+  batchOperationsMax: true,
+  batchBytesMax: true,
+  requestsInFlightMax: true,
+  operationsInFlightMax: true,
+  bytesInFlightMax: true,
+  timeoutMs: true,
+};
+const KNOWN = known('a pipeline', PIPELINE_OPTIONS);
+
 /** Most bytes of a request, without what is not an operation. */
 export const MAX_OPERATION_BYTES = (16 << 20) + (64 << 10);
 /** Most operations of a request. */
@@ -49,8 +64,8 @@ interface Pending {
  * added, and each succeeds or fails by itself. They are grouped into requests: what is added in one turn of the event
  * loop goes together, and while requests are under way, larger ones gather.
  *
- * Every operation that was added is answered, or, when the stream ends before, rejected with the stream's error; whether
- * it was done is then unknown. The stream ends by close, by cancel, by its signal, or by itself: when the server stops
+ * Every operation that was added is answered, or, when the stream ends before, rejected with the stream's error, whose
+ * `maybeApplied` says whether the operation can have been done: it was sent. The stream ends by close, by cancel, by its signal, or by itself: when the server stops
  * (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the connection breaks. It does not come back: to go
  * on, make a new one.
  *
@@ -80,6 +95,7 @@ export class Pipeline {
 
   /** Made by the client's pipeline. */
   constructor(connection: Connection, namespace: string, options: PipelineOptions) {
+    checkOptions(options, KNOWN);
     this.#namespace = namespace;
     this.#signal = options.signal;
     this.#options = {
@@ -250,7 +266,8 @@ export class Pipeline {
     clearImmediate(this.#lapsing);
     this.#signal?.removeEventListener('abort', this.#onAbort);
     if (error !== undefined) this.#stream?.cancel();
-    for (const { reject } of [...this.#sent.flat(), ...this.#waiting]) reject(error);
+    for (const { reject } of this.#sent.flat()) reject(withFate(error, true));
+    for (const { reject } of this.#waiting) reject(withFate(error, false));
     this.#sent = [];
     this.#waiting = [];
     this.#operations = 0;
@@ -267,10 +284,18 @@ export class Pipeline {
   }
 }
 
+/** Of an operation that the stream's end left without an answer: a server that refuses to go on may have done it. */
+function withFate(error: unknown, isSent: boolean): unknown {
+  if (!(error instanceof TimecacheError)) return error;
+  const maybeApplied =
+    isSent && (error.maybeApplied || error.reason !== undefined || error.code !== 'UNAVAILABLE');
+  return maybeApplied === error.maybeApplied ? error : withDetails(error, { maybeApplied });
+}
+
 function closed(): TimecacheError {
   return new TimecacheError('FAILED_PRECONDITION', 'the pipeline is closed');
 }
 
 function ended(): TimecacheError {
-  return new TimecacheError('UNAVAILABLE', 'the server ended the stream');
+  return new TimecacheError('UNAVAILABLE', 'the server ended the stream', { maybeApplied: true });
 }

@@ -1,13 +1,27 @@
 // What members of a consumer group do with the events that they are given.
 
 import type { Settlement as SettlementMessage } from './gen/timecache/v1/watch.js';
-import { toDuration, toUint32, toUint64 } from './values.js';
+import { checkOptions, known, type Names } from './options.js';
+import type { DueDate } from './types.js';
+import { toDuration, toTimestamp, toUint32, toUint64 } from './values.js';
+
+/** How an event is put back. */
+export interface PutBackOptions extends DueDate {
+  /** The entry's own time to live, in ms. Default: the one that it had, or else the namespace's. */
+  ttlMs?: number | undefined;
+}
+
+const PUT_BACK_OPTIONS: Names<PutBackOptions> = { ttlMs: true, expireAt: true, allowPast: true };
+const KNOWN = known('putBack', PUT_BACK_OPTIONS);
 
 /** What to do with an event: made by {@link ack}, {@link nack} and {@link putBack}. */
 export type Settle =
   | { readonly action: 'ack' }
   | { readonly action: 'nack'; readonly delayMs: number }
-  | { readonly action: 'putBack'; readonly ttlMs: number | undefined };
+  | { readonly action: 'putBack'; readonly options: PutBackOptions };
+
+/** More time for an event: made by {@link extend}. A worker asks for it by itself. */
+export type Extend = { readonly action: 'extend' };
 
 /** Done. Accepted also from an earlier attempt, while the event is unsettled. */
 export function ack(): Settle {
@@ -19,9 +33,19 @@ export function nack(delayMs = 0): Settle {
   return { action: 'nack', delayMs };
 }
 
-/** Put it back with its value and a fresh time to live, unless the key is there again. Default: the namespace's ttl. */
-export function putBack(ttlMs?: number): Settle {
-  return { action: 'putBack', ttlMs };
+/**
+ * Put it back with its value and a fresh time to live, unless the key is there again: of so many ms, or as the options
+ * say. Default: the time to live of its own that it had, or else the namespace's.
+ */
+export function putBack(how: number | PutBackOptions = {}): Settle {
+  const options = typeof how === 'number' ? { ttlMs: how } : how;
+  checkOptions(options, KNOWN);
+  return { action: 'putBack', options };
+}
+
+/** The group's ackTimeoutMs anew, from now on: the attempt goes on. Any number of times. */
+export function extend(): Extend {
+  return { action: 'extend' };
 }
 
 /** One event, settled. */
@@ -30,27 +54,41 @@ export interface Settlement {
   eventId: number;
   /** From the event. */
   attempt: number;
+  /**
+   * From the event: then a nack, putBack or extend of a delivery that ended with the member's stream is STALE_ATTEMPT.
+   * Default: any delivery of that attempt is meant.
+   */
+  returns?: number | undefined;
   /** What to do with it. */
-  how: Settle;
+  how: Settle | Extend;
 }
 
-export function toSettlement({ eventId, attempt, how }: Settlement): SettlementMessage {
+export function toSettlement({ eventId, attempt, returns, how }: Settlement): SettlementMessage {
   return {
     eventId: toUint64(eventId, 'eventId'),
     attempt: toUint32(attempt, 'attempt'),
+    returns: toUint32(returns, 'returns'),
     action: toAction(how),
   };
 }
 
 /** Throws a TypeError for what is no Settle. */
-export function toAction(how: Settle): SettlementMessage['action'] {
+export function toAction(how: Settle | Extend): SettlementMessage['action'] {
   switch (how.action) {
     case 'ack':
       return { $case: 'ack', value: {} };
     case 'nack':
       return { $case: 'nack', value: { delay: toDuration(how.delayMs, 'delayMs') } };
-    case 'putBack':
-      return { $case: 'putBack', value: { ttl: toDuration(how.ttlMs, 'ttlMs') } };
+    case 'putBack': {
+      const { ttlMs, expireAt, allowPast = false } = how.options;
+      const ttl = toDuration(ttlMs, 'ttlMs');
+      return {
+        $case: 'putBack',
+        value: { ttl, expireAt: toTimestamp(expireAt, 'expireAt'), allowPast },
+      };
+    }
+    case 'extend':
+      return { $case: 'extend', value: {} };
     default:
       throw new TypeError('settle with ack(), nack() or putBack()');
   }

@@ -1,7 +1,8 @@
 // What calls about entries take and give: plain objects.
 
 import type { Entry as EntryMessage } from './gen/timecache/v1/data.js';
-import { type Bytes, type Time, fromTimestamp } from './values.js';
+import type { Names } from './options.js';
+import { type Bytes, type Time, fromOwnTtl, fromTimestamp } from './values.js';
 
 /** A live entry. */
 export interface Entry {
@@ -15,6 +16,10 @@ export interface Entry {
   putTime: Time;
   /** putTime + ttl. The entry does not die before it, and at most one bucket width after it. */
   deadline: Time;
+  /** When the key began to be there: the put or other call that created the entry. Changes and renewals keep it. */
+  createTime: Time;
+  /** The entry's own time to live in ms, which a renewal gives it; undefined: the namespace's. */
+  ownTtlMs: number | undefined;
   /** In place of a value, where the key collects the parts of a gather. */
   parts: GatheredParts | undefined;
   /** In a scan: the size of a value that was left out as it does not fit into `maxMessageBytes`. Otherwise 0. */
@@ -49,13 +54,24 @@ export interface PutConditions {
   ifVersion?: number | undefined;
 }
 
+/** A deadline in place of a time to live: a due date. */
+export interface DueDate {
+  /**
+   * The deadline of this life, in place of now + ttlMs, on the server's clock: after now, and no later than now + the
+   * namespace's maxTtlMs. With ttlMs, that is what a later renewal gives.
+   */
+  expireAt?: Time | Date | undefined;
+  /** An expireAt that is not after now is no error: the entry is stored, expires at once, and its event is delivered. */
+  allowPast?: boolean | undefined;
+}
+
 /** How put stores. */
-export interface PutOptions extends PutConditions {
+export interface PutOptions extends PutConditions, DueDate {
   /** The entry's own time to live in ms: 1 to the namespace's maxTtlMs. Default: the namespace's. Not 0. */
   ttlMs?: number | undefined;
   /** Answer with the entry that was replaced. */
   returnPrevious?: boolean | undefined;
-  /** An entry that is there keeps its put time, deadline and own time to live. Not together with ttlMs. */
+  /** An entry that is there keeps its put time, deadline and own time to live. Not together with ttlMs or expireAt. */
   keepDeadline?: boolean | undefined;
 }
 
@@ -90,8 +106,8 @@ export interface RemoveResult {
 }
 
 /** How touch renews. */
-export interface TouchOptions {
-  /** The entry's own time to live from now on, in ms. Default: the one it was put with. */
+export interface TouchOptions extends DueDate {
+  /** The entry's own time to live from now on, in ms. Default: the one that it has. */
   ttlMs?: number | undefined;
   /** Renew only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   ifVersion?: number | undefined;
@@ -194,7 +210,41 @@ export function fromEntry(message: EntryMessage, key = message.key): Entry {
     version: Number(message.version),
     putTime: fromTimestamp(message.putTime),
     deadline: fromTimestamp(message.deadline),
+    createTime: fromTimestamp(message.createTime ?? message.putTime),
+    ownTtlMs: fromOwnTtl(message.ownTtl),
     parts: message.parts,
     omittedValueBytes: Number(message.omittedValueBytes),
   };
 }
+
+const CONDITIONS: Names<PutConditions> = { ifAbsent: true, ifPresent: true, ifVersion: true };
+const DUE_DATE: Names<DueDate> = { expireAt: true, allowPast: true };
+
+/** What the options of each operation may be. Internal. */
+export const OPTIONS = {
+  put: {
+    ...CONDITIONS,
+    ...DUE_DATE,
+    ttlMs: true,
+    returnPrevious: true,
+    keepDeadline: true,
+  } satisfies Names<PutOptions>,
+  get: { touch: true } satisfies Names<GetOptions>,
+  remove: { ifVersion: true, returnPrevious: true } satisfies Names<RemoveOptions>,
+  touch: { ...DUE_DATE, ttlMs: true, ifVersion: true } satisfies Names<TouchOptions>,
+  append: { ...CONDITIONS, ttlMs: true, touch: true } satisfies Names<AppendOptions>,
+  combine: {
+    initial: true,
+    removeIfZero: true,
+    touch: true,
+    ttlMs: true,
+    ifVersion: true,
+  } satisfies Names<CombineOptions>,
+  gather: {
+    expectedParts: true,
+    expectedNames: true,
+    touch: true,
+    ttlMs: true,
+  } satisfies Names<GatherOptions>,
+  scan: { keyPrefix: true, keysOnly: true, maxMessageBytes: true } satisfies Names<ScanOptions>,
+};

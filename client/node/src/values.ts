@@ -58,9 +58,19 @@ export function fromTimestamp(time: Timestamp | undefined): Time {
   return time === undefined ? 0 : Number(time.seconds) * 1000 + time.nanos / 1e6;
 }
 
+/** An own time to live; undefined: the namespace's. */
+export function fromOwnTtl(duration: Duration | undefined): number | undefined {
+  return duration && fromDuration(duration);
+}
+
 /** To the microsecond, which is the server's resolution. */
-export function toTimestamp(time: Time): Timestamp {
-  if (!Number.isFinite(time)) throw new TypeError('a time must be a finite number of milliseconds');
+export function toTimestamp(time: Time | Date, what?: string): Timestamp;
+export function toTimestamp(time: Time | Date | undefined, what?: string): Timestamp | undefined;
+export function toTimestamp(moment: Time | Date | undefined, what = 'a time'): Timestamp | undefined {
+  if (moment === undefined) return undefined;
+  const time = moment instanceof Date ? moment.getTime() : moment;
+  if (!Number.isFinite(time))
+    throw new TypeError(`${what} must be a Date or a finite number of milliseconds since 1970`);
   const seconds = Math.floor(time / 1000);
   const micros = Math.round((time - seconds * 1000) * 1000);
   return { seconds: BigInt(seconds) + BigInt(Math.floor(micros / 1e6)), nanos: (micros % 1e6) * 1000 };

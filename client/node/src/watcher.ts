@@ -14,9 +14,19 @@ import {
   type ExpiredEvent as ExpiredEventMessage,
   type WatchExpiredResponse,
 } from './gen/timecache/v1/watch.js';
+import { checkOptions, known, type Names } from './options.js';
 import { Backoff, pause } from './timing.js';
 import type { GatheredParts } from './types.js';
-import { type Bytes, type Time, enumName, fromTimestamp, toBuffer, toDuration, toUint32 } from './values.js';
+import {
+  type Bytes,
+  type Time,
+  enumName,
+  fromOwnTtl,
+  fromTimestamp,
+  toBuffer,
+  toDuration,
+  toUint32,
+} from './values.js';
 
 /**
  * Why an entry died: its time was up; the namespace was full; its bucket was killed by hand. EXPIRING: it is not dead,
@@ -46,8 +56,17 @@ export interface ExpiredEvent {
   cause: ExpiryCause;
   /** In a consumer group only, else 0: what names the event in a settlement. */
   eventId: number;
-  /** In a consumer group only, else 0: how often it has been given out, this time included. */
+  /**
+   * In a consumer group only, else 0: the number of this attempt, from 1. One that ended by nack, or was not settled in
+   * time, counts; one that ended with its member's stream does not.
+   */
   attempt: number;
+  /** In a consumer group only, else 0: how often the stream of a member that held it has ended. */
+  returns: number;
+  /** When the key began to be there: the put or other call that created the entry. Changes and renewals kept it. */
+  createTime: Time;
+  /** The entry's own time to live in ms; undefined: it had the namespace's. */
+  ownTtlMs: number | undefined;
   /** The size of a value that was left out as it does not fit into `maxMessageBytes`. Otherwise 0. */
   omittedValueBytes: number;
   /** In place of a value: the parts that came of a gather that was never completed. */
@@ -120,6 +139,46 @@ export interface ConsumeOptions extends CommonWatchOptions {
   maxInFlight?: number | undefined;
 }
 
+const COMMON_OPTIONS: Names<CommonWatchOptions> = {
+  requestId: true,
+  traceparent: true,
+  metadata: true,
+  namespaces: true,
+  keysOnly: true,
+  heartbeatIntervalMs: true,
+  maxMessageBytes: true,
+  signal: true,
+  waitForServer: true,
+  minPauseMs: true,
+  maxPauseMs: true,
+  silenceMaxMs: true,
+  onBreak: true,
+};
+const WATCH_OPTIONS: Names<WatchOptions> = {
+  ...COMMON_OPTIONS,
+  start: true,
+  resumeTokens: true,
+  failOnLoss: true,
+  keyPrefix: true,
+};
+const EXPIRING_OPTIONS: Names<WatchExpiringOptions> = {
+  ...COMMON_OPTIONS,
+  leadTimeMs: true,
+  keyPrefix: true,
+};
+const CONSUME_OPTIONS: Names<ConsumeOptions> = {
+  ...COMMON_OPTIONS,
+  group: true,
+  start: true,
+  maxInFlight: true,
+};
+
+const KNOWN_WATCH = {
+  expired: known('watch', WATCH_OPTIONS),
+  expiring: known('watchExpiring', EXPIRING_OPTIONS),
+  group: known('consume', CONSUME_OPTIONS),
+};
+
 /** What died in one namespace, in order of death. */
 export interface WatchBatch {
   /** The one that this batch is about. */
@@ -179,8 +238,8 @@ export interface Position {
  * is nothing to go on with, as a namespace that is not durable was lost with its server, does it begin anew, with the
  * oldest event that is retained; it then says `logChanged`.
  *
- * A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence, or, once, a message larger than the
- * channel takes. So is UNAUTHENTICATED where the client's token function now gives another token than the one that was
+ * A break is: UNAVAILABLE, a server that stops, a connection that is lost, a stream that was reset (ENHANCE_YOUR_CALM),
+ * silence, or, once, a message larger than the channel takes. So is UNAUTHENTICATED where the client's token function now gives another token than the one that was
  * refused, as when tokens are replaced; that one is tried at once, and only once. Anything else that the server says ends
  * the watch, which throws it: NOT_FOUND (no such namespace or group), INVALID_ARGUMENT, PERMISSION_DENIED, MAX_WATCHERS at
  * the first attempt, and with `failOnLoss` a loss.
@@ -337,7 +396,7 @@ function accept(message: WatchMessage, positions: Map<string, Position>): WatchB
   };
 }
 
-function fromEvent(event: ExpiredEventMessage): ExpiredEvent {
+export function fromEvent(event: ExpiredEventMessage): ExpiredEvent {
   return {
     namespace: event.namespace,
     key: event.key,
@@ -350,6 +409,9 @@ function fromEvent(event: ExpiredEventMessage): ExpiredEvent {
     cause: (enumName(ExpiryCauseEnum, 'EXPIRY_CAUSE_', event.cause) ?? 'UNKNOWN') as ExpiryCause,
     eventId: Number(event.eventId),
     attempt: event.attempt,
+    returns: event.returns,
+    createTime: fromTimestamp(event.createTime ?? event.putTime),
+    ownTtlMs: fromOwnTtl(event.ownTtl),
     omittedValueBytes: Number(event.omittedValueBytes),
     parts: event.parts,
   };
@@ -376,6 +438,7 @@ function startOf(fromEarliest: boolean): WatchStartEnum {
 }
 
 export function expiredSource(options: WatchOptions): WatchSource {
+  checkOptions(options, KNOWN_WATCH.expired);
   return {
     open(connection, { positions, maxMessageBytes }, signal) {
       const all = [...positions.values()];
@@ -394,6 +457,7 @@ export function expiredSource(options: WatchOptions): WatchSource {
 }
 
 export function expiringSource(options: WatchExpiringOptions): WatchSource {
+  checkOptions(options, KNOWN_WATCH.expiring);
   return {
     open(connection, { maxMessageBytes }, signal) {
       const request = {
@@ -407,6 +471,7 @@ export function expiringSource(options: WatchExpiringOptions): WatchSource {
 }
 
 export function groupSource(options: ConsumeOptions): WatchSource {
+  checkOptions(options, KNOWN_WATCH.group);
   return {
     open(connection, { established, maxMessageBytes }, signal) {
       const request = {

@@ -1,6 +1,8 @@
 // Working off a consumer group's events.
 
-import { TimecacheError } from './errors.js';
+import { TimecacheError, isConnectionLost, withDetails } from './errors.js';
+import { Extender, type Extendable } from './extender.js';
+import { checkOptions, known, type Names } from './options.js';
 import { ack, nack, toAction, type Settle, type Settlement } from './settle.js';
 import { MAX_SETTLEMENTS, Settler } from './settler.js';
 import type { CommonWatchOptions, ExpiredEvent, WatchBatch, Watcher, WatchStart } from './watcher.js';
@@ -18,9 +20,9 @@ export interface WorkerOptions extends Omit<
   /** Handlers that run at a time. With 1, first attempts are handled in order of death. Default 4. */
   concurrency?: number | undefined;
   /**
-   * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536. The last of them must be
-   * done within the group's ackTimeoutMs: maxInFlight / concurrency x a handler's time. Default: twice the concurrency,
-   * so that a handler may take half of it; more hides the round trip of handlers that are quick.
+   * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536. More than the concurrency
+   * hides the round trip of handlers that are quick; of handlers that take long, it makes events wait for them that
+   * another worker might have. Default: twice the concurrency.
    */
   maxInFlight?: number | undefined;
   /** Settlements are sent when there are so many, 1 to 4,096. Default 256. */
@@ -31,13 +33,20 @@ export interface WorkerOptions extends Omit<
   retryDelayMs?: number | undefined;
   /** How long a stop tries to settle, in ms, once the last handler has returned. Default 10,000. */
   stopTimeoutMs?: number | undefined;
+  /**
+   * The worker asks for another ackTimeoutMs for each event that it holds, until it is settled, but for no longer than
+   * this, in ms from its arrival: then the event is given to another worker. 0: it never asks; what is not settled
+   * within ackTimeoutMs is given out again. Default 12 h.
+   */
+  extendMaxMs?: number | undefined;
   /** Stops the worker gracefully, as {@link GroupWorker.stop} does. */
   signal?: AbortSignal | undefined;
   /**
-   * What went wrong: a break, what a handler threw, a settlement that was refused or did not arrive; last, what `finished`
-   * is rejected with. Default: only the last, as a warning of the process.
+   * What went wrong: a break; what a handler threw, and that an event which was handled could not be settled, with the
+   * event; a call that failed; last, what `finished` is rejected with. Default: a warning of the process for each of them
+   * but breaks.
    */
-  onError?: ((error: unknown) => void) | undefined;
+  onError?: ((error: unknown, event?: ExpiredEvent) => void) | undefined;
   /** The group lost so many events, as it held more than its maxBacklogBytes. */
   onLoss?: ((lost: number) => void) | undefined;
 }
@@ -68,10 +77,13 @@ export interface WorkerCounters {
 }
 
 /** An event that this worker has, from its arrival until the server knows what became of it. */
-interface Held {
+interface Held extends Extendable {
   readonly event: ExpiredEvent;
-  /** The newest that it was given out with. */
+  /** The newest that it was given out with, as are `returns`. */
   attempt: number;
+  returns: number;
+  /** Whether its settlement is on its way. */
+  isSaid: boolean;
   /** Whether it was given out again since it was last settled. */
   again: boolean;
   /** Whether a nack was said: what comes again is to be handled again. */
@@ -86,13 +98,44 @@ interface Held {
 /** Most events that the server lets a member hold. */
 const MAX_IN_FLIGHT = 65_536;
 
-type HeldSettlement = Settlement & { readonly held: Held };
+const EXTEND_MAX_MS = 12 * 60 * 60_000;
+
+const WORKER_OPTIONS: Names<WorkerOptions> = {
+  requestId: true,
+  traceparent: true,
+  metadata: true,
+  keysOnly: true,
+  maxMessageBytes: true,
+  signal: true,
+  waitForServer: true,
+  minPauseMs: true,
+  maxPauseMs: true,
+  silenceMaxMs: true,
+  group: true,
+  start: true,
+  concurrency: true,
+  maxInFlight: true,
+  settleBatchMax: true,
+  settleLingerMs: true,
+  retryDelayMs: true,
+  stopTimeoutMs: true,
+  extendMaxMs: true,
+  onError: true,
+  onLoss: true,
+};
+const KNOWN = known('a worker', WORKER_OPTIONS);
+
+interface HeldSettlement extends Settlement {
+  readonly how: Settle;
+  readonly held: Held;
+}
 
 /**
  * A member of a consumer group that calls a handler for each event it is given, and settles as the handler says.
  *
- * At least once. An event comes again, perhaps to another worker, when its handler said nack or threw, when it was not
- * settled within the group's ackTimeoutMs, and when the connection broke before it was settled. Events of one key come
+ * At least once. An event comes again, perhaps to another worker, when its handler said nack or threw, when the
+ * connection broke before it was settled, and when it was not settled within the group's ackTimeoutMs: the worker asks
+ * for another one by itself while it holds the event, see {@link WorkerOptions.extendMaxMs}. Events of one key come
  * one after the other; only an event that timed out or whose connection broke can be with two workers at once. In one
  * worker an event is never with two handlers at once.
  *
@@ -109,9 +152,11 @@ export class GroupWorker {
    */
   readonly finished: Promise<void>;
   readonly #options: WorkerOptions & { concurrency: number; maxInFlight: number; retryDelayMs: number };
+  readonly #namespace: string;
   readonly #handler: EventHandler;
   readonly #watcher: Watcher;
   readonly #settler: Settler<HeldSettlement>;
+  readonly #extender: Extender;
   readonly #counters: WorkerCounters = {
     handled: 0,
     thrown: 0,
@@ -135,10 +180,13 @@ export class GroupWorker {
 
   /** Made by the client's worker. Begins at once. */
   constructor(client: TimecacheClient, options: WorkerOptions, handler: EventHandler) {
+    checkOptions(options, KNOWN);
     if (!options.group) throw new TypeError('group must be given');
-    const { concurrency = 4, settleBatchMax = 256 } = options;
+    const { concurrency = 4, settleBatchMax = 256, extendMaxMs = EXTEND_MAX_MS } = options;
     if (!(concurrency >= 1)) throw new TypeError('concurrency must be at least 1');
     if (!(settleBatchMax >= 1)) throw new TypeError('settleBatchMax must be at least 1');
+    if (!(extendMaxMs >= 0)) throw new TypeError('extendMaxMs must be 0 or more');
+    this.#namespace = client.defaultNamespace;
     const {
       signal,
       minPauseMs,
@@ -173,9 +221,21 @@ export class GroupWorker {
     this.#settler = new Settler<HeldSettlement>(client, settlerOptions, {
       isVoid: ({ held }) => held.isForgotten,
       onResult: (settlement, error, isRepeated) => this.#settled(settlement, error, isRepeated),
-      onDropped: (settlement) => this.#dropped(settlement),
+      onDropped: (settlement) => {
+        // Why a call failed is told for all of its settlements together.
+        if (settlement.held.isForgotten) this.#reportUnsettled(settlement, forgotten());
+        this.#dropped(settlement);
+      },
       onError: (error) => this.#report(error),
     });
+    this.#extender = new Extender(
+      client,
+      { group, call, maxMs: extendMaxMs },
+      {
+        held: () => [...this.#held.values()].filter(({ isSaid }) => !isSaid),
+        onError: (error) => this.#report(error),
+      },
+    );
     this.#watcher = client.consume({
       ...{ group, start, keysOnly, maxMessageBytes, waitForServer, silenceMaxMs, minPauseMs, maxPauseMs },
       ...call,
@@ -215,19 +275,33 @@ export class GroupWorker {
   }
 
   // A callback that throws ends the worker: there is nobody else to tell.
-  #report(error: unknown): void {
+  #report(error: unknown, event?: ExpiredEvent): void {
+    const { onError, group } = this.#options;
     try {
-      this.#options.onError?.(error);
+      if (onError) return event ? onError(error, event) : onError(error);
     } catch (thrown) {
-      this.#fail(thrown);
+      return this.#fail(thrown);
     }
+    if (isConnectionLost(error)) return;
+    const what = event
+      ? `the handler of ${describe(event, group)}`
+      : `a worker of the group ${this.#namespace}/${group}`;
+    warn(`${what} failed`, error);
+  }
+
+  // An event that was handled, and that the server will not take for settled.
+  #reportUnsettled({ held, how }: HeldSettlement, error: TimecacheError): void {
+    const about = `the ${how.action} of ${describe(held.event, this.#options.group)} was not accepted`;
+    const told = withDetails(error, { about });
+    if (this.#options.onError) this.#report(told, held.event);
+    else warn(told.message);
   }
 
   // A rejection that nobody looks at would end the program.
   #tellEnd(error: unknown): void {
     if (this.#options.onError) return this.#report(error);
     const why = error instanceof Error ? error.message : String(error);
-    process.emitWarning(`the worker of the group ${this.#options.group} has ended: ${why}`);
+    warn(`the worker of the group ${this.#namespace}/${this.#options.group} has ended: ${why}`);
   }
 
   // The stream stays open until the last handler is settled: with its end the server gives out again what is not.
@@ -244,6 +318,7 @@ export class GroupWorker {
     await this.#settler
       .finish(this.#options.stopTimeoutMs ?? 10_000)
       .catch((error: unknown) => (unsettled = { error }));
+    this.#extender.stop();
     this.#watcher.close();
     await read;
     const end = this.#failure ?? unsettled;
@@ -251,7 +326,10 @@ export class GroupWorker {
   }
 
   async #read(): Promise<void> {
+    let isFirst = true;
     for await (const batch of this.#watcher) {
+      if (isFirst || batch.reconnected) this.#extender.begin();
+      isFirst = false;
       this.#take(batch);
       await this.#until(() => this.#stopping || this.#held.size < this.#options.maxInFlight);
     }
@@ -265,14 +343,23 @@ export class GroupWorker {
       const held = this.#held.get(event.eventId);
       if (held && !held.isReturned && isSameEvent(held.event, event)) {
         held.attempt = event.attempt;
+        held.returns = event.returns;
+        held.countsFrom = performance.now();
+        held.isOver = false;
         held.again = true;
         continue;
       }
       if (held) this.#disown(held);
-      if (this.#stopping) continue;
-      const fresh = { event, attempt: event.attempt, again: false, isReturned: false, isForgotten: false };
+      const { eventId, attempt, returns } = event;
+      const now = performance.now();
+      const fresh: Held = {
+        ...{ event, eventId, attempt, returns },
+        ...{ since: now, countsFrom: now, isOver: false, isSaid: false },
+        ...{ again: false, isReturned: false, isForgotten: false },
+      };
       this.#held.set(event.eventId, fresh);
-      this.#queue.push(fresh);
+      // After a stop it is for others, who get it with the stream's end: until then it must not time out.
+      if (!this.#stopping) this.#queue.push(fresh);
     }
     this.#begin();
   }
@@ -305,12 +392,17 @@ export class GroupWorker {
   async #handle(held: Held): Promise<void> {
     let how: Settle;
     try {
-      how = (await this.#handler({ ...held.event, attempt: held.attempt })) ?? ack();
+      const { attempt, returns } = held;
+      how = (await this.#handler({ ...held.event, attempt, returns })) ?? ack();
+      if ((how as Settlement['how']).action === 'extend')
+        throw new TypeError(
+          'a handler settles with ack(), nack() or putBack(): its worker extends by itself',
+        );
       toAction(how);
     } catch (error) {
       ++this.#counters.thrown;
       how = nack(this.#options.retryDelayMs);
-      this.#report(error);
+      this.#report(error, { ...held.event, attempt: held.attempt, returns: held.returns });
     }
     ++this.#counters.handled;
     this.#settler.add(this.#owe(held, how));
@@ -323,8 +415,10 @@ export class GroupWorker {
   // The settlement of the newest attempt.
   #owe(held: Held, how: Settle): HeldSettlement {
     held.again = false;
+    held.isSaid = true;
     held.isReturned = how.action === 'nack';
-    return { eventId: held.event.eventId, attempt: held.attempt, how, held };
+    const { eventId, attempt, returns } = held;
+    return { eventId, attempt, returns, how, held };
   }
 
   // The server's answer; returns what to settle in its place, if anything.
@@ -343,8 +437,10 @@ export class GroupWorker {
     this.#release(settlement.held);
     // An attempt that was not answered may have settled it.
     if (isRepeated && isSettled) error = undefined;
-    if (error) ++this.#counters.stale;
-    else if (settlement.how.action === 'ack') ++this.#counters.acked;
+    if (error) {
+      ++this.#counters.stale;
+      this.#reportUnsettled(settlement, error);
+    } else if (settlement.how.action === 'ack') ++this.#counters.acked;
     else if (settlement.how.action === 'nack') ++this.#counters.nacked;
     else ++this.#counters.putBack;
     return undefined;
@@ -352,7 +448,7 @@ export class GroupWorker {
 
   // The server did not like how it was settled, or has no room for what is put back: then it is tried again later.
   #refused(settlement: HeldSettlement, error: TimecacheError): HeldSettlement | undefined {
-    this.#report(error);
+    this.#reportUnsettled(settlement, error);
     const { held, how } = settlement;
     if (how.action === 'ack' || (how.action === 'nack' && how.delayMs === this.#options.retryDelayMs)) {
       this.#dropped(settlement);
@@ -385,4 +481,20 @@ export class GroupWorker {
 /** Ids are of one log only: that of a namespace that is not durable begins again with its server, and so do they. */
 function isSameEvent(one: ExpiredEvent, other: ExpiredEvent): boolean {
   return one.version === other.version && one.key.equals(other.key);
+}
+
+function forgotten(): TimecacheError {
+  return new TimecacheError('NOT_FOUND', 'the group has forgotten it, or given out its id again');
+}
+
+/** As logs name it. */
+function describe({ namespace, key, attempt }: ExpiredEvent, group: string): string {
+  const text = key.toString();
+  const name = Buffer.from(text).equals(key) ? JSON.stringify(text) : `0x${key.toString('hex')}`;
+  return `${namespace}/${group}, key ${name}, attempt ${attempt},`;
+}
+
+function warn(what: string, error?: unknown): void {
+  const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.emitWarning(error === undefined ? what : `${what}: ${why}`, { type: 'TimecacheWarning' });
 }

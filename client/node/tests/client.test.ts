@@ -10,8 +10,9 @@ import {
   fromJson,
   isMessageTooLarge,
   op,
+  putBack,
   toJson,
-} from 'timecache';
+} from 'timecached';
 import {
   eventually,
   freshNamespace,
@@ -47,6 +48,8 @@ test('put stores and get reads, with times and version', async () => {
     version,
     putTime: now,
     deadline: now + 10_000,
+    createTime: now,
+    ownTtlMs: undefined,
     parts: undefined,
     omittedValueBytes: 0,
   });
@@ -264,7 +267,7 @@ test('errors say code, reason, field, metadata, delay and request id', async () 
   await assert.rejects(client.namespace('absent').get('a', { requestId: 'id-17' }), (error: unknown) => {
     refused('NOT_FOUND', 'NAMESPACE_NOT_FOUND')(error);
     assert.equal((error as TimecacheError).requestId, 'id-17');
-    assert.match((error as TimecacheError).message, /^NOT_FOUND: .*absent/);
+    assert.match((error as TimecacheError).message, /^NOT_FOUND \(NAMESPACE_NOT_FOUND\): .*absent/);
     return true;
   });
   const limited = await freshNamespace(client, { maxOperationsPerSecond: 1 });
@@ -309,8 +312,9 @@ test('an aborted call is rejected with the reason of its signal', async () => {
 
 test('a call without a server fails soon, with UNAVAILABLE', async () => {
   const client = new TimecacheClient('127.0.0.1:1');
-  await assert.rejects(client.put('a', '1'), refused('UNAVAILABLE', undefined));
+  await assert.rejects(client.put('a', '1'), { code: 'UNAVAILABLE', maybeApplied: false });
   await assert.rejects(client.get('a', { timeoutMs: 1_000 }), refused('UNAVAILABLE', undefined));
+  await assert.rejects(client.scan().next(), { code: 'UNAVAILABLE', maybeApplied: false });
   client.close();
   // One that takes the connection and says nothing.
   const sockets: Socket[] = [];
@@ -321,7 +325,10 @@ test('a call without a server fails soon, with UNAVAILABLE', async () => {
   for (let i = 0; i < 20 && fastest >= 240; ++i) {
     const waiting = new TimecacheClient(`127.0.0.1:${port}`);
     const begin = performance.now();
-    await assert.rejects(waiting.get('a', { timeoutMs: 50 }), refused('DEADLINE_EXCEEDED', undefined));
+    await assert.rejects(waiting.get('a', { timeoutMs: 50 }), {
+      code: 'DEADLINE_EXCEEDED',
+      maybeApplied: false, // HTTP/2 was never spoken.
+    });
     fastest = Math.min(fastest, performance.now() - begin);
     waiting.close();
   }
@@ -373,10 +380,15 @@ test('calls that are safe to repeat are, where their connection is lost; others 
   cuts = 1;
   assert.equal(await client.getText('retried'), '1');
   cuts = 1;
-  await assert.rejects(client.put('retried', '2'), refused('UNAVAILABLE', undefined));
+  await assert.rejects(client.put('retried', '2'), { code: 'UNAVAILABLE', maybeApplied: true });
   assert.equal(await client.getText('retried'), '1');
   cuts = 1;
   await client.put('retried', '3', { repeatable: true });
+  cuts = 1;
+  await assert.rejects(client.put('retried', '4', { repeatable: true, ifAbsent: true }), {
+    reason: 'KEY_EXISTS', // Of the second attempt: the first one may have made it.
+    maybeApplied: true,
+  });
   assert.equal(await client.getText('retried'), '3');
   const single = new TimecacheClient(address, { retry: { maxAttempts: 1 } });
   assert.equal(await single.contains('retried'), true);
@@ -426,17 +438,20 @@ test('a client that is closed ends what is under way, and refuses what comes lat
     return group?.statistics?.members === 1;
   });
   const next = assert.rejects(watcher.next(), refused('CANCELLED'));
-  const advance = assert.rejects(client.put('a', Buffer.alloc(1 << 20)), refused('CANCELLED'));
+  const put = assert.rejects(client.put('a', Buffer.alloc(1 << 20)), {
+    code: 'CANCELLED',
+    maybeApplied: true,
+  });
   await new Promise((resolve) => setImmediate(resolve)); // The put is under way.
   client.close();
   client.close();
-  await Promise.all([next, advance, workerEnd]);
+  await Promise.all([next, put, workerEnd]);
   await assert.rejects(pipeline.close(), refused('CANCELLED'));
   assert.deepEqual(breaks, []);
-  await assert.rejects(client.get('a'), refused('FAILED_PRECONDITION'));
-  await assert.rejects(client.watch().next(), refused('FAILED_PRECONDITION'));
-  await assert.rejects(client.pipeline().add(op.get('a')), refused('FAILED_PRECONDITION'));
-  await assert.rejects(client.scan().next(), refused('FAILED_PRECONDITION'));
+  await assert.rejects(client.get('a'), { code: 'CANCELLED', maybeApplied: false });
+  await assert.rejects(client.watch().next(), refused('CANCELLED'));
+  await assert.rejects(client.pipeline().add(op.get('a')), refused('CANCELLED'));
+  await assert.rejects(client.scan().next(), refused('CANCELLED'));
   await eventually(async () => {
     const { statistics } = await fixture.client.getGroup('closed', { includeStatistics: true });
     return statistics?.members === 0;
@@ -486,6 +501,78 @@ test('what is for this machine does not go through the proxy of the environment'
   delete process.env['grpc_proxy'];
   await client.get('a');
   client.close();
+});
+
+test('an error says code, reason and who called', async () => {
+  async function checkout() {
+    await fixture.client.namespace('absent').put('a', '1');
+  }
+  async function read() {
+    for await (const entry of fixture.client.namespace('absent').scan()) assert.fail(String(entry));
+  }
+  for (const caller of [checkout, read]) {
+    await assert.rejects(caller(), (error: unknown) => {
+      assert.ok(error instanceof TimecacheError);
+      assert.equal(error.message, `NOT_FOUND (NAMESPACE_NOT_FOUND): ${error.description}`);
+      assert.ok(error.stack?.includes(caller.name), error.stack);
+      assert.equal(error.maybeApplied, false);
+      return true;
+    });
+  }
+});
+
+test('an option that is not known is refused, with the one that may be meant', async () => {
+  const { client } = fixture;
+  const refuses = async (call: () => unknown, name: string, meant: string) => {
+    await assert.rejects(
+      async () => call(),
+      (error: unknown) => {
+        assert.ok(error instanceof TypeError, String(error));
+        assert.ok(error.message.includes(`no option ${name}: did you mean ${meant}?`), error.message);
+        return true;
+      },
+    );
+  };
+  const any = (options: object) => options as never;
+  await refuses(() => client.put('a', '1', any({ ttl: 5 })), 'ttl', 'ttlMs');
+  await refuses(() => client.put('a', '1', any({ if_absent: true })), 'if_absent', 'ifAbsent');
+  await refuses(() => op.put('a', '1', any({ expiresAt: 5 })), 'expiresAt', 'expireAt');
+  await refuses(() => client.get('a', any({ timeout: 5 })), 'timeout', 'timeoutMs');
+  await refuses(() => client.contains('a', any({ requestID: '' })), 'requestID', 'requestId');
+  await refuses(() => client.scan(any({ keyprefix: 'a' })).next(), 'keyprefix', 'keyPrefix');
+  await refuses(
+    () => client.watch(any({ heartbeatInterval: 5 })),
+    'heartbeatInterval',
+    'heartbeatIntervalMs',
+  );
+  await refuses(() => client.watchExpiring(any({ leadTime: 5 })), 'leadTime', 'leadTimeMs');
+  await refuses(() => client.consume(any({ group: 'g', maxInflight: 5 })), 'maxInflight', 'maxInFlight');
+  await refuses(
+    () => client.worker(any({ group: 'g', concurency: 5 }), () => {}),
+    'concurency',
+    'concurrency',
+  );
+  await refuses(() => client.pipeline(any({ timeout: 5 })), 'timeout', 'timeoutMs');
+  await refuses(() => client.createNamespace('n', any({ num_buckets: 5 })), 'num_buckets', 'numBuckets');
+  await refuses(() => client.createGroup('g', any({ ackTimeout: 5 })), 'ackTimeout', 'ackTimeoutMs');
+  await refuses(
+    () => client.getGroup('g', any({ includeStatistic: true })),
+    'includeStatistic',
+    'includeStatistics',
+  );
+  await refuses(() => putBack(any({ ttl: 5 })), 'ttl', 'ttlMs');
+  await refuses(() => new TimecacheClient('a:1', any({ tokens: '' })), 'tokens', 'token');
+  await refuses(
+    () => new TimecacheClient('a:1', any({ retry: { maxAttempt: 1 } })),
+    'maxAttempt',
+    'maxAttempts',
+  );
+  await refuses(() => new TimecacheClient('a:1', any({ tls: { ca_file: '' } })), 'ca_file', 'caFile');
+  await assert.rejects(
+    client.get('a', any({ zzzzzzzz: 1 })),
+    /get has no option zzzzzzzz: it takes touch, timeoutMs/,
+  );
+  await assert.rejects(client.get('a', 5 as never), TypeError);
 });
 
 test('what no message has room for is a TypeError, and ends no stream', async () => {

@@ -17,7 +17,7 @@ import {
   type TimecacheClient,
   type WatchBatch,
   type Watcher,
-} from 'timecache';
+} from 'timecached';
 import { eventually, startFixture, type Fixture } from './support.js';
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };

@@ -2,7 +2,7 @@
 // describes the lines that this reads and writes. Arguments: ADDRESS NAMESPACE.
 
 import { createInterface } from 'node:readline';
-import { TimecacheClient, type GatheredParts } from 'timecache';
+import { TimecacheClient, type GatheredParts } from 'timecached';
 
 const [address, namespace] = process.argv.slice(2);
 const client = new TimecacheClient(address!, { namespace: namespace!, timeoutMs: 60_000 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { TimecacheClient, TimecacheError, op } from 'timecache';
+import { TimecacheClient, TimecacheError, op } from 'timecached';
 import { freshNamespace, startFixture, TestServer, type Fixture } from './support.js';
 
 let fixture: Fixture;

@@ -12,7 +12,7 @@ import {
   type CommonWatchOptions,
   type TimecacheError,
   type TlsOptions,
-} from 'timecache';
+} from 'timecached';
 import { eventually, keysOf, makeTemporaryDirectory, readTo, readToEvents, TestServer } from './support.js';
 
 const TOKEN = 'a-token-of-the-tests-0123456789abcdef';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after } from 'node:test';
-import { TimecacheClient, VirtualClock, type ClientOptions, type WatchBatch, type Watcher } from 'timecache';
+import { TimecacheClient, VirtualClock, type ClientOptions, type WatchBatch, type Watcher } from 'timecached';
 
 const servers = new Set<TestServer>();
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { TimecacheError, VirtualClock, ack, type ExpiredEvent, type WatchBatch } from 'timecache';
+import { TimecacheError, VirtualClock, ack, type ExpiredEvent, type WatchBatch } from 'timecached';
 import {
   eventually,
   freshNamespace,
@@ -41,6 +41,9 @@ test('what dies is told with value, version, times and cause', async () => {
     cause: 'EXPIRED',
     eventId: 0,
     attempt: 0,
+    returns: 0,
+    createTime: putTime,
+    ownTtlMs: 2_000,
     omittedValueBytes: 0,
     parts: undefined,
   });

@@ -5,14 +5,16 @@ import {
   TimecacheError,
   VirtualClock,
   ack,
+  extend,
   nack,
   putBack,
   type ExpiredEvent,
+  type Group,
   type GroupWorker,
   type Settlement,
   type WatchBatch,
   type Watcher,
-} from 'timecache';
+} from 'timecached';
 import {
   eventually,
   freshNamespace,
@@ -225,12 +227,16 @@ function scriptedClient(answer: (settlements: readonly Settlement[]) => void = (
       settled.push(...settlements);
       resolve(settlements.map(() => ({ status: 'fulfilled', value: 0 })));
     });
-  const give = (key: string, version: number, attempt: number) => {
-    const event = { eventId: 7, key: Buffer.from(key), version, attempt } as ExpiredEvent;
+  const give = (key: string, version: number, attempt: number, returns = 0) => {
+    const namespace = 'default';
+    const event = { namespace, eventId: 7, key: Buffer.from(key), version, attempt, returns } as ExpiredEvent;
     batches.push({ events: [event], lost: 0, omittedValues: 0 } as unknown as WatchBatch);
   };
   const said = () => settled.map(({ eventId, attempt, how }) => [eventId, attempt, how.action]);
-  return { client, batches, give, said };
+  const groupsAckTimeout = (ackTimeoutMs: number) => {
+    client.getGroup = async (name) => ({ name, options: { ackTimeoutMs } }) as Group;
+  };
+  return { client, batches, give, said, settled, groupsAckTimeout };
 }
 
 test('two events of one id, of which the server has forgotten the first, are not taken for one', async () => {
@@ -362,7 +368,143 @@ test('the end of a worker whose promise nobody looks at is told to onError, and 
   assert.equal((errors[0] as TimecacheError).reason, 'NAMESPACE_NOT_FOUND');
   const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
   absent.worker({ group: 'unwatched' }, () => {});
-  assert.match((await warned).message, /the group unwatched has ended: NOT_FOUND/);
+  assert.match((await warned).message, /the worker of the group absent\/unwatched has ended: NOT_FOUND/);
+});
+
+test('a worker extends what it holds until it is settled, also what waits for a handler', async () => {
+  const { client, give, settled, groupsAckTimeout } = scriptedClient();
+  groupsAckTimeout(30);
+  const releases: (() => void)[] = [];
+  const worker = client.worker({ group: 'g', concurrency: 1 }, async ({ attempt, returns }) => {
+    await new Promise<void>((resolve) => releases.push(resolve));
+    assert.deepEqual([attempt, returns], [2, 3]);
+  });
+  give('a', 1, 2, 3);
+  const extended = () => settled.filter(({ how }) => how.action === 'extend');
+  await eventually(() => extended().length >= 3);
+  assert.deepEqual(
+    new Set(settled.map((said) => `${said.eventId} ${said.attempt} ${said.returns}`)),
+    new Set(['7 2 3']),
+  );
+  releases[0]!();
+  await eventually(() => worker.counters.acked === 1);
+  assert.equal(settled.at(-1)?.how.action, 'ack');
+  assert.equal(settled.at(-1)?.returns, 3);
+  const count = extended().length;
+  await new Promise((resolve) => setTimeout(resolve, 50)); // Longer than the group waits.
+  assert.equal(extended().length, count);
+  await worker.stop();
+  client.close();
+});
+
+test('a worker extends no longer than it is told, and not at all where that is 0', async () => {
+  for (const extendMaxMs of [0, 60]) {
+    const { client, give, settled, groupsAckTimeout } = scriptedClient();
+    groupsAckTimeout(30);
+    let begin = 0;
+    const worker = client.worker({ group: 'g', extendMaxMs }, async () => {
+      begin = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    });
+    give('a', 1, 1);
+    let last = 0;
+    const settle = client.settle.bind(client);
+    client.settle = (group, settlements) => {
+      if (settlements[0]?.how.action === 'extend') last = performance.now();
+      return settle(group, settlements);
+    };
+    await eventually(() => worker.counters.acked === 1);
+    const extended = settled.filter(({ how }) => how.action === 'extend').length;
+    assert.equal(extended > 0, extendMaxMs > 0);
+    assert.ok(last - begin < 140, `${last - begin}`);
+    await worker.stop();
+    client.close();
+  }
+});
+
+test('an attempt that has ended, and a server that cannot extend, are asked no more', async () => {
+  for (const [code, reason] of [
+    ['FAILED_PRECONDITION', 'STALE_ATTEMPT'],
+    ['INVALID_ARGUMENT', 'INVALID_FIELD'],
+  ] as const) {
+    const { client, give, settled, groupsAckTimeout } = scriptedClient();
+    groupsAckTimeout(15);
+    const refused = new TimecacheError(code, 'no', { reason });
+    const settle = client.settle.bind(client);
+    client.settle = async (group, settlements) => {
+      const results = await settle(group, settlements);
+      if (settlements[0]?.how.action !== 'extend') return results;
+      return [{ status: 'rejected', reason: refused }];
+    };
+    const errors: unknown[] = [];
+    const options = { group: 'g', onError: (error: unknown) => errors.push(error) };
+    const worker = client.worker(options, async () => {
+      await eventually(() => settled.length > 0);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    });
+    give('a', 1, 1);
+    await eventually(() => worker.counters.acked === 1);
+    assert.deepEqual(
+      settled.map(({ how }) => how.action),
+      ['extend', 'ack'],
+    );
+    assert.deepEqual(errors, code === 'INVALID_ARGUMENT' ? [refused] : []);
+    await worker.stop();
+    client.close();
+  }
+});
+
+test('an event that was handled and could not be settled is told, with the event', async () => {
+  const { client, give } = scriptedClient();
+  const stale = new TimecacheError('NOT_FOUND', 'gone', { reason: 'EVENT_NOT_UNSETTLED' });
+  client.settle = async () => [{ status: 'rejected', reason: stale }];
+  const told: [unknown, ExpiredEvent | undefined][] = [];
+  const onError = (error: unknown, event?: ExpiredEvent) => void told.push([error, event]);
+  const worker = client.worker({ group: 'g', onError }, () => {});
+  give('a', 1, 4);
+  await eventually(() => told.length === 1);
+  await worker.stop();
+  const [error, event] = told[0]!;
+  assert.ok(error instanceof TimecacheError && error.cause === stale);
+  assert.equal(
+    error.message,
+    'NOT_FOUND (EVENT_NOT_UNSETTLED): the ack of default/g, key "a", attempt 4, was not accepted: gone',
+  );
+  assert.deepEqual([`${event?.key}`, event?.attempt], ['a', 4]);
+  assert.equal(worker.counters.stale, 1);
+  client.close();
+});
+
+test('without onError a failing handler is a warning that names namespace, group, key and attempt', async () => {
+  const { client, give } = scriptedClient();
+  const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+  const worker = client.worker({ group: 'g' }, function billing() {
+    throw new Error('no money');
+  });
+  give('a"b', 1, 2);
+  const { name, message } = await warned;
+  assert.equal(name, 'TimecacheWarning');
+  assert.match(
+    message,
+    /^the handler of default\/g, key "a\\"b", attempt 2, failed: Error: no money\n +at .*billing/,
+  );
+  await worker.stop();
+  client.close();
+});
+
+test('a handler cannot say extend', async () => {
+  const { client, give, said } = scriptedClient();
+  const errors: unknown[] = [];
+  const worker = client.worker(
+    { group: 'g', onError: (error) => errors.push(error) },
+    () => extend() as never,
+  );
+  give('a', 1, 1);
+  await eventually(() => worker.counters.nacked === 1);
+  await worker.stop();
+  assert.ok(errors[0] instanceof TypeError);
+  assert.deepEqual(said(), [[7, 1, 'nack']]);
+  client.close();
 });
 
 test('what a worker says after its group was deleted does not settle the events of a later one', async () => {
@@ -451,6 +593,7 @@ test('options of a worker that cannot be are refused', async () => {
     { concurrency: NaN },
     { settleBatchMax: 0 },
     { retryDelayMs: NaN },
+    { extendMaxMs: -1 },
   ]) {
     assert.throws(() => client.worker({ group: 'g', ...options }, () => {}), TypeError);
   }

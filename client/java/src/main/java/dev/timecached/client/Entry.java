@@ -1,6 +1,7 @@
 package dev.timecached.client;
 
 import com.google.protobuf.ByteString;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
 
@@ -13,6 +14,9 @@ import java.util.Optional;
  *     namespace; grows with every change of one key. Never 0
  * @param putTime when the time to live last began: the last put or touch
  * @param deadline the entry does not die before it, and at most one bucket width after it
+ * @param createTime when the key began to be there: the put or other call that created the entry;
+ *     changes and renewals keep it
+ * @param ownTtl the entry's own time to live, which a renewal gives it; empty: the namespace's
  * @param omittedValueBytes in a scan, the size of a value that was left out because it does not fit
  *     into a message; otherwise 0
  * @param parts in place of a value, where the key collects the parts of a gather
@@ -23,6 +27,8 @@ public record Entry(
     long version,
     Instant putTime,
     Instant deadline,
+    Instant createTime,
+    Optional<Duration> ownTtl,
     long omittedValueBytes,
     Optional<GatheredParts> parts) {
 
@@ -49,6 +55,8 @@ public record Entry(
         proto.getVersion(),
         Times.fromProto(proto.getPutTime()),
         Times.fromProto(proto.getDeadline()),
+        Times.fromProto(proto.hasCreateTime() ? proto.getCreateTime() : proto.getPutTime()),
+        proto.hasOwnTtl() ? Optional.of(Times.fromProto(proto.getOwnTtl())) : Optional.empty(),
         proto.getOmittedValueBytes(),
         GatheredParts.of(proto.hasParts(), proto.getParts()));
   }

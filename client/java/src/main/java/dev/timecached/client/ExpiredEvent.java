@@ -1,6 +1,7 @@
 package dev.timecached.client;
 
 import com.google.protobuf.ByteString;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
 
@@ -17,7 +18,13 @@ import java.util.Optional;
  * @param deliveredAt when the server published it
  * @param cause why it died
  * @param eventId in a consumer group, what names the event in a {@link Settlement}; otherwise 0
- * @param attempt in a consumer group, how often it has been given out, this time included
+ * @param attempt in a consumer group, the number of this attempt, from 1; otherwise 0. One that
+ *     ended by nack, or was not settled in time, counts; one that ended with its member's stream
+ *     does not
+ * @param returns in a consumer group, how often the stream of a member that held it has ended
+ * @param createTime when the key began to be there: the put or other call that created the entry;
+ *     changes and renewals kept it
+ * @param ownTtl the entry's own time to live; empty: it had the namespace's
  * @param omittedValueBytes the size of a value that was left out because it does not fit into a
  *     message; otherwise 0
  * @param parts in place of a value, where the key collected the parts of a gather that was never
@@ -35,6 +42,9 @@ public record ExpiredEvent(
     Cause cause,
     long eventId,
     int attempt,
+    int returns,
+    Instant createTime,
+    Optional<Duration> ownTtl,
     long omittedValueBytes,
     Optional<GatheredParts> parts) {
 
@@ -86,13 +96,16 @@ public record ExpiredEvent(
         },
         proto.getEventId(),
         proto.getAttempt(),
+        proto.getReturns(),
+        Times.fromProto(proto.hasCreateTime() ? proto.getCreateTime() : proto.getPutTime()),
+        proto.hasOwnTtl() ? Optional.of(Times.fromProto(proto.getOwnTtl())) : Optional.empty(),
         proto.getOmittedValueBytes(),
         GatheredParts.of(proto.hasParts(), proto.getParts()));
   }
 
   /** The same event, given out again. */
-  ExpiredEvent withAttempt(int attempt) {
-    if (attempt == this.attempt) {
+  ExpiredEvent withAttempt(int attempt, int returns) {
+    if (attempt == this.attempt && returns == this.returns) {
       return this;
     }
     return new ExpiredEvent(
@@ -107,6 +120,9 @@ public record ExpiredEvent(
         cause,
         eventId,
         attempt,
+        returns,
+        createTime,
+        ownTtl,
         omittedValueBytes,
         parts);
   }

@@ -1,6 +1,11 @@
 package dev.timecached.client;
 
+import com.google.protobuf.ByteString;
+import com.google.protobuf.TextFormat;
 import dev.timecached.v1.ErrorReason;
+import io.grpc.Status;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -11,14 +16,16 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /**
  * A member of a consumer group that calls a handler for each event it is given, on threads of its
  * own, and settles as the handler says.
  *
  * <p>At least once. An event comes again, perhaps to another worker, when its handler said nack or
- * threw, when it was not settled within the group's ack_timeout, and when the connection broke
- * before it was settled. Events of one key come one after the other, the later when the earlier is
+ * threw, when the connection broke before it was settled, and when it was not settled within the
+ * group's ack_timeout: the worker asks for another one by itself while it holds the event, see
+ * {@link GroupWorkerOptions#extendMax}. Events of one key come one after the other, the later when the earlier is
  * settled; only an event that timed out or whose connection broke can be with two workers at once.
  * In one worker an event is never with two handlers at once.
  *
@@ -26,11 +33,12 @@ import java.util.concurrent.ConcurrentHashMap;
  * What ends the worker is what ends a watcher: no server at the first attempt (unless {@link
  * GroupWorkerOptions#waitForServer}), namespace or group deleted, a request that is refused.
  *
- * <p>Thread-safe. Memory is bounded by maxInFlight. Has two daemon threads and one for each handler
+ * <p>Thread-safe. Memory is bounded by maxInFlight. Has three daemon threads and one for each handler
  * that may run.
  */
 public final class GroupWorker implements AutoCloseable {
   private static final Duration MAX_SETTLE_TIME = Duration.ofSeconds(5);
+  private static final Logger LOGGER = System.getLogger(GroupWorker.class.getName());
 
   /**
    * An event in the worker's hands, from its arrival until it is settled: what is given out again
@@ -39,6 +47,11 @@ public final class GroupWorker implements AutoCloseable {
   static final class Task {
     private ExpiredEvent event;
     private int attempt; // The newest.
+    private int returns; // Of the newest.
+    private final long since = System.nanoTime(); // When it came.
+    private long countsFrom = since; // From when on its ack_timeout counts.
+    private boolean over; // The server gives this attempt no more time.
+    private boolean said; // Its settlement is on its way.
     private boolean givenAgain; // Since it was last settled.
     private boolean returned; // By a nack: what comes again is to be handled again.
     // Its id was given again, to a later attempt of what was returned, or to another event, as a
@@ -49,6 +62,12 @@ public final class GroupWorker implements AutoCloseable {
     Task(ExpiredEvent event) {
       this.event = event;
       attempt = event.attempt();
+      returns = event.returns();
+    }
+
+    /** The newest delivery. */
+    ExpiredEvent current() {
+      return event.withAttempt(attempt, returns);
     }
 
     long eventId() {
@@ -64,6 +83,8 @@ public final class GroupWorker implements AutoCloseable {
   private final EventHandler handler;
   private final Watcher watcher;
   private final Settler settler;
+  private final Extender extender;
+  private final String namespace;
   private final CompletableFuture<Void> ended = new CompletableFuture<>();
   private final Settle retry; // In place of what failed.
   private final Object telling = new Object(); // One callback at a time.
@@ -90,6 +111,7 @@ public final class GroupWorker implements AutoCloseable {
     this.handler = handler;
     handlersLeft = options.threads;
     retry = Settle.nack(options.retryDelay);
+    this.namespace = namespace;
     WatchOptions watch =
         new WatchOptions()
             .group(options.group)
@@ -103,10 +125,12 @@ public final class GroupWorker implements AutoCloseable {
     watcher = new Watcher(rpc, namespace, watch);
     // A stop waits for the call that is under way.
     boolean isShort = rpc.timeout != null && rpc.timeout.compareTo(MAX_SETTLE_TIME) < 0;
-    settler =
-        new Settler(isShort ? rpc : rpc.withTimeout(MAX_SETTLE_TIME), namespace, options, this);
+    Rpc settling = isShort ? rpc : rpc.withTimeout(MAX_SETTLE_TIME);
+    settler = new Settler(settling, namespace, options, this);
+    extender = new Extender(settling, namespace, options, this);
     daemon("timecache-worker-reader", this::read);
     daemon("timecache-worker-settler", settler::run);
+    daemon("timecache-worker-extender", extender::run);
     for (int i = 0; i < options.threads; ++i) {
       daemon("timecache-worker-" + i, this::work);
     }
@@ -168,8 +192,12 @@ public final class GroupWorker implements AutoCloseable {
   private void read() {
     TimecacheException why;
     try {
-      for (; ; ) {
-        take(watcher.next());
+      for (boolean isFirst = true; ; isFirst = false) {
+        WatchBatch batch = watcher.next();
+        if (isFirst || batch.reconnected()) {
+          extender.begin();
+        }
+        take(batch);
       }
     } catch (TimecacheException e) {
       why = e;
@@ -206,6 +234,9 @@ public final class GroupWorker implements AutoCloseable {
     Task known = tasks.get(event.eventId());
     if (known != null && known.is(event) && !known.returned) {
       known.attempt = event.attempt();
+      known.returns = event.returns();
+      known.countsFrom = System.nanoTime();
+      known.over = false;
       known.givenAgain = true;
       return;
     }
@@ -213,10 +244,10 @@ public final class GroupWorker implements AutoCloseable {
       known.gone = true;
       forget(known);
     }
+    Task task = new Task(event);
+    tasks.put(event.eventId(), task);
     if (!stopping) {
-      Task task = new Task(event);
-      tasks.put(event.eventId(), task);
-      queue.addLast(task);
+      queue.addLast(task); // Else it is for others once the stream ends: until then it is kept.
     }
   }
 
@@ -242,6 +273,7 @@ public final class GroupWorker implements AutoCloseable {
       }
     }
     TimecacheException why = settler.finish(options.stopTimeout);
+    extender.stop();
     watcher.close();
     synchronized (this) {
       why = end != null ? end : why;
@@ -249,6 +281,9 @@ public final class GroupWorker implements AutoCloseable {
     if (why == null) {
       ended.complete(null);
     } else {
+      if (options.onError == null) {
+        log("a worker of the group " + namespace + "/" + options.group + " has ended", why);
+      }
       ended.completeExceptionally(why);
     }
   }
@@ -266,17 +301,22 @@ public final class GroupWorker implements AutoCloseable {
       return null;
     }
     Task task = queue.removeFirst();
-    task.event = task.event.withAttempt(task.attempt);
+    task.event = task.current();
     ++running;
     return task;
   }
 
   private Settle handle(ExpiredEvent event) {
     try {
-      return Objects.requireNonNull(
-          handler.handle(event), "the handler returned null for an event");
+      Settle how =
+          Objects.requireNonNull(
+              handler.handle(event), "the handler returned null for an event");
+      if (how.kind == Settle.Kind.EXTEND) {
+        throw new IllegalArgumentException("a worker extends by itself, not its handler");
+      }
+      return how;
     } catch (Throwable why) {
-      tell(why);
+      tell(why, () -> "the handler of " + name(event) + " failed");
       synchronized (this) {
         ++thrown;
       }
@@ -303,20 +343,57 @@ public final class GroupWorker implements AutoCloseable {
   /** The settlement of the newest attempt. */
   private synchronized Settler.Owed owe(Task task, Settle how) {
     task.givenAgain = false;
+    task.said = true;
     task.returned = how.kind == Settle.Kind.NACK;
-    return new Settler.Owed(task, task.attempt, how);
+    return new Settler.Owed(task, task.attempt, task.returns, how);
+  }
+
+  /** What has counted for so long, and did not come longer ago than the longest time. */
+  synchronized List<Extender.Extension> toExtend(long minNanos, long maxNanos, long now) {
+    return tasks.values().stream()
+        .filter(
+            task ->
+                !task.said
+                    && !task.over
+                    && now - task.countsFrom >= minNanos
+                    && now - task.since < maxNanos)
+        .map(task -> new Extender.Extension(task, task.attempt, task.returns))
+        .toList();
+  }
+
+  /** The server's answer to what it was asked for then. */
+  synchronized void extended(Extender.Extension extension, boolean isGiven, long then) {
+    Task task = extension.task();
+    if (task.attempt != extension.attempt() || task.returns != extension.returns()) {
+      return; // It was given out again meanwhile.
+    }
+    task.over = !isGiven;
+    task.countsFrom = isGiven ? then : task.countsFrom;
   }
 
   /** Leaves out what must not be settled any more. */
-  synchronized List<Settler.Owed> withoutGone(List<Settler.Owed> batch) {
-    List<Settler.Owed> left = batch.stream().filter(owed -> !owed.task().gone).toList();
-    stale += batch.size() - left.size();
+  List<Settler.Owed> withoutGone(List<Settler.Owed> batch) {
+    List<Settler.Owed> left;
+    List<Settler.Owed> gone;
+    synchronized (this) {
+      left = batch.stream().filter(owed -> !owed.task().gone).toList();
+      gone = batch.stream().filter(owed -> owed.task().gone).toList();
+      stale += gone.size();
+    }
+    gone.forEach(
+        owed ->
+            tellUnsettled(
+                owed,
+                TimecacheException.of(
+                    Status.Code.NOT_FOUND,
+                    "the group has forgotten it, or given out its id again")));
     return left;
   }
 
   /** The server's answer; returns what to settle in its place, or null. */
   Settler.Owed settled(Settler.Owed owed, TimecacheException error, boolean isRepeated) {
     Task task = owed.task();
+    boolean isOver;
     synchronized (this) {
       boolean isDone = error != null && error.is(ErrorReason.EVENT_NOT_UNSETTLED);
       // An attempt that was not answered may have settled it.
@@ -324,7 +401,7 @@ public final class GroupWorker implements AutoCloseable {
         switch (owed.how().kind) {
           case ACK -> ++acked;
           case NACK -> ++nacked;
-          case PUT_BACK -> ++putBack;
+          default -> ++putBack;
         }
         forget(task);
         return null;
@@ -334,18 +411,18 @@ public final class GroupWorker implements AutoCloseable {
         // attempt that was under way, nor does a group that was made again count any.
         return owe(task, owed.how());
       }
-      if (isDone || error.is(ErrorReason.STALE_ATTEMPT)) {
+      isOver = isDone || error.is(ErrorReason.STALE_ATTEMPT);
+      if (isOver) {
         ++stale;
         forget(task);
-        return null;
       }
     }
-    return refused(owed, error);
+    tellUnsettled(owed, error);
+    return isOver ? null : refused(owed);
   }
 
   /** It is tried again later, unless that is what was refused. */
-  private Settler.Owed refused(Settler.Owed owed, TimecacheException error) {
-    tell(error);
+  private Settler.Owed refused(Settler.Owed owed) {
     if (owed.how().kind == Settle.Kind.ACK || owed.how() == retry) {
       drop(owed);
       return null;
@@ -365,8 +442,41 @@ public final class GroupWorker implements AutoCloseable {
     notifyAll();
   }
 
+  /** What is about no event. */
   void tell(Throwable why) {
-    callBack(() -> options.onError.accept(why));
+    if (options.onError == null
+        && why instanceof TimecacheException error
+        && error.isConnectionLost()) {
+      return;
+    }
+    tell(why, () -> "a worker of the group " + namespace + "/" + options.group + " failed");
+  }
+
+  private void tell(Throwable why, Supplier<String> what) {
+    if (options.onError == null) {
+      log(what.get(), why);
+    } else {
+      callBack(() -> options.onError.accept(why));
+    }
+  }
+
+  /** Of an event that was handled, and that the server will not take for settled. */
+  private void tellUnsettled(Settler.Owed owed, TimecacheException error) {
+    String what =
+        "the " + owed.how().kind + " of " + name(owed.task().event) + " was not accepted";
+    TimecacheException told = error.about(what);
+    tell(told, () -> "a worker of the group " + namespace + "/" + options.group);
+  }
+
+  private static void log(String what, Throwable why) {
+    LOGGER.log(Level.WARNING, what + ": " + why, why);
+  }
+
+  /** As logs name it. */
+  private String name(ExpiredEvent event) {
+    ByteString key = event.key();
+    return "%s/%s, key \"%s\", attempt %d,"
+        .formatted(namespace, options.group, TextFormat.escapeBytes(key), event.attempt());
   }
 
   /** Whatever it throws, the worker's threads go on: without one of them a stop would not end. */

@@ -18,11 +18,12 @@ public final class GroupWorkerOptions implements Cloneable {
   Duration settleLinger = Duration.ofMillis(2);
   Duration retryDelay = Duration.ofSeconds(1);
   Duration stopTimeout = Duration.ofSeconds(10);
+  Duration extendMax = Duration.ofHours(12);
   boolean waitForServer;
   Duration minPause = Duration.ofMillis(100);
   Duration maxPause = Duration.ofSeconds(1);
   Duration silenceMax;
-  Consumer<Throwable> onError = why -> {};
+  Consumer<Throwable> onError; // Null: they are logged.
   LongConsumer onLoss = lost -> {};
 
   /** For this group, which is made with default options if it is not there. */
@@ -49,10 +50,10 @@ public final class GroupWorkerOptions implements Cloneable {
   }
 
   /**
-   * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536. The
-   * last of them must be done within the group's ack_timeout: maxInFlight / threads x a handler's
-   * time. Twice the threads unless given, so that a handler may take half of it; more hides the
-   * round trip of handlers that are quick.
+   * Most events that this worker holds, from their arrival until they are settled: 1 to 65,536.
+   * More than the threads hides the round trip of handlers that are quick; of handlers that take
+   * long, it makes events wait for them that another worker might have. Twice the threads unless
+   * given.
    */
   public GroupWorkerOptions maxInFlight(int events) {
     return with(options -> options.maxInFlight = events);
@@ -90,6 +91,15 @@ public final class GroupWorkerOptions implements Cloneable {
     return with(options -> options.stopTimeout = timeout);
   }
 
+  /**
+   * The worker asks for another ack_timeout for each event that it holds, until it is settled, but
+   * for no longer than this from its arrival: then the event is given to another worker. Zero: it
+   * never asks; what is not settled within the ack_timeout is given out again. 12 h unless given.
+   */
+  public GroupWorkerOptions extendMax(Duration max) {
+    return with(options -> options.extendMax = max);
+  }
+
   /** As {@link WatchOptions#waitForServer}. */
   public GroupWorkerOptions waitForServer() {
     return with(options -> options.waitForServer = true);
@@ -110,8 +120,11 @@ public final class GroupWorkerOptions implements Cloneable {
   }
 
   /**
-   * Be told what went wrong and was survived: a break, what a handler threw, a settlement that the
-   * server refused or did not get. Called by any of the worker's threads, one at a time.
+   * Be told what went wrong and was survived: a break, what a handler threw, an event that was
+   * handled and could not be settled, a call that failed. Called by any of the worker's threads,
+   * one at a time. Unless given, all but breaks are warnings of the {@link System.Logger} that has
+   * the name of {@link GroupWorker}, with namespace, group, key and attempt of the event; so is the
+   * worker's end by an error.
    */
   public GroupWorkerOptions onError(Consumer<Throwable> onError) {
     return with(options -> options.onError = onError);

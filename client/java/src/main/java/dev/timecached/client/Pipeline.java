@@ -25,7 +25,8 @@ import java.util.function.ObjIntConsumer;
  * operation waits for nobody, and many share the cost of a message.
  *
  * <p>Every future completes: with its result, or, when the stream ends before, with the stream's
- * error; whether it was done is then unknown. The stream ends by {@link #close}, by {@link
+ * error, whose {@code maybeApplied} says whether the operation can have been done: it was sent. The
+ * stream ends by {@link #close}, by {@link
  * #cancel}, or by itself: when the server stops (UNAVAILABLE), when the namespace does not exist
  * (NOT_FOUND), when the connection breaks, when no answer comes within the client's timeout
  * (DEADLINE_EXCEEDED). It does not come back: whoever wants to go on makes a new pipeline.
@@ -51,6 +52,8 @@ public final class Pipeline implements AutoCloseable {
   private final long timeoutNanos;
   private final String namespace;
   private final ClientCall<ExecuteRequest, ExecuteResponse> call;
+  private final Rpc rpc;
+  private final Rpc.Sending sending = new Rpc.Sending();
 
   // Guarded by this.
   private final Deque<Group> queue = new ArrayDeque<>(); // Full ones, then perhaps another.
@@ -72,7 +75,10 @@ public final class Pipeline implements AutoCloseable {
     this.namespace = namespace;
     timeoutNanos = rpc.timeout == null ? Long.MAX_VALUE / 2 : Times.nanos(rpc.timeout);
     Rpc.await(rpc.connection.await(timeoutNanos));
-    call = rpc.channel.newCall(TimeCacheServiceGrpc.getPipelineMethod(), CallOptions.DEFAULT);
+    this.rpc = rpc;
+    call =
+        rpc.channel.newCall(
+            TimeCacheServiceGrpc.getPipelineMethod(), sending.in(CallOptions.DEFAULT));
     call.start(new Listener(), new Metadata());
     call.request(2);
   }
@@ -97,7 +103,7 @@ public final class Pipeline implements AutoCloseable {
         awaitAnswers(() -> hasRoom(size));
       }
       if (status != null) {
-        return CompletableFuture.failedFuture(ended());
+        return CompletableFuture.failedFuture(ended().rethrown().withMaybeApplied(false));
       }
       if (closing) {
         throw new IllegalStateException("the pipeline is closed");
@@ -290,8 +296,10 @@ public final class Pipeline implements AutoCloseable {
     @Override
     public void onClose(Status end, Metadata trailers) {
       List<Group> left = new ArrayList<>();
+      int sentCount;
       synchronized (Pipeline.this) {
         left.addAll(sent);
+        sentCount = sending.hasBegun ? left.size() : 0;
         left.addAll(queue);
         sent.clear();
         queue.clear();
@@ -299,7 +307,7 @@ public final class Pipeline implements AutoCloseable {
           error =
               end.isOk()
                   ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
-                  : TimecacheException.of(end, trailers);
+                  : rpc.explain(end.asRuntimeException(trailers), sending);
         }
         status = end;
         if (check != null) {
@@ -307,7 +315,8 @@ public final class Pipeline implements AutoCloseable {
         }
       }
       for (Group group : left) {
-        complete(group, (pending, i) -> pending.future().completeExceptionally(ended()));
+        TimecacheException why = ended().rethrown().withMaybeApplied(sentCount-- > 0);
+        complete(group, (pending, i) -> pending.future().completeExceptionally(why));
       }
       synchronized (Pipeline.this) {
         Pipeline.this.notifyAll();

@@ -3,6 +3,7 @@ package dev.timecached.client;
 import dev.timecached.v1.PutCondition;
 import dev.timecached.v1.PutRequest;
 import java.time.Duration;
+import java.time.Instant;
 
 /**
  * How an entry is put. Immutable: each method returns options of its own. {@code ifAbsent},
@@ -28,6 +29,22 @@ public final class PutOptions {
     return new PutOptions(request.toBuilder().setTtl(Times.toProto(ttl)).build());
   }
 
+  /**
+   * The deadline of this life, in place of now and the time to live, on the server's clock: after
+   * now, and no later than max_ttl from now. With a ttl, that is what a later renewal gives.
+   */
+  public PutOptions expireAt(Instant deadline) {
+    return new PutOptions(request.toBuilder().setExpireAt(Times.toProto(deadline)).build());
+  }
+
+  /**
+   * An {@link #expireAt} that is not after now is no error: the entry is stored, expires at once,
+   * and its event is delivered.
+   */
+  public PutOptions allowPast() {
+    return new PutOptions(request.toBuilder().setAllowPast(true).build());
+  }
+
   /** Only if the key is not there; else FAILED_PRECONDITION, KEY_EXISTS. */
   public PutOptions ifAbsent() {
     return condition(PutCondition.PUT_CONDITION_IF_ABSENT);
@@ -51,7 +68,7 @@ public final class PutOptions {
     return new PutOptions(request.toBuilder().setReturnPrevious(true).build());
   }
 
-  /** An entry that is there keeps its deadline and its time to live. Not together with a ttl. */
+  /** An entry that is there keeps its deadline and its time to live. Not with ttl or expireAt. */
   public PutOptions keepDeadline() {
     return new PutOptions(request.toBuilder().setKeepDeadline(true).build());
   }

@@ -4,6 +4,7 @@ import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
 import io.grpc.ClientInterceptors;
+import io.grpc.ClientStreamTracer;
 import io.grpc.Deadline;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
@@ -82,16 +83,61 @@ final class Rpc {
         : CallOptions.DEFAULT.withDeadlineAfter(Times.nanos(timeout), TimeUnit.NANOSECONDS);
   }
 
+  /** Attempts of a call that is safe to repeat. */
+  int maxAttempts() {
+    return retry.maxAttempts();
+  }
+
+  /** The pauses between them. */
+  Backoff backoff() {
+    return new Backoff(retry.minPause(), retry.maxPause());
+  }
+
+  /** What a call that has failed so throws. */
+  TimecacheException explain(Throwable why, Sending sending) {
+    if (why instanceof TimecacheException known) {
+      return known;
+    }
+    TimecacheException error = TimecacheException.of(why);
+    if (!sending.hasBegun) {
+      error.withMaybeApplied(false);
+    }
+    // So gRPC ends what is under way, and refuses what comes later.
+    return connection.isShutdown() && error.isConnectionLost()
+        ? TimecacheException.closed(error.maybeApplied())
+        : error;
+  }
+
+  /** Whether a call was given to a connection: else it cannot have been done. */
+  static final class Sending extends ClientStreamTracer.Factory {
+    volatile boolean hasBegun;
+
+    @Override
+    public ClientStreamTracer newClientStreamTracer(
+        ClientStreamTracer.StreamInfo info, Metadata headers) {
+      return new ClientStreamTracer() {
+        @Override
+        public void outboundHeaders() {
+          hasBegun = true;
+        }
+      };
+    }
+
+    CallOptions in(CallOptions options) {
+      return options.withStreamTracerFactory(this);
+    }
+  }
+
   /** Does a call on the thread that asks for it. */
   <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe) {
     Attempts attempts = new Attempts(isSafe);
     for (; ; ) {
       boolean connected = await(connection.await(attempts.nanosLeft()));
-      attempts.begin();
+      CallOptions options = attempts.begin();
       try {
-        return ClientCalls.blockingUnaryCall(channel, method, attempts.options, request);
+        return ClientCalls.blockingUnaryCall(channel, method, options, request);
       } catch (RuntimeException e) {
-        TimecacheException error = TimecacheException.of(e);
+        TimecacheException error = attempts.explain(e);
         long pause = attempts.pauseAfter(error, connected);
         if (pause < 0) {
           throw error;
@@ -138,17 +184,27 @@ final class Rpc {
   /** Whether and when a call is tried again. */
   private final class Attempts {
     final CallOptions options = callOptions();
-    private final Backoff backoff = new Backoff(retry.minPause(), retry.maxPause());
+    private final Backoff backoff = Rpc.this.backoff();
     private int left;
     private long begunAt;
     private boolean hasNewToken;
+    private boolean maybeApplied; // By an attempt before the last.
+    private volatile Sending sending = new Sending();
 
     Attempts(boolean isSafe) {
       left = isSafe || repeatable ? retry.maxAttempts() - 1 : 0;
     }
 
-    void begin() {
+    CallOptions begin() {
       begunAt = System.nanoTime();
+      sending = new Sending();
+      return sending.in(options);
+    }
+
+    TimecacheException explain(Throwable why) {
+      TimecacheException error = Rpc.this.explain(why, sending);
+      maybeApplied |= error.maybeApplied();
+      return error.withMaybeApplied(maybeApplied);
     }
 
     long nanosLeft() {
@@ -167,6 +223,7 @@ final class Rpc {
       }
       if (left-- <= 0
           || !error.isConnectionLost()
+          || connection.isShutdown()
           || !(connected || error.reason().isPresent())
           || Thread.currentThread().isInterrupted()) {
         return -1;
@@ -211,8 +268,7 @@ final class Rpc {
     }
 
     private void begin(boolean connected) {
-      attempts.begin();
-      call = channel.newCall(method, attempts.options);
+      call = channel.newCall(method, attempts.begin());
       if (isDone()) {
         return;
       }
@@ -229,7 +285,7 @@ final class Rpc {
 
             @Override
             public void onError(Throwable error) {
-              fail(TimecacheException.of(error), connected);
+              fail(attempts.explain(error), connected);
             }
 
             @Override

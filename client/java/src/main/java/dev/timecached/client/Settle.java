@@ -1,20 +1,26 @@
 package dev.timecached.client;
 
 import dev.timecached.v1.Ack;
+import dev.timecached.v1.Extend;
 import dev.timecached.v1.Nack;
 import dev.timecached.v1.PutBack;
 import dev.timecached.v1.Settlement.Builder;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.function.Consumer;
 
 /** What a member of a consumer group does with an event that it was given. Immutable. */
 public final class Settle {
   private static final Settle ACK = new Settle(Kind.ACK, b -> b.setAck(Ack.getDefaultInstance()));
 
+  private static final Settle EXTEND =
+      new Settle(Kind.EXTEND, b -> b.setExtend(Extend.getDefaultInstance()));
+
   enum Kind {
     ACK,
     NACK,
-    PUT_BACK
+    PUT_BACK,
+    EXTEND
   }
 
   final Kind kind;
@@ -42,16 +48,38 @@ public final class Settle {
   }
 
   /**
-   * Put it back into the namespace, with its value or its parts and a fresh time to live of the
-   * namespace's, unless the key is there again; then done.
+   * Put it back into the namespace, with its value or its parts and a fresh time to live, unless
+   * the key is there again; then done. The time to live is the one of its own that it had, or else
+   * the namespace's.
    */
   public static Settle putBack() {
-    return new Settle(Kind.PUT_BACK, builder -> builder.setPutBack(PutBack.getDefaultInstance()));
+    return putBack(PutBack.newBuilder());
   }
 
   /** The same with a time to live of its own. */
   public static Settle putBack(Duration ttl) {
-    PutBack putBack = PutBack.newBuilder().setTtl(Times.toProto(ttl)).build();
-    return new Settle(Kind.PUT_BACK, builder -> builder.setPutBack(putBack));
+    return putBack(PutBack.newBuilder().setTtl(Times.toProto(ttl)));
+  }
+
+  /**
+   * The same with this deadline, on the server's clock, for this life alone. One that is not after
+   * now is refused, unless {@code allowPast}: then the entry expires at once.
+   */
+  public static Settle putBack(Instant expireAt, boolean allowPast) {
+    return putBack(
+        PutBack.newBuilder().setExpireAt(Times.toProto(expireAt)).setAllowPast(allowPast));
+  }
+
+  private static Settle putBack(PutBack.Builder putBack) {
+    PutBack built = putBack.build();
+    return new Settle(Kind.PUT_BACK, builder -> builder.setPutBack(built));
+  }
+
+  /**
+   * The group's ack_timeout anew, from now on: the attempt goes on. Any number of times. A {@link
+   * GroupWorker} says so by itself, not its handler.
+   */
+  public static Settle extend() {
+    return EXTEND;
   }
 }

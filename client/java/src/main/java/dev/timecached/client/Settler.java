@@ -8,14 +8,15 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 
 /** Sends a worker's settlements in batches, each until it has arrived. Thread-safe. */
 final class Settler {
   /** What the server has not answered. */
-  record Owed(GroupWorker.Task task, int attempt, Settle how) {
+  record Owed(GroupWorker.Task task, int attempt, int returns, Settle how) {
     Settlement settlement() {
-      return new Settlement(task.eventId(), attempt, how);
+      return new Settlement(task.eventId(), attempt, OptionalInt.of(returns), how);
     }
   }
 

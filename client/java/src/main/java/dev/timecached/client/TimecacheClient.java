@@ -27,26 +27,21 @@ import dev.timecached.v1.Namespace;
 import dev.timecached.v1.NamespaceOptions;
 import dev.timecached.v1.NamespaceServiceGrpc;
 import dev.timecached.v1.RotateNamespaceRequest;
-import dev.timecached.v1.ScanResponse;
 import dev.timecached.v1.ServerServiceGrpc;
 import dev.timecached.v1.SizeRequest;
 import dev.timecached.v1.SizeResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
 import dev.timecached.v1.UpdateGroupRequest;
 import dev.timecached.v1.UpdateNamespaceRequest;
-import io.grpc.CallOptions;
 import io.grpc.Channel;
-import io.grpc.Context;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.protobuf.ProtoUtils;
-import io.grpc.stub.ClientCalls;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -109,8 +104,9 @@ public final class TimecacheClient implements AutoCloseable {
   }
 
   /**
-   * A client of the server at {@code host:port} or {@code unix:/path}, over plain text. Does not
-   * connect yet: that the server is not there is told by the first call.
+   * A client of the server at {@code host:port} or {@code unix:/path}, over plain text. Begins to
+   * connect in the background, as {@link TimecacheClientBuilder#build} says; that the server is not
+   * there is told by the first call.
    *
    * @throws IllegalArgumentException for what is no such address
    */
@@ -139,9 +135,21 @@ public final class TimecacheClient implements AutoCloseable {
     return new TimecacheClient(rpc, "default", null);
   }
 
+  /** Loads the classes that calls need, and connects: by calls that need no right, if at all. */
+  void warmUp() {
+    try {
+      Operation.put("key", "value", new PutOptions().ttl(Duration.ofSeconds(1))).toProto();
+      Operation.get("key").toProto();
+      Entry.of(dev.timecached.v1.Entry.getDefaultInstance(), ByteString.EMPTY);
+      isServing();
+    } catch (RuntimeException e) {
+      // The first call says what is wrong.
+    }
+  }
+
   /**
-   * Closes the connection, also that of all views: calls and watches end with an error. Waits a
-   * moment for them to do so.
+   * Closes the connection, also that of all views: calls and watches end with CANCELLED, as does
+   * what comes later. Waits a moment for them to do so.
    */
   @Override
   public void close() {
@@ -451,6 +459,11 @@ public final class TimecacheClient implements AutoCloseable {
    * The live entries, in no particular order: one that lives through the whole scan comes exactly
    * once, another at most once. The stream is to be closed, has no time-out, and is for one thread.
    * Holds two pages (1,000 entries, about 1 MiB) at a time.
+   *
+   * <p>A scan whose connection breaks, or that the server ends as it was read too slowly, goes on
+   * behind its last page by itself, with the attempts and pauses of {@link RetryPolicy} for each
+   * page. It cannot where the server was restarted: then it throws what broke it, and is to be begun
+   * anew.
    */
   public Stream<Entry> scan() {
     return scan(new ScanOptions());
@@ -458,10 +471,8 @@ public final class TimecacheClient implements AutoCloseable {
 
   /** The same for some of the entries. */
   public Stream<Entry> scan(ScanOptions options) {
-    Pages<ScanResponse> pages =
-        stream(
-            TimeCacheServiceGrpc.getScanMethod(),
-            options.request.toBuilder().setNamespace(namespace).build());
+    ScanPages pages =
+        new ScanPages(rpc, options.request.toBuilder().setNamespace(namespace).build());
     return StreamSupport.stream(
             Spliterators.spliteratorUnknownSize(
                 pages, Spliterator.DISTINCT | Spliterator.NONNULL | Spliterator.IMMUTABLE),
@@ -664,7 +675,8 @@ public final class TimecacheClient implements AutoCloseable {
    */
   public void backupJournal(OutputStream output) throws IOException {
     try (Pages<BackupJournalResponse> pieces =
-        stream(
+        new Pages<>(
+            rpc,
             ServerServiceGrpc.getBackupJournalMethod(),
             BackupJournalRequest.getDefaultInstance())) {
       while (pieces.hasNext()) {
@@ -687,45 +699,5 @@ public final class TimecacheClient implements AutoCloseable {
       names.forEach(name -> mask.addPaths("options." + name));
     }
     return mask.build();
-  }
-
-  private <Q, A> Pages<A> stream(MethodDescriptor<Q, A> method, Q request) {
-    Rpc.await(rpc.connection.await());
-    return new Pages<>(rpc.channel, method, request);
-  }
-
-  /** What a server streams, and its end. */
-  private static final class Pages<A> implements Iterator<A>, AutoCloseable {
-    private final Context.CancellableContext context = Context.current().withCancellation();
-    private final Iterator<A> pages;
-
-    <Q> Pages(Channel channel, MethodDescriptor<Q, A> method, Q request) {
-      Context previous = context.attach();
-      try {
-        pages =
-            ClientCalls.blockingServerStreamingCall(channel, method, CallOptions.DEFAULT, request);
-      } finally {
-        context.detach(previous);
-      }
-    }
-
-    @Override
-    public boolean hasNext() {
-      try {
-        return pages.hasNext();
-      } catch (RuntimeException e) {
-        throw TimecacheException.of(e).rethrown();
-      }
-    }
-
-    @Override
-    public A next() {
-      return pages.next();
-    }
-
-    @Override
-    public void close() {
-      context.cancel(null);
-    }
   }
 }

@@ -14,14 +14,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import javax.net.ssl.SSLException;
 
 /**
  * Why a call failed.
  *
  * <p>An error of the server has a {@linkplain #reason() reason}, which {@link ErrorReason} lists.
- * One without is gRPC's own: no connection, the deadline passed, the call was cancelled. Then, and
- * only then, the call may have been done.
+ * One without is gRPC's own: no connection, the deadline passed, the call was cancelled. {@link
+ * #maybeApplied} says whether the call may have been done all the same.
  */
 public final class TimecacheException extends RuntimeException {
   private static final long serialVersionUID = 1;
@@ -36,6 +37,18 @@ public final class TimecacheException extends RuntimeException {
    */
   public record FieldViolation(String field, String description) implements java.io.Serializable {}
 
+  /** With these gRPC, or a proxy, ends a call of which it does not know what the server did. */
+  private static final Set<Status.Code> UNCERTAIN =
+      Set.of(
+          Status.Code.CANCELLED,
+          Status.Code.UNKNOWN,
+          Status.Code.DEADLINE_EXCEEDED,
+          Status.Code.RESOURCE_EXHAUSTED,
+          Status.Code.ABORTED,
+          Status.Code.INTERNAL,
+          Status.Code.UNAVAILABLE,
+          Status.Code.DATA_LOSS);
+
   private final Status.Code code;
   private final String description;
   private final String reason;
@@ -43,16 +56,19 @@ public final class TimecacheException extends RuntimeException {
   private final ArrayList<FieldViolation> fieldViolations;
   private final Duration retryDelay;
   private final String requestId;
+  private boolean maybeApplied; // Set before it is told.
 
   private TimecacheException(
       Status.Code code, String description, List<Any> details, String requestId, Throwable cause) {
-    super(message(code, description, details), cause);
+    super(message(code, reason(details), description), cause);
     this.code = code;
     this.description = description;
     this.requestId = requestId;
-    ErrorInfo info = find(details, ErrorInfo.class, ErrorInfo.getDefaultInstance());
-    reason = info.getReason().isEmpty() ? null : info.getReason();
-    metadata = Map.copyOf(info.getMetadataMap());
+    reason = reason(details);
+    maybeApplied = reason == null && UNCERTAIN.contains(code);
+    metadata =
+        Map.copyOf(
+            find(details, ErrorInfo.class, ErrorInfo.getDefaultInstance()).getMetadataMap());
     fieldViolations = new ArrayList<>();
     for (BadRequest.FieldViolation violation :
         find(details, BadRequest.class, BadRequest.getDefaultInstance()).getFieldViolationsList()) {
@@ -137,15 +153,32 @@ public final class TimecacheException extends RuntimeException {
         "another number of results than there were " + what + ": is the server of this version?");
   }
 
-  /** The same error with the stack of the thread that is told, and this one as its cause. */
-  TimecacheException rethrown() {
-    return new TimecacheException(this);
+  /** Of a client that was closed; the call may have been sent before. */
+  static TimecacheException closed(boolean maybeApplied) {
+    return of(Status.Code.CANCELLED, "the client is closed").withMaybeApplied(maybeApplied);
   }
 
-  private TimecacheException(TimecacheException other) {
-    super(other.getMessage(), other);
+  /** The same error with the stack of the thread that is told, and this one as its cause. */
+  TimecacheException rethrown() {
+    return new TimecacheException(this, description);
+  }
+
+  /** The same error, about something in particular, with this one as its cause. */
+  TimecacheException about(String what) {
+    return new TimecacheException(this, what + ": " + description);
+  }
+
+  /** This error, which nobody was told yet. */
+  TimecacheException withMaybeApplied(boolean value) {
+    maybeApplied = value;
+    return this;
+  }
+
+  private TimecacheException(TimecacheException other, String description) {
+    super(message(other.code, other.reason, description), other);
     code = other.code;
-    description = other.description;
+    this.description = description;
+    maybeApplied = other.maybeApplied;
     reason = other.reason;
     metadata = other.metadata;
     fieldViolations = other.fieldViolations;
@@ -153,11 +186,16 @@ public final class TimecacheException extends RuntimeException {
     requestId = other.requestId;
   }
 
-  private static String message(Status.Code code, String description, List<Any> details) {
-    ErrorInfo info = find(details, ErrorInfo.class, ErrorInfo.getDefaultInstance());
+  private static String message(Status.Code code, String reason, String description) {
     return code
-        + (info.getReason().isEmpty() ? "" : " (" + info.getReason() + ")")
+        + (reason == null ? "" : " (" + reason + ")")
         + (description.isEmpty() ? "" : ": " + description);
+  }
+
+  private static String reason(List<Any> details) {
+    String reason =
+        find(details, ErrorInfo.class, ErrorInfo.getDefaultInstance()).getReason();
+    return reason.isEmpty() ? null : reason;
   }
 
   private static <T extends com.google.protobuf.Message> T find(
@@ -218,13 +256,24 @@ public final class TimecacheException extends RuntimeException {
   }
 
   /**
-   * Whether the server is stopping, or there is no connection or it broke: the same again may
-   * succeed.
+   * Whether the request, or an earlier attempt of it, may have reached the server and been done,
+   * although this error says nothing of it: the connection broke, the time was up, the call was
+   * cancelled. False: it was not done, as the server refused it or there was no connection.
+   */
+  public boolean maybeApplied() {
+    return maybeApplied;
+  }
+
+  /**
+   * Whether the server is stopping, or there is no connection or it, or the stream, broke: the same
+   * again may succeed. With RESOURCE_EXHAUSTED a server or proxy resets streams to be left in peace
+   * for a while.
    */
   public boolean isConnectionLost() {
     return switch (code) {
       case UNAVAILABLE -> true;
       case INTERNAL, UNKNOWN, CANCELLED -> reason == null;
+      case RESOURCE_EXHAUSTED -> reason == null && !isMessageTooLarge();
       default -> false;
     };
   }
@@ -234,6 +283,8 @@ public final class TimecacheException extends RuntimeException {
    * {@link TimecacheClient#of} with a limit of its own.
    */
   boolean isMessageTooLarge() {
-    return code == Status.Code.RESOURCE_EXHAUSTED && reason == null;
+    return code == Status.Code.RESOURCE_EXHAUSTED
+        && reason == null
+        && description.contains("exceeds maximum size");
   }
 }

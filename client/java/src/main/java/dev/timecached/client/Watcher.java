@@ -32,8 +32,8 @@ import java.util.function.Function;
  * with the oldest event that is retained; it then says {@code logChanged}. To go on in another
  * process, store each batch's resume token once it is handled.
  *
- * <p>A break is: UNAVAILABLE, a stream that the server closed in good order (it stops), a
- * connection that is lost, {@link WatchOptions#silenceMax}, or, once, a message larger than the
+ * <p>A break is: UNAVAILABLE, a stream that the server closed in good order (it stops) or reset
+ * (ENHANCE_YOUR_CALM), a connection that is lost, {@link WatchOptions#silenceMax}, or, once, a message larger than the
  * channel takes. So is UNAUTHENTICATED where {@link TimecacheClientBuilder#tokenFile} now holds
  * another token than the one that was refused, as when tokens are replaced; that one is tried at
  * once, and only once; and, but for the first attempt, where the file cannot be read: it may hold
@@ -329,7 +329,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
             ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
             : error;
     if (rpc.connection.isShutdown()) {
-      end = TimecacheException.of(Status.Code.CANCELLED, "the client was closed");
+      end = TimecacheException.closed(false);
       return;
     }
     if (beginsAnew(why)) {
@@ -398,6 +398,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
   private final class Stream<Q, A> extends ClientCall.Listener<A> {
     private final ClientCall<Q, A> call;
     private final Function<A, WatchBatch> convert;
+    private final Rpc.Sending sending = new Rpc.Sending();
     private WatchBatch message; // That was not taken.
     private Status status; // Null while it goes on.
     private Metadata trailers;
@@ -406,7 +407,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
 
     Stream(MethodDescriptor<Q, A> method, Q request, Function<A, WatchBatch> convert) {
       this.convert = convert;
-      call = rpc.channel.newCall(method, CallOptions.DEFAULT);
+      call = rpc.channel.newCall(method, sending.in(CallOptions.DEFAULT));
       call.start(this, new Metadata());
       call.request(1);
       call.sendMessage(request);
@@ -456,7 +457,9 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
     /** Null: it ended in good order. */
     TimecacheException error() {
       synchronized (Watcher.this) {
-        return status.isOk() ? null : TimecacheException.of(status, trailers);
+        return status.isOk()
+            ? null
+            : rpc.explain(status.asRuntimeException(trailers), sending);
       }
     }
 

@@ -34,6 +34,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+@NeedsServer
 @Timeout(180)
 final class ClientTest {
   private static TestServer server;

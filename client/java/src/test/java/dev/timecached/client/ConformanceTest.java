@@ -44,6 +44,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /** Runs the scenarios that all clients have in common, as their README says. */
+@NeedsServer
 @EnabledIfEnvironmentVariable(named = "CONFORMANCE", matches = ".+")
 final class ConformanceTest {
   private static TestServer server;

@@ -4,10 +4,14 @@ import dev.timecached.v1.ConsumeExpiredRequest;
 import dev.timecached.v1.ConsumeExpiredResponse;
 import dev.timecached.v1.ExecuteRequest;
 import dev.timecached.v1.ExecuteResponse;
+import dev.timecached.v1.GetGroupRequest;
+import dev.timecached.v1.GetGroupResponse;
 import dev.timecached.v1.GetRequest;
 import dev.timecached.v1.GetResponse;
 import dev.timecached.v1.GroupServiceGrpc;
 import dev.timecached.v1.NamespaceServiceGrpc;
+import dev.timecached.v1.ScanRequest;
+import dev.timecached.v1.ScanResponse;
 import dev.timecached.v1.SettleExpiredRequest;
 import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
@@ -25,6 +29,7 @@ import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -77,6 +82,11 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
   final BlockingQueue<PipelineRequest> pipelined = new LinkedBlockingQueue<>();
   final CountDownLatch pipelineCancelled = new CountDownLatch(1);
   final BlockingQueue<StreamObserver<WatchExpiredResponse>> watches = new LinkedBlockingQueue<>();
+  /** A scan that was not answered. */
+  record ScanCall(ScanRequest request, StreamObserver<ScanResponse> observer) {}
+
+  final BlockingQueue<ScanCall> scans = new LinkedBlockingQueue<>();
+  volatile Duration ackTimeout = Duration.ofSeconds(30); // Of all groups.
   final BlockingQueue<Metadata> headers = new LinkedBlockingQueue<>(); // Of all calls.
   volatile String token; // Null: calls need none.
   volatile Runnable onRefusal = () -> {}; // Before it refuses one.
@@ -95,7 +105,7 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
                       new NamespaceServiceGrpc.NamespaceServiceImplBase() {}, new Guard()))
               .addService(
                   ServerInterceptors.intercept(
-                      new GroupServiceGrpc.GroupServiceImplBase() {}, new Guard()))
+                      new Groups(), new Guard()))
               .build()
               .start();
     } catch (IOException e) {
@@ -105,6 +115,16 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
 
   TimecacheClientBuilder builder() {
     return TimecacheClient.builder("127.0.0.1:" + server.getPort());
+  }
+
+  private final class Groups extends GroupServiceGrpc.GroupServiceImplBase {
+    @Override
+    public void getGroup(GetGroupRequest request, StreamObserver<GetGroupResponse> observer) {
+      GetGroupResponse.Builder response = GetGroupResponse.newBuilder();
+      response.getGroupBuilder().getOptionsBuilder().setAckTimeout(Times.toProto(ackTimeout));
+      observer.onNext(response.build());
+      observer.onCompleted();
+    }
   }
 
   /** Keeps the headers, and refuses calls without the token, or all. */
@@ -154,6 +174,11 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
     observer.onNext(
         WatchExpiredResponse.newBuilder().setNamespace(request.getNamespaces(0)).build());
     watches.add(observer);
+  }
+
+  @Override
+  public void scan(ScanRequest request, StreamObserver<ScanResponse> observer) {
+    scans.add(new ScanCall(request, observer));
   }
 
   @Override

@@ -296,7 +296,7 @@ final class FaultsTest {
       ExecutionException error =
           assertThrows(ExecutionException.class, () -> ended.get(30, TimeUnit.SECONDS));
       assertEquals(Code.CANCELLED, ((TimecacheException) error.getCause()).code());
-      assertEquals("CANCELLED: the client was closed", error.getCause().getMessage());
+      assertEquals("CANCELLED: the client is closed", error.getCause().getMessage());
     }
   }
 

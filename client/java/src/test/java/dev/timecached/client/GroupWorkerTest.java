@@ -24,6 +24,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+@NeedsServer
 @Timeout(180)
 final class GroupWorkerTest {
   private final BlockingQueue<ExpiredEvent> handled = new LinkedBlockingQueue<>();

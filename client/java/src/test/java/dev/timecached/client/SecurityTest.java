@@ -21,6 +21,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+@NeedsServer
 @Timeout(180)
 final class SecurityTest {
   private static final String TOKEN = "a-token-of-this-test";

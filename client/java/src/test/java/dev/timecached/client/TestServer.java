@@ -12,7 +12,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** A server of a test's own, and a directory. */
+/** A server of a test's own, and a directory. Tests that make one are {@link NeedsServer}. */
 final class TestServer implements AutoCloseable {
   private static final Pattern STARTED =
       Pattern.compile("\"event\":\"server_started\".*?\"address\":\"([^\"]*)\"");

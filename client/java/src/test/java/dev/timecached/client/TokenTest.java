@@ -31,6 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What is open as the server's tokens are replaced, and with them that of the client. */
+@NeedsServer
 @Timeout(180)
 final class TokenTest {
   private static final String ADMIN = "admin";

@@ -1,0 +1,65 @@
+// Scans that go on over a broken connection. Internal.
+
+import type { CallOptions, Connection } from './connection.js';
+import { TimecacheError, isConnectionLost } from './errors.js';
+import { TimeCacheServiceService as Service, type ScanResponse } from './gen/timecache/v1/data.js';
+import { pause } from './timing.js';
+import type { ScanOptions } from './types.js';
+import { toBuffer, toUint32 } from './values.js';
+
+/** The pages of a scan, each once. */
+export async function* scanPages(
+  connection: Connection,
+  namespace: string,
+  options: ScanOptions & CallOptions,
+): AsyncGenerator<ScanResponse, void, undefined> {
+  const request = {
+    namespace,
+    keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
+    keysOnly: options.keysOnly ?? false,
+    maxMessageBytes: toUint32(options.maxMessageBytes ?? connection.maxMessageBytes, 'maxMessageBytes'),
+    position: Buffer.alloc(0) as Buffer,
+  };
+  const end = Date.now() + (options.timeoutMs ?? Infinity);
+  let backoff = connection.backoff();
+  let attempts = 0; // Since the last page.
+  let hasBegun = false; // With no server there it fails as other calls do.
+  let isResumable = true;
+  let broke: unknown;
+  for (;;) {
+    const stream = await connection.serverStream(Service.scan, request, {
+      ...options,
+      timeoutMs: end - Date.now(),
+    });
+    try {
+      for (let page = await stream.next(); page; page = await stream.next()) {
+        request.position = page.position;
+        isResumable = page.position.length > 0; // Not by a server of an earlier version.
+        hasBegun = true;
+        attempts = 0;
+        backoff = connection.backoff();
+        yield page;
+      }
+      return;
+    } catch (error) {
+      if (isPositionRefused(error)) throw broke ?? error;
+      broke = error;
+      hasBegun ||= error instanceof TimecacheError && error.maybeApplied;
+      const mayGoOn = hasBegun && isResumable && !connection.isClosed && ++attempts < connection.maxAttempts;
+      if (!mayGoOn || !isBreak(error)) throw error;
+    } finally {
+      stream.cancel();
+    }
+    await pause(backoff.next(), options.signal);
+  }
+}
+
+/** The server ends a scan that is read too slowly with a reason. */
+function isBreak(error: unknown): boolean {
+  return isConnectionLost(error) || (error instanceof TimecacheError && error.reason === 'MAX_CALL_DURATION');
+}
+
+/** It was of a server that has stopped. */
+function isPositionRefused(error: unknown): boolean {
+  return error instanceof TimecacheError && error.code === 'INVALID_ARGUMENT' && error.field === 'position';
+}
