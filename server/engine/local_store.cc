@@ -203,7 +203,9 @@ void LocalStore::CreateNamespace(absl::string_view name,
                                  DoneWith<NamespaceInfo> done) {
   const MapOr map = registry_->Create(name, options);
   if (!map.ok()) return done(map.status());
-  WhenKept(*map, std::move(done), Describe(map->get(), *clock_));
+  NamespaceInfo info = Describe(map->get(), *clock_);
+  info.warnings = registry_->Warnings(name);
+  WhenKept(*map, std::move(done), std::move(info));
 }
 
 void LocalStore::GetNamespace(absl::string_view name, bool include_statistics,
@@ -239,7 +241,9 @@ void LocalStore::UpdateNamespace(absl::string_view name,
                                  DoneWith<NamespaceInfo> done) {
   const MapOr map = registry_->Update(name, change);
   if (!map.ok()) return done(map.status());
-  WhenKept(*map, std::move(done), Describe(map->get(), *clock_));
+  NamespaceInfo info = Describe(map->get(), *clock_);
+  info.warnings = registry_->Warnings(name);
+  WhenKept(*map, std::move(done), std::move(info));
 }
 
 void LocalStore::DeleteNamespace(absl::string_view name, Done done) {
