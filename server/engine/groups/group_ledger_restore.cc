@@ -74,7 +74,7 @@ void GroupLedger::Reopen(const RetainedBatches::Place& place, uint64_t number,
   event->reason = past.reason;
   // Behind another one only if their hashes are the same in this process.
   if (event->state != State::kReady) return;
-  if (past.ready_us > now_us_ && !HasExhaustedAttempts(*event)) {
+  if (past.ready_us > now_us_) {
     events_.SetDue(event, State::kDelayed, past.ready_us);
   } else {
     MakeReady(event);
