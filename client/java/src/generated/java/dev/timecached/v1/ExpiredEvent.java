@@ -440,7 +440,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Only in ConsumeExpired: how often the stream of a member that held the event has
-   * ended before the member settled it. Otherwise 0.
+   * ended before the member settled it; a crash of the server is not counted.
+   * Otherwise 0.
    * </pre>
    *
    * <code>uint32 returns = 14;</code>
@@ -2721,7 +2722,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Only in ConsumeExpired: how often the stream of a member that held the event has
-     * ended before the member settled it. Otherwise 0.
+     * ended before the member settled it; a crash of the server is not counted.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 returns = 14;</code>
@@ -2734,7 +2736,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Only in ConsumeExpired: how often the stream of a member that held the event has
-     * ended before the member settled it. Otherwise 0.
+     * ended before the member settled it; a crash of the server is not counted.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 returns = 14;</code>
@@ -2751,7 +2754,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Only in ConsumeExpired: how often the stream of a member that held the event has
-     * ended before the member settled it. Otherwise 0.
+     * ended before the member settled it; a crash of the server is not counted.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 returns = 14;</code>
