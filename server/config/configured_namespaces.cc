@@ -1,5 +1,6 @@
 #include "server/config/configured_namespaces.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "server/config/proto_to_text.h"
+#include "server/engine/dead_letter_route.h"
 #include "server/engine/error.h"
 #include "server/observability/log.h"
 #include "server/service/admin/proto_namespace.h"
@@ -25,10 +27,14 @@ v1::NamespaceOptions FullOptions(const config::v1::NamespaceConfig& from) {
   return options;
 }
 
-void LogCreated(const config::v1::NamespaceConfig& from) {
+void LogCreated(const config::v1::NamespaceConfig& from,
+                const Registry& registry) {
   const v1::NamespaceOptions options = FullOptions(from);
-  LogNamespace(
-      {.event = "namespace_created", .name = from.name(), .options = &options});
+  const std::vector<std::string> warnings = registry.Warnings(from.name());
+  LogNamespace({.event = "namespace_created",
+                .name = from.name(),
+                .options = &options,
+                .warnings = warnings});
 }
 
 // The options that differ, with the values of the second.
@@ -47,7 +53,27 @@ v1::NamespaceOptions ChangedOptions(const config::v1::NamespaceConfig& before,
   return changed;
 }
 
-absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal) {
+// Those of the configuration, by name, as they will be.
+using Configured =
+    absl::flat_hash_map<std::string, const config::v1::NamespaceConfig*>;
+
+absl::Status CheckRoute(const config::v1::NamespaceConfig& from,
+                        const NamespaceOptions& options,
+                        const Configured& all) {
+  return CheckDeadLetterRoute(
+      from.name(), options,
+      [&all](absl::string_view name) -> std::optional<NamespaceOptions> {
+        const auto it = all.find(name);
+        if (it == all.end()) return std::nullopt;
+        NamespaceOptions to;
+        to.dead_letter_namespace =
+            it->second->options().dead_letter_namespace();
+        return to;
+      });
+}
+
+absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal,
+                   const Configured& all) {
   const absl::StatusOr<NamespaceOptions> options = NewOptions(from.options());
   if (!options.ok()) return options.status();
   if (IsDurable(*options) && !has_journal) {
@@ -55,7 +81,8 @@ absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal) {
                         "needs a journal: set journal.directory, or start the "
                         "server with --journal DIRECTORY");
   }
-  return ValidateNamespace(from.name(), *options);
+  const absl::Status status = ValidateNamespace(from.name(), *options);
+  return status.ok() ? CheckRoute(from, *options, all) : status;
 }
 
 absl::Status Create(const config::v1::NamespaceConfig& from,
@@ -72,8 +99,11 @@ absl::Status Update(const std::string& name,
     return ChangeOptions(changed, options);
   });
   if (map.ok()) {
-    LogNamespace(
-        {.event = "namespace_updated", .name = name, .options = &changed});
+    const std::vector<std::string> warnings = registry->Warnings(name);
+    LogNamespace({.event = "namespace_updated",
+                  .name = name,
+                  .options = &changed,
+                  .warnings = warnings});
   }
   return map.status();
 }
@@ -104,12 +134,20 @@ void LogNamespace(const AdminChange& change) {
   }
   Log(LogLevel::kInfo,
       std::string_view(change.event.data(), change.event.size()), fields);
+  for (const std::string& warning : change.warnings) {
+    Log(LogLevel::kWarning, "namespace_warning",
+        {{"namespace", change.name}, {"about", warning}});
+  }
 }
 
 absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
   const bool has_journal = !config.journal().directory().empty();
+  Configured all;
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    const absl::Status status = Check(from, has_journal);
+    all[from.name()] = &from;
+  }
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
+    const absl::Status status = Check(from, has_journal, all);
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("namespace \"", from.name(), "\": ", status.message()));
@@ -132,9 +170,10 @@ absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
   return absl::OkStatus();
 }
 
-void LogNamespaces(const config::v1::ServerConfig& config) {
+void LogNamespaces(const config::v1::ServerConfig& config,
+                   const Registry& registry) {
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    LogCreated(from);
+    LogCreated(from, registry);
   }
 }
 
@@ -152,7 +191,7 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
     if (it == old.end()) {
       bool created;
       status = CreateOrUpdate(from, registry, &created);
-      if (created) LogCreated(from);
+      if (created) LogCreated(from, *registry);
     } else {
       status = Update(from.name(), ChangedOptions(*it->second, from), registry);
       old.erase(it);

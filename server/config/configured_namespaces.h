@@ -17,15 +17,16 @@ namespace timecache::server {
 void LogNamespace(const AdminChange& change);
 
 // INVALID_ARGUMENT that names the first namespace whose name or options are
-// invalid, or that needs a journal if the configuration has none.
+// invalid, whose dead letters would come back to it, or that needs a journal if the configuration has none.
 absl::Status CheckNamespaces(const config::v1::ServerConfig& config);
 
 // Creates all of them, or stops at the first error and returns it.
 absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
                               Registry* registry);
 
-// Logs them, with all options, as the service does with others.
-void LogNamespaces(const config::v1::ServerConfig& config);
+// Logs them, with all options and warnings, as the service does with others.
+void LogNamespaces(const config::v1::ServerConfig& config,
+                   const Registry& registry);
 
 // Creates the namespaces that are new in `now`. An option that differs between
 // `before` and `now` gets its value of `now`, or its default if it is unset

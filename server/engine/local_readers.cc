@@ -109,8 +109,9 @@ class LocalGroupReader final : public GroupReader {
     held_.reset();
     return Passed(std::move(chunk));
   }
-  void Leave() override {
+  void Leave(int64_t now_us, StreamEnd end) override {
     held_.reset();
+    if (member_ != nullptr) member_->Leave(now_us, end);
     member_.reset();
   }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {

@@ -217,7 +217,9 @@ void LocalStore::CreateNamespace(absl::string_view name,
                                  DoneWith<NamespaceInfo> done) {
   const MapOr map = registry_->Create(name, options);
   if (!map.ok()) return done(map.status());
-  WhenKept(*map, std::move(done), Describe(map->get(), *clock_));
+  NamespaceInfo info = Describe(map->get(), *clock_);
+  info.warnings = registry_->Warnings(name);
+  WhenKept(*map, std::move(done), std::move(info));
 }
 
 void LocalStore::GetNamespace(absl::string_view name, bool include_statistics,
@@ -254,7 +256,9 @@ void LocalStore::UpdateNamespace(absl::string_view name,
   MapOr map = FindToChange(*registry_, name);
   if (map.ok()) map = registry_->Update(name, change);
   if (!map.ok()) return done(map.status());
-  WhenKept(*map, std::move(done), Describe(map->get(), *clock_));
+  NamespaceInfo info = Describe(map->get(), *clock_);
+  info.warnings = registry_->Warnings(name);
+  WhenKept(*map, std::move(done), std::move(info));
 }
 
 void LocalStore::DeleteNamespace(absl::string_view name, Done done) {

@@ -58,8 +58,8 @@ class GroupReader : public EventReader {
   virtual GroupChunk Take(int64_t now_us, int max_events,
                           int64_t max_bytes) = 0;
 
-  // Returns the events that it holds, and takes no more.
-  virtual void Leave() = 0;
+  // Its stream has ended so: returns the events that it holds, and takes no more.
+  virtual void Leave(int64_t now_us, StreamEnd end) = 0;
 };
 
 // Reads entries that are about to die.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/dead_letter_route.h"
 #include "server/engine/error.h"
 #include "server/engine/memory_reclaimer.h"
 
@@ -32,10 +33,9 @@ absl::Status ValidateNamespace(absl::string_view name,
     return status;
   }
   if (absl::Status status = Validate(options); !status.ok()) return status;
-  if (options.dead_letter_namespace != name) return absl::OkStatus();
-  return InvalidField("dead_letter_namespace",
-                      "must be another namespace: dead letters of dead letters "
-                      "would never end");
+  // To itself.
+  return CheckDeadLetterRoute(name, options,
+                              [](absl::string_view) { return std::nullopt; });
 }
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
@@ -86,6 +86,11 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
       return status;
     }
   }
+  // One change at a time of where dead letters go.
+  absl::MutexLock update_lock(&update_mu_);
+  if (absl::Status status = CheckRoute(name, options); !status.ok()) {
+    return status;
+  }
   auto map = Make(name, options,
                   {.first_event = RandomFirstEvent(), .journaled = journaled});
   absl::MutexLock lock(&mu_);
@@ -98,6 +103,33 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   }
   if (absl::Status status = Insert(map); !status.ok()) return status;
   return map;
+}
+
+std::optional<NamespaceOptions> Registry::OptionsOf(
+    absl::string_view name) const {
+  absl::ReaderMutexLock lock(&mu_);
+  const auto it = maps_.find(name);
+  if (it == maps_.end()) return std::nullopt;
+  return it->second->options();
+}
+
+absl::Status Registry::CheckRoute(absl::string_view name,
+                                  const NamespaceOptions& options) const {
+  return CheckDeadLetterRoute(
+      name, options, [this](absl::string_view to) { return OptionsOf(to); });
+}
+
+std::vector<std::string> Registry::Warnings(absl::string_view name) const {
+  const std::optional<NamespaceOptions> options = OptionsOf(name);
+  if (!options.has_value()) return {};
+  const auto maps = List();
+  const auto senders =
+      std::count_if(maps.begin(), maps.end(), [name](const auto& map) {
+        return map->options().dead_letter_namespace == name;
+      });
+  return DeadLetterWarnings(
+      name, *options, static_cast<int>(senders),
+      [this](absl::string_view to) { return OptionsOf(to); });
 }
 
 std::shared_ptr<TimeCacheMap> Registry::Make(absl::string_view name,
@@ -210,10 +242,16 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   absl::MutexLock lock(&update_mu_);
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(name);
   if (!map.ok()) return map;
-  NamespaceOptions options = (*map)->options();
+  const NamespaceOptions before = (*map)->options();
+  NamespaceOptions options = before;
   if (absl::Status status = change(&options); !status.ok()) return status;
   if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
     return status;
+  }
+  // What an older server allowed may stay as it is.
+  if (options.dead_letter_namespace != before.dead_letter_namespace) {
+    absl::Status status = CheckRoute(name, options);
+    if (!status.ok()) return status;
   }
   (*map)->Update(options, clock_->NowUs());
   if (ChangeLog* const log = (*map)->change_log()) log->AppendOptions(options);

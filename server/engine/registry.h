@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,8 +55,8 @@ class Registry {
   // owned, must outlive the maps. Set before use.
   void SetChangeLogs(ChangeLogs* logs) { change_logs_ = logs; }
 
-  // INVALID_ARGUMENT, ALREADY_EXISTS or RESOURCE_EXHAUSTED (MAX_NAMESPACES,
-  // MAX_MEMORY).
+  // INVALID_ARGUMENT, also if dead letters would go in a cycle, ALREADY_EXISTS
+  // or RESOURCE_EXHAUSTED (MAX_NAMESPACES, MAX_MEMORY).
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
       absl::string_view name, const NamespaceOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -79,6 +80,11 @@ class Registry {
   // NOT_FOUND, or INVALID_ARGUMENT for a name that no namespace can have.
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Find(
       absl::string_view name) const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // What is allowed in the options of this namespace and probably not meant, a
+  // sentence each; see DeadLetterWarnings. O(namespaces).
+  std::vector<std::string> Warnings(absl::string_view name) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ordered by name: all, or `most` of those behind the name `after`. O(what is
   // returned).
@@ -120,6 +126,11 @@ class Registry {
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
       absl::string_view name, const NamespaceOptions& options, Limits limits)
       ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<NamespaceOptions> OptionsOf(absl::string_view name) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckRoute(absl::string_view name,
+                          const NamespaceOptions& options) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Insert(const std::shared_ptr<TimeCacheMap>& map)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `from` is the map of the letter's group.
@@ -148,7 +159,7 @@ class Registry {
   // The same in order. The names are the maps' own.
   absl::btree_map<absl::string_view, std::shared_ptr<TimeCacheMap>> by_name_
       ABSL_GUARDED_BY(mu_);
-  // One Update at a time.
+  // One Create or Update at a time.
   absl::Mutex update_mu_ ABSL_ACQUIRED_BEFORE(mu_);
 };
 

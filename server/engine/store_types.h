@@ -25,6 +25,8 @@ struct NamespaceInfo {
   NamespaceOptions options;
   // Null unless they were asked for.
   std::unique_ptr<const NamespaceStatistics> statistics;
+  // Of one that was created or updated: see Registry::Warnings.
+  std::vector<std::string> warnings = {};
 };
 
 struct GroupInfo {

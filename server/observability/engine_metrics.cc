@@ -81,6 +81,9 @@ void Merge(const GroupStatistics& from, GroupStatistics* to) {
   to->dead_letters_denied += from.dead_letters_denied;
   to->dead_letters_dropped += from.dead_letters_dropped;
   to->lost += from.lost;
+  to->returned += from.returned;
+  to->extended += from.extended;
+  to->suspects += from.suspects;
 }
 
 // Adds a row, or to the last one where it is one too many.
@@ -288,7 +291,7 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
      kCounter,
      Number<&GroupStatistics::delivered>},
     {{"timecache_group_redelivered_total",
-      "Of these, second and later attempts."},
+      "Of these, of an event that had been delivered before."},
      kCounter,
      Number<&GroupStatistics::redelivered>},
     {{"timecache_group_acked_total", "Events settled by ACK."},
@@ -304,6 +307,19 @@ constexpr Column<GroupStatistics> kGroupColumns[] = {
       "Times that a member did not settle in time."},
      kCounter,
      Number<&GroupStatistics::timed_out>},
+    {{"timecache_group_returned_total",
+      "Deliveries that ended with the member's stream: no attempts."},
+     kCounter,
+     Number<&GroupStatistics::returned>},
+    {{"timecache_group_extended_total",
+      "Times that a member asked for another ack_timeout."},
+     kCounter,
+     Number<&GroupStatistics::extended>},
+    {{"timecache_group_suspects",
+      "Unsettled events that may crash their workers: they are delivered after "
+      "growing pauses."},
+     kGauge,
+     Number<&GroupStatistics::suspects>},
     {{"timecache_group_dead_lettered_total",
       "Events put into the dead letter namespace."},
      kCounter,

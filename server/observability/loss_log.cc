@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+
 namespace timecache::server {
+namespace {
+
+constexpr char kSuspectEvents[] = "suspect_events";
+// Of a key in a line.
+constexpr size_t kMaxLoggedKeyBytes = 64;
+
+}  // namespace
 
 LossLog::LossLog(const Registry* registry, const Clock* clock,
                  std::vector<Counter> counters, Write write)
@@ -74,6 +83,20 @@ void LossLog::CountGroup(const std::string& name,
       &counted.dead_letters_denied, now_us);
   Add("dead_letters_failed", name, group->name(), now.dead_letter_failures,
       &counted.dead_letter_failures, now_us);
+  CountSuspects(name, group, &counted.suspected, now_us);
+}
+
+void LossLog::CountSuspects(const std::string& name,
+                            const std::shared_ptr<ConsumerGroup>& group,
+                            uint64_t* before, int64_t now_us) {
+  std::optional<Suspect> suspect = group->TakeSuspect();
+  if (!suspect.has_value()) return;
+  const uint64_t times = suspect->times;
+  const auto [worst, first] = suspects_.try_emplace({name, group->name()});
+  if (first || worst->second.returns <= suspect->returns) {
+    worst->second = *std::move(suspect);
+  }
+  Add(kSuspectEvents, name, group->name(), times, before, now_us);
 }
 
 void LossLog::Add(const char* event, const std::string& name,
@@ -98,8 +121,26 @@ void LossLog::WriteLine(const FoldedLines::Kind& kind, uint64_t count) {
     }
     return;
   }
+  const auto suspect = kind.event == kSuspectEvents
+                           ? suspects_.find({kind.name, kind.group})
+                           : suspects_.end();
+  if (suspect == suspects_.end()) {
+    write_(LogLevel::kWarning, kind.event,
+           {{"namespace", kind.name}, {"group", kind.group}, {"count", count}});
+    return;
+  }
+  const std::string key =
+      absl::CEscape(suspect->second.key.substr(0, kMaxLoggedKeyBytes));
   write_(LogLevel::kWarning, kind.event,
-         {{"namespace", kind.name}, {"group", kind.group}, {"count", count}});
+         {{"namespace", kind.name},
+          {"group", kind.group},
+          {"key", key},
+          {"returns", static_cast<int64_t>(suspect->second.returns)},
+          {"count", count},
+          {"about",
+           "the streams of members that hold it end again and again: it may "
+           "crash them, and is delivered after growing pauses"}});
+  suspects_.erase(suspect);
 }
 
 }  // namespace timecache::server

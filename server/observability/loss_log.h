@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -27,6 +28,9 @@ namespace timecache::server {
 //   dead_letters_failed  failed attempts to put one there
 //   dead_letters_denied  of these, because the group's creator may not write
 //                        there
+//   suspect_events       returns of an event whose members' streams have ended
+//                        again and again: the one returned most often, with its
+//                        `key` and `returns`, which may be what ends them
 //   group_expired        a group was deleted, without a member for its
 //                        unused_ttl; `count` events were lost with it
 //
@@ -68,6 +72,7 @@ class LossLog {
     uint64_t dead_lettered = 0;
     uint64_t dead_letter_failures = 0;
     uint64_t dead_letters_denied = 0;
+    uint64_t suspected = 0;
   };
   // Of a map: groups that have expired.
   struct CountedMap {
@@ -79,6 +84,9 @@ class LossLog {
   void CountExpired(const std::shared_ptr<TimeCacheMap>& map);
   void CountGroup(const std::string& name,
                   const std::shared_ptr<ConsumerGroup>& group, int64_t now_us);
+  void CountSuspects(const std::string& name,
+                     const std::shared_ptr<ConsumerGroup>& group,
+                     uint64_t* before, int64_t now_us);
   void Add(const char* event, const std::string& name, const std::string& group,
            uint64_t now, uint64_t* before, int64_t now_us);
   void WriteLine(const FoldedLines::Kind& kind, uint64_t count);
@@ -90,6 +98,8 @@ class LossLog {
   FoldedLines folded_;
   absl::flat_hash_map<const ConsumerGroup*, Counted> groups_;
   absl::flat_hash_map<const TimeCacheMap*, CountedMap> maps_;
+  // Of the next line about a namespace's group.
+  absl::flat_hash_map<std::pair<std::string, std::string>, Suspect> suspects_;
 };
 
 }  // namespace timecache::server

@@ -126,7 +126,7 @@ absl::Status Node::Start() {
   }
   if (absl::Status status = server_->Start(); !status.ok()) return status;
   LogStartupChecks(config_);
-  LogNamespaces(config_);
+  LogNamespaces(config_, registry_);
   LogStarted(flags_, config_, *server_, monitoring_, memory_);
 
   reload_.emplace(config_, [this] { return ReadConfig(flags_); });

@@ -271,6 +271,17 @@ TEST(ConfigTest, ANamespaceSaysWhereItsDeadLettersGo) {
             config.SerializeAsString());
 }
 
+TEST(ConfigTest, DeadLettersThatWouldComeBackAreRefused) {
+  EXPECT_EQ(CheckNamespaces(
+                Parsed("namespaces:\n"
+                       "  - {name: a, options: {dead_letter_namespace: b}}\n"
+                       "  - {name: b, options: {dead_letter_namespace: c}}\n"
+                       "  - {name: c, options: {dead_letter_namespace: a}}\n"))
+                .message(),
+            "namespace \"a\": dead_letter_namespace must not lead back: dead "
+            "letters of dead letters would never end: a -> b -> c -> a");
+}
+
 TEST(ConfigTest, LoadsAFileAndNamesItInErrors) {
   const std::string path = testing::TempDir() + "/config_test_load.yaml";
   std::ofstream(path) << "namespaces: [{name: from-file}]\n";

@@ -3,11 +3,13 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/engine/dead_letter_route.h"
 #include "server/engine/error.h"
 #include "server/engine/memory_budget.h"
 #include "tests/support/engine/map_harness.h"
@@ -313,6 +315,94 @@ TEST_F(RegistryTest, ListsPartsInOrderOfNames) {
   EXPECT_THAT(after("c", 2), ElementsAre("e"));
   EXPECT_THAT(after("e", 2), IsEmpty());
   EXPECT_THAT(Names(registry), ElementsAre("a", "b", "e"));
+}
+
+// --- Dead letters.
+
+NamespaceOptions ToDeadLetters(const std::string& name) {
+  NamespaceOptions options;
+  options.ttl_us = 2 * kMinDeadLetterTtlUs;
+  options.max_ttl_us = options.ttl_us;
+  options.dead_letter_namespace = name;
+  return options;
+}
+
+absl::Status SetDeadLetters(Registry* registry, const std::string& name,
+                            const std::string& to) {
+  return registry
+      ->Update(name,
+               [&to](NamespaceOptions* options) {
+                 options->dead_letter_namespace = to;
+                 return absl::OkStatus();
+               })
+      .status();
+}
+
+TEST_F(RegistryTest, RefusesDeadLettersThatWouldComeBack) {
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
+  ASSERT_TRUE(registry.Create("a", ToDeadLetters("b")).ok());
+  ASSERT_TRUE(registry.Create("b", ToDeadLetters("c")).ok());
+  const absl::Status created =
+      registry.Create("c", ToDeadLetters("a")).status();
+  EXPECT_EQ(FieldOf(created), "dead_letter_namespace");
+  EXPECT_THAT(std::string(created.message()),
+              testing::HasSubstr("c -> a -> b -> c"));
+  ASSERT_TRUE(registry.Create("c", ToDeadLetters("")).ok());
+  const absl::Status updated = SetDeadLetters(&registry, "c", "b");
+  EXPECT_EQ(FieldOf(updated), "dead_letter_namespace");
+  EXPECT_THAT(std::string(updated.message()),
+              testing::HasSubstr("c -> b -> c"));
+  EXPECT_EQ((*registry.Find("c"))->options().dead_letter_namespace, "");
+  ASSERT_TRUE(SetDeadLetters(&registry, "b", "").ok());
+  EXPECT_TRUE(SetDeadLetters(&registry, "c", "a").ok());
+}
+
+// What an older server let be may have other changes.
+TEST_F(RegistryTest, ACycleThatIsThereKeepsNoOtherChangeFrom) {
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
+  for (const auto& [name, to] : {std::pair("a", "b"), std::pair("b", "a")}) {
+    ASSERT_TRUE(registry.Add(registry.Make(name, ToDeadLetters(to), {})).ok());
+  }
+  EXPECT_TRUE(SetDeadLetters(&registry, "a", "b").ok());
+  // One that leads into it makes none.
+  EXPECT_TRUE(registry.Create("c", ToDeadLetters("a")).ok());
+  EXPECT_TRUE(SetDeadLetters(&registry, "a", "").ok());
+  EXPECT_FALSE(SetDeadLetters(&registry, "a", "b").ok());
+}
+
+TEST_F(RegistryTest, TwoChangesAtATimeMakeNoCycleOfDeadLetters) {
+  for (int i = 0; i < 50; ++i) {
+    Registry registry(&clock_, &reaper_, RegistryLimits(),
+                      EventFormat::Plain());
+    ASSERT_TRUE(registry.Create("a", ToDeadLetters("")).ok());
+    std::atomic<int> ok = 0;
+    std::thread update(
+        [&] { ok += SetDeadLetters(&registry, "a", "b").ok() ? 1 : 0; });
+    ok += registry.Create("b", ToDeadLetters("a")).ok() ? 1 : 0;
+    update.join();
+    EXPECT_EQ(ok, 1);
+  }
+}
+
+TEST_F(RegistryTest, WarnsOfDeadLettersThatExpireSoonOrHaveNoPlace) {
+  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
+  ASSERT_TRUE(registry.Create("a", ToDeadLetters("dead")).ok());
+  EXPECT_THAT(registry.Warnings("a"),
+              ElementsAre(testing::HasSubstr("dead does not exist")));
+  ASSERT_TRUE(registry.Create("dead", Options()).ok());
+  EXPECT_THAT(registry.Warnings("a"),
+              ElementsAre(testing::HasSubstr("by the ttl of dead, 10s")));
+  EXPECT_THAT(registry.Warnings("dead"),
+              ElementsAre(testing::HasSubstr("of 1 namespace,")));
+  ASSERT_TRUE(registry
+                  .Update("dead",
+                          [](NamespaceOptions* options) {
+                            *options = ToDeadLetters("");
+                            return absl::OkStatus();
+                          })
+                  .ok());
+  EXPECT_THAT(registry.Warnings("a"), IsEmpty());
+  EXPECT_THAT(registry.Warnings("dead"), IsEmpty());
 }
 
 }  // namespace

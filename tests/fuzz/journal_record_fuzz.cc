@@ -46,14 +46,16 @@ std::string TextOf(const GroupChange& change) {
   std::string text = absl::StrCat(
       "group ", static_cast<int>(change.kind), " \"", change.name, "\" ",
       change.first, " to ", change.end, " attempt ", change.attempt, " ready ",
-      change.ready_us, " unused ", change.unused_since_us, " unreported ",
-      change.unreported, " by \"", change.created_by, "\" options ",
-      options.ack_timeout_us, " ", options.max_attempts, " ",
+      change.ready_us, " returns ", change.returns, " ", change.returned, " ",
+      static_cast<int>(change.reason), " unused ", change.unused_since_us,
+      " unreported ", change.unreported, " by \"", change.created_by,
+      "\" options ", options.ack_timeout_us, " ", options.max_attempts, " ",
       options.max_backlog_bytes, " ", options.unused_ttl_us);
   absl::StrAppend(&text, " counts ", statistics.events, " ", statistics.acked,
                   " ", statistics.nacked, " ", statistics.put_back, " ",
                   statistics.timed_out, " ", statistics.dead_lettered, " ",
-                  statistics.lost);
+                  statistics.lost, " ", statistics.returned, " ",
+                  statistics.extended);
   const ExpiredEvent& event = change.event;
   return absl::StrCat(text, " event ", event.parts, " \"", event.key, "\" \"",
                       event.value, "\" ", event.version, " ", event.put_us, " ",

@@ -3,6 +3,7 @@
 
 #include "server/journal/maps/change_record.h"
 
+#include <climits>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -42,7 +43,8 @@ std::string TextOf(const GroupChange& change) {
   return absl::StrCat(
       "group ", change.name, " ", static_cast<int>(change.kind), " events ",
       change.first, " ", change.end, " attempt ", change.attempt, " ready ",
-      change.ready_us, " options ",
+      change.ready_us, " returns ", change.returns, change.returned,
+      static_cast<int>(change.reason), " options ",
       absl::StrJoin({o.ack_timeout_us, int64_t{o.max_attempts},
                      o.max_backlog_bytes, o.unused_ttl_us},
                     " "),
@@ -50,7 +52,8 @@ std::string TextOf(const GroupChange& change) {
       change.unreported, " counts ",
       absl::StrJoin({s.delivered, s.redelivered, s.acked, s.nacked, s.put_back,
                      s.timed_out, s.dead_lettered, s.dead_letter_failures,
-                     s.dead_letters_denied, s.dead_letters_dropped, s.lost},
+                     s.dead_letters_denied, s.dead_letters_dropped, s.lost,
+                     s.returned, s.extended},
                     " "),
       " event ", e.key, "=", e.value, e.parts ? " parts" : "", " version ",
       e.version, " put ", e.put_us, " deadline ", e.deadline_us, " created ",
@@ -124,12 +127,23 @@ GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
   if ((kind == Kind::kExists || kind == Kind::kUnused) && number != 1) {
     change.unused_since_us = at_us;
   }
-  if (kind == Kind::kKept || kind >= Kind::kAcked) {
+  if (kind >= Kind::kKept && kind <= Kind::kPast) {
     change.first = number / 2;
     change.end = kind == Kind::kKept ? change.first + 1 : number;
-    change.attempt = kMaxAttempts;
+    if (kind != Kind::kPast) change.attempt = kMaxAttempts;
   }
-  if (kind == Kind::kKept || change.fails()) change.ready_us = at_us;
+  if (kind == Kind::kKept || kind == Kind::kPast || change.fails()) {
+    change.ready_us = at_us;
+  }
+  if (kind == Kind::kPast) {
+    change.returns = number == 1 ? INT_MAX : 0;
+    change.returned = number == 1;
+    change.reason = FailureReason::kTimedOut;
+  }
+  if (kind == Kind::kCounts) {
+    change.statistics.returned = number;
+    change.statistics.extended = 2;
+  }
   if (kind == Kind::kKept) {
     change.event = {name,       "value",     number,     at_us - 30,
                     at_us - 20, number == 1, at_us - 30, 0};

@@ -109,6 +109,32 @@ TEST_F(LossLogTest, SaysWhatBecomesOfDeadLetters) {
                                         HasSubstr("count=1"))));
 }
 
+TEST_F(LossLogTest, NamesAnEventThatMayCrashItsWorkers) {
+  const auto map = registry_.Create("orders", NamespaceOptions()).value();
+  const auto group = CreateGroup(map.get(), GroupOptions());
+  const std::string key = "bomb\n" + std::string(200, 'x');
+  map->Apply(Operation::Put(key, "v"), clock_.NowUs());
+  Pass(60 * kMicrosPerSecond);
+  for (int returns = 1; returns <= 5; ++returns) {
+    SCOPED_TRACE(returns);
+    const auto member = group->Join(10, [] {});
+    ASSERT_EQ(member->Take(clock_.NowUs(), 10, 1 << 20).deliveries.size(), 1u);
+    member->Leave(clock_.NowUs(), StreamEnd::kByClient);
+    Pass(20 * kMicrosPerSecond);
+    const std::vector<std::string> lines = Look();
+    if (returns < 3) {
+      EXPECT_THAT(lines, IsEmpty());
+      continue;
+    }
+    EXPECT_THAT(lines,
+                ElementsAre(AllOf(
+                    HasSubstr("warn"), HasSubstr("suspect_events"),
+                    HasSubstr("namespace=orders group=g"), HasSubstr("bomb"),
+                    HasSubstr(absl::StrCat("returns=", returns, " count=1")),
+                    Not(HasSubstr(std::string(65, 'x'))))));
+  }
+}
+
 TEST_F(LossLogTest, SaysWhichAddressWasDelayedLast) {
   delayed_ = 3;
   EXPECT_THAT(Look(), ElementsAre(AllOf(HasSubstr("connections_delayed"),

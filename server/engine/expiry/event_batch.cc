@@ -51,16 +51,17 @@ class PlainFormat final : public EventFormat {
             header.own_ttl_us};
   }
 
-  // The event in Write's format, its id and the attempt.
-  std::string WriteDelivery(absl::string_view frame, const ExpiredEvent& event,
-                            uint64_t event_id, int attempt) const override {
-    const auto attempt32 = static_cast<uint32_t>(attempt);
+  // The event in Write's format, its id and the attempts.
+  std::string WriteDeadLetter(absl::string_view frame,
+                              const ExpiredEvent& event,
+                              const DeadLetterNote& note) const override {
+    const auto attempts = static_cast<uint32_t>(note.attempts);
     std::string out(sizeof(Header) + event.key.size() + event.value.size() +
-                        sizeof(event_id) + sizeof(attempt32),
+                        sizeof(note.event_id) + sizeof(attempts),
                     '\0');
     char* const to = Write(frame, event, out.data());
-    std::memcpy(to, &event_id, sizeof(event_id));
-    std::memcpy(to + sizeof(event_id), &attempt32, sizeof(attempt32));
+    std::memcpy(to, &note.event_id, sizeof(note.event_id));
+    std::memcpy(to + sizeof(note.event_id), &attempts, sizeof(attempts));
     return out;
   }
 

@@ -33,6 +33,9 @@ using ExpiredEvent = EntryView;
 // after a watermark that was published at the same tick.
 inline constexpr int64_t kKillTickUs = 1;
 
+// How an attempt of a consumer group at an event ended.
+enum class FailureReason : uint8_t { kUnknown, kNacked, kTimedOut };
+
 // What the events of a batch share.
 struct Death {
   // When the entries' bucket died, for every reader.
@@ -41,6 +44,17 @@ struct Death {
   // taken that permits it. Of the dead, never before death_us.
   int64_t published_us = 0;
   Cause cause = Cause::kExpired;
+};
+
+// What a consumer group says of an event that it makes a dead letter.
+struct DeadLetterNote {
+  absl::string_view group;
+  uint64_t event_id = 0;
+  int attempts = 0;
+  int returns = 0;
+  // How the last attempt ended.
+  FailureReason reason = FailureReason::kUnknown;
+  int64_t time_us = 0;
 };
 
 // How a batch writes its events. Events are written once, from the bucket that
@@ -67,11 +81,10 @@ class EventFormat {
                                     const char* from) const {
     return Read(frame, from).key;
   }
-  // One event by itself, as it was delivered to a consumer group: the value of
-  // a dead letter.
-  virtual std::string WriteDelivery(absl::string_view frame,
-                                    const ExpiredEvent& event,
-                                    uint64_t event_id, int attempt) const = 0;
+  // One event by itself: the value of a dead letter.
+  virtual std::string WriteDeadLetter(absl::string_view frame,
+                                      const ExpiredEvent& event,
+                                      const DeadLetterNote& note) const = 0;
 
   // The engine's own format, for code that reads events one by one.
   static const EventFormat* Plain();
@@ -116,9 +129,9 @@ class EventBatch {
   // All events, one after the other, as the format writes them; or one.
   absl::string_view encoded() const { return {data_.get(), used_}; }
   absl::string_view encoded(int i) const;
-  // See EventFormat::WriteDelivery.
-  std::string EncodeDelivery(int i, uint64_t event_id, int attempt) const {
-    return format_->WriteDelivery(frame_, event(i), event_id, attempt);
+  // See EventFormat::WriteDeadLetter.
+  std::string EncodeDeadLetter(int i, const DeadLetterNote& note) const {
+    return format_->WriteDeadLetter(frame_, event(i), note);
   }
   // These events alone, in the order given, with the same death and format.
   std::shared_ptr<const EventBatch> Select(absl::Span<const int> events) const;

@@ -102,24 +102,39 @@ std::unique_ptr<ConsumerGroup::Member> ConsumerGroup::Join(
   return member;
 }
 
-GroupMember::~GroupMember() { group_->Leave(this); }
+GroupMember::~GroupMember() { Leave(INT64_MIN, StreamEnd::kByServer); }
+
+void GroupMember::Leave(int64_t now_us, StreamEnd end) {
+  if (ConsumerGroup* const group = std::exchange(group_, nullptr)) {
+    group->Leave(this, now_us, end);
+  }
+}
 
 GroupChunk GroupMember::Take(int64_t now_us, int max_events,
                              int64_t max_bytes) {
   return group_->Take(this, now_us, max_events, max_bytes);
 }
 
-void ConsumerGroup::Leave(Member* member) {
+// Of a stream that its client ended, any event may be the cause: while it held
+// suspects, one of these.
+void ConsumerGroup::Leave(Member* member, int64_t now_us, StreamEnd end) {
+  using Suspected = GroupLedger::Suspected;
+  auto suspected = Suspected::kNone;
   {
     Lock lock(this);
+    ledger_.AdvanceTo(now_us);
     scheduler_.Leave(member);
+    if (end == StreamEnd::kByClient) {
+      suspected =
+          member->suspects_ > 0 ? Suspected::kSuspects : Suspected::kAll;
+    }
   }
   for (bool more = true; more;) {
     int64_t due_us;
     {
       Lock lock(this);
       // Once closed, no member holds any event.
-      more = !closed_ && ledger_.GiveBack(member, kMaxUnderLock);
+      more = !closed_ && ledger_.GiveBack(member, suspected, kMaxUnderLock);
       due_us = WakeOthers();
     }
     Schedule(due_us);
@@ -213,7 +228,13 @@ int64_t ConsumerGroup::WakeOthers() {
   if (lost > keeping_.lost || (lost > 0 && lost == kept_.lost)) {
     ++supply.unfailed;
   }
-  scheduler_.Wake(supply, ledger_.now_us());
+  scheduler_.Wake(
+      supply,
+      [this](const Member* member, const Failures& failures)
+          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+            return ledger_.MayGet(member, failures);
+          },
+      ledger_.now_us());
   return DueUs();
 }
 
@@ -389,7 +410,7 @@ bool ConsumerGroup::Advance(int64_t now_us, DeadLetterBudget* room,
   while (room->events > 0 && room->bytes > 0) {
     const UnsettledEvent* const event = ledger_.ClaimDeadLettering();
     if (event == nullptr) break;
-    doomed->push_back(event->ToDelivery());
+    doomed->push_back(GroupLedger::ToDeadLetter(*event));
     --room->events;
     room->bytes -= static_cast<int64_t>(
         event->retained->batch->encoded(event->index).size());

@@ -32,8 +32,9 @@ namespace timecache::server {
 //
 //   backlog --Take--> in flight --ACK, PUT_BACK--> settled
 //      ^                  |
-//      +--NACK, time-out, member leaves            (at max_attempts, with a
-//         (after NACK's delay)                      dead-letter namespace:
+//      +--NACK, time-out, member leaves            (NACKs and time-outs at
+//         (after NACK's delay, or the pause of      max_attempts, with a
+//         one whose members leave each time)        dead-letter namespace:
 //                                                   doomed --> settled)
 //
 // Delivery is at least once: an event leaves by being settled, as a dead
@@ -44,7 +45,7 @@ namespace timecache::server {
 // Thread-safe. Reads no clock and owns no thread: every call passes the time,
 // and ConsumerGroups calls Advance. OnAppend is O(1); delivering and settling
 // an event cost O(log of the unsettled events). Memory: the batches shared with
-// the log, and some 200 B, by estimate, for each unsettled event that has been
+// the log, and some 230 B, by estimate, for each unsettled event that has been
 // delivered, or passed over. Advance limits it to max_backlog_bytes,
 // ConsumerGroups to the map's budget, except for the newest batch, which stays
 // however large it is, and for events that members hold: half of that at most,
@@ -72,6 +73,12 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   const std::string& created_by() const { return created_by_; }
   GroupOptions options() const ABSL_LOCKS_EXCLUDED(mu_);
   GroupStatistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // As GroupLedger.
+  std::optional<Suspect> TakeSuspect() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return ledger_.TakeSuspect();
+  }
 
   using Chunk = GroupChunk;
   using Member = GroupMember;
@@ -196,7 +203,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
       ABSL_LOCKS_EXCLUDED(mu_);
   void TakeEvents(Member* member, int max_events, int64_t max_bytes,
                   Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Leave(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
+  void Leave(Member* member, int64_t now_us, StreamEnd end)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void BeginWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PassWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Whether a crash undoes nothing of the group.

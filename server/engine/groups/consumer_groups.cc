@@ -367,11 +367,13 @@ void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
   if (!sink_ || to_map.empty()) {
     return done(absl::UnavailableError("no place for dead letters"));
   }
-  sink_({to_map, group->created_by(),
-         absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
-         delivery.batch->EncodeDelivery(delivery.index, delivery.event_id,
-                                        delivery.attempt)},
-        std::move(done));
+  sink_(
+      {to_map, group->created_by(),
+       absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
+       delivery.batch->EncodeDeadLetter(
+           delivery.index, {group->name(), delivery.event_id, delivery.attempt,
+                            delivery.returns, delivery.reason, now_us})},
+      std::move(done));
 }
 
 void ConsumerGroups::SetOptions(const NamespaceOptions& options) {

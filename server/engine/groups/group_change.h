@@ -65,10 +65,10 @@ struct GroupChange {
     kDropped = 14,
     kLetterDropped = 15,
 
-    // The unsettled events from `first` to before `end` have each been returned
-    // `returns` times, and `returned` since the last attempt that counted; they
-    // are ready at `ready_us`. Follows kKept.
-    kReturns = 16,
+    // What kKept does not contain of the events from `first` to before `end`:
+    // each has been returned `returns` times, and `returned` since the last
+    // attempt that counted, which ended by `reason`; it is ready at `ready_us`.
+    kPast = 16,
     // The group has the counts of `statistics` that kExists does not contain.
     kCounts = 17,
   };
@@ -95,9 +95,10 @@ struct GroupChange {
   uint64_t end = 0;
   int attempt = 0;
   int64_t ready_us = 0;
-  // Of kReturns.
+  // Of kPast.
   int returns = 0;
   bool returned = false;
+  FailureReason reason = FailureReason::kUnknown;
 
   // Of kExists and kOptions.
   GroupOptions options = {};

@@ -102,6 +102,31 @@ void GroupEvents::Move(UnsettledEvent* event, State state, int64_t due_us) {
   Enter(event);
 }
 
+const Failures& UnsettledEvent::failures() const {
+  static const Failures none;
+  return failed == nullptr ? none : failed->failures;
+}
+
+FailedAttempts* UnsettledEvent::MutableFailed() {
+  if (failed == nullptr) failed = std::make_unique<FailedAttempts>();
+  return failed.get();
+}
+
+MemberId GroupEvents::ForgetLate(UnsettledEvent* event, int attempt) {
+  if (event->failed == nullptr) return 0;
+  std::vector<int>& attempts = event->failed->late_attempts;
+  const auto it = std::find(attempts.begin(), attempts.end(), attempt);
+  if (it == attempts.end()) return 0;
+  Exit(event);
+  std::vector<MemberId>& late = event->failed->failures.late;
+  const auto member = late.begin() + (it - attempts.begin());
+  const MemberId forgotten = *member;
+  late.erase(member);
+  attempts.erase(it);
+  Enter(event);
+  return forgotten;
+}
+
 void GroupEvents::Enter(UnsettledEvent* event) {
   switch (event->state) {
     case State::kBlockedByKey:

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <tuple>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
@@ -16,12 +17,20 @@
 #include "server/engine/clock.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/group_ready.h"
+#include "server/engine/groups/group_types.h"
 #include "server/engine/groups/retained_batches.h"
 #include "server/engine/memory_budget.h"
 
 namespace timecache::server {
 
 class GroupMember;
+
+// Who failed an event.
+struct FailedAttempts {
+  Failures failures;
+  // The attempts that timed out, of failures.late.
+  std::vector<int> late_attempts;
+};
 
 // One of them.
 struct UnsettledEvent {
@@ -43,15 +52,20 @@ struct UnsettledEvent {
   // since the last attempt that counted.
   int returns = 0;
   bool returned = false;
+  // How often it may have been what ended the stream, since the last attempt
+  // that counted.
+  int suspicion = 0;
+  // One of the suspects that are tried at a time.
+  bool on_trial = false;
+  FailureReason reason = FailureReason::kUnknown;
   State state = State::kBlockedByKey;
   int64_t due_us = kNeverUs;
   // The bytes that its group's in-flight bytes count for it, while a member has
   // it.
   int64_t held_bytes = 0;
-  // The member that let it time out or NACKed it last, and the attempt; 0 if no
-  // member did.
-  MemberId failed_by = 0;
-  int failed_attempt = 0;
+  // Null as long as it has not failed. Changes only while the event is not
+  // ready.
+  std::unique_ptr<FailedAttempts> failed;
 
   // Its neighbours among the unsettled events of its key, in order.
   size_t key_hash = 0;
@@ -68,6 +82,9 @@ struct UnsettledEvent {
     return attempts + (holder != nullptr || returned ? 1 : 0);
   }
   bool was_delivered() const { return attempts > 0 || returns > 0; }
+  const Failures& failures() const;
+  FailedAttempts* MutableFailed();
+  bool is_suspect() const { return failures().suspect; }
   Delivery ToDelivery() const {
     return {retained->batch, index, id, attempt(), returns};
   }
@@ -97,7 +114,7 @@ class GroupEvents {
   using State = UnsettledEvent::State;
 
   // Memory of an event here, including its places in the orders, by estimate.
-  static constexpr int64_t kEventBytes = 224;
+  static constexpr int64_t kEventBytes = 232;
 
   // `account` counts what is kept; not owned.
   explicit GroupEvents(BacklogAccount* account) : share_(account) {}
@@ -130,6 +147,9 @@ class GroupEvents {
   void SetDue(UnsettledEvent* event, State state, int64_t due_us) {
     Move(event, state, due_us);
   }
+  // The member of this attempt, which timed out, is done with the event. Returns
+  // it; 0 if there is none.
+  MemberId ForgetLate(UnsettledEvent* event, int attempt);
   // Keeps due_us.
   void SetClaimed(UnsettledEvent* event) {
     Move(event, State::kClaimed, event->due_us);

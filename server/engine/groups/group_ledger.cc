@@ -57,6 +57,8 @@ void GroupLedger::Clear() {
   events_.Clear();
   batches_.Clear();
   counts_.in_flight = 0;
+  counts_.suspects = 0;
+  trials_ = 0;
   redelivered_in_flight_ = 0;
   account_->AddInFlight(-std::exchange(counts_.in_flight_bytes, 0));
 }
@@ -68,9 +70,9 @@ bool GroupLedger::PassTime(int64_t now_us) {
     if (event == nullptr || event->due_us > now_us_) return false;
     if (event->state == State::kInFlight) {
       ++counts_.timed_out;
-      EndAttempt(Kind::kTimedOut, *event, now_us_);
+      EndDelivery(Kind::kTimedOut, *event, now_us_);
       scheduler_->OnTimeOut(event->holder);
-      Fail(event);
+      Fail(event, FailureReason::kTimedOut);
     }
     MakeReady(event);
   }
@@ -101,35 +103,32 @@ bool GroupLedger::HasRoomInFlight() const {
 MemberScheduler::Supply GroupLedger::Available() const {
   if (!HasRoomInFlight()) return {};
   const ReadyEvents& ready = events_.ready();
-  return {ready.unfailed() + Unopened(), ready.failed(),
-          ready.only_failed_by()};
+  return {ready.unfailed() + Unopened(),
+          ready.failed() + std::min<uint64_t>(ready.suspects(), TrialRoom()),
+          &ready};
+}
+
+bool GroupLedger::MayGet(const GroupMember* member,
+                         const Failures& failures) const {
+  return (!failures.suspect || TrialRoom() > 0) &&
+         scheduler_->MayRetry(member, failures);
 }
 
 uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
   if (!HasRoomInFlight()) return 0;
   const ReadyEvents& ready = events_.ready();
-  uint64_t available = ready.unfailed() + Unopened();
-  if (scheduler_->MayRetry(member)) {
-    available += ready.failed();
-    if (!scheduler_->MayRetryOwn(member)) {
-      available -= ready.failed_by(member->id_);
-    }
-  }
-  return available;
-}
-
-GroupLedger::Event* GroupLedger::FirstReadyFor(
-    const GroupMember* member) const {
-  const ReadyEvents& ready = events_.ready();
-  if (!scheduler_->MayRetry(member)) return ready.FirstUnfailed();
-  return ready.FirstNotFailedBy(scheduler_->MayRetryOwn(member) ? 0
-                                                                : member->id_);
+  const ReadyEvents::Count count = ready.CountFailed(
+      [&](const Failures& failures) { return MayGet(member, failures); });
+  return ready.unfailed() + Unopened() + count.failed +
+         std::min(count.suspects, TrialRoom());
 }
 
 GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
                                          int* may_open) {
   while (HasRoomInFlight()) {
-    if (Event* const event = FirstReadyFor(member)) {
+    Event* const event = events_.ready().First(
+        [&](const Failures& failures) { return MayGet(member, failures); });
+    if (event != nullptr) {
       if (!HasExhaustedAttempts(*event)) return event;
       MakeReady(event);
       continue;
@@ -160,6 +159,11 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
   AddInFlight(event->held_bytes);
   CountDelivery(again);
   if (again) ++redelivered_in_flight_;
+  if (event->is_suspect()) {
+    ++member->suspects_;
+    ++trials_;
+    event->on_trial = true;
+  }
   return event->ToDelivery();
 }
 
@@ -168,28 +172,13 @@ void GroupLedger::CountDelivery(bool again) {
   if (again) ++counts_.redelivered;
 }
 
-// Its member did not settle it.
-void GroupLedger::Fail(Event* event) {
-  event->failed_by = event->holder->id_;
-  event->failed_attempt = event->attempt();
-  Release(event);
-  ++event->attempts;
-  event->returned = false;
-}
-
-// Its member's stream has ended, which is no attempt.
-void GroupLedger::Return(Event* event) {
-  Release(event);
-  ++event->returns;
-  event->returned = true;
-  ++counts_.returned;
-}
-
 // Takes it from its member.
 void GroupLedger::Release(Event* event) {
   GroupMember* const member = std::exchange(event->holder, nullptr);
   if (member == nullptr) return;
   member->held_.Remove(event);
+  if (event->is_suspect()) --member->suspects_;
+  EndTrial(event, trial_window_);
   --counts_.in_flight;
   if (event->was_delivered()) --redelivered_in_flight_;
   AddInFlight(-event->held_bytes);
@@ -201,32 +190,12 @@ void GroupLedger::AddInFlight(int64_t bytes) {
   account_->AddInFlight(bytes);
 }
 
-// The member of this attempt settles it, in time or late.
-void GroupLedger::CreditSettlement(const Event& event, int attempt) {
-  if (event.holder != nullptr && attempt == event.attempt()) {
-    scheduler_->OnSettled(event.holder->id_);
-  } else if (attempt == event.failed_attempt) {
-    scheduler_->OnSettled(event.failed_by);
-  }
-}
-
 void GroupLedger::MakeReady(Event* event) {
   if (HasExhaustedAttempts(*event)) {
     events_.SetDue(event, State::kDeadLettering, now_us_);
   } else {
     events_.SetReady(event);
   }
-}
-
-bool GroupLedger::GiveBack(GroupMember* member, int most) {
-  for (; most > 0; --most) {
-    Event* const event = member->held_.front();
-    if (event == nullptr) return false;
-    EndAttempt(Kind::kReturned, *event, now_us_);
-    Return(event);
-    if (event->state == State::kInFlight) MakeReady(event);
-  }
-  return true;
 }
 
 int64_t GroupLedger::OldestUs() const {
@@ -237,26 +206,34 @@ int64_t GroupLedger::OldestUs() const {
   return retained == nullptr ? kNeverUs : retained->batch->death_us();
 }
 
-// The current delivery, if there is one, ends without a settlement.
-void GroupLedger::EndAttempt(Kind kind, const Event& event, int64_t ready_us) {
-  if (event.holder == nullptr) return;
+// The attempt fails.
+void GroupLedger::EndDelivery(Kind kind, const Event& event, int64_t ready_us) {
   changes_->Add(kind, event.id, event.attempt(), ready_us);
 }
 
 // The event leaves, and its current attempt ends.
 void GroupLedger::Settle(Kind kind, Event* event) {
-  changes_->Add(kind, event->id, event->holder == nullptr ? 0 : event->attempt());
+  changes_->Add(kind, event->id,
+                event->holder == nullptr ? 0 : event->attempt());
   Remove(event);
 }
 
 void GroupLedger::Remove(Event* event) {
+  EndTrial(event, trial_window_ + 1);
   Release(event);
+  if (event->is_suspect()) --counts_.suspects;
   RetainedBatch* const retained = event->retained;
   events_.Remove(event);
   batches_.Settled(retained);
 }
 
 // --- Settling.
+
+// Whether it is of the latest delivery.
+bool GroupLedger::IsCurrent(const Settlement& settlement, const Event& event) {
+  return settlement.attempt == event.attempt() &&
+         settlement.returns.value_or(event.returns) == event.returns;
+}
 
 // Whether it may belong to an attempt in progress when the previous process
 // ended.
@@ -320,13 +297,15 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
 }
 
 absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
-    const Settlement& settlement) const {
+    const Settlement& settlement) {
   absl::StatusOr<Event*> event = FindGiven(settlement);
   if (!event.ok()) return event;
-  if (settlement.attempt == (*event)->attempt() &&
-      settlement.returns.value_or((*event)->returns) == (*event)->returns &&
-      (*event)->state == State::kInFlight) {
+  if (IsCurrent(settlement, **event) && (*event)->state == State::kInFlight) {
     return event;
+  }
+  // An answer all the same: its member may have the event again.
+  if (settlement.action != SettleAction::kExtend) {
+    scheduler_->OnSettled(events_.ForgetLate(*event, settlement.attempt));
   }
   return ErrorWithReason(
       absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
@@ -367,7 +346,7 @@ absl::Status GroupLedger::Ack(const Settlement& settlement) {
   }
   const absl::StatusOr<Event*> event = FindGiven(settlement);
   if (!event.ok()) return event.status();
-  CreditSettlement(**event, settlement.attempt);
+  CreditSettlement(**event, settlement);
   Settle(Kind::kAcked, *event);
   ++counts_.acked;
   return absl::OkStatus();
@@ -379,16 +358,19 @@ absl::Status GroupLedger::Nack(const Settlement& settlement) {
       !status.ok()) {
     return status;
   }
-  const absl::StatusOr<Event*> event = FindInFlight(settlement);
-  if (!event.ok()) return event.status();
+  const absl::StatusOr<Event*> found = FindInFlight(settlement);
+  if (!found.ok()) return found.status();
+  Event* const event = *found;
   ++counts_.nacked;
-  CreditSettlement(**event, settlement.attempt);
-  EndAttempt(Kind::kNacked, **event, now_us_ + settlement.delay_us);
-  Fail(*event);
-  if (settlement.delay_us == 0) {
-    MakeReady(*event);
+  CreditSettlement(*event, settlement);
+  const bool last = dead_letters_ && event->attempt() >= options_.max_attempts;
+  const int64_t ready_us = now_us_ + (last ? 0 : settlement.delay_us);
+  EndDelivery(Kind::kNacked, *event, ready_us);
+  Fail(event, FailureReason::kNacked);
+  if (ready_us == now_us_) {
+    MakeReady(event);
   } else {
-    events_.SetDue(*event, State::kDelayed, now_us_ + settlement.delay_us);
+    events_.SetDue(event, State::kDelayed, ready_us);
   }
   return absl::OkStatus();
 }
@@ -397,6 +379,7 @@ absl::Status GroupLedger::Extend(const Settlement& settlement) {
   const absl::StatusOr<Event*> event = FindInFlight(settlement);
   if (!event.ok()) return event.status();
   ++counts_.extended;
+  EndTrial(*event, trial_window_ + 1);
   events_.SetDue(*event, State::kInFlight, now_us_ + options_.ack_timeout_us);
   return absl::OkStatus();
 }
@@ -405,7 +388,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::Claim(
     const Settlement& settlement) {
   absl::StatusOr<Event*> event = FindInFlight(settlement);
   if (!event.ok()) return event;
-  CreditSettlement(**event, settlement.attempt);
+  CreditSettlement(**event, settlement);
   events_.SetClaimed(*event);
   return event;
 }
@@ -422,6 +405,13 @@ void GroupLedger::EndPutBack(uint64_t event_id, bool done) {
   } else {
     MakeReady(event);
   }
+}
+
+Delivery GroupLedger::ToDeadLetter(const Event& event) {
+  Delivery letter = event.ToDelivery();
+  letter.attempt = event.attempts;
+  letter.reason = event.reason;
+  return letter;
 }
 
 bool GroupLedger::HasDeadLettering() const {

@@ -36,8 +36,15 @@ class GroupLedger {
   // Events that wait behind others of their keys: with more, no fresh event is
   // delivered.
   static constexpr size_t kMaxBlockedByKey = 65'536;
+  // Most suspects that are tried at a time.
+  static constexpr uint64_t kMaxTrials = 65'536;
   // Timers that one PassTime fires.
   static constexpr int kMaxTimers = 1'024;
+  // Returns that make an event a suspect, and how long one waits: twice as long
+  // after each further one.
+  static constexpr int kSuspectReturns = 3;
+  static constexpr int64_t kMinSuspectPauseUs = kMicrosPerSecond;
+  static constexpr int64_t kMaxSuspectPauseUs = 300 * kMicrosPerSecond;
   // Events that are opened, all in all, for ACKs of attempts from before the
   // group was rebuilt: as many as a member may hold.
   static constexpr int kMaxOpenedForAcks = 65'536;
@@ -120,12 +127,21 @@ class GroupLedger {
   // their keys. Of these, those that could be delivered to `member`.
   MemberScheduler::Supply Available() const;
   uint64_t AvailableTo(const GroupMember* member) const;
+  // Whether events that failed so could be.
+  bool MayGet(const GroupMember* member, const Failures& failures) const;
   // The next event to deliver to `member`, which stays the next; null if there
   // is none, or `*may_open` fresh events have been examined.
   Event* NextFor(const GroupMember* member, int* may_open);
   Delivery Give(Event* event, GroupMember* member);
   // What `member` holds, `most` of it at once. Returns whether there is more.
-  bool GiveBack(GroupMember* member, int most);
+  // `suspected`: which of it may be what ended its stream.
+  enum class Suspected { kNone, kSuspects, kAll };
+  bool GiveBack(GroupMember* member, Suspected suspected, int most);
+  // The event that was returned as a suspect most often since the last call;
+  // none if none was.
+  std::optional<Suspect> TakeSuspect() {
+    return std::exchange(last_suspect_, std::nullopt);
+  }
   // When the oldest unsettled event died; kNeverUs if there is none.
   int64_t OldestUs() const;
   // Events that were lost since the last call of TakeLost.
@@ -142,6 +158,7 @@ class GroupLedger {
   // Claims the next event that is to become a dead letter now; null if there is
   // none.
   Event* ClaimDeadLettering();
+  static Delivery ToDeadLetter(const Event& event);
   bool HasDeadLettering() const;
   // A letter that never fits is lost.
   void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome);
@@ -152,10 +169,11 @@ class GroupLedger {
   absl::Status Ack(const Settlement& settlement);
   absl::Status Nack(const Settlement& settlement);
   absl::Status Extend(const Settlement& settlement);
+  static bool IsCurrent(const Settlement& settlement, const Event& event);
   bool IsFromBefore(const Settlement& settlement) const;
   Event* OpenForAck(uint64_t event_id);
   absl::StatusOr<Event*> FindGiven(const Settlement& settlement) const;
-  absl::StatusOr<Event*> FindInFlight(const Settlement& settlement) const;
+  absl::StatusOr<Event*> FindInFlight(const Settlement& settlement);
   Event* FindClaimed(uint64_t event_id) const;
   bool HasExhaustedAttempts(const Event& event) const {
     return dead_letters_ && event.attempts >= options_.max_attempts;
@@ -163,17 +181,22 @@ class GroupLedger {
   uint64_t Unopened() const;
   Event* OpenNext();
   void CountDelivery(bool again);
-  Event* FirstReadyFor(const GroupMember* member) const;
-  void Fail(Event* event);
-  void Return(Event* event);
-  void EndAttempt(GroupChange::Kind kind, const Event& event, int64_t ready_us);
+  uint64_t TrialRoom() const {
+    return trial_window_ - std::min(trials_, trial_window_);
+  }
+  void Fail(Event* event, FailureReason reason);
+  int64_t RaiseSuspicion(Event* event);
+  void SetSuspect(Event* event, bool suspect);
+  void EndTrial(Event* event, uint64_t window);
+  void EndDelivery(GroupChange::Kind kind, const Event& event,
+                   int64_t ready_us);
   void Settle(GroupChange::Kind kind, Event* event);
   void Restore(const KeptBatch& kept, const GroupState& state, uint64_t opened);
   void Reopen(const RetainedBatches::Place& place, uint64_t number,
               const GroupState& state);
   int64_t AppendKept(uint64_t number, const EventBatch& batch, int index,
                      const Event* event);
-  void CreditSettlement(const Event& event, int attempt);
+  void CreditSettlement(const Event& event, const Settlement& settlement);
   void Release(Event* event);
   void AddInFlight(int64_t bytes);
   void MakeReady(Event* event);
@@ -202,6 +225,12 @@ class GroupLedger {
   // ended, in an attempt that was not recorded.
   uint64_t restored_end_ = 0;
   int opened_for_acks_ = 0;
+  // Suspects are tried few at a time: one, and one more for each that is not the
+  // end of its member.
+  uint64_t trial_window_ = 1;
+  uint64_t trials_ = 0;
+  std::optional<Suspect> last_suspect_;
+  uint64_t suspected_ = 0;
   // Deliveries in flight of events that had been delivered before.
   uint64_t redelivered_in_flight_ = 0;
   // The counts that are not derived from other state.

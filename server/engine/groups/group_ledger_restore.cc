@@ -71,6 +71,7 @@ void GroupLedger::Reopen(const RetainedBatches::Place& place, uint64_t number,
   event->attempts = past.attempts;
   event->returns = past.returns;
   event->returned = past.returned;
+  event->reason = past.reason;
   // Behind another one only if their hashes are the same in this process.
   if (event->state != State::kReady) return;
   if (past.ready_us > now_us_) {
@@ -131,13 +132,14 @@ int64_t GroupLedger::AppendKept(uint64_t number, const EventBatch& batch,
     if (event->state == State::kDelayed) change.ready_us = event->due_us;
   }
   changes_->Append(change);
-  if (event != nullptr && event->returns > 0) {
-    changes_->Append({.kind = GroupChange::Kind::kReturns,
+  if (event != nullptr && event->was_delivered()) {
+    changes_->Append({.kind = GroupChange::Kind::kPast,
                       .first = number,
                       .end = number + 1,
                       .ready_us = change.ready_us,
                       .returns = event->returns,
-                      .returned = event->returned});
+                      .returned = event->returned,
+                      .reason = event->reason});
   }
   return static_cast<int64_t>(batch.encoded(index).size());
 }

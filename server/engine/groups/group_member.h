@@ -18,8 +18,8 @@ class ConsumerGroup;
 
 // A stream that takes part: ConsumerGroup::Join makes it. Used by one thread at
 // a time; may outlive the group's deletion, not the group. Its destruction
-// returns its events to the other members at once. Not to be destroyed from its
-// own `wake`.
+// returns its events to the other members at once, if Leave has not: as one
+// that the server ends. Not to be destroyed from its own `wake`.
 class GroupMember {
  public:
   ~GroupMember();
@@ -32,6 +32,8 @@ class GroupMember {
   // let events time out (see MemberScheduler). Waiting events are distributed
   // fairly among the members that could take them.
   GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
+  // Its stream has ended so: its events are returned. No further calls.
+  void Leave(int64_t now_us, StreamEnd end);
 
  private:
   friend class ConsumerGroup;
@@ -42,7 +44,8 @@ class GroupMember {
               std::function<void()> wake)
       : group_(group), max_in_flight_(max_in_flight), wake_(std::move(wake)) {}
 
-  ConsumerGroup* const group_;
+  // Null once it has left.
+  ConsumerGroup* group_;
   const int max_in_flight_;
   const std::function<void()> wake_;
 
@@ -50,6 +53,8 @@ class GroupMember {
 
   // Guarded by the group's lock.
   HeldEvents held_;
+  // Of these, suspects.
+  int suspects_ = 0;
   // See MemberScheduler.
   MemberId id_ = 0;
   int window_ = max_in_flight_;

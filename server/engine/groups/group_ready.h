@@ -5,10 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <map>
+#include <vector>
 
 #include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
 
 namespace timecache::server {
 
@@ -17,48 +18,62 @@ struct UnsettledEvent;
 // A stream's part in a group has a number, from 1 on; 0 is none.
 using MemberId = uint64_t;
 
-// Events in the order of their numbers, apart by the member that failed them
-// last (UnsettledEvent::failed_by): they must not be delivered to that member
-// again.
+// What has become of an event's deliveries so far: it decides which members may
+// get the event.
+struct Failures {
+  // Streams end again and again while a member holds it.
+  bool suspect = false;
+  // The member that NACKed it last; 0: none did since it timed out.
+  MemberId rejected_by = 0;
+  // The members that let it time out, in that order, and may still be busy with
+  // it.
+  std::vector<MemberId> late;
+
+  bool none() const { return !suspect && rejected_by == 0 && late.empty(); }
+  bool operator<(const Failures& other) const;
+};
+
+// Events in the order of their numbers, apart by their failures.
 //
-// Not thread-safe. A change or a look at the first costs O(log events), all
-// else O(1) or O(log members).
+// Not thread-safe. A change or a look at the first costs O(log events); what
+// asks `may`, O(different failures).
 class ReadyEvents {
  public:
-  // failed_by must not change in between.
+  using May = absl::FunctionRef<bool(const Failures& failures)>;
+
+  // The event's failures must not change in between.
   void Add(UnsettledEvent* event);
   void Remove(UnsettledEvent* event);
 
   size_t size() const { return unfailed_.size() + failed_size_; }
-  // Events that no member failed.
+  // Events that have not failed.
   size_t unfailed() const { return unfailed_.size(); }
-  // Events that any member failed last, or this one.
-  size_t failed() const { return failed_size_; }
-  size_t failed_by(MemberId member) const;
-  // The member that failed all of failed(); 0 if there are several, or none.
-  MemberId only_failed_by() const {
-    return failed_.size() == 1 ? failed_.begin()->first : 0;
-  }
+  // Events that have, suspects apart.
+  size_t failed() const { return failed_size_ - suspects_; }
+  size_t suspects() const { return suspects_; }
 
-  // The event with the lowest number, of those that no member failed; null if
-  // there is none.
-  UnsettledEvent* FirstUnfailed() const { return FirstOf(unfailed_); }
-  // Of all but those that `member` failed, if it is not 0.
-  UnsettledEvent* FirstNotFailedBy(MemberId member) const;
+  // Failed events whose failures pass `may`.
+  struct Count {
+    uint64_t failed = 0;
+    uint64_t suspects = 0;
+  };
+  Count CountFailed(May may) const;
+  bool HasFailed(May may) const;
+  // The event with the lowest number, of those that have not failed and those
+  // whose failures pass `may`; null if there is none.
+  UnsettledEvent* First(May may) const;
 
  private:
   using Events = absl::btree_map<uint64_t, UnsettledEvent*>;
-
-  static UnsettledEvent* FirstOf(const Events& events) {
-    return events.empty() ? nullptr : events.begin()->second;
-  }
+  // None is empty. Nodes do not move.
+  using Failed = std::map<Failures, Events>;
 
   Events unfailed_;
-  // By failed_by; none is empty.
-  absl::btree_map<MemberId, Events> failed_;
+  Failed failed_;
   size_t failed_size_ = 0;
-  // The lowest number of each, and whose it is.
-  absl::btree_set<std::pair<uint64_t, MemberId>> firsts_;
+  size_t suspects_ = 0;
+  // The lowest number of each.
+  absl::btree_map<uint64_t, const Failed::value_type*> firsts_;
 };
 
 }  // namespace timecache::server

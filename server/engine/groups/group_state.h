@@ -22,6 +22,8 @@ struct PastDeliveries {
   // since the last that counted.
   int returns = 0;
   bool returned = false;
+  // How the last that counted ended.
+  FailureReason reason = FailureReason::kUnknown;
   // When it may be delivered again.
   int64_t ready_us = 0;
 };

@@ -62,9 +62,10 @@ struct GroupStatistics {
   uint64_t lost = 0;
   uint64_t returned = 0;
   uint64_t extended = 0;
+  uint64_t suspects = 0;
 };
 
-// One event, delivered to one member. Keeps the batch that the event lies in.
+// One event, delivered to one member, or to become a dead letter. Keeps the batch that the event lies in.
 struct Delivery {
   std::shared_ptr<const EventBatch> batch;
   int index = 0;
@@ -74,6 +75,9 @@ struct Delivery {
   int attempt = 0;
   // How often a member's stream has ended while it held the event.
   int returns = 0;
+  // Of a dead letter, whose `attempt` is the number of those that counted.
+  // How the last of them ended.
+  FailureReason reason = FailureReason::kUnknown;
 
   ExpiredEvent event() const { return batch->event(index); }
 };
@@ -94,6 +98,19 @@ struct GroupChunk {
   bool more = false;
   // The group or its map is gone: this is the last delivery.
   bool closed = false;
+};
+
+// How a member's stream ended: by the server's will, as when it drains, or
+// because the client cancelled it or is gone, which may be the doing of an
+// event that the client held.
+enum class StreamEnd : uint8_t { kByServer, kByClient };
+
+// An event that its member's stream did not survive again and again.
+struct Suspect {
+  std::string key;
+  int returns = 0;
+  // Times that an event of the group was returned as one.
+  uint64_t times = 0;
 };
 
 // How many events one turn may take out as dead letters, and most bytes of

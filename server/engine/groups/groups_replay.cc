@@ -11,9 +11,17 @@ namespace {
 
 using Kind = GroupChange::Kind;
 
+// Of an event; more are not told apart.
+constexpr int kMaxReturns = 1'000'000'000;
+
 absl::Status NoGroupTells(const GroupChange& change, absl::string_view what) {
   return absl::DataLossError(
       absl::StrCat("a change of consumer group ", change.name, " ", what));
+}
+
+FailureReason FailureReasonOf(Kind kind) {
+  return kind == Kind::kNacked ? FailureReason::kNacked
+                               : FailureReason::kTimedOut;
 }
 
 }  // namespace
@@ -64,11 +72,12 @@ absl::Status ReplayedGroup::Apply(const GroupChange& change) {
                                           .ready_us = change.ready_us};
       }
       break;
-    case Kind::kReturns:
+    case Kind::kPast:
       kept_.Visit(change.first, change.end, [&](uint64_t number) {
         PastDeliveries& past = state_.delivered[number];
         past.returns = change.returns;
         past.returned = change.returned;
+        past.reason = change.reason;
         past.ready_us = change.ready_us;
       });
       break;
@@ -116,8 +125,9 @@ void ReplayedGroup::Fail(const GroupChange& change) {
   kept_.Visit(change.first, change.end, [&](uint64_t number) {
     PastDeliveries& past = state_.delivered[number];
     past.attempts = std::max(change.attempt - (returned ? 1 : 0), 0);
-    past.returns += returned ? 1 : 0;
+    if (returned) past.returns = std::min(past.returns, kMaxReturns) + 1;
     past.returned = returned;
+    if (!returned) past.reason = FailureReasonOf(change.kind);
     past.ready_us = change.ready_us;
   });
   if (change.kind == Kind::kNacked) state_.counts.nacked += events;

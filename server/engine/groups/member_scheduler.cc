@@ -122,29 +122,49 @@ void MemberScheduler::WakeOne(GroupMember* member) {
   member->wake_();
 }
 
-// Awake members that may take events that `but` failed, if any did.
-size_t MemberScheduler::AwakeRetriers(MemberId but) const {
-  size_t awake = ForResponsive() ? awake_responsive_ : awake_.size();
-  if (but == 0 || retriers() == 1) return awake;
-  const auto it = by_id_.find(but);
-  if (it != by_id_.end() && it->second->turn_ == Turn::kAwake &&
-      MayRetry(it->second)) {
-    --awake;
+bool MemberScheduler::MayRetry(const GroupMember* member,
+                               const Failures& failures) const {
+  // Those that are left without the late ones.
+  size_t present = present_;
+  size_t responsive = present_responsive_;
+  for (const MemberId id : failures.late) {
+    if (id == member->id_) return false;
+    const auto it = by_id_.find(id);
+    if (it == by_id_.end() || it->second->turn_ == Turn::kStuck) continue;
+    --present;
+    if (it->second->responsive_) --responsive;
   }
-  return awake;
+  if (responsive > 0 && !member->responsive_) return false;
+  if (failures.rejected_by != member->id_) return true;
+  return (responsive > 0 ? responsive : present) <= 1;
 }
 
-GroupMember* MemberScheduler::NextToWake(const Supply& supply) {
-  const size_t retriers = AwakeRetriers(supply.only_failed_by);
-  if (supply.failed > retriers) {
-    for (GroupMember* const member :
-         ForResponsive() ? idle_ : idle_unresponsive_) {
-      // The first or the second.
-      if (member->id_ != supply.only_failed_by || MayRetryOwn(member)) {
-        return member;
+// An idle member for failed events: because no awake one may get them, or there
+// are more than awake ones.
+GroupMember* MemberScheduler::NextForFailed(const Supply& supply, MayGet may) {
+  if (supply.failed == 0) return nullptr;
+  GroupMember* next = nullptr;
+  supply.ready->HasFailed([&](const Failures& failures) {
+    if (supply.failed <= AwakeRetriers()) {
+      for (const GroupMember* const member : awake_) {
+        if (may(member, failures)) return false;
       }
     }
-  }
+    for (Members* const idle : {&idle_, &idle_unresponsive_}) {
+      for (GroupMember* const member : *idle) {
+        if (!may(member, failures)) continue;
+        next = member;
+        return true;
+      }
+    }
+    return false;
+  });
+  return next;
+}
+
+GroupMember* MemberScheduler::NextToWake(const Supply& supply, MayGet may) {
+  if (GroupMember* const member = NextForFailed(supply, may)) return member;
+  const size_t retriers = AwakeRetriers();
   if (supply.unfailed == 0 ||
       supply.unfailed + std::min<uint64_t>(supply.failed, retriers) <=
           awake_.size()) {
@@ -159,12 +179,14 @@ GroupMember* MemberScheduler::NextToWake(const Supply& supply) {
   return one->rest_ < other->rest_ ? one : other;
 }
 
-void MemberScheduler::Wake(const Supply& supply, int64_t now_us) {
+void MemberScheduler::Wake(const Supply& supply, MayGet may, int64_t now_us) {
   if (now_us >= due_us_) {
     due_us_ = kNeverUs;
     while (!awake_.empty()) Move(awake_.front(), Turn::kStuck);
   }
-  while (GroupMember* const member = NextToWake(supply)) WakeOne(member);
+  while (GroupMember* const member = NextToWake(supply, may)) {
+    WakeOne(member);
+  }
   const bool others = !idle_.empty() || !idle_unresponsive_.empty();
   if (supply.unfailed + supply.failed == 0 || awake_.empty() || !others) {
     due_us_ = kNeverUs;

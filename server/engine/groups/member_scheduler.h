@@ -9,6 +9,7 @@
 #include <list>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "server/engine/clock.h"
 #include "server/engine/groups/group_member.h"
 #include "server/engine/groups/group_ready.h"
@@ -29,11 +30,14 @@ namespace timecache::server {
 // grows by 1, up to max_in_flight. A member is unresponsive from a time-out
 // until it settles.
 //
-// A failed event, which timed out or was NACKed, is not delivered to the member
-// that failed it while there is another that is not stuck, nor to unresponsive
-// members while there is one that is neither.
+// A failed event is never delivered to a member that let it time out and has
+// not answered since. Of the others, it is not delivered to the one that NACKed
+// it while there is another that is not stuck, nor to unresponsive ones while
+// there is one that is neither. Without any it waits until a member joins or
+// answers.
 //
-// Not thread-safe. O(1) a member that is woken.
+// Not thread-safe. O(1) a member that is woken; where only failed events wait,
+// O(members that may not get them), too.
 class MemberScheduler {
  public:
   using Turn = GroupMember::Turn;
@@ -60,26 +64,25 @@ class MemberScheduler {
   // It settled an event; no change if it is gone.
   void OnSettled(MemberId member);
 
-  // Whether `member`, which is not stuck, may get failed events of others, or
-  // also its own.
-  bool MayRetry(const GroupMember* member) const {
-    return member->responsive_ || !ForResponsive();
-  }
-  bool MayRetryOwn(const GroupMember* member) const {
-    return MayRetry(member) && retriers() == 1;
-  }
+  // Whether `member`, which is not stuck, may get events that failed so. O(late
+  // members).
+  bool MayRetry(const GroupMember* member, const Failures& failures) const;
+  bool IsMember(MemberId id) const { return by_id_.contains(id); }
 
   // The events to be delivered.
   struct Supply {
     // For any member.
     uint64_t unfailed = 0;
-    // For members that MayRetry, or MayRetryOwn.
+    // For some members.
     uint64_t failed = 0;
-    // The member that failed all of these; 0 if there are several.
-    MemberId only_failed_by = 0;
+    // With these; null if there are none. Not owned.
+    const ReadyEvents* ready = nullptr;
   };
-  // At `now_us`: wakes the members that are to take them.
-  void Wake(const Supply& supply, int64_t now_us);
+  using MayGet = absl::FunctionRef<bool(const GroupMember* member,
+                                        const Failures& failures)>;
+  // At `now_us`: wakes the members that are to take them; `may` says which
+  // failed events a member may get.
+  void Wake(const Supply& supply, MayGet may, int64_t now_us);
   // Wakes a full member, if no member is awake: to deliver information other
   // than events.
   void WakeFull();
@@ -99,14 +102,12 @@ class MemberScheduler {
   void SetResponsive(GroupMember* member, bool responsive);
   void Count(const GroupMember* member, int change);
   void WakeOne(GroupMember* member);
-  GroupMember* NextToWake(const Supply& supply);
-  // Failed events go to responsive members, if one of them is not stuck; else
-  // to all that are not stuck.
-  bool ForResponsive() const { return present_responsive_ > 0; }
-  size_t retriers() const {
-    return ForResponsive() ? present_responsive_ : present_;
+  GroupMember* NextToWake(const Supply& supply, MayGet may);
+  GroupMember* NextForFailed(const Supply& supply, MayGet may);
+  // Awake members that may get some of the failed events, as a rule.
+  size_t AwakeRetriers() const {
+    return present_responsive_ > 0 ? awake_responsive_ : awake_.size();
   }
-  size_t AwakeRetriers(MemberId but) const;
 
   absl::flat_hash_map<MemberId, GroupMember*> by_id_;
   MemberId last_id_ = 0;

@@ -42,7 +42,8 @@ namespace timecache::server {
 //   kLossReported  group
 //   kKept          group  first  attempt  ready  death  published
 //                  parts << 2 | cause  version  put  deadline  key  value
-//   kReturns       group  first  end - first  ready  returns << 1 | returned
+//   kPast          group  first  end - first  ready  returns << 1 | returned
+//                  reason
 //   kCounts        group  number  and so many counts
 //   the others     group  first  end - first  attempt  and, if they fail, ready
 //

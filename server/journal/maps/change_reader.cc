@@ -152,8 +152,8 @@ class ChangeReader {
       case Kind::kKept:
         TakeKept(&change);
         break;
-      case Kind::kReturns:
-        TakeReturns(&change);
+      case Kind::kPast:
+        TakePast(&change);
         break;
       case Kind::kCounts:
         TakeCounts(&change);
@@ -281,13 +281,16 @@ class ChangeReader {
       event.own_ttl_us = times.own_ttl_us;
     }
   }
-  void TakeReturns(GroupChange* change) {
+  void TakePast(GroupChange* change) {
     TakeEvents(change);
     change->ready_us = At();
     const uint64_t returns = Varint();
     if (returns >> 1 > kMaxInt) Fail();
     change->returns = static_cast<int>(returns >> 1);
     change->returned = (returns & 1) != 0;
+    const uint64_t reason = Varint();
+    if (reason > static_cast<uint64_t>(FailureReason::kTimedOut)) Fail();
+    change->reason = static_cast<FailureReason>(reason);
   }
   // Those that a newer version adds are at the end.
   void TakeCounts(GroupChange* change) {

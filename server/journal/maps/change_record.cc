@@ -185,12 +185,13 @@ void ChangeRecord::Add(const GroupChange& change) {
     case Kind::kKept:
       PutKept(change);
       break;
-    case Kind::kReturns:
+    case Kind::kPast:
       PutEvents(change);
       PutAt(change.ready_us);
       PutVarint(static_cast<uint64_t>(change.returns) << 1 |
                     (change.returned ? 1 : 0),
                 &bytes_);
+      PutVarint(static_cast<uint64_t>(change.reason), &bytes_);
       break;
     case Kind::kCounts:
       PutVarint(std::size(kLaterGroupCounts), &bytes_);

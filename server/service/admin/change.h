@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "google/protobuf/message.h"
 
 namespace timecache::server {
@@ -22,6 +24,8 @@ struct AdminChange {
   const google::protobuf::Message* options = nullptr;
   // Entries that died in namespace_rotated.
   std::optional<int64_t> entries = std::nullopt;
+  // A sentence each, as in CreateNamespaceResponse.
+  absl::Span<const std::string> warnings = {};
 };
 
 using AdminObserver = std::function<void(const AdminChange& change)>;

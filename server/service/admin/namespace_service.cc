@@ -40,6 +40,11 @@ void SetPage(const Page<NamespaceInfo>& page,
   if (page.more) response->set_next_page_token(page.items.back().name);
 }
 
+template <typename Response>
+void SetWarnings(const NamespaceInfo& from, Response* to) {
+  for (const std::string& warning : from.warnings) to->add_warnings(warning);
+}
+
 // A dead letter is an entry there: a caller without permission to put it must
 // not have it put.
 absl::Status AuthorizeDeadLetters(const v1::NamespaceOptions& options,
@@ -79,9 +84,11 @@ grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(Context* context,
             FinishWith(unary, [this, unary](const NamespaceInfo& created) {
               v1::Namespace* const to = unary->response().mutable_namespace_();
               SetNamespace(created, to);
+              SetWarnings(created, &unary->response());
               observer_({.event = "namespace_created",
                          .name = unary->request().name(),
-                         .options = &to->options()});
+                         .options = &to->options(),
+                         .warnings = created.warnings});
             }));
         return absl::OkStatus();
       });
@@ -162,9 +169,11 @@ grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(Context* context,
             FinishWith(
                 unary, [this, unary, changes](const NamespaceInfo& updated) {
                   SetNamespace(updated, unary->response().mutable_namespace_());
+                  SetWarnings(updated, &unary->response());
                   observer_({.event = "namespace_updated",
                              .name = updated.name,
-                             .options = changes.get()});
+                             .options = changes.get(),
+                             .warnings = updated.warnings});
                 }));
         return absl::OkStatus();
       });

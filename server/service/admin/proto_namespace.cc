@@ -277,6 +277,7 @@ void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
   to->set_timed_out(from.timed_out);
   to->set_returned(from.returned);
   to->set_extended(from.extended);
+  to->set_suspects(from.suspects);
   to->set_dead_lettered(from.dead_lettered);
   to->set_dead_letter_failures(from.dead_letter_failures);
   to->set_lost(from.lost);

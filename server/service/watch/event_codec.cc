@@ -155,6 +155,18 @@ v1::ExpiryCause ToProto(Cause cause) {
   return v1::EXPIRY_CAUSE_UNSPECIFIED;
 }
 
+v1::DeadLetterReason ToProto(FailureReason reason) {
+  switch (reason) {
+    case FailureReason::kUnknown:
+      break;
+    case FailureReason::kNacked:
+      return v1::DEAD_LETTER_REASON_NACKED;
+    case FailureReason::kTimedOut:
+      return v1::DEAD_LETTER_REASON_TIMED_OUT;
+  }
+  return v1::DEAD_LETTER_REASON_UNSPECIFIED;
+}
+
 // The frame is the part of every event before the key (the namespace) and after
 // the deadline (death, delivery, cause); its first byte is the length of the
 // former. A namespace has at most 63 bytes.
@@ -247,22 +259,30 @@ class WireEventFormat final : public EventFormat {
     return {at, size};
   }
 
-  // A timecache.v1.ExpiredEvent.
-  std::string WriteDelivery(absl::string_view frame,
-                            const server::ExpiredEvent& event,
-                            uint64_t event_id, int attempt) const override {
-    const auto attempts = static_cast<uint64_t>(attempt);
-    std::string out(MaxOverhead(frame) + event.key.size() + event.value.size() +
-                        NumberSize(event_id) + NumberSize(attempts),
+  // A timecache.v1.ExpiredEvent. Letters are rare: what others than deliveries
+  // have is left to protobuf.
+  std::string WriteDeadLetter(absl::string_view frame,
+                              const server::ExpiredEvent& event,
+                              const DeadLetterNote& note) const override {
+    std::string out(MaxOverhead(frame) + event.key.size() + event.value.size(),
                     '\0');
-    char* to = Write(frame, event, out.data());
-    to = PutNumber(kEventId, event_id, to);
-    to = PutNumber(kAttempt, attempts, to);
-    out.resize(static_cast<size_t>(to - out.data()));
+    out.resize(
+        static_cast<size_t>(Write(frame, event, out.data()) - out.data()));
     uint64_t size;
     // Without the tag and the length that make it a field.
-    return out.substr(
-        static_cast<size_t>(GetVarint(out.data() + 1, &size) - out.data()));
+    out.erase(
+        0, static_cast<size_t>(GetVarint(out.data() + 1, &size) - out.data()));
+    ExpiredEvent rest;
+    rest.set_event_id(note.event_id);
+    rest.set_attempt(static_cast<uint32_t>(note.attempts));
+    rest.set_returns(static_cast<uint32_t>(note.returns));
+    v1::DeadLetter* const letter = rest.mutable_dead_letter();
+    letter->set_group(note.group.data(), note.group.size());
+    letter->set_attempts(static_cast<uint32_t>(note.attempts));
+    letter->set_reason(ToProto(note.reason));
+    SetTime(note.time_us, letter->mutable_time());
+    rest.AppendToString(&out);
+    return out;
   }
 };
 

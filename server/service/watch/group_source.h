@@ -25,7 +25,10 @@ class GroupSource final : public WatchSource {
   Reading Read(int64_t now_us, WatchMessage* message) override;
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
   void OnDrain() override { draining_ = true; }
-  void OnEnd() override { reader_->Leave(); }
+  // A client leaves because the server stops, too.
+  void OnEnd(int64_t now_us, StreamEnd end) override {
+    reader_->Leave(now_us, draining_ ? StreamEnd::kByServer : end);
+  }
 
  private:
   const std::string name_;

@@ -54,7 +54,7 @@ class WatchSource {
   // The stream ends, and reads no more: returns events that other members may
   // have. The source itself lives until the client has read its last message,
   // or is gone.
-  virtual void OnEnd() {}
+  virtual void OnEnd(int64_t /*now_us*/, StreamEnd /*end*/) {}
 
   // When there may be something to Read without a `wake`; kNeverUs if never.
   virtual int64_t NextDueUs(int64_t /*now_us*/) { return kNeverUs; }

@@ -185,7 +185,7 @@ void WatchStream::OnCancel() {
   if (ended()) return;
   // A write that is in flight fails now, and then ends the stream.
   if (writing_) {
-    for (Source& source : sources_) source.source->OnEnd();
+    EndSources(StreamEnd::kByClient);
   } else {
     End(absl::CancelledError("the watcher is gone"));
   }
@@ -316,8 +316,14 @@ void WatchStream::SetTimer(int64_t now_us) {
 }
 
 void WatchStream::End(const absl::Status& status) {
-  for (Source& source : sources_) source.source->OnEnd();
+  EndSources(absl::IsCancelled(status) ? StreamEnd::kByClient
+                                       : StreamEnd::kByServer);
   EndCall(status, WatchFieldPath);
+}
+
+void WatchStream::EndSources(StreamEnd end) {
+  const int64_t now_us = hub_->clock()->NowUs();
+  for (Source& source : sources_) source.source->OnEnd(now_us, end);
 }
 
 }  // namespace timecache::server

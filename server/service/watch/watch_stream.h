@@ -111,6 +111,7 @@ class WatchStream final
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetTimer(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EndSources(StreamEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   WatchHub* const hub_;
   // Constant while the stream is open.

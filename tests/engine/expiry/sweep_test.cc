@@ -104,9 +104,10 @@ class InterruptedFormat final : public EventFormat {
   ExpiredEvent Read(absl::string_view frame, const char* from) const override {
     return Plain()->Read(frame, from);
   }
-  std::string WriteDelivery(absl::string_view frame, const ExpiredEvent& event,
-                            uint64_t event_id, int attempt) const override {
-    return Plain()->WriteDelivery(frame, event, event_id, attempt);
+  std::string WriteDeadLetter(absl::string_view frame,
+                              const ExpiredEvent& event,
+                              const DeadLetterNote& note) const override {
+    return Plain()->WriteDeadLetter(frame, event, note);
   }
 
  private:

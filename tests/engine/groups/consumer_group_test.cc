@@ -53,10 +53,13 @@ TEST(ConsumerGroupTest, GivesAgainWhatIsNotSettledInTimeAndNotOneTickBefore) {
   harness.Advance();
   EXPECT_EQ(member->TakeWakes(), 0);
   EXPECT_THAT(harness.Take(member.get()), IsEmpty());
+  const auto other = harness.Join();
+  EXPECT_THAT(harness.Take(other.get()), IsEmpty());
   harness.Pass(1);
   harness.Advance();
-  EXPECT_EQ(member->TakeWakes(), 1);
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+  EXPECT_EQ(member->TakeWakes(), 0);
+  EXPECT_EQ(other->TakeWakes(), 1);
+  EXPECT_THAT(harness.Take(other.get()), ElementsAre("a#2"));
   const GroupStatistics statistics = harness.Statistics();
   EXPECT_EQ(statistics.timed_out, 1u);
   EXPECT_EQ(statistics.delivered, 2u);
@@ -173,7 +176,8 @@ TEST(ConsumerGroupTest, AMemberThatLeavesGivesBackAtOnce) {
   two->TakeWakes();
   one->Leave();
   EXPECT_EQ(two->TakeWakes(), 1);
-  EXPECT_THAT(harness.Take(two.get()), ElementsAre("a#2"));
+  EXPECT_THAT(harness.Take(two.get()), ElementsAre("a#1"));
+  EXPECT_EQ(harness.Statistics().returned, 1u);
   EXPECT_EQ(harness.Statistics().members, 1);
   EXPECT_EQ(harness.Statistics().timed_out, 0u);
 }

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "server/engine/groups/group_ledger.h"
 #include "tests/engine/groups/groups_replay_fixture.h"
 
 namespace timecache::server {
@@ -82,16 +83,42 @@ TEST_F(GroupsReplayTest, AttemptsThatEndedCountAndTheOneInFlightDoesNot) {
   EXPECT_THAT(Take(member.get()), UnorderedElementsAre("a#2", "b#2", "c#2"));
 }
 
-TEST_F(GroupsReplayTest, AMemberThatLeavesEndsAnAttempt) {
+TEST_F(GroupsReplayTest, WhatAMemberReturnsIsNoAttemptAfterACrashEither) {
   Create();
-  auto member = Join();
   Die({"a"});
-  Take(member.get());
-  member.reset();
+  for (int returns = 0; returns < 3; ++returns) {
+    auto member = Join();
+    const GroupChunk chunk = member->Take(now_us_);
+    ASSERT_THAT(Given(chunk), ElementsAre("a#1"));
+    EXPECT_EQ(chunk.deliveries[0].returns, returns);
+    events_["a"] = chunk.deliveries[0].event_id;
+    member.reset();
+    journaled_.Commit();
+    Crash(nullptr);
+    EXPECT_EQ(Statistics().returned, static_cast<uint64_t>(returns) + 1);
+    EXPECT_EQ(Statistics().redelivered, static_cast<uint64_t>(returns));
+  }
+  // Whoever had it may still end it.
+  EXPECT_TRUE(Ack("a", 1).ok());
+  EXPECT_EQ(Statistics().delivered, 3u);
+}
+
+TEST_F(GroupsReplayTest, APauseOfASuspectGoesOnOverACrash) {
+  Create();
+  Die({"bomb"});
+  for (int i = 0; i < GroupLedger::kSuspectReturns; ++i) {
+    auto member = Join();
+    EXPECT_THAT(Take(member.get()), ElementsAre("bomb#1"));
+    member->Vanish(now_us_);
+  }
+  EXPECT_EQ(Statistics().suspects, 1u);
   journaled_.Commit();
   Crash(nullptr);
-  member = Join();
-  EXPECT_THAT(Take(member.get()), ElementsAre("a#2"));
+  auto member = Join();
+  EXPECT_THAT(Take(member.get()), IsEmpty());
+  EXPECT_EQ(group()->NextDueUs(), now_us_ + kSecond);
+  // Who was suspected is forgotten.
+  EXPECT_EQ(Statistics().suspects, 0u);
 }
 
 TEST_F(GroupsReplayTest, ADelayGoesOnOverACrash) {

@@ -28,13 +28,18 @@ void DeliveryTally::Given(const Name& name, const v1::ExpiredEvent& event) {
   Event& known = of_key[number];
   ASSERT_FALSE(known.settled_while_held)
       << name.first << " again after it was settled";
-  ASSERT_GT(event.attempt(), known.attempts) << name.first;
+  // Each delivery is another attempt, or another return of the same.
+  ASSERT_GE(event.attempt(), known.attempts) << name.first;
+  ASSERT_GE(event.returns(), known.returns) << name.first;
+  ASSERT_GT(event.attempt() + event.returns(), known.attempts + known.returns)
+      << name.first;
   ASSERT_TRUE(known.id == 0 || known.id == event.event_id()) << name.first;
   ASSERT_TRUE(number == 0 || of_key[number - 1].settling)
       << name.first << " before its earlier event is settled";
   known.id = event.event_id();
   known.attempts = event.attempt();
-  if (event.attempt() > 1) ++redelivered_;
+  known.returns = event.returns();
+  if (event.attempt() > 1 || event.returns() > 0) ++redelivered_;
 }
 
 void DeliveryTally::Settling(const Name& name) {

@@ -48,6 +48,7 @@ class DeliveryTally {
   struct Event {
     uint64_t id = 0;
     uint32_t attempts = 0;
+    uint32_t returns = 0;
     bool settling = false;
     bool settled = false;
     bool settled_while_held = false;

@@ -72,12 +72,14 @@ TEST_F(GroupTest, AnEventCarriesAllThatIsKnownAndItsNumberAndAttempt) {
   EXPECT_GT(event.event_id(), 0u);
   EXPECT_EQ(event.attempt(), 1u);
   server_.AdvanceBy(60 * server::kMicrosPerSecond);
-  // It has timed out: the member is given one event at a time.
-  const v1::ExpiredEvent again = group_.TakeOne(member.get());
+  // It has timed out, and is for another member.
+  member->Cancel();
+  const auto other = group_.Join("max_in_flight: 1");
+  const v1::ExpiredEvent again = group_.TakeOne(other.get());
   EXPECT_EQ(again.event_id(), event.event_id());
   EXPECT_EQ(again.attempt(), 2u);
   group_.Ack(again);
-  const v1::ExpiredEvent next = group_.TakeOne(member.get());
+  const v1::ExpiredEvent next = group_.TakeOne(other.get());
   EXPECT_EQ(next.event_id(), event.event_id() + 1);
   EXPECT_EQ(next.attempt(), 1u);
 }
@@ -181,7 +183,8 @@ TEST_F(GroupTest, WhatIsNotSettledInTimeComesAgainAndNotBefore) {
   EXPECT_EQ(group_.Statistics().in_flight(), 1u);
   EXPECT_EQ(group_.Statistics().timed_out(), 0u);
   server_.AdvanceBy(1);
-  const v1::ExpiredEvent second = group_.TakeOne(member.get());
+  const auto other = group_.Join();
+  const v1::ExpiredEvent second = group_.TakeOne(other.get());
   EXPECT_EQ(second.key(), "a");
   EXPECT_EQ(second.event_id(), first.event_id());
   EXPECT_EQ(second.attempt(), 2u);
@@ -201,7 +204,9 @@ TEST_F(GroupTest, WhatAMemberHeldGoesToAnotherAtOnceWhenItIsCancelled) {
   const auto events = group_.Take(second.get(), 2);
   EXPECT_THAT(KeysOf(events), UnorderedElementsAre("a", "b"));
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0].attempt(), 2u);
+  EXPECT_EQ(events[0].attempt(), 1u);
+  EXPECT_EQ(events[0].returns(), 1u);
+  EXPECT_EQ(group_.Statistics().returned(), 2u);
   EXPECT_EQ(group_.Statistics().members(), 1u);
   EXPECT_EQ(group_.Statistics().timed_out(), 0u);
 }

@@ -129,10 +129,42 @@ TEST_F(SettleTest, APutBackThatDoesNotFitLeavesTheEventUnsettled) {
   EXPECT_FALSE(Settle(event, kAckText).has_error());
 }
 
+TEST_F(SettleTest, AnExtensionKeepsTheEventForItsMember) {
+  const v1::ExpiredEvent event = Given();
+  for (int i = 0; i < 5; ++i) {
+    server_.AdvanceBy(kSettleTimeoutUs - 1);
+    EXPECT_FALSE(Settle(event, "extend {}").has_error());
+  }
+  EXPECT_EQ(group_.Statistics().timed_out(), 0u);
+  EXPECT_EQ(group_.Statistics().extended(), 5u);
+  server_.AdvanceBy(kSettleTimeoutUs);
+  EXPECT_EQ(group_.Statistics().timed_out(), 1u);
+  ExpectError(ErrorOf(Settle(event, "extend {}")),
+              StatusCode::FAILED_PRECONDITION, v1::STALE_ATTEMPT);
+}
+
+// Its stream has ended, and the next member has the same attempt.
+TEST_F(SettleTest, ANackThatNamesItsReturnsEndsNoOtherDelivery) {
+  const v1::ExpiredEvent first = Given();
+  member_->Cancel();
+  const auto other = group_.Join();
+  const v1::ExpiredEvent second = group_.TakeOne(other.get());
+  EXPECT_EQ(second.attempt(), 1u);
+  EXPECT_EQ(second.returns(), 1u);
+  for (const char* how : {"returns: 0 nack {}", "returns: 0 put_back {}",
+                          "returns: 0 extend {}"}) {
+    ExpectError(ErrorOf(Settle(first, how)), StatusCode::FAILED_PRECONDITION,
+                v1::STALE_ATTEMPT);
+  }
+  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
+  EXPECT_FALSE(Settle(first, "returns: 0 ack {}").has_error());
+}
+
 TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
   const v1::ExpiredEvent first = Given();
   server_.AdvanceBy(kSettleTimeoutUs);
-  const v1::ExpiredEvent second = group_.TakeOne(member_.get());
+  const auto other = group_.Join();
+  const v1::ExpiredEvent second = group_.TakeOne(other.get());
   EXPECT_EQ(second.attempt(), 2u);
   for (const char* how : {kNack, kPutBack}) {
     ExpectError(ErrorOf(Settle(first, how)), StatusCode::FAILED_PRECONDITION,
@@ -267,9 +299,12 @@ TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
   server_.AdvanceBy(kSettleTimeoutUs);
   const std::string key = absl::StrCat("default/g/", event.event_id());
   const v1::Entry letter = server_.Get(key, "dead").entry();
-  EXPECT_EQ(letter.value(), event.SerializeAsString());
   v1::ExpiredEvent read;
   ASSERT_TRUE(read.ParseFromString(letter.value()));
+  EXPECT_EQ(read.dead_letter().group(), "g");
+  EXPECT_EQ(read.dead_letter().attempts(), 2u);
+  EXPECT_EQ(read.dead_letter().reason(), v1::DEAD_LETTER_REASON_TIMED_OUT);
+  EXPECT_EQ(ToUs(read.dead_letter().time()), server_.now_us());
   EXPECT_EQ(read.key(), "a");
   EXPECT_EQ(read.value(), "a's value");
   EXPECT_EQ(read.event_id(), event.event_id());

@@ -181,6 +181,9 @@ TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
   from.dead_letters_dropped = 16;
   from.in_flight_bytes = 17;
   from.dead_letters_denied = 18;
+  from.returned = 20;
+  from.extended = 21;
+  from.suspects = 22;
   v1::GroupStatistics to;
   SetStatistics(from, &to);
   // By number, as every field has the value of its own.

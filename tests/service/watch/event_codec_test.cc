@@ -162,19 +162,21 @@ TEST(EventCodecTest, PartsTakeThePlaceOfAValue) {
   EXPECT_EQ(batch->key(0), "key");
   // A dead letter, and what a member is given with and without them.
   v1::ExpiredEvent letter;
-  ASSERT_TRUE(letter.ParseFromString(batch->EncodeDelivery(0, 9, 2)));
+  ASSERT_TRUE(letter.ParseFromString(
+      batch->EncodeDeadLetter(0, {.group = "mail", .event_id = 9})));
   EXPECT_EQ(letter.parts().SerializeAsString(), bytes);
   EXPECT_EQ(letter.event_id(), 9u);
   for (const ValueForm form :
        {ValueForm::kWhole, ValueForm::kLeftOut, ValueForm::kOmitted}) {
     std::string delivery;
-    AppendDelivery({batch, 0, 9, 2}, form, &delivery);
+    AppendDelivery({batch, 0, 9, 2, 3}, form, &delivery);
     ASSERT_TRUE(message.ParseFromString(delivery));
     EXPECT_EQ(message.events(0).has_parts(), form == ValueForm::kWhole);
     EXPECT_EQ(message.events(0).omitted_value_bytes(),
               form == ValueForm::kOmitted ? bytes.size() : 0u);
     EXPECT_EQ(message.events(0).event_id(), 9u);
     EXPECT_EQ(message.events(0).attempt(), 2u);
+    EXPECT_EQ(message.events(0).returns(), 3u);
   }
   const auto keys = Filter(batch, "map", "k", /*keys_only=*/true);
   ASSERT_TRUE(message.ParseFromString(std::string(keys->encoded())));
@@ -301,19 +303,29 @@ TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
     for (int i : {1, 2, 0}) {
       const uint64_t event_id = random.Number(64);
       const auto attempt = static_cast<int>(random.Number(31));
+      const auto returns = static_cast<int>(random.Number(31));
       v1::ExpiredEvent* const event = expected.add_events();
       *event = events.events(i);
       event->set_event_id(event_id);
       event->set_attempt(static_cast<uint32_t>(attempt));
+      event->set_returns(static_cast<uint32_t>(returns));
       *expected_keys.add_events() = *event;
       expected_keys.mutable_events()->rbegin()->clear_value();
-      const Delivery delivery = {batch, i, event_id, attempt};
+      const Delivery delivery = {batch, i, event_id, attempt, returns};
       AppendDelivery(delivery, ValueForm::kWhole, &all);
       AppendDelivery(delivery, ValueForm::kLeftOut, &keys);
-      v1::ExpiredEvent letter;
-      ASSERT_TRUE(
-          letter.ParseFromString(batch->EncodeDelivery(i, event_id, attempt)));
-      ASSERT_EQ(letter.SerializeAsString(), event->SerializeAsString());
+      v1::ExpiredEvent letter = *event;
+      letter.mutable_dead_letter()->set_group("mail");
+      letter.mutable_dead_letter()->set_attempts(
+          static_cast<uint32_t>(attempt));
+      letter.mutable_dead_letter()->set_reason(
+          v1::DEAD_LETTER_REASON_TIMED_OUT);
+      letter.mutable_dead_letter()->mutable_time()->set_seconds(5);
+      v1::ExpiredEvent encoded;
+      ASSERT_TRUE(encoded.ParseFromString(batch->EncodeDeadLetter(
+          i, {"mail", event_id, attempt, returns, FailureReason::kTimedOut,
+              5 * kMicrosPerSecond})));
+      ASSERT_EQ(encoded.SerializeAsString(), letter.SerializeAsString());
     }
     ASSERT_EQ(all.substr(0, 6), "before");
     ASSERT_EQ(Ordered(all.substr(6)), expected.SerializeAsString());

@@ -145,10 +145,10 @@ TEST_F(GroupSourceTest, GivesBackWhatItHoldsWhenTheStreamEnds) {
   EXPECT_THAT(Keys(source.get()), ElementsAre("a"));
   const auto other = Open();
   EXPECT_THAT(Keys(other.get()), IsEmpty());
-  source->OnEnd();
+  source->OnEnd(now_us_, StreamEnd::kByClient);
   EXPECT_THAT(Keys(other.get()), ElementsAre("a"));
   // As after a cancelled write.
-  source->OnEnd();
+  source->OnEnd(now_us_, StreamEnd::kByClient);
 }
 
 TEST_F(GroupSourceTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {

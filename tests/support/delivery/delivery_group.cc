@@ -92,15 +92,27 @@ void DeliveryGroup::Advance(int64_t now_us) {
       Member& member = members_.at(state.member);
       member.window = std::max(1, std::min(member.window, member.held) / 2);
       member.responsive = false;
-      Fail(&state);
+      Fail(&state, false);
     }
     Return(number, &state, now_us);
   }
 }
 
-void DeliveryGroup::Fail(State* state) {
-  state->failed_by = state->member;
-  state->failed_attempt = state->attempts;
+bool DeliveryGroup::State::IsLate(int of) const {
+  return std::any_of(late.begin(), late.end(),
+                     [of](const auto& each) { return each.first == of; });
+}
+
+void DeliveryGroup::Fail(State* state, bool in_time) {
+  const int attempt = state->attempt();
+  state->attempts = attempt;
+  state->returned = false;
+  state->rejected_by = in_time ? state->member : 0;
+  if (in_time) return;
+  std::erase_if(state->late, [this](const auto& each) {
+    return !members_.contains(each.first);
+  });
+  state->late.emplace_back(state->member, attempt);
 }
 
 void DeliveryGroup::Update(const GroupOptions& options) {
@@ -132,6 +144,9 @@ void DeliveryGroup::Join(int member, int max_in_flight) {
 void DeliveryGroup::Leave(int member, int64_t now_us) {
   for (auto& [number, state] : unsettled_) {
     if (state.phase == Phase::kHeld && state.member == member) {
+      ++counted_.returned;
+      ++state.returns;
+      state.returned = true;
       Return(number, &state, now_us);
     }
   }
@@ -146,15 +161,19 @@ bool DeliveryGroup::HasRoom(int member) const {
 
 DeliveryGroup::May DeliveryGroup::MayTake(int member, const State& state,
                                           const std::set<int>& woken) const {
-  if (state.failed_by == 0) return May::kYes;
+  if (state.IsLate(member)) return May::kNo;
+  if (!state.failed()) return May::kYes;
   const bool responsive = members_.at(member).responsive;
-  const bool own = state.failed_by == member;
+  const bool own = state.rejected_by == member;
   if (responsive && !own) return May::kYes;
   // Another one would have to take it: a responsive one, or, for its own, also
   // one that is no more unresponsive than itself.
   May may = May::kYes;
   for (const auto& [id, other] : members_) {
-    if (id == member || !(other.responsive || (own && !responsive))) continue;
+    if (id == member || state.IsLate(id) ||
+        !(other.responsive || (own && !responsive))) {
+      continue;
+    }
     if (!woken.contains(id)) return May::kNo;
     may = May::kDepends;
   }
@@ -199,10 +218,10 @@ void DeliveryGroup::CheckGiven(int member, const Delivery& delivery,
   ASSERT_NO_FATAL_FAILURE(CheckOrder(member, number, woken));
   ASSERT_NO_FATAL_FAILURE(
       events_->CheckEvent(number, delivery.event(), delivery.batch->death()));
-  ++state.attempts;
-  ASSERT_EQ(delivery.attempt, state.attempts);
+  ASSERT_EQ(delivery.attempt, state.attempts + 1);
+  ASSERT_EQ(delivery.returns, state.returns);
   ++counted_.delivered;
-  if (state.attempts > 1) ++counted_.redelivered;
+  if (state.attempts > 0 || state.returns > 0) ++counted_.redelivered;
   state.member = member;
   state.held_bytes =
       static_cast<int64_t>(delivery.batch->encoded(delivery.index).size()) +
@@ -216,14 +235,12 @@ void DeliveryGroup::CheckOrder(int member, uint64_t number,
   const State& state = unsettled_.at(number);
   ASSERT_NE(MayTake(member, state, woken), May::kNo)
       << "event " << number << " is not for member " << member;
-  const bool own = state.failed_by == member;
   for (const uint64_t before : available_) {
     if (before == number) return;
     const State& of = unsettled_.at(before);
     if (of.doubtful) continue;
     // What depends, depends for both alike.
-    const bool alike = of.failed_by != 0 && state.failed_by != 0 &&
-                       (own || of.failed_by != member);
+    const bool alike = state.failed() && state.FailedLike(of);
     ASSERT_TRUE(MayTake(member, of, woken) != May::kYes && !alike)
         << "event " << before << " was to be given out, not " << number;
   }
@@ -252,9 +269,10 @@ absl::Status DeliveryGroup::Expected(const Settlement& settlement) const {
                            Reason::kEventNotUnsettled, "");
   }
   const State& state = it->second;
-  if (settlement.attempt > state.attempts) return InvalidField("attempt", "");
+  if (settlement.attempt > state.attempt()) return InvalidField("attempt", "");
   if (settlement.action != SettleAction::kAck &&
-      (state.phase != Phase::kHeld || settlement.attempt != state.attempts)) {
+      (state.phase != Phase::kHeld || settlement.attempt != state.attempt() ||
+       settlement.returns.value_or(state.returns) != state.returns)) {
     return ErrorWithReason(absl::StatusCode::kFailedPrecondition,
                            Reason::kStaleAttempt, "");
   }
@@ -262,19 +280,31 @@ absl::Status DeliveryGroup::Expected(const Settlement& settlement) const {
 }
 
 void DeliveryGroup::Answer(const Settlement& settlement) {
+  if (settlement.action == SettleAction::kExtend) return;
   const State& state = unsettled_.at(settlement.event_id);
-  const bool held = state.phase == Phase::kHeld;
+  const bool current =
+      state.phase == Phase::kHeld && settlement.attempt == state.attempt();
   int id = 0;
-  if (held && settlement.attempt == state.attempts) {
+  if (current && settlement.returns.value_or(state.returns) == state.returns) {
     id = state.member;
-  } else if (settlement.attempt == state.failed_attempt) {
-    id = state.failed_by;
+  }
+  for (const auto& [late, attempt] : state.late) {
+    if (attempt == settlement.attempt) id = late;
   }
   const auto it = members_.find(id);
   if (it == members_.end()) return;
   Member& member = it->second;
   member.window = std::min(member.window + 1, member.max_in_flight);
   member.responsive = true;
+}
+
+void DeliveryGroup::AnswerLate(const Settlement& settlement) {
+  Answer(settlement);
+  if (settlement.action == SettleAction::kExtend) return;
+  State& state = unsettled_.at(settlement.event_id);
+  std::erase_if(state.late, [&](const auto& each) {
+    return each.second == settlement.attempt;
+  });
 }
 
 void DeliveryGroup::Settle(const Settlement& settlement, int64_t now_us) {
@@ -290,14 +320,23 @@ void DeliveryGroup::Settle(const Settlement& settlement, int64_t now_us) {
       return;
     case SettleAction::kNack:
       ++counted_.nacked;
-      State& state = unsettled_.at(number);
-      Fail(&state);
-      if (settlement.delay_us == 0) {
-        Return(number, &state, now_us);
-      } else {
-        Enter(number, &state, Phase::kDelayed, now_us + settlement.delay_us);
-      }
+      Fail(&unsettled_.at(number), true);
+      EndNack(number, settlement.delay_us, now_us);
       return;
+    case SettleAction::kExtend:
+      ++counted_.extended;
+      Enter(number, &unsettled_.at(number), Phase::kHeld,
+            now_us + options_.ack_timeout_us);
+      return;
+  }
+}
+
+void DeliveryGroup::EndNack(uint64_t number, int64_t delay_us, int64_t now_us) {
+  State& state = unsettled_.at(number);
+  if (delay_us == 0 || InVain(state)) {
+    Return(number, &state, now_us);
+  } else {
+    Enter(number, &state, Phase::kDelayed, now_us + delay_us);
   }
 }
 
@@ -422,6 +461,9 @@ void DeliveryGroup::CheckStatistics(const GroupStatistics& statistics) const {
   ASSERT_EQ(statistics.nacked, counted_.nacked);
   ASSERT_EQ(statistics.put_back, counted_.put_back);
   ASSERT_EQ(statistics.timed_out, counted_.timed_out);
+  ASSERT_EQ(statistics.returned, counted_.returned);
+  ASSERT_EQ(statistics.extended, counted_.extended);
+  ASSERT_EQ(statistics.suspects, 0u);
   ASSERT_EQ(statistics.dead_lettered, counted_.dead_lettered);
   ASSERT_EQ(statistics.dead_letter_failures, counted_.dead_letter_failures);
   ASSERT_EQ(statistics.dead_letters_dropped, 0u);
@@ -437,7 +479,9 @@ std::vector<Settlement> DeliveryGroup::Held(int member) const {
   std::vector<Settlement> held;
   for (const auto& [number, state] : unsettled_) {
     if (state.phase != Phase::kHeld || state.member != member) continue;
-    held.push_back({number, state.attempts});
+    Settlement settlement = {number, state.attempt()};
+    settlement.returns = state.returns;
+    held.push_back(settlement);
   }
   return held;
 }
@@ -453,11 +497,14 @@ uint64_t DeliveryGroup::NextFor(int member, const std::set<int>& woken) const {
 }
 
 void DeliveryGroup::CheckWoken(const std::set<int>& woken) const {
-  std::set<int> checked;
+  std::set<std::pair<int, std::vector<std::pair<int, int>>>> checked;
   for (const uint64_t number : available_) {
     const State& state = unsettled_.at(number);
-    // Those that one member failed are for the same others.
-    if (state.doubtful || !checked.insert(state.failed_by).second) continue;
+    // Those that failed alike are for the same members.
+    if (state.doubtful ||
+        !checked.insert({state.rejected_by, state.late}).second) {
+      continue;
+    }
     bool may = false;
     bool is_woken = false;
     for (const auto& [id, member] : members_) {

@@ -50,6 +50,8 @@ class DeliveryGroup {
   // The member that was given it has answered, if Expected says OK: before its
   // put.
   void Answer(const Settlement& settlement);
+  // Of one that is refused as stale.
+  void AnswerLate(const Settlement& settlement);
   // It was settled as Expected said: what it was, or what its put did.
   void Settle(const Settlement& settlement, int64_t now_us);
 
@@ -82,11 +84,16 @@ class DeliveryGroup {
 
   struct State {
     Phase phase = Phase::kFresh;
+    // That counted.
     int attempts = 0;
+    // Streams that ended, and whether one has since the last of these.
+    int returns = 0;
+    bool returned = false;
     int member = 0;
-    // Who let it time out or NACKed it last, and at which attempt.
-    int failed_by = 0;
-    int failed_attempt = 0;
+    // Who NACKed it last, unless it timed out since.
+    int rejected_by = 0;
+    // Who let it time out and has not answered, and at which attempt.
+    std::vector<std::pair<int, int>> late;
     // What it counts for while a member has it.
     int64_t held_bytes = 0;
     // kHeld: times out; kDelayed: is ready; kDeadLettering: is tried next.
@@ -94,6 +101,15 @@ class DeliveryGroup {
     // kReady, but new options made it one that was given out in vain: which it
     // is for the group, it may find out late.
     bool doubtful = false;
+
+    int attempt() const {
+      return attempts + (phase == Phase::kHeld || returned ? 1 : 0);
+    }
+    bool failed() const { return rejected_by != 0 || !late.empty(); }
+    bool FailedLike(const State& other) const {
+      return rejected_by == other.rejected_by && late == other.late;
+    }
+    bool IsLate(int of) const;
   };
 
   struct Member {
@@ -122,7 +138,8 @@ class DeliveryGroup {
   May MayTake(int member, const State& state, const std::set<int>& woken) const;
   // The next event that `member` must be given; 0 if there is none.
   uint64_t NextFor(int member, const std::set<int>& woken) const;
-  void Fail(State* state);
+  void Fail(State* state, bool in_time);
+  void EndNack(uint64_t number, int64_t delay_us, int64_t now_us);
   void Enter(uint64_t number, State* state, Phase phase, int64_t due_us);
   void Return(uint64_t number, State* state, int64_t now_us);
   void Remove(uint64_t number);

@@ -167,6 +167,15 @@ Settlement GroupPlayer::RandomSettlement(const std::vector<Settlement>& held) {
     }
     settlement.attempt += static_cast<int>(dice_->Draw(-1, 1));
   }
+  if (settlement.returns.has_value() && dice_->Chance(500)) {
+    settlement.returns.reset();
+  }
+  if (dice_->Chance(50))
+    settlement.returns = static_cast<int>(dice_->Draw(0, 2));
+  if (dice_->Chance(100)) {
+    settlement.action = SettleAction::kExtend;
+    return settlement;
+  }
   if (!dice_->Chance(options_.refuse_per_mille)) return settlement;
   if (dice_->Chance(600)) {
     settlement.action = SettleAction::kNack;
@@ -208,6 +217,9 @@ void GroupPlayer::CheckSettled(const Settlement& settlement,
     ASSERT_EQ(ReasonOf(result.status), ReasonOf(expected)) << result.status;
     ASSERT_EQ(FieldOf(result.status), FieldOf(expected)) << result.status;
     ASSERT_EQ(result.version, 0u);
+    if (ReasonOf(expected) == Reason::kStaleAttempt) {
+      reference_->AnswerLate(settlement);
+    }
     return;
   }
   reference_->Answer(settlement);
@@ -216,7 +228,7 @@ void GroupPlayer::CheckSettled(const Settlement& settlement,
   ASSERT_TRUE(result.status.ok()) << result.status;
   ASSERT_TRUE(put_back || result.version == 0);
   reference_->Settle(settlement, now_us);
-  if (settlement.action != SettleAction::kNack) {
+  if (settlement.action == SettleAction::kAck || put_back) {
     given_.erase(settlement.event_id);
   }
 }
@@ -300,7 +312,7 @@ void GroupPlayer::CheckDeadLetter(uint64_t number, absl::string_view value,
   const ExpiredEvent event = EventFormat::Plain()->Read("", value.data());
   ASSERT_NO_FATAL_FAILURE(
       events_->CheckEvent(number, event, given->second.batch->death()));
-  // WriteDelivery of the plain format: the event, its id, the attempt.
+  // WriteDeadLetter of the plain format: the event, its id, the attempts.
   uint64_t event_id = 0;
   uint32_t attempt = 0;
   const char* const end = value.data() + value.size();

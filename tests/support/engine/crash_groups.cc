@@ -157,9 +157,11 @@ void CrashGroups::Join(const std::string& name) {
 
 void CrashGroups::Leave(int id, int64_t now_us) {
   const auto it = members_.find(id);
-  for (auto& [number, event] : state_.groups.at(it->second.group).unsettled) {
+  Group& group = state_.groups.at(it->second.group);
+  for (auto& [number, event] : group.unsettled) {
     if (event.member != id) continue;
-    EndAttempt(&event, now_us);
+    Return(&event, now_us);
+    ++group.counts.returned;
     ++story_.returned;
   }
   members_.erase(it);
@@ -180,13 +182,15 @@ void CrashGroups::Take(int id, int64_t now_us) {
     ASSERT_EQ(event.member, 0);
     ASSERT_FALSE(event.claimed);
     ASSERT_EQ(delivery.attempt, event.attempts + 1);
+    ASSERT_EQ(delivery.returns, event.returns);
+    ASSERT_FALSE(event.late.contains(id));
     ASSERT_LE(event.attempts, group.options.max_attempts - 1);
     ASSERT_LE(event.ready_us, now_us);
     event.member = id;
     event.was_in_flight = false;
     event.times_out_us = now_us + group.options.ack_timeout_us;
     ++group.counts.delivered;
-    if (delivery.attempt > 1) ++group.counts.redelivered;
+    if (event.was_delivered()) ++group.counts.redelivered;
     CheckContent(delivery.event_id, delivery.event(), delivery.batch->death());
   }
 }
@@ -253,16 +257,19 @@ void CrashGroups::CheckSettled(const std::string& name,
   }
   ASSERT_TRUE(result.status.ok()) << result.status;
   if (settlement.action == SettleAction::kAck) {
-    if (it->second.member == 0 && settlement.attempt > it->second.attempts) {
+    if (it->second.member == 0 && !it->second.returned &&
+        settlement.attempt > it->second.attempts) {
       ++group.counts.delivered;
-      if (settlement.attempt > 1) ++group.counts.redelivered;
+      if (it->second.was_delivered()) ++group.counts.redelivered;
       ++story_.acked_from_before;
     }
     group.unsettled.erase(it);
     ++group.counts.acked;
     ++story_.acked;
   } else {
-    EndAttempt(&it->second, now_us + settlement.delay_us);
+    // The last one makes a dead letter at once.
+    const bool last = it->second.attempts + 1 >= group.options.max_attempts;
+    EndAttempt(&it->second, now_us + (last ? 0 : settlement.delay_us));
     ++group.counts.nacked;
     ++story_.nacked;
   }
@@ -317,7 +324,15 @@ void CrashGroups::EndLetter() {
 
 void CrashGroups::EndAttempt(Event* event, int64_t ready_us) {
   ++event->attempts;
+  event->returned = false;
   event->ready_us = ready_us;
+  event->member = 0;
+}
+
+void CrashGroups::Return(Event* event, int64_t now_us) {
+  ++event->returns;
+  event->returned = true;
+  event->ready_us = now_us;
   event->member = 0;
 }
 
@@ -333,6 +348,7 @@ void CrashGroups::TimeOut(int64_t now_us) {
   for (auto& [name, group] : state_.groups) {
     for (auto& [number, event] : group.unsettled) {
       if (event.member == 0 || event.times_out_us > now_us) continue;
+      event.late.insert(event.member);
       EndAttempt(&event, now_us);
       ++group.counts.timed_out;
       ++story_.timed_out;
@@ -420,6 +436,8 @@ void CrashGroups::CheckStatistics(const std::string& name,
   EXPECT_EQ(is.nacked, group.counts.nacked);
   EXPECT_EQ(is.put_back, group.counts.put_back);
   EXPECT_EQ(is.timed_out, group.counts.timed_out);
+  EXPECT_EQ(is.returned, group.counts.returned);
+  EXPECT_EQ(is.suspects, 0u);
   EXPECT_EQ(is.dead_lettered, group.counts.dead_lettered);
   EXPECT_EQ(is.dead_letters_dropped, group.counts.dead_letters_dropped);
   EXPECT_EQ(is.lost, group.counts.lost);
@@ -448,16 +466,18 @@ void CrashGroups::AfterCrash(int64_t now_us) {
     for (auto& [number, event] : group.unsettled) {
       if (event.member != 0) {
         --group.counts.delivered;
-        if (event.attempts > 0) --group.counts.redelivered;
+        if (event.was_delivered()) --group.counts.redelivered;
       }
       if (before != then.groups.end()) {
         const auto last = before->second.unsettled.find(number);
         event.was_in_flight |= last != before->second.unsettled.end() &&
                                last->second.member != 0 &&
-                               last->second.attempts == event.attempts;
+                               last->second.attempts == event.attempts &&
+                               last->second.returns == event.returns;
       }
       event.member = 0;
       event.claimed = false;
+      event.late.clear();
     }
   }
   ASSERT_EQ(map_->groups().List().size(), state_.groups.size());
@@ -490,6 +510,12 @@ void CrashGroups::CheckDescribed() {
     if (change.kind == GroupChange::Kind::kExists) {
       EXPECT_EQ(change.unreported,
                 state_.groups.at(std::string(change.name)).unreported);
+    }
+    if (change.kind == GroupChange::Kind::kPast) {
+      const Group& group = state_.groups.at(std::string(change.name));
+      const Event& event = group.unsettled.at(change.first);
+      EXPECT_EQ(change.returns, event.returns);
+      EXPECT_EQ(change.returned, event.returned);
     }
     if (change.kind != GroupChange::Kind::kKept) continue;
     auto& events = expected[std::string(change.name)];

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,8 +68,11 @@ class CrashGroups {
  private:
   // An event that is not settled.
   struct Event {
-    // That have ended.
+    // That have ended, and count.
     int attempts = 0;
+    // Streams that ended, and whether one has since the last of these.
+    int returns = 0;
+    bool returned = false;
     int64_t ready_us = INT64_MIN;
     // Who has it, and until when; 0: no member.
     int member = 0;
@@ -77,6 +81,10 @@ class CrashGroups {
     bool claimed = false;
     // Somebody had it at a crash, and nobody since: an ACK still settles it.
     bool was_in_flight = false;
+    // Who let it time out: a member gets no event twice so.
+    std::set<int> late;
+
+    bool was_delivered() const { return attempts > 0 || returns > 0; }
   };
   struct Group {
     GroupOptions options;
@@ -120,6 +128,7 @@ class CrashGroups {
   void Sync(const std::string& name, int64_t now_us);
   void SyncExpired(const std::string& name, const Group& group, int64_t now_us);
   void EndAttempt(Event* event, int64_t ready_us);
+  static void Return(Event* event, int64_t now_us);
   bool HasMember(const std::string& name) const;
   void CheckStatistics(const std::string& name, const Group& group) const;
   void CheckDescribed();

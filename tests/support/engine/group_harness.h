@@ -41,6 +41,11 @@ class TestMember {
   // Wakes since the last call.
   int TakeWakes() { return std::exchange(wakes_, 0); }
   void Leave() { member_.reset(); }
+  // The client is gone.
+  void Vanish(int64_t now_us) {
+    member_->Leave(now_us, StreamEnd::kByClient);
+    member_.reset();
+  }
 
  private:
   int wakes_ = 0;
@@ -80,6 +85,9 @@ class GroupHarness {
   }
   absl::Status Nack(uint64_t event_id, int attempt, int64_t delay_us = 0) {
     return Settle({event_id, attempt, SettleAction::kNack, delay_us, 0});
+  }
+  absl::Status Extend(uint64_t event_id, int attempt) {
+    return Settle({event_id, attempt, SettleAction::kExtend, 0, 0});
   }
   absl::StatusOr<Delivery> BeginPutBack(uint64_t event_id, int attempt) {
     return group_->BeginPutBack(

@@ -30,11 +30,13 @@ const (
 // default; in a response all fields are set.
 type GroupOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long a member has to settle an event before the event is delivered to
-	// another. 10 ms to 7 days. Default 30 s.
+	// How long a member has to settle or extend an event before the event is delivered
+	// to another: never again to one whose stream is open and that has not answered
+	// since. Without another it waits. 10 ms to 7 days. Default 30 s.
 	AckTimeout *durationpb.Duration `protobuf:"bytes,1,opt,name=ack_timeout,json=ackTimeout,proto3" json:"ack_timeout,omitempty"`
-	// How often an event is delivered before it goes to the namespace's
-	// dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+	// Attempts at an event that ended by NACK, or were not settled in time, before it
+	// goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+	// Default 5.
 	MaxAttempts *uint32 `protobuf:"varint,2,opt,name=max_attempts,json=maxAttempts,proto3,oneof" json:"max_attempts,omitempty"`
 	// Memory for the events that the group has not settled, which the namespace keeps
 	// beyond event_retention for the group. Beyond this the oldest events that no
@@ -130,7 +132,7 @@ type GroupStatistics struct {
 	OldestUnsettled *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=oldest_unsettled,json=oldestUnsettled,proto3" json:"oldest_unsettled,omitempty"`
 	// Deliveries of an event to a member.
 	Delivered uint64 `protobuf:"varint,6,opt,name=delivered,proto3" json:"delivered,omitempty"`
-	// Of these, second and later attempts.
+	// Of these, of an event that had been delivered before.
 	Redelivered uint64 `protobuf:"varint,7,opt,name=redelivered,proto3" json:"redelivered,omitempty"`
 	// Events settled by ACK.
 	Acked uint64 `protobuf:"varint,8,opt,name=acked,proto3" json:"acked,omitempty"`
@@ -163,10 +165,11 @@ type GroupStatistics struct {
 	Returned uint64 `protobuf:"varint,20,opt,name=returned,proto3" json:"returned,omitempty"`
 	// Times that a member asked for another ack_timeout.
 	Extended uint64 `protobuf:"varint,21,opt,name=extended,proto3" json:"extended,omitempty"`
-	// Unsettled events that were returned three times or more since their last attempt
-	// that counted: the workers that get them may die of them. Such an event waits
-	// before it is delivered again, 1 s at first, then twice as long each time, up to
-	// 5 min.
+	// Unsettled events that clients' ends of streams returned three times or more since
+	// their last attempt that counted: the workers that get them may die of them. Such
+	// an event waits before it is delivered again, 1 s at first, then twice as long each
+	// time, up to 5 min; few are delivered at a time. Streams that the server ends, and
+	// other events that a member held beside suspects, are not counted here.
 	Suspects      uint64 `protobuf:"varint,22,opt,name=suspects,proto3" json:"suspects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -260,8 +260,10 @@ type NamespaceOptions struct {
 	// fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
 	// letter is as durable as that namespace: a crash destroys the letters in a MEMORY
 	// namespace, while their events stay settled here.
+	// Letters expire by the ttl of that namespace: give it 30 days or so.
 	// Empty: no dead letters, events are delivered until they are settled. Must not
-	// name the namespace itself. Default empty.
+	// name the namespace itself, nor one whose dead letters come back to it by way of
+	// others. Default empty.
 	DeadLetterNamespace *string `protobuf:"bytes,12,opt,name=dead_letter_namespace,json=deadLetterNamespace,proto3,oneof" json:"dead_letter_namespace,omitempty"`
 	// Most operations a second (each of a batch counts as one), averaged; the same
 	// number may arrive at once. Operations beyond it fail with RESOURCE_EXHAUSTED

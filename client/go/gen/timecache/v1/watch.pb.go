@@ -554,7 +554,8 @@ type ExpiredEvent struct {
 	// set.
 	Parts *GatheredParts `protobuf:"bytes,13,opt,name=parts,proto3" json:"parts,omitempty"`
 	// Only in ConsumeExpired: how often the stream of a member that held the event has
-	// ended before the member settled it. Otherwise 0.
+	// ended before the member settled it; a crash of the server is not counted.
+	// Otherwise 0.
 	Returns uint32 `protobuf:"varint,14,opt,name=returns,proto3" json:"returns,omitempty"`
 	// When the key began to be there without a break: the put, append, combine or gather
 	// that created the entry. Later changes and renewals keep it; a put after a removal
@@ -1555,11 +1556,11 @@ type SettleResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
 	// to be settled; it has been settled, or is a dead letter, or lost.
-	// FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-	// the latest one: the event has been delivered to another member, or a restart of
-	// the server has ended the attempt. An attempt ended by a restart does not count,
-	// so the next attempt has the same number: a NACK or PUT_BACK of the former that
-	// arrives later still ends the latter, and the event is delivered once more.
+	// FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+	// is not the latest one, or has ended: it was not settled in time, or its stream or
+	// a restart of the server ended it. Without Settlement.returns one of an attempt
+	// that ended with its stream means the next delivery of the same attempt; so does,
+	// in any case, one from before a crash of the server.
 	// INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
 	// Put; the event stays unsettled.
 	Error *status.Status `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`

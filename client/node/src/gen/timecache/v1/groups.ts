@@ -18,15 +18,17 @@ export const protobufFileName = "timecache/v1/groups.proto";
  */
 export interface GroupOptions {
   /**
-   * How long a member has to settle an event before the event is delivered to
-   * another. 10 ms to 7 days. Default 30 s.
+   * How long a member has to settle or extend an event before the event is delivered
+   * to another: never again to one whose stream is open and that has not answered
+   * since. Without another it waits. 10 ms to 7 days. Default 30 s.
    */
   ackTimeout?:
     | Duration
     | undefined;
   /**
-   * How often an event is delivered before it goes to the namespace's
-   * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+   * Attempts at an event that ended by NACK, or were not settled in time, before it
+   * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+   * Default 5.
    */
   maxAttempts?:
     | number
@@ -78,7 +80,7 @@ export interface GroupStatistics {
     | undefined;
   /** Deliveries of an event to a member. */
   delivered: bigint;
-  /** Of these, second and later attempts. */
+  /** Of these, of an event that had been delivered before. */
   redelivered: bigint;
   /** Events settled by ACK. */
   acked: bigint;
@@ -120,10 +122,11 @@ export interface GroupStatistics {
   /** Times that a member asked for another ack_timeout. */
   extended: bigint;
   /**
-   * Unsettled events that were returned three times or more since their last attempt
-   * that counted: the workers that get them may die of them. Such an event waits
-   * before it is delivered again, 1 s at first, then twice as long each time, up to
-   * 5 min.
+   * Unsettled events that clients' ends of streams returned three times or more since
+   * their last attempt that counted: the workers that get them may die of them. Such
+   * an event waits before it is delivered again, 1 s at first, then twice as long each
+   * time, up to 5 min; few are delivered at a time. Streams that the server ends, and
+   * other events that a member held beside suspects, are not counted here.
    */
   suspects: bigint;
 }

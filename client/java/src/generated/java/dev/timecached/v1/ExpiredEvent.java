@@ -443,7 +443,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Only in ConsumeExpired: how often the stream of a member that held the event has
-   * ended before the member settled it. Otherwise 0.
+   * ended before the member settled it; a crash of the server is not counted.
+   * Otherwise 0.
    * </pre>
    *
    * <code>uint32 returns = 14;</code>
@@ -2733,7 +2734,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Only in ConsumeExpired: how often the stream of a member that held the event has
-     * ended before the member settled it. Otherwise 0.
+     * ended before the member settled it; a crash of the server is not counted.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 returns = 14;</code>
@@ -2746,7 +2748,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Only in ConsumeExpired: how often the stream of a member that held the event has
-     * ended before the member settled it. Otherwise 0.
+     * ended before the member settled it; a crash of the server is not counted.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 returns = 14;</code>
@@ -2763,7 +2766,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Only in ConsumeExpired: how often the stream of a member that held the event has
-     * ended before the member settled it. Otherwise 0.
+     * ended before the member settled it; a crash of the server is not counted.
+     * Otherwise 0.
      * </pre>
      *
      * <code>uint32 returns = 14;</code>

@@ -282,7 +282,8 @@ public interface ExpiredEventOrBuilder extends
   /**
    * <pre>
    * Only in ConsumeExpired: how often the stream of a member that held the event has
-   * ended before the member settled it. Otherwise 0.
+   * ended before the member settled it; a crash of the server is not counted.
+   * Otherwise 0.
    * </pre>
    *
    * <code>uint32 returns = 14;</code>

@@ -49,8 +49,9 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration ackTimeout_;
   /**
    * <pre>
-   * How long a member has to settle an event before the event is delivered to
-   * another. 10 ms to 7 days. Default 30 s.
+   * How long a member has to settle or extend an event before the event is delivered
+   * to another: never again to one whose stream is open and that has not answered
+   * since. Without another it waits. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -62,8 +63,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long a member has to settle an event before the event is delivered to
-   * another. 10 ms to 7 days. Default 30 s.
+   * How long a member has to settle or extend an event before the event is delivered
+   * to another: never again to one whose stream is open and that has not answered
+   * since. Without another it waits. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -75,8 +77,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long a member has to settle an event before the event is delivered to
-   * another. 10 ms to 7 days. Default 30 s.
+   * How long a member has to settle or extend an event before the event is delivered
+   * to another: never again to one whose stream is open and that has not answered
+   * since. Without another it waits. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -90,8 +93,9 @@ private static final long serialVersionUID = 0L;
   private int maxAttempts_ = 0;
   /**
    * <pre>
-   * How often an event is delivered before it goes to the namespace's
-   * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+   * Attempts at an event that ended by NACK, or were not settled in time, before it
+   * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+   * Default 5.
    * </pre>
    *
    * <code>optional uint32 max_attempts = 2;</code>
@@ -103,8 +107,9 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How often an event is delivered before it goes to the namespace's
-   * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+   * Attempts at an event that ended by NACK, or were not settled in time, before it
+   * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+   * Default 5.
    * </pre>
    *
    * <code>optional uint32 max_attempts = 2;</code>
@@ -658,8 +663,9 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> ackTimeoutBuilder_;
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -670,8 +676,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -686,8 +693,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -707,8 +715,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -726,8 +735,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -752,8 +762,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -770,8 +781,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -783,8 +795,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -799,8 +812,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long a member has to settle an event before the event is delivered to
-     * another. 10 ms to 7 days. Default 30 s.
+     * How long a member has to settle or extend an event before the event is delivered
+     * to another: never again to one whose stream is open and that has not answered
+     * since. Without another it waits. 10 ms to 7 days. Default 30 s.
      * </pre>
      *
      * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -822,8 +836,9 @@ private static final long serialVersionUID = 0L;
     private int maxAttempts_ ;
     /**
      * <pre>
-     * How often an event is delivered before it goes to the namespace's
-     * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+     * Attempts at an event that ended by NACK, or were not settled in time, before it
+     * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+     * Default 5.
      * </pre>
      *
      * <code>optional uint32 max_attempts = 2;</code>
@@ -835,8 +850,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How often an event is delivered before it goes to the namespace's
-     * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+     * Attempts at an event that ended by NACK, or were not settled in time, before it
+     * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+     * Default 5.
      * </pre>
      *
      * <code>optional uint32 max_attempts = 2;</code>
@@ -848,8 +864,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How often an event is delivered before it goes to the namespace's
-     * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+     * Attempts at an event that ended by NACK, or were not settled in time, before it
+     * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+     * Default 5.
      * </pre>
      *
      * <code>optional uint32 max_attempts = 2;</code>
@@ -865,8 +882,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How often an event is delivered before it goes to the namespace's
-     * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+     * Attempts at an event that ended by NACK, or were not settled in time, before it
+     * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+     * Default 5.
      * </pre>
      *
      * <code>optional uint32 max_attempts = 2;</code>

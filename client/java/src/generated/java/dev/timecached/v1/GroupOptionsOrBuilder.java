@@ -10,8 +10,9 @@ public interface GroupOptionsOrBuilder extends
 
   /**
    * <pre>
-   * How long a member has to settle an event before the event is delivered to
-   * another. 10 ms to 7 days. Default 30 s.
+   * How long a member has to settle or extend an event before the event is delivered
+   * to another: never again to one whose stream is open and that has not answered
+   * since. Without another it waits. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -20,8 +21,9 @@ public interface GroupOptionsOrBuilder extends
   boolean hasAckTimeout();
   /**
    * <pre>
-   * How long a member has to settle an event before the event is delivered to
-   * another. 10 ms to 7 days. Default 30 s.
+   * How long a member has to settle or extend an event before the event is delivered
+   * to another: never again to one whose stream is open and that has not answered
+   * since. Without another it waits. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -30,8 +32,9 @@ public interface GroupOptionsOrBuilder extends
   com.google.protobuf.Duration getAckTimeout();
   /**
    * <pre>
-   * How long a member has to settle an event before the event is delivered to
-   * another. 10 ms to 7 days. Default 30 s.
+   * How long a member has to settle or extend an event before the event is delivered
+   * to another: never again to one whose stream is open and that has not answered
+   * since. Without another it waits. 10 ms to 7 days. Default 30 s.
    * </pre>
    *
    * <code>.google.protobuf.Duration ack_timeout = 1;</code>
@@ -40,8 +43,9 @@ public interface GroupOptionsOrBuilder extends
 
   /**
    * <pre>
-   * How often an event is delivered before it goes to the namespace's
-   * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+   * Attempts at an event that ended by NACK, or were not settled in time, before it
+   * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+   * Default 5.
    * </pre>
    *
    * <code>optional uint32 max_attempts = 2;</code>
@@ -50,8 +54,9 @@ public interface GroupOptionsOrBuilder extends
   boolean hasMaxAttempts();
   /**
    * <pre>
-   * How often an event is delivered before it goes to the namespace's
-   * dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
+   * Attempts at an event that ended by NACK, or were not settled in time, before it
+   * goes to the namespace's dead_letter_namespace, if there is one. 1 to 1,000,000.
+   * Default 5.
    * </pre>
    *
    * <code>optional uint32 max_attempts = 2;</code>

@@ -166,7 +166,7 @@ private static final long serialVersionUID = 0L;
   private long redelivered_ = 0L;
   /**
    * <pre>
-   * Of these, second and later attempts.
+   * Of these, of an event that had been delivered before.
    * </pre>
    *
    * <code>uint64 redelivered = 7;</code>
@@ -419,10 +419,11 @@ private static final long serialVersionUID = 0L;
   private long suspects_ = 0L;
   /**
    * <pre>
-   * Unsettled events that were returned three times or more since their last attempt
-   * that counted: the workers that get them may die of them. Such an event waits
-   * before it is delivered again, 1 s at first, then twice as long each time, up to
-   * 5 min.
+   * Unsettled events that clients' ends of streams returned three times or more since
+   * their last attempt that counted: the workers that get them may die of them. Such
+   * an event waits before it is delivered again, 1 s at first, then twice as long each
+   * time, up to 5 min; few are delivered at a time. Streams that the server ends, and
+   * other events that a member held beside suspects, are not counted here.
    * </pre>
    *
    * <code>uint64 suspects = 22;</code>
@@ -1697,7 +1698,7 @@ private static final long serialVersionUID = 0L;
     private long redelivered_ ;
     /**
      * <pre>
-     * Of these, second and later attempts.
+     * Of these, of an event that had been delivered before.
      * </pre>
      *
      * <code>uint64 redelivered = 7;</code>
@@ -1709,7 +1710,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of these, second and later attempts.
+     * Of these, of an event that had been delivered before.
      * </pre>
      *
      * <code>uint64 redelivered = 7;</code>
@@ -1725,7 +1726,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Of these, second and later attempts.
+     * Of these, of an event that had been delivered before.
      * </pre>
      *
      * <code>uint64 redelivered = 7;</code>
@@ -2485,10 +2486,11 @@ private static final long serialVersionUID = 0L;
     private long suspects_ ;
     /**
      * <pre>
-     * Unsettled events that were returned three times or more since their last attempt
-     * that counted: the workers that get them may die of them. Such an event waits
-     * before it is delivered again, 1 s at first, then twice as long each time, up to
-     * 5 min.
+     * Unsettled events that clients' ends of streams returned three times or more since
+     * their last attempt that counted: the workers that get them may die of them. Such
+     * an event waits before it is delivered again, 1 s at first, then twice as long each
+     * time, up to 5 min; few are delivered at a time. Streams that the server ends, and
+     * other events that a member held beside suspects, are not counted here.
      * </pre>
      *
      * <code>uint64 suspects = 22;</code>
@@ -2500,10 +2502,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Unsettled events that were returned three times or more since their last attempt
-     * that counted: the workers that get them may die of them. Such an event waits
-     * before it is delivered again, 1 s at first, then twice as long each time, up to
-     * 5 min.
+     * Unsettled events that clients' ends of streams returned three times or more since
+     * their last attempt that counted: the workers that get them may die of them. Such
+     * an event waits before it is delivered again, 1 s at first, then twice as long each
+     * time, up to 5 min; few are delivered at a time. Streams that the server ends, and
+     * other events that a member held beside suspects, are not counted here.
      * </pre>
      *
      * <code>uint64 suspects = 22;</code>
@@ -2519,10 +2522,11 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Unsettled events that were returned three times or more since their last attempt
-     * that counted: the workers that get them may die of them. Such an event waits
-     * before it is delivered again, 1 s at first, then twice as long each time, up to
-     * 5 min.
+     * Unsettled events that clients' ends of streams returned three times or more since
+     * their last attempt that counted: the workers that get them may die of them. Such
+     * an event waits before it is delivered again, 1 s at first, then twice as long each
+     * time, up to 5 min; few are delivered at a time. Streams that the server ends, and
+     * other events that a member held beside suspects, are not counted here.
      * </pre>
      *
      * <code>uint64 suspects = 22;</code>

@@ -92,7 +92,7 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Of these, second and later attempts.
+   * Of these, of an event that had been delivered before.
    * </pre>
    *
    * <code>uint64 redelivered = 7;</code>
@@ -264,10 +264,11 @@ public interface GroupStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Unsettled events that were returned three times or more since their last attempt
-   * that counted: the workers that get them may die of them. Such an event waits
-   * before it is delivered again, 1 s at first, then twice as long each time, up to
-   * 5 min.
+   * Unsettled events that clients' ends of streams returned three times or more since
+   * their last attempt that counted: the workers that get them may die of them. Such
+   * an event waits before it is delivered again, 1 s at first, then twice as long each
+   * time, up to 5 min; few are delivered at a time. Streams that the server ends, and
+   * other events that a member held beside suspects, are not counted here.
    * </pre>
    *
    * <code>uint64 suspects = 22;</code>

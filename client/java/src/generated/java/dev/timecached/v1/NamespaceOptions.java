@@ -428,8 +428,10 @@ private static final long serialVersionUID = 0L;
    * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
    * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
    * namespace, while their events stay settled here.
+   * Letters expire by the ttl of that namespace: give it 30 days or so.
    * Empty: no dead letters, events are delivered until they are settled. Must not
-   * name the namespace itself. Default empty.
+   * name the namespace itself, nor one whose dead letters come back to it by way of
+   * others. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -456,8 +458,10 @@ private static final long serialVersionUID = 0L;
    * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
    * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
    * namespace, while their events stay settled here.
+   * Letters expire by the ttl of that namespace: give it 30 days or so.
    * Empty: no dead letters, events are delivered until they are settled. Must not
-   * name the namespace itself. Default empty.
+   * name the namespace itself, nor one whose dead letters come back to it by way of
+   * others. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -493,8 +497,10 @@ private static final long serialVersionUID = 0L;
    * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
    * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
    * namespace, while their events stay settled here.
+   * Letters expire by the ttl of that namespace: give it 30 days or so.
    * Empty: no dead letters, events are delivered until they are settled. Must not
-   * name the namespace itself. Default empty.
+   * name the namespace itself, nor one whose dead letters come back to it by way of
+   * others. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -2544,8 +2550,10 @@ private static final long serialVersionUID = 0L;
      * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
      * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
      * namespace, while their events stay settled here.
+     * Letters expire by the ttl of that namespace: give it 30 days or so.
      * Empty: no dead letters, events are delivered until they are settled. Must not
-     * name the namespace itself. Default empty.
+     * name the namespace itself, nor one whose dead letters come back to it by way of
+     * others. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2571,8 +2579,10 @@ private static final long serialVersionUID = 0L;
      * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
      * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
      * namespace, while their events stay settled here.
+     * Letters expire by the ttl of that namespace: give it 30 days or so.
      * Empty: no dead letters, events are delivered until they are settled. Must not
-     * name the namespace itself. Default empty.
+     * name the namespace itself, nor one whose dead letters come back to it by way of
+     * others. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2607,8 +2617,10 @@ private static final long serialVersionUID = 0L;
      * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
      * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
      * namespace, while their events stay settled here.
+     * Letters expire by the ttl of that namespace: give it 30 days or so.
      * Empty: no dead letters, events are delivered until they are settled. Must not
-     * name the namespace itself. Default empty.
+     * name the namespace itself, nor one whose dead letters come back to it by way of
+     * others. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2644,8 +2656,10 @@ private static final long serialVersionUID = 0L;
      * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
      * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
      * namespace, while their events stay settled here.
+     * Letters expire by the ttl of that namespace: give it 30 days or so.
      * Empty: no dead letters, events are delivered until they are settled. Must not
-     * name the namespace itself. Default empty.
+     * name the namespace itself, nor one whose dead letters come back to it by way of
+     * others. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2677,8 +2691,10 @@ private static final long serialVersionUID = 0L;
      * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
      * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
      * namespace, while their events stay settled here.
+     * Letters expire by the ttl of that namespace: give it 30 days or so.
      * Empty: no dead letters, events are delivered until they are settled. Must not
-     * name the namespace itself. Default empty.
+     * name the namespace itself, nor one whose dead letters come back to it by way of
+     * others. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>
@@ -2707,8 +2723,10 @@ private static final long serialVersionUID = 0L;
      * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
      * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
      * namespace, while their events stay settled here.
+     * Letters expire by the ttl of that namespace: give it 30 days or so.
      * Empty: no dead letters, events are delivered until they are settled. Must not
-     * name the namespace itself. Default empty.
+     * name the namespace itself, nor one whose dead letters come back to it by way of
+     * others. Default empty.
      * </pre>
      *
      * <code>optional string dead_letter_namespace = 12;</code>

@@ -288,8 +288,10 @@ public interface NamespaceOptionsOrBuilder extends
    * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
    * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
    * namespace, while their events stay settled here.
+   * Letters expire by the ttl of that namespace: give it 30 days or so.
    * Empty: no dead letters, events are delivered until they are settled. Must not
-   * name the namespace itself. Default empty.
+   * name the namespace itself, nor one whose dead letters come back to it by way of
+   * others. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -313,8 +315,10 @@ public interface NamespaceOptionsOrBuilder extends
    * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
    * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
    * namespace, while their events stay settled here.
+   * Letters expire by the ttl of that namespace: give it 30 days or so.
    * Empty: no dead letters, events are delivered until they are settled. Must not
-   * name the namespace itself. Default empty.
+   * name the namespace itself, nor one whose dead letters come back to it by way of
+   * others. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>
@@ -338,8 +342,10 @@ public interface NamespaceOptionsOrBuilder extends
    * fits: the event is dropped and counted in `lost` and dead_letters_dropped. A
    * letter is as durable as that namespace: a crash destroys the letters in a MEMORY
    * namespace, while their events stay settled here.
+   * Letters expire by the ttl of that namespace: give it 30 days or so.
    * Empty: no dead letters, events are delivered until they are settled. Must not
-   * name the namespace itself. Default empty.
+   * name the namespace itself, nor one whose dead letters come back to it by way of
+   * others. Default empty.
    * </pre>
    *
    * <code>optional string dead_letter_namespace = 12;</code>

@@ -50,11 +50,11 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
    * to be settled; it has been settled, or is a dead letter, or lost.
-   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-   * the latest one: the event has been delivered to another member, or a restart of
-   * the server has ended the attempt. An attempt ended by a restart does not count,
-   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-   * arrives later still ends the latter, and the event is delivered once more.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+   * is not the latest one, or has ended: it was not settled in time, or its stream or
+   * a restart of the server ended it. Without Settlement.returns one of an attempt
+   * that ended with its stream means the next delivery of the same attempt; so does,
+   * in any case, one from before a crash of the server.
    * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
    * Put; the event stays unsettled.
    * </pre>
@@ -70,11 +70,11 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
    * to be settled; it has been settled, or is a dead letter, or lost.
-   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-   * the latest one: the event has been delivered to another member, or a restart of
-   * the server has ended the attempt. An attempt ended by a restart does not count,
-   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-   * arrives later still ends the latter, and the event is delivered once more.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+   * is not the latest one, or has ended: it was not settled in time, or its stream or
+   * a restart of the server ended it. Without Settlement.returns one of an attempt
+   * that ended with its stream means the next delivery of the same attempt; so does,
+   * in any case, one from before a crash of the server.
    * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
    * Put; the event stays unsettled.
    * </pre>
@@ -90,11 +90,11 @@ private static final long serialVersionUID = 0L;
    * <pre>
    * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
    * to be settled; it has been settled, or is a dead letter, or lost.
-   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-   * the latest one: the event has been delivered to another member, or a restart of
-   * the server has ended the attempt. An attempt ended by a restart does not count,
-   * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-   * arrives later still ends the latter, and the event is delivered once more.
+   * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+   * is not the latest one, or has ended: it was not settled in time, or its stream or
+   * a restart of the server ended it. Without Settlement.returns one of an attempt
+   * that ended with its stream means the next delivery of the same attempt; so does,
+   * in any case, one from before a crash of the server.
    * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
    * Put; the event stays unsettled.
    * </pre>
@@ -504,11 +504,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -523,11 +523,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -546,11 +546,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -574,11 +574,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -600,11 +600,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -633,11 +633,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -658,11 +658,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -678,11 +678,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
@@ -701,11 +701,11 @@ private static final long serialVersionUID = 0L;
      * <pre>
      * Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
      * to be settled; it has been settled, or is a dead letter, or lost.
-     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK or PUT_BACK of an attempt that is not
-     * the latest one: the event has been delivered to another member, or a restart of
-     * the server has ended the attempt. An attempt ended by a restart does not count,
-     * so the next attempt has the same number: a NACK or PUT_BACK of the former that
-     * arrives later still ends the latter, and the event is delivered once more.
+     * FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
+     * is not the latest one, or has ended: it was not settled in time, or its stream or
+     * a restart of the server ended it. Without Settlement.returns one of an attempt
+     * that ended with its stream means the next delivery of the same attempt; so does,
+     * in any case, one from before a crash of the server.
      * INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
      * Put; the event stays unsettled.
      * </pre>
