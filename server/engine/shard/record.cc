@@ -28,6 +28,13 @@ using record_internal::kPlain;
 using record_internal::kWide;
 using record_internal::kWideBytes;
 
+// In place of kCreatedBefore: what nine years have no room for, or a time that
+// lies ahead.
+constexpr uint8_t kCreatedFar = 64;
+// Of a fixed size: a record that is overwritten once it is older keeps its.
+constexpr size_t kAgeBytes = 6;
+constexpr int kAgeBits = 8 * kAgeBytes;
+
 bool Fits32(int64_t difference) {
   return difference >= std::numeric_limits<int32_t>::min() &&
          difference <= std::numeric_limits<int32_t>::max();
@@ -58,7 +65,9 @@ struct Header {
     if (record.own_ttl_us != 0) {
       flags |= record.own_ttl_us == record.life_us ? kOwnIsLife : kOtherOwn;
     }
-    if (record.create_us != record.put_us) flags |= kCreatedBefore;
+    if (record.create_us != record.put_us) {
+      flags |= Age(record) >> kAgeBits == 0 ? kCreatedBefore : kCreatedFar;
+    }
     form = !narrow               ? kWide
            : flags == 0          ? kPlain
            : flags == kOwnIsLife ? kOwn
@@ -76,11 +85,13 @@ struct Header {
     if (has(kOtherOwn)) {
       size += VarintSize(static_cast<uint64_t>(record.own_ttl_us));
     }
-    if (has(kCreatedBefore)) size += VarintSize(ZigZag(Age(record)));
+    if (has(kCreatedBefore)) size += kAgeBytes;
+    if (has(kCreatedFar)) size += sizeof(uint64_t);
     return size;
   }
-  static int64_t Age(const Record& record) {
-    return WrappingMinus(record.put_us, record.create_us);
+  static uint64_t Age(const Record& record) {
+    return static_cast<uint64_t>(
+        WrappingMinus(record.put_us, record.create_us));
   }
 
   uint8_t flags = 0;
@@ -139,10 +150,12 @@ char* PutHeader(const Record& record, const Header& header,
   if (header.has(kOtherOwn)) {
     to = PutVarint(static_cast<uint64_t>(record.own_ttl_us), to);
   }
+  const uint64_t age = Header::Age(record);
   if (header.has(kCreatedBefore)) {
-    to = PutVarint(ZigZag(Header::Age(record)), to);
+    std::memcpy(to, &age, kAgeBytes);
+    to += kAgeBytes;
   }
-  return to;
+  return header.has(kCreatedFar) ? PutFixed(age, to) : to;
 }
 
 }  // namespace
@@ -164,9 +177,14 @@ const char* record_internal::GetMore(const char* at, Record* record) {
     at = GetVarint(at, &number);
     record->own_ttl_us = static_cast<int64_t>(number);
   }
-  if ((flags & kCreatedBefore) != 0) {
-    at = GetVarint(at, &number);
-    record->create_us = WrappingMinus(record->put_us, UnZigZag(number));
+  if ((flags & (kCreatedBefore | kCreatedFar)) != 0) {
+    const size_t bytes =
+        (flags & kCreatedFar) != 0 ? sizeof(number) : kAgeBytes;
+    number = 0;
+    std::memcpy(&number, at, bytes);
+    record->create_us =
+        WrappingMinus(record->put_us, static_cast<int64_t>(number));
+    at += bytes;
   }
   return at;
 }

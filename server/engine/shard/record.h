@@ -69,14 +69,14 @@ struct RecordBase {
 //   varint  value size; of four bytes in any case, if it is growable
 //   int32 version - base, int32 put time - base; a wide one: uint64 version,
 //           int64 put time
-//   where more is known, and in a wide one: uint8 of flags, and for each of
-//           these that is set, in this order: uint32 capacity, signed varint
-//           life, varint own TTL, signed varint put time - create time
+//   where more is known, and in a wide one: uint8 of flags, and for each of these
+//           that is set, in this order: uint32 capacity, signed varint life,
+//           varint own TTL, put time - create time in six bytes or eight
 //   key, value; if growable, as many bytes as the capacity has, some unused
 // A record has the base's life, no own TTL or its life as that, its put time as
 // its create time, and a value that neither grows nor has parts, as far as it
 // has no flag that says otherwise. So one that a renewal has kept alive takes
-// some six bytes more, and one with an own TTL none.
+// seven bytes more, however old it is, and one with an own TTL none.
 
 // The bytes that the record takes against this base.
 size_t EncodedSize(const Record& record, const RecordBase& base);

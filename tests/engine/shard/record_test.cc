@@ -114,15 +114,17 @@ TEST(RecordTest, TimesThatDifferCostWhatTheyTake) {
   const size_t plain = RoundTrip(record, kBase);
   record.own_ttl_us = record.life_us;
   EXPECT_EQ(RoundTrip(record, kBase), plain);
-  // An hour ago, in signed microseconds.
-  record.create_us -= int64_t{3'600} * kMicrosPerSecond;
-  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 5);
+  // A microsecond ago, and nearly nine years.
+  for (const int64_t age_us : {int64_t{1}, (int64_t{1} << 48) - 1}) {
+    record.create_us = record.put_us - age_us;
+    EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 6);
+  }
   record.life_us = kMaxTtlUs;
-  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 5 + 7 + 4);
+  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 6 + 8 + 4);
   record.own_ttl_us = kMaxTtlUs;
-  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 5 + 7);
+  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 6 + 8);
   record.own_ttl_us = 0;
-  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 5 + 7);
+  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 6 + 8);
 }
 
 // All times that a journal may bring.

@@ -77,6 +77,10 @@ TEST_F(BatchRequestWireTest, TwoFieldsInBothOrdersAreReadAsGenerated) {
   }
 }
 
+// Of requests with more fields, in as many orders as these have.
+constexpr size_t kMaxOrderedFields = 7;
+constexpr int kMaxOrders = 5'040;
+
 TEST_F(BatchRequestWireTest, AllFieldsInEveryOrderAreReadAsGenerated) {
   for (const FieldDescriptor* kind : Kinds()) {
     const Descriptor& request = *kind->message_type();
@@ -88,12 +92,18 @@ TEST_F(BatchRequestWireTest, AllFieldsInEveryOrderAreReadAsGenerated) {
       fields.push_back(FieldEncodings(field)[1]);
     }
     std::sort(fields.begin(), fields.end());
-    do {
+    std::mt19937 random(7);
+    for (int orders = kMaxOrders; orders > 0; --orders) {
       std::string bytes;
       for (const std::string& field : fields) bytes += field;
       ExpectReadAsGenerated(BatchOf(*kind, bytes));
       if (HasFailure()) return;
-    } while (std::next_permutation(fields.begin(), fields.end()));
+      if (fields.size() > kMaxOrderedFields) {
+        std::shuffle(fields.begin(), fields.end(), random);
+      } else if (!std::next_permutation(fields.begin(), fields.end())) {
+        break;
+      }
+    }
   }
 }
 

@@ -105,6 +105,14 @@ Result WithParts(Result result) {
   return result;
 }
 
+// The same with parts as the field that they are, which single calls write as
+// an unknown one, and so behind all others.
+v1::ExecuteResponse Known(const v1::ExecuteResponse& response) {
+  v1::ExecuteResponse known;
+  EXPECT_TRUE(known.ParseFromString(response.SerializeAsString()));
+  return known;
+}
+
 // What one operation of each kind is answered with, if all come to the same.
 void ExpectTheGeneratedBytes(const Result& result) {
   v1::ExecuteRequest proto;
@@ -130,7 +138,7 @@ void ExpectTheGeneratedBytes(const Result& result) {
     *expected.add_results() = Expected(op, results.back());
   }
   EXPECT_EQ(Bytes(EncodeResponse(request, results)),
-            expected.SerializeAsString());
+            Known(expected).SerializeAsString());
 }
 
 Result Found(Entry entry) {
@@ -286,7 +294,7 @@ TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
       }
     }
     ASSERT_EQ(Bytes(EncodeResponse(request, results)),
-              expected.SerializeAsString())
+              Known(expected).SerializeAsString())
         << "round " << round;
   }
 }

@@ -383,8 +383,9 @@ ReferenceModel::Stored* ReferenceModel::Store(const Operation& op,
                                               Stored stored, int64_t now_us) {
   BeginLife(op, now_us, &stored.entry);
   stored.death_us =
-      std::max(DeathTimeUs(stored.entry.deadline_us, BucketWidthUs(options_)),
-               now_us + 1);
+      stored.entry.deadline_us > now_us
+          ? DeathTimeUs(stored.entry.deadline_us, BucketWidthUs(options_))
+          : now_us + 1;
   return Place(key, std::move(stored));
 }
 
