@@ -93,7 +93,9 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
   const TurnLock lock(&mu_);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
+  const uint64_t copied = copied_bytes_;
   const Outcome outcome = ApplyOne(op, hash, room, result);
+  room->CountCopied(copied_bytes_ - copied);
   SettleCharges();
   return outcome;
 }
@@ -112,6 +114,7 @@ size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
     ++done;
   }
+  room->CountCopied(copied_bytes_ - copied);
   SettleCharges();
   return done;
 }
