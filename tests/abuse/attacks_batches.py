@@ -11,10 +11,14 @@ from abuse.processes import expect
 MIB = 1 << 20
 OPERATIONS = 4096
 NAMESPACE = "batches"
-CONFIG = f"""limits: {{max_memory_bytes: 512MiB}}
+# In place of processes.CONFIG.
+CONFIG = f"""
+listeners: [{{address: "127.0.0.1:0"}}]
+limits: {{max_memory_bytes: 512MiB}}
 namespaces:
-  - {{name: default}}
-  - {{name: {NAMESPACE}, options: {{ttl: 1h, max_value_bytes: {16 * MIB}}}}}
+  - {{name: {wire.NAMESPACE}, options: {{ttl: 1s, num_buckets: 11}}}}
+  - {{name: {NAMESPACE}, options: {{ttl: 1h, max_value_bytes: 16MiB}}}}
+log: {{level: info, format: json}}
 """
 # Of the cases of Operation.
 GET, CONTAINS, TOUCH, GATHER = 2, 4, 5, 8
@@ -114,7 +118,6 @@ def abandon(world, body, count, seconds):
 def renewals(world, key, value_bytes):
     """Each moves the value to another bucket."""
     channel = Channel(world.server.address)
-    call(channel, "Put", request(b"n", b"x" * value_bytes))
     call(channel, "Put", request(key, b"x" * value_bytes))
     channel.close()
     return batch([operation(TOUCH, (2, key), (3, messages.duration(3600 + i % 2 * 400)))
@@ -132,7 +135,7 @@ def renewals_of_large_values_abandoned(world):
 
 
 @attack(config=CONFIG, max_wait_ms=2_000)
-def renewals_of_values_that_share_segments_abandoned(world):
+def renewals_of_smaller_values_abandoned(world):
     """Those are copied, in turns, until the call is given up."""
     body = renewals(world, b"m", 100_000)
     spent = abandon(world, body, world.scale(8, 32), 1)

@@ -397,12 +397,15 @@ RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
   return ref;
 }
 
-// A large value has a segment of its own, and that moves: no copy. False if it
-// has none, or the record would have another size there.
+// A large record has a segment of its own, and that moves: no copy. False if it
+// has none, or the record would have another size there. A small one that happens
+// to fill its segment is copied: among others it costs lookups no cache miss.
 bool Shard::MoveSegment(const Record& record, int64_t death_us,
                         const Found& old, Outcome* outcome) {
   Segment& segment = segments_[old.segment];
-  if (old.size != segment.capacity) return false;
+  if (old.size <= kMaxSharedRecordBytes || old.size != segment.capacity) {
+    return false;
+  }
   const RecordBase base = NewBase(record);
   if (EncodedSize(record, base) != old.size) return false;
   Generation* const to = GenerationFor(death_us, outcome);

@@ -12,7 +12,7 @@ namespace timecache::server {
 namespace {
 
 constexpr int64_t kNowUs = int64_t{1'700'000'000} * kMicrosPerSecond;
-constexpr size_t kOperations = 4096;
+constexpr size_t kBatchOperations = 4096;
 
 class BatchTurnsTest : public ::testing::Test {
  protected:
@@ -42,18 +42,18 @@ class BatchTurnsTest : public ::testing::Test {
   uint64_t most_copied_ = 0;
 };
 
-// Two values of 100 kB share a segment, so that they are copied.
+// Values of 100 kB have no segment of their own that could move with them.
 TEST_F(BatchTurnsTest, RenewalsOfLargeValuesTakeManyTurns) {
   const std::string value(100'000, 'x');
   for (int i = 0; i < 64; ++i) {
     map_.Apply(Operation::Put(absl::StrCat("key", i), value), kNowUs);
   }
   std::vector<std::string> keys;
-  for (size_t i = 0; i < kOperations; ++i) {
+  for (size_t i = 0; i < kBatchOperations; ++i) {
     keys.push_back(absl::StrCat("key", i % 64));
   }
   std::vector<Operation> operations;
-  for (size_t i = 0; i < kOperations; ++i) {
+  for (size_t i = 0; i < kBatchOperations; ++i) {
     operations.push_back(Operation::Touch(keys[i]).WithTtl(
         Options().ttl_us * (2 + static_cast<int64_t>(i / 64 % 2))));
   }
@@ -70,13 +70,13 @@ TEST_F(BatchTurnsTest, RenewalsOfLargeValuesTakeManyTurns) {
 TEST_F(BatchTurnsTest, OperationsOnOneKeyKeepTheirOrder) {
   std::vector<std::string> keys;
   std::vector<std::string> pieces;
-  for (size_t i = 0; i < kOperations; ++i) {
+  for (size_t i = 0; i < kBatchOperations; ++i) {
     keys.push_back(absl::StrCat("log", i % 8));
     pieces.push_back(absl::StrCat(i, ",", std::string(i % 100, '.')));
   }
   std::vector<Operation> operations;
   std::vector<std::string> expected(8);
-  for (size_t i = 0; i < kOperations; ++i) {
+  for (size_t i = 0; i < kBatchOperations; ++i) {
     operations.push_back(
         Operation::Append(keys[i], pieces[i]).WithTtl(Options().ttl_us * 2));
     operations.back().touch = i % 3 == 0;
@@ -110,13 +110,13 @@ TEST_F(BatchTurnsTest, PartsThatGathersReadEndTurns) {
   }
   std::vector<Result> results;
   Turns(operations, &results);
-  operations.assign(kOperations, operations[0]);
+  operations.assign(kBatchOperations, operations[0]);
   EXPECT_GT(Turns(operations, &results), 100);
   for (const Result& result : results) ASSERT_TRUE(result.duplicate);
 }
 
 TEST_F(BatchTurnsTest, SmallOnesAreDoneInOne) {
-  const std::vector<Operation> operations(kOperations,
+  const std::vector<Operation> operations(kBatchOperations,
                                           Operation::Put("k", "v"));
   std::vector<Result> results;
   EXPECT_EQ(Turns(operations, &results), 1);
