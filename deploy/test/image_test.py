@@ -21,7 +21,7 @@ class ImageTest(unittest.TestCase):
         result = check_config(path.read_text())
         self.assertEqual(result.returncode, 0, result.stderr)
         for port in PORTS.values():
-            self.assertIn(f"0.0.0.0:{port}", result.stdout)
+            self.assertIn(f"[::]:{port}", result.stdout)
 
     def test_ports_user_and_version(self):
         self.assertEqual(

@@ -140,7 +140,7 @@ class RenderedTest(unittest.TestCase):
         for probe in "startupProbe", "readinessProbe", "livenessProbe":
             port = container[probe]["grpc"]["port"]
             self.assertEqual(port, PORTS["health"])
-            self.assertEqual(config["health_address"], f"0.0.0.0:{port}")
+            self.assertEqual(config["health_address"], f"[::]:{port}")
 
     @of_each
     def test_a_drain_has_its_time(self, objects):
@@ -162,7 +162,7 @@ class RenderedTest(unittest.TestCase):
         config = yaml.safe_load(config_text(objects))
         self.assertEqual(
             [config["listeners"][0]["address"], config["http"]["address"]],
-            ["0.0.0.0:7171", "0.0.0.0:7172"],
+            ["[::]:7171", "[::]:7172"],
         )
         for service in of_kind(objects, "Service"):
             for port in service["spec"]["ports"]:
@@ -278,7 +278,7 @@ class RenderedTest(unittest.TestCase):
         result = check_config(config_text(objects))
         self.assertEqual(result.returncode, 0, result.stderr)
         for port in PORTS.values():
-            self.assertIn(f"0.0.0.0:{port}", result.stdout)
+            self.assertIn(f"[::]:{port}", result.stdout)
 
     def test_monitors_choose_one_service_and_a_port_of_it(self):
         objects = self.rendered["monitoring"]

@@ -86,7 +86,8 @@ void RefuseUnkept(const absl::Status& error,
                   absl::Span<Result> results) {
   uint64_t refused = 0;
   for (size_t i = 0; i < operations.size(); ++i) {
-    if (!results[i].status.ok() || map->change_log()->IsKept(operations[i])) {
+    if (results[i].waits || !results[i].status.ok() ||
+        map->change_log()->IsKept(operations[i])) {
       continue;
     }
     Refuse(error, results.subspan(i, 1));
@@ -98,10 +99,11 @@ void RefuseUnkept(const absl::Status& error,
 // While the log has no room, only reads are applied.
 void ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
                 int64_t now_us, const absl::Status& error,
-                absl::Span<Result> results) {
+                absl::Span<Result> results, BatchProgress* progress) {
   const bool sliding = map->options().sliding;
   uint64_t refused = 0;
-  for (size_t i = 0; i < operations.size(); ++i) {
+  for (size_t i = progress->begun; i < operations.size(); ++i) {
+    if (i < progress->reached && !results[i].waits) continue;
     if (Writes(operations[i], sliding)) {
       Refuse(error, results.subspan(i, 1));
       ++refused;
@@ -109,16 +111,20 @@ void ApplyReads(TimeCacheMap* map, absl::Span<const Operation> operations,
       map->Apply(operations[i], now_us, &results[i]);
     }
   }
+  progress->reached = operations.size();
+  progress->done = true;
   CountRefused(error, refused, map);
 }
 
 void Apply(TimeCacheMap* map, absl::Span<const Operation> operations,
-           int64_t now_us, absl::Span<Result> results) {
-  if (operations.size() == 1) {
-    map->Apply(operations[0], now_us, &results[0]);
-  } else {
-    map->ApplyBatch(operations, now_us, results);
+           int64_t now_us, absl::Span<Result> results,
+           BatchProgress* progress) {
+  if (operations.size() > 1) {
+    return map->ApplyBatch(operations, now_us, results, progress);
   }
+  if (!operations.empty()) map->Apply(operations[0], now_us, &results[0]);
+  progress->reached = operations.size();
+  progress->done = true;
 }
 
 // Finds the map if a change of its description or its groups could be stored:
@@ -146,37 +152,44 @@ absl::Status AdmitOne(TimeCacheMap* map, int64_t now_us) {
 
 void LocalStore::Execute(absl::string_view name,
                          absl::Span<const Operation> operations,
-                         absl::Span<Result> results, Done done) {
+                         absl::Span<Result> results, BatchProgress* progress,
+                         Done done) {
   const auto map = registry_->Find(name);
-  if (map.ok()) {
-    const int64_t now_us = clock_->NowUs();
-    const size_t admitted = (*map)->Admit(operations.size(), now_us);
-    if (admitted < operations.size()) {
-      Refuse((*map)->RateError(now_us), results.subspan(admitted));
+  if (!map.ok()) return done(map.status());
+  const int64_t now_us = clock_->NowUs();
+  BatchProgress whole;
+  BatchProgress& at = progress != nullptr ? *progress : whole;
+  if (!at.admitted.has_value()) {
+    at.admitted = (*map)->Admit(operations.size(), now_us);
+    if (*at.admitted < operations.size()) {
+      Refuse((*map)->RateError(now_us), results.subspan(*at.admitted));
     }
-    operations = operations.subspan(0, admitted);
-    results = results.subspan(0, admitted);
-    if (ChangeLog* const log = (*map)->change_log()) {
-      const absl::Status room = log->CheckRoom();
-      if (room.ok()) {
-        Apply(map->get(), operations, now_us, results);
-      } else {
-        ApplyReads(map->get(), operations, now_us, room, results);
-      }
-      return log->WhenKept(
-          operations,
-          room.ok() ? ChangeLog::Tried::kAll : ChangeLog::Tried::kReads,
-          [map = *map, operations, results,
-           done = std::move(done)](const absl::Status& status) mutable {
-            if (!status.ok()) {
-              RefuseUnkept(status, operations, map.get(), results);
-            }
-            done(absl::OkStatus());
-          });
-    }
-    Apply(map->get(), operations, now_us, results);
   }
-  done(map.status());
+  operations = operations.subspan(0, *at.admitted);
+  results = results.subspan(0, *at.admitted);
+  const size_t first = at.begun;
+  ChangeLog* const log = (*map)->change_log();
+  const absl::Status room =
+      log == nullptr ? absl::OkStatus() : log->CheckRoom();
+  if (room.ok()) {
+    do {
+      Apply(map->get(), operations, now_us, results, &at);
+    } while (progress == nullptr && !at.done);
+  } else {
+    ApplyReads(map->get(), operations, now_us, room, results, &at);
+  }
+  if (log == nullptr) return done(absl::OkStatus());
+  operations = operations.subspan(first, at.reached - first);
+  results = results.subspan(first, at.reached - first);
+  log->WhenKept(operations,
+                room.ok() ? ChangeLog::Tried::kAll : ChangeLog::Tried::kReads,
+                [map = *map, operations, results,
+                 done = std::move(done)](const absl::Status& status) mutable {
+                  if (!status.ok()) {
+                    RefuseUnkept(status, operations, map.get(), results);
+                  }
+                  done(absl::OkStatus());
+                });
 }
 
 void LocalStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {

@@ -24,8 +24,10 @@ class LocalStore final : public Store {
   LocalStore(Registry* registry, const Clock* clock)
       : registry_(registry), clock_(clock) {}
 
+  using Store::Execute;
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
-               absl::Span<Result> results, Done done) override;
+               absl::Span<Result> results, BatchProgress* progress,
+               Done done) override;
   void GetSize(absl::string_view name, DoneWith<NamespaceSize> done) override;
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
             int64_t max_bytes, ScanPosition* position, bool* more,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -176,6 +177,8 @@ struct Result {
   // and return_previous was set. Gather: the one that it removed, with all
   // parts.
   bool has_entry = false;
+  // Not applied yet: see BatchProgress.
+  bool waits = false;
   Entry entry;
 
   // As new, but for the memory of entry.value, which the next value may use.
@@ -187,12 +190,13 @@ struct Result {
     version = 0;
     number = 0;
     has_entry = false;
+    waits = false;
   }
 };
 
 // Bounds the size of the entries that the operations of one batch return:
 // kMaxBytes of values, or a single larger one. An operation whose entry has no
-// room is not applied.
+// room is not applied. Counts the work that depends on the size of entries, too.
 class ResponseBudget {
  public:
   static constexpr int64_t kMaxBytes = int64_t{3} << 20;
@@ -205,8 +209,29 @@ class ResponseBudget {
     return true;
   }
 
+  // Bytes of values that the operations have copied within the map. A part of a
+  // Gather's key that was read counts as some.
+  void CountCopied(uint64_t bytes) { copied_ += bytes; }
+  uint64_t copied() const { return copied_; }
+
  private:
   int64_t left_ = kMaxBytes;
+  uint64_t copied_ = 0;
+};
+
+// How far a batch has got that is applied in turns: a batch of a few kilobytes
+// may copy gigabytes, while others wait for its thread and its shards.
+struct BatchProgress {
+  // The least work that ends a turn: about a millisecond's.
+  static constexpr uint64_t kTurnCopiedBytes = uint64_t{4} << 20;
+
+  // The operations that the rate limit has let through, since the first turn.
+  std::optional<size_t> admitted;
+  // Those before are done; from `begun` on, those whose result waits are not.
+  size_t begun = 0;
+  size_t reached = 0;
+  ResponseBudget room;
+  bool done = false;
 };
 
 }  // namespace timecache::server

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -50,9 +51,18 @@ class Store {
   // Applies the operations, in order for each key, and fills the result of
   // each: `results` has as many. `done` gets the error that kept all of them
   // from being tried, or OK.
+  void Execute(absl::string_view name, absl::Span<const Operation> operations,
+               absl::Span<Result> results, Done done) {
+    Execute(name, operations, results, /*progress=*/nullptr, std::move(done));
+  }
+  // One turn of that, unless `progress` is null: if `*progress` is not done by
+  // the time of `done`, call again with the same arguments. It may end there:
+  // the operations whose results then wait, or that it has not reached, change
+  // nothing.
   virtual void Execute(absl::string_view name,
                        absl::Span<const Operation> operations,
-                       absl::Span<Result> results, Done done) = 0;
+                       absl::Span<Result> results, BatchProgress* progress,
+                       Done done) = 0;
 
   // Live entries at one instant.
   virtual void GetSize(absl::string_view name,

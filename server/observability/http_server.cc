@@ -75,12 +75,16 @@ class HttpServer::Connections : public httplib::Server {
   // Returns the port, or -1 with errno.
   int Bind(const std::string& host, int port) {
     errno = 0;
-    const bool bound = port == 0 ? (port = bind_to_any_port(host)) > 0
-                                 : bind_to_port(host, port);
+    const int any = port == 0 ? bind_to_any_port(host) : port;
+    const bool bound = port == 0 ? any > 0 : bind_to_port(host, port);
+    // A kernel without IPv6: all addresses are those of IPv4.
+    if (!bound && host == "::" && errno == EAFNOSUPPORT) {
+      return Bind("0.0.0.0", port);
+    }
     if (!bound) return -1;
     // cpp-httplib's backlog is 5.
     ::listen(svr_sock_, kMaxQueued);
-    return port;
+    return any;
   }
 
   void Serve() {

@@ -192,22 +192,35 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
 }
 
 void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
-                              absl::Span<Result> results) {
+                              absl::Span<Result> results,
+                              BatchProgress* progress) {
   TIMECACHED_CHECK(ops.size() == results.size());
-  ResponseBudget room;
-  for (size_t i = 0; i < ops.size(); i += ItemsByShard::kMaxItems) {
-    ApplyGroup(ops.subspan(i, ItemsByShard::kMaxItems), now_us, &room,
-               results.subspan(i, ItemsByShard::kMaxItems));
+  BatchProgress& at = *progress;
+  const uint64_t until = at.room.copied() + BatchProgress::kTurnCopiedBytes;
+  do {
+    const auto group = results.subspan(at.begun, ItemsByShard::kMaxItems);
+    if (at.reached == at.begun) {
+      at.reached += group.size();
+      for (Result& result : group) result.waits = true;
+    }
+    if (ApplyGroup(ops.subspan(at.begun, group.size()), now_us, until, &at.room,
+                   group)) {
+      at.begun = at.reached;
+    }
     BlockPool::Default().Prepare();
-  }
+    at.done = at.begun == ops.size();
+  } while (!at.done && at.room.copied() < until);
 }
 
-void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
-                              ResponseBudget* room,
+// Those whose results wait. Returns whether none does any more: not, if much
+// was copied.
+bool TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
+                              uint64_t until_copied, ResponseBudget* room,
                               absl::Span<Result> results) {
   std::array<Shard::Item, ItemsByShard::kMaxItems> valid;
   size_t count = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
+    if (!results[i].waits) continue;
     results[i].Clear();
     results[i].status = Check(ops[i], now_us);
     if (!results[i].status.ok()) continue;
@@ -215,9 +228,13 @@ void TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
   }
   ItemsByShard items(absl::MakeConstSpan(valid).subspan(0, count), shard_mask_);
   bool stopped = false;
-  while (!items.shards().empty()) {
+  while (!items.shards().empty() && room->copied() < until_copied) {
     stopped = ApplyTurn(&items, stopped, now_us, room);
   }
+  for (const uint16_t shard : items.shards()) {
+    for (const Shard::Item& item : items.of(shard)) item.result->waits = true;
+  }
+  return items.shards().empty();
 }
 
 // Applies what fits under the locks of as many shards as are free; other

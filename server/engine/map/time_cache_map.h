@@ -135,7 +135,15 @@ class TimeCacheMap {
   // Shard::kMaxLockItems together, so that the cache misses of all overlap; a
   // part that another thread holds is done later.
   void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
-                  absl::Span<Result> results);
+                  absl::Span<Result> results) {
+    for (BatchProgress progress; !progress.done;) {
+      ApplyBatch(ops, now_us, results, &progress);
+    }
+  }
+  // One turn of that: until kTurnCopiedBytes were copied and one operation more,
+  // or `*progress` is done. Called again with the same operations and results.
+  void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
+                  absl::Span<Result> results, BatchProgress* progress);
 
   // Live entries and bytes of their keys and values, at one instant: `now_us`,
   // or the latest time that any part of the map has seen. Locks all parts
@@ -314,8 +322,9 @@ class TimeCacheMap {
   Shard& ShardOf(uint64_t hash) { return *shards_[hash & shard_mask_]; }
   void ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
                 ResponseBudget* room, Result* result);
-  void ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
-                  ResponseBudget* room, absl::Span<Result> results);
+  bool ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
+                  uint64_t until_copied, ResponseBudget* room,
+                  absl::Span<Result> results);
   bool ApplyTurn(ItemsByShard* items, bool stopped_before, int64_t now_us,
                  ResponseBudget* room);
   absl::Status Check(const Operation& op, int64_t now_us) const;

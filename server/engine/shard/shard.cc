@@ -93,7 +93,9 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
   const TurnLock lock(&mu_);
   Observe(now_us);
   memory_ = MemoryBudget::Process().level();
+  const uint64_t copied = copied_bytes_;
   const Outcome outcome = ApplyOne(op, hash, room, result);
+  room->CountCopied(copied_bytes_ - copied);
   SettleCharges();
   return outcome;
 }
@@ -112,6 +114,7 @@ size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
     ++done;
   }
+  room->CountCopied(copied_bytes_ - copied);
   SettleCharges();
   return done;
 }
@@ -394,12 +397,15 @@ RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
   return ref;
 }
 
-// A large value has a segment of its own, and that moves: no copy. False if it
-// has none, or the record would have another size there.
+// A large record has a segment of its own, and that moves: no copy. False if it
+// has none, or the record would have another size there. A small one that happens
+// to fill its segment is copied: among others it costs lookups no cache miss.
 bool Shard::MoveSegment(const Record& record, int64_t death_us,
                         const Found& old, Outcome* outcome) {
   Segment& segment = segments_[old.segment];
-  if (old.size != segment.capacity) return false;
+  if (old.size <= kMaxSharedRecordBytes || old.size != segment.capacity) {
+    return false;
+  }
   const RecordBase base = NewBase(record);
   if (EncodedSize(record, base) != old.size) return false;
   Generation* const to = GenerationFor(death_us, outcome);

@@ -249,8 +249,8 @@ class Shard {
   const KeyHash& key_hash() const { return key_hash_; }
   int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
   OperationCounts operations() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Bytes of values that were copied because what is appended had no room, or
-  // by compaction. For tests.
+  // Bytes of values that were copied because they moved, or by compaction, and
+  // what stands for the parts that Gathers have read. For tests.
   uint64_t copied_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
   // Appends the deaths of the generations with an entry.
   void AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const

@@ -98,7 +98,7 @@ Call::Call(const CallGate& gate, const Method& method,
   if (gate_.access() != nullptr) {
     Authenticate();
   } else if (gate_.guard() != nullptr) {
-    gate_.guard()->CountKnown(*context_);
+    gate_.guard()->CountKnown(*context_, /*has_credentials=*/false);
   }
 }
 
@@ -276,7 +276,7 @@ void Call::Authenticate() {
   admission_ = caller.status();
   if (gate_.guard() != nullptr) {
     if (caller.ok()) {
-      gate_.guard()->CountKnown(*context_);
+      gate_.guard()->CountKnown(*context_, /*has_credentials=*/true);
     } else {
       gate_.guard()->CountAnonymous(*context_);
     }

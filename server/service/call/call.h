@@ -98,6 +98,9 @@ class Call final : public CallDetails {
   // Why it is not served at all: the server drains, or the call's connection is
   // gone. Each of the checks above then returns this.
   bool refused() const { return refused_ != Refused::kNot; }
+  // Whether its client has given it up, its deadline has passed, its connection
+  // is gone or the server has stopped waiting for it.
+  bool cancelled() const { return context_->IsCancelled(); }
 
   // For streams. Whether the rules have changed since the caller was looked up.
   bool stale() const {

@@ -19,9 +19,10 @@ ConnectionPacer::ConnectionPacer(int per_second)
       tolerance_(token_ * (std::max(per_second / kBurstPart, 1) - 1)),
       probation_(per_second) {}
 
-void ConnectionPacer::Use(Duration tokens, Time now, Address* address) {
-  address->full_at = std::min(std::max(address->full_at, now) + tokens,
-                              now + tolerance_ + kMaxDebt);
+void ConnectionPacer::Use(Duration tokens, Time now, Duration max_debt,
+                          Address* address) {
+  const Time most = std::max(address->full_at, now + tolerance_ + max_debt);
+  address->full_at = std::min(std::max(address->full_at, now) + tokens, most);
   const int64_t until =
       (address->full_at - tolerance_ / 2).time_since_epoch().count();
   if (until > busy_until_.load(std::memory_order_relaxed)) {
@@ -31,7 +32,7 @@ void ConnectionPacer::Use(Duration tokens, Time now, Address* address) {
 
 void ConnectionPacer::Take(const PacedConnection& connection, Time now,
                            Address* address) {
-  Use(token_, now, address);
+  Use(token_, now, address->is_known ? token_ : Duration(kMaxDebt), address);
   probation_.Take(connection.peer, now);
   probation_until_.store((now + Probation::kTime).time_since_epoch().count(),
                          std::memory_order_relaxed);
@@ -146,8 +147,10 @@ bool ConnectionPacer::CountAnonymousCalls(const PeerAddress& from, double calls,
   return ChargeLocked(from, calls * kCallCost, now);
 }
 
-bool ConnectionPacer::Prove(const PeerEndpoint& peer) {
+bool ConnectionPacer::Prove(const PeerEndpoint& peer, bool known) {
   absl::MutexLock lock(&mu_);
+  const auto it = addresses_.find(peer.address());
+  if (known && it != addresses_.end()) it->second.is_known = true;
   const bool proved = probation_.Prove(peer);
   if (probation_.size() == 0) {
     probation_until_.store(0, std::memory_order_relaxed);
@@ -159,7 +162,7 @@ bool ConnectionPacer::ChargeLocked(const PeerAddress& from, double connections,
                                    Time now) {
   Address& address = AddressOf(from, now);
   const bool had_most = address.full_at >= now + tolerance_ + kMaxDebt - token_;
-  Use(duration_cast<Duration>(token_ * connections), now, &address);
+  Use(duration_cast<Duration>(token_ * connections), now, kMaxDebt, &address);
   return !had_most;
 }
 

@@ -36,6 +36,11 @@ struct PacedConnection {
 // connection is on Probation, and while that has no room, all wait: the address
 // whose bucket has been full for longest comes first.
 //
+// An address with a known client is not paced like a stranger's: its connections
+// use its tokens, but need none, as after a restart thousands of clients come
+// back at once. They wait for what its calls without credentials, or without a
+// connection, have cost, and for Probation.
+//
 // Only decides: reads no clock and touches no descriptor. Thread-safe. Costs a
 // hash look-up for a connection, and about 150 bytes for each address that came
 // lately.
@@ -85,9 +90,11 @@ class ConnectionPacer {
   // debt was at its maximum.
   bool Charge(const PeerAddress& from, double connections, Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // A call of the connection needs no credentials, or has them. True if that
-  // makes room for a waiting connection.
-  bool Prove(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
+  // A call of the connection needs no credentials, or has them; `known`: its
+  // address is from now on that of a known client. True if that makes room for a
+  // waiting connection.
+  bool Prove(const PeerEndpoint& peer, bool known = false)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // When no connection is on probation any more, unless one comes; Time() if
   // none is. A read of a number.
   Time probation_until() const {
@@ -121,15 +128,19 @@ class ConnectionPacer {
     std::deque<PacedConnection> waiting;
     // Whether it is in due_: always while connections wait.
     bool is_due = false;
+    // Whether a known client has come from there.
+    bool is_known = false;
     Time looked_at;
   };
   using Addresses = absl::node_hash_map<PeerAddress, Address>;
 
-  // When it has a token.
+  // When it has a token, or needs none.
   Time TokenAt(const Address& address) const {
-    return address.full_at - tolerance_;
+    return address.full_at - tolerance_ -
+           (address.is_known ? token_ : Duration());
   }
-  void Use(Duration tokens, Time now, Address* address)
+  // Takes tokens, up to this debt.
+  void Use(Duration tokens, Time now, Duration max_debt, Address* address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The connection is accepted.
   void Take(const PacedConnection& connection, Time now, Address* address)

@@ -157,6 +157,16 @@ absl::Status ListeningSocket::OpenTcp() {
       return CannotListen(address_, why);
     }
   }
+  if (fds_.empty() && host == "::") {
+    // A kernel without IPv6: all addresses are those of IPv4.
+    sockaddr_in any = {};
+    any.sin_family = AF_INET;
+    any.sin_port = reinterpret_cast<sockaddr_in6*>(found->ai_addr)->sin6_port;
+    const int fd = Listen(reinterpret_cast<const sockaddr*>(&any), sizeof(any));
+    if (fd < 0) return CannotListen(address_, std::strerror(errno));
+    fds_.push_back(fd);
+    port = PortOf(fd);
+  }
   if (fds_.empty()) return CannotListen(address_, why);
   address_ = absl::StrCat(address_.substr(0, colon), ":", port);
   return absl::OkStatus();

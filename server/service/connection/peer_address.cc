@@ -69,6 +69,20 @@ PeerAddress PeerEndpoint::address() const {
   return address;
 }
 
+bool PeerAddress::IsPrivate() const {
+  const unsigned first = bytes_[0];
+  const unsigned second = bytes_[1];
+  if (family_ == AF_INET) {
+    return first == 127 || first == 10 || (first == 192 && second == 168) ||
+           (first == 172 && second >> 4 == 1) ||
+           (first == 169 && second == 254);
+  }
+  // ::1 is all that a peer can have of its 64 bits.
+  return family_ == AF_INET6 &&
+         (bytes_ == std::array<uint8_t, 8>() || (first & 0xfe) == 0xfc ||
+          (first == 0xfe && (second & 0xc0) == 0x80));
+}
+
 std::string PeerAddress::ToString() const {
   if (empty()) return "";
   in6_addr bytes = {};

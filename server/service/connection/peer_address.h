@@ -22,6 +22,9 @@ class PeerAddress {
   PeerAddress() = default;
 
   bool empty() const { return family_ == 0; }
+  // Whether it is of the loopback, or of a private network: 10.0.0.0/8,
+  // 172.16.0.0/12, 192.168.0.0/16, fc00::/7; or link-local.
+  bool IsPrivate() const;
   // "192.0.2.1", "2001:db8::/64"; empty for none.
   std::string ToString() const;
 

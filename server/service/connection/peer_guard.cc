@@ -20,19 +20,21 @@ void PeerGuard::CountAnonymousBytes(const grpc::ServerContextBase& context,
   CountAnonymousBytes(context.peer(), bytes, std::chrono::steady_clock::now());
 }
 
-void PeerGuard::CountKnown(const grpc::ServerContextBase& context) {
+void PeerGuard::CountKnown(const grpc::ServerContextBase& context,
+                           bool has_credentials) {
   const Time until = pacer_->probation_until();
   // Most calls arrive while there is none, and need not read the clock.
   if (unproven_->any() ||
       (until != Time() && std::chrono::steady_clock::now() < until)) {
-    CountKnown(context.peer());
+    CountKnown(context.peer(), has_credentials);
   }
 }
 
-void PeerGuard::CountKnown(absl::string_view peer) {
+void PeerGuard::CountKnown(absl::string_view peer, bool has_credentials) {
   const PeerEndpoint endpoint = PeerEndpoint::OfGrpcPeer(peer);
   unproven_->Prove(endpoint);
-  if (pacer_->Prove(endpoint)) wake_();
+  const bool known = has_credentials || endpoint.address().IsPrivate();
+  if (pacer_->Prove(endpoint, known)) wake_();
 }
 
 bool PeerGuard::IsGone(absl::string_view peer, Time now) {

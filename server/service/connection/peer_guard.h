@@ -65,13 +65,14 @@ class PeerGuard {
                            size_t bytes);
 
   // The call has credentials, or needs none: its connection has proved itself.
-  void CountKnown(const grpc::ServerContextBase& context);
+  // Its client is known, if it has, or comes from a loopback or private address.
+  void CountKnown(const grpc::ServerContextBase& context, bool has_credentials);
 
   // The same by gRPC's name of a call's peer.
   bool IsGone(absl::string_view peer, Time now);
   void CountAnonymous(absl::string_view peer, Time now);
   void CountAnonymousBytes(absl::string_view peer, size_t bytes, Time now);
-  void CountKnown(absl::string_view peer);
+  void CountKnown(absl::string_view peer, bool has_credentials);
 
   // Such a connection has sent too much and is cut: its bytes count as in
   // CountAnonymousBytes.

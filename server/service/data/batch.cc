@@ -1,5 +1,6 @@
 #include "server/service/data/batch.h"
 
+#include <memory>
 #include <utility>
 
 #include "server/service/call/request.h"
@@ -13,10 +14,10 @@ constexpr Verbs kNeededAtMost = {config::v1::VERB_READ, config::v1::VERB_WRITE};
 
 }  // namespace
 
-void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
+void Batch::Run(Call* call, const Parts& parts, const grpc::ByteBuffer& request,
                 ResponseAccount* account, Done done) {
   call_ = call;
-  store_ = store;
+  parts_ = parts;
   account_ = account;
   done_ = std::move(done);
   buffers_ = BatchBuffers::Take();
@@ -38,6 +39,8 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
   const absl::StatusOr<Verbs> verbs = call->VerbsIn(decoded.name());
   if (!verbs.ok()) return Finish(verbs.status());
   if (!verbs->Contains(kNeededAtMost)) Deny(*verbs, call);
+  buffers_->results.resize(decoded.operations().size());
+  progress_ = BatchProgress();
   if (account == nullptr || account->HasRoom()) return Execute();
   account->WhenRoom(
       [this](const absl::Status& room) {
@@ -49,10 +52,28 @@ void Batch::Run(Call* call, Store* store, const grpc::ByteBuffer& request,
 
 void Batch::Execute() {
   const BatchRequest& request = buffers_->request;
-  buffers_->results.resize(request.operations().size());
-  store_->Execute(request.name(), request.operations(),
-                  absl::MakeSpan(buffers_->results),
-                  [this](const absl::Status& status) { Finish(status); });
+  parts_.store->Execute(
+      request.name(), request.operations(), absl::MakeSpan(buffers_->results),
+      &progress_, [this](const absl::Status& status) { EndTurn(status); });
+}
+
+void Batch::EndTurn(const absl::Status& status) {
+  if (!status.ok() || progress_.done) return Finish(status);
+  if (call_->cancelled()) {
+    return Finish(absl::CancelledError(
+        "the call was cancelled, or its deadline has passed: some operations "
+        "were applied"));
+  }
+  struct NextTurn final : FairExecutor::Task {
+    explicit NextTurn(Batch* of) : batch(of) {}
+    bool TakeTurn() override {
+      batch->Execute();
+      return false;
+    }
+    Batch* const batch;
+  };
+  parts_.executor->Add(buffers_->request.name(),
+                       std::make_shared<NextTurn>(this));
 }
 
 // One error for all operations that lack the same permissions.
@@ -65,8 +86,7 @@ void Batch::Deny(Verbs has, Call* call) {
     for (const auto& [verbs, error] : errors) {
       if (verbs == lacks) return error;
     }
-    return errors.emplace_back(lacks, call->Deny(lacks, request.name()))
-        .second;
+    return errors.emplace_back(lacks, call->Deny(lacks, request.name())).second;
   });
 }
 
@@ -74,9 +94,8 @@ void Batch::Finish(const absl::Status& status) {
   grpc::ByteBuffer response;
   if (status.ok()) {
     RefusalCount refused;
-    response =
-        EncodeResponse(buffers_->request, buffers_->results, &refused, account_,
-                       small_bytes_);
+    response = EncodeResponse(buffers_->request, buffers_->results, &refused,
+                              account_, small_bytes_);
     refused.Count(*call_);
   }
   BatchBuffers::Give(std::move(buffers_));

@@ -9,8 +9,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "server/engine/operation.h"
 #include "server/engine/store.h"
 #include "server/service/call/call.h"
+#include "server/service/call/fair_executor.h"
 #include "server/service/data/batch_buffers.h"
 #include "server/service/response/response_account.h"
 
@@ -22,13 +24,23 @@ class Batch {
   using Done =
       absl::AnyInvocable<void(const absl::Status&, const grpc::ByteBuffer&)>;
 
+  // What batches work with. Not owned.
+  struct Parts {
+    Store* store;
+    FairExecutor* executor;
+  };
+
   // Runs an ExecuteRequest with the permissions of `call`'s caller: a denied
   // operation fails alone. It starts once `account` has room for the response,
   // unless that is null. Both must live until `done` is called. `done` gets the
   // ExecuteResponse, or the error that prevented all operations; the store
   // decides on which thread, and whether before this returns. `done` may use
   // the batch again, or destroy it.
-  void Run(Call* call, Store* store, const grpc::ByteBuffer& request,
+  //
+  // Long work is done in turns with other namespaces' on the executor's thread.
+  // A call that is cancelled ends after a turn, with the operations that it has
+  // done.
+  void Run(Call* call, const Parts& parts, const grpc::ByteBuffer& request,
            ResponseAccount* account, Done done);
 
   // The bytes that a small response counts in the account, see ResponseAccount.
@@ -38,14 +50,16 @@ class Batch {
  private:
   void Deny(Verbs has, Call* call);
   void Execute();
+  void EndTurn(const absl::Status& status);
   void Finish(const absl::Status& status);
 
   // Of the request that runs.
   Call* call_ = nullptr;
-  Store* store_ = nullptr;
+  Parts parts_ = {};
   ResponseAccount* account_ = nullptr;
   int64_t small_bytes_ = 0;
   std::unique_ptr<BatchBuffers> buffers_;
+  BatchProgress progress_;
   Done done_;
 };
 

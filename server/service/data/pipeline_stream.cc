@@ -8,9 +8,10 @@ namespace timecache::server {
 
 PipelineStream* PipelineStream::Start(const CallGate& gate,
                                       grpc::CallbackServerContext* context,
-                                      Store* store, OpenStreams* streams) {
+                                      const Batch::Parts& parts,
+                                      OpenStreams* streams) {
   PipelineStream* const stream = Keep(std::shared_ptr<PipelineStream>(
-      new PipelineStream(gate, context, store, streams)));
+      new PipelineStream(gate, context, parts, streams)));
   absl::Status status = stream->call_.Identify();
   if (status.ok()) status = streams->Add(stream->self());
   absl::MutexLock lock(&stream->mu_);
@@ -38,7 +39,7 @@ void PipelineStream::OnReadDone(bool ok) {
     }
   }
   batch_.Run(
-      &call_, store_, request_, account_.get(),
+      &call_, parts_, request_, account_.get(),
       [this](const absl::Status& status, const grpc::ByteBuffer& answer) {
         OnExecuted(status, answer);
       });

@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/engine/store.h"
 #include "server/service/call/open_streams.h"
 #include "server/service/call/stream_reactor.h"
 #include "server/service/data/batch.h"
@@ -40,7 +39,7 @@ class PipelineStream final
   // must outlive it.
   static PipelineStream* Start(const CallGate& gate,
                                grpc::CallbackServerContext* context,
-                               Store* store, OpenStreams* streams);
+                               const Batch::Parts& parts, OpenStreams* streams);
 
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -52,9 +51,9 @@ class PipelineStream final
 
  private:
   PipelineStream(const CallGate& gate, grpc::CallbackServerContext* context,
-                 Store* store, OpenStreams* streams)
+                 const Batch::Parts& parts, OpenStreams* streams)
       : CallStream(gate, methods::kPipeline, context),
-        store_(store),
+        parts_(parts),
         streams_(streams) {
     batch_.set_small_bytes(kMinAnswerCost);
   }
@@ -67,7 +66,7 @@ class PipelineStream final
   void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  Store* const store_;
+  const Batch::Parts parts_;
   OpenStreams* const streams_;
 
   // Used by the one read or run in flight.

@@ -258,7 +258,7 @@ grpc::ServerUnaryReactor* TimeCacheService::Execute(Context* context,
   auto owned = std::make_unique<BatchCall>(gate_, methods::kExecute, context);
   auto* const one = owned.get();
   one->batch.Run(
-      &one->call, store_, *request, one->account,
+      &one->call, {store_, executor_}, *request, one->account,
       [reactor, response, owned = std::move(owned)](
           const absl::Status& status, const grpc::ByteBuffer& answer) {
         *response = answer;
@@ -270,7 +270,7 @@ grpc::ServerUnaryReactor* TimeCacheService::Execute(Context* context,
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
 TimeCacheService::Pipeline(Context* context) {
-  return PipelineStream::Start(gate_, context, store_, streams_);
+  return PipelineStream::Start(gate_, context, {store_, executor_}, streams_);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(

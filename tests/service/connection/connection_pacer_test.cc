@@ -67,6 +67,39 @@ class ConnectionPacerTest : public ::testing::Test {
   const std::string honest_ = "192.0.2.2";
 };
 
+// As after a restart.
+TEST_F(ConnectionPacerTest, ManyConnectionsOfAKnownClientNeedNotWait) {
+  ASSERT_EQ(OfferSilent(honest_, 1), Verdict::kNow);
+  pacer_.Prove(Endpoint(honest_, 1), /*known=*/true);
+  for (int fd = 2; fd < 2'000; ++fd) {
+    ASSERT_EQ(OfferSilent(honest_, fd), Verdict::kNow) << fd;
+    pacer_.Prove(Endpoint(honest_, fd), /*known=*/true);
+  }
+  // So that calls of its connections that are gone are still found.
+  EXPECT_TRUE(pacer_.IsBusy(Address(honest_), now_));
+  // Its connections make no debt.
+  now_ += kToken * kBurst;
+  EXPECT_FALSE(pacer_.IsBusy(Address(honest_), now_));
+}
+
+TEST_F(ConnectionPacerTest, AKnownClientsSilentConnectionsAreOnProbation) {
+  ASSERT_EQ(OfferSilent(honest_, 1), Verdict::kNow);
+  pacer_.Prove(Endpoint(honest_, 1), /*known=*/true);
+  int taken = 0;
+  while (OfferSilent(honest_, 2 + taken) == Verdict::kNow) ++taken;
+  EXPECT_EQ(taken, Probation::MaxConnections(kPerSecond));
+}
+
+TEST_F(ConnectionPacerTest, AKnownClientWaitsForTheCostOfItsBadCalls) {
+  ASSERT_EQ(OfferSilent(honest_, 1), Verdict::kNow);
+  pacer_.Prove(Endpoint(honest_, 1), /*known=*/true);
+  ASSERT_EQ(Offer(honest_, 2), Verdict::kNow);
+  pacer_.Charge(Address(honest_), 2 * kPerSecond, now_);
+  EXPECT_EQ(Offer(honest_, 3), Verdict::kWait);
+  now_ += std::chrono::seconds(2);
+  EXPECT_THAT(Taken(), ElementsAre(3));
+}
+
 TEST_F(ConnectionPacerTest, ABurstIsTakenAndTheNextWaitsForItsToken) {
   EXPECT_EQ(OfferUntilOneWaits(attacker_, 1), kBurst);
   EXPECT_EQ(pacer_.delayed(), 1u);

@@ -67,6 +67,25 @@ TEST(PeerAddressTest, AnEndpointIsOneConnections) {
   EXPECT_EQ(PeerEndpoint::Of(storage), of("ipv4:192.0.2.1:50000"));
 }
 
+TEST(PeerAddressTest, SomeArePrivate) {
+  const auto is_private = [](const char* peer) {
+    return PeerEndpoint::OfGrpcPeer(peer).address().IsPrivate();
+  };
+  for (const char* peer :
+       {"ipv4:127.0.0.1:1", "ipv4:10.1.2.3:1", "ipv4:172.16.0.1:1",
+        "ipv4:172.31.0.1:1", "ipv4:192.168.1.1:1", "ipv4:169.254.1.1:1",
+        "ipv6:%5B::1%5D:1", "ipv6:%5Bfd00::1%5D:1", "ipv6:%5Bfe80::1%5D:1",
+        "ipv6:%5B::ffff:10.0.0.1%5D:1"}) {
+    EXPECT_TRUE(is_private(peer)) << peer;
+  }
+  for (const char* peer :
+       {"ipv4:192.0.2.1:1", "ipv4:172.32.0.1:1", "ipv4:11.0.0.1:1",
+        "ipv4:192.169.1.1:1", "ipv6:%5B2001:db8::1%5D:1",
+        "ipv6:%5B::ffff:192.0.2.1%5D:1", "unix:/tmp/s"}) {
+    EXPECT_FALSE(is_private(peer)) << peer;
+  }
+}
+
 TEST(PeerAddressTest, OtherPeersHaveNone) {
   for (const char* peer :
        {"", "unix:", "unix:/run/socket", "ipv4:", "ipv4::1", "ipv4:x:1",

@@ -157,10 +157,10 @@ TEST_F(PeerGuardTest, AKnownCallWakesWhoWaitsForRoom) {
   for (int i = 1; i < Probation::MaxConnections(kCutsPerSecond); ++i) {
     EXPECT_TRUE(MayConnect(absl::StrCat("ipv4:10.0.0.", i, ":1").c_str()));
   }
-  guard.CountKnown(kOther);
+  guard.CountKnown(kOther, /*has_credentials=*/true);
   EXPECT_FALSE(MayConnect(kOther));
   EXPECT_EQ(woken, 0);
-  guard.CountKnown(kPeer);
+  guard.CountKnown(kPeer, /*has_credentials=*/true);
   EXPECT_EQ(woken, 1);
 }
 

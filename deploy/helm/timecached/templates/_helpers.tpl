@@ -115,7 +115,7 @@ root may hold others, such as lost+found. */}}
 {{/* timecached.yaml. */}}
 {{- define "timecached.config" -}}
 listeners:
-  - address: 0.0.0.0:7171
+  - address: "[::]:7171"
     {{- if .Values.tls.enabled }}
     tls:
       certificate_file: /etc/timecached/tls/tls.crt
@@ -130,10 +130,10 @@ listeners:
     allow_plaintext: true
     {{- end }}
 # For probes: it serves nothing else, in plain text.
-health_address: 0.0.0.0:7173
+health_address: "[::]:7173"
 # /metrics, /healthz, /readyz.
 http:
-  address: 0.0.0.0:7172
+  address: "[::]:7172"
 {{- if .Values.access.secretName }}
 access:
   file: /etc/timecached/access/access.yaml
