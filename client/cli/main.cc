@@ -143,8 +143,10 @@ int Main(int argc, char** argv) {
   AddStatusCommands(app, context);
   AddTokenCommand(app, context);
   AddNamespaceCommands(app, context);
+  AddDeadCommands(app, context);
   AddBackupCommand(app, context);
   AddJournalCommand(app, context);
+  AddClockCommands(app, context);
   AddCompletionCommand(app, context);
   AddHelpCommands(app, context);
   if (const auto exit_code = RunHiddenCommand(app, context, argc, argv)) {

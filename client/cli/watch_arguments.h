@@ -32,6 +32,7 @@ struct WatchArguments {
   // With a group: the command line to run for each event; empty: print them.
   std::string exec = {};
   int jobs = 1;
+  absl::Duration extend_max = absl::Hours(12);
   absl::Duration retry_delay = absl::Seconds(1);
   std::optional<int> put_back_exit = {};
   std::optional<absl::Duration> put_back_ttl = {};

@@ -102,6 +102,11 @@ v1::UpdateNamespaceRequest FakeService::last_namespace_update() const {
   return last_namespace_update_;
 }
 
+void FakeService::SetWarnings(std::vector<std::string> warnings) {
+  absl::MutexLock lock(&mu_);
+  warnings_ = std::move(warnings);
+}
+
 void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
   absl::MutexLock lock(&mu_);
   on_put_ = std::move(on_put);
@@ -388,6 +393,7 @@ grpc::Status FakeService::CreateNamespace(
   }
   it->second.options = request->options();
   *response->mutable_namespace_() = Describe(it->first, it->second.options);
+  response->mutable_warnings()->Assign(warnings_.begin(), warnings_.end());
   return grpc::Status::OK;
 }
 
@@ -448,6 +454,7 @@ grpc::Status FakeService::UpdateNamespace(
   if (!status.ok()) return status;
   UpdateOptions(change.options(), request->update_mask(), &ns->options);
   *response->mutable_namespace_() = Describe(change.name(), ns->options);
+  response->mutable_warnings()->Assign(warnings_.begin(), warnings_.end());
   return grpc::Status::OK;
 }
 

@@ -76,6 +76,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   v1::PutRequest last_put() const;
   v1::UpdateNamespaceRequest last_namespace_update() const;
   v1::UpdateGroupRequest last_group_update() const;
+  // Of namespaces that are created or updated from now on.
+  void SetWarnings(std::vector<std::string> warnings);
   // Called in every Put, before it stores.
   void OnPut(std::function<void(const v1::PutRequest&)> on_put);
 
@@ -189,6 +191,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   v1::UpdateNamespaceRequest last_namespace_update_ ABSL_GUARDED_BY(mu_);
   v1::UpdateGroupRequest last_group_update_ ABSL_GUARDED_BY(mu_);
   std::function<void(const v1::PutRequest&)> on_put_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
   absl::Time now_ ABSL_GUARDED_BY(mu_) = absl::UnixEpoch();
 
   std::string address_;

@@ -41,6 +41,11 @@ void AddNamespaceCommands(CLI::App& app, Context& context);
 // ns groups, group-create, group-get, group-update, group-delete: below `ns`.
 void AddGroupCommands(CLI::App& ns, Context& context);
 
+// dead list, show, return, drop
+void AddDeadCommands(CLI::App& app, Context& context);
+// clock now, advance
+void AddClockCommands(CLI::App& app, Context& context);
+
 }  // namespace timecache::cli
 
 #endif  // TIMECACHED_CLIENT_CLI_COMMANDS_COMMANDS_H_

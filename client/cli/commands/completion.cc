@@ -74,6 +74,8 @@ struct Place {
   std::vector<const CLI::App*> path;
   // Positional arguments of the last of them that are there.
   size_t positionals = 0;
+  // Namespaces among them, and among the values of its own flags.
+  std::vector<std::string> namespaces;
   // The flag whose value comes next.
   const CLI::Option* open_flag = nullptr;
   // The program's own flags, with values.
@@ -82,6 +84,27 @@ struct Place {
 
 bool TakesValue(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
+}
+
+bool IsNamespace(const CLI::Option& option) {
+  return option.check_lname("namespace") ||
+         option.get_type_name() == "NAMESPACE" ||
+         absl::StartsWith(option.get_description(), "The namespace");
+}
+
+bool IsGroup(const CLI::Option& option) {
+  return option.get_type_name() == "GROUP" ||
+         absl::StartsWith(option.get_description(), "The group");
+}
+
+// The argument that a word would be now; null: there is none left.
+const CLI::Option* NextPositional(const Place& place) {
+  const auto all = place.path.back()->get_options(
+      [](const CLI::Option* option) { return option->get_positional(); });
+  if (place.positionals < all.size()) return all[place.positionals];
+  // The last may take many.
+  return !all.empty() && all.back()->get_items_expected_max() > 1 ? all.back()
+                                                                  : nullptr;
 }
 
 const CLI::Option* FindFlag(const Place& place, const std::string& name) {
@@ -98,6 +121,8 @@ void Step(const std::string& word, Place* place) {
     const std::string name = place->open_flag->get_name();
     if (place->path[0]->get_option_no_throw(name) == place->open_flag) {
       place->flags.insert(place->flags.end(), {name, word});
+    } else if (IsNamespace(*place->open_flag)) {
+      place->namespaces.push_back(word);
     }
     place->open_flag = nullptr;
     return;
@@ -119,7 +144,12 @@ void Step(const std::string& word, Place* place) {
   if (!commands.empty()) {
     place->path.push_back(commands[0]);
     place->positionals = 0;
+    place->namespaces.clear();
   } else {
+    const CLI::Option* const option = NextPositional(*place);
+    if (option != nullptr && IsNamespace(*option)) {
+      place->namespaces.push_back(word);
+    }
     ++place->positionals;
   }
 }
@@ -144,19 +174,23 @@ void OfferFlags(const Place& place, const std::string& prefix,
 
 // What the value of a flag or an argument may be.
 void OfferValues(const CLI::Option& option, const Place& place,
-                 const std::string& prefix, const ListNames& list_names,
+                 const std::string& prefix, const ServerNames& names,
                  Completion* completion) {
   const std::string type = option.get_type_name();
   const size_t open = type.find('{');
   if (open != type.npos) {
-    const std::string names = type.substr(open + 1, type.find('}') - open - 1);
-    for (const absl::string_view name : absl::StrSplit(names, ',')) {
+    const std::string all = type.substr(open + 1, type.find('}') - open - 1);
+    for (const absl::string_view name : absl::StrSplit(all, ',')) {
       Offer(std::string(name), "", prefix, completion);
     }
-  } else if (option.check_lname("namespace") || type == "NAMESPACE" ||
-             absl::StartsWith(option.get_description(), "The namespace")) {
-    for (const std::string& name : list_names(place.flags)) {
+  } else if (IsNamespace(option)) {
+    for (const std::string& name : names.namespaces(place.flags)) {
       Offer(name, "namespace", prefix, completion);
+    }
+  } else if (IsGroup(option)) {
+    for (const std::string& name :
+         names.groups(place.flags, place.namespaces)) {
+      Offer(name, "group", prefix, completion);
     }
   } else if (absl::StrContains(type, "FILE") || type == "DIR") {
     completion->files = true;
@@ -166,14 +200,14 @@ void OfferValues(const CLI::Option& option, const Place& place,
 }  // namespace
 
 Completion Complete(const CLI::App& app, const std::vector<std::string>& words,
-                    const ListNames& list_names) {
+                    const ServerNames& names) {
   Place place;
   place.path.push_back(&app);
   for (size_t i = 0; i + 1 < words.size(); ++i) Step(words[i], &place);
   const std::string prefix = words.empty() ? "" : words.back();
   Completion completion;
   if (place.open_flag != nullptr) {
-    OfferValues(*place.open_flag, place, prefix, list_names, &completion);
+    OfferValues(*place.open_flag, place, prefix, names, &completion);
     return completion;
   }
   if (absl::StartsWith(prefix, "-")) {
@@ -185,11 +219,8 @@ Completion Complete(const CLI::App& app, const std::vector<std::string>& words,
        command.get_subcommands([](const CLI::App*) { return true; })) {
     Offer(each->get_name(), each->get_description(), prefix, &completion);
   }
-  const auto positionals = command.get_options(
-      [](const CLI::Option* option) { return option->get_positional(); });
-  if (place.positionals < positionals.size()) {
-    OfferValues(*positionals[place.positionals], place, prefix, list_names,
-                &completion);
+  if (const CLI::Option* const option = NextPositional(place)) {
+    OfferValues(*option, place, prefix, names, &completion);
   }
   return completion;
 }

@@ -22,16 +22,24 @@ struct Completion {
   bool files = false;
 };
 
-// Asks the server for the names of its namespaces. `flags`: those on the line
-// that say which server, and how to reach it.
-using ListNames = std::function<std::vector<std::string>(
-    const std::vector<std::string>& flags)>;
+// Asks the server for names. `flags`: those on the line that say which server,
+// and how to reach it.
+struct ServerNames {
+  using Names = std::vector<std::string>;
+
+  std::function<Names(const std::vector<std::string>& flags)> namespaces;
+  // The groups of the namespaces that the line names; of none: of the one that
+  // the flags name.
+  std::function<Names(const std::vector<std::string>& flags,
+                      const std::vector<std::string>& namespaces)>
+      groups;
+};
 
 // What could stand in place of the last of `words`, which begins with it, in
 // the command line of `app`; words[0] is behind the program's name. Follows the
 // commands and flags that there are.
 Completion Complete(const CLI::App& app, const std::vector<std::string>& words,
-                    const ListNames& list_names);
+                    const ServerNames& names);
 
 // A script for bash, zsh or fish that asks the program itself, so that it is
 // the same for all versions; empty for another shell.

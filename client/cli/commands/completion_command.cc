@@ -2,6 +2,8 @@
 // __man.
 #include <exception>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,33 +20,62 @@ namespace {
 // The longest wait of a user who presses Tab.
 constexpr absl::Duration kPatience = absl::Milliseconds(500);
 
-// None if the server does not answer: it is no error not to know a name.
-std::vector<std::string> NamesOf(CLI::App& app, Context& context,
-                                 std::vector<std::string> flags) {
-  std::vector<std::string> names;
+// A client of the server that the flags name; null if they cannot be read: it
+// is no error not to know a name.
+std::optional<Client> ClientOf(CLI::App& app, Context& context,
+                               std::vector<std::string> flags) {
   try {
     // A command is required; this one does nothing until it is run.
     flags.insert(flags.end(), {"completion", "bash"});
     std::vector<std::string> reversed(flags.rbegin(), flags.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::Error&) {
-    return names;
+    return std::nullopt;
   }
   context.timeout = kPatience;
-  const auto namespaces = context.MakeClient().ListNamespaces();
+  return context.MakeClient();
+}
+
+std::vector<std::string> NamespacesOf(const std::optional<Client>& client) {
+  std::vector<std::string> names;
+  if (!client) return names;
+  const auto namespaces = client->ListNamespaces();
   if (!namespaces.ok()) return names;
   for (const Namespace& ns : *namespaces) names.push_back(ns.name);
   return names;
+}
+
+// Each name once.
+std::vector<std::string> GroupsOf(const std::optional<Client>& client,
+                                  std::vector<std::string> namespaces) {
+  std::set<std::string> names;
+  if (!client) return {};
+  if (namespaces.empty()) {
+    namespaces.push_back(client->options().default_namespace);
+  }
+  for (const std::string& ns : namespaces) {
+    const auto groups = client->In(ns).ListGroups();
+    if (!groups.ok()) continue;
+    for (const Group& group : *groups) names.insert(group.name);
+  }
+  return {names.begin(), names.end()};
 }
 
 int RunComplete(CLI::App& app, Context& context,
                 std::vector<std::string> words) {
   // It takes commands.
   if (words.size() > 1 && words[0] == "help") words.erase(words.begin());
-  const Completion completion =
-      Complete(app, words, [&](const std::vector<std::string>& flags) {
-        return NamesOf(app, context, flags);
-      });
+  using Words = std::vector<std::string>;
+  const ServerNames names = {
+      .namespaces =
+          [&](const Words& flags) {
+            return NamespacesOf(ClientOf(app, context, flags));
+          },
+      .groups =
+          [&](const Words& flags, const Words& namespaces) {
+            return GroupsOf(ClientOf(app, context, flags), namespaces);
+          }};
+  const Completion completion = Complete(app, words, names);
   for (const auto& [word, help] : completion.candidates) {
     WriteLine(help.empty() ? word : absl::StrCat(word, "\t", help));
   }
@@ -81,7 +112,8 @@ void AddCompletionCommand(CLI::App& app, Context& context) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->footer(
-      "Names of namespaces come from the server, within half a second.\n\n"
+      "Names of namespaces and groups come from the server, within half a "
+      "second.\n\n"
       "Examples:\n"
       "  source <(timecachectl completion bash)\n"
       "  timecachectl completion zsh > ~/.zfunc/_timecachectl\n"

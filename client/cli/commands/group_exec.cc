@@ -18,7 +18,7 @@ namespace timecache::cli {
 namespace {
 
 // Events that wait for each running command: one, so that no command waits for
-// an event, and waiting events do not time out.
+// an event, and other workers get the rest.
 constexpr int kWaitingPerJob = 1;
 constexpr uint32_t kMaxMaxInFlight = 65'536;
 
@@ -36,6 +36,7 @@ void PrintSummary(const Context& context, const GroupWorkerCounters& counters) {
                          {"failed", counters.nacked},
                          {"put_back", counters.put_back},
                          {"stale", counters.stale},
+                         {"extended", counters.extended},
                          {"unsettled", counters.unsettled},
                          {"lost", counters.lost}};
     std::fprintf(stderr, "%s\n", object.dump().c_str());
@@ -48,8 +49,8 @@ void PrintSummary(const Context& context, const GroupWorkerCounters& counters) {
                    CountText(counters.put_back), " put back");
   if (counters.stale > 0) {
     absl::StrAppend(&text, ", ", CountText(counters.stale),
-                    " settled too late (give the group a longer "
-                    "--ack-timeout, or this worker more --jobs)");
+                    " settled too late (give this worker a longer "
+                    "--extend-max, or the group a longer --ack-timeout)");
   }
   if (counters.unsettled > 0) {
     absl::StrAppend(&text, ", ", CountText(counters.unsettled),
@@ -88,6 +89,7 @@ absl::StatusOr<std::map<std::string, std::string>> EventCommand::Environment(
       {"TIMECACHED_DEADLINE", ExactTimeText(event.deadline)},
       {"TIMECACHED_DEATH_TIME", ExactTimeText(event.death_time)},
       {"TIMECACHED_ATTEMPT", absl::StrCat(event.attempt)},
+      {"TIMECACHED_RETURNS", absl::StrCat(event.returns)},
       {"TIMECACHED_EVENT_ID", absl::StrCat(event.event_id)}};
 }
 
@@ -126,11 +128,13 @@ Settle EventCommand::Failed(const ExpiredEvent& event,
 }
 
 void EventCommand::PrintError(const absl::Status& why) {
-  // Errors of the server have a reason. A lost connection shows up as various
-  // other errors.
-  const bool is_break = !ReasonName(why).has_value();
+  // Errors of the server have a reason, and the worker's own two codes. A lost
+  // connection shows up as various other errors.
+  const bool is_break =
+      !ReasonName(why) && !absl::IsAborted(why) && !absl::IsNotFound(why);
   const std::string text =
-      is_break ? context_.ExplainBreak(why) : context_.Explain(why);
+      is_break ? context_.ExplainBreak(why)
+               : absl::StrCat(context_.ns(), ": ", context_.Explain(why));
   {
     absl::MutexLock lock(&mu_);
     const std::string topic = is_break ? "connection" : text;
@@ -151,6 +155,7 @@ int RunGroupExec(const Context& context, const WatchArguments& arguments) {
        .keys_only = arguments.keys_only,
        .threads = arguments.jobs,
        .max_in_flight = MaxInFlight(arguments),
+       .extend_max = arguments.extend_max,
        .retry_delay = arguments.retry_delay,
        .on_error =
            [&command](const absl::Status& why) { command.PrintError(why); },

@@ -26,6 +26,9 @@ struct NamespaceArguments {
 
 int Print(const Context& context, const absl::StatusOr<Namespace>& ns) {
   if (!ns.ok()) return context.Fail(ns.status());
+  if (!context.json) {
+    for (const std::string& warning : ns->warnings) Warn(warning);
+  }
   return Print(context, ToJson(*ns), Describe(*ns));
 }
 

@@ -72,7 +72,8 @@ void Acknowledge(const Client& client, const std::string& group,
     for (size_t i = begin; i < end; ++i) {
       settlements.push_back({.event_id = batch.events[i].event_id,
                              .attempt = batch.events[i].attempt,
-                             .how = Settle::Ack()});
+                             .how = Settle::Ack(),
+                             .returns = batch.events[i].returns});
     }
     const auto results = client.In(batch.ns).Settle(group, settlements);
     if (results.ok()) continue;
@@ -275,6 +276,13 @@ void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
       ->capture_default_str()
       ->needs(exec);
   AddDuration(
+      watch, "--extend-max",
+      [&arguments](absl::Duration d) { arguments.extend_max = d; },
+      "How long an event's --ack-timeout is extended while its command runs, "
+      "or "
+      "waits for its turn; 0s: not at all (12h)")
+      ->needs(exec);
+  AddDuration(
       watch, "--retry-delay",
       [&arguments](absl::Duration d) { arguments.retry_delay = d; },
       "How long a failed event waits before it is delivered again (1s)")
@@ -326,15 +334,17 @@ constexpr char kWatchFooter[] =
     "and,\n"
     "in its environment, TIMECACHED_NAMESPACE, _GROUP, _KEY, _VERSION, "
     "_CAUSE,\n"
-    "_PUT_TIME, _DEADLINE, _DEATH_TIME, _ATTEMPT and _EVENT_ID. Its exit\n"
+    "_PUT_TIME, _DEADLINE, _DEATH_TIME, _ATTEMPT, _RETURNS and _EVENT_ID. Its "
+    "exit\n"
     "code 0 means done, --put-back-exit put back, any other failed: then the "
     "event\n"
     "is delivered again after --retry-delay, at most the group's "
     "--max-attempts\n"
-    "times if there is a --dead-letter namespace. It must finish within the "
-    "group's --ack-timeout,\n"
-    "including the wait for another one before it. After Ctrl-C the running\n"
-    "commands finish; a second one kills them.\n\n"
+    "times if there is a --dead-letter namespace. It may take longer than the "
+    "group's\n"
+    "--ack-timeout, which is extended while it runs, up to --extend-max. After "
+    "Ctrl-C\n"
+    "the running commands finish; a second one kills them.\n\n"
     "Examples:\n"
     "  timecachectl watch sessions carts\n"
     "  timecachectl watch --prefix user: --keys-only\n"

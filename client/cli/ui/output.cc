@@ -83,6 +83,9 @@ Json StatisticsToJson(const GroupStatistics& statistics) {
                  {"nacked", statistics.nacked},
                  {"put_back", statistics.put_back},
                  {"timed_out", statistics.timed_out},
+                 {"returned", statistics.returned},
+                 {"extended", statistics.extended},
+                 {"suspects", statistics.suspects},
                  {"dead_lettered", statistics.dead_lettered},
                  {"dead_letter_failures", statistics.dead_letter_failures},
                  {"dead_letters_denied", statistics.dead_letters_denied},
@@ -158,7 +161,10 @@ Fields StatisticsFields(const GroupStatistics& s) {
        absl::StrCat(s.delivered, ", of these ", s.redelivered, " again")},
       {"settled", absl::StrCat(s.acked, " acked, ", s.put_back, " put back")},
       {"not settled",
-       absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out")},
+       absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out, ",
+                    s.returned, " returned by the end of a stream")},
+      {"extended", absl::StrCat(s.extended)},
+      {"suspects", absl::StrCat(s.suspects)},
       {"dead letters",
        absl::StrCat(s.dead_lettered, ", ", s.dead_letter_failures,
                     " failures, of these ", s.dead_letters_denied, " denied, ",
@@ -265,6 +271,7 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
   if (event.attempt > 0) {
     object["event_id"] = event.event_id;
     object["attempt"] = event.attempt;
+    object["returns"] = event.returns;
   }
   return object;
 }
@@ -298,6 +305,7 @@ Json ToJson(const Namespace& ns) {
   if (ns.statistics) {
     object["statistics"] = StatisticsToJson(*ns.statistics);
   }
+  if (!ns.warnings.empty()) object["warnings"] = ns.warnings;
   return object;
 }
 

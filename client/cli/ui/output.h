@@ -43,13 +43,13 @@ Json ToJson(const Entry& entry, const Encodings& encodings,
             bool keys_only = false);
 
 // {"type":"expired","namespace":..,"cause":..,"key":..,...,"late_ms":..}, in a
-// consumer group with "event_id" and "attempt"; for an entry that is going to
+// consumer group with "event_id", "attempt" and "returns"; for an entry that is going to
 // die {"type":"expiring",...,"left_ms":..}.
 Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
             bool keys_only);
 
-// Options, bucket width, and statistics if it has them; durations as numbers of
-// milliseconds.
+// Options, bucket width, and statistics and warnings if it has them; durations
+// as numbers of milliseconds.
 Json ToJson(const Namespace& ns);
 
 // The same for the eye, a field a line.

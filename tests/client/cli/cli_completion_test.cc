@@ -34,14 +34,32 @@ class CompleteTest : public ::testing::Test {
         ->check(CLI::IsMember({"reject", "evict"}));
     CLI::App* get = app_.add_subcommand("get", "read");
     get->add_option("key", address_, "The key");
+    CLI::App* group = ns->add_subcommand("group-get", "show one");
+    group->add_option("namespace", address_, "The namespace");
+    group->add_option("group", address_, "The group");
+    CLI::App* watch = app_.add_subcommand("watch", "follow");
+    watch->add_option("namespaces", namespaces_, "The namespaces");
+    watch->add_option("--group", address_)->type_name("GROUP");
+    CLI::App* dead = app_.add_subcommand("dead", "letters");
+    dead->add_option("--from", address_)->type_name("NAMESPACE");
+    dead->add_option("--group", address_)->type_name("GROUP");
   }
 
   std::vector<std::string> Words(const std::vector<std::string>& words) {
-    const Completion completion = cli::Complete(
-        app_, words, [this](const std::vector<std::string>& flags) {
-          flags_ = flags;
-          return std::vector<std::string>{"default", "dead", "orders"};
-        });
+    using Names = std::vector<std::string>;
+    const Completion completion =
+        cli::Complete(app_, words,
+                      {.namespaces =
+                           [this](const Names& flags) {
+                             flags_ = flags;
+                             return Names{"default", "dead", "orders"};
+                           },
+                       .groups =
+                           [this](const Names& flags, const Names& namespaces) {
+                             flags_ = flags;
+                             groups_of_ = namespaces;
+                             return Names{"billing", "mail"};
+                           }});
     files_ = completion.files;
     std::vector<std::string> offered;
     for (const auto& each : completion.candidates) offered.push_back(each.word);
@@ -50,17 +68,19 @@ class CompleteTest : public ::testing::Test {
 
   std::string address_;
   CLI::App app_{"test", "test"};
+  std::vector<std::string> namespaces_;
   std::vector<std::string> flags_;
+  std::vector<std::string> groups_of_;  // Asked for last.
   bool files_ = false;
 };
 
 TEST_F(CompleteTest, CommandsAreOfferedAndFollowed) {
-  EXPECT_THAT(Words({""}), UnorderedElementsAre("ns", "get"));
+  EXPECT_THAT(Words({""}), UnorderedElementsAre("ns", "get", "watch", "dead"));
   EXPECT_THAT(Words({"g"}), ElementsAre("get"));
-  EXPECT_THAT(Words({"ns", ""}), ElementsAre("create"));
+  EXPECT_THAT(Words({"ns", ""}), ElementsAre("create", "group-get"));
   EXPECT_THAT(Words({"--json", "ns", "cr"}), ElementsAre("create"));
   EXPECT_THAT(Words({"nothing", "x"}), IsEmpty());
-  EXPECT_THAT(Words({}), UnorderedElementsAre("ns", "get"));
+  EXPECT_THAT(Words({}), UnorderedElementsAre("ns", "get", "watch", "dead"));
 }
 
 TEST_F(CompleteTest, FlagsAreThoseOfTheCommandAndOfTheProgram) {
@@ -101,6 +121,29 @@ TEST_F(CompleteTest, NamespacesComeFromTheServerThatTheLineNames) {
   EXPECT_THAT(Words({"get", ""}), IsEmpty());
 }
 
+TEST_F(CompleteTest, GroupsAreThoseOfTheNamespacesOnTheLine) {
+  EXPECT_THAT(Words({"watch", "orders", "--group", "b"}),
+              ElementsAre("billing"));
+  EXPECT_THAT(groups_of_, ElementsAre("orders"));
+  EXPECT_THAT(Words({"watch", "orders", "dead", "--group", ""}),
+              ElementsAre("billing", "mail"));
+  EXPECT_THAT(groups_of_, ElementsAre("orders", "dead"));
+  EXPECT_THAT(Words({"-n", "orders", "watch", "--group", "m"}),
+              ElementsAre("mail"));
+  EXPECT_THAT(groups_of_, IsEmpty());
+  EXPECT_THAT(flags_, ElementsAre("--namespace", "orders"));
+  EXPECT_THAT(Words({"ns", "group-get", "orders", "m"}), ElementsAre("mail"));
+  EXPECT_THAT(groups_of_, ElementsAre("orders"));
+  EXPECT_THAT(
+      Words({"-n", "failed", "dead", "--from", "orders", "--group", ""}),
+      ElementsAre("billing", "mail"));
+  EXPECT_THAT(groups_of_, ElementsAre("orders"));
+}
+
+TEST_F(CompleteTest, AnArgumentThatTakesManyIsOfferedAgain) {
+  EXPECT_THAT(Words({"watch", "orders", "de"}), ElementsAre("default", "dead"));
+}
+
 using CompletionTest = CliTest;
 
 TEST_F(CompletionTest, AllCommandsOfTheProgramAreThere) {
@@ -133,6 +176,25 @@ TEST_F(CompletionTest, BashOffersTheNamespacesOfTheServer) {
                           "bash", TIMECACHECTL, line})
           .Wait();
   EXPECT_EQ(result.out, "sessions\n") << result.err;
+}
+
+TEST_F(CompletionTest, GroupsComeFromTheServer) {
+  for (const char* ns : {"default", "sessions"}) {
+    v1::Group group;
+    group.set_namespace_(ns);
+    group.set_name(std::string("of-") + ns);
+    service_.SetGroup(group);
+  }
+  const auto complete = [this](std::vector<std::string> words) {
+    words.insert(words.begin(),
+                 {TIMECACHECTL, "__complete", "--address", service_.address()});
+    return test::ChildProcess(words).Wait().out;
+  };
+  EXPECT_EQ(complete({"watch", "sessions", "--group", ""}),
+            "of-sessions\tgroup\n");
+  EXPECT_EQ(complete({"watch", "--group", ""}), "of-default\tgroup\n");
+  EXPECT_EQ(complete({"ns", "group-delete", "sessions", "of"}),
+            "of-sessions\tgroup\n");
 }
 
 TEST_F(CompletionTest, WithoutAServerItOffersNothingAndSaysNothing) {

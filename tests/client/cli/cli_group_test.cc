@@ -78,6 +78,7 @@ TEST_F(CliGroupTest, PrintsEventsAndAcknowledgesThem) {
   EXPECT_EQ(event["key"], "two");
   EXPECT_EQ(event["event_id"], 8);
   EXPECT_EQ(event["attempt"], 3);
+  EXPECT_EQ(event["returns"], 0);
   const v1::ConsumeExpiredRequest request = service_.consume_requests().at(0);
   EXPECT_EQ(request.group(), "g");
   EXPECT_EQ(request.max_in_flight(), 2u);
@@ -120,8 +121,8 @@ TEST_F(CliGroupTest, CommandHasTheEventInItsEnvironmentAndTheValueAsInput) {
         "TIMECACHED_DEATH_TIME=1970-01-01T00:00:40Z", "TIMECACHED_EVENT_ID=7",
         "TIMECACHED_GROUP=g", "TIMECACHED_KEY=a key",
         "TIMECACHED_NAMESPACE=default",
-        "TIMECACHED_PUT_TIME=1970-01-01T00:00:10Z", "TIMECACHED_VERSION=40",
-        "value of a key"}) {
+        "TIMECACHED_PUT_TIME=1970-01-01T00:00:10Z", "TIMECACHED_RETURNS=0",
+        "TIMECACHED_VERSION=40", "value of a key"}) {
     EXPECT_EQ(process.ReadLine(), line);
   }
   AwaitSettled(1);
@@ -166,8 +167,57 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
                                      {"failed", 2},
                                      {"put_back", 1},
                                      {"stale", 0},
+                                     {"extended", 0},
                                      {"unsettled", 0},
                                      {"lost", 0}}));
+}
+
+TEST_F(CliGroupTest, EventIsExtendedWhileItsCommandRuns) {
+  v1::Group group;
+  group.set_namespace_("default");
+  group.set_name("g");
+  *group.mutable_options()->mutable_ack_timeout() =
+      ToProto(absl::Milliseconds(30));
+  service_.SetGroup(group);
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
+  const auto extends = [this] {
+    size_t count = 0;
+    for (const v1::SettleExpiredRequest& request : service_.settle_requests()) {
+      for (const v1::Settlement& settlement : request.settlements()) {
+        count += settlement.has_extend();
+      }
+    }
+    return count;
+  };
+  test::ChildProcess process(Argv(Worker(
+      absl::StrCat("until test -e ", Path("go"), "; do sleep 0.01; done"))));
+  test::Await([&] { return extends() >= 2; });
+  std::ofstream(Path("go")).close();
+  test::Await([&] { return Settled().at(7).has_ack(); });
+  process.Signal(SIGTERM);
+  const test::Exit result = process.Wait();
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err,
+            "timecachectl: 1 events handled: 1 done, 0 failed, 0 put back\n");
+}
+
+TEST_F(CliGroupTest, ResultThatIsNotSettledIsReported) {
+  service_.AddWatch(
+      {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
+  service_.OnSettle([](const auto&, v1::SettleExpiredResponse* response) {
+    response->mutable_results(0)->mutable_error()->ParseFromString(
+        MakeError(grpc::StatusCode::NOT_FOUND, "no such event",
+                  v1::EVENT_NOT_UNSETTLED)
+            .error_details());
+    return grpc::Status::OK;
+  });
+  test::ChildProcess process(Argv(Worker("true")));
+  AwaitSettled(1);
+  process.Signal(SIGTERM);
+  EXPECT_THAT(process.Wait().err,
+              HasSubstr("default: key \"one\", event 7, attempt 1 has been "
+                        "handled, but is not settled: no such event"));
 }
 
 TEST_F(CliGroupTest, ExitCodeOfPutBackIsAFailureUnlessAskedFor) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "absl/synchronization/barrier.h"
@@ -268,7 +269,7 @@ TEST_F(GroupWorkerSettleTest, SettlementsThatFindNoRoomAreSentAgain) {
   EXPECT_EQ(worker.counters().unsettled, 0u);
 }
 
-TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCounted) {
+TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCountedAndReported) {
   service_.AddWatch({.messages = {Deliveries(1, 2)}, .hang = true});
   service_.OnSettle([&](const v1::SettleExpiredRequest& request,
                         v1::SettleExpiredResponse* response) {
@@ -290,7 +291,19 @@ TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCounted) {
   EXPECT_TRUE(worker.Stop().ok());
   EXPECT_EQ(worker.counters().stale, 2u);
   EXPECT_EQ(worker.counters().acked + worker.counters().nacked, 0u);
-  EXPECT_TRUE(errors().empty());
+  std::map<std::string, std::string> reasons;
+  for (const absl::Status& why : errors()) {
+    reasons[std::string(why.message())] = ReasonName(why).value_or("");
+  }
+  EXPECT_THAT(
+      reasons,
+      ElementsAre(
+          Pair("key \"key1\", event 1, attempt 1 has been handled, but is not "
+               "settled: gone",
+               Name(v1::EVENT_NOT_UNSETTLED)),
+          Pair("key \"key2\", event 2, attempt 1 has been handled, but is not "
+               "settled: given out again",
+               Name(v1::STALE_ATTEMPT))));
 }
 
 TEST_F(GroupWorkerSettleTest, PutBackThatIsRefusedIsTriedAgainLater) {

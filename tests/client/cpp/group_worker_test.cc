@@ -97,7 +97,8 @@ TEST_F(GroupWorkerTest, HandlerThatThrowsIsANack) {
   EXPECT_EQ(worker.counters().nacked, 2u);
   ASSERT_EQ(errors().size(), 2u);
   EXPECT_THAT(std::string(errors()[0].message()),
-              HasSubstr("the handler of event 1 threw: no ink"));
+              HasSubstr("the handler of key \"key1\", event 1, attempt 1 "
+                        "threw: no ink"));
 }
 
 TEST_F(GroupWorkerTest, FullBatchDoesNotLinger) {

@@ -297,6 +297,32 @@ TEST_F(WatcherTest, LeadTimeTellsWhatIsGoingToDie) {
   EXPECT_THAT(service_.watch_requests(), IsEmpty());
 }
 
+// What gRPC makes of RST_STREAM with ENHANCE_YOUR_CALM; the server itself says
+// a reason, which may pass, too.
+TEST_F(WatcherTest, StreamThatIsResetForWantOfCalmIsABreak) {
+  for (const char* message : {"", "Stream reset"}) {
+    service_.AddWatch(
+        {.messages = {MakeBatch("default", "", 0, 10)},
+         .end = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, message)});
+  }
+  service_.AddWatch({.messages = {MakeBatch("default", "", 0, 20)},
+                     .end = MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                      "too slow", v1::UNREAD_RESPONSES)});
+  service_.AddWatch(
+      {.messages = {MakeBatch("default", "", 0, 30)}, .hang = true});
+  std::vector<std::string> breaks;
+  WatchOptions options = Quick();
+  options.on_break = [&](const absl::Status& why) {
+    breaks.push_back(std::string(why.message()));
+  };
+  Watcher watcher(client_, options);
+  ASSERT_TRUE(watcher.Next().ok());
+  EXPECT_TRUE(watcher.Next()->reconnected);
+  EXPECT_TRUE(watcher.Next()->reconnected);
+  EXPECT_TRUE(watcher.Next()->reconnected);
+  EXPECT_THAT(breaks, ElementsAre("", "Stream reset", "too slow"));
+}
+
 TEST_F(WatcherTest, PlaceAmongThoseThatAreToldWhatWillDieMayStillBeTaken) {
   service_.AddWatch(
       {.messages = {MakeBatch("default", "", 0, 10)}, .end = Unavailable()});

@@ -18,7 +18,7 @@ struct GroupOptions {
   // How long a member has to settle an event before the event is delivered to
   // another. 10 ms to 7 days. Default 30 s.
   std::optional<absl::Duration> ack_timeout = {};
-  // How often an event is delivered before it goes to the namespace's
+  // Attempts at an event before it goes to the namespace's
   // dead_letter_namespace, if there is one. 1 to 1,000,000. Default 5.
   std::optional<uint32_t> max_attempts = {};
   // Memory for unsettled events; beyond it the oldest that no member holds are
@@ -59,6 +59,13 @@ struct GroupStatistics {
   uint64_t dead_letters_denied = 0;
   // Since when the group has had no member. Unset: it has one.
   std::optional<absl::Time> unused_since = {};
+  // Deliveries that ended with the member's stream, which are no attempts.
+  uint64_t returned = 0;
+  uint64_t extended = 0;  // kExtends.
+  // Unsettled events that were returned three times or more since their last
+  // attempt: the workers that get them may die of them. Such an event waits
+  // before it is delivered again, up to 5 min.
+  uint64_t suspects = 0;
 };
 
 struct Group {

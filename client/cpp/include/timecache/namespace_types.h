@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 
@@ -128,6 +129,9 @@ struct Namespace {
   // ttl / (num_buckets - 1): the longest time by which an entry may outlive its
   // ttl.
   absl::Duration bucket_width = {};
+  // Of a create or an update: what is allowed and probably not meant, a
+  // sentence each, for people.
+  std::vector<std::string> warnings = {};
 };
 
 }  // namespace timecache

@@ -52,11 +52,11 @@ struct PipelineOptions {
 // and many share the cost of a message.
 //
 // The callback of every accepted operation is called exactly once: with its
-// result, or, if the stream ends before, with the stream's error; whether the
-// operation was applied is then unknown. The stream ends by Close, by Cancel,
-// or by itself: when the server stops (UNAVAILABLE), when the namespace does
-// not exist (NOT_FOUND), when the connection breaks. It does not reconnect: to
-// continue, create a new Pipeline.
+// result, or, if the stream ends before, with the stream's error; MaybeApplied
+// (timecache/status.h) says whether the operation may have been applied. The
+// stream ends by Close, by Cancel, or by itself: when the server stops
+// (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the
+// connection breaks. It does not reconnect: to continue, create a new Pipeline.
 //
 // Callbacks run one at a time, on one of gRPC's threads. They must be quick,
 // and may call TryAdd, Flush, Cancel and status, but no function that waits.

@@ -20,6 +20,7 @@ enum class SettleAction {
   kAck,      // Done.
   kNack,     // Deliver it again.
   kPutBack,  // Put it back into the namespace; then done.
+  kExtend,   // Not settled yet: the member needs longer.
 };
 
 // What to do with an event: a plain value.
@@ -43,6 +44,10 @@ struct Settle {
     settle.allow_past = allow_past;
     return settle;
   }
+  // Give this attempt another ack_timeout from now, as often as needed. A
+  // GroupWorker does it by itself while its handler runs; of a handler it is
+  // an error.
+  static Settle Extend() { return {SettleAction::kExtend}; }
 
   SettleAction action = SettleAction::kAck;
   absl::Duration delay = absl::ZeroDuration();  // Of kNack.
@@ -57,13 +62,17 @@ struct Settlement {
   uint64_t event_id = 0;  // From the event.
   uint32_t attempt = 0;   // From the event.
   Settle how = {};
+  // From the event: then a kNack, kPutBack or kExtend of a delivery that ended
+  // with the member's stream is STALE_ATTEMPT. Unset: any delivery of that
+  // attempt is meant.
+  std::optional<uint32_t> returns = {};
 };
 
 // The outcome of one settlement.
 struct SettleResult {
   // NOT_FOUND (EVENT_NOT_UNSETTLED): the event has been settled already, or is
-  // a dead letter, or lost. FAILED_PRECONDITION (STALE_ATTEMPT): a kNack or
-  // kPutBack came too late, the event has been delivered again.
+  // a dead letter, or lost. FAILED_PRECONDITION (STALE_ATTEMPT): a kNack,
+  // kPutBack or kExtend came too late, the event has been delivered again.
   // INVALID_ARGUMENT: a field is out of its range. Of kPutBack also the errors
   // of Put; the event stays unsettled.
   absl::Status status = {};

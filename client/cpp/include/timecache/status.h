@@ -26,6 +26,12 @@ TIMECACHED_EXPORT bool HasReason(const absl::Status& status,
 TIMECACHED_EXPORT std::optional<std::string> ReasonName(
     const absl::Status& status);
 
+// Whether a call that failed may have had its effect. False: there was no
+// connection, or the server or the client itself refused it, so that the same
+// call again applies it once. True: the connection broke, the time was up or the
+// call was cancelled before the response came.
+TIMECACHED_EXPORT bool MaybeApplied(const absl::Status& status);
+
 // Whether the client's own gRPC refused a message of the server because it is
 // larger than the channel accepts (grpc::ChannelArguments'
 // SetMaxReceiveMessageSize). The call's effect is unknown.

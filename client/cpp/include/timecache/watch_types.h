@@ -41,8 +41,9 @@ struct ExpiredEvent {
   absl::Time death_time;    // No reader saw it from then on.
   absl::Time delivered_at;  // When the server handed it to the stream.
   ExpiryCause cause = ExpiryCause::kUnknown;
-  // In a consumer group only: identifies the event in a Settlement, and how
-  // often it has been delivered, this time included.
+  // In a consumer group only: identifies the event in a Settlement, and the
+  // number of this attempt, from 1. Attempts that ended by kNack, or were not
+  // settled in time, count.
   uint64_t event_id = 0;
   uint32_t attempt = 0;
   // In place of a value, if the key collected the parts of a Gather: the
@@ -51,6 +52,10 @@ struct ExpiredEvent {
   // As in Entry.
   absl::Time create_time = {};
   std::optional<absl::Duration> own_ttl = {};
+  // In a consumer group only: how often the stream of a member that held the
+  // event has ended before the member settled it. Such deliveries are no
+  // attempts.
+  uint32_t returns = 0;
 };
 
 enum class WatchStart {

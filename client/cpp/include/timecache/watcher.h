@@ -31,10 +31,11 @@ namespace timecache {
 // another process, store each batch's resume_token once it is handled.
 //
 // A break is: UNAVAILABLE, a stream that the server closed gracefully (it
-// stops), a lost connection, silence_max, or, once, a message larger than the
-// channel accepts (WatchOptions::max_message_bytes). Any other error of the
-// server ends the watch: NOT_FOUND (no such namespace or group, or deleted
-// meanwhile), INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED (reasons
+// stops) or that was reset without a reason of the server's, UNREAD_RESPONSES,
+// a lost connection, silence_max, or, once, a message larger than the channel
+// accepts (WatchOptions::max_message_bytes). Any other error of the server ends
+// the watch: NOT_FOUND (no such namespace or group, or deleted meanwhile),
+// INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED (reasons
 // MAX_WATCHERS, MAX_EXPIRING_WATCHERS) at the first attempt, and with
 // fail_on_loss a loss.
 //

@@ -51,7 +51,10 @@ GroupStatistics ReadStatistics(const v1::GroupStatistics& proto) {
       .lost = proto.lost(),
       .dead_letters_dropped = proto.dead_letters_dropped(),
       .in_flight_bytes = proto.in_flight_bytes(),
-      .dead_letters_denied = proto.dead_letters_denied()};
+      .dead_letters_denied = proto.dead_letters_denied(),
+      .returned = proto.returned(),
+      .extended = proto.extended(),
+      .suspects = proto.suspects()};
   if (proto.has_oldest_unsettled()) {
     statistics.oldest_unsettled = FromProto(proto.oldest_unsettled());
   }

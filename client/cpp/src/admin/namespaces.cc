@@ -178,6 +178,14 @@ Namespace ReadNamespace(const v1::Namespace& proto) {
   return ns;
 }
 
+// The response of a create or an update.
+template <typename Response>
+Namespace ReadChanged(const Response& response) {
+  Namespace ns = ReadNamespace(response.namespace_());
+  ns.warnings.assign(response.warnings().begin(), response.warnings().end());
+  return ns;
+}
+
 }  // namespace
 
 absl::StatusOr<Namespace> Client::CreateNamespace(
@@ -189,7 +197,7 @@ absl::StatusOr<Namespace> Client::CreateNamespace(
       Call(core_->connection, core_->namespaces, &Namespaces::CreateNamespace,
            request, CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
-  return ReadNamespace(response->namespace_());
+  return ReadChanged(*response);
 }
 
 absl::StatusOr<Namespace> Client::GetNamespace(std::string_view name,
@@ -233,7 +241,7 @@ absl::StatusOr<Namespace> Client::UpdateNamespace(
       Call(core_->connection, core_->namespaces, &Namespaces::UpdateNamespace,
            request, CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
-  return ReadNamespace(response->namespace_());
+  return ReadChanged(*response);
 }
 
 absl::Status Client::DeleteNamespace(std::string_view name,

@@ -6,19 +6,20 @@
 #include "client/cpp/src/data/operation_result.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
+#include "client/cpp/src/rpc/rpc_status.h"
 
 namespace timecache {
 
 absl::Status CheckLimits(const Batch& batch) {
   if (batch.size() > Batch::kMaxOperations) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return NotSent(absl::InvalidArgumentError(absl::StrCat(
         "the batch has ", batch.size(), " operations; at most ",
-        Batch::kMaxOperations, " are allowed: divide it, or use a Pipeline"));
+        Batch::kMaxOperations, " are allowed: divide it, or use a Pipeline")));
   }
   if (batch.bytes() > Batch::kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return NotSent(absl::InvalidArgumentError(absl::StrCat(
         "the batch has ", batch.bytes(), " bytes; at most ", Batch::kMaxBytes,
-        " are allowed: divide it, or use a Pipeline"));
+        " are allowed: divide it, or use a Pipeline")));
   }
   return absl::OkStatus();
 }

@@ -105,7 +105,8 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .attempt = event.attempt(),
           .parts = TakeParts(event),
           .create_time = FromProto(event.create_time()),
-          .own_ttl = OwnTtlOf(event)};
+          .own_ttl = OwnTtlOf(event),
+          .returns = event.returns()};
 }
 
 }  // namespace timecache

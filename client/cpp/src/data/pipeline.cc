@@ -132,9 +132,9 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
                                            bool wait) {
   const size_t bytes = operation.bytes();
   if (bytes > kMaxOperationBytes) {
-    return absl::InvalidArgumentError(
+    return NotSent(absl::InvalidArgumentError(
         absl::StrCat("the operation has ", bytes, " bytes; at most ",
-                     kMaxOperationBytes, " fit into a request"));
+                     kMaxOperationBytes, " fit into a request")));
   }
   absl::MutexLock lock(&mu_);
   // While callbacks of operations in flight run with the stream's end, this one
@@ -143,9 +143,9 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
     return ended_ || closing_ || (!ending_ && HasRoom(bytes));
   };
   if (wait) Await(can_go_on);
-  if (ended_ && !status_.ok()) return status_;
+  if (ended_ && !status_.ok()) return NotSent(status_);
   if (ended_ || closing_) {
-    return absl::FailedPreconditionError("the pipeline is closed");
+    return NotSent(absl::FailedPreconditionError("the pipeline is closed"));
   }
   if (ending_ || !HasRoom(bytes)) return false;
   Append(std::move(operation), bytes, std::move(done));
@@ -258,18 +258,23 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
 }
 
 void Pipeline::Stream::FailAll(const absl::Status& why) {
-  std::deque<MessagePtr> messages;
+  std::deque<MessagePtr> sent;
+  std::deque<MessagePtr> not_sent;
   {
     absl::MutexLock lock(&mu_);
     Seal();
-    messages.swap(sent_);
-    messages.insert(messages.end(), sealed_.begin(), sealed_.end());
-    sealed_.clear();
+    sent.swap(sent_);
+    not_sent.swap(sealed_);
   }
-  const OperationResult result = {.status = why};
-  for (const MessagePtr& message : messages) {
-    for (const Done& done : message->done) done(result);
-  }
+  const auto fail = [](const std::deque<MessagePtr>& messages,
+                       const OperationResult& result) {
+    for (const MessagePtr& message : messages) {
+      for (const Done& done : message->done) done(result);
+    }
+  };
+  // An answer to the stream is none to its operations.
+  fail(sent, {.status = ReasonName(why) ? MaybeSent(why) : why});
+  fail(not_sent, {.status = NotSent(why)});
 }
 
 void Pipeline::Stream::Await(absl::FunctionRef<bool()> condition) {

@@ -1,19 +1,12 @@
 #include "timecache/group_worker.h"
 
 #include <algorithm>
-#include <deque>
+#include <cstdio>
 #include <exception>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "client/cpp/src/events/settler.h"
-#include "timecache/status.h"
-#include "timecache/watcher.h"
+#include "client/cpp/src/events/group_worker_state.h"
 
 namespace timecache {
 namespace {
@@ -45,94 +38,14 @@ Client MakeSettleClient(const Client& client,
 SettlerOptions MakeSettlerOptions(const GroupWorkerOptions& options) {
   return {.group = options.group,
           .batch_max = options.settle_batch_max,
-          .pending_max = std::max<size_t>(*options.max_in_flight, 1),
+          // Of each event a kExtend and a settlement.
+          .pending_max = 2 * std::max<size_t>(*options.max_in_flight, 1),
           .linger = options.settle_linger,
           .min_pause = options.min_pause,
           .max_pause = options.max_pause};
 }
 
 }  // namespace
-
-// A thread reads the stream and fills the queue, which the handlers' threads
-// empty; the settler has another. The stream stays open until the last event is
-// settled: when it ends the server delivers unsettled events again.
-class GroupWorker::State {
- public:
-  State(const Client& client, GroupWorkerOptions options, Handler handler);
-  ~State();
-
-  void RequestStop();
-  absl::Status Wait();
-  GroupWorkerCounters counters() const;
-
- private:
-  // An event that the worker holds, until the server has its settlement.
-  struct Task {
-    uint64_t number = 0;  // No other task has it.
-    uint64_t version = 0;
-    std::string key;
-    uint32_t attempt = 0;  // The newest.
-    // Delivered again since it was last settled.
-    bool again = false;
-    // Settled by a kNack: the next delivery is handled again.
-    bool returned = false;
-
-    // A new log may assign the ids of the old one to other events.
-    bool Is(const ExpiredEvent& event) const {
-      return version == event.version && key == event.key;
-    }
-  };
-  struct Begun {
-    uint64_t task = 0;
-    ExpiredEvent event;
-  };
-
-  WatchOptions MakeWatchOptions();
-
-  // The threads' functions.
-  void Read();
-  void Handle();
-
-  void Take(WatchBatch batch);
-  void LoseUnbegun(const absl::Status& why);
-  bool Begin(Begun& begun);
-  Settle Run(const ExpiredEvent& event);
-  void End(const Begun& begun, const Settle& how);
-  bool IsDue(const Owed& owed);
-  std::optional<Owed> Settled(const Owed& owed, const absl::Status& status);
-  std::optional<Owed> Refused(const Owed& owed, const absl::Status& status);
-  void Dropped(const Owed& owed);
-  void Report(const absl::Status& why);
-  Task* Find(uint64_t event_id, uint64_t number)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Forget(uint64_t event_id, uint64_t number)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-
-  // Constant after construction.
-  const GroupWorkerOptions options_;
-  const Handler handler_;
-
-  mutable absl::Mutex mu_;
-  // Not started.
-  std::deque<Begun> queue_ ABSL_GUARDED_BY(mu_);
-  // By event id. An event that is delivered again meanwhile is not handled
-  // twice; if the id is reused for another event, that one takes its place, and
-  // no settlement of the former is sent.
-  absl::flat_hash_map<uint64_t, Task> tasks_ ABSL_GUARDED_BY(mu_);
-  uint64_t last_task_ ABSL_GUARDED_BY(mu_) = 0;
-  int running_ ABSL_GUARDED_BY(mu_) = 0;  // Handlers.
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  int handlers_left_ ABSL_GUARDED_BY(mu_);  // Threads that have not ended.
-  int threads_left_ ABSL_GUARDED_BY(mu_);   // Of these and the reader.
-  absl::Status end_ ABSL_GUARDED_BY(mu_);
-  GroupWorkerCounters counters_ ABSL_GUARDED_BY(mu_);
-
-  absl::Mutex report_mu_ ABSL_ACQUIRED_BEFORE(mu_);  // One callback at a time.
-
-  Watcher watcher_;
-  Settler settler_;
-  std::vector<std::thread> threads_;
-};
 
 GroupWorker::State::State(const Client& client, GroupWorkerOptions options,
                           Handler handler)
@@ -148,7 +61,9 @@ GroupWorker::State::State(const Client& client, GroupWorkerOptions options,
                       return Settled(owed, status);
                     },
                 .on_dropped = [this](const Owed& owed) { Dropped(owed); },
-                .on_error = [this](const absl::Status& why) { Report(why); }}) {
+                .on_error = [this](const absl::Status& why) { Report(why); }}),
+      extender_(MakeSettleClient(client, options_), options_.group,
+                [this](SteadyTime since) { return ExtendAll(since); }) {
   threads_.emplace_back([this] { Read(); });
   for (int i = 0; i < options_.threads; ++i) {
     threads_.emplace_back([this] { Handle(); });
@@ -205,6 +120,7 @@ void GroupWorker::State::Read() {
       end = batch.status();
     }
   }
+  extender_.Stop();  // No event is this member's any more.
   absl::MutexLock lock(&mu_);
   if (!stopping_) end_ = end;
   stopping_ = true;
@@ -224,13 +140,16 @@ void GroupWorker::State::Take(WatchBatch batch) {
   const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return stopping_ || tasks_.size() < *options_.max_in_flight;
   };
+  const SteadyTime now = SteadyNow();
   absl::MutexLock lock(&mu_);
   counters_.omitted_values += batch.omitted_values;
   for (ExpiredEvent& event : batch.events) {
     const auto it = tasks_.find(event.event_id);
-    if (it != tasks_.end() && it->second.Is(event) && !it->second.returned) {
+    if (it != tasks_.end() && it->second.Is(event) && !it->second.nacked) {
       it->second.attempt = event.attempt;
+      it->second.returns = event.returns;
       it->second.again = true;
+      it->second.given_up = false;
       continue;
     }
     if (it != tasks_.end()) tasks_.erase(it);
@@ -238,8 +157,13 @@ void GroupWorker::State::Take(WatchBatch batch) {
     tasks_[event.event_id] = {.number = ++last_task_,
                               .version = event.version,
                               .key = event.key,
-                              .attempt = event.attempt};
+                              .arrived_at = now,
+                              .attempt = event.attempt,
+                              .returns = event.returns};
     queue_.push_back({last_task_, std::move(event)});
+  }
+  if (options_.extend_max > absl::ZeroDuration() && !queue_.empty()) {
+    extender_.Wake();
   }
   mu_.Await(absl::Condition(&has_room));
 }
@@ -289,23 +213,30 @@ bool GroupWorker::State::Begin(Begun& begun) {
     const Task* const task = Find(begun.event.event_id, begun.task);
     if (task == nullptr) continue;
     begun.event.attempt = task->attempt;
+    begun.event.returns = task->returns;
     ++running_;
     return true;
   }
 }
 
 Settle GroupWorker::State::Run(const ExpiredEvent& event) {
-  std::string what = "something that is no std::exception";
+  std::string what;
+  bool has_thrown = true;
   try {
-    return handler_(event);
+    const Settle how = handler_(event);
+    if (how.action != SettleAction::kExtend) return how;
+    has_thrown = false;
+    what = "returned kExtend, which settles nothing";
   } catch (const std::exception& exception) {
-    what = exception.what();
+    what = absl::StrCat("threw: ", exception.what());
   } catch (...) {
+    what = "threw: something that is no std::exception";
   }
-  Report(absl::UnknownError(
-      absl::StrCat("the handler of event ", event.event_id, " threw: ", what)));
+  Report(absl::UnknownError(absl::StrCat(
+      "the handler of ", EventText(event.key, event.event_id, event.attempt),
+      " ", what)));
   absl::MutexLock lock(&mu_);
-  ++counters_.thrown;
+  if (has_thrown) ++counters_.thrown;
   return Settle::Nack(options_.retry_delay);
 }
 
@@ -317,8 +248,10 @@ void GroupWorker::State::End(const Begun& begun, const Settle& how) {
     ++counters_.handled;
     if (Task* const task = Find(event_id, begun.task)) {
       owed.settlement.attempt = task->attempt;
+      owed.settlement.returns = task->returns;
       task->again = false;
-      task->returned = how.action == SettleAction::kNack;
+      task->settling = true;
+      task->nacked = how.action == SettleAction::kNack;
     }
   }
   settler_.Add(owed);
@@ -330,96 +263,13 @@ void GroupWorker::State::End(const Begun& begun, const Settle& how) {
   if (is_idle) settler_.Hurry();
 }
 
-bool GroupWorker::State::IsDue(const Owed& owed) {
-  absl::MutexLock lock(&mu_);
-  if (Find(owed.settlement.event_id, owed.task) != nullptr) return true;
-  ++counters_.stale;
-  return false;
-}
-
-// The server's answer; returns what to settle in its place, if anything.
-std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
-                                                const absl::Status& status) {
-  const SettleAction action = owed.settlement.how.action;
-  const bool is_stale = HasReason(status, ErrorReason::kStaleAttempt);
-  if (action != SettleAction::kNack &&
-      (is_stale || absl::IsInvalidArgument(status))) {
-    // Perhaps it was delivered to this worker again; by a restarted server with
-    // the same attempt, because the interrupted one does not count. A new group
-    // counts attempts from the start.
-    absl::MutexLock lock(&mu_);
-    Task* const task = Find(owed.settlement.event_id, owed.task);
-    if (task != nullptr && std::exchange(task->again, false)) {
-      Owed instead = owed;
-      instead.settlement.attempt = task->attempt;
-      return instead;
-    }
-  }
-  if (!status.ok() && !is_stale &&
-      !HasReason(status, ErrorReason::kEventNotUnsettled)) {
-    return Refused(owed, status);
-  }
-  absl::MutexLock lock(&mu_);
-  Forget(owed.settlement.event_id, owed.task);
-  if (!status.ok()) {
-    ++counters_.stale;
-  } else if (action == SettleAction::kAck) {
-    ++counters_.acked;
-  } else if (action == SettleAction::kNack) {
-    ++counters_.nacked;
-  } else {
-    ++counters_.put_back;
-  }
-  return std::nullopt;
-}
-
-// The server refused the settlement, or has no room for the entry that is put
-// back: then it is retried later.
-std::optional<Owed> GroupWorker::State::Refused(const Owed& owed,
-                                                const absl::Status& status) {
-  Report(status);
-  const Settle retry = Settle::Nack(options_.retry_delay);
-  const Settle& how = owed.settlement.how;
-  const bool was_retry =
-      how.action == SettleAction::kNack && how.delay == retry.delay;
-  if (was_retry || how.action == SettleAction::kAck) {
-    Dropped(owed);
-    return std::nullopt;
-  }
-  absl::MutexLock lock(&mu_);
-  Task* const task = Find(owed.settlement.event_id, owed.task);
-  if (task == nullptr) {
-    ++counters_.stale;
-    return std::nullopt;
-  }
-  task->returned = true;
-  Owed instead = owed;
-  instead.settlement.how = retry;
-  return instead;
-}
-
-void GroupWorker::State::Dropped(const Owed& owed) {
-  absl::MutexLock lock(&mu_);
-  ++counters_.unsettled;
-  Forget(owed.settlement.event_id, owed.task);
-}
-
-// Null once the id belongs to another event, or to none.
-GroupWorker::State::Task* GroupWorker::State::Find(uint64_t event_id,
-                                                   uint64_t number) {
-  const auto it = tasks_.find(event_id);
-  if (it == tasks_.end() || it->second.number != number) return nullptr;
-  return &it->second;
-}
-
-// From here on the event is handled when it is delivered again.
-void GroupWorker::State::Forget(uint64_t event_id, uint64_t number) {
-  if (Find(event_id, number) != nullptr) tasks_.erase(event_id);
-}
-
 void GroupWorker::State::Report(const absl::Status& why) {
   absl::MutexLock lock(&report_mu_);
-  if (options_.on_error) options_.on_error(why);
+  if (options_.on_error) return options_.on_error(why);
+  const std::string text =
+      why.ToString(absl::StatusToStringMode::kWithNoExtraData);
+  std::fprintf(stderr, "timecache: %s, group %s: %s\n", options_.ns.c_str(),
+               options_.group.c_str(), text.c_str());
 }
 
 GroupWorker::GroupWorker(const Client& client, GroupWorkerOptions options,

@@ -15,6 +15,7 @@ v1::Settlement MakeSettlement(const Settlement& settlement) {
   v1::Settlement proto;
   proto.set_event_id(settlement.event_id);
   proto.set_attempt(settlement.attempt);
+  if (settlement.returns) proto.set_returns(*settlement.returns);
   switch (settlement.how.action) {
     case SettleAction::kAck:
       proto.mutable_ack();
@@ -24,6 +25,9 @@ v1::Settlement MakeSettlement(const Settlement& settlement) {
       break;
     case SettleAction::kPutBack:
       SetLife(settlement.how, *proto.mutable_put_back());
+      break;
+    case SettleAction::kExtend:
+      proto.mutable_extend();
       break;
   }
   return proto;

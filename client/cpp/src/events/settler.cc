@@ -24,6 +24,17 @@ Settler::~Settler() {
 void Settler::Add(const Owed& owed) {
   absl::MutexLock lock(&mu_);
   while (pending_.size() >= options_.pending_max) changed_.Wait(&mu_);
+  Append(owed);
+}
+
+bool Settler::TryAdd(const Owed& owed) {
+  absl::MutexLock lock(&mu_);
+  if (finishing_ || pending_.size() >= options_.pending_max) return false;
+  Append(owed);
+  return true;
+}
+
+void Settler::Append(const Owed& owed) {
   if (pending_.empty()) due_at_ = SteadyAfter(options_.linger);
   pending_.push_back(owed);
   changed_.SignalAll();

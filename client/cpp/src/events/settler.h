@@ -72,6 +72,8 @@ class Settler {
 
   // Waits for room. Not after Finish.
   void Add(const Owed& owed);
+  // False: there is no room, or it finishes; no callback is called.
+  bool TryAdd(const Owed& owed);
   // Sends the added settlements without lingering.
   void Hurry();
   // Sends the added settlements, and waits for the end; after `timeout` there
@@ -79,6 +81,7 @@ class Settler {
   absl::Status Finish(absl::Duration timeout);
 
  private:
+  void Append(const Owed& owed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run();
   std::vector<Owed> Next();
   void Send(std::vector<Owed> batch);

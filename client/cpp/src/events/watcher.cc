@@ -294,6 +294,7 @@ bool Watcher::State::IsBreak(const absl::Status& status) const {
   if (!established_ && !options_.wait_for_server) return false;
   return status.ok() || IsConnectionLost(status) ||
          (delivered_ && absl::IsUnauthenticated(status)) ||
+         HasReason(status, ErrorReason::kUnreadResponses) ||
          HasReason(status, ErrorReason::kMaxWatchers) ||
          HasReason(status, ErrorReason::kMaxExpiringWatchers);
 }

@@ -29,7 +29,7 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
         end_(std::move(end)) {}
 
   void Attempt() {
-    if (IsCancelled()) return end_(CancelledByCaller());
+    if (IsCancelled()) return end_(retries_.Last(NotSent(CancelledByCaller())));
     context_.emplace();
     Prepare(options_, plan_.deadline(), *context_);
     was_connected_ = connection_.IsUp() || was_connected_;
@@ -52,7 +52,7 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
     was_connected_ = was_connected_ || ReasonName(status).has_value();
     const std::optional<absl::Duration> pause =
         was_connected_ ? retries_.PauseAfter(status) : std::nullopt;
-    if (!pause) return end_(status);
+    if (!pause) return end_(retries_.Last(status));
     Pause(*pause);
   }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -44,8 +45,8 @@ absl::Status CancelledByCaller() {
 absl::Status CheckMetadata(const CallOptions& call) {
   for (const auto& [key, value] : call.metadata) {
     if (IsLegal(key, value)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "metadata \"", key, "\" cannot be sent: see CallOptions::metadata"));
+    return NotSent(absl::InvalidArgumentError(absl::StrCat(
+        "metadata \"", key, "\" cannot be sent: see CallOptions::metadata")));
   }
   return absl::OkStatus();
 }
@@ -63,7 +64,13 @@ std::optional<absl::Duration> Retries::PauseAfter(const absl::Status& status) {
   --left_;
   const absl::Duration pause = backoff_.Next();
   if (SteadyAfter(pause) >= deadline_) return std::nullopt;
+  maybe_applied_ = maybe_applied_ || MaybeApplied(status);
   return pause;
+}
+
+absl::Status Retries::Last(absl::Status status) const {
+  const bool must_say = maybe_applied_ && !MaybeApplied(status);
+  return must_say ? MaybeSent(std::move(status)) : status;
 }
 
 absl::Status Attempt(
@@ -73,7 +80,9 @@ absl::Status Attempt(
   if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
   Retries retries(plan);
   for (;;) {
-    if (call.cancellation.stop_requested()) return CancelledByCaller();
+    if (call.cancellation.stop_requested()) {
+      return retries.Last(NotSent(CancelledByCaller()));
+    }
     grpc::ClientContext context;
     Prepare(call, plan.deadline(), context);
     // Without one, Await has tried to connect, or has reasons not to.
@@ -86,18 +95,18 @@ absl::Status Attempt(
     }
     if (status.ok()) return status;
     if (call.cancellation.stop_requested()) return CancelledByCaller();
-    if (!connected) return status;
+    if (!connected) return retries.Last(std::move(status));
     const std::optional<absl::Duration> pause = retries.PauseAfter(status);
-    if (!pause) return status;
+    if (!pause) return retries.Last(std::move(status));
     if (!Sleep(*pause, call.cancellation)) return CancelledByCaller();
   }
 }
 
 bool IsConnectionLost(const absl::Status& status) {
   if (absl::IsUnavailable(status)) return true;
-  return (absl::IsInternal(status) || absl::IsUnknown(status) ||
-          absl::IsCancelled(status)) &&
-         !ReasonName(status);
+  if (ReasonName(status) || IsMessageTooLarge(status)) return false;
+  return absl::IsInternal(status) || absl::IsUnknown(status) ||
+         absl::IsCancelled(status) || absl::IsResourceExhausted(status);
 }
 
 }  // namespace timecache

@@ -62,11 +62,14 @@ class Retries {
   // How long to wait before the next attempt, after one on a connection that
   // failed with `status`. Nothing: there is none.
   std::optional<absl::Duration> PauseAfter(const absl::Status& status);
+  // The call's status, of its last attempt: MaybeApplied if any before it was.
+  absl::Status Last(absl::Status status) const;
 
  private:
   const SteadyTime deadline_;
   int left_;
   Backoff backoff_;
+  bool maybe_applied_ = false;  // Of the attempts with a pause after them.
 };
 
 // Makes the attempts of a call, each once there is a connection or connecting
@@ -75,9 +78,10 @@ absl::Status Attempt(
     Connection& connection, const CallPlan& plan,
     absl::FunctionRef<grpc::Status(grpc::ClientContext& context)> attempt);
 
-// Whether the server is stopping, or the connection to it broke, which gRPC
-// reports by one of several codes and without a reason of the server's: the
-// same again may succeed.
+// Whether the server is stopping, or the connection or the stream to it broke,
+// which gRPC reports by one of several codes and without a reason of the
+// server's (RESOURCE_EXHAUSTED where a proxy or the server's gRPC resets the
+// stream with ENHANCE_YOUR_CALM): the same again may succeed.
 bool IsConnectionLost(const absl::Status& status);
 
 // Calls a method of a generated stub, e.g. &v1::TimeCacheService::Stub::Put.

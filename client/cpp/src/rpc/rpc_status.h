@@ -14,6 +14,11 @@ namespace timecache {
 // The reason for a failed connection is put into words if it is known (see
 // connect_error.h).
 absl::Status FromGrpcStatus(const grpc::Status& status);
+// The same error, of a request that has not left this machine.
+absl::Status NotSent(absl::Status status);
+// The same error of the last attempt, where an earlier one may have been
+// applied.
+absl::Status MaybeSent(absl::Status status);
 // The same of an operation's own error in a batch.
 absl::Status FromRpcStatus(const google::rpc::Status& status);
 

@@ -1,5 +1,8 @@
 #include "timecache/status.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,9 +24,30 @@ constexpr absl::string_view kBadRequestUrl =
 constexpr absl::string_view kRetryInfoUrl =
     "type.googleapis.com/google.rpc.RetryInfo";
 
+// What the client knows of an error itself: kNo, kMaybe.
+constexpr absl::string_view kSentUrl = "timecached.dev/request-sent";
+constexpr absl::string_view kNo = "no";
+constexpr absl::string_view kMaybe = "maybe";
+
 // In the words of gRPC 1.51.
 constexpr absl::string_view kMessageTooLarge =
     "Received message larger than max";
+// Of calls that have got to no connection.
+constexpr absl::string_view kNotConnected[] = {
+    "failed to connect to all addresses",
+    "connections to all backends failing",
+    "DNS resolution failed",
+};
+
+bool IsNotConnected(const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE ||
+      !status.error_details().empty()) {
+    return false;
+  }
+  return std::ranges::any_of(kNotConnected, [&](absl::string_view words) {
+    return absl::StrContains(status.error_message(), words);
+  });
+}
 
 template <typename Detail>
 std::optional<Detail> FindDetail(const absl::Status& status,
@@ -65,7 +89,17 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (details.ParseFromString(status.error_details())) {
     AddDetails(details, result);
   }
-  return result;
+  return IsNotConnected(status) ? NotSent(std::move(result)) : result;
+}
+
+absl::Status NotSent(absl::Status status) {
+  if (!status.ok()) status.SetPayload(kSentUrl, absl::Cord(kNo));
+  return status;
+}
+
+absl::Status MaybeSent(absl::Status status) {
+  if (!status.ok()) status.SetPayload(kSentUrl, absl::Cord(kMaybe));
+  return status;
 }
 
 absl::Status FromRpcStatus(const google::rpc::Status& status) {
@@ -85,6 +119,13 @@ std::optional<std::string> ReasonName(const absl::Status& status) {
   const auto info = FindDetail<google::rpc::ErrorInfo>(status, kErrorInfoUrl);
   if (!info) return std::nullopt;
   return info->reason();
+}
+
+bool MaybeApplied(const absl::Status& status) {
+  if (status.ok()) return true;
+  const absl::optional<absl::Cord> sent = status.GetPayload(kSentUrl);
+  if (sent) return *sent != kNo;
+  return !ReasonName(status) || HasReason(status, ErrorReason::kInternalError);
 }
 
 bool IsMessageTooLarge(const absl::Status& status) {

@@ -1,0 +1,105 @@
+#include "client/cli/commands/dead_letters.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/many_operations.h"
+#include "timecache/status.h"
+
+namespace timecache::cli {
+namespace {
+
+absl::Status KeyExists(const ExpiredEvent& event) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("its key exists again in namespace ", event.ns,
+                   ": replace that with --overwrite"));
+}
+
+absl::Status PutBackParts(const Client& into, const ExpiredEvent& event,
+                          const GatherOptions& options) {
+  absl::Status failure;
+  ManyOperations gathers(into, [&](size_t, OperationResult& result) {
+    failure = std::move(result.status);
+    return failure.ok();
+  });
+  for (const GatheredPart& part : event.parts->parts) {
+    if (gathers.is_over()) return failure;
+    const absl::Status status = gathers.Add(
+        Operation::Gather(event.key, part.name, part.value, options));
+    if (!status.ok()) return status;
+  }
+  const absl::Status status = gathers.Finish();
+  return status.ok() ? failure : status;
+}
+
+}  // namespace
+
+std::string DeadLetterFilter::Prefix() const {
+  if (ns.empty()) return "";
+  return group.empty() ? absl::StrCat(ns, "/")
+                       : absl::StrCat(ns, "/", group, "/");
+}
+
+std::string DeadLetterFilter::Text() const {
+  std::string text = "dead letters";
+  if (!group.empty()) absl::StrAppend(&text, " of group ", group);
+  if (!ns.empty()) absl::StrAppend(&text, " from namespace ", ns);
+  return text;
+}
+
+absl::Status VisitDeadLetters(
+    const Context& context, const Client& client,
+    const DeadLetterFilter& filter,
+    absl::FunctionRef<bool(const Entry& entry, const DeadLetter& letter)> visit,
+    DeadLetterWalk* walk) {
+  ScanOptions options = {.key_prefix = filter.Prefix()};
+  if (context.timeout_given) options.timeout = context.timeout;
+  return client.Scan(options, [&](const Entry& entry) {
+    const absl::StatusOr<DeadLetter> letter = DecodeDeadLetter(entry);
+    if (!letter.ok()) {
+      ++walk->others;
+      return true;
+    }
+    if (!filter.group.empty() && letter->group != filter.group) return true;
+    ++walk->letters;
+    return visit(entry, *letter);
+  });
+}
+
+absl::Status PutBackEvent(const Client& client, const ExpiredEvent& event,
+                          const PutBackOptions& options) {
+  const Client into = client.In(event.ns);
+  const std::optional<absl::Duration> ttl =
+      options.ttl ? options.ttl : event.own_ttl;
+  if (!event.parts) {
+    const absl::Status status =
+        into.Put(event.key, event.value,
+                 {.ttl = ttl,
+                  .condition = options.overwrite ? PutCondition::kAlways
+                                                 : PutCondition::kIfAbsent})
+            .status();
+    return HasReason(status, ErrorReason::kKeyExists) ? KeyExists(event)
+                                                      : status;
+  }
+  GatherOptions gather = {.ttl = ttl};
+  if (event.parts->expected_names.empty()) {
+    gather.expected_parts = event.parts->expected_parts;
+  } else {
+    gather.expected_names = event.parts->expected_names;
+  }
+  if (options.overwrite) {
+    const auto removed = into.Remove(event.key);
+    if (!removed.ok()) return removed.status();
+  } else {
+    const auto exists = into.Contains(event.key);
+    if (!exists.ok()) return exists.status();
+    if (*exists) return KeyExists(event);
+  }
+  return PutBackParts(into, event, gather);
+}
+
+absl::Status RemoveLetter(const Client& client, const Entry& entry) {
+  return client.Remove(entry.key, {.if_version = entry.version}).status();
+}
+
+}  // namespace timecache::cli

@@ -1,0 +1,79 @@
+#include "timecache/dead_letter.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "client/cpp/src/data/convert.h"
+
+namespace timecache {
+namespace {
+
+// What a letter's key says: "<namespace>/<group>/<event id>".
+struct LetterKey {
+  absl::string_view ns;
+  absl::string_view group;
+  uint64_t event_id = 0;
+};
+
+std::optional<LetterKey> ParseKey(absl::string_view key) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
+  LetterKey parsed;
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[2], &parsed.event_id)) {
+    return std::nullopt;
+  }
+  parsed.ns = parts[0];
+  parsed.group = parts[1];
+  return parsed;
+}
+
+DeadLetterReason ReasonFromProto(v1::DeadLetterReason reason) {
+  switch (reason) {
+    case v1::DEAD_LETTER_REASON_NACKED:
+      return DeadLetterReason::kNacked;
+    case v1::DEAD_LETTER_REASON_TIMED_OUT:
+      return DeadLetterReason::kTimedOut;
+    default:
+      return DeadLetterReason::kUnknown;
+  }
+}
+
+absl::Status NoLetter(const Entry& entry, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(entry.key, " is no dead letter: ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<DeadLetter> DecodeDeadLetter(const Entry& entry) {
+  v1::ExpiredEvent event;
+  if (entry.parts || !event.ParseFromString(entry.value) ||
+      event.namespace_().empty() || event.key().empty()) {
+    return NoLetter(entry, "its value is no event");
+  }
+  const std::optional<LetterKey> key = ParseKey(entry.key);
+  if (!event.has_dead_letter() && (!key || key->ns != event.namespace_())) {
+    return NoLetter(entry, "its key is not <namespace>/<group>/<event id>");
+  }
+  DeadLetter letter;
+  if (event.has_dead_letter()) {
+    const v1::DeadLetter& told = event.dead_letter();
+    letter.group = told.group();
+    letter.attempts = told.attempts();
+    letter.reason = ReasonFromProto(told.reason());
+    letter.time = FromProto(told.time());
+  } else {
+    letter.group = std::string(key->group);
+    letter.attempts = event.attempt();
+    letter.time = entry.put_time;
+  }
+  if (event.event_id() == 0 && key) event.set_event_id(key->event_id);
+  letter.event = FromProto(std::move(event));
+  return letter;
+}
+
+}  // namespace timecache
