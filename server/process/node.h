@@ -54,6 +54,11 @@ class Node {
   void Run();
 
  private:
+  // Null with a virtual one.
+  const SystemClock* machine_clock() const {
+    return manual_clock_ == nullptr ? &system_clock_ : nullptr;
+  }
+
   // Starts, in this order.
   absl::Status OpenFiles();
   absl::Status RecoverJournal();
@@ -70,10 +75,10 @@ class Node {
   Signals& signals_;
   const ServiceManager manager_ = ServiceManager::FromEnvironment();
 
-  const SystemClock system_clock_;
+  SystemClock system_clock_;
   // Instead, with --virtual-clock.
   const std::unique_ptr<ManualClock> manual_clock_;
-  const Clock& clock_;
+  Clock& clock_;
 
   // Null without a journal. Maps tell it of changes until the last of them, and
   // the reaper, is gone.
