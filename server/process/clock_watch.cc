@@ -10,7 +10,6 @@ ClockWatch::ClockWatch(const SystemClock* clock, LocalJournal* journal,
     : clock_(clock), journal_(journal), write_(std::move(write)) {}
 
 void ClockWatch::Look() {
-  if (clock_ == nullptr) return;
   const int64_t offset_us = *clock_->OffsetUs();
   if (journal_ != nullptr) Note(offset_us);
   const int64_t stalled_us = clock_->stalled_us();

@@ -30,7 +30,7 @@ class ClockWatch {
   // A smaller offset is none.
   static constexpr int64_t kMinNoteUs = kMicrosPerSecond / 100;
 
-  // Neither is owned. Does nothing without a clock; `journal` may be null.
+  // Neither is owned; `journal` may be null.
   ClockWatch(const SystemClock* clock, LocalJournal* journal,
              Write write = Log);
 

@@ -196,7 +196,7 @@ void Node::AddMetrics() {
   AddServerMetrics(&*server_, metrics);
   AddResponseMetrics(&*server_, metrics);
   AddMemoryMetrics(metrics);
-  AddClockMetrics(machine_clock(), metrics);
+  AddClockMetrics(&system_clock_, metrics);
   AddLogMetrics(metrics);
   AddReloadMetrics(&*reload_, metrics);
   AddAccessMetrics(access_.get(), metrics);
@@ -222,7 +222,7 @@ void Node::Run() {
       },
       config_.journal().directory());
   LossLog loss_log(&registry_, &system_clock_, CountersOf(*server_));
-  ClockWatch clock_watch(machine_clock(), LocalJournalOf(change_logs_.get()));
+  ClockWatch clock_watch(&system_clock_, LocalJournalOf(change_logs_.get()));
   {
     const auto logs = housekeeping_.Every(kLogInterval, [&] {
       call_log_.WriteDue();

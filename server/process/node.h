@@ -54,11 +54,6 @@ class Node {
   void Run();
 
  private:
-  // Null with a virtual one.
-  const SystemClock* machine_clock() const {
-    return manual_clock_ == nullptr ? &system_clock_ : nullptr;
-  }
-
   // Starts, in this order.
   absl::Status OpenFiles();
   absl::Status RecoverJournal();

@@ -75,7 +75,6 @@ void AddResponseMetrics(const Server* server, Metrics* metrics) {
 }
 
 void AddClockMetrics(const SystemClock* clock, Metrics* metrics) {
-  if (clock == nullptr) return;
   metrics->AddGauge(
       {"timecache_clock_offset_seconds",
        "How far the machine's clock is ahead of the server's, which follows it "

@@ -18,7 +18,6 @@ void AddServerMetrics(const Server* server, Metrics* metrics);
 void AddResponseMetrics(const Server* server, Metrics* metrics);
 // The memory account of this process.
 void AddMemoryMetrics(Metrics* metrics);
-// Nothing for null.
 void AddClockMetrics(const SystemClock* clock, Metrics* metrics);
 // The log of this process.
 void AddLogMetrics(Metrics* metrics);
