@@ -92,8 +92,8 @@ type WatchBatch struct {
 	// the lead time, has been told.
 	Watermark time.Time
 	// Lost is how many events this watch missed since the namespace's last batch, or its
-	// resume token, before any filter: exact. It read too slowly, or was away for longer
-	// than they are retained. In a group: that the group lost.
+	// resume token: exact, with a prefix an upper bound. It read too slowly, or was away
+	// for longer than they are retained. In a group: that the group lost.
 	Lost uint64
 	// ResumeToken, in WatchOptions.ResumeTokens, brings a later watch behind this batch:
 	// store it when the batch has been handled. At most 128 B. Good until the namespace

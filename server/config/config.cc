@@ -25,7 +25,9 @@ constexpr absl::Duration kMaxSlowCall = absl::Hours(1);
 constexpr int64_t kDefaultGracePeriodSeconds = 10;
 constexpr absl::Duration kMaxGracePeriod = absl::Hours(1);
 constexpr absl::Duration kMaxDrainDelay = absl::Minutes(5);
-constexpr int64_t kDefaultClockLagSeconds = 60;
+constexpr int32_t kDefaultStallGraceNanos = 500'000'000;
+constexpr absl::Duration kMinStallGrace = absl::Milliseconds(200);
+constexpr absl::Duration kMaxStallGrace = absl::Hours(1);
 // 366 days: a restored backup of some months starts, and a clock that is years
 // ahead is refused.
 constexpr int64_t kDefaultClockLeadSeconds = int64_t{366} * 86'400;
@@ -62,12 +64,12 @@ void FillDefaults(config::v1::ServerConfig* config) {
     config->mutable_grace_period()->set_seconds(kDefaultGracePeriodSeconds);
   }
   config->mutable_drain_delay();
+  if (!config->has_stall_grace()) {
+    config->mutable_stall_grace()->set_nanos(kDefaultStallGraceNanos);
+  }
   if (!config->http().has_address()) config->mutable_http()->set_address("");
   config::v1::JournalConfig& journal = *config->mutable_journal();
   if (!journal.has_directory()) journal.set_directory("");
-  if (!journal.has_max_clock_lag()) {
-    journal.mutable_max_clock_lag()->set_seconds(kDefaultClockLagSeconds);
-  }
   if (!journal.has_max_clock_lead()) {
     journal.mutable_max_clock_lead()->set_seconds(kDefaultClockLeadSeconds);
   }
@@ -96,6 +98,12 @@ class Validator {
     if (status.ok()) {
       status =
           ValidateUpTo("drain_delay", config.drain_delay(), kMaxDrainDelay);
+    }
+    if (status.ok()) {
+      const absl::Duration stall_grace = ToDuration(config.stall_grace());
+      if (stall_grace < kMinStallGrace || stall_grace > kMaxStallGrace) {
+        status = Error("stall_grace", "must be from 200ms to 1h");
+      }
     }
     if (status.ok()) {
       status = ValidateUpTo("journal.max_clock_lag",

@@ -96,6 +96,7 @@ struct OperationCounts {
   }
 };
 
+// Counts begin when the server does, also those of a rebuilt map.
 struct NamespaceStatistics {
   int64_t entries = 0;
   int64_t bytes = 0;
@@ -130,6 +131,8 @@ struct NamespaceStatistics {
   // its event was handed to that watcher's stream: each watcher's for itself.
   DurationHistogram delivery_lateness;
   uint64_t bound_violations = 0;
+  // Of `expired`: due while there was no server, and in no lateness.
+  uint64_t expired_while_down = 0;
   OperationCounts operations;
   // Operations that a limit refused, by LimitHit.
   std::array<uint64_t, kLimitHits> refused = {};

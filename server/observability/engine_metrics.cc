@@ -52,6 +52,7 @@ void Merge(const NamespaceStatistics& from, NamespaceStatistics* to) {
   to->lateness.Merge(from.lateness);
   to->delivery_lateness.Merge(from.delivery_lateness);
   to->bound_violations += from.bound_violations;
+  to->expired_while_down += from.expired_while_down;
   to->operations.Add(from.operations);
   for (size_t i = 0; i < kLimitHits; ++i) to->refused[i] += from.refused[i];
   to->rate_limited += from.rate_limited;
@@ -223,6 +224,12 @@ constexpr Column<NamespaceStatistics> kNamespaceColumns[] = {
       "Events published later than a bucket width after their death."},
      kCounter,
      Number<&NamespaceStatistics::bound_violations>},
+    {{"timecache_expired_while_down_total",
+      "Of timecache_expired_total, entries that were due while the server was "
+      "down, and died at its start. No violations of the bound, and in no "
+      "lateness."},
+     kCounter,
+     Number<&NamespaceStatistics::expired_while_down>},
     {{"timecache_watch_owed_total",
       "Events due to watches: deaths from where each watch started until now, "
       "or until it ended. Always the sum of timecache_watch_delivered_total, "

@@ -14,6 +14,7 @@
 #include "server/engine/memory_budget.h"
 #include "server/observability/log.h"
 #include "server/observability/loss_log.h"
+#include "server/process/clock_watch.h"
 #include "server/process/journal/disk_log.h"
 #include "server/process/journal/durability.h"
 #include "server/process/journal/journal_status.h"
@@ -35,14 +36,14 @@ constexpr std::chrono::seconds kCheckpointInterval{1};
 
 void LogStarted(const Flags& flags, const config::v1::ServerConfig& config,
                 const Server& server, const Monitoring& monitoring,
-                const MemoryPlan& memory) {
+                const MemoryPlan& memory, int64_t namespaces) {
   const std::string limits = ProtoToJson(config.limits());
   Log(LogLevel::kInfo, "server_started",
       {{"version", Version()},
        {"address", absl::StrJoin(server.addresses(), ",")},
        {"health", server.health_address()},
        {"http", monitoring.http_address()},
-       {"namespaces", config.namespaces_size()},
+       {"namespaces", namespaces},
        {"virtual_clock", flags.virtual_clock},
        {"limits", LogJson{limits}},
        {"max_memory_bytes", memory.engine_bytes},
@@ -86,11 +87,12 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
     : flags_(flags),
       config_(config),
       signals_(*signals),
+      // Beside a virtual clock, only the log reads it.
+      system_clock_(flags.virtual_clock ? kNeverUs : StallGraceUs(config)),
       manual_clock_(flags.virtual_clock ? std::make_unique<ManualClock>()
                                         : nullptr),
-      clock_(manual_clock_ != nullptr
-                 ? static_cast<const Clock&>(*manual_clock_)
-                 : system_clock_),
+      clock_(manual_clock_ != nullptr ? static_cast<Clock&>(*manual_clock_)
+                                      : system_clock_),
       reaper_(&clock_, LogSlowSweep),
       registry_(&clock_, &reaper_, ToRegistryLimits(config.limits()),
                 WireFormat()),
@@ -127,7 +129,8 @@ absl::Status Node::Start() {
   if (absl::Status status = server_->Start(); !status.ok()) return status;
   LogStartupChecks(config_);
   LogNamespaces(config_, registry_);
-  LogStarted(flags_, config_, *server_, monitoring_, memory_);
+  LogStarted(flags_, config_, *server_, monitoring_, memory_,
+             static_cast<int64_t>(store_.GetUsage().namespaces));
 
   reload_.emplace(config_, [this] { return ReadConfig(flags_); });
   AddAppliers(&registry_, &*server_, &call_log_, &*reload_);
@@ -172,7 +175,7 @@ ServerOptions Node::MakeServerOptions() {
 
 absl::Status Node::RecoverJournal() {
   absl::Status status =
-      Recover(config_, signals_, clock_, manual_clock_.get(),
+      Recover(config_, signals_, &clock_,
               {&recovery_metrics_, monitoring_.readiness(), &manager_},
               change_logs_.get(), &registry_);
   if (!status.ok()) return status;
@@ -193,6 +196,7 @@ void Node::AddMetrics() {
   AddServerMetrics(&*server_, metrics);
   AddResponseMetrics(&*server_, metrics);
   AddMemoryMetrics(metrics);
+  AddClockMetrics(&system_clock_, metrics);
   AddLogMetrics(metrics);
   AddReloadMetrics(&*reload_, metrics);
   AddAccessMetrics(access_.get(), metrics);
@@ -218,11 +222,13 @@ void Node::Run() {
       },
       config_.journal().directory());
   LossLog loss_log(&registry_, &system_clock_, CountersOf(*server_));
+  ClockWatch clock_watch(&system_clock_, LocalJournalOf(change_logs_.get()));
   {
     const auto logs = housekeeping_.Every(kLogInterval, [&] {
       call_log_.WriteDue();
       loss_log.Look();
       disk_log.Look();
+      clock_watch.Look();
     });
     Lifecycle lifecycle = {&signals_, &manager_, monitoring_.readiness(),
                            &*reload_, &*server_, nullptr};
@@ -233,6 +239,7 @@ void Node::Run() {
     }
     lifecycle.Run();
   }
+  clock_watch.Look();
   call_log_.Finish();
   loss_log.Finish();
 }

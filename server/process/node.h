@@ -70,10 +70,10 @@ class Node {
   Signals& signals_;
   const ServiceManager manager_ = ServiceManager::FromEnvironment();
 
-  const SystemClock system_clock_;
+  SystemClock system_clock_;
   // Instead, with --virtual-clock.
   const std::unique_ptr<ManualClock> manual_clock_;
-  const Clock& clock_;
+  Clock& clock_;
 
   // Null without a journal. Maps tell it of changes until the last of them, and
   // the reaper, is gone.

@@ -50,6 +50,10 @@ int64_t SlowCallUs(const config::v1::ServerConfig& config) {
   return absl::ToInt64Microseconds(ToDuration(config.log().slow_call()));
 }
 
+int64_t StallGraceUs(const config::v1::ServerConfig& config) {
+  return absl::ToInt64Microseconds(ToDuration(config.stall_grace()));
+}
+
 RegistryLimits ToRegistryLimits(const config::v1::ServerLimits& from) {
   RegistryLimits limits;
   limits.max_namespaces = static_cast<int>(from.max_namespaces());

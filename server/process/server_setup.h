@@ -29,6 +29,7 @@ absl::StatusOr<config::v1::ServerConfig> ReadConfig(const Flags& flags);
 absl::Status CheckConfigFiles(const config::v1::ServerConfig& config);
 
 int64_t SlowCallUs(const config::v1::ServerConfig& config);
+int64_t StallGraceUs(const config::v1::ServerConfig& config);
 RegistryLimits ToRegistryLimits(const config::v1::ServerLimits& limits);
 
 // All options except objects: access, credentials, observers. `virtual_clock`

@@ -74,6 +74,23 @@ void AddResponseMetrics(const Server* server, Metrics* metrics) {
       {}, [server] { return server->responses().ended_connections; });
 }
 
+void AddClockMetrics(const SystemClock* clock, Metrics* metrics) {
+  metrics->AddGauge(
+      {"timecache_clock_offset_seconds",
+       "How far the machine's clock is ahead of the server's, which follows it "
+       "by at most 1 %; negative: behind it."},
+      {}, [clock] {
+        return static_cast<double>(*clock->OffsetUs()) / kMicrosPerSecond;
+      });
+  metrics->AddCounter(
+      {"timecache_stalled_seconds_total",
+       "Time for which the process stood still, beyond stall_grace each time: "
+       "it is not counted by the server's clock."},
+      {}, [clock] {
+        return static_cast<double>(clock->stalled_us()) / kMicrosPerSecond;
+      });
+}
+
 void AddMemoryMetrics(Metrics* metrics) {
   metrics->AddGauge(
       {"timecache_memory_budget_bytes",

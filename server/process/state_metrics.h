@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_
 #define TIMECACHED_SERVER_PROCESS_STATE_METRICS_H_
 
+#include "server/engine/clock.h"
 #include "server/observability/metrics.h"
 #include "server/process/reload.h"
 #include "server/security/access_file.h"
@@ -17,6 +18,7 @@ void AddServerMetrics(const Server* server, Metrics* metrics);
 void AddResponseMetrics(const Server* server, Metrics* metrics);
 // The memory account of this process.
 void AddMemoryMetrics(Metrics* metrics);
+void AddClockMetrics(const SystemClock* clock, Metrics* metrics);
 // The log of this process.
 void AddLogMetrics(Metrics* metrics);
 void AddReloadMetrics(const Reload* reload, Metrics* metrics);

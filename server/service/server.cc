@@ -197,6 +197,9 @@ void Server::Describe(v1::GetServerResponse* server) const {
   server->set_version(options_.version);
   SetTime(start_us_, server->mutable_start_time());
   SetTime(clock_->NowUs(), server->mutable_now());
+  if (const auto offset_us = clock_->OffsetUs(); offset_us.has_value()) {
+    SetDuration(*offset_us, server->mutable_clock_offset());
+  }
   server->set_draining(draining_.load(std::memory_order_relaxed));
 }
 

@@ -55,9 +55,8 @@ def journal_on_full_disk(world):
     directory = tempfile.TemporaryDirectory(prefix="timecached-abuse-")
     server = channel = None
     try:
-        config = DURABLE.format(ttl=TTL_SECONDS, journal=directory.name, lag="60s")
-        server = Server(world.binary, config.replace("max_clock_lag", "reserve_bytes: 2097152, "
-                                                     "max_clock_lag"),
+        config = DURABLE.format(ttl=TTL_SECONDS, journal=directory.name)
+        server = Server(world.binary, config.replace("journal: {", "journal: {reserve_bytes: 2097152, "),
                         wrapper=(*SMALL_DISK, "24m", directory.name))
         filler = f"/proc/{server.pid}/root{directory.name}/filler"
         channel = Channel(server.address)

@@ -94,6 +94,12 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
             "t.yaml:1: drain_delay: must be from 0s to 5m");
   EXPECT_EQ(Parsed("drain_delay: 5m").drain_delay().seconds(), 300);
   EXPECT_EQ(Parsed("").drain_delay().seconds(), 0);
+  EXPECT_EQ(Parsed("").stall_grace().nanos(), 500'000'000);
+  EXPECT_EQ(Parsed("stall_grace: 1h").stall_grace().seconds(), 3600);
+  for (const char* bad : {"0s", "199ms", "3601s"}) {
+    EXPECT_EQ(Refusal(absl::StrCat("stall_grace: ", bad)),
+              "t.yaml:1: stall_grace: must be from 200ms to 1h");
+  }
 }
 
 TEST(ConfigTest, LimitsHaveTheirDefaults) {
@@ -195,7 +201,7 @@ TEST(ConfigTest, HttpHasAPortOfItsOwn) {
 TEST(ConfigTest, TheJournalHasADirectoryAndBoundsForTheClock) {
   EXPECT_TRUE(DefaultConfig().journal().has_directory());
   EXPECT_EQ(DefaultConfig().journal().directory(), "");
-  EXPECT_EQ(DefaultConfig().journal().max_clock_lag().seconds(), 60);
+  EXPECT_FALSE(DefaultConfig().journal().has_max_clock_lag());
   const config::v1::JournalConfig journal =
       Parsed("journal: {directory: /var/lib/a, max_clock_lag: 3650d}")
           .journal();

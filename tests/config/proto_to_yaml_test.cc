@@ -59,9 +59,9 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "drain_delay: 0s\n"
             "journal:\n"
             "  directory: \"\"\n"
-            "  max_clock_lag: 1m\n"
             "  reserve_bytes: 134217728\n"
-            "  max_clock_lead: 366d\n");
+            "  max_clock_lead: 366d\n"
+            "stall_grace: 500ms\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {

@@ -228,6 +228,31 @@ TEST_F(PauseTest, ACheckpointBehindAPauseKeepsIt) {
   EXPECT_EQ(DeadlineOf("key"), kStartUs + 7260 * kSecond);
 }
 
+// Lives that are shorter than a tick are lived, too.
+TEST_F(PauseTest, ManyRestartsDoNotKeepAnEntryAlive) {
+  constexpr int64_t kStep = kSecond / 100;
+  for (const int64_t life_us : {kSecond / 20, kSecond / 4, 3 * kSecond / 4}) {
+    Operation put = Operation::Put("key", "value");
+    put.has_ttl = true;
+    put.ttl_us = 5 * kSecond;
+    ASSERT_TRUE(store_.Execute("a", put).status.ok());
+    int64_t lived_us = 0;
+    while (DeadlineOf("key") != 0 && lived_us < 10 * kSecond) {
+      Restart(kSecond);
+      int64_t due_us = store_.map("a")->NextDueUs(store_.clock().NowUs());
+      for (int64_t us = 0; us < life_us; us += kStep) {
+        store_.clock().AdvanceBy(kStep);
+        if (store_.clock().NowUs() < due_us) continue;
+        store_.AdvanceBy(0);
+        due_us = store_.map("a")->NextDueUs(store_.clock().NowUs());
+      }
+      lived_us += life_us;
+    }
+    EXPECT_GE(lived_us, 5 * kSecond - life_us);
+    EXPECT_LE(lived_us, 8 * kSecond) << life_us;
+  }
+}
+
 // So that the journal knows when the server went down, also of an idle map.
 TEST_F(PauseTest, APausedMapTellsTheTimeAtLeastOnceASecondWhileItHasEntries) {
   const int64_t now_us = store_.clock().NowUs();

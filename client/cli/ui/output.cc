@@ -57,6 +57,7 @@ Json StatisticsToJson(const NamespaceStatistics& statistics) {
           {"lateness_p99_ms", Milliseconds(statistics.lateness_p99)},
           {"lateness_max_ms", Milliseconds(statistics.lateness_max)},
           {"bound_violations", statistics.bound_violations},
+          {"expired_while_down", statistics.expired_while_down},
           {"puts", statistics.puts},
           {"hits", statistics.hits},
           {"misses", statistics.misses},
@@ -145,7 +146,8 @@ Fields StatisticsFields(const NamespaceStatistics& s) {
       {"lateness", absl::StrCat("median ", DurationText(s.lateness_p50),
                                 ", 99% ", DurationText(s.lateness_p99),
                                 ", largest ", DurationText(s.lateness_max))},
-      {"bound violations", absl::StrCat(s.bound_violations)}};
+      {"bound violations", absl::StrCat(s.bound_violations)},
+      {"died while down", absl::StrCat(s.expired_while_down)}};
 }
 
 Fields StatisticsFields(const GroupStatistics& s) {

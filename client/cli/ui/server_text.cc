@@ -176,6 +176,15 @@ std::vector<std::string> JournalTexts(const ServerSample& sample,
   return texts;
 }
 
+// Of a clock that is a second off, at least.
+std::string ClockText(const ServerInfo& s) {
+  const absl::Duration offset = s.clock_offset.value_or(absl::ZeroDuration());
+  if (absl::AbsDuration(offset) < absl::Seconds(1)) return "";
+  return absl::StrCat(", its clock ", AgeText(absl::AbsDuration(offset)),
+                      offset > absl::ZeroDuration() ? " behind" : " ahead of",
+                      " the machine's");
+}
+
 std::string HeaderText(const std::string& address, const ServerSample& sample,
                        const ServerSample* before, size_t columns) {
   const ServerInfo& s = sample.server;
@@ -189,7 +198,7 @@ std::string HeaderText(const std::string& address, const ServerSample& sample,
                                   ": ", s.draining ? "draining" : "serving",
                                   ", up ", AgeText(s.now - s.start_time),
                                   told && !s.journal ? ", memory only" : "",
-                                  "\n", Wrap(uses, columns));
+                                  ClockText(s), "\n", Wrap(uses, columns));
   if (s.journal) {
     absl::StrAppend(&text, "\n", Wrap(JournalTexts(sample, before), columns));
   }
@@ -354,6 +363,9 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
           {"serving", !s.draining},
           {"start_time", ExactTimeText(s.start_time)},
           {"time", ExactTimeText(s.now)},
+          {"clock_offset_ms",
+           s.clock_offset ? Json(absl::ToDoubleMilliseconds(*s.clock_offset))
+                          : Json()},
           {"limits", limits},
           {"journal", s.journal ? JournalJson(sample, before) : Json()},
           {"namespaces", namespaces},

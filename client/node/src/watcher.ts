@@ -191,7 +191,7 @@ export interface WatchBatch {
    * too. Of watchExpiring: all that was in the map then, and going to die within the lead time, has been told.
    */
   watermark: Time;
-  /** Events that this watch missed since the namespace's last batch, or its resume token, before any filter: exact. */
+  /** Events that this watch missed since the namespace's last batch, or its resume token: exact, with a prefix an upper bound. */
   lost: number;
   /** How many of the events come without a value that did not fit. */
   omittedValues: number;

@@ -154,6 +154,8 @@ void EventBatch::Add(const ExpiredEvent& event) {
   if (most > capacity_) SetCapacity(std::max(most, 2 * capacity_));
   char* const to = data_.get() + used_;
   const char* const end = format_->Write(frame_, event, to);
+  common_ = offsets_.empty() ? event.key.size()
+                             : CommonBytes(common_prefix(), event.key);
   offsets_.push_back(static_cast<uint32_t>(used_));
   used_ += static_cast<size_t>(end - to);
   payload_bytes_ += PayloadBytes(event);

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EVENT_BATCH_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_EVENT_BATCH_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -95,6 +96,12 @@ class EventFormat {
 inline constexpr int kMaxEventBatchEvents = 8192;
 inline constexpr size_t kMaxEventBatchBytes = size_t{1} << 20;
 
+// How many bytes both begin with.
+inline size_t CommonBytes(absl::string_view a, absl::string_view b) {
+  return static_cast<size_t>(
+      std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
 // Events with one time and cause of death, written by a format. A dead bucket
 // makes one batch, or several where it is larger than a batch may be or takes
 // several steps of the sweep. Filled by one thread, then immutable.
@@ -143,6 +150,8 @@ class EventBatch {
   const Death& death() const { return death_; }
   int64_t death_us() const { return death_.death_us; }
   Cause cause() const { return death_.cause; }
+  // What all keys begin with. Only with an event.
+  absl::string_view common_prefix() const { return key(0).substr(0, common_); }
   // Of keys and values.
   int64_t payload_bytes() const { return static_cast<int64_t>(payload_bytes_); }
   // Memory that the batch takes.
@@ -178,6 +187,8 @@ class EventBatch {
   size_t capacity_ = 0;
   size_t payload_bytes_ = 0;
   std::vector<uint32_t> offsets_;
+  // Bytes that all keys begin with.
+  size_t common_ = 0;
   mutable std::atomic<int> retainers_{0};
   EventMemoryCharge charge_;
 };

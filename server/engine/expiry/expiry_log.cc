@@ -224,6 +224,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   const uint64_t oldest = RetainedEventLocked();
   if (cursor->next_seq_ < oldest) {
     chunk.lost = oldest - cursor->next_seq_;
+    chunk.lost_events = LostFrom(cursor->next_seq_);
     lost_ += chunk.lost;
     cursor->next_seq_ = oldest;
   }
@@ -292,7 +293,51 @@ uint64_t ExpiryLog::retained_event() const {
   return RetainedEventLocked();
 }
 
+// All events from there to the oldest that is retained, if all are known.
+std::vector<LostEvents> ExpiryLog::LostFrom(uint64_t seq) const {
+  std::vector<LostEvents> lost;
+  if (dropped_end_ != RetainedEventLocked()) return lost;
+  uint64_t first = dropped_end_;
+  for (auto it = dropped_.rbegin(); it != dropped_.rend() && first > seq;
+       ++it) {
+    lost.push_back({std::min(it->events, first - seq), it->prefix});
+    first -= lost.back().events;
+  }
+  if (first > seq) lost.clear();
+  return lost;
+}
+
+void ExpiryLog::Remember(const Retained& dropped) {
+  // Otherwise there are events in between that were never gathered.
+  if (dropped_end_ != dropped.first_seq) dropped_.clear();
+  dropped_end_ = dropped.end_seq();
+  LostEvents lost = {
+      dropped_end_ - dropped.first_seq,
+      std::string(dropped.batch->common_prefix().substr(0, kMaxDroppedPrefix))};
+  if (!dropped_.empty() && dropped_.back().prefix == lost.prefix) {
+    dropped_.back().events += lost.events;
+    return;
+  }
+  dropped_.push_back(std::move(lost));
+  if (dropped_.size() <= kMaxDroppedRanges) return;
+  // The two neighbours that have most in common become one.
+  size_t best = 0;
+  size_t most = 0;
+  for (size_t i = 0; i + 1 < dropped_.size(); ++i) {
+    const size_t common =
+        CommonBytes(dropped_[i].prefix, dropped_[i + 1].prefix);
+    if (common > most) {
+      best = i;
+      most = common;
+    }
+  }
+  dropped_[best].events += dropped_[best + 1].events;
+  dropped_[best].prefix.resize(most);
+  dropped_.erase(dropped_.begin() + static_cast<ptrdiff_t>(best) + 1);
+}
+
 void ExpiryLog::DropOldest(Dropped* dropped) {
+  Remember(retained_.front());
   bytes_ -= retained_.front().batch->bytes();
   MemoryBudget::Process().AddRetained(-retained_.front().batch->bytes());
   dropped->push_back(std::move(retained_.front().batch));

@@ -161,6 +161,10 @@ class ExpiryLog final : public EventHolder {
   // has yet to read are checked again after kTrimRetryUs.
   int64_t NextTrimUs(int64_t now_us) const ABSL_LOCKS_EXCLUDED(mu_);
   static constexpr int64_t kTrimRetryUs = 1'000'000;
+  // Of dropped events it remembers what their keys began with, for so many
+  // ranges of them, and so many bytes.
+  static constexpr size_t kMaxDroppedRanges = 64;
+  static constexpr size_t kMaxDroppedPrefix = 64;
 
   // The number of the oldest retained event; if there is none, of the next one.
   uint64_t retained_event() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -242,6 +246,9 @@ class ExpiryLog final : public EventHolder {
   void TrimLocked(int64_t now_us, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PushFront(Retained retained) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::vector<LostEvents> LostFrom(uint64_t seq) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remember(const Retained& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropBeforeLocked(uint64_t event, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -271,6 +278,10 @@ class ExpiryLog final : public EventHolder {
   int64_t hold_until_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   std::deque<Retained> retained_ ABSL_GUARDED_BY(mu_);
   int64_t bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // Events that were dropped, in order and without gaps, of which the last was
+  // before `dropped_end_`.
+  std::vector<LostEvents> dropped_ ABSL_GUARDED_BY(mu_);
+  uint64_t dropped_end_ ABSL_GUARDED_BY(mu_) = 0;
   // The next event's number: it counts appended and skipped events.
   uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
   // The epoch while no watermark is known: it is a valid time in every client

@@ -3,12 +3,14 @@
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_TYPES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/engine/expiry/event_batch.h"
 
 namespace timecache::server {
@@ -43,6 +45,18 @@ struct LogFork {
 // oldest retained event.
 enum class LogStart { kNow, kEarliest };
 
+// Events that are not there any more: all their keys began with `prefix`.
+struct LostEvents {
+  uint64_t events = 0;
+  std::string prefix;
+
+  // Whether a key that begins with `other` may be among them.
+  bool MayHave(absl::string_view other) const {
+    const size_t both = std::min(prefix.size(), other.size());
+    return absl::string_view(prefix).substr(0, both) == other.substr(0, both);
+  }
+};
+
 // What one Read of a log finds, in order.
 struct LogChunk {
   std::vector<std::shared_ptr<const EventBatch>> batches;
@@ -52,6 +66,8 @@ struct LogChunk {
   // Events that were dropped before this cursor came to them, since its last
   // Read. They died before those in `batches`.
   uint64_t lost = 0;
+  // These, as far as something is known of them: all or none.
+  std::vector<LostEvents> lost_events;
   // Where the cursor stands now.
   LogPoint point;
   // Whether there is more to read now.

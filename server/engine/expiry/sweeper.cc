@@ -7,13 +7,17 @@
 
 namespace timecache::server {
 
+void Sweeper::CountDeaths(const DeadBucket& bucket) {
+  statistics_.died_by_cause[static_cast<size_t>(bucket.cause)] +=
+      static_cast<uint64_t>(bucket.entries);
+}
+
 void Sweeper::Add(std::vector<DeadBucket> buckets, int64_t complete_us) {
   absl::MutexLock lock(&queue_mu_);
   for (DeadBucket& bucket : buckets) {
-    const auto entries = static_cast<uint64_t>(bucket.entries);
-    if (!bucket.silent) end_event_ += entries;
+    if (!bucket.silent) end_event_ += static_cast<uint64_t>(bucket.entries);
     bucket.end_event = end_event_;
-    statistics_.died_by_cause[static_cast<size_t>(bucket.cause)] += entries;
+    CountDeaths(bucket);
     queue_.push_back(std::move(bucket));
   }
   complete_us_ = std::max(complete_us_, complete_us);
@@ -321,10 +325,21 @@ void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
     log_->AdvanceWatermark(WatermarkAfter(1));
   }
   place_ = Place();
-  statistics_.lateness.Add(lateness_us, entries);
-  if (lateness_us > bucket.width_us) statistics_.bound_violations += entries;
+  if (bucket.death_us > up_since_us_) {
+    statistics_.lateness.Add(lateness_us, entries);
+    if (lateness_us > bucket.width_us) statistics_.bound_violations += entries;
+  } else if (bucket.cause == Cause::kExpired) {
+    statistics_.expired_while_down += entries;
+  }
   done = std::move(queue_.front());
   queue_.pop_front();
+}
+
+void Sweeper::BeginStatistics(int64_t up_since_us) {
+  absl::MutexLock lock(&queue_mu_);
+  up_since_us_ = up_since_us;
+  statistics_ = Statistics();
+  for (const DeadBucket& bucket : queue_) CountDeaths(bucket);
 }
 
 Sweeper::Statistics Sweeper::GetStatistics() const {

@@ -129,12 +129,20 @@ class Sweeper {
   uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
 
+  // The statistics begin: of what waits, and of all to come. What died by
+  // `up_since_us` was due while there was no server: that it is late is not the
+  // sweeper's fault.
+  void BeginStatistics(int64_t up_since_us) ABSL_LOCKS_EXCLUDED(queue_mu_);
+
   struct Statistics {
     // Of all that was added: who kills a bucket finds it counted.
     std::array<uint64_t, 3> died_by_cause = {};
-    // Of what has been published.
+    // Of what has been published, but for that which died while there was no
+    // server.
     DurationHistogram lateness;
     uint64_t bound_violations = 0;
+    // Of those that expired, the rest.
+    uint64_t expired_while_down = 0;
   };
   Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(queue_mu_);
 
@@ -182,6 +190,8 @@ class Sweeper {
     std::vector<Run> runs;
   };
 
+  void CountDeaths(const DeadBucket& bucket)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_);
   uint64_t Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
   bool IsPermitted(const DeadBucket& bucket) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_) {
@@ -226,6 +236,7 @@ class Sweeper {
   uint64_t end_event_ ABSL_GUARDED_BY(queue_mu_);
   Tick permitted_ ABSL_GUARDED_BY(queue_mu_) = {INT64_MIN, 0};
   Statistics statistics_ ABSL_GUARDED_BY(queue_mu_);
+  int64_t up_since_us_ ABSL_GUARDED_BY(queue_mu_) = INT64_MIN;
 };
 
 }  // namespace timecache::server

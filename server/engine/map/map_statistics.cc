@@ -52,6 +52,7 @@ NamespaceStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
     statistics.delivery_lateness = delivery_lateness_;
   }
   statistics.bound_violations = swept.bound_violations;
+  statistics.expired_while_down = swept.expired_while_down;
   statistics.rate_limited = rate_limit_.refused();
   for (size_t i = 0; i < kLimitHits; ++i) {
     statistics.refused[i] = refused_[i].load(std::memory_order_relaxed);

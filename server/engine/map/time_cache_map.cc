@@ -397,7 +397,13 @@ void TimeCacheMap::Announce(int64_t due_us) {
 }
 
 void TimeCacheMap::AnnounceDeath(int64_t death_us, int64_t now_us) {
-  Announce(pauses_ ? std::min(death_us, now_us + kPauseTickUs) : death_us);
+  Announce(pauses_ ? std::min(death_us, NextTickUs(now_us, kPauseTickUs))
+                   : death_us);
+}
+
+int64_t TimeCacheMap::NextTickUs(int64_t now_us, int64_t max_us) const {
+  const int64_t quarter_us = std::max(now_us - began_us_, int64_t{0}) / 4;
+  return now_us + std::clamp(quarter_us, kMinTickUs, max_us);
 }
 
 int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
@@ -406,14 +412,14 @@ int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
   int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
   due_us = std::min(due_us, groups_.NextDueUs());
   if (origin_.journaled && log_.bytes() > 0) {
-    due_us = std::min(due_us, now_us + kRetainTickUs);
+    due_us = std::min(due_us, NextTickUs(now_us, kRetainTickUs));
   }
   int64_t death_us = kNeverUs;
   for (const auto& shard : shards_) {
     death_us = std::min(death_us, shard->NextDeathUs());
   }
   if (pauses_ && death_us != kNeverUs) {
-    death_us = std::min(death_us, now_us + kPauseTickUs);
+    death_us = std::min(death_us, NextTickUs(now_us, kPauseTickUs));
   }
   due_us = std::min(due_us, death_us);
   int64_t announced_us = announced_us_.load();

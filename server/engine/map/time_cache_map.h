@@ -210,6 +210,12 @@ class TimeCacheMap {
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   // The oldest event that a reader may still need.
   uint64_t first_event() const { return log_.retained_event(); }
+  // A rebuilt map is used from now on: its statistics begin, and what died by
+  // then was due while there was no server. Before SetSchedule.
+  void BeginLife(int64_t now_us) {
+    began_us_ = now_us;
+    sweeper_.BeginStatistics(now_us);
+  }
   // See ExpiryLog::HoldUntil.
   void HoldEvents(int64_t until_us) { log_.HoldUntil(until_us); }
   // Memory of the retained events.
@@ -235,7 +241,9 @@ class TimeCacheMap {
 
   // How often, at least, a map with restart_policy kPause records the time,
   // while it has entries, and any journaled map that retains events: what of a
-  // life is not recorded is taken for downtime.
+  // life is not recorded is taken for downtime. More often after BeginLife, so
+  // that this is less than a quarter of a short life, or kMinTickUs.
+  static constexpr int64_t kMinTickUs = kMicrosPerSecond / 100;
   static constexpr int64_t kPauseTickUs = kMicrosPerSecond;
   static constexpr int64_t kRetainTickUs = 10 * kMicrosPerSecond;
 
@@ -351,6 +359,8 @@ class TimeCacheMap {
   std::vector<DeadBucket> MergeDue(std::vector<Shard::Detached> due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void AdvanceLocked(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  // When the time is to be recorded next.
+  int64_t NextTickUs(int64_t now_us, int64_t max_us) const;
   void AddTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   // With `room_for`, for the limits' sake: see EvictSome.
   int64_t KillOldest(int64_t now_us, Cause cause,
@@ -368,6 +378,8 @@ class TimeCacheMap {
   VersionSource own_versions_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::function<void(int64_t)> schedule_;
+  // See BeginLife.
+  int64_t began_us_ = 0;
 
   RateLimit rate_limit_;
   Usage usage_;

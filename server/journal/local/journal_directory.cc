@@ -17,6 +17,7 @@ namespace timecache::server {
 namespace {
 
 constexpr absl::string_view kFormatTitle = "timecached journal";
+constexpr char kClockTitle[] = "behind_us ";
 // Of the slots of TRIM: writing one leaves the sector of the other alone.
 constexpr size_t kTrimAlignment = 4096;
 
@@ -163,6 +164,29 @@ absl::StatusOr<bool> IsMarkedAsCopy(FileSystem* files,
 absl::Status UnmarkAsCopy(FileSystem* files, const std::string& directory) {
   absl::Status status = files->Remove(PathOf(directory, kCopyFile));
   return status.ok() ? files->SyncDirectory(directory) : status;
+}
+
+absl::StatusOr<int64_t> ReadClockBehind(FileSystem* files,
+                                        const std::string& directory) {
+  const std::string path = PathOf(directory, kClockFile);
+  const auto text = ReadWithCrc(files, path);
+  if (absl::IsNotFound(text.status())) return 0;
+  if (!text.ok() && !absl::IsDataLoss(text.status())) return text.status();
+  absl::string_view number = text.ok() ? *text : absl::string_view();
+  int64_t behind_us = 0;
+  if (absl::ConsumePrefix(&number, kClockTitle) &&
+      absl::SimpleAtoi(number, &behind_us) && behind_us >= 0) {
+    return behind_us;
+  }
+  return FileDamage(path,
+                    "is damaged: remove it, if the machine's clock was right");
+}
+
+absl::Status WriteClockBehind(FileSystem* files, const std::string& directory,
+                              int64_t behind_us) {
+  return WriteFileAtomically(
+      files, directory, std::string(kClockFile),
+      WithCrc(absl::StrCat(kClockTitle, behind_us, "\n")));
 }
 
 absl::StatusOr<TrimPositions> ReadTrim(FileSystem* files,

@@ -8,6 +8,7 @@
 //   BOOT                   the id of the machine's boot in which it was
 //                          recovered last (machine_boot.h): no earlier boot
 //                          has taken records with it that this one misses
+//   CLOCK                  how far its server's clock was behind the machine's
 //   COPY                   empty: its log may go on elsewhere, too
 //   RESERVE                room for when the disk is full: then it becomes the
 //                          next segment (disk_reserve.h)
@@ -38,6 +39,7 @@ inline constexpr char kLockFile[] = "LOCK";
 inline constexpr char kTrimFile[] = "TRIM";
 inline constexpr char kEndFile[] = "END";
 inline constexpr char kBootFile[] = "BOOT";
+inline constexpr char kClockFile[] = "CLOCK";
 inline constexpr char kCopyFile[] = "COPY";
 inline constexpr char kReserveFile[] = "RESERVE";
 inline constexpr char kRestoringFile[] = "RESTORING";
@@ -57,6 +59,13 @@ absl::StatusOr<JournalIdentity> ReadFormat(FileSystem* files,
 absl::Status WriteFormat(FileSystem* files, const std::string& directory,
                          const JournalIdentity& identity);
 std::string EncodeFormatFile(const JournalIdentity& identity);
+
+// In microseconds; 0 if it was not behind, or there is no file, as earlier
+// versions left it. DATA_LOSS: damaged.
+absl::StatusOr<int64_t> ReadClockBehind(FileSystem* files,
+                                        const std::string& directory);
+absl::Status WriteClockBehind(FileSystem* files, const std::string& directory,
+                              int64_t behind_us);
 
 // A copy's log and that of what it was copied from have a part in common, and
 // then each goes on by itself. The first process that opens a copy must give it

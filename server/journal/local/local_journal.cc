@@ -75,6 +75,8 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
   if (!copied.ok()) return copied.status();
   const auto boot_id = ReadBoot(files, directory);
   if (!boot_id.ok()) return boot_id.status();
+  const auto clock_behind_us = ReadClockBehind(files, directory);
+  if (!clock_behind_us.ok()) return clock_behind_us.status();
   // A new one has nothing to lose.
   const bool may_have_lost_power =
       format.ok() && !recovered->closed &&
@@ -95,6 +97,7 @@ absl::StatusOr<std::unique_ptr<LocalJournal>> LocalJournal::Open(
       new LocalJournal(directory, std::move(options), *std::move(lock),
                        std::move(writer), *std::move(recovered)));
   journal->copied_ = *copied;
+  journal->clock_behind_us_ = *clock_behind_us;
   journal->may_have_lost_power_ = may_have_lost_power;
   status = journal->FindReserve();
   if (!status.ok()) return status;
@@ -155,6 +158,12 @@ LocalJournal::~LocalJournal() {
     WriteEnd(files_, directory_, writer_.end()).IgnoreError();
   }
   Failpoint("close.written");
+}
+
+absl::Status LocalJournal::NoteClockBehind(int64_t behind_us) {
+  absl::Status status = WriteClockBehind(files_, directory_, behind_us);
+  if (status.ok()) clock_behind_us_ = behind_us;
+  return status;
 }
 
 absl::Status LocalJournal::NoteRecovered() {

@@ -103,6 +103,13 @@ class LocalJournal final : public Journal {
   // then. Once, before other threads use this.
   absl::Status NoteRecovered();
 
+  // How far the clock of the server that wrote the journal was behind the
+  // machine's, at most, as NoteClockBehind said last. Not negative. The latter
+  // replaces a small file, with a sync; RESOURCE_EXHAUSTED: no room on the disk.
+  // Used by one thread.
+  int64_t clock_behind_us() const { return clock_behind_us_; }
+  absl::Status NoteClockBehind(int64_t behind_us);
+
   // One round of the committer: a group, a due sync, trimmed segments. For
   // tests, without a thread.
   void RunOnce() ABSL_LOCKS_EXCLUDED(mu_);
@@ -212,6 +219,7 @@ class LocalJournal final : public Journal {
   // Until NoteRecovered.
   bool copied_ = false;
   bool may_have_lost_power_ = false;
+  int64_t clock_behind_us_ = 0;
 
   // The committer's alone, but for the identity, which is constant.
   LogWriter writer_;

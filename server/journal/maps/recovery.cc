@@ -406,21 +406,32 @@ void Continue(const Recovering& recovering, const RecoveryOptions& options,
   report->entries += static_cast<uint64_t>(map->CountedSize().entries);
 }
 
-// Of maps that pause, the entries' times move; of all others, downtime is no age
-// of retained events. After all records of the map: the server lived until
-// `last_us`, at least, and maps that are idle have no records of it.
-void SkipTime(const Recovering& recovering, int64_t last_us, int64_t now_us) {
-  TimeCacheMap* const map = recovering.map.get();
-  const bool pauses = Pauses(recovering);
-  if (map->retained_bytes() == 0 &&
-      !(pauses && map->CountedSize().entries > 0)) {
-    return;
-  }
-  const TimeSkip skip = {pauses ? recovering.replay->last_us() : last_us,
-                         now_us, pauses};
+void Skip(const Recovering& recovering, const TimeSkip& skip) {
   if (skip.to_us <= skip.from_us) return;
-  static_cast<MapChangeLog*>(map->change_log())->AppendTimeSkip(skip);
+  auto* const log = static_cast<MapChangeLog*>(recovering.map->change_log());
+  log->AppendTimeSkip(skip);
   recovering.replay->Apply(skip);
+}
+
+// The entries' times move, of maps that pause by all time that is not recorded,
+// of others by what the clock was behind: time has passed as the clock before
+// this one counted it.
+void MoveEntries(const Recovering& recovering, int64_t behind_us,
+                 int64_t now_us) {
+  TimeCacheMap* const map = recovering.map.get();
+  if (map->CountedSize().entries == 0 && map->retained_bytes() == 0) return;
+  const int64_t last_us = recovering.replay->last_us();
+  Skip(recovering,
+       {last_us, Pauses(recovering) ? now_us : last_us + behind_us, true});
+}
+
+// Downtime is no age of retained events. After all records of the map: the
+// server lived until `last_us`, at least, and maps that are idle have no records
+// of it.
+void SkipDowntime(const Recovering& recovering, int64_t last_us,
+                  int64_t now_us) {
+  if (recovering.map->retained_bytes() == 0) return;
+  Skip(recovering, {last_us, now_us, false});
 }
 
 // The original continues with the versions after the copy (and records lost in
@@ -477,10 +488,17 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   }
   const int64_t last_us = shared.report.last_us;
   const int64_t now_us =
-      options.clock != nullptr ? options.clock->NowUs() : INT64_MIN;
+      options.clock != nullptr ? options.clock->NowUs() : last_us;
+  // No further than now, which a clock that was set back since may be before.
+  const int64_t behind_us =
+      shared.maps.empty()
+          ? 0
+          : std::clamp(now_us - last_us, int64_t{0}, options.clock_behind_us);
   for (const Recovering& each : shared.maps) {
     Continue(each, options, logs, &shared.report);
-    if (!each.ended && Pauses(each)) SkipTime(each, last_us, now_us);
+    if (!each.ended && (Pauses(each) || behind_us > 0)) {
+      MoveEntries(each, behind_us, now_us);
+    }
   }
   for (const Recovering& each : shared.maps) {
     if (absl::Status status = AwaitKept(*each.map); !status.ok()) return status;
@@ -493,7 +511,8 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     if (each.ended) continue;
     // Needs no room on the disk now: if it is not stored, the next recovery
     // takes this life for downtime, too.
-    if (!Pauses(each)) SkipTime(each, last_us, now_us);
+    if (!Pauses(each)) SkipDowntime(each, last_us + behind_us, now_us);
+    each.map->BeginLife(std::max(last_us, now_us));
     each.map->HoldEvents(std::max(last_us, now_us) + kResumeUs);
     marks.push_back({each.map->origin().log_id, each.partition, each.created,
                      std::move(each.mark)});

@@ -43,6 +43,9 @@ struct RecoveryOptions {
   // The time at which the downtime ends: read when all maps are rebuilt, as
   // that takes a while, too. Null: there was none. Not owned.
   const Clock* clock = nullptr;
+  // How far the clock of the server that wrote the journal was behind this one,
+  // at most: the lives that it promised end so much later on this one.
+  int64_t clock_behind_us = 0;
   // Called once all maps are rebuilt, and before anything is recorded, with the
   // latest time in the journal (RecoveryReport::last_us): an error ends the
   // recovery, which returns it. May be null.
@@ -75,8 +78,8 @@ struct RecoveryReport {
 
 // Adds all maps of the journal to the registry, which has none of their names
 // yet and assigns no versions meanwhile; their changes continue in `logs`.
-// Downtime that does not count is recorded and stored before this returns: a
-// later recovery does not skip it again. Costs as much as the original
+// Downtime that does not count, and a clock that was behind, are recorded and
+// stored before this returns: a later recovery does not skip them again. Costs as much as the original
 // operations. Memory: the maps, a group of the journal, and
 // SharedRead::kQueueBytes for each thread.
 //

@@ -111,38 +111,22 @@ absl::Status StartError(absl::string_view cannot_be,
                                    status.message()));
 }
 
+// `journal_us` as the machine's clock now is.
 absl::Status CheckClock(const config::v1::ServerConfig& config,
                         int64_t journal_us, int64_t now_us) {
-  // A new journal has no time.
-  if (journal_us == INT64_MIN) return absl::OkStatus();
-  const absl::Duration lag = absl::Microseconds(journal_us - now_us);
-  const absl::Duration max_lag = ToDuration(config.journal().max_clock_lag());
+  const absl::Duration lead = absl::Microseconds(now_us - journal_us);
   const absl::Duration max_lead = ToDuration(config.journal().max_clock_lead());
   // No server is older than that: the journal's clock was wrong then, as of a
   // machine that starts in 1970 and asks a time server later.
   const bool journal_was_wrong = journal_us < VersionSource::kEpochUs;
-  if (lag <= max_lag && (-lag <= max_lead || journal_was_wrong)) {
-    return absl::OkStatus();
-  }
-  std::string error = absl::StrCat(
+  if (lead <= max_lead || journal_was_wrong) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
       "the journal in ", config.journal().directory(), " has come to ",
       TimeText(journal_us), ", and this machine's clock says ",
-      TimeText(now_us), ", which is ");
-  if (lag > max_lag) {
-    absl::StrAppend(
-        &error, absl::FormatDuration(lag),
-        " behind: no entry would expire "
-        "until the clock has reached the journal's time. Correct the clock; "
-        "or, to wait for it, set journal.max_clock_lag to more than that");
-  } else {
-    absl::StrAppend(
-        &error, absl::FormatDuration(-lag),
-        " ahead: all entries that were due "
-        "in between would expire, for good. Correct the clock; or, if it is "
-        "right, and nothing durable has changed for so long, set "
-        "journal.max_clock_lead to more than that");
-  }
-  return absl::FailedPreconditionError(error);
+      TimeText(now_us), ", which is ", absl::FormatDuration(lead),
+      " ahead: all entries that were due in between would expire, for good. "
+      "Correct the clock; or, if it is right, and nothing durable has changed "
+      "for so long, set journal.max_clock_lead to more than that"));
 }
 
 // The next bytes of standard input.
@@ -215,8 +199,13 @@ absl::Status RestoreBackup(const std::string& from,
   return absl::OkStatus();
 }
 
+LocalJournal* LocalJournalOf(MapChangeLogs* logs) {
+  return logs == nullptr ? nullptr
+                         : dynamic_cast<LocalJournal*>(&logs->journal());
+}
+
 BackupSource BackupsOf(MapChangeLogs* logs) {
-  auto* const journal = dynamic_cast<LocalJournal*>(&logs->journal());
+  LocalJournal* const journal = LocalJournalOf(logs);
   if (journal == nullptr) return nullptr;
   return [journal] {
     return std::make_unique<LocalBackup>(journal->OpenBackup());
@@ -251,8 +240,7 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
 }
 
 absl::Status Recover(const config::v1::ServerConfig& config,
-                     const Signals& signals, const Clock& clock,
-                     ManualClock* manual_clock,
+                     const Signals& signals, Clock* clock,
                      const RecoveryObservers& observers, MapChangeLogs* logs,
                      Registry* registry) {
   const auto began = SteadyClock::now();
@@ -267,15 +255,21 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   options.threads = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
   options.progress = std::ref(progress);
-  options.clock = &clock;
+  options.clock = clock;
   options.cancelled = [&signals] { return signals.EndPending(); };
-  auto* const journal = dynamic_cast<LocalJournal*>(&logs->journal());
+  LocalJournal* const journal = LocalJournalOf(logs);
   options.copied = journal != nullptr && journal->copied();
   options.may_have_lost_power =
       journal != nullptr && journal->may_have_lost_power();
-  if (manual_clock == nullptr) {
+  if (clock->OffsetUs().has_value()) {
+    options.clock_behind_us =
+        journal != nullptr ? journal->clock_behind_us() : 0;
     options.check_time = [&](int64_t last_us) {
-      return CheckClock(config, last_us, clock.NowUs());
+      // A new journal has no time.
+      return last_us == INT64_MIN
+                 ? absl::OkStatus()
+                 : CheckClock(config, last_us + options.clock_behind_us,
+                              clock->NowUs());
     };
   }
   const absl::StatusOr<RecoveryReport> report =
@@ -286,11 +280,15 @@ absl::Status Recover(const config::v1::ServerConfig& config,
   }
   absl::Status status = report.status();
   if (status.ok() && journal != nullptr) status = journal->NoteRecovered();
+  // The entries have moved.
+  if (status.ok() && options.clock_behind_us > 0) {
+    status = journal->NoteClockBehind(0);
+  }
   if (absl::IsResourceExhausted(status)) {
     return StartError("recovered", config.journal().directory(), status);
   }
   if (!status.ok()) return status;
-  if (manual_clock != nullptr) manual_clock->AdvanceTo(report->last_us);
+  clock->AdvanceTo(report->last_us);
   observers.metrics->Finish(*report);
   LogLosses(*report);
   Log(LogLevel::kInfo, "recovery_done",

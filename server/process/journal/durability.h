@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "server/engine/clock.h"
 #include "server/engine/registry.h"
+#include "server/journal/local/local_journal.h"
 #include "server/journal/maps/map_change_log.h"
 #include "server/observability/readiness.h"
 #include "server/process/journal/recovery_metrics.h"
@@ -41,6 +42,9 @@ struct RecoveryObservers {
 absl::Status RestoreBackup(const std::string& from,
                            const config::v1::ServerConfig& config);
 
+// The journal of `logs`, if it is on this disk; else, or without logs, null.
+LocalJournal* LocalJournalOf(MapChangeLogs* logs);
+
 // The journal of `logs`, which must outlive it and its backups.
 BackupSource BackupsOf(MapChangeLogs* logs);
 
@@ -48,14 +52,14 @@ BackupSource BackupsOf(MapChangeLogs* logs);
 // in the journal. A copy of a journal continues with a new identity
 // (RecoveryOptions::copied). Logs recovery_started, recovery_progress each
 // second, and recovery_done, or recovery_cancelled. CANCELLED: a termination
-// signal has arrived meanwhile. FAILED_PRECONDITION: the journal is further
-// ahead of the clock than journal.max_clock_lag, or further behind it than
-// journal.max_clock_lead; a clock that stands still is moved to the journal's
-// time. After either, nothing was recorded, and a later start finds what this
-// one found.
+// signal has arrived meanwhile. FAILED_PRECONDITION: a clock that follows the
+// machine's is further ahead of the journal than journal.max_clock_lead. After
+// either, nothing was recorded, and a later start finds what this one found.
+//
+// Moves the clock to the journal's time, if that is later: time never goes back.
+// The entries' times move by what the clock of the server before was behind.
 absl::Status Recover(const config::v1::ServerConfig& config,
-                     const Signals& signals, const Clock& clock,
-                     ManualClock* manual_clock,
+                     const Signals& signals, Clock* clock,
                      const RecoveryObservers& observers, MapChangeLogs* logs,
                      Registry* registry);
 

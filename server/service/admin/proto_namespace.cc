@@ -216,6 +216,7 @@ void SetStatistics(const NamespaceStatistics& from,
   SetDuration(lateness.QuantileUs(0.99), statistics->mutable_lateness_p99());
   SetDuration(lateness.max_us(), statistics->mutable_lateness_max());
   statistics->set_bound_violations(from.bound_violations);
+  statistics->set_expired_while_down(from.expired_while_down);
   statistics->set_rate_limited(from.rate_limited);
   statistics->set_puts(from.operations.puts);
   statistics->set_hits(from.operations.hits);

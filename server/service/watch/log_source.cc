@@ -11,11 +11,16 @@
 namespace timecache::server {
 namespace {
 
-absl::Status LossError(const std::string& map, uint64_t lost) {
+// With a prefix the number includes events of other keys.
+absl::Status LossError(const std::string& map, uint64_t lost, bool prefix) {
   return ErrorWithReason(
       absl::StatusCode::kOutOfRange, Reason::kResumePointTrimmed,
       absl::StrCat("namespace ", map, " no longer retains ", lost,
-                   " events that this watch has not read: watch without "
+                   " events that this watch has not read",
+                   prefix ? " (some of them, or all, perhaps of keys without "
+                            "the prefix: that is not known)"
+                          : "",
+                   ": watch without "
                    "fail_on_loss, or start again without a resume token"),
       {{"namespace", map}, {"lost", absl::StrCat(lost)}});
 }
@@ -28,9 +33,13 @@ LogSource::LogSource(std::string name, const WatchRequest* request,
 
 WatchSource::Reading LogSource::Read(int64_t /*now_us*/,
                                      WatchMessage* message) {
-  const LogChunk chunk = reader_->Read(kMaxMessageBytes);
+  LogChunk chunk = reader_->Read(kMaxMessageBytes);
+  for (const LostEvents& lost : chunk.lost_events) {
+    if (!lost.MayHave(request_->key_prefix)) chunk.lost -= lost.events;
+  }
   if (chunk.lost > 0 && request_->fail_on_loss) {
-    return {.more = false, .end = LossError(name_, chunk.lost)};
+    return {.more = false,
+            .end = LossError(name_, chunk.lost, !request_->key_prefix.empty())};
   }
   for (const auto& batch : chunk.batches) {
     const auto passed = request_->filter->Apply(batch, name_);

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using Start = ExpiryLog::Start;
 
 constexpr int64_t kLogMiB = 1 << 20;
@@ -441,6 +442,56 @@ TEST(ExpiryLogTest, APointThatIsTrimmedTellsExactlyWhatIsLost) {
   const Reading reading = ReadAll(resumed.get());
   EXPECT_EQ(reading.lost, 2u);
   EXPECT_THAT(Keys(reading), ElementsAre("kept"));
+}
+
+// What a reader from there on has lost, as "events prefix".
+std::vector<std::string> LostOf(ExpiryLog* log, const ExpiryLog::Point& point) {
+  std::vector<std::string> all;
+  for (const LostEvents& lost :
+       (*log->Resume(point, 0, [] {}))->Read(kLogMiB).lost_events) {
+    all.push_back(absl::StrCat(lost.events, " ", lost.prefix));
+  }
+  return all;
+}
+
+TEST(ExpiryLogTest, WhatLostKeysBeganWithIsKnown) {
+  ExpiryLog log(kSecond, kLogMiB);
+  ExpiryLog::Point point =
+      Subscribe(&log, Start::kEarliest)->Read(kLogMiB).point;
+  Append(&log, BatchOf(1, {"a-1"}), 1);
+  // More batches, and more prefixes, than are remembered.
+  for (int i = 0; i < 300; ++i) {
+    const std::string key = absl::StrCat("b-", i / 3);
+    Append(&log, BatchOf(2 + i, {key + "x", key + "y"}), 2 + i);
+  }
+  log.Trim(3 * kSecond);
+  EXPECT_THAT(LostOf(&log, point), SizeIs(ExpiryLog::kMaxDroppedRanges));
+  EXPECT_EQ(LostOf(&log, point).back(), "1 a-1");
+  uint64_t events = 0;
+  for (const LostEvents& lost :
+       (*log.Resume(point, 0, [] {}))->Read(kLogMiB).lost_events) {
+    events += lost.events;
+    EXPECT_EQ(lost.MayHave("a-"), lost.prefix == "a-1");
+    EXPECT_TRUE(lost.MayHave(""));
+  }
+  EXPECT_EQ(events, 601u);
+  // The last ones are six of one prefix.
+  point.next_event = log.next_event() - 5;
+  EXPECT_THAT(LostOf(&log, point), ElementsAre("5 b-99"));
+}
+
+TEST(ExpiryLogTest, NothingIsKnownOfLostEventsThatWereNotGathered) {
+  ExpiryLog log(kSecond, kLogMiB);
+  ExpiryLog::Point point =
+      Subscribe(&log, Start::kEarliest)->Read(kLogMiB).point;
+  Append(&log, BatchOf(1, {"a"}), 1);
+  log.Skip(1);
+  EXPECT_THAT(LostOf(&log, point), IsEmpty());
+  Append(&log, BatchOf(4 * kSecond, {"d", "e"}), 4 * kSecond);
+  log.Trim(9 * kSecond);
+  EXPECT_THAT(LostOf(&log, point), IsEmpty());
+  point.next_event = log.next_event() - 2;
+  EXPECT_THAT(LostOf(&log, point), ElementsAre("2 "));
 }
 
 TEST(ExpiryLogTest, SkippedEventsAreLostToWhoComesBack) {

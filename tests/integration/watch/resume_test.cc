@@ -132,6 +132,26 @@ TEST_F(ResumeTest, FailOnLossEndsTheCallAndSaysHowMany) {
   EXPECT_EQ(reader->events(), 0u);
 }
 
+TEST_F(ResumeTest, ALossOfOtherKeysIsNoneOfAPrefix) {
+  server_.Create("brief", "event_retention { seconds: 60 }");
+  const std::string token = TokenOfNow("brief");
+  Kill("b-1", "brief");
+  Kill("d-1", "brief");
+  server_.AdvanceBy(60 * server::kMicrosPerSecond);
+  for (const char* prefix : {"a-", "c", "d-2"}) {
+    const auto reader =
+        Watch({token}, absl::StrCat("namespaces: 'brief' fail_on_loss: true "
+                                    "key_prefix: '",
+                                    prefix, "'"));
+    reader->ReadUpTo(server_.now_us(), "brief");
+    EXPECT_EQ(reader->lost(), 0u);
+  }
+  const auto reader =
+      Watch({token}, "namespaces: 'brief' fail_on_loss: true key_prefix: 'd'");
+  ExpectError(reader->Drain(), StatusCode::OUT_OF_RANGE,
+              v1::RESUME_POINT_TRIMMED, "1 events");
+}
+
 TEST_F(ResumeTest, FailOnLossIsSilentWhereNothingIsLost) {
   const std::string token = TokenOfNow();
   Kill("a");

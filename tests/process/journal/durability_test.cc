@@ -22,7 +22,9 @@
 #include "server/journal/maps/checkpointer.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics_text.h"
+#include "server/process/clock_watch.h"
 #include "server/process/journal/journal_status.h"
+#include "tests/support/engine/fake_machine.h"
 #include "tests/support/journal/temporary_directory.h"
 
 namespace timecache::server {
@@ -64,16 +66,19 @@ class DurabilityTest : public ::testing::Test {
   ~DurabilityTest() override { close(fd_); }
 
   absl::Status Recover(Life* life) {
-    return server::Recover(config_, signals_, clock_, &clock_,
+    return server::Recover(config_, signals_, &clock_,
                            {metrics_.get(), &readiness_, &manager_},
                            life->logs.get(), &life->registry);
   }
   // With a clock that is the machine's.
   absl::Status RecoverAt(Life* life, int64_t now_us) {
-    const ManualClock clock{now_us};
-    return server::Recover(config_, signals_, clock, nullptr,
-                           {metrics_.get(), &readiness_, &manager_},
-                           life->logs.get(), &life->registry);
+    const FakeMachine machine(now_us);
+    SystemClock clock(kNeverUs, machine);
+    const absl::Status status = server::Recover(
+        config_, signals_, &clock, {metrics_.get(), &readiness_, &manager_},
+        life->logs.get(), &life->registry);
+    recovered_us_ = clock.NowUs();
+    return status;
   }
   void CreateAndPut(Life* life, int entries,
                     RestartPolicy restart_policy = RestartPolicy::kFire) {
@@ -119,6 +124,8 @@ class DurabilityTest : public ::testing::Test {
   config::v1::ServerConfig config_;
   Signals signals_;
   ManualClock clock_{kNowUs};
+  // What the clock said after RecoverAt.
+  int64_t recovered_us_ = 0;
   std::unique_ptr<RecoveryMetrics> metrics_ =
       std::make_unique<RecoveryMetrics>();
   Readiness readiness_;
@@ -166,8 +173,7 @@ TEST_F(DurabilityTest, WhileItRunsMetricsSayHowFarItIs) {
 }
 
 // A machine's clock, beside the one that stands still for a journal.
-TEST_F(DurabilityTest, AClockThatIsFarFromTheJournalsTimeIsRefused) {
-  config_.mutable_journal()->mutable_max_clock_lag()->set_seconds(60);
+TEST_F(DurabilityTest, AClockThatIsFarAheadOfTheJournalIsRefused) {
   config_.mutable_journal()->mutable_max_clock_lead()->set_seconds(3600);
   {
     Life life(config_, &clock_);
@@ -175,20 +181,15 @@ TEST_F(DurabilityTest, AClockThatIsFarFromTheJournalsTimeIsRefused) {
     ASSERT_TRUE(RecoverAt(&life, kNowUs).ok());
     CreateAndPut(&life, 3, RestartPolicy::kPause);
   }
-  struct {
-    int64_t after_s;
-    const char* setting;
-  } const refused[] = {{-61, "journal.max_clock_lag"},
-                       {3601, "journal.max_clock_lead"},
-                       {30LL * 365 * 86'400, "journal.max_clock_lead"}};
-  for (const auto& each : refused) {
+  for (const int64_t after_s : {int64_t{3601}, int64_t{30} * 365 * 86'400}) {
     Life life(config_, &clock_);
     const absl::Status status =
-        RecoverAt(&life, kNowUs + each.after_s * kMicrosPerSecond);
+        RecoverAt(&life, kNowUs + after_s * kMicrosPerSecond);
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("2026-01-12T13:46:40"),
-                      HasSubstr("Correct the clock"), HasSubstr(each.setting)));
+    EXPECT_THAT(
+        std::string(status.message()),
+        AllOf(HasSubstr("2026-01-12T13:46:40"), HasSubstr("Correct the clock"),
+              HasSubstr("journal.max_clock_lead")));
     EXPECT_EQ(life.logs->journal().statistics().records, 0u);
   }
   for (const int64_t after_s : {3600, 3540}) {
@@ -196,6 +197,58 @@ TEST_F(DurabilityTest, AClockThatIsFarFromTheJournalsTimeIsRefused) {
     const absl::Status status =
         RecoverAt(&life, kNowUs + after_s * kMicrosPerSecond);
     EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST_F(DurabilityTest, AClockThatIsBehindGoesOnFromTheJournalsTime) {
+  // Had an effect once.
+  config_.mutable_journal()->mutable_max_clock_lag()->set_seconds(60);
+  {
+    Life life(config_, &clock_);
+    ASSERT_TRUE(RecoverAt(&life, kNowUs).ok());
+    CreateAndPut(&life, 3);
+  }
+  for (const int64_t behind_s : {int64_t{7200}, int64_t{50} * 365 * 86'400}) {
+    Life life(config_, &clock_);
+    const absl::Status status =
+        RecoverAt(&life, kNowUs - behind_s * kMicrosPerSecond);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(recovered_us_, kNowUs);
+    EXPECT_EQ(life.store.GetUsage().entries, 3);
+  }
+}
+
+// The hour was no time that passed: see SystemClock.
+TEST_F(DurabilityTest, AnHourThatTheLastClockWasBehindEndsNoLife) {
+  config_.mutable_journal()->mutable_max_clock_lead()->set_seconds(60);
+  constexpr int64_t kHourUs = 3'600 * kMicrosPerSecond;
+  {
+    Life life(config_, &clock_);
+    ASSERT_TRUE(RecoverAt(&life, kNowUs).ok());
+    CreateAndPut(&life, 3);
+    FakeMachine machine(kNowUs);
+    const SystemClock clock(kNeverUs, machine);
+    ClockWatch watch(&clock, LocalJournalOf(life.logs.get()));
+    machine.SetWall(kHourUs);
+    watch.Look();
+  }
+  clock_.AdvanceBy(kHourUs + 2 * kMicrosPerSecond);
+  for (int i = 0; i < 2; ++i) {
+    // 2 s after the puts, and the same again: the entries move once.
+    Life life(config_, &clock_);
+    const absl::Status status =
+        RecoverAt(&life, kNowUs + kHourUs + 2 * kMicrosPerSecond);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(LocalJournalOf(life.logs.get())->clock_behind_us(), 0);
+    const Operation get = Operation::Get("key0");
+    Result result;
+    absl::Notification done;
+    life.store.Execute("kept", {&get, 1}, {&result, 1},
+                       [&](const absl::Status& /*status*/) { done.Notify(); });
+    done.WaitForNotification();
+    ASSERT_TRUE(result.found);
+    EXPECT_NEAR(static_cast<double>(result.entry.put_us),
+                static_cast<double>(kNowUs + kHourUs), 2e5);
   }
 }
 

@@ -107,6 +107,9 @@ struct NamespaceStatistics {
   absl::Duration lateness_max = {};
   // Events published later than one bucket width after their death.
   uint64_t bound_violations = 0;
+  // Of `expired`, the entries that were due while the server was down: their
+  // lateness is in none of the above.
+  uint64_t expired_while_down = 0;
   uint64_t rate_limited = 0;  // Operations beyond max_operations_per_second.
   uint64_t puts = 0;
   uint64_t hits = 0;    // Lookups (Get, Contains) that found an entry.

@@ -55,7 +55,10 @@ struct ServerInfo {
   std::string version = {};    // "0.1.0".
   absl::Time start_time = {};  // On the server's clock, as `now`.
   absl::Time now = {};         // When it answered.
-  bool draining = false;       // Whether it is stopping.
+  // How far the machine's wall clock is ahead of `now`; negative: behind it. The
+  // server's time follows it slowly. Unset with a virtual clock.
+  std::optional<absl::Duration> clock_offset = {};
+  bool draining = false;  // Whether it is stopping.
   std::optional<LimitUse> namespaces = {};
   std::optional<LimitUse> entries = {};
   std::optional<LimitUse> bytes = {};

@@ -131,8 +131,8 @@ struct WatchBatch {
   // live at this moment, and were to die within lead_time, have been delivered.
   absl::Time watermark;
   // Events that this watch missed since the namespace's last batch, or its
-  // resume token, before any filter: exact. The watch read too slowly, or was
-  // disconnected for longer than the events are retained. In a group: events
+  // resume token: exact, with a key_prefix an upper bound. The watch read too
+  // slowly, or was disconnected for longer than the events are retained. In a group: events
   // that the group lost.
   uint64_t lost = 0;
   // How many of the events are without their value because it did not fit.

@@ -155,6 +155,7 @@ NamespaceStatistics ReadStatistics(const v1::NamespaceStatistics& proto) {
           .lateness_p99 = FromProto(proto.lateness_p99()),
           .lateness_max = FromProto(proto.lateness_max()),
           .bound_violations = proto.bound_violations(),
+          .expired_while_down = proto.expired_while_down(),
           .rate_limited = proto.rate_limited(),
           .puts = proto.puts(),
           .hits = proto.hits(),

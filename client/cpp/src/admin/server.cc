@@ -52,6 +52,9 @@ ServerInfo ReadServer(const v1::GetServerResponse& proto) {
                        .start_time = FromProto(proto.start_time()),
                        .now = FromProto(proto.now()),
                        .draining = proto.draining()};
+  if (proto.has_clock_offset()) {
+    server.clock_offset = FromProto(proto.clock_offset());
+  }
   if (proto.has_namespaces()) server.namespaces = ReadUse(proto.namespaces());
   if (proto.has_entries()) server.entries = ReadUse(proto.entries());
   if (proto.has_bytes()) server.bytes = ReadUse(proto.bytes());

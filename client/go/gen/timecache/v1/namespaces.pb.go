@@ -452,7 +452,9 @@ type NamespaceStatistics struct {
 	MemoryBytes uint64 `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Buckets with a live entry.
 	LiveBuckets uint64 `protobuf:"varint,4,opt,name=live_buckets,json=liveBuckets,proto3" json:"live_buckets,omitempty"`
-	// Entries that died because their time was up.
+	// Entries that died because their time was up. This and all other counts begin when
+	// the server starts, or the namespace is created; those of operations and deaths of
+	// before are not in it, also if the namespace is durable.
 	Expired uint64 `protobuf:"varint,5,opt,name=expired,proto3" json:"expired,omitempty"`
 	// Entries that died because the namespace was full.
 	Evicted uint64 `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"`

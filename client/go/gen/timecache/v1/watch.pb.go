@@ -206,7 +206,8 @@ type WatchExpiredRequest struct {
 	// after them. The watermark continues from theirs, too.
 	ResumeTokens [][]byte `protobuf:"bytes,3,rep,name=resume_tokens,json=resumeTokens,proto3" json:"resume_tokens,omitempty"`
 	// End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
-	// or later, instead of reporting their number and continuing.
+	// or later, instead of reporting their number (WatchExpiredResponse.lost) and
+	// continuing.
 	FailOnLoss bool `protobuf:"varint,4,opt,name=fail_on_loss,json=failOnLoss,proto3" json:"fail_on_loss,omitempty"`
 	// Only keys that begin with this. At most 4 KiB. Empty: all keys.
 	KeyPrefix []byte `protobuf:"bytes,5,opt,name=key_prefix,json=keyPrefix,proto3" json:"key_prefix,omitempty"`
@@ -928,9 +929,10 @@ type WatchExpiredResponse struct {
 	// Never goes back, not even across a resume. 1970-01-01 while no moment is known.
 	Watermark *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=watermark,proto3" json:"watermark,omitempty"`
 	// Events that this stream missed since its last message of this namespace, or its
-	// resume token, before any filter: the client read too slowly or resumed too late,
-	// and they are no longer retained. They died after the events of the last message
-	// and before those of this one.
+	// resume token: the client read too slowly or resumed too late, and they are no
+	// longer retained. They died after the events of the last message and before those
+	// of this one. With a key_prefix this is an upper bound: keys of lost events are
+	// gone, and all are counted but those that are known not to have had the prefix.
 	Lost uint64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
 	// A later call with this in WatchExpiredRequest.resume_tokens continues after this
 	// message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY

@@ -226,7 +226,11 @@ export interface NamespaceStatistics {
   memoryBytes: bigint;
   /** Buckets with a live entry. */
   liveBuckets: bigint;
-  /** Entries that died because their time was up. */
+  /**
+   * Entries that died because their time was up. This and all other counts begin when
+   * the server starts, or the namespace is created; those of operations and deaths of
+   * before are not in it, also if the namespace is durable.
+   */
   expired: bigint;
   /** Entries that died because the namespace was full. */
   evicted: bigint;

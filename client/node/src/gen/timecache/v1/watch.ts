@@ -67,7 +67,8 @@ export interface WatchExpiredRequest {
   resumeTokens: Buffer[];
   /**
    * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
-   * or later, instead of reporting their number and continuing.
+   * or later, instead of reporting their number (WatchExpiredResponse.lost) and
+   * continuing.
    */
   failOnLoss: boolean;
   /** Only keys that begin with this. At most 4 KiB. Empty: all keys. */
@@ -291,9 +292,10 @@ export interface WatchExpiredResponse {
     | undefined;
   /**
    * Events that this stream missed since its last message of this namespace, or its
-   * resume token, before any filter: the client read too slowly or resumed too late,
-   * and they are no longer retained. They died after the events of the last message
-   * and before those of this one.
+   * resume token: the client read too slowly or resumed too late, and they are no
+   * longer retained. They died after the events of the last message and before those
+   * of this one. With a key_prefix this is an upper bound: keys of lost events are
+   * gone, and all are counted but those that are known not to have had the prefix.
    */
   lost: bigint;
   /**

@@ -109,7 +109,9 @@ private static final long serialVersionUID = 0L;
   private long expired_ = 0L;
   /**
    * <pre>
-   * Entries that died because their time was up.
+   * Entries that died because their time was up. This and all other counts begin when
+   * the server starts, or the namespace is created; those of operations and deaths of
+   * before are not in it, also if the namespace is durable.
    * </pre>
    *
    * <code>uint64 expired = 5;</code>
@@ -1759,7 +1761,9 @@ private static final long serialVersionUID = 0L;
     private long expired_ ;
     /**
      * <pre>
-     * Entries that died because their time was up.
+     * Entries that died because their time was up. This and all other counts begin when
+     * the server starts, or the namespace is created; those of operations and deaths of
+     * before are not in it, also if the namespace is durable.
      * </pre>
      *
      * <code>uint64 expired = 5;</code>
@@ -1771,7 +1775,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Entries that died because their time was up.
+     * Entries that died because their time was up. This and all other counts begin when
+     * the server starts, or the namespace is created; those of operations and deaths of
+     * before are not in it, also if the namespace is durable.
      * </pre>
      *
      * <code>uint64 expired = 5;</code>
@@ -1787,7 +1793,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Entries that died because their time was up.
+     * Entries that died because their time was up. This and all other counts begin when
+     * the server starts, or the namespace is created; those of operations and deaths of
+     * before are not in it, also if the namespace is durable.
      * </pre>
      *
      * <code>uint64 expired = 5;</code>

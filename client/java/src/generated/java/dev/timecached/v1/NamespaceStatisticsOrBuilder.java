@@ -51,7 +51,9 @@ public interface NamespaceStatisticsOrBuilder extends
 
   /**
    * <pre>
-   * Entries that died because their time was up.
+   * Entries that died because their time was up. This and all other counts begin when
+   * the server starts, or the namespace is created; those of operations and deaths of
+   * before are not in it, also if the namespace is durable.
    * </pre>
    *
    * <code>uint64 expired = 5;</code>

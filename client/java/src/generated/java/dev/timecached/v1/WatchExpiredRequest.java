@@ -177,7 +177,8 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
-   * or later, instead of reporting their number and continuing.
+   * or later, instead of reporting their number (WatchExpiredResponse.lost) and
+   * continuing.
    * </pre>
    *
    * <code>bool fail_on_loss = 4;</code>
@@ -1190,7 +1191,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
-     * or later, instead of reporting their number and continuing.
+     * or later, instead of reporting their number (WatchExpiredResponse.lost) and
+     * continuing.
      * </pre>
      *
      * <code>bool fail_on_loss = 4;</code>
@@ -1203,7 +1205,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
-     * or later, instead of reporting their number and continuing.
+     * or later, instead of reporting their number (WatchExpiredResponse.lost) and
+     * continuing.
      * </pre>
      *
      * <code>bool fail_on_loss = 4;</code>
@@ -1220,7 +1223,8 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
-     * or later, instead of reporting their number and continuing.
+     * or later, instead of reporting their number (WatchExpiredResponse.lost) and
+     * continuing.
      * </pre>
      *
      * <code>bool fail_on_loss = 4;</code>

@@ -103,7 +103,8 @@ public interface WatchExpiredRequestOrBuilder extends
   /**
    * <pre>
    * End with OUT_OF_RANGE (RESUME_POINT_TRIMMED) when events are lost, at the start
-   * or later, instead of reporting their number and continuing.
+   * or later, instead of reporting their number (WatchExpiredResponse.lost) and
+   * continuing.
    * </pre>
    *
    * <code>bool fail_on_loss = 4;</code>

@@ -218,9 +218,10 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Events that this stream missed since its last message of this namespace, or its
-   * resume token, before any filter: the client read too slowly or resumed too late,
-   * and they are no longer retained. They died after the events of the last message
-   * and before those of this one.
+   * resume token: the client read too slowly or resumed too late, and they are no
+   * longer retained. They died after the events of the last message and before those
+   * of this one. With a key_prefix this is an upper bound: keys of lost events are
+   * gone, and all are counted but those that are known not to have had the prefix.
    * </pre>
    *
    * <code>uint64 lost = 4;</code>
@@ -1373,9 +1374,10 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Events that this stream missed since its last message of this namespace, or its
-     * resume token, before any filter: the client read too slowly or resumed too late,
-     * and they are no longer retained. They died after the events of the last message
-     * and before those of this one.
+     * resume token: the client read too slowly or resumed too late, and they are no
+     * longer retained. They died after the events of the last message and before those
+     * of this one. With a key_prefix this is an upper bound: keys of lost events are
+     * gone, and all are counted but those that are known not to have had the prefix.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>
@@ -1388,9 +1390,10 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Events that this stream missed since its last message of this namespace, or its
-     * resume token, before any filter: the client read too slowly or resumed too late,
-     * and they are no longer retained. They died after the events of the last message
-     * and before those of this one.
+     * resume token: the client read too slowly or resumed too late, and they are no
+     * longer retained. They died after the events of the last message and before those
+     * of this one. With a key_prefix this is an upper bound: keys of lost events are
+     * gone, and all are counted but those that are known not to have had the prefix.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>
@@ -1407,9 +1410,10 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Events that this stream missed since its last message of this namespace, or its
-     * resume token, before any filter: the client read too slowly or resumed too late,
-     * and they are no longer retained. They died after the events of the last message
-     * and before those of this one.
+     * resume token: the client read too slowly or resumed too late, and they are no
+     * longer retained. They died after the events of the last message and before those
+     * of this one. With a key_prefix this is an upper bound: keys of lost events are
+     * gone, and all are counted but those that are known not to have had the prefix.
      * </pre>
      *
      * <code>uint64 lost = 4;</code>

@@ -121,9 +121,10 @@ public interface WatchExpiredResponseOrBuilder extends
   /**
    * <pre>
    * Events that this stream missed since its last message of this namespace, or its
-   * resume token, before any filter: the client read too slowly or resumed too late,
-   * and they are no longer retained. They died after the events of the last message
-   * and before those of this one.
+   * resume token: the client read too slowly or resumed too late, and they are no
+   * longer retained. They died after the events of the last message and before those
+   * of this one. With a key_prefix this is an upper bound: keys of lost events are
+   * gone, and all are counted but those that are known not to have had the prefix.
    * </pre>
    *
    * <code>uint64 lost = 4;</code>

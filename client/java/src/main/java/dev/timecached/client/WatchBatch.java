@@ -15,9 +15,9 @@ import java.util.Optional;
  *     filter, has come, or is counted in {@code lost}. Never goes back, but with {@code
  *     logChanged}. In a group: all of that has been settled, too. With a lead time: all that was in
  *     the map at this moment, and going to die within it, has been told
- * @param lost events that this watch missed since the namespace's last batch, or its resume token,
- *     before any filter: exact. It read too slowly, or was away for longer than they are retained.
- *     In a group: that the group lost
+ * @param lost events that this watch missed since the namespace's last batch, or its resume token:
+ *     exact, with a prefix an upper bound. It read too slowly, or was away for longer than they
+ *     are retained. In a group: that the group lost
  * @param resumeToken for {@link WatchOptions#resume}: brings a later watch behind this batch. To be
  *     stored when the batch has been handled. At most 128 B. Empty in a group and with a lead time
  * @param reconnected whether this is the namespace's first batch after a break. For information:
