@@ -139,6 +139,8 @@ class Runner:
     def argument(self, name: str, value: Any) -> Any:
         if isinstance(value, dict) and set(value) == {"var"}:
             return self.saved[value["var"]]
+        if isinstance(value, dict) and set(value) == {"at"}:
+            return self.start + seconds(value["at"])
         if name in ENUMS:
             return ENUMS[name][value]
         if name in DURATIONS:
@@ -255,14 +257,20 @@ class Runner:
 
     def settlement(self, item: dict[str, Any]) -> Settlement:
         values = {name: self.argument(name, value) for name, value in item.items()}
-        return Settlement(values.pop("event_id"), values.pop("attempt"), self.how(values))
+        event_id, attempt = values.pop("event_id"), values.pop("attempt")
+        returns = values.pop("returns", None)
+        return Settlement(event_id, attempt, self.how(values), returns)
 
-    def how(self, action: dict[str, Any]) -> timecache.Settle:
+    def how(self, action: dict[str, Any]) -> Any:
         ((kind, args),) = action.items()
         values = {name: self.argument(name, value) for name, value in args.items()}
-        kinds: Any = {"ack": timecache.Ack, "nack": timecache.Nack, "put_back": timecache.PutBack}
-        how: timecache.Settle = kinds[kind](**values)
-        return how
+        kinds: Any = {
+            "ack": timecache.Ack,
+            "nack": timecache.Nack,
+            "put_back": timecache.PutBack,
+            "extend": timecache.Extend,
+        }
+        return kinds[kind](**values)
 
     def do_watch(self, step: dict[str, Any]) -> None:
         args = dict(step.get("args", {}))
@@ -484,7 +492,8 @@ class Worker:
             action = actions.pop(0) if len(actions) > 1 else actions[0]
         if "throw" in action:
             raise RuntimeError(action["throw"])
-        return self.runner.how(action)
+        how: timecache.Settle = self.runner.how(action)
+        return how
 
 
 async def start_async(worker: Any) -> None:
@@ -538,7 +547,7 @@ def main() -> int:
     runner = Runner(aio="--aio" in sys.argv)
     passed = failed = 0
     try:
-        for path in sorted(DIRECTORY.glob("*.json")):
+        for path in sorted(DIRECTORY.rglob("*.json")):
             for scenario in json.loads(path.read_text())["scenarios"]:
                 if names and scenario["name"] not in names:
                     continue
