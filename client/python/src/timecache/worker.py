@@ -334,7 +334,8 @@ class GroupWorker:
             except BaseException as caught:
                 # Also what a token function raises. A break is told by the watch.
                 error = _as_exception(caught)
-                if not isinstance(error, TimecacheError) or not error.is_connection_lost:
+                lost = isinstance(error, TimecacheError) and error.is_connection_lost
+                if not lost and not self._settler_done.is_set():
                     self._listeners.tell(error)
             self._settler_done.wait(self._extending.pause())
 
