@@ -8,9 +8,9 @@ from datetime import timedelta
 from server import Server
 from test_watch import await_
 
-import timecache
-from timecache import testing
-from timecache.v1 import data_pb2
+import timecached
+from timecached import testing
+from timecached.v1 import data_pb2
 
 
 class ServerTest(unittest.TestCase):
@@ -19,7 +19,7 @@ class ServerTest(unittest.TestCase):
     def setUp(self) -> None:
         self.server = Server()
         self.addCleanup(self.server.close)
-        self.client = timecache.Client(self.server.address)
+        self.client = timecached.Client(self.server.address)
         self.addCleanup(self.client.close)
         self.clock = testing.VirtualClock(self.client)
 
@@ -35,7 +35,7 @@ class ServerTest(unittest.TestCase):
         assert touched is not None
         self.assertEqual(touched.deadline, now + timedelta(seconds=60))
         self.client.touch("a", expire_at=now + timedelta(seconds=20))
-        with self.assertRaises(timecache.InvalidArgumentError):
+        with self.assertRaises(timecached.InvalidArgumentError):
             self.client.put("late", "1", expire_at=now - timedelta(seconds=1))
         with self.client.watch(from_earliest=True) as watcher:
             self.client.put("late", "1", expire_at=now - timedelta(seconds=1), allow_past=True)
@@ -45,26 +45,26 @@ class ServerTest(unittest.TestCase):
             self.assertEqual(events[0].key, b"late")
 
     def test_dead_letters(self) -> None:
-        self.client.create_namespace("dead", timecache.NamespaceOptions(ttl=timedelta(days=30)))
+        self.client.create_namespace("dead", timecached.NamespaceOptions(ttl=timedelta(days=30)))
         self.client.create_namespace(
-            "orders", timecache.NamespaceOptions(dead_letter_namespace="dead")
+            "orders", timecached.NamespaceOptions(dead_letter_namespace="dead")
         )
         orders = self.client.namespace("orders")
-        orders.create_group("g", timecache.GroupOptions(max_attempts=1))
-        with orders.worker("g", lambda event: timecache.Nack()) as worker:
+        orders.create_group("g", timecached.GroupOptions(max_attempts=1))
+        with orders.worker("g", lambda event: timecached.Nack()) as worker:
             orders.put("a", "1", ttl=1)
             self.clock.advance(2)
             await_(lambda: worker.counters.nacked == 1)
         dead = self.client.namespace("dead")
         await_(lambda: dead.size().entries == 1)
         (entry,) = dead.scan()
-        letter = timecache.decode_dead_letter(entry)
+        letter = timecached.decode_dead_letter(entry)
         self.assertEqual(
             (letter.event.namespace, letter.event.key, letter.event.value, letter.group),
             ("orders", b"a", b"1", "g"),
         )
         self.assertEqual(letter.attempts, 1)
-        self.assertIsNot(letter.reason, timecache.DeadLetterReason.TIMED_OUT)
+        self.assertIsNot(letter.reason, timecached.DeadLetterReason.TIMED_OUT)
 
     def test_an_extension_keeps_an_event(self) -> None:
         self.client.create_group("g")
@@ -75,16 +75,16 @@ class ServerTest(unittest.TestCase):
             while not (events := member.next(30).events):
                 pass
             self.clock.advance(20)
-            extend = timecache.Settlement.of(events[0], timecache.Extend())
+            extend = timecached.Settlement.of(events[0], timecached.Extend())
             self.assertEqual(self.client.settle("g", [extend]), [0])
             self.clock.advance(20)
             group = self.client.get_group("g", include_statistics=True)
             assert group.statistics is not None
             self.assertEqual((group.statistics.timed_out, group.statistics.extended), (0, 1))
-            self.assertEqual(self.client.settle("g", [timecache.Settlement.of(events[0])]), [0])
+            self.assertEqual(self.client.settle("g", [timecached.Settlement.of(events[0])]), [0])
 
     def test_a_scan_has_positions(self) -> None:
-        self.client.execute([timecache.Operation.put(f"k{i}", "v") for i in range(2500)])
+        self.client.execute([timecached.Operation.put(f"k{i}", "v") for i in range(2500)])
         request = data_pb2.ScanRequest(namespace="default", keys_only=True)
         seen: list[bytes] = []
         while True:
