@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"timecached.dev/client/go"
 	pb "timecached.dev/client/go/gen/timecache/v1"
 )
@@ -139,6 +140,11 @@ func operationOptions(o *pb.Operation) (options []any) {
 			options = append(options, timecache.TTL(d.AsDuration()))
 		}
 	}
+	expireAt := func(at *timestamppb.Timestamp) {
+		if at != nil {
+			options = append(options, timecache.ExpireAt(at.AsTime()))
+		}
+	}
 	flag := func(given bool, option any) {
 		if given {
 			options = append(options, option)
@@ -152,6 +158,8 @@ func operationOptions(o *pb.Operation) (options []any) {
 	switch o := o.Request.(type) {
 	case *pb.Operation_Put:
 		ttl(o.Put.Ttl)
+		expireAt(o.Put.ExpireAt)
+		flag(o.Put.AllowPast, timecache.AllowPast)
 		flag(o.Put.GetCondition() != 0, timecache.Condition(o.Put.GetCondition()))
 		if v, is := o.Put.Precondition.(*pb.PutRequest_IfVersion); is {
 			version(&v.IfVersion)
@@ -165,6 +173,8 @@ func operationOptions(o *pb.Operation) (options []any) {
 		flag(o.Remove.ReturnPrevious, timecache.ReturnPrevious)
 	case *pb.Operation_Touch:
 		ttl(o.Touch.Ttl)
+		expireAt(o.Touch.ExpireAt)
+		flag(o.Touch.AllowPast, timecache.AllowPast)
 		version(o.Touch.IfVersion)
 	case *pb.Operation_Append:
 		ttl(o.Append.Ttl)
@@ -325,12 +335,14 @@ func resultNode(operation *pb.Operation, result timecache.Result) any {
 func settle(ctx context.Context, client *timecache.Client, request *pb.SettleExpiredRequest) (any, error) {
 	var settlements []timecache.Settlement
 	for _, one := range request.Settlements {
-		settlement := timecache.Settlement{EventID: one.EventId, Attempt: one.Attempt}
+		settlement := timecache.Settlement{EventID: one.EventId, Attempt: one.Attempt, Returns: one.Returns}
 		switch action := one.Action.(type) {
 		case *pb.Settlement_Nack:
 			settlement.Action = timecache.Nack(action.Nack.Delay.AsDuration())
 		case *pb.Settlement_PutBack:
-			settlement.Action = putBack(action.PutBack.Ttl)
+			settlement.Action = putBack(action.PutBack)
+		case *pb.Settlement_Extend:
+			settlement.Action = timecache.Extend()
 		}
 		settlements = append(settlements, settlement)
 	}
@@ -344,9 +356,13 @@ func settle(ctx context.Context, client *timecache.Client, request *pb.SettleExp
 	return object{"results": answers}, err
 }
 
-func putBack(ttl *durationpb.Duration) timecache.Action {
-	if ttl == nil {
-		return timecache.PutBack()
+func putBack(said *pb.PutBack) timecache.Action {
+	var options []timecache.PutBackOption
+	if said.Ttl != nil {
+		options = append(options, timecache.TTL(said.Ttl.AsDuration()))
 	}
-	return timecache.PutBack(timecache.TTL(ttl.AsDuration()))
+	if said.ExpireAt != nil {
+		options = append(options, timecache.ExpireAt(said.ExpireAt.AsTime()))
+	}
+	return timecache.PutBack(append(options, timecache.PastOption(said.AllowPast))...)
 }

@@ -264,7 +264,7 @@ func (r *run) worker(name string, step object) error {
 		case *pb.Settlement_Nack:
 			return timecache.Nack(said.Nack.Delay.AsDuration()).Because(nil)
 		case *pb.Settlement_PutBack:
-			return putBack(said.PutBack.Ttl).Because(nil)
+			return putBack(said.PutBack).Because(nil)
 		}
 		return nil
 	}, options)

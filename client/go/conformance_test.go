@@ -32,6 +32,8 @@ type scenario struct {
 func TestConformance(t *testing.T) {
 	directory := cmp.Or(os.Getenv("CONFORMANCE"), "../../tests/conformance")
 	files, _ := filepath.Glob(filepath.Join(directory, "*.json"))
+	next, _ := filepath.Glob(filepath.Join(directory, "next", "*.json"))
+	files = append(files, next...)
 	if len(files) == 0 {
 		t.Skip("no scenarios: set CONFORMANCE to their directory")
 	}
@@ -182,6 +184,10 @@ func (r *run) resolve(value any) (any, error) {
 				return nil, fmt.Errorf("nothing was saved as %v", name)
 			}
 			return saved, nil
+		}
+		if at, is := value["at"].(string); is && len(value) == 1 {
+			since, err := parseDuration(at)
+			return r.start.Add(since), err
 		}
 		result := object{}
 		for key, one := range value {

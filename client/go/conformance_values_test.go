@@ -140,6 +140,9 @@ func fieldValue(fresh protoreflect.Value, field protoreflect.FieldDescriptor, va
 			duration, err := parseDuration(text)
 			return protoreflect.ValueOfMessage(durationpb.New(duration).ProtoReflect()), err
 		}
+		if at, is := value.(time.Time); is {
+			return protoreflect.ValueOfMessage(timestamppb.New(at).ProtoReflect()), nil
+		}
 		fields, is := value.(object)
 		if !is {
 			return none, fmt.Errorf("%v is no object", value)

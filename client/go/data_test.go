@@ -24,7 +24,7 @@ func TestPutGetRemove(t *testing.T) {
 	}
 	entry, found, err := client.Get(ctx, key)
 	want := timecache.Entry{Key: key, Value: []byte("\xfe\x00"), Version: put.Version,
-		PutTime: time.Unix(0, 0).UTC(), Deadline: time.Unix(5, 0).UTC()}
+		PutTime: time.Unix(0, 0).UTC(), Deadline: time.Unix(5, 0).UTC(), CreateTime: time.Unix(0, 0).UTC(), OwnTTL: 5 * time.Second}
 	if err != nil || !found {
 		t.Fatal(found, err)
 	}

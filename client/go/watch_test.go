@@ -32,7 +32,8 @@ func TestWatch(t *testing.T) {
 	event.DeliveredAt = time.Time{}
 	equal(t, "event", event, timecache.ExpiredEvent{Namespace: "main", Key: "k1", Value: []byte("v"),
 		Version: put.Version, PutTime: time.Unix(0, 0).UTC(), Deadline: time.Unix(2, 5e8).UTC(),
-		DeathTime: time.Unix(3, 0).UTC(), Cause: timecache.CauseExpired})
+		DeathTime: time.Unix(3, 0).UTC(), Cause: timecache.CauseExpired,
+		CreateTime: time.Unix(0, 0).UTC(), OwnTTL: 2500 * time.Millisecond})
 	token := batches[len(batches)-1].ResumeToken
 
 	must(clock.Advance(ctx, 10*time.Second))(t)

@@ -15,8 +15,8 @@ from typing import Any
 import redis
 import redis.asyncio
 
-import timecache
-from timecache import Operation, aio
+import timecached
+from timecached import Operation, aio
 
 KEYS = [b"key-%012d" % i for i in range(100_000)]
 VALUE = b"v" * 64
@@ -82,7 +82,7 @@ def some(i: int) -> list[bytes]:
 class Blocking:
     """The calls of both clients that block."""
 
-    def __init__(self, client: timecache.Client, peer: redis.Redis, seconds: float) -> None:
+    def __init__(self, client: timecached.Client, peer: redis.Redis, seconds: float) -> None:
         """Lives as long as both."""
         self.client = client
         self.peer = peer
@@ -173,7 +173,7 @@ async def measure_asyncio(address: str, port: int, seconds: float) -> None:
 
 def main() -> None:
     address, port, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    with timecache.Client(address) as client:
+    with timecached.Client(address) as client:
         Blocking(client, redis.Redis(port=port), seconds).measure()
     asyncio.run(measure_asyncio(address, port, seconds))
 

@@ -1,4 +1,4 @@
-"""Writes what is generated in src/timecache, or (--check) says what is not as it would be.
+"""Writes what is generated in src/timecached, or (--check) says what is not as it would be.
 
 - v1 and testing/v1 from the protos, by grpcio-tools.
 - reasons.py from the enum ErrorReason.
@@ -17,7 +17,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROTO = HERE.parent.parent / "proto"
-PACKAGE = HERE / "src" / "timecache"
+PACKAGE = HERE / "src" / "timecached"
 PARTS = ["v1", "testing/v1"]
 
 REASONS_HEAD = '''"""Why a call was refused. Written by client/python/generate from errors.proto."""
@@ -75,7 +75,15 @@ def protos(out: pathlib.Path) -> None:
     )
     for part in PARTS:
         directory = out / "timecache" / part
+        for path in directory.iterdir():
+            path.write_text(in_package(path.read_text()))
         (directory / "__init__.py").write_text('"""Generated from proto/timecache."""\n')
+
+
+def in_package(text: str) -> str:
+    """Generated code as a part of the package: protoc imports by the paths of the protos."""
+    text = re.sub(r"^from timecache\.", "from timecached.", text, flags=re.M)
+    return re.sub(r"'timecache\.(testing\.)?(v1\.\w+_pb2)'", r"'timecached.\1\2'", text)
 
 
 def reasons() -> str:
@@ -156,7 +164,7 @@ def main() -> int:
         ]
     for name in stale:
         print(
-            f"stale: client/python/src/timecache/{name}; run client/python/generate",
+            f"stale: client/python/src/timecached/{name}; run client/python/generate",
             file=sys.stderr,
         )
     return 1 if stale else 0

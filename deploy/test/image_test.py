@@ -43,7 +43,7 @@ class ImageTest(unittest.TestCase):
         of_maven = f"<artifactId>timecache-client</artifactId>\n{{}}<version>{version}</version>"
         for path, line in {
             "python/pyproject.toml": f'version = "{version}"',
-            "python/src/timecache/__init__.py": f'__version__ = "{version}"',
+            "python/src/timecached/__init__.py": f'__version__ = "{version}"',
             "node/package.json": f'"version": "{version}"',
             "java/pom.xml": of_maven.format("  "),
             "java/benchmark/pom.xml": of_maven.format("      "),

@@ -106,7 +106,7 @@ def check_bytes(client, clock, new_peers):
 
 def check_group(client, clock, new_members):
     """A member in each language; each event comes to one of them."""
-    import timecache
+    import timecached
     client.create_namespace("shared", options(ttl=10))
     shared = client.namespace("shared")
     shared.create_group("all")
@@ -120,7 +120,7 @@ def check_group(client, clock, new_members):
         expected = {f"key-{i}": value_of(i) for i in range(EVENTS)}
         items = list(expected.items())
         for begin in range(0, EVENTS, 20):
-            shared.execute([timecache.Operation.put(key, value, ttl=1)
+            shared.execute([timecached.Operation.put(key, value, ttl=1)
                             for key, value in items[begin:begin + 20]])
             clock.advance(1)
         wait_until(lambda: statistics().acked == EVENTS, "all is acknowledged")
@@ -140,8 +140,8 @@ def check_group(client, clock, new_members):
 
 
 def options(ttl):
-    import timecache
-    return timecache.NamespaceOptions(ttl=ttl, num_buckets=11)
+    import timecached
+    return timecached.NamespaceOptions(ttl=ttl, num_buckets=11)
 
 
 def main():
@@ -150,12 +150,12 @@ def main():
     python = shlex.split(programs["python"]["member"])[0]
     if os.path.realpath(sys.prefix) == os.path.realpath(sys.base_prefix):
         os.execv(python, [python, "-B", *sys.argv])
-    import timecache
-    from timecache import testing
+    import timecached
+    from timecached import testing
     command_line = os.environ["TIMECACHECTL"]
 
     with (Server(os.environ["TIMECACHED"], "--virtual-clock") as server,
-          timecache.Client(server.address) as client):
+          timecached.Client(server.address) as client):
         clock = testing.VirtualClock(client)
 
         def new_peers(namespace):

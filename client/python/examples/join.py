@@ -13,8 +13,8 @@ import sys
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import timecache
-from timecache import aio
+import timecached
+from timecached import aio
 
 STREAMS = ("impression", "click")
 WINDOW = timedelta(minutes=1)
@@ -31,9 +31,9 @@ class Join:
         """Makes the namespace if it is not there."""
         try:
             await self._client.create_namespace(
-                self._rows.namespace_name, timecache.NamespaceOptions(ttl=WINDOW)
+                self._rows.namespace_name, timecached.NamespaceOptions(ttl=WINDOW)
             )
-        except timecache.AlreadyExistsError:
+        except timecached.AlreadyExistsError:
             pass
 
     async def add(self, row: str, stream: str, value: bytes) -> dict[bytes, bytes] | None:

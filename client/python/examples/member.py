@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 
-import timecache
+import timecached
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     lock = threading.Lock()
     handled = 0
 
-    def handle(event: timecache.ExpiredEvent) -> None:
+    def handle(event: timecached.ExpiredEvent) -> None:
         nonlocal handled
         with lock:
             handled += 1
@@ -28,7 +28,7 @@ def main() -> None:
                 worker.request_stop()
             print(event.key_text, event.value.hex(), event.attempt, sep="\t", flush=True)
 
-    with timecache.Client(address, namespace=namespace) as client:
+    with timecached.Client(address, namespace=namespace) as client:
         worker = client.worker(group, handle, concurrency=1)
         signal.signal(signal.SIGTERM, lambda *_: worker.request_stop())
         worker.wait()

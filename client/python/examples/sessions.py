@@ -10,7 +10,7 @@ import sys
 from datetime import timedelta
 from typing import Any
 
-import timecache
+import timecached
 
 IDLE_TIME = timedelta(minutes=30)
 
@@ -18,19 +18,19 @@ IDLE_TIME = timedelta(minutes=30)
 class Sessions:
     """Sessions by their id. Each read renews the session's time, as the namespace is sliding."""
 
-    def __init__(self, client: timecache.Client) -> None:
+    def __init__(self, client: timecached.Client) -> None:
         self._entries = client.namespace("sessions")
         try:
             client.create_namespace(
-                "sessions", timecache.NamespaceOptions(ttl=IDLE_TIME, sliding=True)
+                "sessions", timecached.NamespaceOptions(ttl=IDLE_TIME, sliding=True)
             )
-        except timecache.AlreadyExistsError:
+        except timecached.AlreadyExistsError:
             pass
 
     def open(self, data: Any) -> str:
         """The id of a new session."""
         session_id = secrets.token_urlsafe(16)
-        self._entries.put(session_id, timecache.encode_json(data))
+        self._entries.put(session_id, timecached.encode_json(data))
         return session_id
 
     def read(self, session_id: str) -> tuple[Any, int] | None:
@@ -41,23 +41,23 @@ class Sessions:
     def write(self, session_id: str, data: Any, version: int) -> int | None:
         """The new version; None: another request has changed the session, or it is over."""
         try:
-            put = self._entries.put(session_id, timecache.encode_json(data), if_version=version)
+            put = self._entries.put(session_id, timecached.encode_json(data), if_version=version)
             return put.version
-        except timecache.FailedPreconditionError:
+        except timecached.FailedPreconditionError:
             return None
 
     def close(self, session_id: str) -> None:
         """Logs out."""
         self._entries.remove(session_id)
 
-    def ended(self) -> timecache.Watcher:
+    def ended(self) -> timecached.Watcher:
         """Tells of the sessions that have run out, with their data."""
         return self._entries.watch()
 
 
 def main() -> None:
     address = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:7171"
-    with timecache.Client(address) as client:
+    with timecached.Client(address) as client:
         sessions = Sessions(client)
         session_id = sessions.open({"user": "ada", "basket": []})
         read = sessions.read(session_id)

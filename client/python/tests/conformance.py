@@ -20,17 +20,17 @@ from typing import Any
 
 from server import Server
 
-import timecache
-from timecache import Operation, Settlement, testing
+import timecached
+from timecached import Operation, Settlement, testing
 
 DIRECTORY = pathlib.Path(
     os.environ.get("CONFORMANCE", pathlib.Path(__file__).parents[3] / "tests" / "conformance")
 )
 TIMEOUT = 10.0
 ENUMS: dict[str, type[enum.Enum]] = {
-    "limit_policy": timecache.LimitPolicy,
-    "durability": timecache.Durability,
-    "restart_policy": timecache.RestartPolicy,
+    "limit_policy": timecached.LimitPolicy,
+    "durability": timecached.Durability,
+    "restart_policy": timecached.RestartPolicy,
 }
 DURATIONS = {
     "ttl", "max_ttl", "event_retention", "unused_group_ttl", "ack_timeout", "unused_ttl", "delay",
@@ -67,7 +67,7 @@ class Runner:
     def __init__(self, aio: bool) -> None:
         self.server = Server()
         self.loop = asyncio.new_event_loop() if aio else None
-        self.module: Any = timecache.aio if aio else timecache
+        self.module: Any = timecached.aio if aio else timecached
         self.client = self.wait(self.connect())
         clock: Any = testing.AsyncVirtualClock if aio else testing.VirtualClock
         self.clock = clock(self.client)
@@ -118,7 +118,7 @@ class Runner:
             for number, step in enumerate(scenario["steps"]):
                 try:
                     self.step(step)
-                except (Mismatch, timecache.TimecacheError, TimeoutError) as error:
+                except (Mismatch, timecached.TimecacheError, TimeoutError) as error:
                     raise Mismatch(f"step {number}: {error!r}\n    {json.dumps(step)}") from error
         finally:
             for name in list(self.open):
@@ -129,16 +129,18 @@ class Runner:
     def delete(self, name: str) -> None:
         try:
             self.wait(self.client.delete_namespace(name))
-        except timecache.NotFoundError:
+        except timecached.NotFoundError:
             pass
 
     def options(self, values: dict[str, Any], kind: str) -> Any:
-        cls: Any = getattr(timecache, f"{kind}Options")
+        cls: Any = getattr(timecached, f"{kind}Options")
         return cls(**{name: self.argument(name, value) for name, value in values.items()})
 
     def argument(self, name: str, value: Any) -> Any:
         if isinstance(value, dict) and set(value) == {"var"}:
             return self.saved[value["var"]]
+        if isinstance(value, dict) and set(value) == {"at"}:
+            return self.start + seconds(value["at"])
         if name in ENUMS:
             return ENUMS[name][value]
         if name in DURATIONS:
@@ -184,7 +186,7 @@ class Runner:
         while True:
             try:
                 answer = self.call(step["call"], dict(step.get("args", {})))
-            except timecache.TimecacheError as error:
+            except timecached.TimecacheError as error:
                 if "error" not in step:
                     raise
                 self.match_error(error, step["error"])
@@ -212,7 +214,7 @@ class Runner:
             return {
                 "results": [
                     {"error": result}
-                    if isinstance(result, timecache.TimecacheError)
+                    if isinstance(result, timecached.TimecacheError)
                     else {kind: answer_of(kind, result)}
                     for (kind, _), result in zip(operations, results, strict=True)
                 ]
@@ -255,14 +257,20 @@ class Runner:
 
     def settlement(self, item: dict[str, Any]) -> Settlement:
         values = {name: self.argument(name, value) for name, value in item.items()}
-        return Settlement(values.pop("event_id"), values.pop("attempt"), self.how(values))
+        event_id, attempt = values.pop("event_id"), values.pop("attempt")
+        returns = values.pop("returns", None)
+        return Settlement(event_id, attempt, self.how(values), returns)
 
-    def how(self, action: dict[str, Any]) -> timecache.Settle:
+    def how(self, action: dict[str, Any]) -> Any:
         ((kind, args),) = action.items()
         values = {name: self.argument(name, value) for name, value in args.items()}
-        kinds: Any = {"ack": timecache.Ack, "nack": timecache.Nack, "put_back": timecache.PutBack}
-        how: timecache.Settle = kinds[kind](**values)
-        return how
+        kinds: Any = {
+            "ack": timecached.Ack,
+            "nack": timecached.Nack,
+            "put_back": timecached.PutBack,
+            "extend": timecached.Extend,
+        }
+        return kinds[kind](**values)
 
     def do_watch(self, step: dict[str, Any]) -> None:
         args = dict(step.get("args", {}))
@@ -286,7 +294,7 @@ class Runner:
         self.open[name] = watch
         try:
             watch.read_until(lambda: set(watch.watermarks) == set(args["namespaces"]))
-        except timecache.TimecacheError as error:
+        except timecached.TimecacheError as error:
             if "error" not in step:
                 raise
             self.match_error(error, step["error"])
@@ -302,7 +310,7 @@ class Runner:
                 watch.read_until(lambda: len(watch.events) >= len(expected))
             else:
                 watch.read_until(lambda: min(watch.watermarks.values()) >= self.now)
-        except timecache.TimecacheError as error:
+        except timecached.TimecacheError as error:
             if "error" not in step:
                 raise
             self.match_error(error, step["error"])
@@ -336,7 +344,7 @@ class Runner:
             try:
                 if self.call("get_group", dict(get)).statistics.members:
                     return
-            except timecache.NotFoundError:
+            except timecached.NotFoundError:
                 pass
             check(time.monotonic() < until, "the group has no member")
             self.sleep(0.01)
@@ -362,7 +370,7 @@ class Runner:
 
     # --- comparing ---
 
-    def match_error(self, error: timecache.TimecacheError | None, expected: Any) -> None:
+    def match_error(self, error: timecached.TimecacheError | None, expected: Any) -> None:
         check(error is not None, f"no error, expected {expected}")
         assert error is not None
         answer = {
@@ -392,7 +400,7 @@ class Runner:
                 return check(got == data(expected), f"{where} is {got!r:.200}")
             if set(expected) == {"unordered"}:
                 return self.match_unordered(got, expected["unordered"], where)
-            if isinstance(got, timecache.TimecacheError):
+            if isinstance(got, timecached.TimecacheError):
                 return self.match_error(got, expected)
             check(got is not None, f"{where} is not set")
             for name, value in expected.items():
@@ -441,7 +449,7 @@ class Watch:
         self.method = method
         self.watermarks: dict[str, datetime] = {}
         self.tokens: dict[str, bytes] = {}
-        self.events: list[timecache.ExpiredEvent] = []
+        self.events: list[timecached.ExpiredEvent] = []
         self.told: set[Any] = set()
         self.lost = 0
 
@@ -465,26 +473,27 @@ class Worker:
     def __init__(self, runner: Runner, script: dict[str, list[dict[str, Any]]]) -> None:
         self.runner = runner
         self.script = {key.encode(): list(actions) for key, actions in script.items()}
-        self.handled: list[timecache.ExpiredEvent] = []
+        self.handled: list[timecached.ExpiredEvent] = []
         self.lock = threading.Lock()
 
     def handler(self) -> Any:
         if self.runner.loop is None:
             return self.handle
 
-        async def handle(event: timecache.ExpiredEvent) -> timecache.Settle:
+        async def handle(event: timecached.ExpiredEvent) -> timecached.Settle:
             return self.handle(event)
 
         return handle
 
-    def handle(self, event: timecache.ExpiredEvent) -> timecache.Settle:
+    def handle(self, event: timecached.ExpiredEvent) -> timecached.Settle:
         with self.lock:
             self.handled.append(event)
             actions = self.script.get(event.key, [{"ack": {}}])
             action = actions.pop(0) if len(actions) > 1 else actions[0]
         if "throw" in action:
             raise RuntimeError(action["throw"])
-        return self.runner.how(action)
+        how: timecached.Settle = self.runner.how(action)
+        return how
 
 
 async def start_async(worker: Any) -> None:
@@ -492,7 +501,7 @@ async def start_async(worker: Any) -> None:
 
 
 def start(worker: Any) -> Any:
-    if isinstance(worker, timecache.GroupWorker):
+    if isinstance(worker, timecached.GroupWorker):
         return worker.start()
     return start_async(worker)
 
@@ -538,7 +547,7 @@ def main() -> int:
     runner = Runner(aio="--aio" in sys.argv)
     passed = failed = 0
     try:
-        for path in sorted(DIRECTORY.glob("*.json")):
+        for path in sorted(DIRECTORY.rglob("*.json")):
             for scenario in json.loads(path.read_text())["scenarios"]:
                 if names and scenario["name"] not in names:
                     continue

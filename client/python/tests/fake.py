@@ -14,7 +14,7 @@ from google.protobuf import any_pb2
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
 
-from timecache.v1 import data_pb2, data_pb2_grpc, groups_pb2, groups_pb2_grpc, watch_pb2
+from timecached.v1 import data_pb2, data_pb2_grpc, groups_pb2, groups_pb2_grpc, watch_pb2
 
 
 def refusal(code: int, reason: str) -> status_pb2.Status:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 
-import timecache
+import timecached
 
 
 def to_hex(value: bytes) -> str:
@@ -29,13 +29,13 @@ def from_hex(word: str) -> bytes:
     return b"" if word == "-" else bytes.fromhex(word)
 
 
-def shown(value: bytes, parts: timecache.GatheredParts | None) -> str:
+def shown(value: bytes, parts: timecached.GatheredParts | None) -> str:
     if parts is None:
         return to_hex(value)
     return ",".join(f"{to_hex(p.name)}:{to_hex(p.value)}" for p in parts.parts)
 
 
-def perform(client: timecache.Client, name: str, words: list[str]) -> str:
+def perform(client: timecached.Client, name: str, words: list[str]) -> str:
     if name == "expired":
         events: list[str] = []
         with client.watch(from_earliest=True) as watcher:
@@ -65,7 +65,7 @@ def perform(client: timecache.Client, name: str, words: list[str]) -> str:
 
 
 def main() -> None:
-    with timecache.Client(sys.argv[1], namespace=sys.argv[2], timeout=60) as client:
+    with timecached.Client(sys.argv[1], namespace=sys.argv[2], timeout=60) as client:
         for line in sys.stdin:
             name, *words = line.split()
             print(perform(client, name, words), flush=True)

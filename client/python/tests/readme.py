@@ -15,8 +15,8 @@ import threading
 
 from server import Server
 
-import timecache
-from timecache import testing
+import timecached
+from timecached import testing
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 
@@ -29,7 +29,7 @@ def main() -> int:
     over = threading.Event()
 
     def tick() -> None:
-        with timecache.Client(server.address) as client:
+        with timecached.Client(server.address) as client:
             clock = testing.VirtualClock(client)
             while not over.wait(0.02):
                 clock.advance(0.2)

@@ -25,19 +25,19 @@ from google.protobuf import duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 from server import Server
 
-import timecache
-from timecache import Operation, connection
-from timecache.types import from_duration, to_duration
+import timecached
+from timecached import Operation, connection
+from timecached.types import from_duration, to_duration
 
 
 class ClientTest(unittest.TestCase):
     server: Server
-    client: timecache.Client
+    client: timecached.Client
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.server = Server()
-        cls.client = timecache.Client(cls.server.address)
+        cls.client = timecached.Client(cls.server.address)
         cls.addClassCleanup(cls.server.close)
         cls.addClassCleanup(cls.client.close)
 
@@ -50,7 +50,7 @@ class ClientTest(unittest.TestCase):
         )
 
     def test_json_is_read_and_written(self) -> None:
-        self.client.put("json", timecache.encode_json({"total": 42, "ü": [None]}))
+        self.client.put("json", timecached.encode_json({"total": 42, "ü": [None]}))
         entry = self.client.get("json")
         assert entry is not None
         self.assertEqual(entry.value, '{"total":42,"ü":[null]}'.encode())
@@ -92,7 +92,7 @@ class ClientTest(unittest.TestCase):
             sorted(view._metadata()),
             [("traceparent", "t"), ("x-a", "1"), ("x-request-id", "one")],
         )
-        with self.assertRaises(timecache.NotFoundError) as caught:
+        with self.assertRaises(timecached.NotFoundError) as caught:
             view.get("a")
         self.assertEqual(caught.exception.request_id, "one")
 
@@ -106,14 +106,14 @@ class ClientTest(unittest.TestCase):
         client = self.client.with_options(
             request_id="req-7", traceparent="00-" + "1" * 32 + "-" + "2" * 16 + "-01"
         )
-        with self.assertRaises(timecache.InvalidArgumentError) as caught:
+        with self.assertRaises(timecached.InvalidArgumentError) as caught:
             client.put("a", "1", ttl=-1)
         error = caught.exception
         self.assertEqual(
             (error.code.name, error.reason, error.field),
             ("INVALID_ARGUMENT", "INVALID_FIELD", "ttl"),
         )
-        self.assertEqual(error.reason, timecache.ErrorReason.INVALID_FIELD)
+        self.assertEqual(error.reason, timecached.ErrorReason.INVALID_FIELD)
         self.assertEqual(error.request_id, "req-7")
         self.assertIn("INVALID_ARGUMENT (INVALID_FIELD): ", str(error))
         copy = pickle.loads(pickle.dumps(error))
@@ -125,30 +125,30 @@ class ClientTest(unittest.TestCase):
             [Operation.put("x", "1"), Operation.put("x", "2", if_absent=True), Operation.get("x")]
         )
         self.assertGreater(put.version, 0)
-        self.assertIsInstance(missed, timecache.FailedPreconditionError)
+        self.assertIsInstance(missed, timecached.FailedPreconditionError)
         self.assertEqual((entry.key, entry.value), (b"x", b"1"))
         self.assertEqual(self.client.execute([]), [])
 
     def test_an_answer_with_another_number_of_results_is_an_error(self) -> None:
-        settlements = [timecache.Settlement(1, 1, timecache.Ack())]
+        settlements = [timecached.Settlement(1, 1, timecached.Ack())]
 
         async def main() -> None:
             async def answer(request: Any, **more: Any) -> Any:
                 return response
 
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 client._stubs.data.Execute = client._stubs.data.SettleExpired = answer
-                with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+                with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
                     await client.execute([Operation.get("a")])
-                with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+                with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
                     await client.settle("g", settlements)
 
         response: Any = unittest.mock.Mock(results=[None, None])
-        with timecache.Client(self.server.address) as client:
+        with timecached.Client(self.server.address) as client:
             client._stubs.data.Execute = client._stubs.data.SettleExpired = lambda *a, **m: response
-            with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+            with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
                 client.execute([Operation.get("a")])
-            with self.assertRaisesRegex(timecache.InternalError, "2 results for 1"):
+            with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
                 client.settle("g", settlements)
         asyncio.run(main())
 
@@ -175,9 +175,9 @@ class ClientTest(unittest.TestCase):
                 return grpc.unary_unary_rpc_method_handler(fail)
 
         async def main() -> None:
-            async with timecache.aio.Client(f"127.0.0.1:{port}") as client:
+            async with timecached.aio.Client(f"127.0.0.1:{port}") as client:
                 for number in range(len(garbled)):
-                    with self.assertRaises(timecache.NotFoundError):
+                    with self.assertRaises(timecached.NotFoundError):
                         await client.get(f"{number}")
 
         server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
@@ -185,10 +185,10 @@ class ClientTest(unittest.TestCase):
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
         self.addCleanup(server.stop, None)
-        with timecache.Client(f"127.0.0.1:{port}") as client:
+        with timecached.Client(f"127.0.0.1:{port}") as client:
             for number in range(len(garbled)):
                 with self.subTest(number):
-                    with self.assertRaises(timecache.NotFoundError) as caught:
+                    with self.assertRaises(timecached.NotFoundError) as caught:
                         client.get(f"{number}")
                     error = caught.exception
                     self.assertEqual(
@@ -220,7 +220,7 @@ class ClientTest(unittest.TestCase):
             lambda: self.client.consume("g", "orders"),
             lambda: self.client.gather("a", "p", "1", expected_names="names"),
             lambda: self.client.update_namespace(
-                "default", timecache.NamespaceOptions(), to_default="ttl"
+                "default", timecached.NamespaceOptions(), to_default="ttl"
             ),
         ):
             with self.assertRaises(TypeError):
@@ -231,7 +231,7 @@ class ClientTest(unittest.TestCase):
 
     def test_a_server_without_a_journal_has_no_backup(self) -> None:
         self.assertIsNone(self.client.get_server().journal)
-        with self.assertRaises(timecache.FailedPreconditionError) as caught:
+        with self.assertRaises(timecached.FailedPreconditionError) as caught:
             next(iter(self.client.backup_journal()))
         self.assertEqual(caught.exception.reason, "NO_JOURNAL")
 
@@ -240,15 +240,15 @@ class BackupTest(unittest.TestCase):
     def setUp(self) -> None:
         self.server = Server("--journal", "DIRECTORY/journal")
         self.addCleanup(self.server.close)
-        with timecache.Client(self.server.address) as client:
+        with timecached.Client(self.server.address) as client:
             client.create_namespace(
-                "orders", timecache.NamespaceOptions(durability=timecache.Durability.SYNC)
+                "orders", timecached.NamespaceOptions(durability=timecached.Durability.SYNC)
             )
             for i in range(3):
                 client.namespace("orders").put(f"k{i}", secrets.token_bytes(1 << 20))
 
     def test_a_backup_is_a_whole_archive(self) -> None:
-        with timecache.Client(self.server.address) as client:
+        with timecached.Client(self.server.address) as client:
             journal = client.get_server().journal
             assert journal is not None
             self.assertEqual(journal.directory, str(self.server.directory / "journal"))
@@ -258,13 +258,13 @@ class BackupTest(unittest.TestCase):
         self.check(pieces)
 
     def test_a_backup_by_asyncio(self) -> None:
-        async def main() -> list[timecache.BackupPiece]:
-            async with timecache.aio.Client(self.server.address) as client:
+        async def main() -> list[timecached.BackupPiece]:
+            async with timecached.aio.Client(self.server.address) as client:
                 return [piece async for piece in client.backup_journal()]
 
         self.check(asyncio.run(main()))
 
-    def check(self, pieces: list[timecache.BackupPiece]) -> None:
+    def check(self, pieces: list[timecached.BackupPiece]) -> None:
         archive = b"".join(piece.data for piece in pieces)
         self.assertEqual({piece.total_bytes for piece in pieces}, {len(archive)})
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
@@ -283,7 +283,7 @@ class ClosedTest(unittest.TestCase):
         self.address = f"127.0.0.1:{self.mute.getsockname()[1]}"
 
     def test_calls_end_with_it(self) -> None:
-        calls: list[Callable[[timecache.Client], object]] = [
+        calls: list[Callable[[timecached.Client], object]] = [
             lambda c: c.get("a"),
             lambda c: c.put("a", "1"),
             lambda c: list(c.scan()),
@@ -291,24 +291,24 @@ class ClosedTest(unittest.TestCase):
             lambda c: c.pipeline().add(Operation.get("a")).result(20),
         ]
         for call in calls:
-            client = timecache.Client(self.address)
+            client = timecached.Client(self.address)
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 under_way = pool.submit(call, client)
                 client.close()
-                self.assertIsInstance(under_way.exception(20), timecache.ClosedError)
-            with self.assertRaises(timecache.ClosedError):
+                self.assertIsInstance(under_way.exception(20), timecached.ClosedError)
+            with self.assertRaises(timecached.ClosedError):
                 call(client)
             client.close()
 
     def test_calls_of_asyncio_end_with_it(self) -> None:
-        async def scan(client: timecache.aio.Client) -> None:
+        async def scan(client: timecached.aio.Client) -> None:
             async for _ in client.scan():
                 pass
 
-        async def add(client: timecache.aio.Client) -> None:
+        async def add(client: timecached.aio.Client) -> None:
             await (await client.pipeline().add(Operation.get("a")))
 
-        calls: list[Callable[[timecache.aio.Client], Coroutine[Any, Any, object]]] = [
+        calls: list[Callable[[timecached.aio.Client], Coroutine[Any, Any, object]]] = [
             lambda c: c.get("a"),
             lambda c: c.put("a", "1"),
             scan,
@@ -318,19 +318,19 @@ class ClosedTest(unittest.TestCase):
 
         async def main() -> None:
             for call in calls:
-                client = timecache.aio.Client(self.address)
+                client = timecached.aio.Client(self.address)
                 under_way = asyncio.create_task(call(client))
                 await asyncio.sleep(0)
                 await client.close()
                 # Before Python 3.11 a task does not know whether it was cancelled.
                 ended = (
-                    timecache.ClosedError
+                    timecached.ClosedError
                     if sys.version_info >= (3, 11)
-                    else (timecache.ClosedError, asyncio.CancelledError)
+                    else (timecached.ClosedError, asyncio.CancelledError)
                 )
                 with self.assertRaises(ended):
                     await asyncio.wait_for(under_way, 20)
-                with self.assertRaises(timecache.ClosedError):
+                with self.assertRaises(timecached.ClosedError):
                     await asyncio.wait_for(call(client), 20)
                 await client.close()
 
@@ -348,7 +348,7 @@ class StartingTest(unittest.TestCase):
         starting = threading.Thread(target=self.server.start)
         with (
             unittest.mock.patch.object(connection, "PATIENCE", 30.0),
-            timecache.Client(self.server.address, timeout=30) as client,
+            timecached.Client(self.server.address, timeout=30) as client,
         ):
             check = client._connection._check
 
@@ -362,7 +362,7 @@ class StartingTest(unittest.TestCase):
 
     def test_a_call_of_asyncio_waits_for_it(self) -> None:
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address, timeout=30) as client:
+            async with timecached.aio.Client(self.server.address, timeout=30) as client:
                 put = asyncio.create_task(client.put("a", "1"))
                 state = client.channel.get_state()
                 while state is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
@@ -389,31 +389,31 @@ class NoServerTest(unittest.TestCase):
         with socket.socket() as mute:
             mute.bind(("127.0.0.1", 0))
             mute.listen()
-            with timecache.Client(f"127.0.0.1:{mute.getsockname()[1]}", timeout=0.3) as client:
+            with timecached.Client(f"127.0.0.1:{mute.getsockname()[1]}", timeout=0.3) as client:
                 begin = time.monotonic()
-                with self.assertRaises(timecache.DeadlineExceededError) as caught:
+                with self.assertRaises(timecached.DeadlineExceededError) as caught:
                     client.get("a")
                 self.assertIsNone(caught.exception.reason)
                 self.assertLess(time.monotonic() - begin, 3)
 
     def test_calls_without_a_server_are_unavailable(self) -> None:
-        with timecache.Client("127.0.0.1:1") as client:
-            with self.assertRaises(timecache.UnavailableError):
+        with timecached.Client("127.0.0.1:1") as client:
+            with self.assertRaises(timecached.UnavailableError):
                 client.put("a", "1")
-            with self.assertRaises(timecache.UnavailableError):
+            with self.assertRaises(timecached.UnavailableError):
                 client.watch().next()
-            with self.assertRaises(timecache.UnavailableError):
+            with self.assertRaises(timecached.UnavailableError):
                 client.pipeline().add(Operation.get("a")).result(10)
-            with self.assertRaises(timecache.UnavailableError):
+            with self.assertRaises(timecached.UnavailableError):
                 client.worker("g", lambda event: None).wait(10)
 
     def test_only_what_is_safe_is_repeated(self) -> None:
-        retry = timecache.RetryPolicy(max_attempts=4, min_pause=0.001, max_pause=0.002)
-        with timecache.Client("127.0.0.1:1", retry=retry) as client:
+        retry = timecached.RetryPolicy(max_attempts=4, min_pause=0.001, max_pause=0.002)
+        with timecached.Client("127.0.0.1:1", retry=retry) as client:
             tried: list[str] = []
             for name in ("Put", "Get", "Append", "Combine", "Gather", "Execute"):
                 self.count(client, name, tried)
-            calls: dict[str, Callable[[timecache.Client], object]] = {
+            calls: dict[str, Callable[[timecached.Client], object]] = {
                 "Get": lambda c: c.get("a"), "Put": lambda c: c.put("a", "1"),
                 "Append": lambda c: c.append("a", "1"), "Combine": lambda c: c.combine("a", add=1),
                 "Gather": lambda c: c.gather("a", "p", "1", expected_parts=2),
@@ -421,15 +421,15 @@ class NoServerTest(unittest.TestCase):
             }  # fmt: skip
             for name, call in calls.items():
                 tried.clear()
-                with self.assertRaises(timecache.UnavailableError):
+                with self.assertRaises(timecached.UnavailableError):
                     call(client)
                 self.assertEqual(len(tried), 4 if name == "Get" else 1, name)
             tried.clear()
-            with self.assertRaises(timecache.UnavailableError):
+            with self.assertRaises(timecached.UnavailableError):
                 client.with_options(repeatable=True).put("a", "1")
             self.assertEqual(len(tried), 4)
 
-    def count(self, client: timecache.Client, name: str, tried: list[str]) -> None:
+    def count(self, client: timecached.Client, name: str, tried: list[str]) -> None:
         """Notes each attempt of a call, which goes to no server."""
         method = getattr(client._stubs.data, name)
 
@@ -446,7 +446,7 @@ class NoServerTest(unittest.TestCase):
             with socket.socket() as mute:
                 mute.bind(("127.0.0.1", 0))
                 mute.listen()
-                async with timecache.aio.Client(f"127.0.0.1:{mute.getsockname()[1]}") as client:
+                async with timecached.aio.Client(f"127.0.0.1:{mute.getsockname()[1]}") as client:
                     with self.assertRaises(TimeoutError):
                         await asyncio.wait_for(client.get("a"), 0.1)
 
@@ -484,57 +484,57 @@ access: {file: DIR/access.yaml}
             "ca_file": directory / "server.crt",
             "server_name": "cache.example",
         }
-        with timecache.Client(server.address, **secured, token="s3cret-token-of-a-test") as client:
+        with timecached.Client(server.address, **secured, token="s3cret-token-of-a-test") as client:
             client.put("a", "1")
             self.assertTrue(client.contains("a"))
-            with self.assertRaises(timecache.PermissionDeniedError) as denied:
+            with self.assertRaises(timecached.PermissionDeniedError) as denied:
                 client.create_namespace("other")
             self.assertEqual(denied.exception.reason, "ACCESS_DENIED")
             self.assertEqual(denied.exception.metadata["principal"], "app")
         tokens = iter(["wrong", "s3cret-token-of-a-test\n"])
-        with timecache.Client(server.address, **secured, token=lambda: next(tokens)) as client:
-            with self.assertRaises(timecache.UnauthenticatedError):
+        with timecached.Client(server.address, **secured, token=lambda: next(tokens)) as client:
+            with self.assertRaises(timecached.UnauthenticatedError):
                 client.get("a")
             self.assertIsNotNone(client.get("a"))
-        with timecache.Client(server.address, **secured) as client:
-            with self.assertRaises(timecache.UnauthenticatedError) as unknown:
+        with timecached.Client(server.address, **secured) as client:
+            with self.assertRaises(timecached.UnauthenticatedError) as unknown:
                 client.get("a")
             self.assertEqual(unknown.exception.reason, "NO_CREDENTIALS")
-        with timecache.Client(server.address, token="t") as client:
-            with self.assertRaises(timecache.UnavailableError):
+        with timecached.Client(server.address, token="t") as client:
+            with self.assertRaises(timecached.UnavailableError):
                 client.get("a")
 
     def test_what_does_not_go_together_is_refused(self) -> None:
         with self.assertRaises(ValueError):
-            timecache.Client("cache.example:7171", token="secret")
+            timecached.Client("cache.example:7171", token="secret")
         # A name that only looks like a loopback address.
         with self.assertRaises(ValueError):
-            timecache.Client("127.cache.example:7171", token="secret")
+            timecached.Client("127.cache.example:7171", token="secret")
         for address in ("localhost:1", "127.8.0.1:1", "[::1]:1", "unix:/tmp/socket"):
-            timecache.Client(address, token="secret").close()
+            timecached.Client(address, token="secret").close()
         with self.assertRaises(ValueError):
-            timecache.Client("cache.example:7171", certificate_file="client.crt")
+            timecached.Client("cache.example:7171", certificate_file="client.crt")
         with self.assertRaises(OSError):
-            timecache.Client("cache.example:7171", ca_file="/does/not/exist")
+            timecached.Client("cache.example:7171", ca_file="/does/not/exist")
         with self.assertRaisesRegex(ValueError, "/dev/null has no certificate"):
-            timecache.Client("cache.example:7171", ca_file="/dev/null")
+            timecached.Client("cache.example:7171", ca_file="/dev/null")
         for token in ("", "a\nb", "ü"):
             with self.subTest(token), self.assertRaises(ValueError):
-                timecache.Client("localhost:1", token=token)
+                timecached.Client("localhost:1", token=token)
         wrong: Any = b"token"
         with self.assertRaises(TypeError):
-            timecache.Client("localhost:1", token=wrong)
+            timecached.Client("localhost:1", token=wrong)
 
     def test_an_address_has_a_port(self) -> None:
         for address in ("", "127.0.0.1", "cache.example", "http://127.0.0.1:7171", "[::1]", "a:"):
             with self.subTest(address), self.assertRaises(ValueError):
-                timecache.Client(address)
+                timecached.Client(address)
         wrong: Any = 7171
         with self.assertRaises(TypeError):
-            timecache.Client(wrong)
+            timecached.Client(wrong)
         for address in ("a:1", "[::1]:1", "unix:/a", "dns:///a:1", "ipv4:127.0.0.1:1,127.0.0.2:1"):
             with self.subTest(address):
-                timecache.Client(address).close()
+                timecached.Client(address).close()
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from typing import Any
 from server import Server
 from test_watch import await_
 
-import timecache
-from timecache import testing
+import timecached
+from timecached import testing
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -26,15 +26,15 @@ import orders  # noqa: E402
 import sessions  # noqa: E402
 
 
-def has(client: timecache.Client, key: str) -> bool:
+def has(client: timecached.Client, key: str) -> bool:
     """Whether a key is there, in a namespace that may not be there yet."""
     try:
         return client.contains(key)
-    except timecache.NotFoundError:
+    except timecached.NotFoundError:
         return False
 
 
-def acked(client: timecache.Client, group: str) -> int:
+def acked(client: timecached.Client, group: str) -> int:
     statistics = client.get_group(group, include_statistics=True).statistics
     assert statistics is not None
     return statistics.acked
@@ -44,7 +44,7 @@ class ExamplesTest(unittest.TestCase):
     def setUp(self) -> None:
         self.server = Server()
         self.addCleanup(self.server.close)
-        self.client = timecache.Client(self.server.address)
+        self.client = timecached.Client(self.server.address)
         self.addCleanup(self.client.close)
         self.clock = testing.VirtualClock(self.client)
 
@@ -86,7 +86,7 @@ class ExamplesTest(unittest.TestCase):
             self.assertIsNotNone(store.read(session_id))
             now = self.clock.advance(timedelta(minutes=31))
             self.assertIsNone(store.read(session_id))
-            events: list[timecache.ExpiredEvent] = []
+            events: list[timecached.ExpiredEvent] = []
             while (batch := ended.next(30)).watermark < now:
                 events += batch.events
             events += batch.events
@@ -94,7 +94,7 @@ class ExamplesTest(unittest.TestCase):
 
     def test_a_join_gives_pairs_and_tells_what_stayed_alone(self) -> None:
         async def run() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 rows = join.Join(client, "ads")
                 await rows.prepare()
                 await rows.prepare()

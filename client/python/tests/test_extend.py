@@ -14,19 +14,19 @@ import fake
 import grpc
 from test_watch import await_
 
-import timecache
-from timecache import channel, errors
-from timecache.extending import Extending
-from timecache.types import from_timestamp, to_timestamp
-from timecache.v1 import data_pb2, groups_pb2, watch_pb2
-from timecache.working import WorkerState
+import timecached
+from timecached import channel, errors
+from timecached.extending import Extending
+from timecached.types import from_timestamp, to_timestamp
+from timecached.v1 import data_pb2, groups_pb2, watch_pb2
+from timecached.working import WorkerState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=timezone.utc)
 
 
-def event(event_id: int = 1, attempt: int = 1, **more: Any) -> timecache.ExpiredEvent:
-    cause = timecache.ExpiryCause.EXPIRED
-    return timecache.ExpiredEvent(
+def event(event_id: int = 1, attempt: int = 1, **more: Any) -> timecached.ExpiredEvent:
+    cause = timecached.ExpiryCause.EXPIRED
+    return timecached.ExpiredEvent(
         "default", b"k%d" % event_id, b"v", 1, NOW, NOW, NOW, NOW, cause,
         event_id=event_id, attempt=attempt, **more,
     )  # fmt: skip
@@ -41,8 +41,8 @@ class ExtendingTest(unittest.TestCase):
         self.extending = Extending(self.state, timedelta(hours=12))
         self.extending.knows_ack_timeout(timedelta(seconds=30))
 
-    def take(self, *events: timecache.ExpiredEvent) -> None:
-        self.state.take(timecache.WatchBatch("default", events, NOW))
+    def take(self, *events: timecached.ExpiredEvent) -> None:
+        self.state.take(timecached.WatchBatch("default", events, NOW))
 
     def due(self) -> list[int]:
         return [asked.event_id for _, asked in self.extending.due()]
@@ -65,7 +65,7 @@ class ExtendingTest(unittest.TestCase):
         self.state.end(held, None)
         self.now += 10
         self.assertEqual(self.due(), [1, 2])
-        self.state.end(held, timecache.Nack(1))
+        self.state.end(held, timecached.Nack(1))
         self.now += 10
         self.assertEqual(self.due(), [2])
 
@@ -74,7 +74,7 @@ class ExtendingTest(unittest.TestCase):
         self.take(event(1, returns=2))
         self.now += 10
         ((_, asked),) = self.extending.due()
-        self.assertEqual(asked, timecache.Settlement(1, 1, timecache.Extend(), 2))
+        self.assertEqual(asked, timecached.Settlement(1, 1, timecached.Extend(), 2))
 
     def test_it_ends_after_extend_max(self) -> None:
         self.take(event(1))
@@ -87,7 +87,7 @@ class ExtendingTest(unittest.TestCase):
         self.assertTrue(Extending(self.state, 0).ended)
 
     def test_what_is_with_another_worker_is_extended_again_once_it_comes_again(self) -> None:
-        stale = timecache.FailedPreconditionError(
+        stale = timecached.FailedPreconditionError(
             grpc.StatusCode.FAILED_PRECONDITION, "", reason="STALE_ATTEMPT"
         )
         self.take(event(1))
@@ -107,7 +107,7 @@ class ExtendingTest(unittest.TestCase):
     def test_a_server_that_is_too_old_is_told_once(self) -> None:
         self.take(event(1), event(2))
         self.now += 10
-        refused = timecache.InvalidArgumentError(
+        refused = timecached.InvalidArgumentError(
             grpc.StatusCode.INVALID_ARGUMENT, "action must be set", reason="INVALID_FIELD"
         )
         told = [self.extending.answered(*one, refused) for one in self.extending.due()]
@@ -148,10 +148,10 @@ class FakeTest(unittest.TestCase):
     def test_a_worker_keeps_what_its_handler_takes_long_for(self) -> None:
         self.data.streams.put([self.give(watch_pb2.ExpiredEvent(key=b"a", event_id=7, attempt=1))])
 
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             await_(lambda: self.extensions() >= 3)
 
-        with timecache.Client(self.address) as client:
+        with timecached.Client(self.address) as client:
             with client.worker("g", handle, on_error=self.errors.append) as worker:
                 await_(lambda: worker.counters.acked == 1)
         self.assertGreaterEqual(worker.counters.extended, 3)
@@ -165,11 +165,11 @@ class FakeTest(unittest.TestCase):
     def test_a_worker_of_asyncio_keeps_what_its_handler_takes_long_for(self) -> None:
         self.data.streams.put([self.give(watch_pb2.ExpiredEvent(key=b"a", event_id=7, attempt=1))])
 
-        async def handle(event: timecache.ExpiredEvent) -> None:
+        async def handle(event: timecached.ExpiredEvent) -> None:
             await asyncio.to_thread(await_, lambda: self.extensions() >= 3)
 
         async def main() -> None:
-            async with timecache.aio.Client(self.address) as client:
+            async with timecached.aio.Client(self.address) as client:
                 async with client.worker("g", handle, on_error=self.errors.append) as worker:
                     while worker.counters.acked < 1:
                         await asyncio.sleep(0.005)
@@ -183,23 +183,23 @@ class FakeTest(unittest.TestCase):
         stale = watch_pb2.SettleResult(error=fake.refusal(9, "STALE_ATTEMPT"))
         self.data.settle = lambda settlement: stale
 
-        async def handle(event: timecache.ExpiredEvent) -> None:
+        async def handle(event: timecached.ExpiredEvent) -> None:
             pass
 
         async def main() -> None:
-            async with timecache.aio.Client(self.address) as client:
+            async with timecached.aio.Client(self.address) as client:
                 async with client.worker("g", handle, on_error=self.errors.append) as worker:
                     while worker.counters.stale < 1:
                         await asyncio.sleep(0.005)
 
         self.data.streams.put([self.give(given)])
-        with timecache.Client(self.address) as client:
+        with timecached.Client(self.address) as client:
             with client.worker(
-                "g", lambda event: timecache.PutBack(), on_error=self.errors.append
+                "g", lambda event: timecached.PutBack(), on_error=self.errors.append
             ) as worker:
                 await_(lambda: worker.counters.stale == 1)
             self.data.streams.put([self.give(given)])
-            with self.assertLogs("timecache") as logged:
+            with self.assertLogs("timecached") as logged:
                 with client.worker("g", lambda event: None) as worker:
                     await_(lambda: worker.counters.stale == 1)
         self.data.streams.put([self.give(given)])
@@ -219,12 +219,12 @@ class FakeTest(unittest.TestCase):
         ]
 
     def scan(self, **options: Any) -> list[bytes]:
-        with timecache.Client(self.address, **options) as client:
+        with timecached.Client(self.address, **options) as client:
             return [entry.key for entry in client.scan("k")]
 
     def scan_async(self, **options: Any) -> list[bytes]:
         async def main() -> list[bytes]:
-            async with timecache.aio.Client(self.address, **options) as client:
+            async with timecached.aio.Client(self.address, **options) as client:
                 return [entry.key async for entry in client.scan("k")]
 
         return asyncio.run(main())
@@ -251,32 +251,32 @@ class FakeTest(unittest.TestCase):
         refused = (grpc.StatusCode.INVALID_ARGUMENT, "of another server")
         for scan in (self.scan, self.scan_async):
             self.data.streams.put([*self.pages("a"), lost])
-            with self.assertRaises(timecache.UnavailableError):
+            with self.assertRaises(timecached.UnavailableError):
                 scan()  # An older server has no positions.
             self.data.streams.put([*self.pages("a", position=b"a"), lost])
             self.data.streams.put([refused])
-            with self.assertRaises(timecache.InvalidArgumentError):
+            with self.assertRaises(timecached.InvalidArgumentError):
                 scan()
             self.data.streams.put([*self.pages("a", position=b"a"), lost])
             self.data.streams.put([lost])
-            with self.assertRaises(timecache.UnavailableError):
-                scan(retry=timecache.RetryPolicy(max_attempts=2))
+            with self.assertRaises(timecached.UnavailableError):
+                scan(retry=timecached.RetryPolicy(max_attempts=2))
 
     def test_a_stream_that_is_throttled_comes_back(self) -> None:
         # So gRPC reports RST_STREAM with ENHANCE_YOUR_CALM.
         calm = (grpc.StatusCode.RESOURCE_EXHAUSTED, "Received RST_STREAM with error code 11")
         batch = watch_pb2.WatchExpiredResponse(namespace="default")
-        breaks: list[timecache.TimecacheError] = []
+        breaks: list[timecached.TimecacheError] = []
 
         async def main() -> None:
-            async with timecache.aio.Client(self.address) as client:
+            async with timecached.aio.Client(self.address) as client:
                 async with client.watch(max_pause=0.2) as watcher:
                     await watcher.next(30)
                     self.assertTrue((await watcher.next(30)).reconnected)
 
         self.data.streams.put([batch, calm])
         self.data.streams.put([batch])
-        with timecache.Client(self.address) as client:
+        with timecached.Client(self.address) as client:
             with client.watch(max_pause=0.2, on_break=breaks.append) as watcher:
                 watcher.next(30)
                 self.assertTrue(watcher.next(30).reconnected)
@@ -289,7 +289,7 @@ class FakeTest(unittest.TestCase):
 
     def test_a_message_that_is_too_large_is_no_throttling(self) -> None:
         message = "CLIENT: Received message larger than max (70000000 vs. 67108864)"
-        error = timecache.ResourceExhaustedError(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+        error = timecached.ResourceExhaustedError(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
         self.assertFalse(error.is_throttled)
 
 
@@ -300,38 +300,38 @@ class DeadLetterTest(unittest.TestCase):
             put_time=to_timestamp(NOW), **more,
         )  # fmt: skip
 
-    def entry(self, letter: watch_pb2.ExpiredEvent, key: bytes) -> timecache.Entry:
-        return timecache.Entry(key, letter.SerializeToString(), 1, NOW, NOW)
+    def entry(self, letter: watch_pb2.ExpiredEvent, key: bytes) -> timecached.Entry:
+        return timecached.Entry(key, letter.SerializeToString(), 1, NOW, NOW)
 
     def test_a_letter_is_decoded(self) -> None:
         why = watch_pb2.DeadLetter(
             group="cancel", attempts=5, reason="DEAD_LETTER_REASON_NACKED", time=to_timestamp(NOW)
         )
         entry = self.entry(self.letter(dead_letter=why), b"orders/cancel/12")
-        letter = timecache.decode_dead_letter(entry)
+        letter = timecached.decode_dead_letter(entry)
         self.assertEqual(
             (letter.event.namespace, letter.event.key, letter.event.text, letter.event.event_id),
             ("orders", b"order:1", "42", 12),
         )
         self.assertEqual(
             (letter.group, letter.attempts, letter.reason, letter.time),
-            ("cancel", 5, timecache.DeadLetterReason.NACKED, NOW),
+            ("cancel", 5, timecached.DeadLetterReason.NACKED, NOW),
         )
 
     def test_a_letter_of_an_older_server_is_decoded(self) -> None:
-        letter = timecache.decode_dead_letter(self.entry(self.letter(), b"orders/cancel/12"))
+        letter = timecached.decode_dead_letter(self.entry(self.letter(), b"orders/cancel/12"))
         self.assertEqual(
             (letter.group, letter.attempts, letter.reason, letter.time),
-            ("cancel", 5, timecache.DeadLetterReason.UNKNOWN, NOW),
+            ("cancel", 5, timecached.DeadLetterReason.UNKNOWN, NOW),
         )
 
     def test_what_is_no_letter_is_refused(self) -> None:
         for key in (b"orders/cancel", b"orders/cancel/x", b"other/cancel/12"):
             with self.subTest(key), self.assertRaisesRegex(ValueError, "not a dead letter"):
-                timecache.decode_dead_letter(self.entry(self.letter(), key))
-        broken = timecache.Entry(b"orders/cancel/12", b"\xff", 1, NOW, NOW)
+                timecached.decode_dead_letter(self.entry(self.letter(), key))
+        broken = timecached.Entry(b"orders/cancel/12", b"\xff", 1, NOW, NOW)
         with self.assertRaisesRegex(ValueError, "not a dead letter"):
-            timecache.decode_dead_letter(broken)
+            timecached.decode_dead_letter(broken)
 
 
 class MaybeAppliedTest(unittest.TestCase):
@@ -341,20 +341,20 @@ class MaybeAppliedTest(unittest.TestCase):
             return f"127.0.0.1:{free.getsockname()[1]}"
 
     def test_a_call_without_a_connection_was_not_done(self) -> None:
-        async def main() -> timecache.TimecacheError:
-            async with timecache.aio.Client(address) as client:
-                with self.assertRaises(timecache.UnavailableError) as caught:
+        async def main() -> timecached.TimecacheError:
+            async with timecached.aio.Client(address) as client:
+                with self.assertRaises(timecached.UnavailableError) as caught:
                     await client.put("a", "1")
                 return caught.exception
 
         address = self.refused_address()
-        with timecache.Client(address) as client:
-            with self.assertRaises(timecache.UnavailableError) as caught:
+        with timecached.Client(address) as client:
+            with self.assertRaises(timecached.UnavailableError) as caught:
                 client.put("a", "1")
         self.assertFalse(caught.exception.maybe_applied, caught.exception)
         self.assertFalse(asyncio.run(main()).maybe_applied)
-        with timecache.Client("no-such-host.invalid:1") as client:
-            with self.assertRaises(timecache.UnavailableError) as caught:
+        with timecached.Client("no-such-host.invalid:1") as client:
+            with self.assertRaises(timecached.UnavailableError) as caught:
                 client.put("a", "1")
         self.assertFalse(caught.exception.maybe_applied, caught.exception)
 
@@ -378,17 +378,17 @@ class MaybeAppliedTest(unittest.TestCase):
                 connection.close()
 
         threading.Thread(target=drop, daemon=True).start()
-        with timecache.Client(f"127.0.0.1:{listener.getsockname()[1]}", timeout=10) as client:
+        with timecached.Client(f"127.0.0.1:{listener.getsockname()[1]}", timeout=10) as client:
             client._connection._up = True
-            with self.assertRaises(timecache.UnavailableError) as caught:
+            with self.assertRaises(timecached.UnavailableError) as caught:
                 client.put("lost-key", "1")
         self.assertTrue(caught.exception.maybe_applied, caught.exception)
 
     def test_it_is_of_all_attempts(self) -> None:
-        with timecache.Client(self.refused_address()) as client:
+        with timecached.Client(self.refused_address()) as client:
             errors = [
-                timecache.UnavailableError(grpc.StatusCode.UNAVAILABLE, "reset"),
-                timecache.UnavailableError(
+                timecached.UnavailableError(grpc.StatusCode.UNAVAILABLE, "reset"),
+                timecached.UnavailableError(
                     grpc.StatusCode.UNAVAILABLE, "failed to connect to all addresses"
                 ),
             ]
@@ -397,9 +397,9 @@ class MaybeAppliedTest(unittest.TestCase):
                 raise errors.pop(0)
 
             client._attempt = attempt  # type: ignore[assignment, method-assign]
-            with self.assertRaises(timecache.UnavailableError) as caught:
+            with self.assertRaises(timecached.UnavailableError) as caught:
                 client.with_options(
-                    repeatable=True, retry=timecache.RetryPolicy(max_attempts=2)
+                    repeatable=True, retry=timecached.RetryPolicy(max_attempts=2)
                 ).put("a", "1")
         self.assertIn("failed to connect", caught.exception.message)
         self.assertTrue(caught.exception.maybe_applied)
@@ -409,7 +409,7 @@ class MaybeAppliedTest(unittest.TestCase):
         error = errors.error_from_status(status)
         self.assertFalse(error.maybe_applied)
         self.assertTrue(errors.error_from_status(fake.refusal(13, "INTERNAL_ERROR")).maybe_applied)
-        copy = pickle.loads(pickle.dumps(timecache.ClosedError(maybe_applied=True)))
+        copy = pickle.loads(pickle.dumps(timecached.ClosedError(maybe_applied=True)))
         self.assertTrue(copy.maybe_applied)
 
     def test_a_dead_connection_is_noticed_within_forty_seconds(self) -> None:
@@ -421,19 +421,19 @@ class MaybeAppliedTest(unittest.TestCase):
 
 class ConversionTest(unittest.TestCase):
     def test_a_due_date_goes_on_the_wire(self) -> None:
-        put = timecache.Operation.put("a", "1", ttl=5, expire_at=NOW, allow_past=True).message.put
+        put = timecached.Operation.put("a", "1", ttl=5, expire_at=NOW, allow_past=True).message.put
         self.assertEqual(
             (put.ttl.seconds, from_timestamp(put.expire_at), put.allow_past), (5, NOW, True)
         )
-        touch = timecache.Operation.touch("a", expire_at=NOW).message.touch
+        touch = timecached.Operation.touch("a", expire_at=NOW).message.touch
         self.assertEqual((touch.HasField("ttl"), touch.allow_past), (False, False))
         self.assertEqual(from_timestamp(touch.expire_at), NOW)
         with self.assertRaisesRegex(ValueError, "without a time zone"):
-            timecache.Operation.put("a", "1", expire_at=datetime(2026, 1, 1))
+            timecached.Operation.put("a", "1", expire_at=datetime(2026, 1, 1))
 
     def test_statistics_have_what_is_new(self) -> None:
         statistics = groups_pb2.GroupStatistics(returned=1, extended=2, suspects=3)
-        group = timecache.admin_types.group_from(groups_pb2.Group(statistics=statistics))
+        group = timecached.admin_types.group_from(groups_pb2.Group(statistics=statistics))
         assert group.statistics is not None
         got = group.statistics
         self.assertEqual((got.returned, got.extended, got.suspects), (1, 2, 3))

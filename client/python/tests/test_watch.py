@@ -12,15 +12,15 @@ from typing import Any
 
 from server import Server
 
-import timecache
-from timecache import testing, watching
+import timecached
+from timecached import testing, watching
 
-DURABLE = timecache.NamespaceOptions(
-    ttl=timedelta(seconds=10), num_buckets=11, durability=timecache.Durability.ASYNC
+DURABLE = timecached.NamespaceOptions(
+    ttl=timedelta(seconds=10), num_buckets=11, durability=timecached.Durability.ASYNC
 )
 
 
-def read_to(watcher: timecache.Watcher, now: datetime) -> list[timecache.WatchBatch]:
+def read_to(watcher: timecached.Watcher, now: datetime) -> list[timecached.WatchBatch]:
     """What comes up to a time."""
     batches = [watcher.next(30)]
     while batches[-1].watermark < now:
@@ -28,7 +28,7 @@ def read_to(watcher: timecache.Watcher, now: datetime) -> list[timecache.WatchBa
     return batches
 
 
-def read_to_break(watcher: timecache.Watcher) -> list[timecache.WatchBatch]:
+def read_to_break(watcher: timecached.Watcher) -> list[timecached.WatchBatch]:
     """What comes up to the first batch after a break."""
     batches = [watcher.next(30)]
     while not batches[-1].reconnected:
@@ -36,7 +36,7 @@ def read_to_break(watcher: timecache.Watcher) -> list[timecache.WatchBatch]:
     return batches
 
 
-def keys(batches: list[timecache.WatchBatch]) -> list[bytes]:
+def keys(batches: list[timecached.WatchBatch]) -> list[bytes]:
     return [event.key for batch in batches for event in batch.events]
 
 
@@ -44,7 +44,7 @@ class RestartTest(unittest.TestCase):
     def setUp(self) -> None:
         self.server = Server("--journal", "DIRECTORY/journal")
         self.addCleanup(self.server.close)
-        self.client = timecache.Client(self.server.address)
+        self.client = timecached.Client(self.server.address)
         self.addCleanup(self.client.close)
         self.clock = testing.VirtualClock(self.client)
         self.client.create_namespace("durable", DURABLE)
@@ -58,7 +58,7 @@ class RestartTest(unittest.TestCase):
             try:
                 self.client.get_server()
                 return
-            except timecache.UnavailableError:
+            except timecached.UnavailableError:
                 if time.monotonic() > until:
                     raise
 
@@ -68,7 +68,7 @@ class RestartTest(unittest.TestCase):
 
     def test_a_watch_goes_on_over_restarts_of_the_server(self) -> None:
         for kill in (True, False):
-            breaks: list[timecache.TimecacheError] = []
+            breaks: list[timecached.TimecacheError] = []
             with self.client.watch(["durable"], on_break=breaks.append) as watcher:
                 watcher.next(30)
                 self.put("a", "b", "c")
@@ -99,7 +99,7 @@ class RestartTest(unittest.TestCase):
 
     def test_a_watch_of_asyncio_goes_on_too(self) -> None:
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 async with client.watch(["durable"]) as watcher:
                     await watcher.next(30)
                     self.put("a", "b", "c")
@@ -121,7 +121,7 @@ class RestartTest(unittest.TestCase):
         self.client.namespace("durable").create_group("g")
         handled: list[bytes] = []
         errors: list[Exception] = []
-        breaks: list[timecache.TimecacheError] = []
+        breaks: list[timecached.TimecacheError] = []
         client = self.client.namespace("durable")
         with client.worker(
             "g",
@@ -161,20 +161,20 @@ class EndTest(unittest.TestCase):
     def setUp(self) -> None:
         self.server = Server()
         self.addCleanup(self.server.close)
-        self.client = timecache.Client(self.server.address)
+        self.client = timecached.Client(self.server.address)
         self.addCleanup(self.client.close)
 
     def test_close_ends_who_waits(self) -> None:
         watcher = self.client.watch()
         watcher.next(30)
-        seen: list[timecache.WatchBatch] = []
+        seen: list[timecached.WatchBatch] = []
         thread = threading.Thread(target=lambda: seen.extend(watcher))
         thread.start()
         time.sleep(0.05)
         watcher.close()
         thread.join(10)
         self.assertFalse(thread.is_alive())
-        with self.assertRaises(timecache.CallCancelledError):
+        with self.assertRaises(timecached.CallCancelledError):
             watcher.next()
 
     def test_a_wait_has_a_limit_and_loses_nothing(self) -> None:
@@ -188,7 +188,7 @@ class EndTest(unittest.TestCase):
 
     def test_a_wait_of_asyncio_has_a_limit_and_loses_nothing(self) -> None:
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 clock = testing.AsyncVirtualClock(client)
                 async with client.watch() as watcher:
                     await watcher.next(30)
@@ -201,14 +201,14 @@ class EndTest(unittest.TestCase):
                     await client.put("a", "1", ttl=1)
                     await clock.advance(2)
                     self.assertEqual([e.key for e in (await watcher.next(30)).events], [b"a"])
-                with self.assertRaises(timecache.CallCancelledError):
+                with self.assertRaises(timecached.CallCancelledError):
                     await watcher.next()
                 self.assertEqual([batch async for batch in watcher], [])
 
         asyncio.run(main())
 
     def test_a_silent_stream_is_broken(self) -> None:
-        breaks: list[timecache.TimecacheError] = []
+        breaks: list[timecached.TimecacheError] = []
         options: dict[str, Any] = {"silence_max": 1.0, "on_break": breaks.append}
         for watcher in (
             self.client.watch(**options),
@@ -223,10 +223,10 @@ class EndTest(unittest.TestCase):
 
     def test_all_watches_reconnect_as_they_are_told(self) -> None:
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 check(client)
 
-        def told(error: timecache.TimecacheError) -> None:
+        def told(error: timecached.TimecacheError) -> None:
             pass
 
         def check(client: Any) -> None:
@@ -254,13 +254,14 @@ class EndTest(unittest.TestCase):
 
     def test_what_is_too_large_for_the_channel_comes_without_its_value(self) -> None:
         self.client.create_namespace(
-            "large", timecache.NamespaceOptions(max_value_bytes=16 << 20, ttl=timedelta(seconds=10))
+            "large",
+            timecached.NamespaceOptions(max_value_bytes=16 << 20, ttl=timedelta(seconds=10)),
         )
         limit = [("grpc.max_receive_message_length", 4 << 20)]
         value = bytes(5 << 20)
 
         async def main() -> None:
-            async with timecache.aio.Client(
+            async with timecached.aio.Client(
                 self.server.address, namespace="large", channel_options=limit
             ) as client:
                 self.assertEqual(
@@ -274,7 +275,7 @@ class EndTest(unittest.TestCase):
         clock = testing.VirtualClock(self.client)
         self.client.namespace("large").put("a", value)
         asyncio.run(main())
-        with timecache.Client(
+        with timecached.Client(
             self.server.address, namespace="large", channel_options=limit
         ) as client:
             client.put("b", value)
@@ -296,14 +297,14 @@ class EndTest(unittest.TestCase):
             ([-1], 64 << 20),
         ):
             options = [("grpc.max_receive_message_length", limit) for limit in given]
-            with timecache.Client(self.server.address, channel_options=options) as client:
+            with timecached.Client(self.server.address, channel_options=options) as client:
                 self.assertEqual(client._max_message_bytes, asked)
                 with client.watch() as watcher:
                     watcher.next(30)
 
     def test_silence_is_noticed_by_who_waits_a_little_at_a_time(self) -> None:
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 async with client.watch(silence_max=1.0) as watcher:
                     await watcher.next(30)
                     reconnected = False
@@ -334,8 +335,8 @@ class EndTest(unittest.TestCase):
                 raise OSError("no token")
             return "t"
 
-        breaks: list[timecache.TimecacheError] = []
-        with timecache.Client(self.server.address, token=token) as client:
+        breaks: list[timecached.TimecacheError] = []
+        with timecached.Client(self.server.address, token=token) as client:
             with client.watch(silence_max=1.0, on_break=breaks.append) as watcher:
                 watcher.next(30)
                 failing = True
@@ -347,7 +348,7 @@ class EndTest(unittest.TestCase):
 
     def test_a_watch_may_wait_for_its_server(self) -> None:
         self.server.stop()
-        breaks: list[timecache.TimecacheError] = []
+        breaks: list[timecached.TimecacheError] = []
         with self.client.watch(wait_for_server=True, on_break=breaks.append) as watcher:
             with self.assertRaises(TimeoutError):
                 watcher.next(0.2)
@@ -379,12 +380,12 @@ class TokenTest(unittest.TestCase):
         self.token = ""
         self.rotate()
         self.server.start()
-        self.operator = timecache.Client(self.server.address, token="operator")
+        self.operator = timecached.Client(self.server.address, token="operator")
         self.addCleanup(self.operator.close)
         self.clock = testing.VirtualClock(self.operator)
-        self.client = timecache.Client(self.server.address, token=lambda: self.token)
+        self.client = timecached.Client(self.server.address, token=lambda: self.token)
         self.addCleanup(self.client.close)
-        self.breaks: list[timecache.TimecacheError] = []
+        self.breaks: list[timecached.TimecacheError] = []
 
     def rotate(self, tell: bool = True) -> str:
         """To a new token; `tell`: clients have it before the server does."""
@@ -438,8 +439,8 @@ class TokenTest(unittest.TestCase):
 
         async def main() -> None:
             async with (
-                timecache.aio.Client(self.server.address, token=token) as client,
-                timecache.aio.Client(self.server.address, token="operator") as operator,
+                timecached.aio.Client(self.server.address, token=token) as client,
+                timecached.aio.Client(self.server.address, token="operator") as operator,
             ):
                 async with client.watch(on_break=self.breaks.append) as watcher:
                     await watcher.next(30)
@@ -453,7 +454,7 @@ class TokenTest(unittest.TestCase):
                         pass
                     self.assertEqual([event.key for event in events], [b"a"])
                     self.rotate(tell=False)
-                    with self.assertRaises(timecache.UnauthenticatedError):
+                    with self.assertRaises(timecached.UnauthenticatedError):
                         while True:
                             await watcher.next(30)
 
@@ -478,11 +479,11 @@ class TokenTest(unittest.TestCase):
     def test_workers_of_asyncio_go_on_with_it(self) -> None:
         handled: list[bytes] = []
 
-        async def handle(event: timecache.ExpiredEvent) -> None:
+        async def handle(event: timecached.ExpiredEvent) -> None:
             handled.append(event.key)
 
         async def main() -> None:
-            async with timecache.aio.Client(
+            async with timecached.aio.Client(
                 self.server.address, token=lambda: self.token
             ) as client:
                 async with client.worker(
@@ -501,7 +502,7 @@ class TokenTest(unittest.TestCase):
     def members(self) -> int:
         try:
             statistics = self.operator.get_group("g", include_statistics=True).statistics
-        except timecache.NotFoundError:
+        except timecached.NotFoundError:
             return 0
         assert statistics is not None
         return statistics.members
@@ -516,12 +517,12 @@ class TokenTest(unittest.TestCase):
             asked.append(self.token)
             return self.token
 
-        def told(error: timecache.TimecacheError) -> None:
+        def told(error: timecached.TimecacheError) -> None:
             nonlocal failing
             failing = False
             self.breaks.append(error)
 
-        with timecache.Client(self.server.address, token=token) as client:
+        with timecached.Client(self.server.address, token=token) as client:
             with client.watch(on_break=told) as watcher:
                 watcher.next(30)
                 failing = True
@@ -533,17 +534,17 @@ class TokenTest(unittest.TestCase):
 
     def test_a_token_that_stays_ends_the_watch(self) -> None:
         for token in (self.token, lambda: self.token):
-            with timecache.Client(self.server.address, token=token) as client:
+            with timecached.Client(self.server.address, token=token) as client:
                 watcher = client.watch(on_break=self.breaks.append)
                 watcher.next(30)
                 worker = client.worker("g", lambda event: None).start()
                 await_(lambda: self.members() == 1)
                 new = self.rotate(tell=False)
                 for _ in range(2):
-                    with self.assertRaises(timecache.UnauthenticatedError):
+                    with self.assertRaises(timecached.UnauthenticatedError):
                         while True:
                             watcher.next(30)
-                with self.assertRaises(timecache.UnauthenticatedError):
+                with self.assertRaises(timecached.UnauthenticatedError):
                     worker.wait(30)
                 self.assertEqual(self.breaks, [])
             self.token = new
@@ -554,13 +555,13 @@ class TokenTest(unittest.TestCase):
             return asked[-1]
 
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address, token=token) as client:
-                with self.assertRaises(timecache.UnauthenticatedError):
+            async with timecached.aio.Client(self.server.address, token=token) as client:
+                with self.assertRaises(timecached.UnauthenticatedError):
                     await client.watch().next(30)
 
         asked: list[str] = []
-        with timecache.Client(self.server.address, token=token) as client:
-            with self.assertRaises(timecache.UnauthenticatedError):
+        with timecached.Client(self.server.address, token=token) as client:
+            with self.assertRaises(timecached.UnauthenticatedError):
                 client.watch().next(30)
         self.assertEqual(len(asked), 2)
         asyncio.run(main())

@@ -14,21 +14,21 @@ import grpc
 from server import Server
 from test_watch import await_
 
-import timecache
-from timecache import Nack, Operation, testing
-from timecache.v1 import watch_pb2
-from timecache.working import WorkerState, to_settlement
+import timecached
+from timecached import Nack, Operation, testing
+from timecached.v1 import watch_pb2
+from timecached.working import WorkerState, to_settlement
 
 
 class Base(unittest.TestCase):
     def setUp(self) -> None:
         self.server = Server()
         self.addCleanup(self.server.close)
-        self.client = timecache.Client(self.server.address)
+        self.client = timecached.Client(self.server.address)
         self.addCleanup(self.client.close)
         self.clock = testing.VirtualClock(self.client)
 
-    def statistics(self) -> timecache.GroupStatistics:
+    def statistics(self) -> timecached.GroupStatistics:
         statistics = self.client.get_group("g", include_statistics=True).statistics
         assert statistics is not None
         return statistics
@@ -50,19 +50,19 @@ class StateTest(unittest.TestCase):
         owed = self.state.end(self.held, Nack(3))
         self.assertEqual(to_settlement(owed.settlement).returns, 1)
 
-    def batch(self, attempt: int, version: int = 1, returns: int = 0) -> timecache.WatchBatch:
+    def batch(self, attempt: int, version: int = 1, returns: int = 0) -> timecached.WatchBatch:
         now = datetime.now(timezone.utc)
-        event = timecache.ExpiredEvent(
-            "default", b"a", b"1", version, now, now, now, now, timecache.ExpiryCause.EXPIRED,
+        event = timecached.ExpiredEvent(
+            "default", b"a", b"1", version, now, now, now, now, timecached.ExpiryCause.EXPIRED,
             event_id=7, attempt=attempt, returns=returns,
         )  # fmt: skip
-        return timecache.WatchBatch("default", (event,), now)
+        return timecached.WatchBatch("default", (event,), now)
 
-    def refused(self, reason: str) -> timecache.TimecacheError:
-        return timecache.TimecacheError(grpc.StatusCode.NOT_FOUND, "", reason=reason)
+    def refused(self, reason: str) -> timecached.TimecacheError:
+        return timecached.TimecacheError(grpc.StatusCode.NOT_FOUND, "", reason=reason)
 
     def test_what_is_given_again_to_its_worker_is_settled_again(self) -> None:
-        for how in (timecache.Ack(), timecache.PutBack()):
+        for how in (timecached.Ack(), timecached.PutBack()):
             with self.subTest(how):
                 self.setUp()
                 owed = self.state.end(self.held, how)
@@ -71,7 +71,7 @@ class StateTest(unittest.TestCase):
                 error = self.refused("STALE_ATTEMPT")
                 instead, told = self.state.settled(owed, error, repeated=False)
                 assert instead is not None
-                self.assertEqual(instead.settlement, timecache.Settlement(7, 1, how, 0))
+                self.assertEqual(instead.settlement, timecached.Settlement(7, 1, how, 0))
                 self.assertIsNone(told)
                 self.assertEqual(self.state.settled(instead, None, False), (None, None))
                 self.assertEqual(self.state.count(), 0)
@@ -86,7 +86,7 @@ class StateTest(unittest.TestCase):
         self.assertEqual((self.state.count(), self.state.counters.stale), (0, 1))
 
     def test_an_event_comes_anew_after_its_nack(self) -> None:
-        owed = self.state.end(self.held, timecache.Nack(0))
+        owed = self.state.end(self.held, timecached.Nack(0))
         (again,) = self.state.take(self.batch(attempt=3))
         self.assertEqual(self.state.begin(again).attempt, 3)
         self.assertEqual(self.state.settled(owed, None, repeated=False), (None, None))
@@ -94,7 +94,7 @@ class StateTest(unittest.TestCase):
 
     def test_a_nack_of_an_attempt_that_is_over_is_not_sent(self) -> None:
         # A server that was restarted counts attempts anew: the next one may have the same number.
-        owed = self.state.end(self.held, timecache.Nack(0))
+        owed = self.state.end(self.held, timecached.Nack(0))
         self.assertEqual(len(self.state.take(self.batch(attempt=2))), 1)
         self.assertEqual(self.state.without_gone([owed]), ([], []))
         self.assertEqual(self.state.counters.stale, 1)
@@ -111,12 +111,12 @@ class StateTest(unittest.TestCase):
         self.assertEqual((self.state.count(), self.state.counters.acked), (0, 1))
 
     def test_what_is_refused_is_returned_with_its_newest_attempt(self) -> None:
-        owed = self.state.end(self.held, timecache.PutBack())
+        owed = self.state.end(self.held, timecached.PutBack())
         self.assertEqual(self.state.take(self.batch(attempt=3)), [])
         error = self.refused("MAX_ENTRIES")
         instead, told = self.state.settled(owed, error, repeated=False)
         assert instead is not None
-        self.assertEqual(instead.settlement, timecache.Settlement(7, 3, Nack(1), 0))
+        self.assertEqual(instead.settlement, timecached.Settlement(7, 3, Nack(1), 0))
         self.assertIs(told, error)
 
 
@@ -129,7 +129,7 @@ class WorkerTest(Base):
         lock, running, most = threading.Lock(), 0, 0
         three = threading.Barrier(3)
 
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             nonlocal running, most
             with lock:
                 running += 1
@@ -147,7 +147,7 @@ class WorkerTest(Base):
         begun, go_on = threading.Event(), threading.Event()
         handled: list[bytes] = []
 
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             begun.set()
             go_on.wait(20)
             handled.append(event.key)
@@ -176,19 +176,19 @@ class WorkerTest(Base):
         self.assertEqual((worker.counters.raised, type(errors[0])), (1, TypeError))
 
     def test_a_worker_survives_its_handler_and_who_is_told(self) -> None:
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             if event.attempt == 1:
                 raise SystemExit(3)
 
         def told(error: Exception) -> None:
             raise RuntimeError("broken, too")
 
-        with self.assertLogs("timecache") as logged:
+        with self.assertLogs("timecached") as logged:
             with self.client.worker("g", handle, on_error=told, concurrency=1, retry_delay=0):
                 self.expire(2)
                 await_(lambda: self.statistics().acked == 2)
         self.assertEqual(len(logged.records), 2)
-        with self.assertLogs("timecache") as logged:
+        with self.assertLogs("timecached") as logged:
             with self.client.worker("g", handle, concurrency=1, retry_delay=0):
                 self.expire(1)
                 await_(lambda: self.statistics().acked == 3)
@@ -198,7 +198,7 @@ class WorkerTest(Base):
         )
 
     def test_a_worker_survives_who_is_told_and_exits(self) -> None:
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             if event.attempt == 1:
                 raise RuntimeError("broken")
 
@@ -206,7 +206,7 @@ class WorkerTest(Base):
             raise SystemExit(3)
 
         self.lose(2)
-        with self.assertLogs("timecache") as logged:
+        with self.assertLogs("timecached") as logged:
             worker = self.client.worker(
                 "g", handle, on_error=told, on_break=told, on_loss=told, retry_delay=0
             ).start()
@@ -229,11 +229,11 @@ class WorkerTest(Base):
                 raise SystemExit(3)
             return "t"
 
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             exits.set()
 
         errors: list[Exception] = []
-        with timecache.Client(self.server.address, token=token) as client:
+        with timecached.Client(self.server.address, token=token) as client:
             worker = client.worker("g", handle, on_error=errors.append).start()
             self.expire(1)
             await_(lambda: worker.counters.unsettled == 1)
@@ -268,7 +268,7 @@ class WorkerTest(Base):
             await_(lambda: worker.counters.acked == 1)
             worker.request_stop()
             worker.wait(30)
-        self.assertEqual([type(error) for error in errors], [timecache.InternalError])
+        self.assertEqual([type(error) for error in errors], [timecached.InternalError])
 
     def test_a_settlement_that_is_refused_becomes_a_nack(self) -> None:
         errors: list[Exception] = []
@@ -277,20 +277,20 @@ class WorkerTest(Base):
         ):
             self.expire(1)
             await_(lambda: self.statistics().nacked == 1)
-        assert isinstance(errors[0], timecache.InvalidArgumentError)
+        assert isinstance(errors[0], timecached.InvalidArgumentError)
         self.assertEqual(errors[0].field, "nack.delay")
 
     def test_what_ends_a_worker_is_raised(self) -> None:
         worker = self.client.worker("g", lambda event: None).start()
         await_(lambda: self.statistics().members == 1)
         self.client.delete_group("g")
-        with self.assertRaises(timecache.NotFoundError) as caught:
+        with self.assertRaises(timecached.NotFoundError) as caught:
             worker.wait(20)
         self.assertEqual(caught.exception.reason, "GROUP_NOT_FOUND")
 
     def lose(self, count: int) -> None:
         """Makes the group lose events."""
-        self.client.update_group("g", timecache.GroupOptions(max_backlog_bytes=1 << 20))
+        self.client.update_group("g", timecached.GroupOptions(max_backlog_bytes=1 << 20))
         self.client.execute(
             [Operation.put(f"k{i}", b"x" * 600_000, ttl=1) for i in range(count + 1)]
         )
@@ -304,12 +304,12 @@ class WorkerTest(Base):
             raise RuntimeError("broken")
 
         losses: list[int] = []
-        with self.assertLogs("timecache"):
+        with self.assertLogs("timecached"):
             with self.client.worker("g", lambda event: None, on_loss=told) as worker:
                 await_(lambda: self.statistics().acked == 1)
         self.assertEqual((sum(losses), worker.counters.lost), (2, 2))
         self.lose(2)
-        with self.assertLogs("timecache") as logged:
+        with self.assertLogs("timecached") as logged:
             with self.client.worker("g", lambda event: None):
                 await_(lambda: self.statistics().acked == 2)
         self.assertIn("has lost 2 events", logged.output[0])
@@ -324,23 +324,23 @@ class WorkerTest(Base):
 
         errors: list[Exception] = []
 
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             broken.set()
 
-        with timecache.Client(self.server.address, token=token) as client:
+        with timecached.Client(self.server.address, token=token) as client:
             with client.worker("g", handle, on_error=errors.append) as worker:
                 self.expire(1)
                 await_(lambda: errors)
                 broken.clear()
                 await_(lambda: worker.counters.acked == 1)
-        assert isinstance(errors[0], timecache.UnavailableError)
+        assert isinstance(errors[0], timecached.UnavailableError)
         self.assertIsInstance(errors[0].__cause__, OSError)
 
     def test_a_client_that_is_closed_ends_its_worker(self) -> None:
-        client = timecache.Client(self.server.address)
+        client = timecached.Client(self.server.address)
         closed = threading.Event()
 
-        def handle(event: timecache.ExpiredEvent) -> None:
+        def handle(event: timecached.ExpiredEvent) -> None:
             closed.wait(20)
 
         worker = client.worker("g", handle, on_error=lambda error: None).start()
@@ -348,7 +348,7 @@ class WorkerTest(Base):
         await_(lambda: self.statistics().in_flight == 1)
         client.close()
         closed.set()
-        with self.assertRaises(timecache.CallCancelledError):
+        with self.assertRaises(timecached.CallCancelledError):
             worker.wait(5)
 
     def test_a_worker_holds_twice_as_many_events_as_it_has_handlers(self) -> None:
@@ -373,7 +373,7 @@ class WorkerTest(Base):
             raise AssertionError
 
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address, token=token) as client:
+            async with timecached.aio.Client(self.server.address, token=token) as client:
                 await client.put("a", "1")
                 self.assertEqual(await client._metadata(), (("authorization", "Bearer t2"),))
                 async with client.pipeline() as pipeline:
@@ -381,21 +381,21 @@ class WorkerTest(Base):
                 await client.watch().next(20)
                 self.assertEqual([entry.key async for entry in client.scan()], [b"a"])
             self.assertEqual(tokens, 5)
-            async with timecache.aio.Client(
+            async with timecached.aio.Client(
                 self.server.address, token=never, timeout=0.05
             ) as client:
-                with self.assertRaises(timecache.UnavailableError):
+                with self.assertRaises(timecached.UnavailableError):
                     await client.put("a", "1")
-                with self.assertRaises(timecache.UnavailableError):
+                with self.assertRaises(timecached.UnavailableError):
                     await client.watch().next(20)
 
         asyncio.run(asyncio.wait_for(main(), 30))
         coroutine_function: Any = token
         with self.assertRaises(TypeError):
-            timecache.Client(self.server.address, token=coroutine_function)
+            timecached.Client(self.server.address, token=coroutine_function)
 
     def test_what_no_worker_can_do_is_refused(self) -> None:
-        async def coroutine(event: timecache.ExpiredEvent) -> None:
+        async def coroutine(event: timecached.ExpiredEvent) -> None:
             pass
 
         wrong: Any = coroutine
@@ -408,10 +408,10 @@ class WorkerTest(Base):
 
     def test_workers_of_asyncio(self) -> None:
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 running = most = 0
 
-                async def handle(event: timecache.ExpiredEvent) -> timecache.Settle | None:
+                async def handle(event: timecached.ExpiredEvent) -> timecached.Settle | None:
                     nonlocal running, most
                     running += 1
                     most = max(most, running)
@@ -430,7 +430,7 @@ class WorkerTest(Base):
 
                 stuck = asyncio.Event()
 
-                async def wait(event: timecache.ExpiredEvent) -> None:
+                async def wait(event: timecached.ExpiredEvent) -> None:
                     stuck.set()
                     await asyncio.sleep(0.05)
 
@@ -451,7 +451,7 @@ class WorkerTest(Base):
                 while await members() != 1:
                     await asyncio.sleep(0.005)
                 await client.delete_group("g")
-                with self.assertRaises(timecache.NotFoundError):
+                with self.assertRaises(timecached.NotFoundError):
                     await worker.wait()
 
         asyncio.run(main())
@@ -459,16 +459,16 @@ class WorkerTest(Base):
     def test_a_plain_function_is_a_handler_of_asyncio_too(self) -> None:
         handled: list[tuple[bytes, int]] = []
 
-        def handle(event: timecache.ExpiredEvent) -> timecache.Settle | None:
+        def handle(event: timecached.ExpiredEvent) -> timecached.Settle | None:
             handled.append((event.key, event.attempt))
             if event.key == b"k1" and event.attempt == 1:
                 raise RuntimeError("broken")
             if event.key == b"k2" and event.attempt == 1:
                 raise asyncio.CancelledError
-            return timecache.PutBack(ttl=1000) if event.key == b"k3" else None
+            return timecached.PutBack(ttl=1000) if event.key == b"k3" else None
 
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 async with client.worker(
                     "g", handle, retry_delay=0, on_error=errors.append
                 ) as worker:
@@ -500,14 +500,14 @@ class WorkerTest(Base):
         async def main() -> None:
             nonlocal failing
 
-            async def handle(event: timecache.ExpiredEvent) -> None:
+            async def handle(event: timecached.ExpiredEvent) -> None:
                 nonlocal failing
                 if event.attempt == 1:
                     raise asyncio.CancelledError
                 failing = True
 
             errors: list[Exception] = []
-            async with timecache.aio.Client(self.server.address, token=token) as client:
+            async with timecached.aio.Client(self.server.address, token=token) as client:
                 worker = client.worker("g", handle, retry_delay=0, on_error=errors.append)
                 async with worker:
                     await asyncio.to_thread(self.expire, 1)
@@ -524,16 +524,16 @@ class WorkerTest(Base):
         async def main() -> None:
             closed = asyncio.Event()
 
-            async def handle(event: timecache.ExpiredEvent) -> None:
+            async def handle(event: timecached.ExpiredEvent) -> None:
                 await closed.wait()
 
-            client = timecache.aio.Client(self.server.address)
+            client = timecached.aio.Client(self.server.address)
             worker = client.worker("g", handle, on_error=lambda error: None).start()
             await asyncio.to_thread(self.expire, 1)
             await asyncio.to_thread(await_, lambda: self.statistics().in_flight == 1)
             await client.close()
             closed.set()
-            with self.assertRaises(timecache.CallCancelledError):
+            with self.assertRaises(timecached.CallCancelledError):
                 await asyncio.wait_for(worker.wait(), 5)
 
         asyncio.run(main())
@@ -551,47 +551,47 @@ class PipelineTest(Base):
             failed = pipeline.add(Operation.put("n", "1", if_absent=True))
         self.assertEqual([future.result().result for future in futures], list(range(1, 501)))
         self.assertEqual(order, list(range(1, 501)))
-        self.assertIsInstance(failed.exception(), timecache.FailedPreconditionError)
+        self.assertIsInstance(failed.exception(), timecached.FailedPreconditionError)
         with self.assertRaises(ValueError):
             pipeline.add(Operation.get("n"))
 
     def test_the_end_of_the_stream_is_told_to_all(self) -> None:
         pipeline = self.client.namespace("absent").pipeline()
         future = pipeline.add(Operation.get("a"))
-        self.assertIsInstance(future.exception(20), timecache.NotFoundError)
-        with self.assertRaises(timecache.NotFoundError):
+        self.assertIsInstance(future.exception(20), timecached.NotFoundError)
+        with self.assertRaises(timecached.NotFoundError):
             pipeline.add(Operation.get("a"))
-        with self.assertRaises(timecache.NotFoundError):
+        with self.assertRaises(timecached.NotFoundError):
             pipeline.close()
 
     def test_a_server_that_is_gone_ends_it(self) -> None:
         pipeline = self.client.pipeline()
         pipeline.add(Operation.put("a", "1")).result(20)
         self.server.kill()
-        with self.assertRaises(timecache.TimecacheError):
+        with self.assertRaises(timecached.TimecacheError):
             for _ in range(100_000):
                 pipeline.add(Operation.put("a", "1")).result(20)
-        with self.assertRaises(timecache.TimecacheError):
+        with self.assertRaises(timecached.TimecacheError):
             pipeline.close()
 
     def test_a_token_that_fails_ends_it(self) -> None:
         def token() -> str:
             raise OSError("no token")
 
-        with timecache.Client(self.server.address, token=token) as client:
+        with timecached.Client(self.server.address, token=token) as client:
             pipeline = client.pipeline()
             future = pipeline.add(Operation.put("a", "1"))
-            self.assertIsInstance(future.exception(20), timecache.UnavailableError)
-            with self.assertRaises(timecache.UnavailableError):
+            self.assertIsInstance(future.exception(20), timecached.UnavailableError)
+            with self.assertRaises(timecached.UnavailableError):
                 pipeline.close()
 
     def test_an_end_in_good_order_that_nobody_asked_for_is_an_end(self) -> None:
-        with timecache.Client(self.server.address) as client:
+        with timecached.Client(self.server.address) as client:
             client._stubs.data.Pipeline = lambda requests, metadata: iter(())
             pipeline = client.pipeline()
             future = pipeline.add(Operation.put("a", "1"))
-            self.assertIsInstance(future.exception(20), timecache.UnavailableError)
-            with self.assertRaises(timecache.UnavailableError):
+            self.assertIsInstance(future.exception(20), timecached.UnavailableError)
+            with self.assertRaises(timecached.UnavailableError):
                 pipeline.add(Operation.put("b", "1"))
 
     def test_a_stream_without_answers_ends_at_the_timeout(self) -> None:
@@ -601,16 +601,16 @@ class PipelineTest(Base):
             call.__iter__.side_effect = lambda: iter(lambda: cancelled.wait(20) and None, None)
             call.cancel.side_effect = cancelled.set
             cancelled.clear()
-            with timecache.Client(self.server.address, timeout=0.05) as client:
+            with timecached.Client(self.server.address, timeout=0.05) as client:
                 client._stubs.data.Pipeline = lambda requests, metadata, call=call: call
                 pipeline = client.pipeline()
                 future = pipeline.add(Operation.put("a", "1"))
                 if not close_first:
                     error = future.exception(20)
-                    self.assertIsInstance(error, timecache.DeadlineExceededError)
-                with self.assertRaises(timecache.DeadlineExceededError):
+                    self.assertIsInstance(error, timecached.DeadlineExceededError)
+                with self.assertRaises(timecached.DeadlineExceededError):
                     pipeline.close()
-                self.assertIsInstance(future.exception(20), timecache.DeadlineExceededError)
+                self.assertIsInstance(future.exception(20), timecached.DeadlineExceededError)
                 self.assertTrue(cancelled.is_set())
 
     def test_an_answer_that_cannot_be_read_is_an_error_of_its_operation(self) -> None:
@@ -622,7 +622,7 @@ class PipelineTest(Base):
             return parse(operation, result)
 
         async def main() -> list[Any]:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 async with client.pipeline() as pipeline:
                     futures = [await pipeline.add(operation) for operation in operations]
             return await asyncio.gather(*futures, return_exceptions=True)
@@ -638,21 +638,21 @@ class PipelineTest(Base):
             errors = [future.exception(20) for future in futures]
             answers = asyncio.run(main())
         self.assertIsNone(errors[0] or errors[2])
-        self.assertIsInstance(errors[1], timecache.InternalError)
-        self.assertIsInstance(answers[1], timecache.InternalError)
+        self.assertIsInstance(errors[1], timecached.InternalError)
+        self.assertIsInstance(answers[1], timecached.InternalError)
         self.assertTrue(answers[0].version and answers[2].version)
 
     def test_cancel_ends_it_at_once(self) -> None:
         pipeline = self.client.pipeline()
         pipeline.add(Operation.put("a", "1")).result(20)
         pipeline.cancel()
-        with self.assertRaises(timecache.CallCancelledError):
+        with self.assertRaises(timecached.CallCancelledError):
             pipeline.add(Operation.put("a", "1"))
         pipeline.close()
 
     def test_pipelines_of_asyncio(self) -> None:
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address) as client:
+            async with timecached.aio.Client(self.server.address) as client:
                 async with client.pipeline(
                     batch_operations_max=7, requests_in_flight_max=2
                 ) as pipeline:
@@ -662,16 +662,16 @@ class PipelineTest(Base):
                     failed = await pipeline.add(Operation.put("n", "1", if_absent=True))
                 results = [future.result().result for future in futures]
                 self.assertEqual(results, list(range(1, 501)))
-                self.assertIsInstance(failed.exception(), timecache.FailedPreconditionError)
+                self.assertIsInstance(failed.exception(), timecached.FailedPreconditionError)
                 absent = client.namespace("absent").pipeline()
-                with self.assertRaises(timecache.NotFoundError):
+                with self.assertRaises(timecached.NotFoundError):
                     await (await absent.add(Operation.get("a")))
-                with self.assertRaises(timecache.NotFoundError):
+                with self.assertRaises(timecached.NotFoundError):
                     await absent.close()
                 gone = client.pipeline()
                 await (await gone.add(Operation.get("a")))
                 gone.cancel()
-                with self.assertRaises(timecache.CallCancelledError):
+                with self.assertRaises(timecached.CallCancelledError):
                     await gone.add(Operation.get("a"))
                 await gone.close()
 
@@ -691,17 +691,17 @@ class PipelineTest(Base):
                     yield None
 
         async def main() -> None:
-            async with timecache.aio.Client(self.server.address, timeout=0.05) as client:
+            async with timecached.aio.Client(self.server.address, timeout=0.05) as client:
                 client._stubs.data.Pipeline = lambda requests, metadata: Call()
                 for close_first in (False, True):
                     pipeline = client.pipeline()
                     future = await pipeline.add(Operation.put("a", "1"))
                     if not close_first:
-                        with self.assertRaises(timecache.DeadlineExceededError):
+                        with self.assertRaises(timecached.DeadlineExceededError):
                             await future
-                    with self.assertRaises(timecache.DeadlineExceededError):
+                    with self.assertRaises(timecached.DeadlineExceededError):
                         await pipeline.close()
-                    self.assertIsInstance(future.exception(), timecache.DeadlineExceededError)
+                    self.assertIsInstance(future.exception(), timecached.DeadlineExceededError)
 
         asyncio.run(asyncio.wait_for(main(), 30))
 

@@ -2,7 +2,7 @@
 
 ::
 
-    clock = timecache.testing.VirtualClock(client)
+    clock = timecached.testing.VirtualClock(client)
     client.put("order:17", "42 EUR", ttl=900)
     clock.advance(timedelta(minutes=20))
 """

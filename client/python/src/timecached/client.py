@@ -1,19 +1,20 @@
-"""A client of one server, for asyncio."""
+"""A client of one server."""
+
+# Written by client/python/generate from aio/client.py.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import dataclasses
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import EllipsisType, TracebackType
 from typing import Any, TypeVar
 
 import grpc
 
-from ..admin_types import (
+from .admin_types import (
     BackupPiece,
     Group,
     GroupOptions,
@@ -25,22 +26,23 @@ from ..admin_types import (
     namespace_from,
     server_from,
 )
-from ..channel import (
+from .channel import (
     Backoff,
     PathLike,
     Security,
     Settings,
     Stubs,
     check_metadata,
-    open_async,
+    open_sync,
     receive_max,
     replaced,
 )
-from ..connection import AsyncConnection
-from ..errors import TimecacheError, error_from_status, miscounted
-from ..operation import Operation
-from ..scanning import ScanState
-from ..types import (
+from .connection import Connection
+from .errors import TimecacheError, error_from_status, miscounted
+from .operation import Operation
+from .pipeline import Pipeline
+from .scanning import ScanState
+from .types import (
     AppendResult,
     BytesLike,
     CombineResult,
@@ -58,12 +60,11 @@ from ..types import (
     to_bytes,
     to_names,
 )
-from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
-from ..watching import Reconnecting, WatchState
-from ..working import Listeners, in_flight, to_settlement
-from .pipeline import Pipeline
+from .v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
 from .watcher import Watcher
+from .watching import Reconnecting, WatchState
 from .worker import GroupWorker
+from .working import Listeners, in_flight, to_settlement
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ class Client:
         certificate_file: PathLike | None = None,
         key_file: PathLike | None = None,
         server_name: str | None = None,
-        token: str | Callable[[], str | Awaitable[str]] | None = None,
+        token: str | Callable[[], str] | None = None,
         allow_plaintext_token: bool = False,
         interceptors: Sequence[Any] = (),
         channel_options: Sequence[tuple[str, Any]] = (),
@@ -119,8 +120,8 @@ class Client:
             tls, ca_file, certificate_file, key_file, server_name, token, allow_plaintext_token
         )
         self._max_message_bytes = receive_max(channel_options)
-        channel = open_async(address, self._security, channel_options, interceptors)
-        self._connection = AsyncConnection(channel)
+        channel = open_sync(address, self._security, channel_options, interceptors)
+        self._connection = Connection(channel)
         self._stubs = Stubs(channel)
         self._settings = Settings(namespace, timeout, retry or RetryPolicy())
 
@@ -132,9 +133,9 @@ class Client:
         return self._settings.namespace
 
     @property
-    def channel(self) -> grpc.aio.Channel:
+    def channel(self) -> grpc.Channel:
         """The channel, for generated stubs of one's own."""
-        channel: grpc.aio.Channel = self._stubs.channel
+        channel: grpc.Channel = self._stubs.channel
         return channel
 
     def namespace(self, name: str) -> Client:
@@ -177,27 +178,27 @@ class Client:
             changes["repeatable"] = repeatable
         return self._with(metadata=replaced(self._settings.metadata, pairs), **changes)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Closes the connection, also that of all views of this client.
 
         Calls, watches and workers that are under way end with a ClosedError, as do later ones.
         """
-        await self._connection.close()
+        self._connection.close()
 
-    async def __aenter__(self) -> Client:
+    def __enter__(self) -> Client:
         return self
 
-    async def __aexit__(
+    def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.close()
+        self.close()
 
     # --- entries ---
 
-    async def put(
+    def put(
         self,
         key: BytesLike,
         value: BytesLike,
@@ -227,7 +228,7 @@ class Client:
 
         A limit that would be passed: ResourceExhaustedError.
         """
-        return await self._do(
+        return self._do(
             Operation.put(
                 key,
                 value,
@@ -242,11 +243,11 @@ class Client:
             )
         )
 
-    async def get(self, key: BytesLike, *, touch: bool = False) -> Entry | None:
+    def get(self, key: BytesLike, *, touch: bool = False) -> Entry | None:
         """Reads an entry; None if it is not there. `touch`: renew its time to live."""
-        return await self._do(Operation.get(key, touch=touch), safe=True)
+        return self._do(Operation.get(key, touch=touch), safe=True)
 
-    async def remove(
+    def remove(
         self, key: BytesLike, *, if_version: int | None = None, return_previous: bool = False
     ) -> RemoveResult:
         """Removes an entry, without an expiry event. The result is true if it was there.
@@ -254,24 +255,24 @@ class Client:
         With `if_version`, only this version; else FailedPreconditionError (KEY_NOT_FOUND,
         VERSION_MISMATCH).
         """
-        return await self._do(
+        return self._do(
             Operation.remove(key, if_version=if_version, return_previous=return_previous)
         )
 
-    async def contains(self, key: BytesLike) -> bool:
+    def contains(self, key: BytesLike) -> bool:
         """Whether an entry is there. Never renews its time to live."""
-        return await self._do(Operation.contains(key), safe=True)
+        return self._do(Operation.contains(key), safe=True)
 
-    async def size(self) -> SizeResult:
+    def size(self) -> SizeResult:
         """Live entries and bytes of the namespace, exact."""
-        response = await self._call(
+        response = self._call(
             self._stubs.data.Size,
             data_pb2.SizeRequest(namespace=self._settings.namespace),
             safe=True,
         )
         return SizeResult(response.entries, response.bytes)
 
-    async def touch(
+    def touch(
         self,
         key: BytesLike,
         *,
@@ -286,14 +287,14 @@ class Client:
         version; else FailedPreconditionError. `expire_at`, `allow_past`: as for ``put``; the
         entry's own time to live stays as it is, unless `ttl` is given, too.
         """
-        return await self._do(
+        return self._do(
             Operation.touch(
                 key, ttl=ttl, if_version=if_version, expire_at=expire_at, allow_past=allow_past
             ),
             safe=True,
         )
 
-    async def append(
+    def append(
         self,
         key: BytesLike,
         value: BytesLike,
@@ -311,7 +312,7 @@ class Client:
         would be too large (VALUE_TOO_LARGE), a key that collects parts (VALUE_KIND_MISMATCH).
         Never repeated unasked: it might be done twice.
         """
-        return await self._do(
+        return self._do(
             Operation.append(
                 key,
                 value,
@@ -323,7 +324,7 @@ class Client:
             )
         )
 
-    async def combine(
+    def combine(
         self,
         key: BytesLike,
         *,
@@ -343,7 +344,7 @@ class Client:
         number (NOT_A_NUMBER), a sum that has no room (NUMBER_OVERFLOW), `if_version`. Never
         repeated unasked.
         """
-        return await self._do(
+        return self._do(
             Operation.combine(
                 key,
                 add=add,
@@ -356,7 +357,7 @@ class Client:
             )
         )
 
-    async def gather(
+    def gather(
         self,
         key: BytesLike,
         part: BytesLike,
@@ -377,7 +378,7 @@ class Client:
         else is expected (GATHER_MISMATCH), the key has a value, the parts would be too large.
         Never repeated unasked.
         """
-        return await self._do(
+        return self._do(
             Operation.gather(
                 key,
                 part,
@@ -389,7 +390,7 @@ class Client:
             )
         )
 
-    async def execute(self, operations: Iterable[Operation[Any]]) -> list[Any]:
+    def execute(self, operations: Iterable[Operation[Any]]) -> list[Any]:
         """Does up to 4,096 operations in one round trip: a result for each, in their order.
 
         Each is what the method of the same name returns, or the TimecacheError that it would
@@ -399,7 +400,7 @@ class Client:
         batch = list(operations)
         if not batch:
             return []
-        response = await self._call(
+        response = self._call(
             self._stubs.data.Execute,
             data_pb2.ExecuteRequest(
                 namespace=self._settings.namespace, operations=[op.message for op in batch]
@@ -433,13 +434,13 @@ class Client:
             requests_in_flight_max,
         )
 
-    async def scan(
+    def scan(
         self,
         key_prefix: BytesLike = b"",
         *,
         keys_only: bool = False,
         timeout: float | None = None,
-    ) -> AsyncIterator[Entry]:
+    ) -> Iterator[Entry]:
         """Iterates over the live entries whose key begins with a prefix, in no particular order.
 
         An entry that lives through the whole scan comes exactly once, another at most once. Where
@@ -458,9 +459,9 @@ class Client:
         while True:
             try:
                 with self._connection.errors():
-                    call = await self._open(self._stubs.data.Scan, request, give_up_at)
+                    call = self._open(self._stubs.data.Scan, request, give_up_at)
                     try:
-                        async for page in call:
+                        for page in call:
                             request.position = state.accept(page)
                             for entry in page.entries:
                                 yield entry_from(entry)
@@ -471,7 +472,7 @@ class Client:
                 pause = state.broken(error)
                 if give_up_at is not None and time.monotonic() + pause >= give_up_at:
                     raise
-            await asyncio.sleep(pause)
+            time.sleep(pause)
 
     # --- what expires ---
 
@@ -606,7 +607,7 @@ class Client:
     def worker(
         self,
         group: str,
-        handler: Callable[[ExpiredEvent], Awaitable[Settle | None] | Settle | None],
+        handler: Callable[[ExpiredEvent], Settle | None],
         *,
         concurrency: int = 4,
         max_in_flight: int | None = None,
@@ -641,7 +642,7 @@ class Client:
         - `wait_for_server`, `silence_max`, `on_break`: as for ``watch``. `min_pause`, `max_pause`:
           seconds between attempts to reconnect, and between those to settle.
         - `on_error`: told of what went wrong and was survived: what a handler raised, that an event
-          was handled and could not be settled, breaks. None: it is logged by "timecache", with
+          was handled and could not be settled, breaks. None: it is logged by "timecached", with
           namespace, group, key and attempt. `on_loss`: told how many events the group has lost.
         """
         return GroupWorker(
@@ -664,9 +665,7 @@ class Client:
             listeners=Listeners(on_break=on_break, on_error=on_error, on_loss=on_loss),
         )
 
-    async def settle(
-        self, group: str, settlements: Iterable[Settlement]
-    ) -> list[int | TimecacheError]:
+    def settle(self, group: str, settlements: Iterable[Settlement]) -> list[int | TimecacheError]:
         """Settles, or extends, up to 4,096 events of a group: a result for each, in their order.
 
         Of a PutBack the entry's new version, or 0 if the key was there again; of others 0. A
@@ -677,7 +676,7 @@ class Client:
         messages = [to_settlement(settlement) for settlement in settlements]
         if not messages:
             return []
-        response = await self._call(
+        response = self._call(
             self._stubs.data.SettleExpired,
             watch_pb2.SettleExpiredRequest(
                 namespace=self._settings.namespace, group=group, settlements=messages
@@ -692,7 +691,7 @@ class Client:
 
     # --- groups ---
 
-    async def create_group(
+    def create_group(
         self, name: str, options: GroupOptions | None = None, *, from_earliest: bool = False
     ) -> Group:
         """Makes a consumer group of the namespace. AlreadyExistsError (GROUP_EXISTS)."""
@@ -700,31 +699,31 @@ class Client:
             namespace=self._settings.namespace, name=name, from_earliest=from_earliest
         )
         fill_options(request.options, options or GroupOptions())
-        response = await self._call(self._stubs.groups.CreateGroup, request)
+        response = self._call(self._stubs.groups.CreateGroup, request)
         return group_from(response.group)
 
-    async def get_group(self, name: str, *, include_statistics: bool = False) -> Group:
+    def get_group(self, name: str, *, include_statistics: bool = False) -> Group:
         """Describes a group. NotFoundError (GROUP_NOT_FOUND)."""
         request = groups_pb2.GetGroupRequest(
             namespace=self._settings.namespace, name=name, include_statistics=include_statistics
         )
-        response = await self._call(self._stubs.groups.GetGroup, request, safe=True)
+        response = self._call(self._stubs.groups.GetGroup, request, safe=True)
         return group_from(response.group)
 
-    async def list_groups(self, *, include_statistics: bool = False) -> list[Group]:
+    def list_groups(self, *, include_statistics: bool = False) -> list[Group]:
         """Describes all groups of the namespace, ordered by name."""
         groups: list[Group] = []
         request = groups_pb2.ListGroupsRequest(
             namespace=self._settings.namespace, include_statistics=include_statistics
         )
         while True:
-            response = await self._call(self._stubs.groups.ListGroups, request, safe=True)
+            response = self._call(self._stubs.groups.ListGroups, request, safe=True)
             groups += map(group_from, response.groups)
             if not response.next_page_token:
                 return groups
             request.page_token = response.next_page_token
 
-    async def update_group(
+    def update_group(
         self, name: str, options: GroupOptions, *, to_default: Iterable[str] = ()
     ) -> Group:
         """Changes the options that are set, and sets those that `to_default` names to defaults."""
@@ -733,45 +732,43 @@ class Client:
         request.group.name = name
         names = [*fill_options(request.group.options, options), *to_names(to_default)]
         request.update_mask.paths.extend(f"options.{option}" for option in names)
-        response = await self._call(self._stubs.groups.UpdateGroup, request)
+        response = self._call(self._stubs.groups.UpdateGroup, request)
         return group_from(response.group)
 
-    async def delete_group(self, name: str) -> None:
+    def delete_group(self, name: str) -> None:
         """Deletes a group with all that it has not settled."""
         request = groups_pb2.DeleteGroupRequest(namespace=self._settings.namespace, name=name)
-        await self._call(self._stubs.groups.DeleteGroup, request)
+        self._call(self._stubs.groups.DeleteGroup, request)
 
     # --- namespaces and the server ---
 
-    async def create_namespace(
-        self, name: str, options: NamespaceOptions | None = None
-    ) -> Namespace:
+    def create_namespace(self, name: str, options: NamespaceOptions | None = None) -> Namespace:
         """Makes a namespace. AlreadyExistsError (NAMESPACE_EXISTS)."""
         request = namespaces_pb2.CreateNamespaceRequest(name=name)
         fill_options(request.options, options or NamespaceOptions())
-        response = await self._call(self._stubs.namespaces.CreateNamespace, request)
+        response = self._call(self._stubs.namespaces.CreateNamespace, request)
         return namespace_from(response.namespace, response.warnings)
 
-    async def get_namespace(self, name: str, *, include_statistics: bool = False) -> Namespace:
+    def get_namespace(self, name: str, *, include_statistics: bool = False) -> Namespace:
         """Describes a namespace. NotFoundError (NAMESPACE_NOT_FOUND)."""
         request = namespaces_pb2.GetNamespaceRequest(
             name=name, include_statistics=include_statistics
         )
-        response = await self._call(self._stubs.namespaces.GetNamespace, request, safe=True)
+        response = self._call(self._stubs.namespaces.GetNamespace, request, safe=True)
         return namespace_from(response.namespace)
 
-    async def list_namespaces(self, *, include_statistics: bool = False) -> list[Namespace]:
+    def list_namespaces(self, *, include_statistics: bool = False) -> list[Namespace]:
         """Describes all namespaces, ordered by name: a round trip for each thousand."""
         namespaces: list[Namespace] = []
         request = namespaces_pb2.ListNamespacesRequest(include_statistics=include_statistics)
         while True:
-            response = await self._call(self._stubs.namespaces.ListNamespaces, request, safe=True)
+            response = self._call(self._stubs.namespaces.ListNamespaces, request, safe=True)
             namespaces += map(namespace_from, response.namespaces)
             if not response.next_page_token:
                 return namespaces
             request.page_token = response.next_page_token
 
-    async def update_namespace(
+    def update_namespace(
         self, name: str, options: NamespaceOptions, *, to_default: Iterable[str] = ()
     ) -> Namespace:
         """Changes the options that are set, and sets those that `to_default` names to defaults."""
@@ -779,34 +776,34 @@ class Client:
         request.namespace.name = name
         names = [*fill_options(request.namespace.options, options), *to_names(to_default)]
         request.update_mask.paths.extend(f"options.{option}" for option in names)
-        response = await self._call(self._stubs.namespaces.UpdateNamespace, request)
+        response = self._call(self._stubs.namespaces.UpdateNamespace, request)
         return namespace_from(response.namespace, response.warnings)
 
-    async def delete_namespace(self, name: str) -> None:
+    def delete_namespace(self, name: str) -> None:
         """Deletes a namespace with everything in it; its entries make no events."""
         request = namespaces_pb2.DeleteNamespaceRequest(name=name)
-        await self._call(self._stubs.namespaces.DeleteNamespace, request)
+        self._call(self._stubs.namespaces.DeleteNamespace, request)
 
-    async def rotate_namespace(self, name: str) -> int:
+    def rotate_namespace(self, name: str) -> int:
         """Kills the oldest bucket now, and returns how many entries died with it."""
         request = namespaces_pb2.RotateNamespaceRequest(name=name)
-        response = await self._call(self._stubs.namespaces.RotateNamespace, request)
+        response = self._call(self._stubs.namespaces.RotateNamespace, request)
         return int(response.entries)
 
-    async def get_server(self) -> ServerInfo:
+    def get_server(self) -> ServerInfo:
         """The server itself: version, age, limits and how far they are used."""
-        response = await self._call(
+        response = self._call(
             self._stubs.server.GetServer, server_pb2.GetServerRequest(), safe=True
         )
         return server_from(response)
 
-    async def is_serving(self) -> bool:
+    def is_serving(self) -> bool:
         """Whether the server serves, by grpc.health.v1; needs no right."""
         # The two messages have a field each; a package of stubs for them would be one more to need.
         check = self._stubs.channel.unary_unary("/grpc.health.v1.Health/Check")
-        return bool(await self._call(check, b"", safe=True) == _SERVING)
+        return bool(self._call(check, b"", safe=True) == _SERVING)
 
-    async def backup_journal(self, *, timeout: float | None = None) -> AsyncIterator[BackupPiece]:
+    def backup_journal(self, *, timeout: float | None = None) -> Iterator[BackupPiece]:
         """Iterates over a backup of the server's journal: a tar archive, in pieces.
 
         Only an iteration that ends without an error has given all of it. The server waits for who
@@ -815,11 +812,11 @@ class Client:
         """
         with self._connection.errors():
             give_up_at = None if timeout is None else time.monotonic() + timeout
-            call = await self._open(
+            call = self._open(
                 self._stubs.server.BackupJournal, server_pb2.BackupJournalRequest(), give_up_at
             )
             try:
-                async for piece in call:
+                for piece in call:
                     yield BackupPiece(piece.total_bytes, piece.data)
             finally:
                 call.cancel()
@@ -831,21 +828,19 @@ class Client:
         view._settings = dataclasses.replace(self._settings, **changes)
         return view
 
-    async def _metadata(
-        self, give_up_at: float | None = None
-    ) -> tuple[tuple[str, str | bytes], ...]:
+    def _metadata(self, give_up_at: float | None = None) -> tuple[tuple[str, str | bytes], ...]:
         limit = self._settings.timeout if give_up_at is None else give_up_at - time.monotonic()
-        return (*await self._security.authorization_async(limit), *self._settings.metadata)
+        return (*self._security.authorization(limit), *self._settings.metadata)
 
-    async def _do(self, operation: Operation[T], safe: bool = False) -> T:
-        response = await self._call(
+    def _do(self, operation: Operation[T], safe: bool = False) -> T:
+        response = self._call(
             self._stubs.operations[operation.kind],
             operation.request(self._settings.namespace),
             safe,
         )
         return operation.parse(response)
 
-    async def _call(self, method: Any, request: Any, safe: bool = False) -> Any:
+    def _call(self, method: Any, request: Any, safe: bool = False) -> Any:
         settings = self._settings
         left = settings.retry.max_attempts if safe or settings.repeatable else 1
         give_up_at = None if settings.timeout is None else time.monotonic() + settings.timeout
@@ -853,7 +848,7 @@ class Client:
         maybe_applied = False
         while True:
             try:
-                return await self._attempt(method, request, give_up_at)
+                return self._attempt(method, request, give_up_at)
             except TimecacheError as error:
                 maybe_applied = error.maybe_applied = maybe_applied or error.maybe_applied
                 left -= 1
@@ -861,17 +856,17 @@ class Client:
                 out_of_time = give_up_at is not None and time.monotonic() + pause >= give_up_at
                 if left <= 0 or out_of_time or not error.is_connection_lost:
                     raise
-            await asyncio.sleep(pause)
+            time.sleep(pause)
 
-    async def _attempt(self, method: Any, request: Any, give_up_at: float | None) -> Any:
+    def _attempt(self, method: Any, request: Any, give_up_at: float | None) -> Any:
         with self._connection.errors():
-            await self._connection.wait(give_up_at)
-            metadata = await self._metadata(give_up_at)
+            self._connection.wait(give_up_at)
+            metadata = self._metadata(give_up_at)
             timeout = None if give_up_at is None else give_up_at - time.monotonic()
-            return await method(request, timeout=timeout, metadata=metadata)
+            return method(request, timeout=timeout, metadata=metadata)
 
-    async def _open(self, method: Any, request: Any, give_up_at: float | None) -> Any:
-        await self._connection.wait(give_up_at)
-        metadata = await self._metadata(give_up_at)
+    def _open(self, method: Any, request: Any, give_up_at: float | None) -> Any:
+        self._connection.wait(give_up_at)
+        metadata = self._metadata(give_up_at)
         timeout = None if give_up_at is None else give_up_at - time.monotonic()
         return method(request, timeout=timeout, metadata=metadata)

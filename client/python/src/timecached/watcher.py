@@ -166,7 +166,7 @@ class _Stream:
         self._closed = False
         self.waiting_since = time.monotonic()
         """Since when there has been room for a message."""
-        threading.Thread(target=self._read, name="timecache-watch", daemon=True).start()
+        threading.Thread(target=self._read, name="timecached-watch", daemon=True).start()
 
     def _read(self) -> None:
         error: Exception | None = None

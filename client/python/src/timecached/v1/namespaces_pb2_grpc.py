@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from timecache.v1 import namespaces_pb2 as timecache_dot_v1_dot_namespaces__pb2
+from timecached.v1 import namespaces_pb2 as timecache_dot_v1_dot_namespaces__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__

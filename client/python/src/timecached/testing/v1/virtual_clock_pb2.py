@@ -30,7 +30,7 @@ DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(timecache/testing
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'timecache.testing.v1.virtual_clock_pb2', _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'timecached.testing.v1.virtual_clock_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\031dev.timecached.testing.v1B\021VirtualClockProtoP\001Z4timecached.dev/gen/go/timecache/testing/v1;testingv1\242\002\004TMCT\252\002\024Timecache.Testing.V1\272\002\004TMCT\312\002\024Timecache\\Testing\\V1\352\002\026Timecache::Testing::V1'

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from timecache.testing.v1 import virtual_clock_pb2 as timecache_dot_testing_dot_v1_dot_virtual__clock__pb2
+from timecached.testing.v1 import virtual_clock_pb2 as timecache_dot_testing_dot_v1_dot_virtual__clock__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__

@@ -1,8 +1,8 @@
-"""The client for asyncio: the same calls as in ``timecache``, to be awaited.
+"""The client for asyncio: the same calls as in ``timecached``, to be awaited.
 
 ::
 
-    async with timecache.aio.Client("127.0.0.1:7171") as client:
+    async with timecached.aio.Client("127.0.0.1:7171") as client:
         await client.put("session:7", "basket=3", ttl=1800)
         entry = await client.get("session:7")
 

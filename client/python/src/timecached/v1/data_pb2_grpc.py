@@ -3,8 +3,8 @@
 import grpc
 import warnings
 
-from timecache.v1 import data_pb2 as timecache_dot_v1_dot_data__pb2
-from timecache.v1 import watch_pb2 as timecache_dot_v1_dot_watch__pb2
+from timecached.v1 import data_pb2 as timecache_dot_v1_dot_data__pb2
+from timecached.v1 import watch_pb2 as timecache_dot_v1_dot_watch__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__

@@ -2,12 +2,12 @@
 
 ::
 
-    with timecache.Client("127.0.0.1:7171") as client:
+    with timecached.Client("127.0.0.1:7171") as client:
         client.put("session:7", "basket=3", ttl=1800)
         entry = client.get("session:7")
 
-``timecache.aio`` has the same for asyncio, ``timecache.testing`` the clock of a server that was
-started with --virtual-clock, ``timecache.v1`` the generated messages and stubs.
+``timecached.aio`` has the same for asyncio, ``timecached.testing`` the clock of a server that was
+started with --virtual-clock, ``timecached.v1`` the generated messages and stubs.
 """
 
 from . import aio, errors, types

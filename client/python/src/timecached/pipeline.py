@@ -144,12 +144,12 @@ class Pipeline:
             return
         if self._reader is None:
             self._reader = threading.Thread(
-                target=self._read, name="timecache-pipeline", daemon=True
+                target=self._read, name="timecached-pipeline", daemon=True
             )
             self._reader.start()
             if self._settings.timeout is not None:
                 threading.Thread(
-                    target=self._watch, name="timecache-pipeline-watch", daemon=True
+                    target=self._watch, name="timecached-pipeline-watch", daemon=True
                 ).start()
         if not self._in_flight:
             self._progress_at = time.monotonic()

@@ -73,7 +73,7 @@ class GroupWorker:
         if concurrency < 1:
             raise ValueError("concurrency must be at least 1")
         if inspect.iscoroutinefunction(handler):
-            raise TypeError("a coroutine function as a handler is for timecache.aio")
+            raise TypeError("a coroutine function as a handler is for timecached.aio")
         self._group = group
         self._handler = handler
         self._concurrency = concurrency
@@ -125,7 +125,7 @@ class GroupWorker:
             self._started = True
         tasks = [self._read, self._settle, self._extend, *[self._handle] * self._concurrency]
         for task in tasks:
-            threading.Thread(target=task, name="timecache-worker", daemon=True).start()
+            threading.Thread(target=task, name="timecached-worker", daemon=True).start()
         return self
 
     def __enter__(self) -> GroupWorker:
@@ -334,7 +334,8 @@ class GroupWorker:
             except BaseException as caught:
                 # Also what a token function raises. A break is told by the watch.
                 error = _as_exception(caught)
-                if not isinstance(error, TimecacheError) or not error.is_connection_lost:
+                lost = isinstance(error, TimecacheError) and error.is_connection_lost
+                if not lost and not self._settler_done.is_set():
                     self._listeners.tell(error)
             self._settler_done.wait(self._extending.pause())
 

@@ -28,7 +28,7 @@ DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19timecache/v1/e
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'timecache.v1.errors_pb2', _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'timecached.v1.errors_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\021dev.timecached.v1B\013ErrorsProtoP\001Z.timecached.dev/gen/go/timecache/v1;timecachev1\242\002\003TMC\252\002\014Timecache.V1\272\002\003TMC\312\002\014Timecache\\V1\352\002\rTimecache::V1'

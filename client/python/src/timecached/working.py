@@ -29,7 +29,7 @@ from .v1 import watch_pb2
 
 T = TypeVar("T")
 
-_LOG = logging.getLogger("timecache")
+_LOG = logging.getLogger("timecached")
 
 _MAX_IN_FLIGHT = 65_536
 """Most events that the server lets a member hold."""

@@ -214,7 +214,7 @@ def open_sync(
 ) -> grpc.Channel:
     """A channel for the blocking client; connects at its first call."""
     if inspect.iscoroutinefunction(security.token):
-        raise TypeError("a coroutine function as a token is for timecache.aio")
+        raise TypeError("a coroutine function as a token is for timecached.aio")
     _check_address(address)
     security.check(address)
     settings = _options(security, options)

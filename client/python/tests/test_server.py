@@ -1,0 +1,103 @@
+"""What needs the server itself: due dates, dead letters, extensions, positions of scans."""
+
+from __future__ import annotations
+
+import unittest
+from datetime import timedelta
+
+from server import Server
+from test_watch import await_
+
+import timecached
+from timecached import testing
+from timecached.v1 import data_pb2
+
+
+class ServerTest(unittest.TestCase):
+    """Against the real one."""
+
+    def setUp(self) -> None:
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.client = timecached.Client(self.server.address)
+        self.addCleanup(self.client.close)
+        self.clock = testing.VirtualClock(self.client)
+
+    def test_due_dates_and_own_ttls(self) -> None:
+        now = self.clock.now()
+        self.client.put("a", "1", ttl=60, expire_at=now + timedelta(seconds=10))
+        entry = self.client.get("a")
+        assert entry is not None
+        self.assertEqual(entry.deadline, now + timedelta(seconds=10))
+        self.assertEqual((entry.own_ttl, entry.create_time), (timedelta(seconds=60), now))
+        self.client.touch("a")
+        touched = self.client.get("a")
+        assert touched is not None
+        self.assertEqual(touched.deadline, now + timedelta(seconds=60))
+        self.client.touch("a", expire_at=now + timedelta(seconds=20))
+        with self.assertRaises(timecached.InvalidArgumentError):
+            self.client.put("late", "1", expire_at=now - timedelta(seconds=1))
+        with self.client.watch(from_earliest=True) as watcher:
+            self.client.put("late", "1", expire_at=now - timedelta(seconds=1), allow_past=True)
+            self.clock.advance(1)
+            while not (events := watcher.next(30).events):
+                pass
+            self.assertEqual(events[0].key, b"late")
+
+    def test_dead_letters(self) -> None:
+        self.client.create_namespace("dead", timecached.NamespaceOptions(ttl=timedelta(days=30)))
+        self.client.create_namespace(
+            "orders", timecached.NamespaceOptions(dead_letter_namespace="dead")
+        )
+        orders = self.client.namespace("orders")
+        orders.create_group("g", timecached.GroupOptions(max_attempts=1))
+        with orders.worker("g", lambda event: timecached.Nack()) as worker:
+            orders.put("a", "1", ttl=1)
+            self.clock.advance(2)
+            await_(lambda: worker.counters.nacked == 1)
+        dead = self.client.namespace("dead")
+        await_(lambda: dead.size().entries == 1)
+        (entry,) = dead.scan()
+        letter = timecached.decode_dead_letter(entry)
+        self.assertEqual(
+            (letter.event.namespace, letter.event.key, letter.event.value, letter.group),
+            ("orders", b"a", b"1", "g"),
+        )
+        self.assertEqual(letter.attempts, 1)
+        self.assertIsNot(letter.reason, timecached.DeadLetterReason.TIMED_OUT)
+
+    def test_an_extension_keeps_an_event(self) -> None:
+        self.client.create_group("g")
+        with self.client.consume("g") as member:
+            member.next(30)
+            self.client.put("a", "1", ttl=1)
+            self.clock.advance(2)
+            while not (events := member.next(30).events):
+                pass
+            self.clock.advance(20)
+            extend = timecached.Settlement.of(events[0], timecached.Extend())
+            self.assertEqual(self.client.settle("g", [extend]), [0])
+            self.clock.advance(20)
+            group = self.client.get_group("g", include_statistics=True)
+            assert group.statistics is not None
+            self.assertEqual((group.statistics.timed_out, group.statistics.extended), (0, 1))
+            self.assertEqual(self.client.settle("g", [timecached.Settlement.of(events[0])]), [0])
+
+    def test_a_scan_has_positions(self) -> None:
+        self.client.execute([timecached.Operation.put(f"k{i}", "v") for i in range(2500)])
+        request = data_pb2.ScanRequest(namespace="default", keys_only=True)
+        seen: list[bytes] = []
+        while True:
+            call = self.client._stubs.data.Scan(request)
+            page = next(iter(call), None)
+            call.cancel()
+            if page is None:
+                break
+            self.assertTrue(page.position)
+            seen += [entry.key for entry in page.entries]
+            request.position = page.position
+        self.assertEqual((len(seen), len(set(seen))), (2500, 2500))
+
+
+if __name__ == "__main__":
+    unittest.main()
