@@ -185,8 +185,7 @@ test('a handler that takes longer than ackTimeoutMs keeps its event', async () =
   await client.put('a', 'v');
   await fixture.clock.advance(11_000);
   await eventually(() => release !== undefined);
-  const extended = async () =>
-    (await client.getGroup('g', { includeStatistics: true })).statistics!.extended;
+  const extended = async () => (await client.getGroup('g', { includeStatistics: true })).statistics!.extended;
   for (let i = 0; i < 5; ++i) {
     await fixture.clock.advance(90);
     const before = await extended();

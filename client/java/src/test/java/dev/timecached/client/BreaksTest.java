@@ -168,7 +168,7 @@ final class BreaksTest {
     first.observer().onNext(page("ab", "p1"));
     first.observer().onNext(page("cd", "p2"));
     first.observer().onError(Status.UNAVAILABLE.asException());
-    takeScan("p2").observer().onError(Status.INTERNAL.asException());
+    takeScan("p2").observer().onError(Status.DEADLINE_EXCEEDED.asException());
     FakeServer.ScanCall last = takeScan("p2");
     last.observer().onNext(page("e", "p3"));
     last.observer().onCompleted();
