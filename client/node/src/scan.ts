@@ -46,7 +46,7 @@ export async function* scanPages(
       broke = error;
       hasBegun ||= error instanceof TimecacheError && error.maybeApplied;
       const mayGoOn = hasBegun && isResumable && !connection.isClosed && ++attempts < connection.maxAttempts;
-      if (!mayGoOn || !isBreak(error)) throw error;
+      if (!mayGoOn || !isBreak(error, Date.now() < end)) throw error;
     } finally {
       stream.cancel();
     }
@@ -54,9 +54,14 @@ export async function* scanPages(
   }
 }
 
-/** The server ends a scan that is read too slowly with a reason. */
-function isBreak(error: unknown): boolean {
-  return isConnectionLost(error) || (error instanceof TimecacheError && error.reason === 'MAX_CALL_DURATION');
+/** A scan that is not read for a while is ended by the server's deadline, without details as nobody reads them. */
+function isBreak(error: unknown, hasTime: boolean): boolean {
+  if (!(error instanceof TimecacheError)) return false;
+  return (
+    isConnectionLost(error) ||
+    (error.code === 'DEADLINE_EXCEEDED' && hasTime) ||
+    error.reason === 'UNREAD_RESPONSES'
+  );
 }
 
 /** It was of a server that has stopped. */

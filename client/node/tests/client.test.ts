@@ -127,6 +127,29 @@ test('ttl, keepDeadline and touch', async () => {
   assert.equal(await client.contains('a'), false);
 });
 
+test('due dates, own times to live and times of creation', async () => {
+  const client = await freshNamespace(fixture.client);
+  const now = await fixture.clock.now();
+  const read = async (key: string) => {
+    const { createTime, deadline, ownTtlMs } = (await client.get(key))!;
+    return [createTime - now, deadline - now, ownTtlMs];
+  };
+  await client.put('a', '1', { expireAt: now + 7_000.25 });
+  assert.deepEqual(await read('a'), [0, 7_000.25, undefined]);
+  await client.put('b', '1', { expireAt: new Date(now + 8_000), ttlMs: 3_000 });
+  assert.deepEqual(await read('b'), [0, 8_000, 3_000]);
+  await fixture.clock.advance(1_000);
+  await client.touch('b');
+  assert.deepEqual(await read('b'), [0, 4_000, 3_000]);
+  await client.touch('b', { expireAt: now + 6_000 });
+  assert.deepEqual(await read('b'), [0, 6_000, 3_000]);
+  await assert.rejects(client.put('c', '1', { expireAt: now }), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
+  await assert.rejects(client.put('c', '1', { expireAt: NaN }), TypeError);
+  await assert.rejects(client.put('c', '1', { expireAt: new Date(NaN) }), TypeError);
+  await client.execute([op.put('c', '1', { expireAt: now, allowPast: true })]);
+  assert.equal(await client.contains('c'), false);
+});
+
 test('append, combine and gather', async () => {
   const client = await freshNamespace(fixture.client);
   assert.equal((await client.append('log', 'a')).created, true);

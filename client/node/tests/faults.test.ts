@@ -61,7 +61,7 @@ test('a scan whose connection breaks goes on behind its last page', async () => 
       asked.push(position.toString());
       const pages = { '': page('ab', 'p1'), p1: page('cd', 'p2'), p2: page('e', 'p3') };
       if (asked.length === 1) return void call.emit('error', lost); // It is to be begun anew.
-      if (asked.length === 3) return void call.emit('error', { code: status.INTERNAL, details: 'reset' });
+      if (asked.length === 3) return void call.emit('error', { code: status.DEADLINE_EXCEEDED, details: '' });
       call.write(pages[`${position}` as '']);
       if (position.toString() === 'p2') return void call.end();
       setImmediate(() => call.emit('error', lost));

@@ -5,9 +5,11 @@ import {
   TimecacheError,
   VirtualClock,
   ack,
+  decodeDeadLetter,
   extend,
   nack,
   putBack,
+  type DeadLetter,
   type ExpiredEvent,
   type Group,
   type GroupWorker,
@@ -168,6 +170,89 @@ test('a member settles by itself; a late settlement is told so', async () => {
     unknown?.status === 'rejected' && (unknown.reason as TimecacheError).reason === 'EVENT_NOT_UNSETTLED',
   );
   member.close();
+});
+
+test('a handler that takes longer than ackTimeoutMs keeps its event', async () => {
+  const client = await freshNamespace(fixture.client);
+  await client.createGroup('g', { ackTimeoutMs: 100, maxAttempts: 2 });
+  const attempts: number[] = [];
+  let release: (() => void) | undefined;
+  const worker = client.worker({ group: 'g', concurrency: 1 }, async ({ attempt }) => {
+    attempts.push(attempt);
+    await new Promise<void>((resolve) => (release = resolve));
+  });
+  await isMember(client);
+  await client.put('a', 'v');
+  await fixture.clock.advance(11_000);
+  await eventually(() => release !== undefined);
+  const extended = async () => (await client.getGroup('g', { includeStatistics: true })).statistics!.extended;
+  for (let i = 0; i < 5; ++i) {
+    await fixture.clock.advance(90);
+    const before = await extended();
+    await eventually(async () => (await extended()) > before);
+  }
+  release!();
+  await eventually(() => worker.counters.acked === 1);
+  await worker.stop();
+  const { statistics } = await client.getGroup('g', { includeStatistics: true });
+  assert.deepEqual([attempts, statistics?.timedOut, statistics?.redelivered], [[1], 0, 0]);
+});
+
+test('the end of a member is no attempt, and a letter says why it is one', async () => {
+  const dead = await freshNamespace(fixture.client);
+  const client = await freshNamespace(fixture.client, { deadLetterNamespace: dead.defaultNamespace });
+  await client.createGroup('g', { maxAttempts: 1 });
+  const consume = async () => {
+    const member = client.consume({ group: 'g' });
+    const events: ExpiredEvent[] = [];
+    while (events.length === 0) events.push(...(await member.next()).value!.events);
+    return { member, event: events[0]! };
+  };
+  await client.put('a', 'v', { ttlMs: 5_000 });
+  await fixture.clock.advance(11_000);
+  const first = await consume();
+  assert.deepEqual([first.event.attempt, first.event.returns, first.event.ownTtlMs], [1, 0, 5_000]);
+  first.member.close();
+  const { member, event } = await consume();
+  assert.deepEqual([event.attempt, event.returns], [1, 1]);
+  const settle = async (returns: number, how: Settlement['how']) => {
+    const [result] = await client.settle('g', [{ eventId: event.eventId, attempt: 1, returns, how }]);
+    return result!.status === 'fulfilled' ? undefined : (result!.reason as TimecacheError).reason;
+  };
+  assert.equal(await settle(0, nack()), 'STALE_ATTEMPT');
+  assert.equal(await settle(1, extend()), undefined);
+  assert.equal(await settle(1, nack()), undefined);
+  const letters: DeadLetter[] = [];
+  await eventually(async () => {
+    for await (const letter of dead.scan()) letters.push(decodeDeadLetter(letter));
+    return letters.length > 0;
+  });
+  const { event: given, group, attempts, reason, time } = letters[0]!;
+  assert.deepEqual([`${given.key}`, `${given.value}`, group, attempts, reason], ['a', 'v', 'g', 1, 'NACKED']);
+  assert.equal(given.namespace, client.defaultNamespace);
+  assert.equal(time, await fixture.clock.now());
+  member.close();
+});
+
+test('an event is put back with its own time to live, or for a due date', async () => {
+  const client = await freshNamespace(fixture.client);
+  const now = await fixture.clock.now();
+  const worker = client.worker({ group: 'g' }, ({ key, attempt }) => {
+    if (`${key}` === 'own') return putBack();
+    if (`${key}` === 'due') return putBack({ expireAt: now + 15_000 });
+    return putBack({ expireAt: now, allowPast: true });
+  });
+  await isMember(client);
+  for (const key of ['own', 'due', 'past']) await client.put(key, 'v', { ttlMs: 2_000 });
+  await fixture.clock.advance(3_000);
+  // What is put back into the past expires at once, again and again.
+  await eventually(
+    async () =>
+      worker.counters.putBack >= 2 && (await client.contains('own')) && (await client.contains('due')),
+  );
+  await worker.stop();
+  assert.equal((await client.get('own'))?.ownTtlMs, 2_000);
+  assert.equal((await client.get('due'))?.deadline, now + 15_000);
 });
 
 test('a worker over kills of the server handles every event of a durable namespace', async () => {

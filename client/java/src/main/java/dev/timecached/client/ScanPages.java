@@ -68,7 +68,11 @@ final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
     }
     broke = error;
     hasBegun |= error.maybeApplied();
-    boolean isBreak = error.isConnectionLost() || error.is(ErrorReason.MAX_CALL_DURATION);
+    // The server ends a scan that is not read for a while so, without details as nobody reads them.
+    boolean isBreak =
+        error.isConnectionLost()
+            || error.code() == Status.Code.DEADLINE_EXCEEDED
+            || error.is(ErrorReason.UNREAD_RESPONSES);
     if (!isBreak
         || !hasBegun
         || !isResumable

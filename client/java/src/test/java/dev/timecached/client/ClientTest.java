@@ -91,6 +91,32 @@ final class ClientTest {
   }
 
   @Test
+  void dueDatesOwnTimesToLiveAndTimesOfCreation() {
+    VirtualClock clock = connection.virtualClock();
+    Instant now = clock.now();
+    client.put("a", "1", new PutOptions().expireAt(now.plusMillis(7001)));
+    Entry entry = client.get("a").orElseThrow();
+    assertEquals(now, entry.createTime());
+    assertEquals(now.plusMillis(7001), entry.deadline());
+    assertEquals(Optional.empty(), entry.ownTtl());
+    Duration ttl = Duration.ofSeconds(3);
+    client.put("b", "1", new PutOptions().expireAt(now.plusSeconds(8)).ttl(ttl));
+    clock.advance(Duration.ofSeconds(1));
+    client.touch("b");
+    entry = client.get("b").orElseThrow();
+    assertEquals(now, entry.createTime());
+    assertEquals(now.plusSeconds(4), entry.deadline());
+    assertEquals(Optional.of(ttl), entry.ownTtl());
+    client.touch("b", new TouchOptions().expireAt(now.plusSeconds(6)));
+    assertEquals(now.plusSeconds(6), client.get("b").orElseThrow().deadline());
+    PutOptions past = new PutOptions().expireAt(now);
+    assertEquals(Code.INVALID_ARGUMENT, failure(() -> client.put("c", "1", past)).code());
+    client.put("c", "1", past.allowPast());
+    clock.advance(Duration.ofSeconds(1));
+    assertFalse(client.contains("c"));
+  }
+
+  @Test
   void bytesStayBytes() {
     ByteString key = ByteString.copyFrom(new byte[] {0, (byte) 0xff, 10});
     ByteString value = ByteString.copyFrom(new byte[] {(byte) 0xc3, 0x28, 0});

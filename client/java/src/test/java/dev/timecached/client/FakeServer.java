@@ -92,6 +92,7 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
   volatile Runnable onRefusal = () -> {}; // Before it refuses one.
   volatile boolean answersTooFew;
   volatile Status failure; // Of all calls, with these trailers; null: they do not fail.
+  final BlockingQueue<Status> failures = new LinkedBlockingQueue<>(); // Before it, once each.
   volatile Metadata trailers = new Metadata();
   private final Server server;
 
@@ -138,8 +139,9 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
         call.close(Status.UNAUTHENTICATED, new Metadata());
         return new ServerCall.Listener<>() {};
       }
-      if (failure != null) {
-        call.close(failure, trailers);
+      Status why = failures.isEmpty() ? failure : failures.poll();
+      if (why != null) {
+        call.close(why, trailers);
         return new ServerCall.Listener<>() {};
       }
       return next.startCall(call, metadata);

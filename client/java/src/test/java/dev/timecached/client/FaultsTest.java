@@ -36,6 +36,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -64,6 +68,7 @@ final class FaultsTest {
             .setNamespace("default")
             .addEvents(
                 dev.timecached.v1.ExpiredEvent.newBuilder()
+                    .setNamespace("default")
                     .setEventId(id)
                     .setAttempt(attempt)
                     .setVersion(key.hashCode())
@@ -102,6 +107,157 @@ final class FaultsTest {
     ExecutionException error =
         assertThrows(ExecutionException.class, () -> future.get(30, TimeUnit.SECONDS));
     return (TimecacheException) error.getCause();
+  }
+
+  /** A call that asks for more time. */
+  private static boolean extend(FakeServer.SettleCall call) {
+    return call.request().getSettlements(0).hasExtend();
+  }
+
+  @Test
+  void anEventIsExtendedUntilItIsSettled() throws Exception {
+    server.ackTimeout = Duration.ofMillis(30);
+    CountDownLatch release = new CountDownLatch(1);
+    EventHandler handler =
+        EventHandler.acking(
+            event -> {
+              handled.add(event);
+              release.await();
+            });
+    try (GroupWorker worker = client.worker(OPTIONS.threads(1), handler)) {
+      StreamObserver<ConsumeExpiredResponse> member = FakeServer.take(server.members);
+      give(member, 1, 2, "begun");
+      give(member, 2, 1, "waits");
+      assertEquals("begun", FakeServer.take(handled).keyUtf8());
+      Set<Long> extended = new HashSet<>();
+      for (int i = 0; i < 3 || extended.size() < 2; ++i) {
+        FakeServer.SettleCall call = FakeServer.take(server.settles);
+        assertTrue(extend(call));
+        call.request()
+            .getSettlementsList()
+            .forEach(
+                one -> {
+                  extended.add(one.getEventId());
+                  assertTrue(one.hasReturns());
+                });
+        call.answer(null);
+      }
+      release.countDown();
+      for (int acked = 0; acked < 2; ) {
+        FakeServer.SettleCall call = FakeServer.take(server.settles);
+        call.answer(null);
+        acked += extend(call) ? 0 : call.request().getSettlementsCount();
+      }
+      await(worker, counters -> counters.acked() == 2);
+      // What is settled is not extended.
+      FakeServer.SettleCall late = server.settles.poll(100, TimeUnit.MILLISECONDS);
+      if (late != null) {
+        late.answer(null); // It was on its way.
+      }
+      assertEquals(null, server.settles.poll(100, TimeUnit.MILLISECONDS));
+    } finally {
+      release.countDown();
+    }
+  }
+
+  @Test
+  void anEventIsExtendedNoLongerThanIsAskedFor() throws Exception {
+    server.ackTimeout = Duration.ofMillis(15);
+    for (Duration max : List.of(Duration.ZERO, Duration.ofMillis(60))) {
+      CountDownLatch release = new CountDownLatch(1);
+      EventHandler handler = EventHandler.acking(event -> release.await());
+      try (GroupWorker worker = client.worker(OPTIONS.extendMax(max), handler)) {
+        give(FakeServer.take(server.members), 1, 1, "k");
+        FakeServer.SettleCall call;
+        int extended = 0;
+        while ((call = server.settles.poll(300, TimeUnit.MILLISECONDS)) != null) {
+          assertTrue(extend(call));
+          ++extended;
+          call.answer(null);
+        }
+        assertEquals(max.isZero(), extended == 0);
+        release.countDown();
+        assertTrue(settle(null).hasAck());
+        await(worker, counters -> counters.acked() == 1);
+      }
+    }
+  }
+
+  @Test
+  void anAttemptThatHasEndedIsNotExtendedAgainAndItsSettlementIsTold() throws Exception {
+    server.ackTimeout = Duration.ofMillis(15);
+    CountDownLatch release = new CountDownLatch(1);
+    BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
+    EventHandler handler = EventHandler.acking(event -> release.await());
+    try (GroupWorker worker = client.worker(OPTIONS.onError(errors::add), handler)) {
+      give(FakeServer.take(server.members), 7, 4, "k");
+      FakeServer.SettleCall call = FakeServer.take(server.settles);
+      assertTrue(extend(call));
+      call.answer(error(Code.FAILED_PRECONDITION, ErrorReason.STALE_ATTEMPT));
+      assertEquals(null, server.settles.poll(100, TimeUnit.MILLISECONDS));
+      assertTrue(errors.isEmpty());
+      release.countDown();
+      assertTrue(settle(error(Code.NOT_FOUND, ErrorReason.EVENT_NOT_UNSETTLED)).hasAck());
+      assertEquals(
+          "NOT_FOUND (EVENT_NOT_UNSETTLED): the ACK of default/g, key \"k\", attempt 4, was not"
+              + " accepted: ",
+          FakeServer.take(errors).getMessage());
+      await(worker, counters -> counters.stale() == 1);
+    } finally {
+      release.countDown();
+    }
+  }
+
+  @Test
+  void aFailingHandlerIsLogged() throws Exception {
+    BlockingQueue<LogRecord> records = new LinkedBlockingQueue<>();
+    Handler recorder =
+        new Handler() {
+          @Override
+          public void publish(LogRecord record) {
+            records.add(record);
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    Logger logger = Logger.getLogger(GroupWorker.class.getName());
+    logger.addHandler(recorder);
+    logger.setUseParentHandlers(false);
+    EventHandler handler =
+        event -> {
+          throw new IllegalStateException("no money");
+        };
+    try (GroupWorker worker = client.worker(OPTIONS, handler)) {
+      give(FakeServer.take(server.members), 1, 2, "a\"b");
+      LogRecord record = FakeServer.take(records);
+      assertEquals(Level.WARNING, record.getLevel());
+      assertEquals(
+          "the handler of default/g, key \"a\\\"b\", attempt 2, failed:"
+              + " java.lang.IllegalStateException: no money",
+          record.getMessage());
+      assertEquals("no money", record.getThrown().getMessage());
+      assertTrue(settle(null).hasNack());
+      await(worker, counters -> counters.nacked() == 1);
+    } finally {
+      logger.removeHandler(recorder);
+      logger.setUseParentHandlers(true);
+    }
+  }
+
+  @Test
+  void aHandlerCannotSayExtend() throws Exception {
+    BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
+    try (GroupWorker worker =
+        client.worker(OPTIONS.onError(errors::add), event -> Settle.extend())) {
+      give(FakeServer.take(server.members), 1, 1, "k");
+      assertTrue(settle(null).hasNack());
+      assertTrue(FakeServer.take(errors) instanceof IllegalArgumentException);
+      await(worker, counters -> counters.nacked() == 1);
+    }
   }
 
   @Test

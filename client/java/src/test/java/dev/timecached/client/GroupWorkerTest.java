@@ -6,13 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.timecached.v1.Durability;
 import dev.timecached.v1.ErrorReason;
+import dev.timecached.v1.GroupOptions;
 import dev.timecached.v1.GroupStatistics;
 import dev.timecached.v1.NamespaceOptions;
 import io.grpc.Status.Code;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -107,6 +111,116 @@ final class GroupWorkerTest {
       assertEquals("broken", errors.get(0).getMessage());
       worker.close();
       assertEquals(new GroupWorkerCounters(6, 1, 3, 2, 1, 0, 0, 0), worker.counters());
+    }
+  }
+
+  @Test
+  void aHandlerThatTakesLongerThanTheAckTimeoutKeepsItsEvent() throws Exception {
+    client.createGroup(
+        "g",
+        GroupOptions.newBuilder()
+            .setAckTimeout(Times.toProto(Duration.ofMillis(100)))
+            .setMaxAttempts(2)
+            .build(),
+        false);
+    CountDownLatch release = new CountDownLatch(1);
+    EventHandler handler =
+        EventHandler.acking(
+            event -> {
+              handled.add(event);
+              release.await();
+            });
+    try (GroupWorker worker = client.worker(new GroupWorkerOptions("g").threads(1), handler)) {
+      awaitGroup(group -> group.getMembers() == 1);
+      client.put("k", "v");
+      clock.advance(Duration.ofSeconds(11));
+      FakeServer.take(handled);
+      for (int i = 0; i < 5; ++i) {
+        clock.advance(Duration.ofMillis(90));
+        long before = awaitGroup(group -> true).getExtended();
+        awaitGroup(group -> group.getExtended() > before);
+      }
+      release.countDown();
+      GroupStatistics statistics = awaitGroup(group -> group.getAcked() == 1);
+      assertEquals(0, statistics.getTimedOut() + statistics.getRedelivered());
+      assertTrue(handled.isEmpty());
+    } finally {
+      release.countDown();
+    }
+  }
+
+  private static ExpiredEvent firstOf(Watcher member) {
+    for (; ; ) {
+      WatchBatch batch = member.next();
+      if (!batch.events().isEmpty()) {
+        return batch.events().get(0);
+      }
+    }
+  }
+
+  @Test
+  void theEndOfAMemberIsNoAttemptAndALetterSaysWhyItIsOne() throws Exception {
+    client.createNamespace("dead", NamespaceOptions.getDefaultInstance());
+    client.updateNamespace(
+        "orders", NamespaceOptions.newBuilder().setDeadLetterNamespace("dead").build());
+    client.createGroup("g", GroupOptions.newBuilder().setMaxAttempts(1).build(), false);
+    client.put("k", "v", new PutOptions().ttl(Duration.ofSeconds(5)));
+    clock.advance(Duration.ofSeconds(11));
+    WatchOptions member = new WatchOptions().group("g");
+    try (Watcher first = client.watch(member)) {
+      ExpiredEvent event = firstOf(first);
+      assertEquals(List.of(1, 0), List.of(event.attempt(), event.returns()));
+      assertEquals(Optional.of(Duration.ofSeconds(5)), event.ownTtl());
+      assertEquals(event.putTime(), event.createTime());
+    }
+    try (Watcher second = client.watch(member)) {
+      ExpiredEvent event = firstOf(second);
+      assertEquals(List.of(1, 1), List.of(event.attempt(), event.returns()));
+      Settlement stale =
+          new Settlement(event.eventId(), 1, OptionalInt.of(0), Settle.nack());
+      List<Settlement> settlements =
+          List.of(
+              stale,
+              Settlement.of(event, Settle.extend()),
+              Settlement.of(event, Settle.nack()));
+      List<SettleResult> results = client.settle("g", settlements);
+      assertTrue(results.get(0).error().orElseThrow().is(ErrorReason.STALE_ATTEMPT));
+      assertTrue(results.get(1).error().isEmpty());
+      assertTrue(results.get(2).error().isEmpty());
+    }
+    awaitGroup(group -> group.getDeadLettered() == 1);
+    List<Entry> letters;
+    do {
+      letters = client.in("dead").scan().toList();
+    } while (letters.isEmpty());
+    DeadLetter letter = DeadLetter.decode(letters.get(0));
+    assertEquals("k", letter.event().keyUtf8());
+    assertEquals("orders", letter.event().namespace());
+    assertEquals(
+        List.of("g", 1, Optional.of(DeadLetter.Reason.NACKED), clock.now()),
+        List.of(letter.group(), letter.attempts(), letter.reason(), letter.time()));
+  }
+
+  @Test
+  void putsBackWithTheOwnTimeToLiveOrForADueDate() throws Exception {
+    Instant now = clock.now();
+    EventHandler handler =
+        event ->
+            switch (event.keyUtf8()) {
+              case "own" -> Settle.putBack();
+              case "due" -> Settle.putBack(now.plusSeconds(15), false);
+              default -> Settle.putBack(now, true);
+            };
+    try (GroupWorker worker = client.worker(new GroupWorkerOptions("g"), handler)) {
+      awaitGroup(group -> group.getMembers() == 1);
+      for (String key : List.of("own", "due", "past")) {
+        client.put(key, "v", new PutOptions().ttl(Duration.ofSeconds(2)));
+      }
+      clock.advance(Duration.ofSeconds(3));
+      awaitGroup(group -> group.getPutBack() >= 3);
+      assertEquals(
+          Optional.of(Duration.ofSeconds(2)), client.get("own").orElseThrow().ownTtl());
+      assertEquals(now.plusSeconds(15), client.get("due").orElseThrow().deadline());
     }
   }
 
