@@ -193,7 +193,9 @@ TEST(DumpBinaryTest, AnEntryIsReadAsItWasWritten) {
        {std::optional<absl::Duration>(), std::optional(absl::Microseconds(7)),
         std::optional(absl::Hours(24 * 3650))}) {
     for (const bool gathers : {false, true}) {
-      Entry entry = {.key = "k\xff", .deadline = absl::FromUnixMicros(77)};
+      Entry entry;
+      entry.key = "k\xff";
+      entry.deadline = absl::FromUnixMicros(77);
       entry.own_ttl = own_ttl;
       if (gathers) {
         entry.parts = parts;
