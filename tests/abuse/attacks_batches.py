@@ -84,7 +84,7 @@ def pipeline_results_kept(world):
     for place in range(requests):
         pipeline.run(batch([contains] * place + [get] + [contains] * (requests - 1 - place)))
     kept = world.server.usage()["rss_mib"]
-    expect(kept < 256, f"an idle pipeline keeps {kept} MiB")
+    expect(kept < 128, f"an idle pipeline keeps {kept} MiB")
     return f"{requests} requests that read {value} bytes each at a place of its own"
 
 

@@ -33,6 +33,7 @@ void ConnectionPacer::Use(Duration tokens, Time now, Duration max_debt,
 void ConnectionPacer::Take(const PacedConnection& connection, Time now,
                            Address* address) {
   Use(token_, now, address->is_known ? token_ : Duration(kMaxDebt), address);
+  if (address->is_known) return;
   probation_.Take(connection.peer, now);
   probation_until_.store((now + Probation::kTime).time_since_epoch().count(),
                          std::memory_order_relaxed);
@@ -46,9 +47,10 @@ ConnectionPacer::Verdict ConnectionPacer::Offer(PacedConnection connection,
   absl::MutexLock lock(&mu_);
   Address& address = AddressOf(from, now);
   // Waiting connections come before new ones.
-  const bool others_wait = !due_.empty() && due_.begin()->first <= now;
+  const bool others_wait =
+      !address.is_known && !due_.empty() && due_.begin()->first <= now;
   if (address.waiting.empty() && now >= TokenAt(address) && !others_wait &&
-      probation_.HasRoom(now)) {
+      HasRoom(address, now)) {
     Take(connection, now, &address);
     return Verdict::kNow;
   }
@@ -70,7 +72,21 @@ ConnectionPacer::Verdict ConnectionPacer::Offer(PacedConnection connection,
 
 void ConnectionPacer::SetDue(Address* address) {
   address->is_due = true;
-  due_.emplace(TokenAt(*address), address);
+  address->due_at = TokenAt(*address);
+  (address->is_known ? known_due_ : due_).emplace(address->due_at, address);
+}
+
+// What waits there needs no token and no room any more.
+void ConnectionPacer::SetKnown(Address* address) {
+  if (address->is_known) return;
+  if (address->is_due) {
+    const auto [first, last] = due_.equal_range(address->due_at);
+    due_.erase(std::find_if(first, last, [address](const auto& each) {
+      return each.second == address;
+    }));
+  }
+  address->is_known = true;
+  if (address->is_due) SetDue(address);
 }
 
 void ConnectionPacer::DropGone(const IsGone& is_gone, Address* address) {
@@ -89,32 +105,45 @@ ConnectionPacer::Due ConnectionPacer::TakeDue(Time now, const IsGone& is_gone) {
   absl::MutexLock lock(&mu_);
   Due due;
   due.gone = std::exchange(dropped_, {});
-  while (!due_.empty() && due_.begin()->first <= now &&
-         probation_.HasRoom(now)) {
-    Address* const address = due_.begin()->second;
-    due_.erase(due_.begin());
+  TakeSome(now, is_gone, &known_due_, &due);
+  TakeSome(now, is_gone, &due_, &due);
+  gone_ += due.gone.size();
+  return due;
+}
+
+void ConnectionPacer::TakeSome(Time now, const IsGone& is_gone,
+                               DueAddresses* from, Due* due) {
+  while (!from->empty() && from->begin()->first <= now &&
+         HasRoom(*from->begin()->second, now)) {
+    Address* const address = from->begin()->second;
+    from->erase(from->begin());
     address->is_due = false;
     while (!address->waiting.empty() && TokenAt(*address) <= now &&
-           probation_.HasRoom(now)) {
+           HasRoom(*address, now)) {
       const PacedConnection next = address->waiting.front();
       address->waiting.pop_front();
       if (is_gone(next.fd)) {
-        due.gone.push_back(next);
+        due->gone.push_back(next);
       } else {
-        due.taken.push_back(next);
+        due->taken.push_back(next);
         Take(next, now, address);
       }
     }
     if (!address->waiting.empty()) SetDue(address);
   }
-  gone_ += due.gone.size();
-  return due;
 }
 
 std::optional<ConnectionPacer::Time> ConnectionPacer::NextDue() const {
   absl::MutexLock lock(&mu_);
-  if (due_.empty()) return std::nullopt;
-  return std::max(due_.begin()->first, probation_.RoomAt());
+  std::optional<Time> next;
+  if (!due_.empty()) {
+    next = std::max(due_.begin()->first, probation_.RoomAt());
+  }
+  if (!known_due_.empty()) {
+    const Time known = known_due_.begin()->first;
+    next = next.has_value() ? std::min(*next, known) : known;
+  }
+  return next;
 }
 
 std::vector<PacedConnection> ConnectionPacer::TakeAll() {
@@ -126,6 +155,7 @@ std::vector<PacedConnection> ConnectionPacer::TakeAll() {
     address.is_due = false;
   }
   due_.clear();
+  known_due_.clear();
   return all;
 }
 
@@ -150,12 +180,12 @@ bool ConnectionPacer::CountAnonymousCalls(const PeerAddress& from, double calls,
 bool ConnectionPacer::Prove(const PeerEndpoint& peer, bool known) {
   absl::MutexLock lock(&mu_);
   const auto it = addresses_.find(peer.address());
-  if (known && it != addresses_.end()) it->second.is_known = true;
+  if (known && it != addresses_.end()) SetKnown(&it->second);
   const bool proved = probation_.Prove(peer);
   if (probation_.size() == 0) {
     probation_until_.store(0, std::memory_order_relaxed);
   }
-  return proved && !due_.empty();
+  return proved && (!due_.empty() || !known_due_.empty());
 }
 
 bool ConnectionPacer::ChargeLocked(const PeerAddress& from, double connections,

@@ -37,9 +37,9 @@ struct PacedConnection {
 // whose bucket has been full for longest comes first.
 //
 // An address with a known client is not paced like a stranger's: its connections
-// use its tokens, but need none, as after a restart thousands of clients come
-// back at once. They wait for what its calls without credentials, or without a
-// connection, have cost, and for Probation.
+// use its tokens, but need none, and no room on Probation, as after a restart
+// thousands of clients come back at once. They wait only for what its calls
+// without credentials, or without a connection, have cost.
 //
 // Only decides: reads no clock and touches no descriptor. Thread-safe. Costs a
 // hash look-up for a connection, and about 150 bytes for each address that came
@@ -126,8 +126,10 @@ class ConnectionPacer {
     // When its bucket will be full again.
     Time full_at;
     std::deque<PacedConnection> waiting;
-    // Whether it is in due_: always while connections wait.
+    // Whether it is in one of the maps of due ones, as always while connections
+    // wait, and when it is due there.
     bool is_due = false;
+    Time due_at;
     // Whether a known client has come from there.
     bool is_known = false;
     Time looked_at;
@@ -150,6 +152,15 @@ class ConnectionPacer {
   Address& AddressOf(const PeerAddress& from, Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetDue(Address* address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  using DueAddresses = absl::btree_multimap<Time, Address*>;
+  // Takes connections that are due; of strangers, while Probation has room.
+  void TakeSome(Time now, const IsGone& is_gone, DueAddresses* from, Due* due)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool HasRoom(const Address& address, Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return address.is_known || probation_.HasRoom(now);
+  }
+  void SetKnown(Address* address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropGone(const IsGone& is_gone, Address* address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -163,8 +174,10 @@ class ConnectionPacer {
   mutable absl::Mutex mu_;
   Probation probation_ ABSL_GUARDED_BY(mu_);
   Addresses addresses_ ABSL_GUARDED_BY(mu_);
-  // Addresses by when they have a token, or would have had one without Charge.
-  absl::btree_multimap<Time, Address*> due_ ABSL_GUARDED_BY(mu_);
+  // Addresses by when they have a token, or would have had one without Charge:
+  // strangers', and known ones.
+  DueAddresses due_ ABSL_GUARDED_BY(mu_);
+  DueAddresses known_due_ ABSL_GUARDED_BY(mu_);
   // Gone, for the next TakeDue.
   std::vector<PacedConnection> dropped_ ABSL_GUARDED_BY(mu_);
   // Full buckets are forgotten when there are so many addresses.

@@ -82,12 +82,28 @@ TEST_F(ConnectionPacerTest, ManyConnectionsOfAKnownClientNeedNotWait) {
   EXPECT_FALSE(pacer_.IsBusy(Address(honest_), now_));
 }
 
-TEST_F(ConnectionPacerTest, AKnownClientsSilentConnectionsAreOnProbation) {
+TEST_F(ConnectionPacerTest, WhatWaitedComesOnceTheirClientIsKnown) {
+  ASSERT_EQ(OfferSilent(honest_, 1), Verdict::kNow);
+  for (int fd = 2; fd <= kBurst; ++fd) OfferSilent(honest_, fd);
+  for (int fd = 100; fd < 110; ++fd) {
+    ASSERT_EQ(OfferSilent(honest_, fd), Verdict::kWait);
+  }
+  EXPECT_TRUE(pacer_.Prove(Endpoint(honest_, 1), /*known=*/true));
+  EXPECT_LE(*pacer_.NextDue(), now_);
+  EXPECT_EQ(Taken().size(), 10u);
+  EXPECT_EQ(pacer_.NextDue(), std::nullopt);
+}
+
+TEST_F(ConnectionPacerTest, AKnownClientNeedNotWaitForStrangersOnProbation) {
   ASSERT_EQ(OfferSilent(honest_, 1), Verdict::kNow);
   pacer_.Prove(Endpoint(honest_, 1), /*known=*/true);
-  int taken = 0;
-  while (OfferSilent(honest_, 2 + taken) == Verdict::kNow) ++taken;
-  EXPECT_EQ(taken, Probation::MaxConnections(kPerSecond));
+  int strangers = 0;
+  while (OfferSilent(absl::StrCat("198.51.100.", strangers),
+                     1'000 + strangers) == Verdict::kNow) {
+    ++strangers;
+  }
+  EXPECT_EQ(strangers, Probation::MaxConnections(kPerSecond));
+  EXPECT_EQ(OfferSilent(honest_, 2), Verdict::kNow);
 }
 
 TEST_F(ConnectionPacerTest, AKnownClientWaitsForTheCostOfItsBadCalls) {
