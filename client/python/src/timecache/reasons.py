@@ -67,7 +67,9 @@ class ErrorReason(str, enum.Enum):
     # RESOURCE_EXHAUSTED: an operation's entry does not fit into the response of its
     # batch.
     MAX_RESPONSE_BYTES = "MAX_RESPONSE_BYTES"
-    # DEADLINE_EXCEEDED: a scan took limits.max_call_duration.
+    # DEADLINE_EXCEEDED: the client of a scan did not read for
+    # limits.max_call_duration. Only in the server's log and metrics: to a client that
+    # does not read, the server cannot send details.
     MAX_CALL_DURATION = "MAX_CALL_DURATION"
     # RESOURCE_EXHAUSTED: the disk of the server's journal has no room for a change in a
     # namespace of durability ASYNC or SYNC. Reads, deaths and watches go on; changes

@@ -295,10 +295,17 @@ class TimeCacheServiceServicer:
         order.
 
         An entry that is live during the whole scan appears exactly once; one that is
-        put, removed or dies meanwhile appears at most once. Pages hold at most 1,000
-        entries and about 1 MiB. Writers are never blocked for longer than one step of
-        the scan. A scan that takes longer than limits.max_call_duration, 1 min by
-        default, ends with DEADLINE_EXCEEDED (reason MAX_CALL_DURATION). Idempotent.
+        put, removed or dies meanwhile appears at most once: also if the scan is continued
+        by other calls, each with the position of the last page that came. Pages hold at
+        most 1,000 entries and about 1 MiB. Writers are never blocked for longer than one
+        step of the scan. A client that does not read a page for limits.max_call_duration,
+        1 min by default, gets DEADLINE_EXCEEDED; how long the scan takes in all does not
+        matter. Idempotent.
+
+        Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
+        sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+        share one thread, in turns of at most a millisecond. For a few keys that are known
+        by name, Execute is a thousand times cheaper.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
