@@ -17,6 +17,17 @@ int64_t EventBytes() {
   return shares.retained_bytes + shares.backlog_bytes;
 }
 
+// What nothing needs goes first. Of a small limit even a few slabs are much.
+bool GiveBackIdle() {
+  const size_t keep =
+      Memory().level() != MemoryBudget::Level::kRoom
+          ? 0
+          : std::min(BlockPool::kMaxIdleSlabs,
+                     static_cast<size_t>(Memory().limit_bytes()) /
+                         (256 * BlockPool::kSlabBytes));
+  return BlockPool::Default().GiveBackNow(MemoryReclaimer::kStepBytes, keep);
+}
+
 }  // namespace
 
 MemoryReclaimer& MemoryReclaimer::Process() {
@@ -46,7 +57,7 @@ bool MemoryReclaimer::StepNow() {
     stuck_bytes_ = std::min(stuck_bytes_, Memory().retained_bytes());
     return false;
   }
-  const bool dropped = StepLocked();
+  const bool dropped = GiveBackIdle() || StepLocked();
   stuck_bytes_ = dropped ? -kTurnBytes : Memory().retained_bytes();
   reclaiming_ = dropped && Memory().BytesBeyond(MemoryBudget::kRetainedLow) > 0;
   return reclaiming_;
@@ -67,6 +78,7 @@ absl::Status MemoryReclaimer::MakeRoom(int64_t now_us) {
   }
   absl::MutexLock lock(&mu_);
   while (Memory().level() != MemoryBudget::Level::kRoom) {
+    if (GiveBackIdle()) continue;
     // Those that waited for the lock meanwhile need not look, either.
     if (IsPausing(now_us)) return Memory().Error();
     const int64_t bytes = EventBytes();
@@ -88,16 +100,8 @@ absl::Status MemoryReclaimer::MakeRoom(int64_t now_us) {
   return absl::OkStatus();
 }
 
-// Returns whether anything was dropped. What nothing needs goes first.
+// Returns whether anything was dropped.
 bool MemoryReclaimer::StepLocked() {
-  // Of a small limit even a few slabs are much.
-  const size_t keep =
-      Memory().level() != MemoryBudget::Level::kRoom
-          ? 0
-          : std::min(BlockPool::kMaxIdleSlabs,
-                     static_cast<size_t>(Memory().limit_bytes()) /
-                         (256 * BlockPool::kSlabBytes));
-  if (BlockPool::Default().GiveBackNow(kStepBytes, keep)) return true;
   if (Reclaim(HolderKind::kRetained, MemoryBudget::kRetainedLow)) return true;
   if (Memory().level() == MemoryBudget::Level::kRoom) return false;
   return Reclaim(HolderKind::kNewest, MemoryBudget::kRetainedLow) ||

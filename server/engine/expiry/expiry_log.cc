@@ -108,6 +108,7 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
   retained_.push_back(
       {first_seq, now_us, std::move(batch), std::exchange(cursors_at_end_, 0)});
+  PlaceReached();
   watermark_us_ = std::max(watermark_us_, watermark_us);
   // Events of killed entries are published a tick ahead of the clock, which
   // must not shorten their retention.
@@ -123,6 +124,7 @@ void ExpiryLog::Skip(uint64_t events) {
   // counts as lost.
   while (!retained_.empty()) DropOldest(&dropped);
   next_seq_ += events;
+  PlaceReached();
 }
 
 void ExpiryLog::AdvanceWatermark(int64_t watermark_us) {
@@ -179,7 +181,7 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
 void ExpiryLog::Add(Cursor* cursor) {
   cursor->first_seq_ = cursor->next_seq_;
   cursors_.insert(cursor);
-  PlaceCursor(cursor);
+  PlaceCursor(cursor, FirstUnread(*cursor));
   AwaitMore(cursor);
 }
 
@@ -188,14 +190,41 @@ uint64_t& ExpiryLog::CursorsAt(uint64_t batch) {
   return at < retained_.size() ? retained_[at].cursors : cursors_at_end_;
 }
 
-// Of a cursor that is counted nowhere.
-void ExpiryLog::PlaceCursor(Cursor* cursor) {
-  const auto unread = std::partition_point(
-      retained_.begin(), retained_.end(),
-      [cursor](const Retained& r) { return r.end_seq() <= cursor->next_seq_; });
-  cursor->batch_ =
-      first_batch_ + static_cast<uint64_t>(unread - retained_.begin());
+size_t ExpiryLog::FirstUnread(const Cursor& cursor) const {
+  const auto unread =
+      std::partition_point(retained_.begin(), retained_.end(),
+                           [seq = cursor.next_seq_](const Retained& r) {
+                             return r.end_seq() <= seq;
+                           });
+  return static_cast<size_t>(unread - retained_.begin());
+}
+
+void ExpiryLog::PlaceCursor(Cursor* cursor, size_t unread) {
+  if (cursor->next_seq_ > next_seq_) {
+    cursor->batch_ = Cursor::kAhead;
+    ahead_.insert({cursor->next_seq_, cursor});
+    return;
+  }
+  cursor->batch_ = first_batch_ + unread;
   ++CursorsAt(cursor->batch_);
+}
+
+// Before its position changes.
+void ExpiryLog::UnplaceCursor(Cursor* cursor) {
+  if (cursor->batch_ == Cursor::kAhead) {
+    ahead_.erase({cursor->next_seq_, cursor});
+  } else {
+    --CursorsAt(cursor->batch_);
+  }
+}
+
+// The log has come to where these begin.
+void ExpiryLog::PlaceReached() {
+  while (!ahead_.empty() && ahead_.begin()->first <= next_seq_) {
+    Cursor* const cursor = ahead_.begin()->second;
+    ahead_.erase(ahead_.begin());
+    PlaceCursor(cursor, FirstUnread(*cursor));
+  }
 }
 
 uint64_t ExpiryLog::Follow(Follower* follower, Start start, uint64_t pending) {
@@ -222,7 +251,7 @@ void ExpiryLog::Remove(Cursor* cursor) {
   owed_to_ended_ += EventsFrom(cursor->first_seq_);
   left_ += EventsFrom(cursor->next_seq_);
   cursors_.erase(cursor);
-  --CursorsAt(cursor->batch_);
+  UnplaceCursor(cursor);
   const size_t at = cursor->waiting_at_;
   if (at == Cursor::kNotWaiting) return;
   waiting_[at] = waiting_.back();
@@ -243,6 +272,7 @@ ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
 
 ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   Chunk chunk;
+  UnplaceCursor(cursor);
   const uint64_t oldest = RetainedEventLocked();
   if (cursor->next_seq_ < oldest) {
     chunk.lost = oldest - cursor->next_seq_;
@@ -282,9 +312,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     chunk.batches.push_back(std::move(batch));
   }
   delivered_ += static_cast<uint64_t>(events);
-  --CursorsAt(cursor->batch_);
-  cursor->batch_ = first_batch_ + static_cast<uint64_t>(it - retained_.begin());
-  ++CursorsAt(cursor->batch_);
+  PlaceCursor(cursor, static_cast<size_t>(it - retained_.begin()));
   chunk.more = it != retained_.end();
   if (!chunk.more) AwaitMore(cursor);
   const int64_t complete_us =

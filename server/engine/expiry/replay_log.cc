@@ -79,7 +79,10 @@ void ExpiryLog::PushFront(Retained retained) {
   if (cursors_.empty()) return;
   for (Retained& each : retained_) each.cursors = 0;
   cursors_at_end_ = 0;
-  for (Cursor* const cursor : cursors_) PlaceCursor(cursor);
+  ahead_.clear();
+  for (Cursor* const cursor : cursors_) {
+    PlaceCursor(cursor, FirstUnread(*cursor));
+  }
 }
 
 }  // namespace timecache::server
