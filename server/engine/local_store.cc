@@ -14,6 +14,9 @@ namespace {
 
 // Maps of a list that are looked at together.
 constexpr size_t kListStep = 256;
+// A page of namespaces with their statistics, which lock each shard, ends
+// behind so many.
+constexpr int kMaxListedShards = 4'096;
 
 using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
 using GroupOr = absl::StatusOr<std::shared_ptr<ConsumerGroup>>;
@@ -247,16 +250,20 @@ void LocalStore::ListNamespaces(ListQuery query,
                                 DoneWith<Page<NamespaceInfo>> done) {
   Page<NamespaceInfo> page;
   std::string after = std::move(query.after);
+  int shards = 0;
   for (;;) {
     const auto maps = registry_->ListAfter(after, kListStep);
     for (const auto& map : maps) {
       if (query.visible && !query.visible(map->name())) continue;
-      if (page.items.size() == query.most) {
+      if (page.items.size() == query.most || shards >= kMaxListedShards) {
         page.more = true;
         return done(std::move(page));
       }
       page.items.push_back(
           Describe(map.get(), *clock_, query.include_statistics));
+      if (query.include_statistics) {
+        shards += page.items.back().options.num_shards;
+      }
     }
     if (maps.size() < kListStep) return done(std::move(page));
     after = maps.back()->name();

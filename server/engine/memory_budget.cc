@@ -33,7 +33,7 @@ int64_t MemoryBudget::BytesBeyond(int64_t sixteenths) const {
   const int64_t limit = limit_.load(std::memory_order_relaxed);
   if (limit == kNone) return 0;
   const int64_t below = limit / kSixteenths * (kSixteenths - sixteenths);
-  return std::max<int64_t>(used_bytes() - (limit - below), 0);
+  return std::max<int64_t>(held_bytes() - (limit - below), 0);
 }
 
 absl::Status MemoryBudget::Error() const {

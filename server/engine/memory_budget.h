@@ -16,7 +16,8 @@ namespace timecache::server {
 // flight), and of what groups know of unsettled events. Counted as it is taken
 // and given back, in large pieces; so the sum may pass the limit by what is
 // being taken as it is reached: a segment, a batch, a request's values. What
-// the heap or the block pool keeps after it was given back is not counted.
+// the block pool keeps after it was given back counts against the limit, too,
+// and is the first to go; what the heap keeps is not counted.
 //
 // Well below the limit retained events begin to give way, see MemoryReclaimer.
 //
@@ -83,16 +84,21 @@ class MemoryBudget {
   void AddRetained(int64_t bytes) {
     retained_.fetch_add(bytes, std::memory_order_relaxed);
   }
+  // Resident memory that nothing uses, which the process keeps to use it again.
+  void AddIdle(int64_t bytes) {
+    idle_.fetch_add(bytes, std::memory_order_relaxed);
+  }
   int64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
+  int64_t idle_bytes() const { return idle_.load(std::memory_order_relaxed); }
   int64_t retained_bytes() const {
     return retained_.load(std::memory_order_relaxed);
   }
   Shares shares() const;
 
   Level level() const {
-    const int64_t used = used_bytes();
-    if (used < limit_.load(std::memory_order_relaxed)) return Level::kRoom;
-    return used < exhausted_.load(std::memory_order_relaxed)
+    const int64_t held = held_bytes();
+    if (held < limit_.load(std::memory_order_relaxed)) return Level::kRoom;
+    return held < exhausted_.load(std::memory_order_relaxed)
                ? Level::kFull
                : Level::kExhausted;
   }
@@ -105,9 +111,14 @@ class MemoryBudget {
  private:
   static constexpr int64_t kNone = INT64_MAX;
 
+  // What counts against the limit.
+  int64_t held_bytes() const { return used_bytes() + idle_bytes(); }
+
   static MemoryBudget process_;
 
   std::atomic<int64_t> used_{0};
+  // Beside used_.
+  std::atomic<int64_t> idle_{0};
   // Of used_: events; of these: those in logs.
   std::atomic<int64_t> events_{0};
   std::atomic<int64_t> retained_{0};

@@ -2,12 +2,31 @@
 
 #include <algorithm>
 
+#include "server/engine/shard/block_pool.h"
+
 namespace timecache::server {
 namespace {
 
 using HolderKind = EventHolder::Kind;
 
 MemoryBudget& Memory() { return MemoryBudget::Process(); }
+
+// Of what a step may drop.
+int64_t EventBytes() {
+  const MemoryBudget::Shares shares = Memory().shares();
+  return shares.retained_bytes + shares.backlog_bytes;
+}
+
+// What nothing needs goes first. Of a small limit even a few slabs are much.
+bool GiveBackIdle() {
+  const size_t keep =
+      Memory().level() != MemoryBudget::Level::kRoom
+          ? 0
+          : std::min(BlockPool::kMaxIdleSlabs,
+                     static_cast<size_t>(Memory().limit_bytes()) /
+                         (256 * BlockPool::kSlabBytes));
+  return BlockPool::Default().GiveBackNow(MemoryReclaimer::kStepBytes, keep);
+}
 
 }  // namespace
 
@@ -38,25 +57,41 @@ bool MemoryReclaimer::StepNow() {
     stuck_bytes_ = std::min(stuck_bytes_, Memory().retained_bytes());
     return false;
   }
-  const bool dropped = StepLocked();
+  const bool dropped = GiveBackIdle() || StepLocked();
   stuck_bytes_ = dropped ? -kTurnBytes : Memory().retained_bytes();
   reclaiming_ = dropped && Memory().BytesBeyond(MemoryBudget::kRetainedLow) > 0;
   return reclaiming_;
 }
 
+// Another clock, as of a test, may be behind the last one.
+bool MemoryReclaimer::IsPausing(int64_t now_us) const {
+  return now_us != kNeverUs && Memory().idle_bytes() == 0 &&
+         now_us >= no_room_us_.load(std::memory_order_relaxed) &&
+         now_us < no_room_until_us_.load(std::memory_order_relaxed) &&
+         EventBytes() - no_room_bytes_.load(std::memory_order_relaxed) <
+             kTurnBytes;
+}
+
 absl::Status MemoryReclaimer::MakeRoom(int64_t now_us) {
+  if (IsPausing(now_us) && Memory().level() != MemoryBudget::Level::kRoom) {
+    return Memory().Error();
+  }
   absl::MutexLock lock(&mu_);
   while (Memory().level() != MemoryBudget::Level::kRoom) {
-    const MemoryBudget::Shares shares = Memory().shares();
-    const int64_t bytes = shares.retained_bytes + shares.backlog_bytes;
-    if (now_us != kNeverUs && now_us == no_room_us_ &&
-        bytes == no_room_bytes_) {
-      return Memory().Error();
-    }
+    if (GiveBackIdle()) continue;
+    // Those that waited for the lock meanwhile need not look, either.
+    if (IsPausing(now_us)) return Memory().Error();
+    const int64_t bytes = EventBytes();
     looks_.fetch_add(1, std::memory_order_relaxed);
     if (!StepLocked()) {
-      no_room_us_ = now_us;
-      no_room_bytes_ = bytes;
+      if (now_us != kNeverUs) {
+        no_room_bytes_.store(bytes, std::memory_order_relaxed);
+        no_room_us_.store(now_us, std::memory_order_relaxed);
+        no_room_until_us_.store(
+            now_us + kPauseUs +
+                kPausePerLogUs * static_cast<int64_t>(holders_.size()),
+            std::memory_order_relaxed);
+      }
       return Memory().Error();
     }
     // The rest is Step's.

@@ -94,10 +94,13 @@ class MemoryReclaimer {
   }
 
   // Called before a write is refused at the limit: steps until there is room.
-  // OK, or MemoryBudget::Error() if nothing more can be dropped. If nothing
-  // could be dropped, it does not check again at the same `now_us`, unless
-  // there are other events: the operations of a batch check once, and not each
-  // by itself. kNeverUs: it always checks.
+  // OK, or MemoryBudget::Error() if nothing more can be dropped. Once nothing
+  // could be dropped it does not check again for kPauseUs and kPausePerLogUs
+  // for each log, unless there are kTurnBytes more in events or idle blocks: so
+  // a refusal costs some loads, and all of them together a small share of a processor,
+  // however many writers and logs there are. kNeverUs: it always checks.
+  static constexpr int64_t kPauseUs = 1'000;
+  static constexpr int64_t kPausePerLogUs = 10;
   absl::Status MakeRoom(int64_t now_us = kNeverUs) ABSL_LOCKS_EXCLUDED(mu_);
   // How often MakeRoom has checked all logs. For tests.
   int64_t looks() const { return looks_.load(std::memory_order_relaxed); }
@@ -108,6 +111,7 @@ class MemoryReclaimer {
     EventHolder::Holding holding;
   };
 
+  bool IsPausing(int64_t now_us) const;
   bool StepNow() ABSL_LOCKS_EXCLUDED(mu_);
   bool StepLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Reclaim(EventHolder::Kind kind, int64_t low_mark)
@@ -123,9 +127,11 @@ class MemoryReclaimer {
   // The retained bytes when none could be dropped: until they grow by
   // kTurnBytes, Step does not check again.
   int64_t stuck_bytes_ ABSL_GUARDED_BY(mu_) = -kTurnBytes;
-  // When MakeRoom found nothing to drop, and the events' bytes at that time.
-  int64_t no_room_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
-  int64_t no_room_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // When MakeRoom found nothing to drop, until when it does not check again,
+  // and the events' bytes at that time.
+  std::atomic<int64_t> no_room_us_{0};
+  std::atomic<int64_t> no_room_until_us_{0};
+  std::atomic<int64_t> no_room_bytes_{0};
   std::atomic<int64_t> looks_{0};
 };
 

@@ -53,6 +53,7 @@ Registry::~Registry() {
     reaper_->Remove(map.get());
     map->Close();
   }
+  bin_->Close();
 }
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
@@ -136,9 +137,13 @@ std::shared_ptr<TimeCacheMap> Registry::Make(absl::string_view name,
                                              const NamespaceOptions& options,
                                              TimeCacheMap::Origin origin) {
   origin.versions = &versions_;
-  auto map = std::make_shared<TimeCacheMap>(std::string(name), options,
-                                            has_account_ ? &usage_ : nullptr,
-                                            clock_->NowUs(), format_, origin);
+  const std::shared_ptr<TimeCacheMap> map(
+      new TimeCacheMap(std::string(name), options,
+                       has_account_ ? &usage_ : nullptr, clock_->NowUs(),
+                       format_, origin),
+      [bin = bin_](TimeCacheMap* unused) {
+        bin->Free(std::unique_ptr<TimeCacheMap>(unused));
+      });
   map->groups().SetDeadLetterSink(
       [this, from = std::weak_ptr<TimeCacheMap>(map)](
           const ConsumerGroups::DeadLetter& letter,

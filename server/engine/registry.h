@@ -22,6 +22,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/map_bin.h"
 
 namespace timecache::server {
 
@@ -147,6 +148,8 @@ class Registry {
   const bool has_account_;
   Usage usage_;
   VersionSource versions_;
+  // The maps keep it, too.
+  const std::shared_ptr<MapBin> bin_ = std::make_shared<MapBin>();
 
   // Held while the right is checked.
   absl::Mutex dead_letter_mu_;

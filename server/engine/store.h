@@ -80,7 +80,7 @@ class Store {
                     int max_entries, int64_t max_bytes, ScanPosition* position,
                     bool* more, EntryVisitor visit, Done done) = 0;
 
-  // --- Namespaces. Statistics cost O(shards + buckets) each: only where they
+  // --- Namespaces. Statistics cost O(shards) each: only where they
   // are asked for.
 
   // ALREADY_EXISTS (NAMESPACE_EXISTS) or RESOURCE_EXHAUSTED (MAX_NAMESPACES,

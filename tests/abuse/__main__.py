@@ -8,7 +8,7 @@ from abuse import attack, processes
 # Each registers its attacks.
 from abuse import (  # noqa: F401 pylint: disable=unused-import
     attacks_batches, attacks_calls, attacks_churn, attacks_connections, attacks_disk,
-    attacks_frames, attacks_groups, attacks_headers, attacks_http, attacks_machine,
+    attacks_frames, attacks_groups, attacks_headers, attacks_http, attacks_machine, attacks_memory,
     attacks_proxy, attacks_stop, attacks_streams, attacks_tls, attacks_watches)
 
 

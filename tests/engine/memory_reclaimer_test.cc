@@ -13,6 +13,7 @@
 #include "server/engine/error.h"
 #include "server/engine/expiry/reaper.h"
 #include "server/engine/registry.h"
+#include "server/engine/shard/block_pool.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -252,6 +253,55 @@ TEST_F(MemoryReclaimerTest, ABatchThatIsRefusedLooksForEventsOnce) {
   full.Pass(kSecond);
   EXPECT_EQ(ReasonOf(full.Put("key", "v").status), Reason::kMaxMemory);
   EXPECT_EQ(MemoryReclaimer::Process().looks(), before + 2);
+}
+
+// Single ones, as they come one after the other.
+TEST_F(MemoryReclaimerTest, WritersThatAreRefusedLookForEventsNowAndThen) {
+  constexpr int kLogs = 100;
+  MapHarness full(Short());
+  std::vector<std::unique_ptr<ExpiryLog>> logs;
+  for (int i = 0; i < kLogs; ++i) {
+    logs.push_back(std::make_unique<ExpiryLog>(kSecond, kMiB));
+  }
+  SetRoom(0);
+  const int64_t before = MemoryReclaimer::Process().looks();
+  for (int i = 0; i < 10'000; ++i) {
+    full.Pass(1);
+    EXPECT_EQ(ReasonOf(full.Put("key", "v").status), Reason::kMaxMemory);
+  }
+  // A pause is at least so long.
+  EXPECT_LE(MemoryReclaimer::Process().looks(),
+            before + 1 +
+                10'000 / (MemoryReclaimer::kPauseUs +
+                          kLogs * MemoryReclaimer::kPausePerLogUs));
+  // Many more events: it looks at once.
+  const MemoryCharge none(0);
+  const EventMemoryCharge events(2 * kMiB);
+  const int64_t then = MemoryReclaimer::Process().looks();
+  EXPECT_EQ(ReasonOf(full.Put("key", "v").status), Reason::kMaxMemory);
+  EXPECT_EQ(MemoryReclaimer::Process().looks(), then + 1);
+}
+
+// What the block pool keeps to use it again is held, and goes first.
+TEST_F(MemoryReclaimerTest, IdleBlocksCountAndGiveWay) {
+  if (!BlockPool::kPooled) GTEST_SKIP() << "there are no slabs";
+  constexpr int kSlabs = 10;
+  BlockPool& pool = BlockPool::Default();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 2 * kSlabs; ++i) {
+    blocks.push_back(pool.Allocate(BlockPool::kMaxBlockBytes));
+  }
+  const int64_t used = Memory().used_bytes();
+  SetRoom(kMiB);
+  for (void* const block : blocks) pool.Free(block);
+  EXPECT_LE(Memory().used_bytes(),
+            used - int64_t{kSlabs} * int64_t{BlockPool::kSlabBytes});
+  const MemoryCharge others(2 * kMiB);
+  EXPECT_EQ(Memory().level(), MemoryBudget::Level::kFull);
+  const size_t slabs = pool.slab_bytes();
+  EXPECT_TRUE(MemoryReclaimer::Process().MakeRoom(kStartUs).ok());
+  EXPECT_LT(pool.slab_bytes(), slabs);
+  EXPECT_EQ(Memory().level(), MemoryBudget::Level::kRoom);
 }
 
 // Who holds little loses nothing to one who holds much, however old it is.

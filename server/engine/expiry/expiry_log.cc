@@ -106,7 +106,9 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   const uint64_t first_seq = next_seq_;
   next_seq_ += static_cast<uint64_t>(batch->size());
   for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
-  retained_.push_back({first_seq, now_us, std::move(batch)});
+  retained_.push_back(
+      {first_seq, now_us, std::move(batch), std::exchange(cursors_at_end_, 0)});
+  PlaceReached();
   watermark_us_ = std::max(watermark_us_, watermark_us);
   // Events of killed entries are published a tick ahead of the clock, which
   // must not shorten their retention.
@@ -122,6 +124,7 @@ void ExpiryLog::Skip(uint64_t events) {
   // counts as lost.
   while (!retained_.empty()) DropOldest(&dropped);
   next_seq_ += events;
+  PlaceReached();
 }
 
 void ExpiryLog::AdvanceWatermark(int64_t watermark_us) {
@@ -178,7 +181,50 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
 void ExpiryLog::Add(Cursor* cursor) {
   cursor->first_seq_ = cursor->next_seq_;
   cursors_.insert(cursor);
+  PlaceCursor(cursor, FirstUnread(*cursor));
   AwaitMore(cursor);
+}
+
+uint64_t& ExpiryLog::CursorsAt(uint64_t batch) {
+  const uint64_t at = std::max(batch, first_batch_) - first_batch_;
+  return at < retained_.size() ? retained_[at].cursors : cursors_at_end_;
+}
+
+size_t ExpiryLog::FirstUnread(const Cursor& cursor) const {
+  const auto unread =
+      std::partition_point(retained_.begin(), retained_.end(),
+                           [seq = cursor.next_seq_](const Retained& r) {
+                             return r.end_seq() <= seq;
+                           });
+  return static_cast<size_t>(unread - retained_.begin());
+}
+
+void ExpiryLog::PlaceCursor(Cursor* cursor, size_t unread) {
+  if (cursor->next_seq_ > next_seq_) {
+    cursor->batch_ = Cursor::kAhead;
+    ahead_.insert({cursor->next_seq_, cursor});
+    return;
+  }
+  cursor->batch_ = first_batch_ + unread;
+  ++CursorsAt(cursor->batch_);
+}
+
+// Before its position changes.
+void ExpiryLog::UnplaceCursor(Cursor* cursor) {
+  if (cursor->batch_ == Cursor::kAhead) {
+    ahead_.erase({cursor->next_seq_, cursor});
+  } else {
+    --CursorsAt(cursor->batch_);
+  }
+}
+
+// The log has come to where these begin.
+void ExpiryLog::PlaceReached() {
+  while (!ahead_.empty() && ahead_.begin()->first <= next_seq_) {
+    Cursor* const cursor = ahead_.begin()->second;
+    ahead_.erase(ahead_.begin());
+    PlaceCursor(cursor, FirstUnread(*cursor));
+  }
 }
 
 uint64_t ExpiryLog::Follow(Follower* follower, Start start, uint64_t pending) {
@@ -205,7 +251,12 @@ void ExpiryLog::Remove(Cursor* cursor) {
   owed_to_ended_ += EventsFrom(cursor->first_seq_);
   left_ += EventsFrom(cursor->next_seq_);
   cursors_.erase(cursor);
-  if (cursor->waiting_) std::erase(waiting_, cursor);
+  UnplaceCursor(cursor);
+  const size_t at = cursor->waiting_at_;
+  if (at == Cursor::kNotWaiting) return;
+  waiting_[at] = waiting_.back();
+  waiting_[at]->waiting_at_ = at;
+  waiting_.pop_back();
 }
 
 // A cursor's position may be after events that have died and are not appended
@@ -221,6 +272,7 @@ ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
 
 ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   Chunk chunk;
+  UnplaceCursor(cursor);
   const uint64_t oldest = RetainedEventLocked();
   if (cursor->next_seq_ < oldest) {
     chunk.lost = oldest - cursor->next_seq_;
@@ -261,6 +313,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     chunk.batches.push_back(std::move(batch));
   }
   delivered_ += static_cast<uint64_t>(events);
+  PlaceCursor(cursor, static_cast<size_t>(it - retained_.begin()));
   chunk.more = it != retained_.end();
   if (!chunk.more) AwaitMore(cursor);
   const int64_t complete_us =
@@ -341,7 +394,10 @@ void ExpiryLog::DropOldest(Dropped* dropped) {
   bytes_ -= retained_.front().batch->bytes();
   MemoryBudget::Process().AddRetained(-retained_.front().batch->bytes());
   dropped->push_back(std::move(retained_.front().batch));
+  const uint64_t cursors = retained_.front().cursors;
   retained_.pop_front();
+  ++first_batch_;
+  CursorsAt(first_batch_) += cursors;
 }
 
 void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
@@ -360,20 +416,11 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
     return;
   }
   // Age drops only what every cursor has read.
-  const uint64_t needed = NeededByCursors();
   while (!retained_.empty() &&
          retained_.front().appended_us + retention_us_ <= now_us &&
-         retained_.front().end_seq() <= needed) {
+         retained_.front().cursors == 0) {
     DropOldest(dropped);
   }
-}
-
-uint64_t ExpiryLog::NeededByCursors() const {
-  uint64_t needed = next_seq_;
-  for (const Cursor* cursor : cursors_) {
-    needed = std::min(needed, cursor->next_seq_);
-  }
-  return needed;
 }
 
 // Whether dropping some of the oldest frees memory: not while groups or
@@ -382,7 +429,7 @@ bool ExpiryLog::CanDrop(Kind kind) const {
   if (retained_.empty()) return false;
   if (kind == Kind::kNewest) {
     return retained_.size() == 1 && retained_.front().batch.use_count() == 1 &&
-           retained_.front().end_seq() <= NeededByCursors();
+           retained_.front().cursors == 0;
   }
   const size_t most = std::min(retained_.size() - 1, kMaxShared);
   return std::any_of(
@@ -448,12 +495,14 @@ int64_t ExpiryLog::NextTrimUs(int64_t now_us) const {
 }
 
 void ExpiryLog::AwaitMore(Cursor* cursor) {
-  if (!std::exchange(cursor->waiting_, true)) waiting_.push_back(cursor);
+  if (cursor->waiting_at_ != Cursor::kNotWaiting) return;
+  cursor->waiting_at_ = waiting_.size();
+  waiting_.push_back(cursor);
 }
 
 void ExpiryLog::WakeAll() {
   for (Cursor* cursor : waiting_) {
-    cursor->waiting_ = false;
+    cursor->waiting_at_ = Cursor::kNotWaiting;
     cursor->wake_();
   }
   waiting_.clear();

@@ -10,9 +10,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -23,7 +25,8 @@
 
 namespace timecache::server {
 
-// Thread-safe. Append and Read are O(1) a batch; Append wakes waiting cursors.
+// Thread-safe. Append and Read are O(1) a batch, however many cursors there are
+// and however far they are behind; Append wakes waiting cursors.
 // Retention ends early where memory runs short, see MemoryReclaimer.
 class ExpiryLog final : public EventHolder {
  public:
@@ -54,8 +57,14 @@ class ExpiryLog final : public EventHolder {
     uint64_t first_seq_ = 0;
     uint64_t next_seq_ = 0;
     int64_t watermark_us_ = 0;
-    // Whether it is in log_->waiting_.
-    bool waiting_ = false;
+    // The number of the first batch that it has not read to its end. One that
+    // has been dropped since stands for the oldest. kAhead: it is in
+    // log_->ahead_.
+    uint64_t batch_ = 0;
+    static constexpr uint64_t kAhead = UINT64_MAX;
+    // Its place in log_->waiting_.
+    size_t waiting_at_ = kNotWaiting;
+    static constexpr size_t kNotWaiting = SIZE_MAX;
   };
 
   // Receives every batch as it is appended: for a consumer group, which keeps
@@ -183,6 +192,8 @@ class ExpiryLog final : public EventHolder {
     // Plus all time since that did not count.
     int64_t appended_us;
     std::shared_ptr<const EventBatch> batch;
+    // Cursors that have yet to read it, and have read those before it.
+    uint64_t cursors = 0;
 
     uint64_t end_seq() const {
       return first_seq + static_cast<uint64_t>(batch->size());
@@ -252,7 +263,16 @@ class ExpiryLog final : public EventHolder {
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropBeforeLocked(uint64_t event, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  uint64_t NeededByCursors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Where the cursors are counted whose first unread batch has this number.
+  uint64_t& CursorsAt(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of one that is counted nowhere, and has read all batches before this place
+  // in retained_.
+  void PlaceCursor(Cursor* cursor, size_t unread)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  size_t FirstUnread(const Cursor& cursor) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void UnplaceCursor(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PlaceReached() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool CanDrop(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool DropRetained(Kind kind, int64_t bytes, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -282,6 +302,13 @@ class ExpiryLog final : public EventHolder {
   // before `dropped_end_`.
   std::vector<LostEvents> dropped_ ABSL_GUARDED_BY(mu_);
   uint64_t dropped_end_ ABSL_GUARDED_BY(mu_) = 0;
+  // The number of the oldest of them; the others follow. Restore counts down.
+  uint64_t first_batch_ ABSL_GUARDED_BY(mu_) = uint64_t{1} << 62;
+  // Cursors that have read all batches, and will need the next one.
+  uint64_t cursors_at_end_ ABSL_GUARDED_BY(mu_) = 0;
+  // Those that begin behind events that have died and are not appended yet, by
+  // the number of their first event.
+  absl::btree_set<std::pair<uint64_t, Cursor*>> ahead_ ABSL_GUARDED_BY(mu_);
   // The next event's number: it counts appended and skipped events.
   uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
   // The epoch while no watermark is known: it is a valid time in every client

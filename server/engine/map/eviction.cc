@@ -16,7 +16,7 @@ int64_t Shard::OldestPutLocked(int64_t death_us, int* records) {
   const auto it = generations_.find(death_us);
   if (it == generations_.end() || it->second->entries == 0) return kNeverUs;
   const Generation& generation = *it->second;
-  SegmentPlace& place = it->second->evicted;
+  SegmentPlace& place = evicted_;
   const SegmentTable* const segments = &segments_;
   const auto begin = [segments, &place](SegmentId id) {
     place = {id, (*segments)[id].base.version, 0};
@@ -40,8 +40,7 @@ int64_t Shard::OldestPutLocked(int64_t death_us, int* records) {
 
 bool Shard::EvictOldestLocked(const Kill& kill, Generation* dead) {
   if (!segments_.HasRoom()) return false;
-  Generation* const generation = generations_.at(kill.death_us).get();
-  SegmentPlace& place = generation->evicted;
+  SegmentPlace& place = evicted_;
   Found old;
   old.segment = place.segment;
   old.offset = place.offset;

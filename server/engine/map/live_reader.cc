@@ -11,7 +11,9 @@ namespace timecache::server {
 // was killed and waits for its sweep.
 bool Shard::Holds(const Generation& generation,
                   const SegmentPlace& place) const {
-  if (place.segment == kNoSegment) return false;
+  if (place.segment == kNoSegment || !segments_.Has(place.segment)) {
+    return false;
+  }
   const Segment& segment = segments_[place.segment];
   return segment.generation == &generation &&
          segment.base.version == place.stamp;
@@ -132,8 +134,7 @@ void Shard::NoteChange(Generation* generation) {
 // The oldest ones; their generations may change again.
 void Shard::DropChanges(size_t count) {
   constexpr size_t kChargeStep = 64;
-  changes_.erase(changes_.begin(),
-                 changes_.begin() + static_cast<ptrdiff_t>(count));
+  changes_.Drop(count);
   first_change_ += count;
   const size_t steps = (changes_.size() + kChargeStep - 1) / kChargeStep;
   changes_charge_.Set(

@@ -1,12 +1,18 @@
 // The statistics of a map, gathered from all of its parts.
 
-#include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <map>
 
 #include "server/engine/map/time_cache_map.h"
 
 namespace timecache::server {
+
+int64_t TimeCacheMap::memory_bytes() const {
+  int64_t bytes = retained_bytes();
+  for (const auto& shard : shards_)
+    bytes += shard->GetStatistics().memory_bytes;
+  return bytes;
+}
 
 NamespaceStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   RefreshWatermark(now_us);
@@ -14,16 +20,19 @@ NamespaceStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   const NamespaceSize size = CountedSize();
   statistics.entries = size.entries;
   statistics.bytes = size.bytes;
-  std::vector<int64_t> deaths;
+  // By death, in how many shards its generation is empty.
+  std::map<int64_t, uint32_t> empty;
   for (const auto& shard : shards_) {
-    statistics.memory_bytes += shard->memory_bytes();
-    statistics.operations.Add(shard->operations());
-    shard->AppendDeaths(now_us, &deaths);
+    const Shard::Statistics part = shard->GetStatistics();
+    statistics.memory_bytes += part.memory_bytes;
+    statistics.operations.Add(part.operations);
+    if (part.empty_death_us != kNeverUs) ++empty[part.empty_death_us];
   }
   statistics.memory_bytes += expiring_.memory_bytes();
-  std::sort(deaths.begin(), deaths.end());
-  statistics.live_buckets =
-      std::unique(deaths.begin(), deaths.end()) - deaths.begin();
+  statistics.live_buckets = buckets_.size();
+  for (const auto& [death_us, shards] : empty) {
+    if (buckets_.ShardsOf(death_us) == shards) --statistics.live_buckets;
+  }
   const ExpiryLog::Statistics log = log_.GetStatistics();
   statistics.events_retained = log.events;
   statistics.events_retained_bytes = log.bytes;

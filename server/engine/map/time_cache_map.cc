@@ -58,7 +58,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
       pauses_(options.restart_policy == RestartPolicy::kPause) {
   for (int i = 0; i < options.num_shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(
-        options, &usage_,
+        options, &usage_, &buckets_,
         origin.versions != nullptr ? origin.versions : &own_versions_,
         key_hash_));
   }

@@ -27,6 +27,7 @@
 #include "server/engine/expiry/sweeper.h"
 #include "server/engine/groups/consumer_groups.h"
 #include "server/engine/map/change.h"
+#include "server/engine/map/live_buckets.h"
 #include "server/engine/map/rate_limit.h"
 #include "server/engine/map/usage.h"
 #include "server/engine/map/version_source.h"
@@ -220,6 +221,8 @@ class TimeCacheMap {
   void HoldEvents(int64_t until_us) { log_.HoldUntil(until_us); }
   // Memory of the retained events.
   int64_t retained_bytes() const { return log_.bytes(); }
+  // And of the entries, live or not. O(shards).
+  int64_t memory_bytes() const;
   // The events of a Tick may be published: no restart undoes it.
   void Permit(const Tick& tick);
   // Whether the last Tick reported to the sink is still to be permitted.
@@ -315,7 +318,7 @@ class TimeCacheMap {
 
   int64_t watermark_us() const { return log_.watermark_us(); }
 
-  // Refreshes the watermark, too. O(shards + buckets); locks the parts one
+  // Refreshes the watermark, too. O(shards + cursors); locks the parts one
   // after the other.
   NamespaceStatistics GetStatistics(int64_t now_us)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
@@ -375,6 +378,7 @@ class TimeCacheMap {
   // With a seed.
   const Origin origin_;
   const KeyHash key_hash_;
+  LiveBuckets buckets_;
   VersionSource own_versions_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::function<void(int64_t)> schedule_;

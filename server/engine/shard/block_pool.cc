@@ -85,8 +85,7 @@ BlockPool::Slab* BlockPool::SlabWithRoom(int size_class) {
   if (idle_.empty()) {
     slab->memory = MapSlab();
   } else {
-    slab->memory = idle_.back();
-    idle_.pop_back();
+    slab->memory = TakeIdle();
   }
   wanted_.store(idle_.empty(), std::memory_order_relaxed);
   MemoryBudget::Process().Add(kSlabBytes);
@@ -137,9 +136,21 @@ void BlockPool::Free(void* block) {
   if (--slab->used > 0) return;
   Unlist(slab);
   MemoryBudget::Process().Add(-int64_t{kSlabBytes});
-  idle_.push_back(slab->memory);
+  AddIdle(slab->memory);
   wanted_.store(false, std::memory_order_relaxed);
   slabs_.erase(it);
+}
+
+void BlockPool::AddIdle(char* slab) {
+  MemoryBudget::Process().AddIdle(kSlabBytes);
+  idle_.push_back(slab);
+}
+
+char* BlockPool::TakeIdle() {
+  MemoryBudget::Process().AddIdle(-int64_t{kSlabBytes});
+  char* const slab = idle_.back();
+  idle_.pop_back();
+  return slab;
 }
 
 bool BlockPool::GiveBack() {
@@ -147,20 +158,29 @@ bool BlockPool::GiveBack() {
   bool more;
   {
     absl::MutexLock lock(&mu_);
-    // Idle memory is not in any account: it must not stay in addition to a full
-    // one.
-    const bool full =
-        MemoryBudget::Process().level() != MemoryBudget::Level::kRoom;
-    const size_t keep = full ? 0 : kMaxIdleSlabs;
     size_t count = 1 + idle_.size() / kGiveBackShare;
-    for (; count > 0 && idle_.size() > keep; --count) {
-      given.push_back(idle_.back());
-      idle_.pop_back();
+    for (; count > 0 && idle_.size() > kMaxIdleSlabs; --count) {
+      given.push_back(TakeIdle());
     }
-    more = idle_.size() > keep;
+    more = idle_.size() > kMaxIdleSlabs;
   }
   for (char* slab : given) munmap(slab, kSlabBytes);
   return more;
+}
+
+bool BlockPool::GiveBackNow(int64_t bytes, size_t keep) {
+  bool given = false;
+  for (; bytes > 0; bytes -= kSlabBytes) {
+    char* slab;
+    {
+      absl::MutexLock lock(&mu_);
+      if (idle_.size() <= keep) break;
+      slab = TakeIdle();
+    }
+    munmap(slab, kSlabBytes);
+    given = true;
+  }
+  return given;
 }
 
 void BlockPool::MakeReady() {
@@ -170,7 +190,7 @@ void BlockPool::MakeReady() {
   constexpr size_t kPageBytes = 4096;
   for (size_t i = 0; i < kSlabBytes; i += kPageBytes) slab[i] = 0;
   absl::MutexLock lock(&mu_);
-  idle_.push_back(slab);
+  AddIdle(slab);
 }
 
 size_t BlockPool::slab_bytes() const {

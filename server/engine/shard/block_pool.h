@@ -26,8 +26,9 @@ namespace timecache::server {
 // other size comes from malloc, so that small maps stay small.
 //
 // Thread-safe: one mutex, taken once a block. A slab whose blocks are all free
-// waits for use by any size; more than kMaxIdleSlabs of them go back to the
-// system as GiveBack is called.
+// is idle: it waits for use by any size, and counts against the limit of memory
+// (MemoryBudget::AddIdle). More than kMaxIdleSlabs of them go back to the system
+// as GiveBack is called, and all of them as the memory is needed.
 class BlockPool {
  public:
   static constexpr size_t kSlabBytes = size_t{2} << 20;
@@ -69,6 +70,9 @@ class BlockPool {
   // of milliseconds.
   static constexpr size_t kGiveBackShare = 512;
   bool GiveBack() ABSL_LOCKS_EXCLUDED(mu_);
+  // The same at once, up to so many bytes, for who needs them elsewhere; but
+  // leaves so many slabs. Returns whether there were more.
+  bool GiveBackNow(int64_t bytes, size_t keep) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Taken from the system, with what is idle.
   size_t slab_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -89,6 +93,8 @@ class BlockPool {
   Slab* SlabWithRoom(int size_class) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Unlist(Slab* slab) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeReady() ABSL_LOCKS_EXCLUDED(mu_);
+  void AddIdle(char* slab) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  char* TakeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable absl::Mutex mu_;
   absl::flat_hash_map<uintptr_t, std::unique_ptr<Slab>> slabs_

@@ -7,6 +7,7 @@
 #include <emmintrin.h>
 #endif
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -119,12 +120,17 @@ class CompactIndex {
   // Calls visit(tag, ref) for slots with `tag` and above, in order of tag,
   // until it has returned false and all slots of that tag are visited, or for
   // about kVisitSlots; returns the first tag that was not visited (kTags: none
-  // left). O(slots of a page).
-  template <typename Visit>
-  uint32_t VisitFrom(uint32_t tag, Visit&& visit) const {
+  // left). Calls prefetch(ref) some slots ahead. O(slots of a page).
+  template <typename Visit, typename Prefetch>
+  uint32_t VisitFrom(uint32_t tag, Visit&& visit, Prefetch&& prefetch) const {
+    constexpr size_t kAhead = 12;
     uint32_t end;
     const Slots slots = Collect(tag, &end);
+    for (size_t i = 0; i < std::min(kAhead, slots.count); ++i) {
+      prefetch(RefOf(slots.at[i]));
+    }
     for (size_t i = 0; i < slots.count; ++i) {
+      if (i + kAhead < slots.count) prefetch(RefOf(slots.at[i + kAhead]));
       if (visit(TagOfSlot(slots.at[i]), RefOf(slots.at[i]))) continue;
       const uint32_t last = TagOfSlot(slots.at[i]);
       while (++i < slots.count && TagOfSlot(slots.at[i]) == last) {
@@ -133,6 +139,10 @@ class CompactIndex {
       return last + 1;
     }
     return end;
+  }
+  template <typename Visit>
+  uint32_t VisitFrom(uint32_t tag, Visit&& visit) const {
+    return VisitFrom(tag, visit, [](RecordRef) {});
   }
 
   size_t size() const { return size_; }
@@ -150,7 +160,7 @@ class CompactIndex {
   const Work& work() const { return work_; }
 
  private:
-  static constexpr size_t kVisitSlots = 256;
+  static constexpr size_t kVisitSlots = 1'024;
 
   struct alignas(64) Line {
     Slot slots[kSlotsPerLine];

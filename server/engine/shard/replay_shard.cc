@@ -90,6 +90,7 @@ void Shard::Skip(const TimeSkip& skip) {
   const auto first = generations_.upper_bound(skip.from_us);
   std::vector<std::unique_ptr<Generation>> live;
   for (auto it = first; it != generations_.end(); ++it) {
+    buckets_->Remove(it->first);
     live.push_back(std::move(it->second));
   }
   generations_.erase(first, generations_.end());
@@ -100,6 +101,7 @@ void Shard::Skip(const TimeSkip& skip) {
       MovePutTimes(&segments_[id], by_us);
     }
     const int64_t death_us = generation->death_us;
+    buckets_->Add(death_us);
     generations_.emplace(death_us, std::move(generation));
   }
 }

@@ -14,11 +14,12 @@ SegmentId SegmentTable::Allocate(uint32_t capacity, Use use,
   } else {
     TIMECACHED_CHECK(next_id_ < kMaxSegments);
     id = next_id_++;
-    if (id / kSegmentsPerChunk >= chunks_.size()) {
-      chunks_.push_back(std::make_unique<Segment[]>(kSegmentsPerChunk));
-      memory_bytes_ += kSegmentsPerChunk * sizeof(Segment);
-      charge_.Set(static_cast<int64_t>(chunks_.size() * kSegmentsPerChunk *
-                                       sizeof(Segment)));
+    if (ChunkOf(id) >= chunks_.size()) {
+      const SegmentId size = SizeOf(chunks_.size());
+      chunks_.push_back(std::make_unique<Segment[]>(size));
+      room_ += size;
+      memory_bytes_ += size * sizeof(Segment);
+      charge_.Set(static_cast<int64_t>(room_ * sizeof(Segment)));
     }
   }
   Segment& segment = (*this)[id];
@@ -76,7 +77,24 @@ Block<char[]> SegmentTable::Free(SegmentId id) {
   segment.next = free_;
   free_ = id;
   ++free_count_;
+  ShrinkIfEmpty();
   return data;
+}
+
+// Numbers begin anew, and the table keeps its first chunk. One that was very
+// large gets small as it is emptied again.
+void SegmentTable::ShrinkIfEmpty() {
+  if (free_count_ != next_id_ - 1) return;
+  free_ = kNoSegment;
+  free_count_ = 0;
+  next_id_ = kNoSegment + 1;
+  for (int left = kMaxFreedChunks; left > 0 && chunks_.size() > 1; --left) {
+    const SegmentId size = SizeOf(chunks_.size() - 1);
+    chunks_.pop_back();
+    room_ -= size;
+    memory_bytes_ -= size * sizeof(Segment);
+  }
+  charge_.Set(static_cast<int64_t>(room_ * sizeof(Segment)));
 }
 
 }  // namespace timecache::server

@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_SHARD_SEGMENT_H_
 #define TIMECACHED_SERVER_ENGINE_SHARD_SEGMENT_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +25,6 @@ inline constexpr SegmentId kMaxSegments = SegmentId{1}
                                           << (kRefBits - kOffsetBits);
 // Where a record may begin; only one larger than this reaches past it.
 inline constexpr uint32_t kMaxSegmentBytes = uint32_t{1} << kOffsetBits;
-inline constexpr uint32_t kMinSegmentBytes = 512;
 
 inline RecordRef MakeRef(SegmentId id, uint32_t offset) {
   return (RecordRef{id} << kOffsetBits) | offset;
@@ -86,35 +86,33 @@ struct Generation {
   // The one that is appended to, which only large records in segments of their
   // own may stand behind; kNoSegment if there is none.
   SegmentId open = kNoSegment;
+  // Records that are live except by the clock.
+  uint32_t entries = 0;
   // Capacity of the chain, by which the next segment is sized.
   int64_t capacity = 0;
-  // Records that are live except by the clock, and the bytes of their keys and
-  // values.
-  int64_t entries = 0;
+  // Of the records that are live except by the clock: keys and values.
   int64_t bytes = 0;
-  // How far evictions have come that take entries one by one: what is before it
-  // in the chain is dead, but for what the open segment took since.
-  SegmentPlace evicted;
   // The number of its last entry in the shard's list of changes; 0: none.
   uint64_t change = 0;
-  // Itself, and its place in the shard's order.
+  // Itself, and its places in the shard's order and in LiveBuckets.
   MemoryCharge charge{kBytes};
 
   static constexpr int64_t kDead = INT64_MIN;
-  static constexpr int64_t kBytes = 168;
+  static constexpr int64_t kBytes = 112;
 };
+// An entry may have a generation of its own.
+static_assert(sizeof(Generation) <= 56);
 
 // Owns a shard's segments and gives them numbers. A segment keeps its address
 // as long as it has its number. Not thread-safe, but a segment whose generation
 // is dead may be read outside the lock that guards the table.
 class SegmentTable {
  public:
-  Segment& operator[](SegmentId id) {
-    return chunks_[id / kSegmentsPerChunk][id % kSegmentsPerChunk];
-  }
-  const Segment& operator[](SegmentId id) const {
-    return chunks_[id / kSegmentsPerChunk][id % kSegmentsPerChunk];
-  }
+  Segment& operator[](SegmentId id) { return At(id); }
+  const Segment& operator[](SegmentId id) const { return At(id); }
+  // Whether there is a segment of this number, maybe a free one: others have
+  // no memory.
+  bool Has(SegmentId id) const { return id < next_id_; }
 
   // Whether Allocate has numbers left for one more mutation and what it
   // compacts.
@@ -141,8 +139,33 @@ class SegmentTable {
  private:
   void Unlink(SegmentId id);
   void Link(SegmentId id, Generation* generation);
+  void ShrinkIfEmpty();
 
+  // Chunks of 4, 8, 16, 32 and then of 64 segments, so that the table of a
+  // shard with few is small. Their numbers begin at the fourth.
   static constexpr SegmentId kSegmentsPerChunk = 64;
+  static constexpr SegmentId kFirstChunk = 4;
+  static constexpr size_t kSmallChunks = 4;
+  static size_t ChunkOf(SegmentId id) {
+    const SegmentId at = id + kFirstChunk;
+    return at >= kSegmentsPerChunk
+               ? at / kSegmentsPerChunk + kSmallChunks - 1
+               : static_cast<size_t>(std::bit_width(at)) - 3;
+  }
+  static SegmentId SizeOf(size_t chunk) {
+    return chunk < kSmallChunks ? kFirstChunk << chunk : kSegmentsPerChunk;
+  }
+  Segment& At(SegmentId id) const {
+    const SegmentId at = id + kFirstChunk;
+    if (at >= kSegmentsPerChunk) [[likely]] {
+      return chunks_[at / kSegmentsPerChunk + kSmallChunks - 1]
+                    [at % kSegmentsPerChunk];
+    }
+    return chunks_[ChunkOf(id)][at - std::bit_floor(at)];
+  }
+  // Chunks that one call frees, under a shard's lock.
+  static constexpr int kMaxFreedChunks = 256;
+
   static constexpr SegmentId kReserve = 16;
   std::vector<std::unique_ptr<Segment[]>> chunks_;
   // Free numbers, linked by Segment::next.
@@ -150,7 +173,9 @@ class SegmentTable {
   SegmentId free_count_ = 0;
   SegmentId next_id_ = kNoSegment + 1;
   size_t memory_bytes_ = 0;
-  // Of chunks_; segments' memory is counted where it comes from.
+  // Segments of chunks_.
+  size_t room_ = 0;
+  // Of these; segments' memory is counted where it comes from.
   MemoryCharge charge_;
 };
 

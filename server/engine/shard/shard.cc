@@ -25,8 +25,13 @@ constexpr uint64_t kMaxLockCopiedBytes = uint64_t{1} << 20;
 uint32_t SegmentBytesFor(int64_t chain_bytes) {
   const double size = 32 * std::sqrt(static_cast<double>(chain_bytes));
   const double most = kMaxSegmentBytes;
-  return std::max(kMinSegmentBytes,
-                  std::bit_floor(static_cast<uint32_t>(std::min(size, most))));
+  return std::bit_floor(static_cast<uint32_t>(std::min(size, most)));
+}
+
+// Of a chain's first segment: where every entry has its own TTL, it often stays
+// the only one, and has the only record. As malloc rounds it.
+uint32_t FirstSegmentBytes(size_t record_bytes) {
+  return static_cast<uint32_t>((record_bytes + 7) / 16 * 16 + 8);
 }
 
 }  // namespace
@@ -61,8 +66,9 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
 }
 
 Shard::Shard(const NamespaceOptions& options, Usage* usage,
-             VersionSource* versions, KeyHash hash)
+             LiveBuckets* buckets, VersionSource* versions, KeyHash hash)
     : usage_(usage),
+      buckets_(buckets),
       versions_(versions),
       key_hash_(hash),
       charge_(sizeof(*this)) {
@@ -427,6 +433,7 @@ Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {
   std::unique_ptr<Generation>& generation = generations_[death_us];
   if (generation == nullptr) {
     generation = std::make_unique<Generation>(death_us);
+    buckets_->Add(death_us);
     outcome->new_death_us = death_us;
   }
   Generation* const last = std::exchange(current_, generation.get());
@@ -457,7 +464,7 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
                             SegmentTable::Use::kSingle, base, generation);
   } else {
     uint32_t capacity = std::max(SegmentBytesFor(generation->capacity),
-                                 static_cast<uint32_t>(size));
+                                 FirstSegmentBytes(size));
     // A chain that goes on takes records like this one: let several fit.
     if (last != kNoSegment) {
       capacity =
@@ -513,25 +520,17 @@ uint64_t Shard::copied_bytes() const {
   return copied_bytes_;
 }
 
-OperationCounts Shard::operations() const {
+Shard::Statistics Shard::GetStatistics() const {
   const TurnLock lock(&mu_);
-  return operations_;
-}
-
-int64_t Shard::memory_bytes() const {
-  const TurnLock lock(&mu_);
-  return static_cast<int64_t>(sizeof(*this) + slots_.memory_bytes() +
-                              segments_.memory_bytes() +
-                              generations_.size() * sizeof(Generation));
-}
-
-void Shard::AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const {
-  const TurnLock lock(&mu_);
-  for (const auto& [death_us, generation] : generations_) {
-    if (generation->entries > 0 && death_us > now_us) {
-      deaths->push_back(death_us);
-    }
+  Statistics statistics;
+  statistics.memory_bytes = static_cast<int64_t>(
+      sizeof(*this) + slots_.memory_bytes() + segments_.memory_bytes() +
+      generations_.size() * Generation::kBytes);
+  statistics.operations = operations_;
+  if (current_ != nullptr && current_->entries == 0) {
+    statistics.empty_death_us = current_->death_us;
   }
+  return statistics;
 }
 
 }  // namespace timecache::server

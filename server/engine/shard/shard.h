@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "server/engine/clock.h"
 #include "server/engine/map/change.h"
 #include "server/engine/map/key_hash.h"
+#include "server/engine/map/live_buckets.h"
 #include "server/engine/map/live_position.h"
 #include "server/engine/map/usage.h"
 #include "server/engine/map/version_source.h"
@@ -27,6 +27,7 @@
 #include "server/engine/operation.h"
 #include "server/engine/scan.h"
 #include "server/engine/shard/compact_index.h"
+#include "server/engine/shard/lean_queue.h"
 #include "server/engine/shard/segment.h"
 #include "server/engine/shard/turn_mutex.h"
 #include "server/engine/statistics.h"
@@ -54,12 +55,12 @@ class Shard {
   static constexpr int kCompactMoves = 2;
   // Slots of the index that one scan step visits under the lock, and pages that
   // it looks at for them.
-  static constexpr int kScanSlots = 256;
+  static constexpr int kScanSlots = 1'024;
   static constexpr int kScanSteps = 16;
 
-  // `usage` and `versions` are not owned.
-  Shard(const NamespaceOptions& options, Usage* usage, VersionSource* versions,
-        KeyHash hash);
+  // `usage`, `buckets` and `versions` are not owned.
+  Shard(const NamespaceOptions& options, Usage* usage, LiveBuckets* buckets,
+        VersionSource* versions, KeyHash hash);
 
   struct Outcome {
     // The limit that the put would exceed; then nothing was done.
@@ -247,14 +248,19 @@ class Shard {
   // --- Statistics.
 
   const KeyHash& key_hash() const { return key_hash_; }
-  int64_t memory_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
-  OperationCounts operations() const ABSL_LOCKS_EXCLUDED(mu_);
+  struct Statistics {
+    int64_t memory_bytes = 0;
+    OperationCounts operations;
+    // The death of the generation that has no entry, although it is in
+    // LiveBuckets: the one that was last put into may have none. kNeverUs:
+    // there is none.
+    int64_t empty_death_us = kNeverUs;
+  };
+  // O(1).
+  Statistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
   // Bytes of values that were copied because they moved, or by compaction, and
   // what stands for the parts that Gathers have read. For tests.
   uint64_t copied_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Appends the deaths of the generations with an entry.
-  void AppendDeaths(int64_t now_us, std::vector<int64_t>* deaths) const
-      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // A live record, where its slot is and what it says.
@@ -376,6 +382,9 @@ class Shard {
   void Move(const Moving& moving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReleaseIfEmpty(Generation* generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  using Generations = absl::btree_map<int64_t, std::unique_ptr<Generation>>;
+  std::unique_ptr<Generation> TakeOut(Generations::iterator generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   bool Holds(const Generation& generation, const SegmentPlace& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -390,6 +399,7 @@ class Shard {
 
   // Constant after construction.
   Usage* const usage_;
+  LiveBuckets* const buckets_;
   VersionSource* const versions_;
   const KeyHash key_hash_;
   MemoryCharge charge_;
@@ -414,8 +424,7 @@ class Shard {
   int64_t uncharged_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   CompactIndex slots_ ABSL_GUARDED_BY(mu_);
   SegmentTable segments_ ABSL_GUARDED_BY(mu_);
-  absl::btree_map<int64_t, std::unique_ptr<Generation>> generations_
-      ABSL_GUARDED_BY(mu_);
+  Generations generations_ ABSL_GUARDED_BY(mu_);
   // The generation that was last put into: where the next put goes, too, unless
   // the bucket has changed or it brings its own TTL.
   Generation* current_ ABSL_GUARDED_BY(mu_) = nullptr;
@@ -424,12 +433,16 @@ class Shard {
   // Of the record that was last found.
   size_t last_size_ ABSL_GUARDED_BY(mu_) = 0;
   // Segments that are mostly dead; numbers that are no longer so are skipped.
-  std::deque<SegmentId> sparse_ ABSL_GUARDED_BY(mu_);
+  LeanQueue<SegmentId> sparse_ ABSL_GUARDED_BY(mu_);
+  // How far evictions have come that take entries one by one: what is before it
+  // in its generation's chain is dead, but for what the open segment took
+  // since.
+  SegmentPlace evicted_ ABSL_GUARDED_BY(mu_);
   // See TrackChanges.
   const std::atomic<int64_t>* track_until_us_ ABSL_GUARDED_BY(mu_) = nullptr;
   size_t max_changes_ ABSL_GUARDED_BY(mu_) = 0;
   // In order, from number first_change_ on. Generations know theirs.
-  std::deque<LiveChange> changes_ ABSL_GUARDED_BY(mu_);
+  LeanQueue<LiveChange> changes_ ABSL_GUARDED_BY(mu_);
   uint64_t first_change_ ABSL_GUARDED_BY(mu_) = 1;
   bool missed_changes_ ABSL_GUARDED_BY(mu_) = false;
   MemoryCharge changes_charge_ ABSL_GUARDED_BY(mu_);

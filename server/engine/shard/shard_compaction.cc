@@ -21,12 +21,12 @@ void Shard::FindMoving() {
                        moving_.size() < kCompactMoves;
        ++passed) {
     const SegmentId id = sparse_.front();
-    Segment& segment = segments_[id];
-    if (segment.compacted >= segment.used ||
-        segment.generation->death_us <= now_us_) {
+    if (!segments_.Has(id) || segments_[id].compacted >= segments_[id].used ||
+        segments_[id].generation->death_us <= now_us_) {
       sparse_.pop_front();
       continue;
     }
+    Segment& segment = segments_[id];
     const uint32_t offset = segment.compacted;
     const char* const at = segment.data.get() + offset;
     size_t size;
@@ -82,8 +82,7 @@ void Shard::QueueIfSparse(SegmentId id) {
   // Evictions continue with a segment that they have started: moving its live
   // records would make them the youngest.
   if (segment.compacted == Segment::kNotCompacting &&
-      segment.dead > segment.used / 2 &&
-      segment.generation->evicted.segment != id) {
+      segment.dead > segment.used / 2 && evicted_.segment != id) {
     segment.compacted = 0;
     sparse_.push_back(id);
   }
@@ -92,7 +91,7 @@ void Shard::QueueIfSparse(SegmentId id) {
 void Shard::ReleaseIfEmpty(Generation* generation) {
   if (generation->entries > 0 || generation == current_) return;
   while (generation->first != kNoSegment) segments_.Free(generation->first);
-  generations_.erase(generation->death_us);
+  TakeOut(generations_.find(generation->death_us));
 }
 
 }  // namespace timecache::server

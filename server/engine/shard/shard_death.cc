@@ -15,10 +15,7 @@ void Shard::DetachDue(int64_t now_us, Detached* due) {
 void Shard::DetachDueLocked(int64_t now_us, Detached* due) {
   Observe(now_us);
   while (!generations_.empty() && generations_.begin()->first <= now_us) {
-    std::unique_ptr<Generation> generation =
-        std::move(generations_.begin()->second);
-    generations_.erase(generations_.begin());
-    if (generation.get() == current_) current_ = nullptr;
+    std::unique_ptr<Generation> generation = TakeOut(generations_.begin());
     if (generation->entries > 0) {
       usage_->Subtract(generation->entries, generation->bytes);
       due->push_back(std::move(generation));
@@ -26,6 +23,14 @@ void Shard::DetachDueLocked(int64_t now_us, Detached* due) {
       while (generation->first != kNoSegment) segments_.Free(generation->first);
     }
   }
+}
+
+std::unique_ptr<Generation> Shard::TakeOut(Generations::iterator generation) {
+  std::unique_ptr<Generation> taken = std::move(generation->second);
+  buckets_->Remove(generation->first);
+  generations_.erase(generation);
+  if (taken.get() == current_) current_ = nullptr;
+  return taken;
 }
 
 int64_t Shard::NextDeathUs() const {
@@ -45,9 +50,7 @@ std::unique_ptr<Generation> Shard::KillLocked(const Kill& kill) {
   const auto it = generations_.find(kill.death_us);
   if (it == generations_.end() || it->second->entries == 0) return nullptr;
   EmitKill(Change::Kind::kKill, kill, /*key=*/{});
-  std::unique_ptr<Generation> generation = std::move(it->second);
-  generations_.erase(it);
-  if (generation.get() == current_) current_ = nullptr;
+  std::unique_ptr<Generation> generation = TakeOut(it);
   usage_->Subtract(generation->entries, generation->bytes);
   generation->death_us = Generation::kDead;
   return generation;

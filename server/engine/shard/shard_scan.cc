@@ -23,7 +23,7 @@ void Shard::Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
   int slots_left = kScanSlots;
   for (int steps = kScanSteps; steps > 0 && *tag < CompactIndex::kTags;
        --steps) {
-    *tag = slots_.VisitFrom(*tag, [&](uint32_t found, RecordRef ref) {
+    const auto visit_slot = [&](uint32_t found, RecordRef ref) {
       --slots_left;
       const Segment& segment = (*segments)[SegmentOf(ref)];
       const int64_t death_us = segment.generation->death_us;
@@ -36,6 +36,11 @@ void Shard::Walk(int64_t now_us, int* entries_left, int64_t* bytes_left,
         }
       }
       return slots_left > 0 && *entries_left > 0 && *bytes_left > 0;
+    };
+    // In order of tags, records lie anywhere.
+    *tag = slots_.VisitFrom(*tag, visit_slot, [segments](RecordRef ref) {
+      __builtin_prefetch((*segments)[SegmentOf(ref)].data.get() +
+                         OffsetOf(ref));
     });
     if (slots_left <= 0 || *entries_left <= 0 || *bytes_left <= 0) return;
   }

@@ -1,13 +1,18 @@
 #include "server/engine/expiry/expiry_log.h"
 
+#include <algorithm>
+#include <deque>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/error.h"
+#include "tests/support/engine/dice.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -715,6 +720,90 @@ TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsOneBatchMoreThanItMay) {
   log.SetReplaying(false);
   log.Trim(500);
   EXPECT_EQ(log.retained_event(), 4u);
+}
+
+// Cursors come, read in their own time, and go; bytes drop what some have not
+// read, age what all have.
+TEST(ExpiryLogTest, AgeDropsWhatAllCursorsHaveReadWhateverTheyDo) {
+  Dice dice(4711);
+  constexpr int64_t kRetentionUs = 50;
+  ExpiryLog log(kRetentionUs, kLogMiB);
+  struct Reader {
+    std::unique_ptr<ExpiryLog::Cursor> cursor;
+    uint64_t next = 0;
+  };
+  struct Batch {
+    uint64_t end = 0;
+    int64_t appended_us = 0;
+  };
+  std::vector<Reader> readers;
+  std::deque<Batch> batches;
+  uint64_t next = 1;
+  for (int64_t now_us = 1; now_us < 20'000; ++now_us) {
+    switch (dice.Index(6)) {
+      case 0:
+        if (readers.size() < 8) {
+          const bool earliest = dice.Index(2) == 0;
+          readers.push_back(
+              {Subscribe(&log, earliest ? Start::kEarliest : Start::kNow),
+               earliest ? log.retained_event() : next});
+        }
+        break;
+      case 1:
+        if (!readers.empty()) {
+          std::swap(readers[dice.Index(readers.size())], readers.back());
+          readers.pop_back();
+        }
+        break;
+      case 2:
+      case 3:
+        if (!readers.empty()) {
+          Reader& one = readers[dice.Index(readers.size())];
+          one.next = one.cursor->Read(1).point.next_event;
+        }
+        break;
+      case 4:
+        Append(&log, BatchOf(now_us, {"a", "b"}, dice.Index(300'000)), now_us);
+        next += 2;
+        batches.push_back({next, now_us});
+        break;
+      default:
+        break;
+    }
+    log.Trim(now_us);
+    // What bytes have dropped.
+    const uint64_t retained = log.retained_event();
+    uint64_t needed = next;
+    for (const Reader& one : readers) needed = std::min(needed, one.next);
+    while (!batches.empty() && batches.front().end <= retained) {
+      batches.pop_front();
+    }
+    ASSERT_EQ(log.next_event(), next);
+    if (batches.empty()) continue;
+    ASSERT_FALSE(batches.front().appended_us + kRetentionUs <= now_us &&
+                 batches.front().end <= needed)
+        << "at " << now_us;
+  }
+}
+
+// Of age alone nothing goes that one has not read.
+TEST(ExpiryLogTest, AgeKeepsWhatTheSlowestHasYetToRead) {
+  ExpiryLog log(10, kLogMiB);
+  const auto slow = Subscribe(&log, Start::kNow);
+  auto quick = Subscribe(&log, Start::kNow);
+  for (int64_t now_us = 1; now_us <= 100; ++now_us) {
+    Append(&log, BatchOf(now_us, {"a"}), now_us);
+    quick->Read(kLogMiB);
+  }
+  log.Trim(1'000);
+  EXPECT_EQ(log.retained_event(), 1u);
+  slow->Read(1);
+  log.Trim(1'000);
+  EXPECT_EQ(log.retained_event(), 2u);
+  quick.reset();
+  EXPECT_EQ(ReadAll(slow.get()).lost, 0u);
+  log.Trim(1'000);
+  EXPECT_EQ(log.retained_event(), 101u);
 }
 
 }  // namespace

@@ -117,7 +117,8 @@ TEST_F(JournaledSweepTest, AStepFreesNoMoreSegmentsThanItMayWalkRecords) {
   while (more) {
     more = Sweep(kStep);
     const int64_t after = memory_bytes();
-    EXPECT_LE(before - after, kStep * (kValueBytes + 100));
+    // And the table of the segments, with the last of them.
+    EXPECT_LE(before - after, kStep * (kValueBytes + 100) + (8 << 10));
     before = after;
   }
   EXPECT_LT(before, kValueBytes);

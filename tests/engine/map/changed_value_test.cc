@@ -251,8 +251,10 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachDoubling) {
   constexpr size_t kPiece = 64;
   constexpr size_t kSize = 1 << 20;
   Usage usage(0, 0);
+  LiveBuckets buckets;
   VersionSource versions(kStartUs);
-  Shard shard(WithBuckets(kChangedTtlUs, 4), &usage, &versions, KeyHash(1));
+  Shard shard(WithBuckets(kChangedTtlUs, 4), &usage, &buckets, &versions,
+              KeyHash(1));
   const std::string piece(kPiece, 'x');
   const Operation append = Operation::Append("log", piece);
   Result result;
@@ -268,7 +270,8 @@ TEST(AppendCostTest, AValueIsCopiedOnceForEachDoubling) {
   // Compaction, of what the moves have left behind, copies some of it again.
   EXPECT_LE(shard.copied_bytes(), 2 * kSize);
   EXPECT_GE(shard.copied_bytes(), kSize / 4);
-  EXPECT_LE(shard.memory_bytes(), static_cast<int64_t>(3 * kSize));
+  EXPECT_LE(shard.GetStatistics().memory_bytes,
+            static_cast<int64_t>(3 * kSize));
 }
 
 // What appends that renew a value in each of eight buckets copy of it.
@@ -276,8 +279,9 @@ uint64_t BytesCopiedByMoves(size_t value_bytes) {
   constexpr int kBuckets = 8;
   const NamespaceOptions options = WithBuckets(kChangedTtlUs, 31);
   Usage usage(0, 0);
+  LiveBuckets buckets;
   VersionSource versions(kStartUs);
-  Shard shard(options, &usage, &versions, KeyHash(1));
+  Shard shard(options, &usage, &buckets, &versions, KeyHash(1));
   const auto append = [&](absl::string_view bytes, int64_t now_us) {
     ResponseBudget room;
     Result result;

@@ -482,33 +482,35 @@ TEST(TimeCacheMapTest, ScanIsExactWhileItsEntriesAreOverwrittenAndTouched) {
 
 // Two of them have one tag, and more come one after the other.
 TEST(TimeCacheMapTest, AScanGoesOnBehindEachOfItsEntries) {
-  constexpr int kKeys = 6'000;
+  constexpr int kKeys = 5'000;
   NamespaceOptions options = WithBuckets(kTtlUs, 3);
-  options.num_shards = 2;
-  MapHarness harness(options);
-  for (int i = 0; i < kKeys; ++i) harness.Put(absl::StrCat("key", i), "v");
+  options.num_shards = 1;
+  TimeCacheMap map("map", options, nullptr, kStartUs, EventFormat::Plain(),
+                   {.hash_seed = 7});
+  for (int i = 0; i < kKeys; ++i) {
+    map.Apply(Operation::Put(absl::StrCat("key", i), "v"), kStartUs);
+  }
   std::vector<std::pair<std::string, ScanPosition>> all;
   int of_one_tag = 0;
   ScanPosition place;
-  while (harness.map().Scan(
-      "", harness.now_us(), 100, 1 << 20, &place,
-      [&](const ScannedEntry& entry) {
-        of_one_tag += !all.empty() &&
-                      all.back().second.shard == entry.next.shard &&
-                      all.back().second.tag == entry.next.tag;
-        all.emplace_back(std::string(entry.key), entry.next);
-      })) {
+  while (map.Scan("", kStartUs, 100, 1 << 20, &place,
+                  [&](const ScannedEntry& entry) {
+                    of_one_tag += !all.empty() &&
+                                  all.back().second.shard == entry.next.shard &&
+                                  all.back().second.tag == entry.next.tag;
+                    all.emplace_back(std::string(entry.key), entry.next);
+                  })) {
   }
   ASSERT_EQ(all.size(), size_t{kKeys});
   EXPECT_GT(of_one_tag, 0);
   for (size_t i = 0; i + 1 < all.size(); ++i) {
     std::string next;
     place = all[i].second;
-    while (next.empty() &&
-           harness.map().Scan("", harness.now_us(), 1, 1 << 20, &place,
-                              [&](const ScannedEntry& entry) {
-                                if (next.empty()) next = std::string(entry.key);
-                              })) {
+    while (next.empty() && map.Scan("", kStartUs, 1, 1 << 20, &place,
+                                    [&](const ScannedEntry& entry) {
+                                      if (next.empty())
+                                        next = std::string(entry.key);
+                                    })) {
     }
     ASSERT_EQ(next, all[i + 1].first);
   }

@@ -187,8 +187,10 @@ TEST(BatchTest, NothingIsAskedNothingIsDone) {
 TEST(BatchTest, OperationsThatCopyMuchAreNotUnderOneLock) {
   constexpr size_t kValueBytes = 1 << 20;
   Usage usage(0, 0);
+  LiveBuckets buckets;
   VersionSource versions(kStartUs);
-  Shard shard(WithBuckets(30 * kSecond, 4), &usage, &versions, KeyHash(1));
+  Shard shard(WithBuckets(30 * kSecond, 4), &usage, &buckets, &versions,
+              KeyHash(1));
   ResponseBudget room;
   Result put;
   const std::string value(kValueBytes, 'v');

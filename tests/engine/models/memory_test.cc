@@ -170,8 +170,36 @@ TEST(MemoryTest, ALongTtlAmongNarrowBucketsCostsWhatItHolds) {
               kStartUs);
   }
   EXPECT_EQ(map.GetStatistics(kStartUs).live_buckets, kEntries + 1);
-  EXPECT_LE((Memory(map, kStartUs) - empty_bytes) / kEntries, 1'024)
+  EXPECT_LE((Memory(map, kStartUs) - empty_bytes) / kEntries, 310)
       << "bytes an entry that has a bucket of its own";
+}
+
+// Also with more than one, its segment fits.
+TEST(MemoryTest, AFewEntriesInEachBucketCostLittleMore) {
+  constexpr int kEntries = 10'000;
+  NamespaceOptions options = OneShard(kMinTtlUs, 11);
+  options.max_ttl_us = kMaxTtlUs;
+  TimeCacheMap map("map", options, nullptr, kStartUs);
+  const int64_t empty_bytes = Memory(map, kStartUs);
+  const std::string value(64, 'v');
+  for (int i = 1; i <= kEntries; ++i) {
+    map.Apply(Operation::Put(absl::StrCat("key", i), value)
+                  .WithTtl(kMaxTtlUs - i % (kEntries / 4) * kSecond),
+              kStartUs);
+  }
+  EXPECT_LE((Memory(map, kStartUs) - empty_bytes) / kEntries, 210);
+}
+
+TEST(MemoryTest, AShardThatIsEmptyAgainIsSmall) {
+  NamespaceOptions options = OneShard(kMinTtlUs, 2);
+  options.num_shards = 256;
+  MapHarness harness(options);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 256 * 50; ++i) harness.Put(absl::StrCat("key", i), "v");
+    harness.Pass(kSecond);
+    harness.Sweep();
+    EXPECT_LE(Memory(harness.map(), harness.now_us()), 256 * 1'400);
+  }
 }
 
 TEST(MemoryTest, LargeValuesDoNotStayBehind) {

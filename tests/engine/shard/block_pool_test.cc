@@ -53,6 +53,8 @@ TEST(BlockPoolTest, BlocksOfAllSizesAreApartAndAligned) {
     EXPECT_EQ(block[bytes - 1], mark);
     pool.Free(block);
   }
+  // Or it would count as idle.
+  pool.GiveBackNow(INT64_MAX, 0);
 }
 
 TEST(BlockPoolTest, WhatIsFreeIsUsedAgainAndTheRestGoesBack) {
@@ -91,6 +93,13 @@ TEST(BlockPoolTest, WhatIsFreeIsUsedAgainAndTheRestGoesBack) {
   EXPECT_EQ(pool.slab_bytes(),
             BlockPool::kMaxIdleSlabs * BlockPool::kSlabBytes);
   for (void* block : large) pool.Free(block);
+  // What is needed elsewhere, at once.
+  EXPECT_TRUE(pool.GiveBackNow(2 * BlockPool::kSlabBytes, 0));
+  EXPECT_EQ(pool.slab_bytes(),
+            (BlockPool::kMaxIdleSlabs - 2) * BlockPool::kSlabBytes);
+  EXPECT_FALSE(pool.GiveBackNow(BlockPool::kSlabBytes, 2));
+  EXPECT_TRUE(pool.GiveBackNow(INT64_MAX, 0));
+  EXPECT_EQ(pool.slab_bytes(), 0u);
 }
 
 TEST(BlockPoolTest, PrepareMakesTheNextSlabReadyOnce) {
@@ -111,6 +120,7 @@ TEST(BlockPoolTest, PrepareMakesTheNextSlabReadyOnce) {
   EXPECT_EQ(pool.slab_bytes(), 2 * BlockPool::kSlabBytes);
   pool.Free(block);
   pool.Free(other);
+  pool.GiveBackNow(INT64_MAX, 0);
 }
 
 TEST(BlockPoolTest, ThreadsShareIt) {
@@ -144,6 +154,7 @@ TEST(BlockPoolTest, ThreadsShareIt) {
   EXPECT_LE(pool.slab_bytes(),
             BlockPool::kMaxIdleSlabs * BlockPool::kSlabBytes +
                 4 * BlockPool::kSlabBytes);
+  pool.GiveBackNow(INT64_MAX, 0);
 }
 
 }  // namespace
