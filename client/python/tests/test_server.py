@@ -63,8 +63,7 @@ class ServerTest(unittest.TestCase):
             (letter.event.namespace, letter.event.key, letter.event.value, letter.group),
             ("orders", b"a", b"1", "g"),
         )
-        self.assertEqual(letter.attempts, 1)
-        self.assertIsNot(letter.reason, timecached.DeadLetterReason.TIMED_OUT)
+        self.assertEqual((letter.attempts, letter.reason), (1, timecached.DeadLetterReason.NACKED))
 
     def test_an_extension_keeps_an_event(self) -> None:
         self.client.create_group("g")
