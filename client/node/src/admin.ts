@@ -127,6 +127,8 @@ export interface Namespace {
   statistics: NamespaceStatistics | undefined;
   /** ttl / (numBuckets - 1): the most that an entry may outlive its ttl, in ms. */
   bucketWidthMs: number;
+  /** Of a create or update: what is allowed and probably not meant, a sentence each; for people. Else empty. */
+  warnings: string[];
 }
 
 /** How a group behaves. Unset: as in {@link NamespaceOptions}. */
@@ -271,12 +273,13 @@ function fromNamespaceOptions(options: Partial<NamespaceOptionsMessage>): Requir
   };
 }
 
-export function fromNamespace(namespace: NamespaceMessage | undefined): Namespace {
+export function fromNamespace(namespace: NamespaceMessage | undefined, warnings: string[] = []): Namespace {
   return {
     name: namespace?.name ?? '',
     options: fromNamespaceOptions(namespace?.options ?? {}),
     statistics: namespace?.statistics && fromNamespaceStatistics(namespace.statistics),
     bucketWidthMs: fromDuration(namespace?.bucketWidth),
+    warnings,
   };
 }
 

@@ -439,9 +439,13 @@ export class TimecacheClient {
     checkOptions(options, KNOWN.namespace);
     checkOptions(call, KNOWN.call);
     const request = { name, options: toNamespaceOptions(options) };
-    return fromNamespace(
-      (await this.#connection.unary(Namespaces.createNamespace, request, call, false)).namespace,
+    const { namespace, warnings } = await this.#connection.unary(
+      Namespaces.createNamespace,
+      request,
+      call,
+      false,
     );
+    return fromNamespace(namespace, warnings);
   }
 
   /** Describes a namespace. */
@@ -462,7 +466,7 @@ export class TimecacheClient {
     do {
       const request = { pageSize: 0, pageToken, includeStatistics };
       const page = await this.#connection.unary(Namespaces.listNamespaces, request, options, true);
-      namespaces.push(...page.namespaces.map(fromNamespace));
+      namespaces.push(...page.namespaces.map((namespace) => fromNamespace(namespace)));
       pageToken = page.nextPageToken;
     } while (pageToken);
     return namespaces;
@@ -480,9 +484,13 @@ export class TimecacheClient {
       namespace: { name, options: toNamespaceOptions(options) },
       updateMask: updateMask(options, call.toDefault ?? []),
     };
-    return fromNamespace(
-      (await this.#connection.unary(Namespaces.updateNamespace, request, call, false)).namespace,
+    const { namespace, warnings } = await this.#connection.unary(
+      Namespaces.updateNamespace,
+      request,
+      call,
+      false,
     );
+    return fromNamespace(namespace, warnings);
   }
 
   /** Deletes a namespace with everything in it; its entries make no events. */

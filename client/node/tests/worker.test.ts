@@ -21,6 +21,7 @@ import {
   eventually,
   freshNamespace,
   makeTemporaryDirectory,
+  readToEvents,
   startFixture,
   TestServer,
   type Fixture,
@@ -149,15 +150,13 @@ test('a member settles by itself; a late settlement is told so', async () => {
   await member.next();
   await client.put('a', '1');
   await fixture.clock.advance(11_000);
-  const events: ExpiredEvent[] = [];
-  const read = async () => {
-    while (events.length === 0) events.push(...(await member.next()).value!.events);
-    return events.pop()!;
-  };
-  const { eventId, attempt } = await read();
+  const { eventId, attempt } = (await readToEvents(member)).at(-1)!.events[0]!;
   assert.equal(attempt, 1);
+  // Not to the member that is late with it.
+  const other = client.consume({ group: 'g' });
+  await other.next();
   await fixture.clock.advance(2_000);
-  const again = await read();
+  const again = (await readToEvents(other)).at(-1)!.events[0]!;
   assert.deepEqual([again.eventId, again.attempt], [eventId, 2]);
   const [stale, back, unknown] = await client.settle('g', [
     { eventId, attempt: 1, how: nack() },
@@ -170,6 +169,7 @@ test('a member settles by itself; a late settlement is told so', async () => {
     unknown?.status === 'rejected' && (unknown.reason as TimecacheError).reason === 'EVENT_NOT_UNSETTLED',
   );
   member.close();
+  other.close();
 });
 
 test('a handler that takes longer than ackTimeoutMs keeps its event', async () => {

@@ -9,6 +9,7 @@ import dev.timecached.v1.BackupJournalRequest;
 import dev.timecached.v1.BackupJournalResponse;
 import dev.timecached.v1.CreateGroupRequest;
 import dev.timecached.v1.CreateNamespaceRequest;
+import dev.timecached.v1.CreateNamespaceResponse;
 import dev.timecached.v1.DeleteGroupRequest;
 import dev.timecached.v1.DeleteNamespaceRequest;
 import dev.timecached.v1.ExecuteRequest;
@@ -33,6 +34,7 @@ import dev.timecached.v1.SizeResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
 import dev.timecached.v1.UpdateGroupRequest;
 import dev.timecached.v1.UpdateNamespaceRequest;
+import dev.timecached.v1.UpdateNamespaceResponse;
 import io.grpc.Channel;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -40,6 +42,7 @@ import io.grpc.MethodDescriptor;
 import io.grpc.protobuf.ProtoUtils;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -518,13 +521,26 @@ public final class TimecacheClient implements AutoCloseable {
   // of
   // the protos. Times has what is needed for their times.
 
-  /** Makes a namespace. ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name. */
+  /**
+   * Makes a namespace. ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name. What
+   * the server finds allowed and probably not meant is a warning of the {@link System.Logger} that
+   * has the name of this class.
+   */
   public Namespace createNamespace(String name, NamespaceOptions options) {
-    return rpc.call(
+    CreateNamespaceResponse answer =
+        rpc.call(
             NamespaceServiceGrpc.getCreateNamespaceMethod(),
             CreateNamespaceRequest.newBuilder().setName(name).setOptions(options).build(),
-            false)
-        .getNamespace();
+            false);
+    warn(name, answer.getWarningsList());
+    return answer.getNamespace();
+  }
+
+  private static void warn(String namespace, List<String> warnings) {
+    warnings.forEach(
+        warning ->
+            System.getLogger(TimecacheClient.class.getName())
+                .log(Level.WARNING, "namespace " + namespace + ": " + warning));
   }
 
   /** Describes a namespace. For its statistics each of its shards is locked for a moment. */
@@ -555,17 +571,19 @@ public final class TimecacheClient implements AutoCloseable {
 
   /**
    * Changes the options that are set, and sets those that {@code toDefault} names ("max_entries")
-   * to their defaults; the others stay.
+   * to their defaults; the others stay. Warns as {@link #createNamespace}.
    */
   public Namespace updateNamespace(String name, NamespaceOptions options, String... toDefault) {
-    return rpc.call(
+    UpdateNamespaceResponse answer =
+        rpc.call(
             NamespaceServiceGrpc.getUpdateNamespaceMethod(),
             UpdateNamespaceRequest.newBuilder()
                 .setNamespace(Namespace.newBuilder().setName(name).setOptions(options))
                 .setUpdateMask(mask(options, toDefault))
                 .build(),
-            false)
-        .getNamespace();
+            false);
+    warn(name, answer.getWarningsList());
+    return answer.getNamespace();
   }
 
   /** Deletes a namespace with everything in it; its entries make no events. */
