@@ -31,8 +31,8 @@ absl::Status CheckDeadLetterRoute(absl::string_view name,
     if (next == name) {
       return InvalidField(
           "dead_letter_namespace",
-          absl::StrCat("must not lead back: dead letters of dead letters would "
-                       "never end: ",
+          absl::StrCat("must be another namespace, whose dead letters do not "
+                       "come back: they would never end: ",
                        route));
     }
     std::optional<NamespaceOptions> of = options_of(next);

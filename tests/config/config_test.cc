@@ -284,8 +284,9 @@ TEST(ConfigTest, DeadLettersThatWouldComeBackAreRefused) {
                        "  - {name: b, options: {dead_letter_namespace: c}}\n"
                        "  - {name: c, options: {dead_letter_namespace: a}}\n"))
                 .message(),
-            "namespace \"a\": dead_letter_namespace must not lead back: dead "
-            "letters of dead letters would never end: a -> b -> c -> a");
+            "namespace \"a\": dead_letter_namespace must be another namespace, "
+            "whose dead letters do not come back: they would never end: a -> b "
+            "-> c -> a");
 }
 
 TEST(ConfigTest, LoadsAFileAndNamesItInErrors) {

@@ -144,6 +144,8 @@ std::vector<v1::Settlement> DeliveryWorker::Take(
     v1::Settlement& settlement = settlements.emplace_back();
     settlement.set_event_id(event.event_id());
     settlement.set_attempt(event.attempt());
+    // A member that is gone must not end the delivery after its own.
+    settlement.set_returns(event.returns());
     const bool nack = !hurry_ && dice_.Chance(50);
     if (nack) {
       settlement.mutable_nack();

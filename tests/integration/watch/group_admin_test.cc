@@ -351,7 +351,7 @@ TEST_F(GroupAdminTest, ANewTimeOutIsOfWhatIsGivenOutFromNowOn) {
   server_.AdvanceBy(5 * server::kMicrosPerSecond);
   EXPECT_EQ(group_.Statistics().timed_out(), 1u);
   group_.Ack(a);
-  const auto other = group_.Join();
+  const auto other = group_.Start();
   EXPECT_EQ(group_.TakeOne(other.get()).key(), "b");
 }
 

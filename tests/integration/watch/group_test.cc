@@ -74,7 +74,7 @@ TEST_F(GroupTest, AnEventCarriesAllThatIsKnownAndItsNumberAndAttempt) {
   server_.AdvanceBy(60 * server::kMicrosPerSecond);
   // It has timed out, and is for another member.
   member->Cancel();
-  const auto other = group_.Join("max_in_flight: 1");
+  const auto other = group_.Start("max_in_flight: 1");
   const v1::ExpiredEvent again = group_.TakeOne(other.get());
   EXPECT_EQ(again.event_id(), event.event_id());
   EXPECT_EQ(again.attempt(), 2u);
@@ -183,7 +183,7 @@ TEST_F(GroupTest, WhatIsNotSettledInTimeComesAgainAndNotBefore) {
   EXPECT_EQ(group_.Statistics().in_flight(), 1u);
   EXPECT_EQ(group_.Statistics().timed_out(), 0u);
   server_.AdvanceBy(1);
-  const auto other = group_.Join();
+  const auto other = group_.Start();
   const v1::ExpiredEvent second = group_.TakeOne(other.get());
   EXPECT_EQ(second.key(), "a");
   EXPECT_EQ(second.event_id(), first.event_id());

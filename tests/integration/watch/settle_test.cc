@@ -147,7 +147,7 @@ TEST_F(SettleTest, AnExtensionKeepsTheEventForItsMember) {
 TEST_F(SettleTest, ANackThatNamesItsReturnsEndsNoOtherDelivery) {
   const v1::ExpiredEvent first = Given();
   member_->Cancel();
-  const auto other = group_.Join();
+  const auto other = group_.Start();
   const v1::ExpiredEvent second = group_.TakeOne(other.get());
   EXPECT_EQ(second.attempt(), 1u);
   EXPECT_EQ(second.returns(), 1u);
@@ -163,7 +163,7 @@ TEST_F(SettleTest, ANackThatNamesItsReturnsEndsNoOtherDelivery) {
 TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
   const v1::ExpiredEvent first = Given();
   server_.AdvanceBy(kSettleTimeoutUs);
-  const auto other = group_.Join();
+  const auto other = group_.Start();
   const v1::ExpiredEvent second = group_.TakeOne(other.get());
   EXPECT_EQ(second.attempt(), 2u);
   for (const char* how : {kNack, kPutBack}) {

@@ -83,7 +83,7 @@ TEST(SettlementTest, AnAttemptThatNobodyCountsToStaysOneThatWasNotGiven) {
 }
 
 TEST(SettlementTest, FieldsAreRefusedByName) {
-  ExpectRefused("", "action", "ack, nack or put_back");
+  ExpectRefused("", "action", "ack, nack, put_back or extend");
   ExpectRefused("event_id: 1 attempt: 1", "action", "must be set");
   ExpectRefused("put_back { ttl {} }", "ttl", "1ms");
   ExpectRefused("put_back { ttl { seconds: -1 } }", "ttl", "1ms");
