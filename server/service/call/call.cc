@@ -154,7 +154,14 @@ absl::Status Call::Identify() {
 
 absl::Status Call::BeginRequest(size_t bytes) {
   if (!refused()) {
-    if (admission_.ok()) return absl::OkStatus();
+    if (admission_.ok()) {
+      // As the call began, its connection may not have been looked at: it may
+      // have been open for long, and silent.
+      if (gate_.guard() != nullptr && bytes > PeerGuard::kMaxFreeRequestBytes) {
+        gate_.guard()->CountKnown(*context_, gate_.access() != nullptr);
+      }
+      return absl::OkStatus();
+    }
     if (gate_.guard() != nullptr) {
       gate_.guard()->CountAnonymousBytes(*context_, bytes);
     }

@@ -33,9 +33,13 @@ void ConnectionPacer::Use(Duration tokens, Time now, Duration max_debt,
 void ConnectionPacer::Take(const PacedConnection& connection, Time now,
                            Address* address) {
   Use(token_, now, address->is_known ? token_ : Duration(kMaxDebt), address);
-  if (address->is_known) return;
-  probation_.Take(connection.peer, now);
-  probation_until_.store((now + Probation::kTime).time_since_epoch().count(),
+  const Time until = now + Probation::kTime;
+  if (address->is_known) {
+    known_until_ = until;
+  } else {
+    probation_.Take(connection.peer, now);
+  }
+  probation_until_.store(until.time_since_epoch().count(),
                          std::memory_order_relaxed);
 }
 
@@ -183,7 +187,8 @@ bool ConnectionPacer::Prove(const PeerEndpoint& peer, bool known) {
   if (known && it != addresses_.end()) SetKnown(&it->second);
   const bool proved = probation_.Prove(peer);
   if (probation_.size() == 0) {
-    probation_until_.store(0, std::memory_order_relaxed);
+    probation_until_.store(known_until_.time_since_epoch().count(),
+                           std::memory_order_relaxed);
   }
   return proved && (!due_.empty() || !known_due_.empty());
 }

@@ -95,8 +95,9 @@ class ConnectionPacer {
   // waiting connection.
   bool Prove(const PeerEndpoint& peer, bool known = false)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // When no connection is on probation any more, unless one comes; Time() if
-  // none is. A read of a number.
+  // Until when a call may be the first one of a new connection, which Prove is to
+  // be told of, unless another connection comes; Time() if none. A read of a
+  // number.
   Time probation_until() const {
     return Time(Duration(probation_until_.load(std::memory_order_relaxed)));
   }
@@ -172,6 +173,8 @@ class ConnectionPacer {
   // Of probation_, so that calls need not take mu_.
   std::atomic<int64_t> probation_until_{0};
   mutable absl::Mutex mu_;
+  // The same for the last connection that needed no probation.
+  Time known_until_ ABSL_GUARDED_BY(mu_);
   Probation probation_ ABSL_GUARDED_BY(mu_);
   Addresses addresses_ ABSL_GUARDED_BY(mu_);
   // Addresses by when they have a token, or would have had one without Charge:
