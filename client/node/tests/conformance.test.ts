@@ -1,12 +1,13 @@
 // Runs the scenarios of tests/conformance, whose README.md says what they mean. CONFORMANCE names their directory.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import {
   TimecacheError,
   ack,
+  extend,
   nack,
   op,
   putBack,
@@ -38,7 +39,8 @@ before(async () => {
 });
 after(() => fixture.stop());
 
-for (const file of readdirSync(directory).sort()) {
+const next = existsSync(join(directory, 'next')) ? readdirSync(join(directory, 'next')) : [];
+for (const file of [...readdirSync(directory), ...next.map((name) => `next/${name}`)].sort()) {
   if (!file.endsWith('.json')) continue;
   const content = JSON.parse(readFileSync(join(directory, file), 'utf8')) as { scenarios: Scenario[] };
   for (const scenario of content.scenarios) {
@@ -212,6 +214,7 @@ class Run {
         Object.entries(json as Fields).map(([key, token]) => [key, this.#argument('', token)]),
       );
     }
+    if (isObject(json) && 'at' in json) return this.#start + milliseconds(json['at']!);
     if (BYTES.includes(name)) return bytes(json);
     if (INT64.includes(name)) return BigInt(json as string | number);
     return isObject(json) ? this.#args(json) : json;
@@ -454,7 +457,7 @@ type Arguments = Record<string, any>;
 
 function settleOf(how: Arguments): Settle {
   if (how['nack']) return nack(how['nack'].delayMs);
-  if (how['putBack']) return putBack(how['putBack'].ttlMs);
+  if (how['putBack']) return putBack(how['putBack']);
   return ack();
 }
 
@@ -485,7 +488,10 @@ const OPERATIONS: Record<
   { names: string[]; make(args: Arguments): Operation<unknown>; answer?(result: never): object }
 > = {
   put: {
-    names: ['key', 'value', 'ttl', 'condition', 'if_version', 'return_previous', 'keep_deadline'],
+    names: [
+      ...['key', 'value', 'ttl', 'condition', 'if_version', 'return_previous', 'keep_deadline'],
+      ...['expire_at', 'allow_past'],
+    ],
     make: ({ key, value, ...options }) => op.put(key, value, options),
   },
   get: {
@@ -499,7 +505,7 @@ const OPERATIONS: Record<
   },
   contains: { names: ['key'], make: ({ key }) => op.contains(key), answer: (contains) => ({ contains }) },
   touch: {
-    names: ['key', 'ttl', 'if_version'],
+    names: ['key', 'ttl', 'if_version', 'expire_at', 'allow_past'],
     make: ({ key, ...options }) => op.touch(key, options),
     answer: touchAnswer,
   },
@@ -608,9 +614,9 @@ const CALLS: Record<string, Call> = {
     run: async (client, { group, settlements }) => {
       const results = await client.settle(
         group,
-        (settlements as Arguments[]).map(({ eventId, attempt, ...how }) => {
-          checkNames(how, ['ack', 'nack', 'putBack']);
-          return { eventId, attempt, how: settleOf(how) };
+        (settlements as Arguments[]).map(({ eventId, attempt, returns, ...how }) => {
+          checkNames(how, ['ack', 'nack', 'putBack', 'extend']);
+          return { eventId, attempt, returns, how: how['extend'] ? extend() : settleOf(how) };
         }),
       );
       return {
