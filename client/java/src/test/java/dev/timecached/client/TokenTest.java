@@ -241,7 +241,8 @@ final class TokenTest {
     awaitGroup(group -> group.getBacklog() + group.getInFlight() == 0);
     worker.close();
     assertEquals(2, worker.counters().handled());
-    assertTrue(told.isEmpty(), told::toString);
+    // The other member may have settled what this one handled, too.
+    told.forEach(why -> assertTrue(why.is(ErrorReason.EVENT_NOT_UNSETTLED), why::toString));
   }
 
   @Test
