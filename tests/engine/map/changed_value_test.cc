@@ -317,7 +317,9 @@ TEST(AppendCostTest, ALargeValueMovesWithItsSegment) {
 TEST(RenewalCostTest, ALargeValueIsNotCopied) {
   Usage usage(0, 0);
   VersionSource versions(kStartUs);
-  Shard shard(WithBuckets(kChangedTtlUs, 31), &usage, &versions, KeyHash(1));
+  LiveBuckets buckets;
+  Shard shard(WithBuckets(kChangedTtlUs, 31), &usage, &buckets, &versions,
+              KeyHash(1));
   const std::string value(512 << 10, 'x');
   Result result;
   const auto apply = [&](const Operation& op) {
@@ -327,7 +329,7 @@ TEST(RenewalCostTest, ALargeValueIsNotCopied) {
     ASSERT_TRUE(result.status.ok()) << result.status;
   };
   apply(Operation::Put("key", value));
-  const int64_t memory = shard.memory_bytes();
+  const int64_t memory = shard.GetStatistics().memory_bytes;
   for (int i = 1; i <= 1'000; ++i) {
     apply(Operation::Touch("key").WithTtl(kChangedTtlUs * (1 + i % 7)));
   }
@@ -335,7 +337,7 @@ TEST(RenewalCostTest, ALargeValueIsNotCopied) {
   EXPECT_TRUE(result.entry.value == value);
   EXPECT_EQ(result.entry.deadline_us, kStartUs + kChangedTtlUs * 7);
   EXPECT_EQ(shard.copied_bytes(), 0u);
-  EXPECT_LE(shard.memory_bytes(), memory + 1'000);
+  EXPECT_LE(shard.GetStatistics().memory_bytes, memory + 1'000);
 }
 
 // --- Combine.
