@@ -1,4 +1,4 @@
-// The scenarios of this directory, and of next/ in it, each of them a test.
+// The scenarios of this directory, each of them a test.
 
 #include <filesystem>
 #include <fstream>
@@ -16,8 +16,7 @@ namespace {
 
 std::vector<Json> Scenarios() {
   std::map<std::string, Json> files;
-  for (const auto& file :
-       std::filesystem::recursive_directory_iterator(SCENARIOS)) {
+  for (const auto& file : std::filesystem::directory_iterator(SCENARIOS)) {
     if (file.path().extension() != ".json") continue;
     files[file.path().string()] = Json::parse(std::ifstream(file.path()));
   }

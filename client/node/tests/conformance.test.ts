@@ -1,7 +1,7 @@
 // Runs the scenarios of tests/conformance, whose README.md says what they mean. CONFORMANCE names their directory.
 
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import {
@@ -39,8 +39,7 @@ before(async () => {
 });
 after(() => fixture.stop());
 
-const next = existsSync(join(directory, 'next')) ? readdirSync(join(directory, 'next')) : [];
-for (const file of [...readdirSync(directory), ...next.map((name) => `next/${name}`)].sort()) {
+for (const file of readdirSync(directory).sort()) {
   if (!file.endsWith('.json')) continue;
   const content = JSON.parse(readFileSync(join(directory, file), 'utf8')) as { scenarios: Scenario[] };
   for (const scenario of content.scenarios) {

@@ -547,7 +547,7 @@ def main() -> int:
     runner = Runner(aio="--aio" in sys.argv)
     passed = failed = 0
     try:
-        for path in sorted(DIRECTORY.rglob("*.json")):
+        for path in sorted(DIRECTORY.glob("*.json")):
             for scenario in json.loads(path.read_text())["scenarios"]:
                 if names and scenario["name"] not in names:
                     continue

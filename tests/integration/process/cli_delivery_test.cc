@@ -251,9 +251,9 @@ TEST_F(CliDeliveryTest, AHungScriptLeavesItsEventsToAnother) {
           .code,
       0);
   ASSERT_EQ(mkfifo(Path("go").c_str(), 0600), 0);
-  ChildProcess hung(Argv({"watch", "orders", "--group", "billing",
-                          "--extend-max", "0s", "--exec",
-                          absl::StrCat("echo; read line < ", Path("go"))}));
+  ChildProcess hung(
+      Argv({"watch", "orders", "--group", "billing", "--extend-max", "0s",
+            "--exec", absl::StrCat("echo; read line < ", Path("go"))}));
   Put("orders", "first");
   EXPECT_EQ(hung.ReadLine(), "");
   ChildProcess worker(
