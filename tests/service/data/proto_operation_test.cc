@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/engine/clock.h"
 #include "tests/support/expect_field.h"
 
 namespace timecache::server {
