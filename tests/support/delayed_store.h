@@ -55,9 +55,10 @@ class DelayedStore final : public server::Store {
 
   void Execute(absl::string_view name,
                absl::Span<const server::Operation> operations,
-               absl::Span<server::Result> results, Done done) override {
+               absl::Span<server::Result> results,
+               server::BatchProgress* progress, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
-      store_.Execute(name, operations, results, std::move(done));
+      store_.Execute(name, operations, results, progress, std::move(done));
     });
   }
   void GetSize(absl::string_view name,
