@@ -128,7 +128,10 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
     store_.Thaw();
     Reopen();
     one = Join();
-    chunk = Take(one.get());
+    ASSERT_TRUE(Await([&] {
+      chunk = Take(one.get());
+      return !chunk.deliveries.empty();
+    }));
     ASSERT_EQ(chunk.deliveries.size(), 2u);
     EXPECT_GE(number(), told);
     last_told = number();

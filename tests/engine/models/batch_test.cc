@@ -183,9 +183,10 @@ TEST(BatchTest, NothingIsAskedNothingIsDone) {
 
 // Keys that come in the order of one map's index are in no order for another's:
 // each map hashes by a seed of its own.
-// Each renewal moves the value to another bucket.
+// Each renewal copies the value to another bucket: a larger one would move with
+// its segment.
 TEST(BatchTest, OperationsThatCopyMuchAreNotUnderOneLock) {
-  constexpr size_t kValueBytes = 1 << 20;
+  constexpr size_t kValueBytes = 200 << 10;
   Usage usage(0, 0);
   LiveBuckets buckets;
   VersionSource versions(kStartUs);
@@ -211,7 +212,7 @@ TEST(BatchTest, OperationsThatCopyMuchAreNotUnderOneLock) {
   const size_t done = shard.ApplyLocked(items, kStartUs, &room, &new_death_us);
   shard.Unlock();
   EXPECT_GE(done, 1u);
-  EXPECT_LE(done, 2u);
+  EXPECT_LE(done, 6u);
 }
 
 TEST(BatchTest, OperationsThatCopyMuchAreAllApplied) {

@@ -273,10 +273,10 @@ void ExpectExported(const std::string& expression, const Scrape& scrape) {
   static const std::regex text("\"[^\"]*\"|\\$\\w+|\\[[^\\]]*\\]");
   // Of PromQL, of Prometheus' own labels, and up.
   static const std::set<std::string> known = {
-      "and", "or",       "on",           "by",    "sum",
-      "max", "min",      "rate",         "time",  "le",
-      "up",  "increase", "changes",      "deriv", "histogram_quantile",
-      "job", "instance", "label_values", "vector"};
+      "and", "or",       "on",           "by",     "sum",
+      "max", "min",      "rate",         "time",   "le",
+      "up",  "increase", "changes",      "deriv",  "histogram_quantile",
+      "job", "instance", "label_values", "vector", "abs"};
   const std::string bare = std::regex_replace(expression, text, "");
   std::set<std::string> labels;
   for (const auto& [name, family] : scrape.families) {

@@ -183,7 +183,7 @@ std::string NameInCode(const std::string& name) {
 // A program that has a reason in a switch does not wait for it in vain.
 TEST(ErrorReasons, AllOfTheManualAreGiven) {
   std::set<std::string> given;
-  const std::regex reason(R"re(Reason::(k[A-Za-z]+))re");
+  const std::regex reason(R"re(\bReason::(k[A-Za-z]+))re");
   for (const auto& file : std::filesystem::recursive_directory_iterator(
            std::filesystem::path(SOURCE_DIR) / "server")) {
     // Which have all of them.

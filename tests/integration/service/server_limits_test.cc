@@ -2,11 +2,14 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -14,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/engine/memory_budget.h"
+#include "server/service/call/access.h"
 #include "server/service/call/proto_time.h"
 #include "tests/support/await.h"
 #include "tests/support/end_observer.h"
@@ -63,10 +67,34 @@ TEST(ConnectionLimit, OneTooManyIsClosedUntilAnotherGoes) {
   Await([&] { return RawConnection(address).IsServed(); });
 }
 
+// Rules that know nobody: all clients are strangers. (Without rules those of the
+// loopback are known, and not paced.)
+class NobodyIsKnown final : public server::Access {
+ public:
+  absl::StatusOr<std::shared_ptr<const server::Caller>> Authenticate(
+      const server::Credentials& /*credentials*/) const override {
+    return absl::UnauthenticatedError("a stranger");
+  }
+  std::shared_ptr<const server::Caller> FindPrincipal(
+      absl::string_view /*name*/) const override {
+    return nullptr;
+  }
+  uint64_t generation() const override { return 1; }
+  void SetListener(std::function<void()> /*on_change*/) override {}
+};
+
+TestServerOptions OfStrangers(server::Access* access, uint32_t per_second) {
+  TestServerOptions options =
+      With([per_second](config::v1::ServerLimits* limits) {
+        limits->set_max_new_connections_per_second(per_second);
+      });
+  options.access = access;
+  return options;
+}
+
 TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {
-  TestServer server(With([](config::v1::ServerLimits* limits) {
-    limits->set_max_new_connections_per_second(2);
-  }));
+  NobodyIsKnown access;
+  TestServer server(OfStrangers(&access, 2));
   const std::string address = server.server().addresses().at(0);
   std::vector<std::unique_ptr<RawConnection>> open;
   for (int i = 0; i < 4; ++i) {
@@ -75,14 +103,23 @@ TEST(ConnectionPace, WhatComesTooFastWaitsForItsTurn) {
   for (const auto& connection : open) EXPECT_TRUE(connection->IsServed());
   EXPECT_GE(server.server().pacer().delayed(), 2u);
   EXPECT_EQ(server.server().pacer().refused(), 0u);
-  // What stands is not slower.
-  server.Put("key", "value");
 }
 
-TEST(ConnectionPace, WhatIsClosedWhileItWaitsIsDropped) {
+TEST(ConnectionPace, KnownClientsDoNotWait) {
   TestServer server(With([](config::v1::ServerLimits* limits) {
     limits->set_max_new_connections_per_second(1);
   }));
+  server.Put("key", "value");
+  const std::string address = server.server().addresses().at(0);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(RawConnection(address).IsServed());
+  }
+  EXPECT_EQ(server.server().pacer().delayed(), 0u);
+}
+
+TEST(ConnectionPace, WhatIsClosedWhileItWaitsIsDropped) {
+  NobodyIsKnown access;
+  TestServer server(OfStrangers(&access, 1));
   const std::string address = server.server().addresses().at(0);
   const RawConnection first(address);
   EXPECT_TRUE(first.IsServed());

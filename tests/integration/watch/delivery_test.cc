@@ -101,7 +101,8 @@ TEST(DeliveryTest, AGroupWhoseMembersAreKilledSettlesEveryEventOnce) {
   // What some hold and do not settle comes to those that do.
   for (auto& worker : workers) worker->Hurry();
   for (auto& worker : workers) worker->Kill();
-  tally.AwaitSettled(kEvents);
+  tally.AwaitSettled(
+      kEvents, [&server] { server.AdvanceBy(60 * server::kMicrosPerSecond); });
   for (auto& worker : workers) worker->Stop();
   for (std::thread& thread : threads) thread.join();
 

@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/support/rpc.h"
 
@@ -61,14 +63,21 @@ void DeliveryTally::Nacked() {
   ++nacked_;
 }
 
-void DeliveryTally::AwaitSettled(int64_t events) {
-  absl::MutexLock lock(&mu_);
+void DeliveryTally::AwaitSettled(int64_t events,
+                                 absl::FunctionRef<void()> let_time_pass) {
+  const absl::Time end = absl::Now() + absl::FromChrono(kWorkerTimeout);
   const auto done = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return settled_ >= events;
   };
-  EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&done),
-                                   absl::FromChrono(kWorkerTimeout)))
-      << settled_ << " of " << events << " are settled";
+  absl::MutexLock lock(&mu_);
+  while (
+      !mu_.AwaitWithTimeout(absl::Condition(&done), absl::Milliseconds(100))) {
+    ASSERT_LT(absl::Now(), end)
+        << settled_ << " of " << events << " are settled";
+    mu_.Unlock();
+    let_time_pass();
+    mu_.Lock();
+  }
 }
 
 int64_t DeliveryTally::nacked() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "tests/support/engine/dice.h"
 #include "timecache/v1/data.grpc.pb.h"
@@ -37,8 +38,10 @@ class DeliveryTally {
   void Settled(const Name& name, bool held) ABSL_LOCKS_EXCLUDED(mu_);
   void Nacked() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Waits until so many are settled.
-  void AwaitSettled(int64_t events) ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until so many are settled, and lets time pass meanwhile: an event that
+  // several killed workers held waits before it comes again.
+  void AwaitSettled(int64_t events, absl::FunctionRef<void()> let_time_pass)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   int64_t nacked() const ABSL_LOCKS_EXCLUDED(mu_);
   // Times that an event came again, as far as anybody read it.
