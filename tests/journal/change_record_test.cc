@@ -143,6 +143,7 @@ GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
   if (kind == Kind::kCounts) {
     change.statistics.returned = number;
     change.statistics.extended = 2;
+    change.statistics.redelivered = 3;
   }
   if (kind == Kind::kKept) {
     change.event = {name,       "value",     number,     at_us - 30,

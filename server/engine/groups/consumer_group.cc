@@ -321,12 +321,17 @@ void ConsumerGroup::AppendExists() {
                         .unused_since_us = unused_since_us_};
   ledger_.Describe(&change);
   changes_.Append(change);
-  const bool has_later_counts = std::any_of(
+}
+
+void ConsumerGroup::AppendCounts() {
+  GroupChange state;
+  ledger_.Describe(&state);
+  const bool has_counts = std::any_of(
       std::begin(kLaterGroupCounts), std::end(kLaterGroupCounts),
-      [&change](GroupCount count) { return change.statistics.*count > 0; });
-  if (!has_later_counts) return;
+      [&state](GroupCount count) { return state.statistics.*count > 0; });
+  if (!has_counts) return;
   changes_.Append(
-      {.kind = GroupChange::Kind::kCounts, .statistics = change.statistics});
+      {.kind = GroupChange::Kind::kCounts, .statistics = state.statistics});
 }
 
 bool ConsumerGroup::AppendAgain(uint64_t* event, int* events, int64_t* bytes) {
@@ -337,6 +342,7 @@ bool ConsumerGroup::AppendAgain(uint64_t* event, int* events, int64_t* bytes) {
   *events -= most;
   const std::optional<uint64_t> next = ledger_.AppendKept(*event, &most, bytes);
   *events += most;
+  if (!next.has_value()) AppendCounts();
   *event = next.value_or(0);
   return next.has_value();
 }

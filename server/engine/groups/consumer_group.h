@@ -219,6 +219,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetUnusedSince(int64_t us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AppendExists() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AppendCounts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const std::string created_by_;

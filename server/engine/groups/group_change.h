@@ -13,11 +13,13 @@
 
 namespace timecache::server {
 
-// What GroupChange::kCounts has: counts that came after kExists' format.
+// What GroupChange::kCounts has: counts that kExists does not contain, or that
+// changes alone do not add up to.
 using GroupCount = uint64_t GroupStatistics::*;
 inline constexpr GroupCount kLaterGroupCounts[] = {
     &GroupStatistics::returned,
     &GroupStatistics::extended,
+    &GroupStatistics::redelivered,
 };
 
 // A change of one group. Records the new state, not the request. An existing
@@ -69,7 +71,9 @@ struct GroupChange {
     // each has been returned `returns` times, and `returned` since the last
     // attempt that counted, which ended by `reason`; it is ready at `ready_us`.
     kPast = 16,
-    // The group has the counts of `statistics` that kExists does not contain.
+    // The group has the kLaterGroupCounts of `statistics`. Follows all kKept:
+    // of a delivery that ends between kExists and the kKept of its event, the
+    // change does not say whether it was the first.
     kCounts = 17,
   };
   static constexpr Kind kLastKind = Kind::kCounts;

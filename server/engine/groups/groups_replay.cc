@@ -68,8 +68,10 @@ absl::Status ReplayedGroup::Apply(const GroupChange& change) {
     case Kind::kKept:
       kept_.Insert(change.first, change.event, change.death);
       if (change.attempt > 0) {
-        state_.delivered[change.first] = {.attempts = change.attempt,
-                                          .ready_us = change.ready_us};
+        // Its kPast may be missing, if it is known.
+        PastDeliveries& past = state_.delivered[change.first];
+        past.attempts = change.attempt;
+        past.ready_us = change.ready_us;
       }
       break;
     case Kind::kPast:

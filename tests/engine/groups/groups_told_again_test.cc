@@ -2,6 +2,8 @@
 // they were told again.
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -119,6 +121,61 @@ TEST_F(GroupsToldAgainTest, ANewGroupBeginsWithEventsThatWereToldAgain) {
     EXPECT_EQ(group->GetStatistics().backlog, 2u) << group->name();
     EXPECT_EQ(group->GetStatistics().lost, 0u) << group->name();
   }
+}
+
+// A delivery may end before its event is told again.
+TEST_F(GroupsToldAgainTest, CountsAreThoseOfTheDeliveriesThatEndedMeanwhile) {
+  Create();
+  std::vector<std::string> keys;
+  for (int i = 0; i < 20; ++i) keys.push_back(absl::StrCat("key", i));
+  Die(keys);
+  auto member = Join();
+  Take(member.get());
+  // Returned.
+  member = Join();
+  ASSERT_EQ(Take(member.get()).size(), keys.size());
+  std::map<uint64_t, std::string> unsettled;
+  for (const std::string& key : keys) unsettled[events_.at(key)] = key;
+  const auto ack_last = [&] {
+    ASSERT_TRUE(Ack(unsettled.rbegin()->second).ok());
+    unsettled.erase(unsettled.rbegin()->first);
+  };
+  while (journaled_.StepTrim(now_us_, 1)) {
+    ack_last();
+    Pass(0);
+  }
+  // Some were told again, some were not.
+  EXPECT_GT(unsettled.size(), 5u);
+  EXPECT_LT(unsettled.size(), 15u);
+  while (!unsettled.empty()) ack_last();
+  journaled_.Commit();
+  Crash(&member);
+  EXPECT_EQ(Statistics().delivered, 2 * keys.size());
+  EXPECT_EQ(Statistics().returned, keys.size());
+  EXPECT_EQ(Statistics().redelivered, keys.size());
+}
+
+// A commit may end between the two changes that tell an event again.
+TEST_F(GroupsToldAgainTest, HalfOfWhatIsToldOfAnEventTakesNothingFromIt) {
+  Create();
+  Die({"a"});
+  auto member = Join();
+  Take(member.get());
+  ASSERT_TRUE(Nack("a", 1, 0).ok());
+  Take(member.get());
+  // Returned.
+  member = Join();
+  journaled_.Commit();
+  journaled_.KeepOnly(
+      [](const GroupChange& change) { return change.kind != Kind::kPast; });
+  ConsumerGroups::Place place;
+  groups().AppendAgain(1, 1 << 20, &place);
+  journaled_.Commit();
+  Crash(&member);
+  member = Join();
+  const GroupChunk chunk = member->Take(now_us_);
+  ASSERT_THAT(Given(chunk), ElementsAre("a#2"));
+  EXPECT_EQ(chunk.deliveries[0].returns, 1);
 }
 
 TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
