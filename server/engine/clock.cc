@@ -6,11 +6,11 @@
 namespace timecache::server {
 namespace {
 
-constexpr int64_t kNanosPerMicro = 1'000;
+constexpr int64_t kNsPerUs = 1'000;
 constexpr int64_t kPpm = 1'000'000;
-constexpr int64_t kBeatNs = SystemClock::kBeatUs * kNanosPerMicro;
+constexpr int64_t kBeatNs = SystemClock::kBeatUs * kNsPerUs;
 // A line slews for this long: its slew was right for the offset at its start.
-constexpr int64_t kMaxSlewNs = 10 * kMicrosPerSecond * kNanosPerMicro;
+constexpr int64_t kMaxSlewNs = 10 * kMicrosPerSecond * kNsPerUs;
 // The year 2200: nanoseconds do not overflow for decades after it.
 constexpr int64_t kMaxUs = int64_t{7'258'118'400} * kMicrosPerSecond;
 
@@ -28,7 +28,7 @@ class ThisMachine final : public MachineTime {
   }
 };
 
-int64_t ToNs(int64_t us) { return std::min(us, kMaxUs) * kNanosPerMicro; }
+int64_t ToNs(int64_t us) { return std::min(us, kMaxUs) * kNsPerUs; }
 
 }  // namespace
 
@@ -39,9 +39,8 @@ const MachineTime& MachineTime::System() {
 
 SystemClock::SystemClock(int64_t stall_grace_us, const MachineTime& machine)
     : machine_(machine),
-      stall_grace_ns_(stall_grace_us == kNeverUs
-                          ? kNeverUs
-                          : stall_grace_us * kNanosPerMicro),
+      stall_grace_ns_(stall_grace_us == kNeverUs ? kNeverUs
+                                                 : stall_grace_us * kNsPerUs),
       steady_ns_(machine.SteadyNs()),
       now_ns_(ToNs(machine.WallUs())) {}
 
@@ -86,7 +85,7 @@ int64_t SystemClock::Beat(int64_t advance_to_ns) const {
   writes_.fetch_add(1);
   steady_ns = machine_.SteadyNs();
   const int64_t now_ns = std::max(At(line, steady_ns), advance_to_ns);
-  const int64_t offset_us = machine_.WallUs() - now_ns / kNanosPerMicro;
+  const int64_t offset_us = machine_.WallUs() - now_ns / kNsPerUs;
   const int64_t over_ns = steady_ns - line.steady_ns - stall_grace_ns_;
   if (over_ns > 0) stalled_ns_.fetch_add(over_ns, std::memory_order_relaxed);
   steady_ns_.store(steady_ns);
@@ -97,7 +96,7 @@ int64_t SystemClock::Beat(int64_t advance_to_ns) const {
   return now_ns;
 }
 
-int64_t SystemClock::NowUs() const { return NowNs() / kNanosPerMicro; }
+int64_t SystemClock::NowUs() const { return NowNs() / kNsPerUs; }
 
 std::optional<int64_t> SystemClock::OffsetUs() const {
   return machine_.WallUs() - NowUs();

@@ -18,16 +18,17 @@ int64_t Shard::OldestPutLocked(int64_t death_us, int* records) {
   const Generation& generation = *it->second;
   SegmentPlace& place = evicted_;
   const SegmentTable* const segments = &segments_;
-  const auto begin = [segments, &place](SegmentId id) {
-    place = {id, (*segments)[id].base.version, 0};
+  const auto begin_of = [segments](SegmentId id) {
+    return SegmentPlace{id, (*segments)[id].base.version, 0};
   };
-  if (!Holds(generation, place)) begin(generation.first);
+  if (!Holds(generation, place)) place = begin_of(generation.first);
   for (; *records > 0; --*records) {
     const Segment& segment = segments_[place.segment];
     if (place.offset >= segment.used) {
       // After the last one, the remaining entries were put into the open
       // segment since.
-      begin(segment.next != kNoSegment ? segment.next : generation.first);
+      place = begin_of(segment.next != kNoSegment ? segment.next
+                                                  : generation.first);
       continue;
     }
     size_t size;
