@@ -38,7 +38,7 @@ std::string OldestText(const GroupStatistics& statistics) {
   return TimeText(*statistics.oldest_unsettled);
 }
 
-int RunList(const Context& context, const GroupArguments& arguments) {
+int RunListGroups(const Context& context, const GroupArguments& arguments) {
   const auto list =
       context.MakeClient().ListGroups({.include_statistics = true});
   if (!list.ok()) return context.Fail(list.status());
@@ -191,7 +191,7 @@ void AddGroupUpdate(CLI::App& ns, Context& context) {
 void AddGroupCommands(CLI::App& ns, Context& context) {
   AddGroupsCommand(ns, context, "groups",
                    "List a namespace's consumer groups and their lag",
-                   std::make_shared<GroupArguments>(), RunList)
+                   std::make_shared<GroupArguments>(), RunListGroups)
       ->footer(
           "BACKLOG: events that wait for a member; IN FLIGHT: events that a "
           "member holds;\n"
