@@ -89,7 +89,7 @@ def make_certificates(directory):
 
 def out_of_reach(config):
     """The configuration on free ports of the loopback, with a log that is read."""
-    config = re.sub(r"[\d.]+:717\d", "127.0.0.1:0", config)
+    config = re.sub(r'(?:[\d.]+|"\[::\]):717\d"?', "127.0.0.1:0", config)
     return config if "log:" in config else f"{config}log: {{format: json}}\n"
 
 

@@ -16,7 +16,7 @@
 namespace timecache {
 namespace {
 
-grpc::Status Draining() {
+grpc::Status Stopping() {
   return MakeError(grpc::StatusCode::UNAVAILABLE, "stopping", v1::DRAINING);
 }
 
@@ -64,7 +64,7 @@ TEST(MaybeAppliedTest, NorWhatTheServerOrTheClientItselfRefuses) {
           .status();
   EXPECT_TRUE(HasReason(exists, ErrorReason::kKeyExists));
   EXPECT_FALSE(MaybeApplied(exists));
-  service.FailWith(Draining());
+  service.FailWith(Stopping());
   EXPECT_FALSE(MaybeApplied(client.Put("key", "other").status()));
   EXPECT_FALSE(MaybeApplied(
       client.Put("key", "v", {}, {.metadata = {{"UPPER", "case"}}}).status()));
@@ -100,7 +100,7 @@ TEST(MaybeAppliedTest, AsAnyAttemptMay) {
   std::atomic<int> attempts = 0;
   service.OnCall([&](const grpc::ServerContext&) {
     return ++attempts == 1 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "lost")
-                           : Draining();
+                           : Stopping();
   });
   const absl::Status status =
       client.Put("key", "value", {}, {.repeatable = true}).status();
