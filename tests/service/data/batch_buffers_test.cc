@@ -12,7 +12,7 @@
 namespace timecache::server {
 namespace {
 
-void SetTrue(void* flag) { *static_cast<bool*>(flag) = true; }
+void NoteFreed(void* flag) { *static_cast<bool*>(flag) = true; }
 
 TEST(BatchBuffersTest, OfAnAnsweredRequestNothingIsKept) {
   v1::ExecuteRequest message;
@@ -22,7 +22,7 @@ TEST(BatchBuffersTest, OfAnAnsweredRequestNothingIsKept) {
   bool freed = false;
   auto buffers = BatchBuffers::Take();
   {
-    const grpc::Slice slice(bytes.data(), bytes.size(), SetTrue, &freed);
+    const grpc::Slice slice(bytes.data(), bytes.size(), NoteFreed, &freed);
     ASSERT_TRUE(buffers->request.Decode(grpc::ByteBuffer(&slice, 1)).ok());
   }
   EXPECT_FALSE(freed);
