@@ -9,8 +9,9 @@ namespace timecache::server {
 
 int64_t TimeCacheMap::memory_bytes() const {
   int64_t bytes = retained_bytes();
-  for (const auto& shard : shards_)
+  for (const auto& shard : shards_) {
     bytes += shard->GetStatistics().memory_bytes;
+  }
   return bytes;
 }
 

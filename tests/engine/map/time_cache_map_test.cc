@@ -508,8 +508,9 @@ TEST(TimeCacheMapTest, AScanGoesOnBehindEachOfItsEntries) {
     place = all[i].second;
     while (next.empty() && map.Scan("", kStartUs, 1, 1 << 20, &place,
                                     [&](const ScannedEntry& entry) {
-                                      if (next.empty())
+                                      if (next.empty()) {
                                         next = std::string(entry.key);
+                                      }
                                     })) {
     }
     ASSERT_EQ(next, all[i + 1].first);

@@ -170,8 +170,9 @@ Settlement GroupPlayer::RandomSettlement(const std::vector<Settlement>& held) {
   if (settlement.returns.has_value() && dice_->Chance(500)) {
     settlement.returns.reset();
   }
-  if (dice_->Chance(50))
+  if (dice_->Chance(50)) {
     settlement.returns = static_cast<int>(dice_->Draw(0, 2));
+  }
   if (dice_->Chance(100)) {
     settlement.action = SettleAction::kExtend;
     return settlement;
