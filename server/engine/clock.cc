@@ -28,7 +28,9 @@ class ThisMachine final : public MachineTime {
   }
 };
 
-int64_t ToNs(int64_t us) { return std::min(us, kMaxUs) * kNsPerUs; }
+int64_t ToNs(int64_t us) {
+  return std::clamp<int64_t>(us, 0, kMaxUs) * kNsPerUs;
+}
 
 }  // namespace
 

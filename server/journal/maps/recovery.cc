@@ -490,8 +490,9 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   const int64_t now_us =
       options.clock != nullptr ? options.clock->NowUs() : last_us;
   // No further than now, which a clock that was set back since may be before.
+  // A journal without a time has nothing to move.
   const int64_t behind_us =
-      shared.maps.empty()
+      last_us == INT64_MIN
           ? 0
           : std::clamp(now_us - last_us, int64_t{0}, options.clock_behind_us);
   for (const Recovering& each : shared.maps) {
