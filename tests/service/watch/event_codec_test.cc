@@ -65,13 +65,9 @@ class RandomSamples {
     }
   }
   Sample Next() {
-    return {Bytes(12),
-            Bytes(18),
-            Number(64),
-            TimeUs(),
-            TimeUs(),
-            TimeUs(),
-            static_cast<int64_t>(Number(49))};
+    return {"k" + Bytes(12),  // No key is empty.
+            Bytes(18),       Number(64), TimeUs(),
+            TimeUs(),        TimeUs(),   static_cast<int64_t>(Number(49))};
   }
   Death NextDeath() {
     return {TimeUs(), TimeUs(), static_cast<Cause>(random_() % 3)};
