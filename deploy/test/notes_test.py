@@ -109,6 +109,6 @@ class NotesTest(unittest.TestCase):
         program, *arguments = shlex.split(command)
         address = arguments[arguments.index("--address") + 1]
         config = yaml.safe_load(config_text(chart.render()))
-        self.assertEqual(address.split(":")[1], config["health_address"].split(":")[1])
+        self.assertEqual(address.rsplit(":", 1)[1], config["health_address"].rsplit(":", 1)[1])
         health = check_health(program, arguments)
         self.assertEqual(health.stdout, "SERVING\n", health.stderr)
