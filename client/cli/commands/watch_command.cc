@@ -279,8 +279,7 @@ void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
       watch, "--extend-max",
       [&arguments](absl::Duration d) { arguments.extend_max = d; },
       "How long an event's --ack-timeout is extended while its command runs, "
-      "or "
-      "waits for its turn; 0s: not at all (12h)")
+      "or waits for its turn; 0s: not at all (12h)")
       ->needs(exec);
   AddDuration(
       watch, "--retry-delay",

@@ -303,7 +303,7 @@ class TimeCacheServiceServicer:
         matter. Idempotent.
 
         Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
-        sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+        sorted. 0.1 s of the server's CPU for a million entries. All scans of a server
         share one thread, in turns of at most a millisecond. For a few keys that are known
         by name, Execute is a thousand times cheaper.
         """

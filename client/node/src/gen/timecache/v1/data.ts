@@ -2940,7 +2940,7 @@ export const TimeCacheServiceService = {
    * matter. Idempotent.
    *
    * Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
-   * sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+   * sorted. 0.1 s of the server's CPU for a million entries. All scans of a server
    * share one thread, in turns of at most a millisecond. For a few keys that are known
    * by name, Execute is a thousand times cheaper.
    */
@@ -3217,7 +3217,7 @@ export interface TimeCacheServiceServer extends UntypedServiceImplementation {
    * matter. Idempotent.
    *
    * Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
-   * sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+   * sorted. 0.1 s of the server's CPU for a million entries. All scans of a server
    * share one thread, in turns of at most a millisecond. For a few keys that are known
    * by name, Execute is a thousand times cheaper.
    */

@@ -781,7 +781,7 @@ public final class TimeCacheServiceGrpc {
      * 1 min by default, gets DEADLINE_EXCEEDED; how long the scan takes in all does not
      * matter. Idempotent.
      * Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
-     * sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+     * sorted. 0.1 s of the server's CPU for a million entries. All scans of a server
      * share one thread, in turns of at most a millisecond. For a few keys that are known
      * by name, Execute is a thousand times cheaper.
      * </pre>
@@ -1135,7 +1135,7 @@ public final class TimeCacheServiceGrpc {
      * 1 min by default, gets DEADLINE_EXCEEDED; how long the scan takes in all does not
      * matter. Idempotent.
      * Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
-     * sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+     * sorted. 0.1 s of the server's CPU for a million entries. All scans of a server
      * share one thread, in turns of at most a millisecond. For a few keys that are known
      * by name, Execute is a thousand times cheaper.
      * </pre>
@@ -1470,7 +1470,7 @@ public final class TimeCacheServiceGrpc {
      * 1 min by default, gets DEADLINE_EXCEEDED; how long the scan takes in all does not
      * matter. Idempotent.
      * Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
-     * sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+     * sorted. 0.1 s of the server's CPU for a million entries. All scans of a server
      * share one thread, in turns of at most a millisecond. For a few keys that are known
      * by name, Execute is a thousand times cheaper.
      * </pre>
@@ -1788,7 +1788,7 @@ public final class TimeCacheServiceGrpc {
      * 1 min by default, gets DEADLINE_EXCEEDED; how long the scan takes in all does not
      * matter. Idempotent.
      * Cost: O(entries of the namespace), whatever the prefix: keys are hashed, not
-     * sorted. 0.2 s of the server's CPU for a million entries. All scans of a server
+     * sorted. 0.1 s of the server's CPU for a million entries. All scans of a server
      * share one thread, in turns of at most a millisecond. For a few keys that are known
      * by name, Execute is a thousand times cheaper.
      * </pre>
