@@ -46,11 +46,13 @@ TEST(MaybeAppliedTest, NorThroughTheOtherKindsOfClients) {
   EXPECT_FALSE(MaybeApplied(async)) << async;
   absl::Status piped;
   {
+    // It may have ended before the operation is added, or after.
     Pipeline pipeline(client);
-    pipeline
-        .Add(Operation::Put("key", "value"),
-             [&piped](const OperationResult& result) { piped = result.status; })
-        .IgnoreError();
+    const absl::Status refused = pipeline.Add(
+        Operation::Put("key", "value"),
+        [&piped](const OperationResult& result) { piped = result.status; });
+    pipeline.Close().IgnoreError();
+    if (!refused.ok()) piped = refused;
   }
   EXPECT_FALSE(piped.ok());
   EXPECT_FALSE(MaybeApplied(piped)) << piped;
