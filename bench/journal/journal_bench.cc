@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "absl/synchronization/blocking_counter.h"
-#include "server/journal/local/local_journal.h"
+#include "server/log/local/local_journal.h"
 
 namespace timecache::server {
 namespace {

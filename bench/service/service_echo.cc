@@ -10,9 +10,9 @@
 #include "absl/synchronization/mutex.h"
 #include "bench/service/service_load.h"
 #include "bench/service/service_servers.h"
-#include "server/engine/namespace_options.h"
-#include "server/service/call/proto_time.h"
-#include "server/service/data/pipeline_stream.h"
+#include "server/api/proto_time.h"
+#include "server/engine/store/namespace_options.h"
+#include "server/rpc/data/pipeline_stream.h"
 
 namespace timecache::bench {
 namespace {

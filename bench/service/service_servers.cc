@@ -12,14 +12,14 @@
 #include <cstdlib>
 #include <vector>
 
-#include "server/config/config.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/base/clock.h"
 #include "server/engine/local_store.h"
-#include "server/engine/namespace_options.h"
+#include "server/engine/reaper.h"
 #include "server/engine/registry.h"
-#include "server/service/server.h"
-#include "server/service/watch/event_codec.h"
+#include "server/engine/store/namespace_options.h"
+#include "server/main/config/config.h"
+#include "server/rpc/server.h"
+#include "server/rpc/watch/event_codec.h"
 
 extern char** environ;
 

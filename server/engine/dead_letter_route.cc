@@ -3,8 +3,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/common/units.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
+#include "server/base/units.h"
 
 namespace timecache::server {
 namespace {

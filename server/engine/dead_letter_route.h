@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/namespace_options.h"
+#include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
 

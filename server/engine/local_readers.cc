@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/clock.h"
-#include "server/engine/error.h"
+#include "server/base/clock.h"
+#include "server/base/error.h"
 #include "server/engine/expiry/expiring_cursor.h"
 
 namespace timecache::server {

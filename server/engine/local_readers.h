@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/readers.h"
-#include "server/engine/store_types.h"
+#include "server/engine/store/readers.h"
+#include "server/engine/store/store_types.h"
 
 namespace timecache::server {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 #include "server/engine/local_readers.h"
 
 namespace timecache::server {

@@ -8,9 +8,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/engine/clock.h"
+#include "server/base/clock.h"
 #include "server/engine/registry.h"
-#include "server/engine/store.h"
+#include "server/engine/store/store.h"
 
 namespace timecache::server {
 

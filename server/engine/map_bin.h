@@ -9,7 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/common/steady_cond_var.h"
+#include "server/base/steady_cond_var.h"
 #include "server/engine/map/time_cache_map.h"
 
 namespace timecache::server {

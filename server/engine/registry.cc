@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/base/memory_reclaimer.h"
 #include "server/engine/dead_letter_route.h"
-#include "server/engine/error.h"
-#include "server/engine/memory_reclaimer.h"
 
 namespace timecache::server {
 

@@ -18,11 +18,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/change_log.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/base/clock.h"
+#include "server/engine/map/change_log.h"
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/map_bin.h"
+#include "server/engine/reaper.h"
 
 namespace timecache::server {
 

@@ -13,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
-#include "server/common/steady_cond_var.h"
+#include "server/base/steady_cond_var.h"
 #include "tests/client/fake_script.h"
 #include "timecache/client.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"

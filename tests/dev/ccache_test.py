@@ -10,7 +10,7 @@ import unittest
 from dev_script import ROOT
 
 # Several sources as one, which CMake includes by their absolute paths.
-OBJECT = "server/common/CMakeFiles/timecache_common.dir/Unity/unity_0_cxx.cxx.o"
+OBJECT = "server/base/CMakeFiles/timecache_base.dir/Unity/unity_0_cxx.cxx.o"
 # Neither is needed to compile it.
 LEFT_OUT = shutil.ignore_patterns("build", ".git", "corpus")
 

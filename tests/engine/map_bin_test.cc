@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/base/memory_budget.h"
 #include "server/engine/local_store.h"
-#include "server/engine/memory_budget.h"
+#include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "tests/support/engine/map_harness.h"
 

@@ -1,5 +1,5 @@
 // Events give way to entries as memory approaches its limit.
-#include "server/engine/memory_reclaimer.h"
+#include "server/base/memory_reclaimer.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/base/block_pool.h"
+#include "server/base/error.h"
+#include "server/engine/reaper.h"
 #include "server/engine/registry.h"
-#include "server/engine/shard/block_pool.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/base/memory_budget.h"
 #include "server/engine/dead_letter_route.h"
-#include "server/engine/error.h"
-#include "server/engine/memory_budget.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -17,11 +17,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/config/yaml_to_proto.h"
-#include "server/engine/error.h"
-#include "server/security/access_rules.h"
-#include "server/security/token_hash.h"
-#include "server/service/connection/certificate_names.h"
+#include "server/api/yaml_to_proto.h"
+#include "server/base/error.h"
+#include "server/edge/access_rules.h"
+#include "server/edge/connection/certificate_names.h"
+#include "server/edge/token_hash.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::server {

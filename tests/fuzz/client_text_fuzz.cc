@@ -11,7 +11,7 @@
 #include "client/cli/ui/bytes.h"
 #include "client/cli/ui/units.h"
 #include "client/examples/log_line.h"
-#include "server/common/utf8.h"
+#include "server/base/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::cli {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/namespace_options.h"
-#include "server/journal/maps/change_record.h"
-#include "server/journal/maps/map_record.h"
+#include "server/durable/change_record.h"
+#include "server/durable/map_record.h"
+#include "server/engine/store/namespace_options.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::server {

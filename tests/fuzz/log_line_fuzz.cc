@@ -8,8 +8,8 @@
 
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
-#include "server/common/utf8.h"
-#include "server/observability/log.h"
+#include "server/base/utf8.h"
+#include "server/ops/log.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::server {

@@ -1,9 +1,9 @@
 // The options of namespaces and groups: what the engine takes is within its
 // ranges, and comes back the same in an answer.
 
-#include "server/engine/error.h"
-#include "server/engine/namespace_options.h"
-#include "server/service/admin/proto_namespace.h"
+#include "server/api/proto_namespace.h"
+#include "server/base/error.h"
+#include "server/engine/store/namespace_options.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/namespaces.pb.h"
 

@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "server/engine/error.h"
-#include "server/engine/namespace_options.h"
-#include "server/service/watch/resume_token.h"
+#include "server/base/error.h"
+#include "server/engine/store/namespace_options.h"
+#include "server/rpc/watch/resume_token.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::server {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/security/access_rules.h"
+#include "server/edge/access_rules.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rpc_records.h"
 #include "tests/fuzz/rpc_world.h"

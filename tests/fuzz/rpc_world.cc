@@ -11,8 +11,8 @@
 #include "grpcpp/impl/codegen/client_unary_call.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/sync_stream.h"
-#include "server/config/config.h"
-#include "server/service/watch/event_codec.h"
+#include "server/main/config/config.h"
+#include "server/rpc/watch/event_codec.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/errors.pb.h"
 

@@ -11,12 +11,12 @@
 
 #include "google/protobuf/descriptor.h"
 #include "grpcpp/grpcpp.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/api/access.h"
+#include "server/base/clock.h"
 #include "server/engine/local_store.h"
+#include "server/engine/reaper.h"
 #include "server/engine/registry.h"
-#include "server/service/call/access.h"
-#include "server/service/server.h"
+#include "server/rpc/server.h"
 
 namespace timecache::fuzz {
 

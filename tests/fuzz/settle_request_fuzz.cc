@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/error.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/base/error.h"
 #include "server/engine/local_store.h"
-#include "server/service/watch/event_codec.h"
-#include "server/service/watch/settle.h"
+#include "server/engine/reaper.h"
+#include "server/rpc/watch/event_codec.h"
+#include "server/rpc/watch/settle.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/engine/group_harness.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/common/units.h"
-#include "server/common/utf8.h"
-#include "server/config/enum_names.h"
+#include "server/api/enum_names.h"
+#include "server/base/units.h"
+#include "server/base/utf8.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/config/v1/config.pb.h"
 

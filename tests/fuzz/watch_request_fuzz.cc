@@ -1,9 +1,9 @@
 // What passes the check of a request of WatchExpired, ConsumeExpired or
 // WatchExpiring is within every bound that the streams rely on.
 
-#include "server/engine/error.h"
-#include "server/engine/namespace_options.h"
-#include "server/service/watch/watch_request.h"
+#include "server/base/error.h"
+#include "server/engine/store/namespace_options.h"
+#include "server/rpc/watch/watch_request.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/watch.pb.h"
 

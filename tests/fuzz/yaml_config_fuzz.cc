@@ -6,8 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "server/config/config.h"
-#include "server/config/proto_to_text.h"
+#include "server/api/proto_to_text.h"
+#include "server/main/config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace timecache::server {

@@ -2,10 +2,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/error.h"
-#include "server/service/call/request.h"
-#include "server/service/data/batch_request.h"
-#include "server/service/data/proto_operation.h"
+#include "server/api/proto_operation.h"
+#include "server/base/error.h"
+#include "server/rpc/call/request.h"
+#include "server/rpc/data/batch_request.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {

@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/store.h"
+#include "server/engine/store/store.h"
 
 namespace timecache::test {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "server/service/call/call_observer.h"
+#include "server/api/call_observer.h"
 
 namespace timecache::test {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 
 namespace timecache::test {
 

@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/config/config.h"
-#include "server/service/call/proto_time.h"
-#include "server/service/watch/event_codec.h"
+#include "server/api/proto_time.h"
+#include "server/main/config/config.h"
+#include "server/rpc/watch/event_codec.h"
 #include "tests/support/await.h"
 #include "tests/support/rpc.h"
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "grpcpp/grpcpp.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/base/clock.h"
 #include "server/engine/local_store.h"
+#include "server/engine/reaper.h"
 #include "server/engine/registry.h"
-#include "server/service/server.h"
+#include "server/rpc/server.h"
 #include "tests/support/rpc.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
 #include "timecache/v1/data.grpc.pb.h"

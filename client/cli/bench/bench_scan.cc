@@ -1,6 +1,6 @@
 #include "client/cli/bench/bench_scan.h"
 
-#include "server/common/wire_format.h"
+#include "server/base/wire_format.h"
 
 namespace timecache::cli {
 namespace {

@@ -19,9 +19,9 @@
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
 #include "client/cli/ui/units.h"
-#include "server/journal/backup/backup_archive.h"
-#include "server/journal/backup/journal_copy.h"
-#include "server/journal/local/file_system.h"
+#include "server/log/local/backup_archive.h"
+#include "server/log/local/file_system.h"
+#include "server/log/local/journal_copy.h"
 
 namespace timecache::cli {
 namespace {

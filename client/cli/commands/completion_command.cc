@@ -12,7 +12,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/completion.h"
 #include "client/cli/ui/output.h"
-#include "server/common/man_page.h"
+#include "server/base/man_page.h"
 
 namespace timecache::cli {
 namespace {

@@ -14,10 +14,10 @@
 #include "client/cli/ui/command_result.h"
 #include "client/cli/ui/journal_text.h"
 #include "client/cli/ui/progress.h"
-#include "server/journal/backup/journal_copy.h"
-#include "server/journal/local/file_system.h"
-#include "server/journal/local/journal_directory.h"
-#include "server/journal/local/journal_tools.h"
+#include "server/log/local/file_system.h"
+#include "server/log/local/journal_copy.h"
+#include "server/log/local/journal_directory.h"
+#include "server/log/local/journal_tools.h"
 
 namespace timecache::cli {
 namespace {

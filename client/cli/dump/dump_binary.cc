@@ -6,8 +6,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/journal/coding.h"
-#include "server/journal/local/crc32c.h"
+#include "server/base/coding.h"
+#include "server/log/local/crc32c.h"
 
 namespace timecache::cli {
 namespace {

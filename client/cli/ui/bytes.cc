@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "server/common/utf8.h"
+#include "server/base/utf8.h"
 
 namespace timecache::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "client/cli/ui/output.h"
-#include "server/journal/local/journal_tools.h"
+#include "server/log/local/journal_tools.h"
 
 namespace timecache::cli {
 

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
-#include "server/common/utf8.h"
+#include "server/base/utf8.h"
 
 namespace timecache::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "server/common/units.h"
+#include "server/base/units.h"
 
 namespace timecache::cli {
 namespace {

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/clock.h"
+#include "server/base/clock.h"
+#include "server/base/memory_budget.h"
 #include "server/engine/expiry/expiring_feed.h"
-#include "server/engine/expiry/expiry_types.h"
-#include "server/engine/map/live_position.h"
-#include "server/engine/memory_budget.h"
+#include "server/engine/shard/live_position.h"
+#include "server/engine/store/expiry_types.h"
 
 namespace timecache::server {
 

@@ -19,10 +19,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/event_batch.h"
-#include "server/engine/expiry/expiry_types.h"
+#include "server/base/clock.h"
 #include "server/engine/shard/shard.h"
+#include "server/engine/store/event_batch.h"
+#include "server/engine/store/expiry_types.h"
 
 namespace timecache::server {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/check.h"
-#include "server/engine/clock.h"
-#include "server/engine/error.h"
-#include "server/engine/memory_budget.h"
+#include "server/base/check.h"
+#include "server/base/clock.h"
+#include "server/base/error.h"
+#include "server/base/memory_budget.h"
 
 namespace timecache::server {
 namespace {

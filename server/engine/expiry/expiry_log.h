@@ -18,10 +18,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/event_batch.h"
-#include "server/engine/expiry/expiry_types.h"
-#include "server/engine/memory_reclaimer.h"
+#include "server/base/clock.h"
+#include "server/base/memory_reclaimer.h"
+#include "server/engine/store/event_batch.h"
+#include "server/engine/store/expiry_types.h"
 
 namespace timecache::server {
 

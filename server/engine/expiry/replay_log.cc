@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "server/base/memory_budget.h"
 #include "server/engine/expiry/expiry_log.h"
-#include "server/engine/memory_budget.h"
 
 namespace timecache::server {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/engine/check.h"
+#include "server/base/check.h"
 
 namespace timecache::server {
 

@@ -16,9 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/expiry/expiry_log.h"
-#include "server/engine/map/change.h"
+#include "server/engine/shard/change.h"
 #include "server/engine/shard/shard.h"
-#include "server/engine/statistics.h"
+#include "server/engine/store/statistics.h"
 
 namespace timecache::server {
 

@@ -23,8 +23,8 @@
 #include "server/engine/groups/group_ledger.h"
 #include "server/engine/groups/group_member.h"
 #include "server/engine/groups/group_state.h"
-#include "server/engine/groups/group_types.h"
 #include "server/engine/groups/member_scheduler.h"
+#include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/check.h"
-#include "server/engine/error.h"
+#include "server/base/check.h"
+#include "server/base/error.h"
+#include "server/base/memory_reclaimer.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/memory_reclaimer.h"
 
 namespace timecache::server {
 namespace {

@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/consumer_group.h"
-#include "server/engine/namespace_options.h"
+#include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
 

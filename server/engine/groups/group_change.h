@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/event_batch.h"
-#include "server/engine/groups/group_types.h"
+#include "server/base/clock.h"
+#include "server/engine/store/event_batch.h"
+#include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/groups/group_change.h"
-#include "server/engine/map/change.h"
+#include "server/engine/shard/change.h"
 
 namespace timecache::server {
 

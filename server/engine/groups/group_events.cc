@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
-#include "server/engine/check.h"
+#include "server/base/check.h"
 
 namespace timecache::server {
 

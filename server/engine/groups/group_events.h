@@ -14,12 +14,12 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/clock.h"
+#include "server/base/clock.h"
+#include "server/base/memory_budget.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/group_ready.h"
-#include "server/engine/groups/group_types.h"
 #include "server/engine/groups/retained_batches.h"
-#include "server/engine/memory_budget.h"
+#include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 

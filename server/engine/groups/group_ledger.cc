@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/check.h"
-#include "server/engine/error.h"
-#include "server/engine/range_check.h"
+#include "server/base/check.h"
+#include "server/base/error.h"
+#include "server/base/range_check.h"
 
 namespace timecache::server {
 

@@ -19,9 +19,9 @@
 #include "server/engine/groups/group_changes.h"
 #include "server/engine/groups/group_events.h"
 #include "server/engine/groups/group_state.h"
-#include "server/engine/groups/group_types.h"
 #include "server/engine/groups/member_scheduler.h"
 #include "server/engine/groups/retained_batches.h"
+#include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/check.h"
+#include "server/base/check.h"
 #include "server/engine/groups/group_ledger.h"
 
 namespace timecache::server {

@@ -10,7 +10,7 @@
 
 #include "server/engine/groups/group_events.h"
 #include "server/engine/groups/group_ready.h"
-#include "server/engine/groups/group_types.h"
+#include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/clock.h"
-#include "server/engine/groups/group_types.h"
+#include "server/base/clock.h"
 #include "server/engine/groups/kept_events.h"
+#include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/engine/check.h"
+#include "server/base/check.h"
 
 namespace timecache::server {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
-#include "server/engine/expiry/event_batch.h"
+#include "server/engine/store/event_batch.h"
 
 namespace timecache::server {
 

@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "server/engine/clock.h"
+#include "server/base/clock.h"
 #include "server/engine/groups/group_member.h"
 #include "server/engine/groups/group_ready.h"
 

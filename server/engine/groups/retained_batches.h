@@ -9,9 +9,9 @@
 #include <memory>
 
 #include "absl/types/span.h"
-#include "server/engine/expiry/event_batch.h"
 #include "server/engine/groups/backlog_account.h"
-#include "server/engine/groups/group_types.h"
+#include "server/engine/store/event_batch.h"
+#include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 

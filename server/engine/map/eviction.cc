@@ -1,6 +1,6 @@
 // The part of a shard that evicts entries one by one.
 
-#include "server/engine/check.h"
+#include "server/base/check.h"
 #include "server/engine/shard/shard.h"
 
 namespace timecache::server {

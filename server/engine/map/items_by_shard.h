@@ -9,8 +9,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "server/engine/namespace_options.h"
 #include "server/engine/shard/shard.h"
+#include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
 

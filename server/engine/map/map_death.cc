@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/memory_reclaimer.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/memory_reclaimer.h"
 
 namespace timecache::server {
 namespace {

@@ -14,8 +14,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "server/engine/groups/groups_replay.h"
-#include "server/engine/map/change.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/shard/change.h"
 
 namespace timecache::server {
 

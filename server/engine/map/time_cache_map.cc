@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/engine/check.h"
-#include "server/engine/error.h"
+#include "server/base/block_pool.h"
+#include "server/base/check.h"
+#include "server/base/error.h"
+#include "server/base/memory_reclaimer.h"
 #include "server/engine/map/items_by_shard.h"
-#include "server/engine/memory_reclaimer.h"
-#include "server/engine/shard/block_pool.h"
 
 namespace timecache::server {
 namespace {

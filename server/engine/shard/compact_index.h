@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "server/engine/shard/block_pool.h"
+#include "server/base/block_pool.h"
 
 namespace timecache::server {
 

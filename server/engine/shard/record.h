@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "absl/strings/string_view.h"
-#include "server/common/wire_format.h"
-#include "server/engine/scan.h"
+#include "server/base/wire_format.h"
+#include "server/engine/store/scan.h"
 
 namespace timecache::server {
 

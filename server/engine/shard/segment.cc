@@ -1,6 +1,6 @@
 #include "server/engine/shard/segment.h"
 
-#include "server/engine/check.h"
+#include "server/base/check.h"
 
 namespace timecache::server {
 

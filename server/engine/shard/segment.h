@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/memory_budget.h"
-#include "server/engine/shard/block_pool.h"
+#include "server/base/block_pool.h"
+#include "server/base/memory_budget.h"
 #include "server/engine/shard/compact_index.h"
 #include "server/engine/shard/record.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/check.h"
-#include "server/engine/error.h"
+#include "server/base/check.h"
+#include "server/base/error.h"
 
 namespace timecache::server {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/engine/check.h"
+#include "server/base/check.h"
 #include "server/engine/shard/shard.h"
 
 namespace timecache::server {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/check.h"
-#include "server/engine/error.h"
-#include "server/engine/map/gathered_parts.h"
+#include "server/base/check.h"
+#include "server/base/error.h"
 #include "server/engine/shard/shard.h"
+#include "server/engine/store/gathered_parts.h"
 
 namespace timecache::server {
 namespace {

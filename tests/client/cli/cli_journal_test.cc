@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "server/journal/local/local_journal.h"
+#include "server/log/local/local_journal.h"
 #include "tests/support/journal/temporary_directory.h"
 #include "tests/support/process.h"
 

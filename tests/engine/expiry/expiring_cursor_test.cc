@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
-#include "server/engine/memory_budget.h"
+#include "server/base/error.h"
+#include "server/base/memory_budget.h"
 #include "tests/support/engine/lead_reader.h"
 #include "tests/support/engine/map_harness.h"
 

@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/engine/reaper.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

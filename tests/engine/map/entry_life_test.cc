@@ -6,8 +6,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
-#include "server/engine/map/gathered_parts.h"
+#include "server/base/error.h"
+#include "server/engine/store/gathered_parts.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 #include "server/engine/map/time_cache_map.h"
 #include "tests/support/engine/map_harness.h"
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "server/engine/map/gathered_parts.h"
-#include "server/engine/map/key_hash.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/operation.h"
 #include "server/engine/shard/compact_index.h"
+#include "server/engine/shard/key_hash.h"
+#include "server/engine/store/gathered_parts.h"
+#include "server/engine/store/operation.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

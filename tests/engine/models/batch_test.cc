@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/shard/shard.h"
 #include "tests/support/engine/map_harness.h"

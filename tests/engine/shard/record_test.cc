@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/engine/namespace_options.h"
+#include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
 namespace {

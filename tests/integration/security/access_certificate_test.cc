@@ -1,8 +1,8 @@
 // Principals who are known by their certificate.
 #include <string>
 
-#include "server/engine/reason.h"
-#include "server/security/access_file.h"
+#include "server/base/reason.h"
+#include "server/edge/access_file.h"
 #include "tests/integration/security/tls_fixture.h"
 
 namespace timecache::test {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "server/security/access_file.h"
+#include "server/edge/access_file.h"
 #include "tests/support/net/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/test_server.h"

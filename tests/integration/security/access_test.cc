@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/dynamic_message.h"
-#include "server/service/call/proto_time.h"
+#include "server/api/proto_time.h"
 #include "tests/integration/security/access_fixture.h"
 #include "tests/support/net/raw_call.h"
 

@@ -10,8 +10,8 @@
 
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "server/security/file_watch.h"
-#include "server/security/tls_listener.h"
+#include "server/edge/file_watch.h"
+#include "server/edge/tls_listener.h"
 #include "tests/support/net/certificates.h"
 #include "tests/support/rpc.h"
 #include "tests/support/test_server.h"

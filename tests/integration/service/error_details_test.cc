@@ -16,8 +16,8 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
-#include "server/service/call/method.h"
-#include "server/service/call/request.h"
+#include "server/api/method.h"
+#include "server/rpc/call/request.h"
 #include "tests/support/net/raw_call.h"
 #include "tests/support/test_server.h"
 

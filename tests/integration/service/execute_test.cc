@@ -8,8 +8,8 @@
 #include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
-#include "server/service/call/call_observer.h"
+#include "server/api/call_observer.h"
+#include "server/base/error.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/service/admin/health_service.h"
+#include "server/rpc/admin/health_service.h"
 #include "tests/support/await.h"
 #include "tests/support/rpc.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/engine/memory_budget.h"
+#include "server/base/memory_budget.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
 

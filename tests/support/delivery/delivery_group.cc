@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 
 namespace timecache::server {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/engine/groups/consumer_group.h"
-#include "server/engine/groups/group_types.h"
+#include "server/engine/store/group_types.h"
 #include "tests/support/delivery/delivery_reference.h"
 
 namespace timecache::server {

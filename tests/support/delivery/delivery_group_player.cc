@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server/engine/expiry/event_batch.h"
+#include "server/engine/store/event_batch.h"
 #include "tests/support/engine/reference_model.h"
 
 namespace timecache::server {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "server/engine/memory_reclaimer.h"
+#include "server/base/memory_reclaimer.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "server/engine/clock.h"
+#include "server/base/clock.h"
 
 namespace timecache::server {
 

@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/namespace_options.h"
-#include "server/engine/operation.h"
+#include "server/engine/store/namespace_options.h"
+#include "server/engine/store/operation.h"
 
 namespace timecache::server {
 

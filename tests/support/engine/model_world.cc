@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
-#include "server/engine/map/key_hash.h"
+#include "server/base/error.h"
 #include "server/engine/shard/compact_index.h"
+#include "server/engine/shard/key_hash.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

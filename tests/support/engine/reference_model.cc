@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "gtest/gtest.h"
-#include "server/engine/error.h"
+#include "server/base/error.h"
 
 namespace timecache::server {
 namespace {

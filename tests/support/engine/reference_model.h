@@ -15,8 +15,8 @@
 
 #include "absl/status/status.h"
 #include "server/engine/expiry/expiry_log.h"
-#include "server/engine/namespace_options.h"
-#include "server/engine/operation.h"
+#include "server/engine/store/namespace_options.h"
+#include "server/engine/store/operation.h"
 
 namespace timecache::server {
 

@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/journal/local/journal_tools.h"
+#include "server/log/local/journal_tools.h"
 #include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {

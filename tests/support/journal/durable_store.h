@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/engine/clock.h"
-#include "server/engine/expiry/reaper.h"
+#include "server/base/clock.h"
+#include "server/durable/checkpointer.h"
+#include "server/durable/map_change_log.h"
+#include "server/durable/recovery.h"
 #include "server/engine/local_store.h"
+#include "server/engine/reaper.h"
 #include "server/engine/registry.h"
-#include "server/journal/local/local_journal.h"
-#include "server/journal/maps/checkpointer.h"
-#include "server/journal/maps/map_change_log.h"
-#include "server/journal/maps/recovery.h"
+#include "server/log/local/local_journal.h"
 #include "tests/support/engine/map_harness.h"
 #include "tests/support/journal/memory_file_system.h"
 

@@ -1,6 +1,6 @@
 #include "tests/support/journal/journal_harness.h"
 
-#include "server/journal/backup/journal_copy.h"
+#include "server/log/local/journal_copy.h"
 
 namespace timecache::server {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/journal/local/local_journal.h"
+#include "server/log/local/local_journal.h"
 #include "tests/support/journal/memory_file_system.h"
 
 namespace timecache::server {

@@ -17,7 +17,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/journal/local/file_system.h"
+#include "server/log/local/file_system.h"
 
 namespace timecache::server {
 

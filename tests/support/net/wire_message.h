@@ -1,8 +1,8 @@
 // Protobuf messages put together from fields as they stand on the wire: in any
 // order, repeated, unknown, with any value. What a serializer would not write.
 
-#ifndef TIMECACHED_TESTS_SUPPORT_WIRE_MESSAGE_H_
-#define TIMECACHED_TESTS_SUPPORT_WIRE_MESSAGE_H_
+#ifndef TIMECACHED_TESTS_SUPPORT_NET_WIRE_MESSAGE_H_
+#define TIMECACHED_TESTS_SUPPORT_NET_WIRE_MESSAGE_H_
 
 #include <string>
 #include <vector>
@@ -28,4 +28,4 @@ std::string RandomWireMessage(const google::protobuf::Descriptor& type,
 
 }  // namespace timecache
 
-#endif  // TIMECACHED_TESTS_SUPPORT_WIRE_MESSAGE_H_
+#endif  // TIMECACHED_TESTS_SUPPORT_NET_WIRE_MESSAGE_H_

@@ -12,7 +12,7 @@
 #include "client/cpp/src/rpc/async_call.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
-#include "server/common/steady_cond_var.h"
+#include "server/base/steady_cond_var.h"
 
 namespace timecache {
 namespace {

@@ -16,7 +16,7 @@
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
-#include "server/common/steady_cond_var.h"
+#include "server/base/steady_cond_var.h"
 #include "timecache/status.h"
 #include "timecache/v1/data.grpc.pb.h"
 

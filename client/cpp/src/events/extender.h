@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/cpp/src/rpc/steady_time.h"
-#include "server/common/steady_cond_var.h"
+#include "server/base/steady_cond_var.h"
 #include "timecache/client.h"
 
 namespace timecache {

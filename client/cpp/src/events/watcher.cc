@@ -15,7 +15,7 @@
 #include "client/cpp/src/rpc/connection.h"
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "client/cpp/src/rpc/steady_time.h"
-#include "server/common/steady_cond_var.h"
+#include "server/base/steady_cond_var.h"
 #include "timecache/channel.h"
 #include "timecache/status.h"
 

@@ -12,8 +12,8 @@
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/tls_credentials_options.h"
 #include "grpcpp/support/client_interceptor.h"
-#include "server/common/address.h"
-#include "server/common/read_file.h"
+#include "server/base/address.h"
+#include "server/base/read_file.h"
 
 namespace timecache {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/common/read_file.h"
+#include "server/base/read_file.h"
 
 namespace timecache {
 namespace {

@@ -1,0 +1,80 @@
+// Protobuf's wire format: fields are a tag, then a varint, or a length and as
+// many bytes. A varint is a number in as few bytes as it needs: seven bits a
+// byte, the lowest first, the eighth bit set in all but the last.
+// https://protobuf.dev/programming-guides/encoding/
+
+#ifndef TIMECACHED_SERVER_BASE_WIRE_FORMAT_H_
+#define TIMECACHED_SERVER_BASE_WIRE_FORMAT_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace timecache::server {
+
+inline constexpr int kVarint = 0;
+inline constexpr int kLengthDelimited = 2;
+
+// The tag of a field with a number below 16.
+constexpr uint8_t WireTag(int number, int wire_type) {
+  return static_cast<uint8_t>(number << 3 | wire_type);
+}
+
+inline constexpr size_t kMaxVarintBytes = 10;
+
+constexpr size_t VarintSize(uint64_t value) {
+  return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7;
+}
+
+// Writes VarintSize bytes, and returns their end.
+inline char* PutVarint(uint64_t value, char* to) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+inline void PutVarint(uint64_t value, std::string* to) {
+  for (; value >= 0x80; value >>= 7) {
+    to->push_back(static_cast<char>(value | 0x80));
+  }
+  to->push_back(static_cast<char>(value));
+}
+
+// Takes one that is known to be whole; returns its end.
+template <typename Number>
+const char* GetVarint(const char* from, Number* value) {
+  static_assert(sizeof(Number) >= sizeof(uint32_t));
+  auto byte = static_cast<uint8_t>(*from++);
+  Number result = byte & 0x7fu;
+  for (int shift = 7; byte >= 0x80; shift += 7) {
+    byte = static_cast<uint8_t>(*from++);
+    result |= static_cast<Number>(byte & 0x7fu) << shift;
+  }
+  *value = result;
+  return from;
+}
+
+// Consumes a varint at the front. False, and consumes nothing, if there is
+// none.
+inline bool TakeVarint(absl::string_view* from, uint64_t* value) {
+  const size_t size = std::min(from->size(), kMaxVarintBytes);
+  uint64_t result = 0;
+  for (size_t i = 0; i < size; ++i) {
+    const auto byte = static_cast<uint8_t>((*from)[i]);
+    result |= uint64_t{byte & 0x7fu} << (7 * i);
+    if (byte < 0x80) {
+      from->remove_prefix(i + 1);
+      *value = result;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_BASE_WIRE_FORMAT_H_

@@ -1,7 +1,0 @@
-#include "server/common/version.h"
-
-namespace timecache {
-
-std::string_view Version() { return TIMECACHED_VERSION; }
-
-}  // namespace timecache

@@ -1,0 +1,253 @@
+// The change logs of a server's maps, on a journal.
+
+#ifndef TIMECACHED_SERVER_DURABLE_MAP_CHANGE_LOG_H_
+#define TIMECACHED_SERVER_DURABLE_MAP_CHANGE_LOG_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "server/durable/change_record.h"
+#include "server/durable/completions.h"
+#include "server/durable/map_record.h"
+#include "server/durable/open_keys.h"
+#include "server/engine/map/change_log.h"
+#include "server/engine/map/time_cache_map.h"
+#include "server/engine/shard/key_hash.h"
+#include "server/log/journal.h"
+
+namespace timecache::server {
+
+struct MapChangeLogsOptions {
+  // Most memory of changes that are not stored yet; beyond it writes are
+  // refused (JOURNAL_BACKLOG) until the disk has caught up.
+  int64_t open_bytes_max = int64_t{64} << 20;
+  // From a commit that found the disk full to the next one.
+  std::chrono::microseconds retry_interval{100'000};
+};
+
+class MapChangeLog;
+
+// The state that the logs of all maps share. Thread-safe.
+class MapChangeLogs final : public ChangeLogs {
+ public:
+  explicit MapChangeLogs(std::unique_ptr<Journal> journal,
+                         MapChangeLogsOptions options = {});
+  // Commits the reported changes. All maps, and their driver, must be gone.
+  ~MapChangeLogs() override;
+  MapChangeLogs(const MapChangeLogs&) = delete;
+  MapChangeLogs& operator=(const MapChangeLogs&) = delete;
+
+  std::shared_ptr<ChangeLog> Begin(
+      const std::shared_ptr<TimeCacheMap>& map) override;
+  absl::Status CheckRoom() const override;
+  // JOURNAL_BACKLOG, or OK.
+  absl::Status CheckBacklog() const;
+  // The log of a rebuilt map, continued.
+  std::shared_ptr<MapChangeLog> Resume(
+      const std::shared_ptr<TimeCacheMap>& map);
+
+  // A round of the last process, for the Checkpointer of this one, which takes
+  // it.
+  void SetOpenCheckpoint(OpenCheckpoint open) { open_ = std::move(open); }
+  OpenCheckpoint TakeOpenCheckpoint() { return std::exchange(open_, {}); }
+
+  // A thread for work besides the commits, which must not block.
+  Completions& completions() { return completions_; }
+
+  Journal& journal() { return *journal_; }
+  // The approximate memory of changes that wait to be stored.
+  int64_t open_bytes() const {
+    return open_bytes_.load(std::memory_order_relaxed);
+  }
+  int64_t open_bytes_max() const { return options_.open_bytes_max; }
+  // Whether the disk had no room at the last attempt, or none for the reserve,
+  // and is retried: writes are refused.
+  bool disk_full() const {
+    return journal_->low_space() ||
+           full_logs_.load(std::memory_order_relaxed) > 0;
+  }
+
+ private:
+  friend class MapChangeLog;
+
+  const MapChangeLogsOptions options_;
+  std::atomic<int64_t> open_bytes_{0};
+  std::atomic<int> full_logs_{0};
+  // Set and taken before use.
+  OpenCheckpoint open_;
+  Completions completions_;
+  // Destroyed before the completions, which run its last callbacks.
+  std::unique_ptr<Journal> journal_;
+};
+
+// A map's changes are gathered, in a few buffers, in the *open* generation of
+// records, while the previous one, which is *closing*, is being written to
+// disk: one append at a time, and the changes of the meantime are the next one.
+// So a change costs its encoding and a lock that few shards share, and a
+// generation, of which there are thousands a second, a lock and a record for
+// each buffer.
+//
+// Ticks and changes of groups are taken before the shards' changes: the changes
+// that they depend on are in their generation or an older one. When a
+// generation is stored, its tick is permitted, and the callbacks that wait for
+// it run.
+//
+// A full disk: writes are refused as soon as the journal uses its reserve,
+// which takes earlier changes, time and settlements. Once that is used up,
+// callers that wait for the closing generation get DISK_FULL; it is retried
+// until there is room. Its changes stay in the map: an operation that uses one
+// of their keys meanwhile gets DISK_FULL, too, and so do a size and a scan.
+class MapChangeLog final : public ChangeLog,
+                           public std::enable_shared_from_this<MapChangeLog> {
+ public:
+  MapChangeLog(MapChangeLogs* logs, const std::shared_ptr<TimeCacheMap>& map);
+
+  void Add(int shard, const Change& change) override;
+  void AddTick(const Tick& tick) override ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AddGroup(const GroupChange& change) override { AddToGroups(change); }
+  void AddRetained(const RetainedEvents& events) override {
+    AddToGroups(events);
+  }
+
+  absl::Status CheckRoom() const override;
+  absl::Status CheckBacklog() const override { return logs_->CheckBacklog(); }
+  void WhenKept(absl::Span<const Operation> operations, Tried tried,
+                Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsKept(const Operation& operation) const override;
+  void WhenEntriesKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_) {
+    WaitForAll(Committer::kThread, std::move(done));
+  }
+  // Closes the open generation, unless another one is closing.
+  void Flush() override { FlushBy(Committer::kThread); }
+  void AppendOptions(const NamespaceOptions& options) override
+      ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
+  // Gives the map's log a new identity from here on (LogFork). The change
+  // survives a power loss once it is stored, whatever the map's durability.
+  void AppendFork() ABSL_LOCKS_EXCLUDED(told_mu_);
+
+  void AppendTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
+
+  // Live entries are written again from now on, or have been.
+  void AppendWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
+  // How far that is, and what follows it, of what is stored.
+  void AppendCheckpoint(const CheckpointMark& mark)
+      ABSL_LOCKS_EXCLUDED(told_mu_);
+
+ private:
+  // The changes of some shards, each in its order.
+  struct Buffer {
+    explicit Buffer(const std::string& prefix) : open(prefix) {}
+
+    absl::Mutex mu;
+    ChangeRecord open ABSL_GUARDED_BY(mu);
+    // Records that are large enough.
+    std::vector<std::string> full ABSL_GUARDED_BY(mu);
+    // The generation that it gathers for: an index of open_keys_.
+    int generation ABSL_GUARDED_BY(mu) = 0;
+    // Bytes in it, and those of them that logs_->open_bytes_ counts.
+    int64_t bytes ABSL_GUARDED_BY(mu) = 0;
+    int64_t counted ABSL_GUARDED_BY(mu) = 0;
+  };
+
+  void SetTold();
+  void AddDescription(std::string record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
+  void CountTold(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
+  template <typename Item>
+  void AddToGroups(const Item& item) ABSL_LOCKS_EXCLUDED(told_mu_);
+  // From now on readers wait for keys whose changes are not stored.
+  void BeginSync() ABSL_LOCKS_EXCLUDED(mu_);
+  void WaitForAll(Committer committer, Done done) ABSL_LOCKS_EXCLUDED(mu_);
+  // Records the map's description, as changed by `change`.
+  void AppendRecord(MapRecordKind kind,
+                    absl::FunctionRef<void(MapDescription*)> change)
+      ABSL_LOCKS_EXCLUDED(told_mu_);
+  // The generations in which one of the keys is open.
+  std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;
+  void FlushBy(Committer committer);
+  void CloseGeneration(Committer committer);
+  // The closing one's, from here on: one thread at a time.
+  void AppendNext(Committer committer);
+  void Appended(const absl::Status& status, std::vector<std::string> records);
+  // The memory of stored records, for reuse.
+  void Recycle(std::vector<std::string> records);
+  void Kept();
+  void Full(absl::Status status);
+  // Permits stored ticks, and runs callbacks: on the completions' thread, so
+  // that the next sync runs meanwhile; or here, if there is no sync and nothing
+  // to permit.
+  void Answer(std::optional<Tick> permit, std::vector<Done> waiters,
+              absl::Status status);
+
+  MapChangeLogs* const logs_;
+  const std::weak_ptr<TimeCacheMap> map_;
+  const uint32_t partition_;
+  const KeyHash hash_;
+  const std::string prefix_;
+  // SYNC: then open_keys_ has the keys of all later changes.
+  std::atomic<bool> sync_;
+  std::atomic<bool> sliding_;
+  // Shard i has the one of i modulo their number.
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::array<OpenKeys, 2> open_keys_;
+
+  // For changes of the whole map. Acquired under the map's locks.
+  absl::Mutex told_mu_;
+  // With retained events.
+  ChangeRecord groups_ ABSL_GUARDED_BY(told_mu_);
+  std::vector<std::string> full_groups_ ABSL_GUARDED_BY(told_mu_);
+  MapDescription description_ ABSL_GUARDED_BY(told_mu_);
+  // No change is recorded after the map's deletion: it would be recreated.
+  bool deleted_ ABSL_GUARDED_BY(told_mu_) = false;
+  // Records of the open generation that are of the map as a whole.
+  std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
+  // Bytes of all these, which logs_->open_bytes_ counts.
+  int64_t told_bytes_ ABSL_GUARDED_BY(told_mu_) = 0;
+  std::optional<Tick> tick_ ABSL_GUARDED_BY(told_mu_);
+  // Whether the open generation is synced also where the map is not SYNC.
+  bool sync_open_ ABSL_GUARDED_BY(told_mu_) = false;
+
+  // Whether the open generation may have something, and whether one is closing:
+  // who sets the latter commits.
+  std::atomic<bool> told_{false};
+  std::atomic<bool> closing_{false};
+  std::atomic<bool> full_{false};
+  // Commits that the journal's thread does. Changes under mu_.
+  std::atomic<int> handed_over_{0};
+
+  // Held briefly; no other lock is acquired under it.
+  absl::Mutex mu_;
+  int open_ ABSL_GUARDED_BY(mu_) = 0;
+  bool has_closing_ ABSL_GUARDED_BY(mu_) = false;
+  // Generations that were stored. Changes under mu_.
+  std::atomic<uint64_t> kept_{0};
+  std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
+
+  // Of the closing generation.
+  std::deque<std::string> records_;
+  std::vector<std::string> spares_;
+  std::optional<Tick> closing_tick_;
+  bool closing_sync_ = false;
+  int64_t closing_counted_ = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_DURABLE_MAP_CHANGE_LOG_H_

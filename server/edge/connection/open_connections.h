@@ -1,0 +1,100 @@
+// Counts the open connections.
+
+#ifndef TIMECACHED_SERVER_EDGE_CONNECTION_OPEN_CONNECTIONS_H_
+#define TIMECACHED_SERVER_EDGE_CONNECTION_OPEN_CONNECTIONS_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/edge/connection/peer_address.h"
+
+namespace timecache::server {
+
+// gRPC owns a connection's file descriptor and does not report when it closes
+// it. So each is stored with its socket's inode number: if the descriptor has
+// another one, or none, the connection is gone. Checked as seldom as possible:
+// when a descriptor's number is reused, and, for all, when the limit is reached
+// or on request.
+//
+// Thread-safe. All but a recount and CutSilent is O(1), in system calls as
+// well; these two are O(connections), a recount every kRecountInterval at most.
+class OpenConnections {
+ public:
+  static constexpr absl::Duration kRecountInterval = absl::Milliseconds(100);
+
+  explicit OpenConnections(size_t max_connections);
+  ~OpenConnections();
+  OpenConnections(const OpenConnections&) = delete;
+  OpenConnections& operator=(const OpenConnections&) = delete;
+
+  size_t max() const { return max_; }
+  // Counts a connection, unless the limit is reached.
+  bool Add(int fd, const PeerEndpoint& peer = {}) ABSL_LOCKS_EXCLUDED(mu_);
+  // Not older than kRecountInterval.
+  size_t Count() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether the peer of the connection, or gRPC, has closed it. False for one
+  // that is not known.
+  bool IsGone(const PeerEndpoint& peer) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Bytes that its peer has sent, by the kernel's account; none if the
+  // connection is gone, unknown, or not TCP.
+  std::optional<int64_t> BytesReceived(const PeerEndpoint& peer) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends the connection, for gRPC to notice and close. Unread data of its peer,
+  // and data waiting to be sent to it, are lost.
+  void Cut(const PeerEndpoint& peer) ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends the TCP connections whose peers have sent nothing for this long, and
+  // have no sent bytes to read: to find those that do not answer a PING.
+  void CutSilent(std::chrono::milliseconds silent) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether the peer has closed it, or its half of it, which gRPC's clients do
+  // together.
+  static bool IsClosed(int fd);
+  // Connections that were refused.
+  uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Connection {
+    // 0: none that is ours.
+    ino_t inode = 0;
+    PeerEndpoint peer;
+  };
+
+  void Recount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Forgets the closed connection that had this number.
+  void Clear(size_t fd) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Its number, or -1 if it is not known; `*open` is false if another file has
+  // the number by now.
+  int Find(const PeerEndpoint& peer, bool* open) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Calls `act` with a descriptor of the connection that has this number, unless
+  // it is gone. gRPC may close its own at any time, and the kernel give the
+  // number to another connection: this one keeps the connection open.
+  template <typename Act>
+  void WithOpen(int fd, const Act& act) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const size_t max_;
+  // Of WithOpen, which must not lack a descriptor: the number that it uses, and
+  // what has this number meanwhile.
+  const int unused_;
+  const int pinned_;
+  mutable absl::Mutex mu_;
+  // By file descriptor.
+  mutable std::vector<Connection> connections_ ABSL_GUARDED_BY(mu_);
+  mutable absl::flat_hash_map<PeerEndpoint, int> fds_ ABSL_GUARDED_BY(mu_);
+  mutable size_t count_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;
+  mutable absl::Time recounted_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_EDGE_CONNECTION_OPEN_CONNECTIONS_H_

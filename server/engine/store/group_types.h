@@ -1,0 +1,161 @@
+// The types of a consumer group: options, deliveries, settlements.
+
+#ifndef TIMECACHED_SERVER_ENGINE_STORE_GROUP_TYPES_H_
+#define TIMECACHED_SERVER_ENGINE_STORE_GROUP_TYPES_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/base/clock.h"
+#include "server/engine/store/event_batch.h"
+#include "server/engine/store/namespace_options.h"
+
+namespace timecache::server {
+
+inline constexpr int64_t kMinAckTimeoutUs = 10'000;
+inline constexpr int64_t kMaxAckTimeoutUs =
+    int64_t{7} * 86'400 * kMicrosPerSecond;
+inline constexpr int64_t kMaxNackDelayUs =
+    int64_t{7} * 86'400 * kMicrosPerSecond;
+inline constexpr int kMaxAttempts = 1'000'000;
+// Ranges and meanings are those of GroupOptions in
+// proto/timecache/v1/groups.proto.
+struct GroupOptions {
+  int64_t ack_timeout_us = 30 * kMicrosPerSecond;
+  int max_attempts = 5;
+  int64_t max_backlog_bytes = int64_t{256} << 20;
+  // 0: it stays until it is deleted.
+  int64_t unused_ttl_us = 0;
+};
+
+// INVALID_ARGUMENT that names the first field out of its range, and the range.
+absl::Status Validate(const GroupOptions& options);
+
+// As GroupStatistics in the proto.
+struct GroupStatistics {
+  int64_t members = 0;
+  // Of the log since the group began.
+  uint64_t events = 0;
+  int64_t unresponsive_members = 0;
+  uint64_t backlog = 0;
+  int64_t backlog_bytes = 0;
+  uint64_t in_flight = 0;
+  int64_t in_flight_bytes = 0;
+  // Since when it has no member; kNeverUs if it has one.
+  int64_t unused_since_us = kNeverUs;
+  // kNeverUs if all is settled.
+  int64_t oldest_unsettled_us = kNeverUs;
+  uint64_t delivered = 0;
+  uint64_t redelivered = 0;
+  uint64_t acked = 0;
+  uint64_t nacked = 0;
+  uint64_t put_back = 0;
+  uint64_t timed_out = 0;
+  uint64_t dead_lettered = 0;
+  uint64_t dead_letter_failures = 0;
+  uint64_t dead_letters_denied = 0;
+  uint64_t dead_letters_dropped = 0;
+  uint64_t lost = 0;
+  uint64_t returned = 0;
+  uint64_t extended = 0;
+  uint64_t suspects = 0;
+};
+
+// One event, delivered to one member, or to become a dead letter. Keeps the batch that the event lies in.
+struct Delivery {
+  std::shared_ptr<const EventBatch> batch;
+  int index = 0;
+  // Its number in the log.
+  uint64_t event_id = 0;
+  // 1 for the first. Those that ended with a member's stream do not count.
+  int attempt = 0;
+  // How often a member's stream has ended while it held the event.
+  int returns = 0;
+  // Of a dead letter, whose `attempt` is the number of those that counted.
+  // How the last of them ended.
+  FailureReason reason = FailureReason::kUnknown;
+
+  ExpiredEvent event() const { return batch->event(index); }
+};
+
+// The events that a member gets at once.
+struct GroupChunk {
+  std::vector<Delivery> deliveries;
+  // Everything that died at or before this has been settled or lost; 0 if
+  // nothing is known to be. Never goes back.
+  int64_t watermark_us = 0;
+  // Lost events that have not been reported to a member yet.
+  uint64_t lost = 0;
+  // A crash may undo the end of an earlier attempt of a delivery. Of a map whose
+  // changes a log keeps, the member is not told before all changes up to now
+  // are stored: otherwise it could get the number of its attempt once more.
+  bool undoable = false;
+  // Whether there may be more for this member now.
+  bool more = false;
+  // The group or its map is gone: this is the last delivery.
+  bool closed = false;
+};
+
+// How a member's stream ended: by the server's will, as when it drains, or
+// because the client cancelled it or is gone, which may be the doing of an
+// event that the client held.
+enum class StreamEnd : uint8_t { kByServer, kByClient };
+
+// An event that its member's stream did not survive again and again.
+struct Suspect {
+  std::string key;
+  int returns = 0;
+  // Times that an event of the group was returned as one.
+  uint64_t times = 0;
+};
+
+// How many events one turn may take out as dead letters, and most bytes of
+// them, but for a single larger one.
+struct DeadLetterBudget {
+  int events = 0;
+  int64_t bytes = INT64_MAX;
+};
+
+// The outcome of a dead letter.
+enum class DeadLetterOutcome {
+  kPut,
+  // A retry may succeed.
+  kTryAgain,
+  // A retry may succeed: the group's creator may not write there now.
+  kDenied,
+  // No retry can succeed.
+  kNeverFits,
+};
+
+enum class SettleAction { kAck, kNack, kPutBack, kExtend };
+
+struct Settlement {
+  uint64_t event_id = 0;
+  int attempt = 0;
+  SettleAction action = SettleAction::kAck;
+  // Of a NACK.
+  int64_t delay_us = 0;
+  // Of a PUT_BACK. 0: the own TTL that the entry had, or the namespace's.
+  int64_t ttl_us = 0;
+  // Of the delivery that is meant; unset: any of this attempt.
+  std::optional<int> returns = std::nullopt;
+  // See Operation.
+  std::optional<int64_t> expire_at_us = {};
+  bool allow_past = false;
+};
+
+struct SettleResult {
+  // NOT_FOUND (EVENT_NOT_UNSETTLED), FAILED_PRECONDITION (STALE_ATTEMPT),
+  // INVALID_ARGUMENT, or an error of put: it was not settled.
+  absl::Status status;
+  // Of a PUT_BACK: the entry's version; 0 if the key existed again.
+  uint64_t version = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_STORE_GROUP_TYPES_H_

@@ -1,0 +1,93 @@
+#include "server/engine/store/namespace_options.h"
+
+#include <bit>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/base/error.h"
+#include "server/base/range_check.h"
+#include "server/base/rate_limit.h"
+
+namespace timecache::server {
+namespace {
+
+std::string DurationText(int64_t time_us) {
+  return absl::FormatDuration(absl::Microseconds(time_us));
+}
+
+}  // namespace
+
+absl::Status Validate(const NamespaceOptions& o) {
+  for (const absl::Status& status : {
+           CheckDuration("ttl", o.ttl_us, kMinTtlUs, kMaxTtlUs),
+           CheckNumber("num_buckets", o.num_buckets, kMinBuckets, kMaxBuckets),
+           CheckDuration("max_ttl", o.max_ttl_us, o.ttl_us, kMaxTtlUs),
+           CheckNumber("max_entries", o.max_entries, 0, INT64_MAX),
+           CheckNumber("max_bytes", o.max_bytes, 0, INT64_MAX),
+           CheckNumber("max_value_bytes", o.max_value_bytes, 1,
+                       kMaxValueBytesLimit),
+           CheckDuration("event_retention", o.retention_us, 0, kMaxRetentionUs),
+           CheckNumber("event_retention_bytes", o.retention_bytes,
+                       kMinRetentionBytes, kMaxRetentionBytes),
+           CheckNumber("num_shards", o.num_shards, 1, kMaxShards),
+           CheckNumber("max_operations_per_second", o.max_operations_per_second,
+                       0, RateLimit::kMaxPerSecond),
+           CheckNumber("max_backlog_bytes", o.max_backlog_bytes,
+                       o.max_backlog_bytes == 0 ? 0 : kMinBacklogBytes,
+                       kMaxBacklogBytes),
+           CheckUnusedTtl("unused_group_ttl", o.unused_group_ttl_us),
+       }) {
+    if (!status.ok()) return status;
+  }
+  if (!o.dead_letter_namespace.empty() &&
+      !ValidateNamespaceName(o.dead_letter_namespace).ok()) {
+    return InvalidField(
+        "dead_letter_namespace",
+        absl::StrCat("must be a namespace's name or empty, not ",
+                     absl::CEscape(o.dead_letter_namespace)));
+  }
+  if (o.restart_policy == RestartPolicy::kPause && !IsDurable(o)) {
+    return InvalidField("restart_policy",
+                        "may be pause only if durability is async or sync: "
+                        "other namespaces do not survive a restart");
+  }
+  if (!std::has_single_bit(static_cast<unsigned>(o.num_shards))) {
+    return InvalidField(
+        "num_shards",
+        absl::StrCat("must be a power of two, not ", o.num_shards));
+  }
+  if (BucketWidthUs(o) < kMinBucketWidthUs) {
+    return InvalidField(
+        "num_buckets",
+        absl::StrCat("of ", o.num_buckets, " makes buckets narrower than ",
+                     DurationText(kMinBucketWidthUs), ": for a ttl of ",
+                     DurationText(o.ttl_us), " take at most ",
+                     o.ttl_us / kMinBucketWidthUs + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckUnusedTtl(absl::string_view field, int64_t us) {
+  if (us == 0) return absl::OkStatus();
+  return CheckDuration(field, us, kMinUnusedTtlUs, kMaxTtlUs);
+}
+
+absl::Status ValidateNamespaceName(absl::string_view name) {
+  constexpr size_t kMaxNameLength = 63;
+  const auto alphanumeric = [](char c) {
+    return absl::ascii_islower(c) || absl::ascii_isdigit(c);
+  };
+  bool ok = !name.empty() && name.size() <= kMaxNameLength &&
+            alphanumeric(name.front()) && alphanumeric(name.back());
+  for (char c : name) ok = ok && (alphanumeric(c) || c == '-' || c == '.');
+  if (ok) return absl::OkStatus();
+  return InvalidField("namespace",
+                      name.empty()
+                          ? "must be set"
+                          : "must be 1 to 63 characters of a-z, 0-9, '-' and "
+                            "'.', and begin and end with a letter or digit");
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,144 @@
+// Makes the engine durable: an ordered log of records for each partition.
+
+#ifndef TIMECACHED_SERVER_LOG_JOURNAL_H_
+#define TIMECACHED_SERVER_LOG_JOURNAL_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/base/latencies.h"
+
+namespace timecache::server {
+
+// When an append is done.
+enum class Durability {
+  // Given to the operating system: survives a crash of the process. A power
+  // loss loses at most the appends of the last `sync_interval` (100 ms).
+  kAsync,
+  // On the disk: survives a power loss.
+  kSync,
+};
+
+// The thread that commits an append.
+enum class Committer {
+  // A thread of the journal.
+  kThread,
+  // The caller, if the commit is quick: nothing is being committed, and nothing
+  // must be synced, or is large. A hand-over to another thread and back costs
+  // more than such a commit. (As LevelDB's writers do.)
+  kCaller,
+};
+
+// Counts since the journal was opened, unless they say otherwise.
+struct JournalStatistics {
+  uint64_t disk_bytes = 0;      // of all segments, now
+  uint64_t needed_bytes = 0;    // of those that no trim has given up, now
+  uint64_t closed_bytes = 0;    // of those that another trim may remove, now
+  uint64_t segments = 0;        // files of records, now
+  uint64_t pending_bytes = 0;   // that appends without a commit cost, now
+  uint64_t appended_bytes = 0;  // of records
+  uint64_t written_bytes = 0;   // to files: records and what frames them
+  uint64_t appends = 0;
+  uint64_t records = 0;
+  uint64_t commits = 0;  // groups; appends / commits is the mean group
+  uint64_t largest_group_appends = 0;
+  uint64_t syncs = 0;
+  uint64_t sync_errors = 0;
+  bool low_space = false;         // see Journal::low_space, now
+  uint64_t reserve_bytes = 0;     // kept for then; 0: none
+  uint64_t full_errors = 0;       // commits that found no room on the disk
+  uint64_t rejected_appends = 0;  // beyond the bound of what waits
+  Latencies commit_latency;       // a write and, if any, a sync
+  Latencies sync_latency;         // also of syncs beside the commits
+};
+
+// A fixed number of partitions, numbered from 0. Each is a log of records:
+// opaque bytes, with positions that start at 0, are dense and grow for ever. A
+// position is not reused after a trim or a restart; but a power loss that loses
+// ASYNC records frees their positions, too, and the next records get them.
+//
+// Thread-safe.
+class Journal {
+ public:
+  // The position of the first record, or why none of the records is in the
+  // journal. The records are returned: for a retry, or to reuse their memory.
+  using AppendDone = absl::AnyInvocable<void(absl::StatusOr<uint64_t> position,
+                                             std::vector<std::string> records)>;
+  // An error ends the read, which returns it. The record's bytes are valid only
+  // during the call.
+  using Visitor = absl::FunctionRef<absl::Status(
+      uint32_t partition, uint64_t position, absl::string_view record)>;
+  struct ReadFrom {
+    uint32_t partition = 0;
+    uint64_t position = 0;
+  };
+
+  virtual ~Journal() = default;
+
+  virtual uint32_t partitions() const = 0;
+
+  // Appends the records, one or more, next to each other and all or none, after
+  // those of all earlier appends to this partition. `done` is called once, on
+  // a thread of the journal, or before Append returns if it fails at once or
+  // the caller commits it; it must not block, and may append. Appends that wait
+  // at the same time are committed as one group, with one sync for all if one
+  // of them is SYNC; all of a group are done together. So a caller that commits
+  // may run the callbacks of others, and must hold no lock that these acquire.
+  //
+  // UNAVAILABLE: too many bytes wait, or the system is out of memory at the
+  // moment. RESOURCE_EXHAUSTED: the disk is full;
+  // later appends retry by themselves. INVALID_ARGUMENT: no such partition, no
+  // record, or more bytes than an append may have. FAILED_PRECONDITION: the
+  // journal has stopped after an error of the disk.
+  virtual void Append(uint32_t partition, std::vector<std::string> records,
+                      Durability durability, Committer committer,
+                      AppendDone done) = 0;
+  void Append(uint32_t partition, std::vector<std::string> records,
+              Durability durability, AppendDone done) {
+    Append(partition, std::move(records), durability, Committer::kThread,
+           std::move(done));
+  }
+
+  // Visits the records of these partitions, each from its position to its end
+  // at the start of the call: in order within a partition, partitions
+  // interleaved as they were appended. A local journal keeps all partitions in
+  // one log, so a call costs a pass over it: several threads use a SharedRead.
+  // Holds one group in memory. Appends go on meanwhile.
+  //
+  // OUT_OF_RANGE: a position is trimmed, now or while the call runs, or past
+  // the end. DATA_LOSS: the journal is damaged; names the file, the readable
+  // part and a remedy. All records before the damage were visited.
+  virtual absl::Status Read(absl::Span<const ReadFrom> from,
+                            Visitor visit) const = 0;
+
+  // Declares the records before `position`, at most End, unneeded. First grows
+  // at once; disk space comes back in whole segments, once no partition needs a
+  // record in them. A crash may restore a part of what was trimmed, as a
+  // gapless tail before `position`. A lower position than First does nothing.
+  virtual absl::Status TrimBefore(uint32_t partition, uint64_t position) = 0;
+
+  // The oldest position that is not trimmed, and the one past the newest record
+  // that is done. Equal if there is none.
+  virtual uint64_t First(uint32_t partition) const = 0;
+  virtual uint64_t End(uint32_t partition) const = 0;
+
+  // Whether the journal lives on its reserve: the disk was found full, or has
+  // no room for a reserve. Appends succeed while the reserve lasts, so only
+  // records that cannot be refused should be appended. Ends by itself, when the
+  // disk has room for what was used of the reserve. Costs a load.
+  virtual bool low_space() const = 0;
+
+  virtual JournalStatistics statistics() const = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_LOG_JOURNAL_H_

@@ -1,0 +1,36 @@
+#ifndef TIMECACHED_SERVER_MAIN_CONFIG_CONFIG_FIELDS_H_
+#define TIMECACHED_SERVER_MAIN_CONFIG_CONFIG_FIELDS_H_
+
+#include <optional>
+#include <string>
+
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+
+// The larger parts of config.proto, for config.cc: their defaults and valid
+// ranges. Thread-safe.
+
+// A problem: the field's full name, and how to fix it.
+struct ConfigProblem {
+  std::string path;
+  std::string what;
+};
+
+// Each sets the unset fields of its part, or finds its first problem once all
+// defaults are set; none if all is valid.
+
+// Listeners, their TLS, health_address.
+void FillListenerDefaults(config::v1::ServerConfig* config);
+std::optional<ConfigProblem> FindListenerProblem(
+    const config::v1::ServerConfig& config);
+
+// All limits but max_memory_bytes, which depends on the machine (see
+// system_memory.h).
+void FillLimitDefaults(config::v1::ServerConfig* config);
+std::optional<ConfigProblem> FindLimitProblem(
+    const config::v1::ServerConfig& config);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_CONFIG_CONFIG_FIELDS_H_

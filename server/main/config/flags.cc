@@ -1,0 +1,228 @@
+#include "server/main/config/flags.h"
+
+#include <iostream>
+#include <string_view>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "server/api/enum_names.h"
+#include "server/base/address.h"
+#include "server/base/man_page.h"
+#include "server/base/version.h"
+#include "server/main/config/config.h"
+#include "server/main/config/config_fields.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr int kExitWrongFlags = 2;
+
+constexpr char kDescription[] =
+    R"(timecached: an in-memory key-value server whose entries expire on
+schedule and are streamed to subscribers. Speaks gRPC. Without flags: on
+127.0.0.1:7171, with a namespace "default" (entries live 30 s, 101 buckets).
+Logs go to standard error.
+)";
+
+constexpr char kExamples[] = R"(examples:
+  timecached
+  timecached --listen 127.0.0.1:8080 --listen unix:/run/timecached.sock
+  timecached --listen 0.0.0.0:7171 --tls-cert server.crt --tls-key server.key
+  timecached --http 127.0.0.1:7172
+  timecached --journal /var/lib/timecached/journal
+  timecached --journal /var/lib/timecached/journal --restore /backups/monday
+  zstd -dc backup.tar.zst | timecached --journal journal --restore -
+  timecached --config timecached.yaml --log-format=json
+  timecached --config timecached.yaml --check-config
+  timecached --listen 127.0.0.1:0 --virtual-clock
+
+--listen replaces the file's listeners; port 0 takes a free port, which the log
+reports. SIGTERM and SIGINT let calls in flight finish.
+
+exit code: 0 after SIGTERM, SIGINT, --help and --version; 1 when it cannot
+serve, or the configuration is wrong; 2 when a flag is wrong.)";
+
+// The flag takes one of the enum's names.
+CLI::Validator OneOf(const google::protobuf::EnumDescriptor* type) {
+  const std::string names = absl::StrJoin(EnumNames(*type), ", ");
+  return {[type, names](const std::string& value) -> std::string {
+            if (FindEnumValue(*type, value) != nullptr) return "";
+            return absl::StrCat("expected ", names, ", got \"", value, "\"");
+          },
+          ""};
+}
+
+CLI::Validator Address() {
+  return {[](const std::string& value) {
+            return std::string(ValidateAddress(value).message());
+          },
+          ""};
+}
+
+// `what` is the kind of file.
+CLI::Validator NameOf(const char* what) {
+  return {[what](const std::string& value) {
+            return value.empty() ? absl::StrCat("expected a ", what, "'s name")
+                                 : std::string();
+          },
+          ""};
+}
+
+void AddTransportFlags(CLI::App* app, Flags* flags) {
+  app->add_option("--tls-cert", flags->tls_certificate,
+                  "Serve TLS on --listen with the certificate in this PEM file")
+      ->type_name("FILE")
+      ->check(NameOf("file"));
+  app->add_option("--tls-key", flags->tls_key, "The certificate's private key")
+      ->type_name("FILE")
+      ->check(NameOf("file"));
+  app->add_option("--tls-client-ca", flags->tls_client_ca,
+                  "Ask for clients' certificates, signed by the roots in this "
+                  "PEM file")
+      ->type_name("FILE")
+      ->check(NameOf("file"));
+  app->add_flag("--allow-plaintext", flags->allow_plaintext,
+                "Serve plain text on --listen addresses that other machines "
+                "may reach");
+}
+
+void AddFlags(CLI::App* app, Flags* flags) {
+  app->add_option("--config", flags->config,
+                  "Read the configuration from this YAML file")
+      ->type_name("FILE")
+      ->check(NameOf("file"));
+  app->add_option("--listen", flags->listen,
+                  "Serve on host:port or unix:/path; may be repeated")
+      ->type_name("ADDRESS")
+      ->allow_extra_args(false)
+      ->check(Address());
+  app->add_option("--http", flags->http,
+                  "Serve /metrics, /healthz and /readyz over HTTP on host:port")
+      ->type_name("ADDRESS")
+      ->check(Address());
+  app->add_option("--journal", flags->journal,
+                  "Keep namespaces of durability async and sync in this "
+                  "directory, across restarts")
+      ->type_name("DIRECTORY")
+      ->check(NameOf("directory"));
+  app->add_option("--restore", flags->restore,
+                  "First restore this backup into the journal's directory, "
+                  "which must not hold a journal; -: from standard input")
+      ->type_name("DIRECTORY")
+      ->check(NameOf("directory"));
+  AddTransportFlags(app, flags);
+  app->add_flag("--virtual-clock", flags->virtual_clock,
+                "Time stands still until VirtualClockService.Advance");
+  app->add_option("--log-level", flags->log_level,
+                  "Log from debug, info, warning or error up")
+      ->type_name("LEVEL")
+      ->check(OneOf(config::v1::LogLevel_descriptor()));
+  app->add_option("--log-format", flags->log_format, "Log as text or as json")
+      ->type_name("FORMAT")
+      ->check(OneOf(config::v1::LogFormat_descriptor()));
+  app->add_flag("--check-config", flags->check_config,
+                "Check the configuration, print it, and exit");
+}
+
+int NumberOf(const google::protobuf::EnumDescriptor* type,
+             const std::string& name) {
+  const auto* value = FindEnumValue(*type, name);
+  return value == nullptr ? 0 : value->number();
+}
+
+// --listen and the flags that say how to serve there.
+absl::Status SetListeners(const Flags& flags,
+                          config::v1::ServerConfig* config) {
+  const bool tls = !flags.tls_certificate.empty() || !flags.tls_key.empty() ||
+                   !flags.tls_client_ca.empty();
+  if (flags.listen.empty()) {
+    if (!tls && !flags.allow_plaintext) return absl::OkStatus();
+    if (!flags.config.empty()) {
+      return absl::InvalidArgumentError(
+          "command line: --tls-cert, --tls-key, --tls-client-ca and "
+          "--allow-plaintext are for addresses of --listen: add one, or write "
+          "them into the file's listeners");
+    }
+  } else {
+    config->clear_listeners();
+  }
+  for (const std::string& address : flags.listen) {
+    config->add_listeners()->set_address(address);
+  }
+  for (config::v1::Listener& listener : *config->mutable_listeners()) {
+    listener.set_allow_plaintext(flags.allow_plaintext);
+    if (!tls) continue;
+    listener.mutable_tls()->set_certificate_file(flags.tls_certificate);
+    listener.mutable_tls()->set_key_file(flags.tls_key);
+    listener.mutable_tls()->set_client_ca_file(flags.tls_client_ca);
+  }
+  FillListenerDefaults(config);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
+                                    std::ostream& out, std::ostream& err) {
+  Flags flags;
+  CLI::App app(kDescription, "timecached");
+  app.set_version_flag("--version", "timecached " + std::string(Version()));
+  app.footer(kExamples);
+  AddFlags(&app, &flags);
+  // What no flag takes is reported below: CLI11 would list it in reverse.
+  app.allow_extras();
+  // For the manual's build.
+  if (argc == 2 && std::string_view(argv[1]) == "--man") {
+    out << WriteManPage({"timecached", "8", std::string(Version()),
+                         "key-value server whose entries expire on schedule "
+                         "and are streamed to subscribers",
+                         "timecachectl(1)"},
+                        app);
+    return 0;
+  }
+  std::string problem;
+  try {
+    app.parse(argc, argv);
+    if (app.remaining_size() == 0) return flags;
+    problem =
+        absl::StrCat("unknown argument \"", app.remaining().front(), "\"");
+  } catch (const CLI::Success& e) {
+    app.exit(e, out, err);
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    problem = absl::StrReplaceAll(e.what(), {{"\n", " "}});
+  }
+  err << "timecached: " << problem << " (timecached --help lists the flags)\n";
+  return kExitWrongFlags;
+}
+
+std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
+  return ParseFlags(argc, argv, std::cout, std::cerr);
+}
+
+absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
+  absl::StatusOr<config::v1::ServerConfig> config =
+      flags.config.empty() ? DefaultConfig() : LoadConfig(flags.config);
+  if (!config.ok()) return config;
+  if (absl::Status set = SetListeners(flags, &*config); !set.ok()) return set;
+  if (!flags.http.empty()) config->mutable_http()->set_address(flags.http);
+  if (!flags.journal.empty()) {
+    config->mutable_journal()->set_directory(flags.journal);
+  }
+  config::v1::LogConfig& log = *config->mutable_log();
+  if (!flags.log_level.empty()) {
+    log.set_level(static_cast<config::v1::LogLevel>(
+        NumberOf(config::v1::LogLevel_descriptor(), flags.log_level)));
+  }
+  if (!flags.log_format.empty()) {
+    log.set_format(static_cast<config::v1::LogFormat>(
+        NumberOf(config::v1::LogFormat_descriptor(), flags.log_format)));
+  }
+  const absl::Status valid = ValidateConfig(*config, "command line");
+  if (!valid.ok()) return valid;
+  return config;
+}
+
+}  // namespace timecache::server

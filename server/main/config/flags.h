@@ -1,0 +1,48 @@
+#ifndef TIMECACHED_SERVER_MAIN_CONFIG_FLAGS_H_
+#define TIMECACHED_SERVER_MAIN_CONFIG_FLAGS_H_
+
+#include <ostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+
+// The server's command line. Empty strings and vectors: the flag was not given.
+struct Flags {
+  std::string config;               // path of the configuration file
+  std::vector<std::string> listen;  // addresses, checked
+  std::string tls_certificate;      // files, for what is in listen
+  std::string tls_key;
+  std::string tls_client_ca;
+  bool allow_plaintext = false;  // for what is in listen
+  std::string http;              // address for metrics and probes, checked
+  std::string journal;           // directory
+  std::string restore;           // directory of a backup, or "-"
+  bool virtual_clock = false;    // time stands still until it is advanced
+  bool check_config = false;     // check the configuration, print it, and end
+  std::string log_level;         // debug, info, warning, error
+  std::string log_format;        // text, json
+};
+
+// Returns the flags, or an exit code: 0 after --help or --version, which are
+// written to `out`, and 2 after an invalid flag, which is reported to `err` in
+// one line.
+std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
+                                    std::ostream& out, std::ostream& err);
+
+// The same with standard output and standard error.
+std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
+
+// The configuration that these flags ask for: the file's, or the default, with
+// the flags over it. --listen replaces all listeners of the file; the other
+// flags about TLS and plain text apply to those of --listen, or to the default
+// listener. Errors as LoadConfig.
+absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_CONFIG_FLAGS_H_

@@ -1,0 +1,101 @@
+#include "server/main/journal_metrics.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "server/base/clock.h"
+#include "server/ops/metric_family.h"
+
+namespace timecache::server {
+namespace {
+
+using prometheus::MetricType;
+
+// Buckets end at powers of two: from 2^kLeastWidth microseconds, 64
+// us, to 2^kMostWidth, 8.4 s.
+constexpr size_t kLeastWidth = 6;
+constexpr size_t kMostWidth = 23;
+
+prometheus::MetricFamily HistogramOf(const MetricInfo& info,
+                                     const Latencies& latencies) {
+  prometheus::MetricFamily family = NewFamily(info, MetricType::Histogram);
+  auto& histogram = family.metric.emplace_back().histogram;
+  histogram.sample_sum =
+      static_cast<double>(latencies.total_us) / kMicrosPerSecond;
+  for (size_t i = 0; i < Latencies::kBuckets; ++i) {
+    histogram.sample_count += latencies.counts[i];
+    if (i < kLeastWidth || i > kMostWidth) continue;
+    histogram.bucket.push_back(
+        {histogram.sample_count,
+         static_cast<double>(int64_t{1} << i) / kMicrosPerSecond});
+  }
+  return family;
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
+  const JournalStatistics journal = logs_.journal().statistics();
+  const Checkpointer::Statistics checkpoints = checkpointer_.GetStatistics();
+  std::vector<prometheus::MetricFamily> families;
+  const auto add = [&families](const MetricInfo& info, MetricType type,
+                               uint64_t value) {
+    AddSample({}, static_cast<double>(value),
+              &families.emplace_back(NewFamily(info, type)));
+  };
+  const auto gauge = [&](const MetricInfo& info, uint64_t value) {
+    add(info, MetricType::Gauge, value);
+  };
+  const auto counter = [&](const MetricInfo& info, uint64_t value) {
+    add(info, MetricType::Counter, value);
+  };
+  gauge({"timecache_journal_bytes", "Disk space of the journal."},
+        journal.disk_bytes);
+  gauge({"timecache_journal_segments", "Files of records of the journal."},
+        journal.segments);
+  gauge({"timecache_journal_open_bytes",
+         "Changes that wait for the journal's disk."},
+        static_cast<uint64_t>(logs_.open_bytes()));
+  counter({"timecache_journal_records_total", "Records that were written."},
+          journal.records);
+  counter({"timecache_journal_appends_total",
+           "Appends of a namespace's records; a commit has those that arrived "
+           "during the previous one."},
+          journal.appends);
+  counter({"timecache_journal_appended_bytes_total", "Bytes of records."},
+          journal.appended_bytes);
+  counter({"timecache_journal_written_bytes_total",
+           "Bytes written to files: records and their framing."},
+          journal.written_bytes);
+  families.push_back(
+      HistogramOf({"timecache_journal_commit_seconds",
+                   "How long commits took: a write, and a sync where needed."},
+                  journal.commit_latency));
+  families.push_back(HistogramOf({"timecache_journal_sync_seconds",
+                                  "How long syncs took, in commits and, for "
+                                  "ASYNC namespaces, in addition to them."},
+                                 journal.sync_latency));
+  counter({"timecache_journal_syncs_total", "Syncs of the journal's files."},
+          journal.syncs);
+  counter({"timecache_journal_sync_errors_total",
+           "Syncs that failed; unless the disk is full, the server then ends."},
+          journal.sync_errors);
+  gauge({"timecache_journal_low_space",
+         "1: the disk is full, or has no room for the journal's reserve, and "
+         "changes of durable namespaces are refused."},
+        journal.low_space ? 1 : 0);
+  counter({"timecache_journal_full_total",
+           "Commits that found no room on the disk."},
+          journal.full_errors);
+  counter({"timecache_journal_checkpoints_total",
+           "Rounds in which live entries were rewritten, and the records "
+           "before them dropped."},
+          checkpoints.rounds);
+  gauge({"timecache_journal_checkpoint_state",
+         "1: entries, retained events and groups are being rewritten; 0: not."},
+        checkpoints.writing ? 1 : 0);
+  return families;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,31 @@
+// Metrics of the journal, for Prometheus.
+
+#ifndef TIMECACHED_SERVER_MAIN_JOURNAL_METRICS_H_
+#define TIMECACHED_SERVER_MAIN_JOURNAL_METRICS_H_
+
+#include <vector>
+
+#include "prometheus/collectable.h"
+#include "server/durable/checkpointer.h"
+#include "server/durable/map_change_log.h"
+
+namespace timecache::server {
+
+// Thread-safe.
+class JournalMetrics final : public prometheus::Collectable {
+ public:
+  // Neither is owned; both must outlive this.
+  JournalMetrics(MapChangeLogs* logs, const Checkpointer* checkpointer)
+      : logs_(*logs), checkpointer_(*checkpointer) {}
+
+  // O(segments of the journal).
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  MapChangeLogs& logs_;
+  const Checkpointer& checkpointer_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_JOURNAL_METRICS_H_

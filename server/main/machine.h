@@ -1,0 +1,38 @@
+// The machine's resources for this process, as reported by the system.
+
+#ifndef TIMECACHED_SERVER_MAIN_MACHINE_H_
+#define TIMECACHED_SERVER_MAIN_MACHINE_H_
+
+#include <cstdint>
+#include <string>
+
+namespace timecache::server {
+
+// Unknown values are 0 or empty.
+struct Machine {
+  // Cores that the process may run on, and, where its control group gets less
+  // than these, how many cores' time.
+  int cores = 0;
+  double cpu_quota_cores = 0;
+  // As in system_memory.h.
+  int64_t memory_bytes = 0;
+  // RLIMIT_NOFILE.
+  int64_t open_files = 0;
+  int64_t open_files_max = 0;
+  // always, madvise or never.
+  std::string transparent_huge_pages;
+  // The wall clock, in microseconds since 1970.
+  int64_t now_us = 0;
+};
+
+// Thread-safe. Costs a few small files of /proc and /sys. `root` stands before
+// their paths, for tests.
+Machine ReadMachine(const std::string& root = "");
+
+// Raises the soft limit of open files to the hard one, as a program may that
+// does not use select(2).
+void RaiseOpenFiles();
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_MACHINE_H_

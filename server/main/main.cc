@@ -1,0 +1,88 @@
+// The process: its flags, its configuration, and the node that they ask for.
+
+#include <cstdlib>
+#include <iostream>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "grpc/support/log.h"
+#include "server/api/proto_to_text.h"
+#include "server/main/config/config.h"
+#include "server/main/config/flags.h"
+#include "server/main/durability.h"
+#include "server/main/machine.h"
+#include "server/main/node.h"
+#include "server/main/server_setup.h"
+#include "server/main/signals.h"
+#include "server/main/system_memory.h"
+#include "server/ops/log.h"
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr int kExitFailed = 1;
+
+int Fail(absl::string_view what) {
+  std::cerr << "timecached: " << what << std::endl;
+  return kExitFailed;
+}
+
+// gRPC's own words are for those who debug it: what matters to an operator is
+// said here.
+void LogGrpc(gpr_log_func_args* args) {
+  Log(LogLevel::kDebug, "grpc", {{"message", args->message}});
+}
+
+// gRPC's traces print the headers of calls, and so the tokens of callers.
+void KeepTokensOutOfTraces(const config::v1::ServerConfig& config) {
+  if (config.access().file().empty() || getenv("GRPC_TRACE") == nullptr) return;
+  unsetenv("GRPC_TRACE");
+  Log(LogLevel::kWarning, "grpc_trace_ignored",
+      {{"why", "with access rules it would print tokens"}});
+}
+
+int Main(int argc, char** argv) {
+  // Debian builds Abseil with its checks of the lock order on, which cost
+  // several times what the lock does. The tests leave them on.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  FitAllocator();
+  const std::variant<Flags, int> parsed = ParseFlags(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
+  const Flags& flags = std::get<Flags>(parsed);
+  const absl::StatusOr<config::v1::ServerConfig> config = ReadConfig(flags);
+  if (!config.ok()) return Fail(config.status().message());
+  if (flags.check_config) {
+    if (absl::Status status = CheckConfigFiles(*config); !status.ok()) {
+      return Fail(status.message());
+    }
+    std::cout << ProtoToYaml(*config);
+    return EXIT_SUCCESS;
+  }
+  SetLogging(config->log());
+  gpr_set_log_function(LogGrpc);
+  KeepTokensOutOfTraces(*config);
+  RaiseOpenFiles();
+
+  if (!flags.restore.empty()) {
+    absl::Status status = RestoreBackup(flags.restore, *config);
+    if (!status.ok()) return Fail(status.message());
+  }
+
+  // Before there is a thread that could take them.
+  Signals signals;
+  Node node(flags, *config, &signals);
+  if (absl::Status status = node.Start(); !status.ok()) {
+    return absl::IsCancelled(status) ? EXIT_SUCCESS : Fail(status.message());
+  }
+  node.Run();
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace timecache::server
+
+int main(int argc, char** argv) { return timecache::server::Main(argc, argv); }

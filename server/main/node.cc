@@ -1,0 +1,247 @@
+#include "server/main/node.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "server/api/proto_to_text.h"
+#include "server/base/memory_budget.h"
+#include "server/base/version.h"
+#include "server/main/clock_watch.h"
+#include "server/main/config/configured_namespaces.h"
+#include "server/main/disk_log.h"
+#include "server/main/durability.h"
+#include "server/main/journal_status.h"
+#include "server/main/lifecycle.h"
+#include "server/main/server_setup.h"
+#include "server/main/startup_checks.h"
+#include "server/main/state_metrics.h"
+#include "server/ops/log.h"
+#include "server/ops/loss_log.h"
+#include "server/rpc/watch/event_codec.h"
+
+namespace timecache::server {
+namespace {
+
+// Of a process that a disk has held up.
+constexpr int kExitTimedOut = 1;
+// How soon the log says what was counted.
+constexpr std::chrono::seconds kLogInterval{1};
+// How soon a journal that is too large is noticed.
+constexpr std::chrono::seconds kCheckpointInterval{1};
+
+void LogStarted(const Flags& flags, const config::v1::ServerConfig& config,
+                const Server& server, const Monitoring& monitoring,
+                const MemoryPlan& memory, int64_t namespaces) {
+  const std::string limits = ProtoToJson(config.limits());
+  Log(LogLevel::kInfo, "server_started",
+      {{"version", Version()},
+       {"address", absl::StrJoin(server.addresses(), ",")},
+       {"health", server.health_address()},
+       {"http", monitoring.http_address()},
+       {"namespaces", namespaces},
+       {"virtual_clock", flags.virtual_clock},
+       {"limits", LogJson{limits}},
+       {"max_memory_bytes", memory.engine_bytes},
+       {"max_memory_source", memory.source},
+       {"grace_period_s", config.grace_period().seconds()}});
+}
+
+// What the log says of connections.
+std::vector<LossLog::Counter> CountersOf(const Server& server) {
+  const auto last_delayed = [&server] {
+    return server.pacer().last_delayed().ToString();
+  };
+  return {
+      // Beyond limits.max_connections.
+      {"connections_refused", [&] { return server.refused_connections(); }},
+      // Of addresses beyond limits.max_new_connections_per_second.
+      {"connections_delayed", [&] { return server.pacer().delayed(); },
+       last_delayed},
+      {"connections_too_fast", [&] { return server.pacer().refused(); },
+       last_delayed},
+      // For calls, or bytes, without credentials.
+      {"connections_cut", [&] { return server.guard().cut(); }},
+      // Whose clients did not read what they had asked for.
+      {"connections_unread",
+       [&] { return server.responses().ended_connections; }},
+      {"responses_refused", [&] { return server.responses().refused; }},
+      {"health_watches_refused",
+       [&] { return server.refused_health_watches(); }},
+  };
+}
+
+void LogSlowSweep(const std::string& name, int64_t took_us) {
+  Log(LogLevel::kWarning, "slow_sweep",
+      {{"namespace", name}, {"took_ms", took_us / 1000}});
+}
+
+}  // namespace
+
+Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
+           Signals* signals)
+    : flags_(flags),
+      config_(config),
+      signals_(*signals),
+      // Beside a virtual clock, only the log reads it.
+      system_clock_(flags.virtual_clock ? kNeverUs : StallGraceUs(config)),
+      manual_clock_(flags.virtual_clock ? std::make_unique<ManualClock>()
+                                        : nullptr),
+      clock_(manual_clock_ != nullptr ? static_cast<Clock&>(*manual_clock_)
+                                      : system_clock_),
+      reaper_(&clock_, LogSlowSweep),
+      registry_(&clock_, &reaper_, ToRegistryLimits(config.limits()),
+                WireFormat()),
+      store_(&registry_, &clock_),
+      monitoring_(&registry_, &reaper_, &clock_),
+      call_log_(SlowCallUs(config), &system_clock_) {
+  monitoring_.metrics()->Add(&recovery_metrics_);
+}
+
+// What has metrics ends before what asks for them.
+Node::~Node() { monitoring_.Stop(); }
+
+absl::Status Node::Start() {
+  // From here on probes are told that it starts.
+  if (absl::Status status = monitoring_.Start(config_.http().address());
+      !status.ok()) {
+    return status;
+  }
+  memory_ = PlanMemory(config_.limits());
+  MemoryBudget::Process().SetLimit(memory_.engine_bytes);
+  if (absl::Status status = OpenFiles(); !status.ok()) return status;
+  // All but health waits for the recovery, which may take minutes.
+  server_.emplace(&store_, &clock_, MakeServerOptions());
+  if (absl::Status status = server_->StartHealth(); !status.ok()) return status;
+  if (change_logs_ != nullptr) {
+    if (absl::Status status = RecoverJournal(); !status.ok()) return status;
+  }
+  heap_trims_ =
+      housekeeping_.Every(kHeapTrimInterval, [this] { heap_trimmer_.Look(); });
+  if (absl::Status status = CreateNamespaces(config_, &registry_);
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = server_->Start(); !status.ok()) return status;
+  LogStartupChecks(config_);
+  LogNamespaces(config_, registry_);
+  LogStarted(flags_, config_, *server_, monitoring_, memory_,
+             static_cast<int64_t>(store_.GetUsage().namespaces));
+
+  reload_.emplace(config_, [this] { return ReadConfig(flags_); });
+  AddAppliers(&registry_, &*server_, &call_log_, &*reload_);
+  reload_->Also([this] { files_.Check(); });
+  AddMetrics();
+  return absl::OkStatus();
+}
+
+absl::Status Node::OpenFiles() {
+  auto journal = OpenJournal(config_);
+  if (!journal.ok()) return journal.status();
+  change_logs_ = *std::move(journal);
+  if (!config_.access().file().empty()) {
+    auto access = AccessFile::Open(config_.access().file(), &files_);
+    if (!access.ok()) return access.status();
+    access_ = *std::move(access);
+  }
+  auto tls = TlsListeners::Create(config_, &files_, &housekeeping_);
+  if (!tls.ok()) return tls.status();
+  tls_ = *std::move(tls);
+  return absl::OkStatus();
+}
+
+ServerOptions Node::MakeServerOptions() {
+  ServerOptions options = ToServerOptions(config_, manual_clock_.get());
+  options.grpc_memory_bytes = memory_.grpc_bytes;
+  options.limits.set_max_response_bytes(
+      static_cast<uint64_t>(memory_.response_bytes));
+  options.call_observers = {monitoring_.calls(), &call_log_};
+  options.access = access_.get();
+  options.credentials = tls_->credentials();
+  options.flush = [this] { reaper_.Flush(); };
+  if (change_logs_ != nullptr) {
+    options.describe_journal = [this](v1::JournalStatus* status) {
+      DescribeJournal(config_.journal().directory(), change_logs_.get(),
+                      *checkpointer_, status);
+    };
+    options.backup_source = BackupsOf(change_logs_.get());
+  }
+  return options;
+}
+
+absl::Status Node::RecoverJournal() {
+  absl::Status status =
+      Recover(config_, signals_, &clock_,
+              {&recovery_metrics_, monitoring_.readiness(), &manager_},
+              change_logs_.get(), &registry_);
+  if (!status.ok()) return status;
+  checkpointer_ =
+      std::make_unique<Checkpointer>(change_logs_.get(), &registry_, &clock_);
+  checkpoints_ = housekeeping_.Every(kCheckpointInterval,
+                                     [this] { checkpointer_->Look(); });
+  return absl::OkStatus();
+}
+
+void Node::AddMetrics() {
+  Metrics* metrics = monitoring_.metrics();
+  if (change_logs_ != nullptr) {
+    journal_metrics_ = std::make_unique<JournalMetrics>(change_logs_.get(),
+                                                        checkpointer_.get());
+    metrics->Add(journal_metrics_.get());
+  }
+  AddServerMetrics(&*server_, metrics);
+  AddResponseMetrics(&*server_, metrics);
+  AddMemoryMetrics(metrics);
+  AddClockMetrics(&system_clock_, metrics);
+  AddLogMetrics(metrics);
+  AddReloadMetrics(&*reload_, metrics);
+  AddAccessMetrics(access_.get(), metrics);
+  AddTlsMetrics(tls_.get(), metrics);
+}
+
+void Node::EndAfter(absl::Duration patience) {
+  exit_deadline_.emplace(patience, [waits = change_logs_->open_bytes()] {
+    Log(LogLevel::kError, "stop_timed_out",
+        {{"waiting_bytes", waits},
+         {"message",
+          "the journal's disk did not answer in time: the process ends without "
+          "closing the journal. What was acknowledged is in it. Look at the "
+          "disk before you start the server again"}});
+    _exit(kExitTimedOut);
+  });
+}
+
+void Node::Run() {
+  DiskLog disk_log(
+      [logs = change_logs_.get()] {
+        return logs != nullptr && logs->disk_full();
+      },
+      config_.journal().directory());
+  LossLog loss_log(&registry_, &system_clock_, CountersOf(*server_));
+  ClockWatch clock_watch(&system_clock_, LocalJournalOf(change_logs_.get()));
+  {
+    const auto logs = housekeeping_.Every(kLogInterval, [&] {
+      call_log_.WriteDue();
+      loss_log.Look();
+      disk_log.Look();
+      clock_watch.Look();
+    });
+    Lifecycle lifecycle = {&signals_, &manager_, monitoring_.readiness(),
+                           &*reload_, &*server_, nullptr};
+    if (change_logs_ != nullptr) {
+      lifecycle.end_after = [this](absl::Duration patience) {
+        EndAfter(patience);
+      };
+    }
+    lifecycle.Run();
+  }
+  clock_watch.Look();
+  call_log_.Finish();
+  loss_log.Finish();
+}
+
+}  // namespace timecache::server

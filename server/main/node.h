@@ -1,0 +1,107 @@
+// One server with all that it needs, as flags and configuration ask for it.
+
+#ifndef TIMECACHED_SERVER_MAIN_NODE_H_
+#define TIMECACHED_SERVER_MAIN_NODE_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "server/base/clock.h"
+#include "server/base/heap.h"
+#include "server/base/housekeeping.h"
+#include "server/durable/checkpointer.h"
+#include "server/durable/map_change_log.h"
+#include "server/edge/access_file.h"
+#include "server/edge/file_watch.h"
+#include "server/edge/tls_listeners.h"
+#include "server/engine/local_store.h"
+#include "server/engine/reaper.h"
+#include "server/engine/registry.h"
+#include "server/main/config/flags.h"
+#include "server/main/exit_deadline.h"
+#include "server/main/journal_metrics.h"
+#include "server/main/recovery_metrics.h"
+#include "server/main/reload.h"
+#include "server/main/service_manager.h"
+#include "server/main/signals.h"
+#include "server/main/system_memory.h"
+#include "server/ops/call_log.h"
+#include "server/ops/monitoring.h"
+#include "server/rpc/server.h"
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+
+// Owns the parts in the order in which they need each other. At most one in a
+// process: the memory's budget is the process's. For one thread.
+class Node {
+ public:
+  // None is owned; all must outlive this. `config` is as ReadConfig returns it.
+  Node(const Flags& flags, const config::v1::ServerConfig& config,
+       Signals* signals);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // From the first probe that is answered to the ports that are open. Takes as
+  // long as the journal's recovery does. CANCELLED: a signal to end came
+  // meanwhile, and nothing was changed. Any other error says what could not be
+  // opened, and why; the node is of no use then.
+  absl::Status Start();
+
+  // Serves until a signal ends it (Lifecycle). After Start.
+  void Run();
+
+ private:
+  // Starts, in this order.
+  absl::Status OpenFiles();
+  absl::Status RecoverJournal();
+
+  // Ends the process that long from now on.
+  void EndAfter(absl::Duration patience);
+  void AddMetrics();
+  ServerOptions MakeServerOptions();
+
+  // What ends the process if a destructor below does not return.
+  std::optional<ExitDeadline> exit_deadline_;
+  const Flags& flags_;
+  const config::v1::ServerConfig& config_;
+  Signals& signals_;
+  const ServiceManager manager_ = ServiceManager::FromEnvironment();
+
+  SystemClock system_clock_;
+  // Instead, with --virtual-clock.
+  const std::unique_ptr<ManualClock> manual_clock_;
+  Clock& clock_;
+
+  // Null without a journal. Maps tell it of changes until the last of them, and
+  // the reaper, is gone.
+  std::unique_ptr<MapChangeLogs> change_logs_;
+  Reaper reaper_;
+  Registry registry_;
+  LocalStore store_;
+
+  RecoveryMetrics recovery_metrics_;
+  Monitoring monitoring_;
+  MemoryPlan memory_;
+  CallLog call_log_;
+  Housekeeping housekeeping_;
+  FileWatch files_;
+  // Null without access rules.
+  std::shared_ptr<AccessFile> access_;
+  std::unique_ptr<TlsListeners> tls_;
+  // Null without a journal.
+  std::unique_ptr<Checkpointer> checkpointer_;
+  std::unique_ptr<JournalMetrics> journal_metrics_;
+  std::optional<Server> server_;
+  std::optional<Reload> reload_;
+
+  HeapTrimmer heap_trimmer_;
+  std::unique_ptr<Housekeeping::Task> checkpoints_;
+  std::unique_ptr<Housekeeping::Task> heap_trims_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_NODE_H_

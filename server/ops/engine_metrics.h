@@ -1,0 +1,55 @@
+// Metrics of namespaces and their consumer groups.
+
+#ifndef TIMECACHED_SERVER_OPS_ENGINE_METRICS_H_
+#define TIMECACHED_SERVER_OPS_ENGINE_METRICS_H_
+
+#include <vector>
+
+#include "prometheus/collectable.h"
+#include "server/base/clock.h"
+#include "server/engine/reaper.h"
+#include "server/engine/registry.h"
+
+namespace timecache::server {
+
+// Reads the statistics of all namespaces on each scrape: scrapes pay for them,
+// not puts.
+//
+// The first kMaxLabelledNamespaces namespaces and kMaxLabelledGroups consumer
+// groups, in order of their names, have samples of their own. The others are
+// added up as kOther, which is not a valid name; when one is created or
+// deleted, another may move between the two, which a counter shows as a reset.
+//
+// Thread-safe. O(namespaces x (shards + buckets)); holds each namespace's locks
+// briefly.
+class EngineMetrics final : public prometheus::Collectable {
+ public:
+  static constexpr size_t kMaxLabelledNamespaces = 1'000;
+  static constexpr size_t kMaxLabelledGroups = 1'000;
+  static constexpr char kOther[] = "_other";
+
+  // None is owned; all must outlive the last Collect. The limits are those of
+  // the class, but for tests.
+  EngineMetrics(const Registry* registry, const Reaper* reaper,
+                const Clock* clock,
+                size_t max_namespaces = kMaxLabelledNamespaces,
+                size_t max_groups = kMaxLabelledGroups)
+      : registry_(registry),
+        reaper_(reaper),
+        clock_(clock),
+        max_namespaces_(max_namespaces),
+        max_groups_(max_groups) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const Registry* const registry_;
+  const Reaper* const reaper_;
+  const Clock* const clock_;
+  const size_t max_namespaces_;
+  const size_t max_groups_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_OPS_ENGINE_METRICS_H_

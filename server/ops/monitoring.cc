@@ -1,0 +1,40 @@
+#include "server/ops/monitoring.h"
+
+#include <utility>
+
+#include "server/base/version.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr MetricInfo kBuild = {"timecache_build_info",
+                               "Always 1; the label says the version."};
+constexpr MetricInfo kState = {"timecache_server_state",
+                               "1 for the state that the process is in."};
+
+}  // namespace
+
+Monitoring::Monitoring(const Registry* registry, const Reaper* reaper,
+                       const Clock* clock)
+    : engine_(registry, reaper, clock),
+      http_(&readiness_, [this] { return metrics_.Text(); }) {
+  metrics_.AddGauge(kBuild, {{"version", std::string(Version())}},
+                    [] { return 1; });
+  for (const auto& [state, name] :
+       {std::pair{Readiness::State::kStarting, "starting"},
+        std::pair{Readiness::State::kServing, "serving"},
+        std::pair{Readiness::State::kDraining, "draining"}}) {
+    metrics_.AddGauge(kState, {{"state", name}}, [this, state = state] {
+      return readiness_.state() == state ? 1 : 0;
+    });
+  }
+  metrics_.Add(&calls_);
+  metrics_.Add(&engine_);
+  metrics_.Add(&process_);
+}
+
+absl::Status Monitoring::Start(const std::string& address) {
+  return address.empty() ? absl::OkStatus() : http_.Start(address);
+}
+
+}  // namespace timecache::server

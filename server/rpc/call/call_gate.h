@@ -1,0 +1,58 @@
+// The checks before every call.
+
+#ifndef TIMECACHED_SERVER_RPC_CALL_CALL_GATE_H_
+#define TIMECACHED_SERVER_RPC_CALL_CALL_GATE_H_
+
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/api/access.h"
+#include "server/api/call_observer.h"
+#include "server/edge/connection/peer_guard.h"
+#include "server/edge/response/response_ledger.h"
+
+namespace timecache::server {
+
+// The rules and the observers of calls. Every handler first creates a Call
+// (call.h) from it. Thread-safe.
+class CallGate {
+ public:
+  // None is owned; all must outlive the gate and its calls. `access` null:
+  // there are no rules, and every caller has all permissions. `guard` null:
+  // calls are served even if their connection is gone. `responses` null:
+  // responses are not counted; otherwise the services' unary calls are
+  // CountedCalls.
+  CallGate(const Access* access, std::vector<CallObserver*> observers,
+           PeerGuard* guard = nullptr, ResponseLedger* responses = nullptr)
+      : access_(access),
+        observers_(std::move(observers)),
+        guard_(guard),
+        responses_(responses) {}
+
+  const Access* access() const { return access_; }
+  const std::vector<CallObserver*>& observers() const { return observers_; }
+
+  PeerGuard* guard() const { return guard_; }
+  // The account of the connection that a call came on.
+  ResponseAccountRef AccountOf(const std::string& peer) const {
+    return responses_ == nullptr ? ResponseAccountRef()
+                                 : responses_->Find(peer);
+  }
+
+  // Refuses calls from now on: UNAVAILABLE (DRAINING).
+  void Close() { closed_.store(true, std::memory_order_relaxed); }
+  bool closed() const { return closed_.load(std::memory_order_relaxed); }
+
+ private:
+  const Access* const access_;
+  const std::vector<CallObserver*> observers_;
+  PeerGuard* const guard_;
+  ResponseLedger* const responses_;
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_RPC_CALL_CALL_GATE_H_

@@ -1,0 +1,101 @@
+// Counts unary calls on their connections.
+
+#ifndef TIMECACHED_SERVER_RPC_CALL_COUNTED_CALLS_H_
+#define TIMECACHED_SERVER_RPC_CALL_COUNTED_CALLS_H_
+
+#include <functional>
+#include <optional>
+
+#include "grpcpp/impl/service_type.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/message_allocator.h"
+#include "server/edge/response/response_account.h"
+#include "server/edge/response/response_ledger.h"
+
+namespace timecache::server {
+
+// Request and response of one unary call. gRPC creates it before the handler is
+// called, and releases it once the response is being sent or the client is
+// gone: the only notification of this without a reactor of the call's own.
+class CountedCall final
+    : public grpc::MessageHolder<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit CountedCall(ResponseLedger* ledger) : ledger_(ledger) {
+    set_request(&request_);
+    set_response(&response_);
+  }
+
+  // The holder of a call whose service has CountedCalls; otherwise null: gRPC
+  // then has a holder of its own.
+  static CountedCall* Of(grpc::CallbackServerContext* context) {
+    return dynamic_cast<CountedCall*>(context->GetRpcAllocatorState());
+  }
+
+  // Starts to count it, and returns its connection's account.
+  ResponseAccount* Begin(const grpc::CallbackServerContext& context) {
+    account_ = ledger_->Find(context.peer());
+    account_->BeginCall();
+    return account_.get();
+  }
+  // The call finishes now. The request is not kept until the client reads the
+  // response.
+  void Answer() {
+    request_.Clear();
+    answered_ = account_->AnswerCall();
+  }
+  void Release() override {
+    if (account_) account_->EndCall(answered_);
+    delete this;
+  }
+
+ private:
+  ResponseLedger* const ledger_;
+  ResponseAccountRef account_;
+  std::optional<bool> answered_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
+};
+
+// Thread-safe. Costs an allocation for each call, in place of gRPC's own.
+class CountedCalls final
+    : public grpc::MessageAllocator<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  // `ledger` is not owned.
+  explicit CountedCalls(ResponseLedger* ledger) : ledger_(ledger) {}
+
+  grpc::MessageHolder<grpc::ByteBuffer, grpc::ByteBuffer>* AllocateMessages()
+      override {
+    return new CountedCall(ledger_);
+  }
+
+ private:
+  ResponseLedger* const ledger_;
+};
+
+// Has the unary methods of a service, all of them raw, counted by `counted`,
+// which must outlive the server. `handler_of` a method by its number.
+void CountUnaryCalls(
+    const char* service, CountedCalls* counted,
+    const std::function<grpc::internal::MethodHandler*(int)>& handler_of);
+
+// A service whose unary methods are raw, all of them. `Base` is the generated
+// one.
+template <typename Base>
+class RawService : public Base {
+ public:
+  // Before the server starts: its unary calls are counted by `counted`, which
+  // must outlive the server. `service` is its full name.
+  void CountCalls(const char* service, CountedCalls* counted) {
+    CountUnaryCalls(service, counted,
+                    [this](int method) { return this->GetHandler(method); });
+  }
+
+ protected:
+  using Bytes = grpc::ByteBuffer;
+  using Context = grpc::CallbackServerContext;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_RPC_CALL_COUNTED_CALLS_H_

@@ -1,0 +1,61 @@
+// A server's options and dependencies.
+
+#ifndef TIMECACHED_SERVER_RPC_SERVER_OPTIONS_H_
+#define TIMECACHED_SERVER_RPC_SERVER_OPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grpcpp/grpcpp.h"
+#include "server/api/access.h"
+#include "server/base/clock.h"
+#include "server/rpc/admin/backup_source.h"
+#include "server/rpc/admin/change.h"
+#include "server/rpc/call/call_gate.h"
+#include "timecache/config/v1/config.pb.h"
+#include "timecache/v1/server.pb.h"
+
+namespace timecache::server {
+
+struct ServerOptions {
+  // host:port or unix:/path, at least one.
+  std::vector<std::string> addresses;
+  // The credentials of each; null or missing: plain text.
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials;
+  // The plain-text address that serves only health. Empty: none.
+  std::string health_address;
+  // With every field set but max_response_bytes, which is 0 then: see
+  // DefaultConfig in server/main/config/config.h.
+  config::v1::ServerLimits limits;
+  // See ApplyLimits.
+  int64_t grpc_memory_bytes = 0;
+  // Set: VirtualClockService controls it. Not owned; all other parts use the
+  // same one.
+  ManualClock* virtual_clock = nullptr;
+  // Of a virtual clock: waits until all that is due at its time has been
+  // published.
+  std::function<void()> flush;
+  // The rules for calls; null: every caller has all permissions. Not owned, nor
+  // are the observers of calls.
+  Access* access = nullptr;
+  std::vector<CallObserver*> call_observers;
+  // Serve gRPC's server reflection.
+  bool reflection = true;
+  // Serve gRPC's channelz, to every caller.
+  bool channelz = false;
+  // Observes changes of namespaces.
+  AdminObserver observer;
+  // The content of GetServer.
+  std::string version;
+  // Returns the journal's status; null: there is none.
+  std::function<void(v1::JournalStatus* journal)> describe_journal;
+  // Of the journal; null without one.
+  BackupSource backup_source;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_RPC_SERVER_OPTIONS_H_

@@ -1,0 +1,71 @@
+#include "server/rpc/services.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "server/api/proto_time.h"
+
+namespace timecache::server {
+namespace {
+
+// The services that reflection lists.
+std::vector<std::string> ServedServices(bool virtual_clock) {
+  std::vector<std::string> services = {
+      grpc::health::v1::Health::service_full_name()};
+  for (const Method& method : kMethods) {
+    const std::string service(method.service);
+    const bool served = service != methods::kTime || virtual_clock;
+    if (served && !absl::c_linear_search(services, service)) {
+      services.push_back(service);
+    }
+  }
+  return services;
+}
+
+}  // namespace
+
+Services::Services(const ServerOptions& options, const Parts& parts,
+                   ServerService::DescribeServer describe_server)
+    : health_(parts.guard, parts.ledger),
+      backups_{options.backup_source,
+               ToDuration(options.limits.response_timeout())},
+      backup_executor_(options.backup_source == nullptr
+                           ? nullptr
+                           : std::make_unique<FairExecutor>()),
+      time_cache_(parts.gate, parts.store, parts.hub, parts.streams, &executor_,
+                  ToDuration(options.limits.max_call_duration())),
+      namespaces_(parts.gate, parts.store, options.observer),
+      groups_(parts.gate, parts.store, options.observer),
+      server_(parts.gate, std::move(describe_server), &backups_, parts.streams,
+              backup_executor_.get()),
+      unknown_(parts.guard) {
+  CountedCalls* const counted = parts.counted_calls;
+  health_.CountCalls(grpc::health::v1::Health::service_full_name(), counted);
+  time_cache_.CountCalls(v1::TimeCacheService::service_full_name(), counted);
+  namespaces_.CountCalls(v1::NamespaceService::service_full_name(), counted);
+  groups_.CountCalls(v1::GroupService::service_full_name(), counted);
+  server_.CountCalls(v1::ServerService::service_full_name(), counted);
+  if (options.virtual_clock != nullptr) {
+    virtual_clock_ = std::make_unique<VirtualClockService>(
+        parts.gate, options.virtual_clock, options.flush, parts.hub);
+  }
+  if (options.reflection) {
+    reflection_ = std::make_unique<ReflectionService>(
+        parts.gate, parts.streams, ServedServices(virtual_clock_ != nullptr));
+  }
+}
+
+void Services::AddTo(grpc::ServerBuilder* builder) {
+  builder->RegisterService(&health_);
+  builder->RegisterService(&time_cache_);
+  builder->RegisterService(&namespaces_);
+  builder->RegisterService(&groups_);
+  builder->RegisterService(&server_);
+  if (virtual_clock_ != nullptr) builder->RegisterService(virtual_clock_.get());
+  if (reflection_ != nullptr) reflection_->AddTo(builder);
+  builder->RegisterCallbackGenericService(&unknown_);
+}
+
+}  // namespace timecache::server

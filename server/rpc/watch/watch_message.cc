@@ -1,0 +1,75 @@
+#include "server/rpc/watch/watch_message.h"
+
+#include <cstring>
+#include <utility>
+
+#include "server/base/check.h"
+#include "server/rpc/watch/event_codec.h"
+
+namespace timecache::server {
+namespace {
+
+using BatchRef = std::shared_ptr<const EventBatch>;
+
+// The batch's own bytes; the slice keeps the batch.
+grpc::Slice Share(const BatchRef& batch) {
+  const absl::string_view bytes = batch->encoded();
+  // gRPC's API takes a mutable pointer, and does not write.
+  return grpc::Slice(
+      const_cast<char*>(bytes.data()), bytes.size(),
+      [](void* ref) { delete static_cast<BatchRef*>(ref); },
+      new BatchRef(batch));
+}
+
+}  // namespace
+
+void WatchMessage::Add(const PassedEvents& passed) {
+  const BatchRef& batch = passed.batch;
+  TIMECACHED_CHECK(batch->format() == WireFormat());
+  const absl::string_view bytes = batch->encoded();
+  if (bytes.size() > max_event_bytes_) {
+    for (int i = 0; i < batch->size(); ++i) {
+      AppendDelivery({.batch = batch, .index = i}, ValueForm::kOmitted, &own_);
+    }
+    return;
+  }
+  if (bytes.size() <= kMaxCopiedBytes) {
+    own_.append(bytes.data(), bytes.size());
+    return;
+  }
+  Flush();
+  slices_.push_back(passed.bytes == nullptr
+                        ? Share(batch)
+                        : SharedBytes::Share(passed.bytes, account_));
+}
+
+void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only) {
+  const auto form =
+      keys_only ? ValueForm::kLeftOut
+      : delivery.batch->encoded(delivery.index).size() > max_event_bytes_
+          ? ValueForm::kOmitted
+          : ValueForm::kWhole;
+  AppendDelivery(delivery, form, &own_);
+}
+
+void WatchMessage::Flush() {
+  if (own_.empty()) return;
+  if (account_ == nullptr) {
+    slices_.emplace_back(own_.data(), own_.size());
+  } else {
+    grpc::Slice slice = account_->NewSlice(own_.size(), /*patient=*/true);
+    std::memcpy(const_cast<uint8_t*>(slice.begin()), own_.data(), own_.size());
+    slices_.push_back(std::move(slice));
+  }
+  own_.clear();
+}
+
+grpc::ByteBuffer WatchMessage::Take(absl::string_view map) {
+  own_ += EncodeRest(map, watermark_us, lost, resume_token);
+  Flush();
+  grpc::ByteBuffer message(slices_.data(), slices_.size());
+  slices_.clear();
+  return message;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,98 @@
+#include <string>
+
+#include "google/protobuf/descriptor.pb.h"
+#include "gtest/gtest.h"
+#include "server/api/proto_to_text.h"
+#include "server/api/yaml_to_proto.h"
+#include "server/main/config/config.h"
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+namespace {
+
+template <typename M>
+void ExpectSurvivesYaml(const M& message) {
+  const std::string yaml = ProtoToYaml(message);
+  M read;
+  const absl::Status status = YamlToProto(yaml, "t.yaml", &read);
+  ASSERT_TRUE(status.ok()) << status << "\n" << yaml;
+  EXPECT_EQ(read.SerializeAsString(), message.SerializeAsString()) << yaml;
+}
+
+TEST(ProtoToYamlTest, WritesAsPeopleDo) {
+  EXPECT_EQ(ProtoToYaml(DefaultConfig()),
+            "listeners:\n"
+            "  - address: 127.0.0.1:7171\n"
+            "    allow_plaintext: false\n"
+            "limits:\n"
+            "  max_namespaces: 1024\n"
+            "  max_entries: 0\n"
+            "  max_bytes: 0\n"
+            "  max_watchers: 10000\n"
+            "  max_connections: 10000\n"
+            "  max_calls_per_connection: 1000\n"
+            "  max_metadata_bytes: 8192\n"
+            "  max_connection_age: 0s\n"
+            "  connection_age_grace: 1m\n"
+            "  keepalive_interval: 1m\n"
+            "  keepalive_timeout: 20s\n"
+            "  min_ping_interval: 10s\n"
+            "  max_call_duration: 1m\n"
+            "  max_new_connections_per_second: 100\n"
+            "  response_timeout: 30s\n"
+            "  max_expiring_watchers: 256\n"
+            "namespaces:\n"
+            "  - name: default\n"
+            "log:\n"
+            "  level: info\n"
+            "  format: text\n"
+            "  slow_call: 100ms\n"
+            "grace_period: 10s\n"
+            "access:\n"
+            "  file: \"\"\n"
+            "http:\n"
+            "  address: \"\"\n"
+            "health_address: \"\"\n"
+            "debug:\n"
+            "  reflection: true\n"
+            "  channelz: false\n"
+            "drain_delay: 0s\n"
+            "journal:\n"
+            "  directory: \"\"\n"
+            "  reserve_bytes: 134217728\n"
+            "  max_clock_lead: 366d\n"
+            "stall_grace: 500ms\n");
+}
+
+TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {
+  ExpectSurvivesYaml(config::v1::ServerConfig());
+  ExpectSurvivesYaml(DefaultConfig());
+  config::v1::ServerConfig config = DefaultConfig();
+  config::v1::NamespaceConfig& sessions = *config.add_namespaces();
+  sessions.set_name("true");
+  sessions.mutable_options()->mutable_ttl()->set_nanos(1'500'000);
+  sessions.mutable_options()->set_sliding(false);
+  sessions.mutable_options()->set_max_bytes(UINT64_MAX);
+  sessions.mutable_options()->set_limit_policy(v1::LIMIT_POLICY_EVICT_OLDEST);
+  config.add_namespaces()->mutable_options();
+  for (const char* text :
+       {"~", "null", "", " a: b #c", "\"quoted\"", "two\nlines", "7"}) {
+    config.add_namespaces()->set_name(text);
+  }
+  ExpectSurvivesYaml(config);
+}
+
+TEST(ProtoToYamlTest, RepeatedScalarsAndFloatsAreReadBack) {
+  google::protobuf::FileDescriptorProto file;
+  file.add_dependency("a.proto");
+  file.add_dependency("- b");
+  file.add_public_dependency(-3);
+  ExpectSurvivesYaml(file);
+  google::protobuf::UninterpretedOption option;
+  option.set_double_value(-0.1);
+  option.set_negative_int_value(INT64_MIN);
+  ExpectSurvivesYaml(option);
+}
+
+}  // namespace
+}  // namespace timecache::server

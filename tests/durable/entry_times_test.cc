@@ -1,0 +1,136 @@
+// All times of entries and events last: own TTLs apart from deadlines, due
+// dates, create times.
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/durable/durable_store_fixture.h"
+#include "tests/support/await.h"
+
+namespace timecache::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::timecache::test::Await;
+
+class EntryTimesTest : public DurableStoreTest {
+ protected:
+  Result Do(const Operation& op) { return store_.Execute("a", op); }
+  Entry At(const std::string& key) {
+    const Result get = Do(Operation::Get(key));
+    EXPECT_TRUE(get.found) << key;
+    return get.entry;
+  }
+  void Trim() {
+    store_.checkpointer_options() = {.min_journal_bytes = 1, .factor = 0};
+    Reopen();
+    ASSERT_TRUE(Await([&] {
+      store_.checkpointer().Look();
+      return store_.checkpointer().GetStatistics().rounds > 0;
+    }));
+  }
+  void FillAndAge() {
+    Do(Operation::Put("own", "v").WithTtl(600 * kSecond));
+    Do(Operation::Put("due", "v")
+           .WithTtl(30 * kSecond)
+           .ExpiringAt(kStartUs + 500 * kSecond));
+    Do(Operation::Put("overwritten", "v"));
+    Do(Operation::Append("log", "v"));
+    store_.AdvanceBy(10 * kSecond);
+    Do(Operation::Touch("own").ExpiringAt(kStartUs + 700 * kSecond));
+    Do(Operation::Put("overwritten", "w"));
+    Operation append = Operation::Append("log", "w");
+    append.touch = true;
+    Do(append.WithTtl(90 * kSecond));
+  }
+  void ExpectAll() {
+    EXPECT_EQ(At("own").own_ttl_us, 600 * kSecond);
+    EXPECT_EQ(At("own").deadline_us, kStartUs + 700 * kSecond);
+    EXPECT_EQ(At("due").own_ttl_us, 30 * kSecond);
+    EXPECT_EQ(At("due").deadline_us, kStartUs + 500 * kSecond);
+    EXPECT_EQ(At("overwritten").own_ttl_us, 0);
+    EXPECT_EQ(At("overwritten").put_us, kStartUs + 10 * kSecond);
+    EXPECT_EQ(At("log").value, "vw");
+    EXPECT_EQ(At("log").own_ttl_us, 90 * kSecond);
+    EXPECT_EQ(At("log").deadline_us, kStartUs + 100 * kSecond);
+    for (const char* key : {"own", "due", "overwritten", "log"}) {
+      EXPECT_EQ(At(key).create_us, kStartUs) << key;
+    }
+  }
+};
+
+TEST_F(EntryTimesTest, AllTimesOutliveACrash) {
+  FillAndAge();
+  LosePower();
+  Reopen();
+  ExpectAll();
+}
+
+TEST_F(EntryTimesTest, AllTimesOutliveACheckpoint) {
+  FillAndAge();
+  Trim();
+  LosePower();
+  Reopen();
+  ExpectAll();
+}
+
+TEST_F(EntryTimesTest, AllTimesAreInABackup) {
+  FillAndAge();
+  ASSERT_TRUE(store_.Restore(store_.BackUp()).ok());
+  Reopen();
+  ExpectAll();
+}
+
+// Retained and kept events, in the journal by themselves after a checkpoint.
+TEST_F(EntryTimesTest, EventsKeepTheirTimes) {
+  ASSERT_TRUE(store_.map("a")
+                  ->groups()
+                  .Create("g", GroupOptions(), ExpiryLog::Start::kNow, kStartUs,
+                          "alice")
+                  .ok());
+  Do(Operation::Put("key", "v").WithTtl(5 * kSecond));
+  store_.AdvanceBy(kSecond);
+  Do(Operation::Touch("key"));
+  store_.AdvanceBy(20 * kSecond);
+  for (const bool trims : {false, true}) {
+    if (trims) Trim();
+    LosePower();
+    Reopen();
+    const Reading reading = ReadEarliest();
+    ASSERT_EQ(reading.events.size(), 1u);
+    EXPECT_EQ(reading.events[0].create_us, kStartUs);
+    EXPECT_EQ(reading.events[0].put_us, kStartUs + kSecond);
+    EXPECT_EQ(reading.events[0].own_ttl_us, 5 * kSecond);
+    const auto group = store_.map("a")->groups().Find("g");
+    ASSERT_TRUE(group.ok());
+    const auto member = (*group)->Join(10, [] {});
+    const GroupChunk chunk =
+        member->Take(store_.clock().NowUs(), 10, int64_t{1} << 20);
+    ASSERT_EQ(chunk.deliveries.size(), 1u);
+    EXPECT_EQ(chunk.deliveries[0].event().create_us, kStartUs);
+    EXPECT_EQ(chunk.deliveries[0].event().own_ttl_us, 5 * kSecond);
+  }
+}
+
+// Its deadline is long over when it is put, and the process ends before it
+// dies.
+TEST_F(EntryTimesTest, APastDueDateOutlivesACrash) {
+  const int64_t due_us = kStartUs - 1'000 * kSecond;
+  const Result put =
+      Do(Operation::Put("key", "v").ExpiringAt(due_us, /*past_too=*/true));
+  ASSERT_TRUE(put.status.ok()) << put.status;
+  LosePower();
+  Reopen();
+  store_.AdvanceBy(1);
+  const Reading reading = ReadEarliest();
+  ASSERT_THAT(reading.Texts(), ElementsAre("key=v"));
+  EXPECT_EQ(reading.events[0].deadline_us, due_us);
+  EXPECT_EQ(reading.events[0].death_us, kStartUs + 1);
+  EXPECT_EQ(store_.Get("a", "key"), "(none)");
+}
+
+}  // namespace
+}  // namespace timecache::server

@@ -1,0 +1,316 @@
+// A backup that is restored goes on by itself: what it tells is never taken for
+// what the server before it tells, or told, behind the backup.
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/base/reason.h"
+#include "server/engine/local_readers.h"
+#include "tests/support/await.h"
+#include "tests/support/journal/durable_store.h"
+
+namespace timecache::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::timecache::test::Await;
+
+constexpr int64_t kLifeUs = 62 * kSecond;
+
+class RestoredStoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(store_.Open().ok());
+    ASSERT_TRUE(store_.Create("a").ok());
+  }
+  uint64_t Put(const std::string& key, const std::string& value = "v") {
+    const Result result = store_.Put("a", key, value);
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    return result.version;
+  }
+  // Entries of these keys die, and are told.
+  void Die(const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) Put(key);
+    const uint64_t end = EndPoint().next_event + keys.size();
+    store_.AdvanceBy(kLifeUs);
+    EXPECT_TRUE(Await([&] { return EndPoint().next_event >= end; }));
+  }
+  void Restore(const std::string& archive) {
+    absl::Status status = store_.Restore(archive);
+    ASSERT_TRUE(status.ok()) << status;
+    Reopen();
+  }
+  void Reopen() {
+    const absl::Status status = store_.Open();
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  LogPoint EndPoint() { return store_.End("a"); }
+  // What comes behind the point, or the reason why it is refused.
+  std::vector<std::string> From(const LogPoint& point) {
+    auto cursor = store_.map("a")->Resume(point, store_.clock().NowUs(), [] {});
+    if (!cursor.ok()) return {std::string(ReasonNameOf(cursor.status()))};
+    return ReadAll(cursor->get()).Texts();
+  }
+
+  static Membership Member() {
+    Membership member;
+    member.group = "g";
+    return member;
+  }
+
+  DurableStore store_;
+};
+
+TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
+  Die({"one"});
+  const LogPoint before = EndPoint();
+  Die({"two"});
+  const LogPoint at = EndPoint();
+  Put("three");
+  const std::string archive = store_.BackUp();
+  // It goes on, and tells what the other will never know of.
+  Die({"other", "others"});
+  const LogPoint later = EndPoint();
+  ASSERT_EQ(From(before).size(), 4u);
+
+  Restore(archive);
+  store_.AdvanceBy(0);
+  EXPECT_TRUE(Await([&] { return From(at).size() == 1; }));
+  EXPECT_THAT(From(before), ElementsAre("two=v", "three=v"));
+  EXPECT_THAT(From(at), ElementsAre("three=v"));
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+  // Also once as many events have been told here.
+  Die({"four", "five", "six"});
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+  EXPECT_THAT(From(before), ElementsAre("two=v", "three=v", testing::_,
+                                        testing::_, testing::_));
+  const LogPoint own = EndPoint();
+
+  // All of that is so after a restart.
+  store_.Crash();
+  Reopen();
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+  EXPECT_EQ(From(before).size(), 5u);
+  EXPECT_THAT(From(own), IsEmpty());
+}
+
+// It has heard that nothing died until a time that the backup did not reach:
+// here something may.
+TEST_F(RestoredStoreTest, APointBehindTheBackupsTimeIsRefused) {
+  Die({"one"});
+  const LogPoint before = EndPoint();
+  Put("removed");
+  const std::string archive = store_.BackUp();
+  ASSERT_TRUE(store_.Execute("a", Operation::Remove("removed")).status.ok());
+  store_.AdvanceBy(kLifeUs);
+  store_.map("a")->RefreshWatermark(store_.clock().NowUs());
+  EXPECT_TRUE(
+      Await([&] { return EndPoint().watermark_us > before.watermark_us; }));
+  const LogPoint later = EndPoint();
+  ASSERT_EQ(later.next_event, before.next_event);
+  Restore(archive);
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+  store_.AdvanceBy(0);
+  EXPECT_TRUE(Await([&] { return From(before).size() == 1; }));
+  EXPECT_THAT(From(before), ElementsAre("removed=v"));
+}
+
+TEST_F(RestoredStoreTest, TwoRestoresOfABackupAreTwoLogs) {
+  Die({"one"});
+  const std::string archive = store_.BackUp();
+  Restore(archive);
+  Die({"two"});
+  const LogPoint first = EndPoint();
+  Restore(archive);
+  Die({"other"});
+  EXPECT_THAT(From(first), ElementsAre(ReasonName(Reason::kLogChanged)));
+  // And a restore of the second one's backup.
+  const LogPoint second = EndPoint();
+  const std::string again = store_.BackUp();
+  Die({"third"});
+  const LogPoint behind = EndPoint();
+  Restore(again);
+  EXPECT_THAT(From(second), IsEmpty());
+  EXPECT_THAT(From(behind), ElementsAre(ReasonName(Reason::kLogChanged)));
+}
+
+// Here the clock stands still: versions do not come from it.
+TEST_F(RestoredStoreTest, NoVersionIsGivenTwice) {
+  Put("key");
+  const std::string archive = store_.BackUp();
+  std::set<uint64_t> given;
+  uint64_t last = 0;
+  for (int i = 0; i < 1'000; ++i) given.insert(last = Put(absl::StrCat(i % 9)));
+  Restore(archive);
+  for (int i = 0; i < 1'000; ++i) {
+    const uint64_t version = Put(absl::StrCat(i % 9));
+    EXPECT_TRUE(given.insert(version).second) << version;
+    EXPECT_GT(version, last);
+  }
+}
+
+TEST_F(RestoredStoreTest, WhatACheckpointDropsIsNotForgotten) {
+  store_.checkpointer_options().min_journal_bytes = 64 << 10;
+  Die({"one"});
+  const std::string archive = store_.BackUp();
+  Die({"two"});
+  const LogPoint later = EndPoint();
+  Restore(archive);
+  const auto update = [&](OptionsChange<NamespaceOptions> change) {
+    absl::Notification done;
+    store_.store().UpdateNamespace("a", std::move(change),
+                                   [&](const auto&) { done.Notify(); });
+    done.WaitForNotification();
+  };
+  update([](NamespaceOptions* to) {
+    to->retention_us = 0;
+    return absl::OkStatus();
+  });
+  const LogPoint own = EndPoint();
+  for (int i = 0; i < 2'000; ++i) Put("key", std::string(200, 'v'));
+  EXPECT_TRUE(Await([&] {
+    store_.AdvanceBy(kSecond / 10);
+    store_.checkpointer().Look();
+    return store_.checkpointer().GetStatistics().rounds > 0;
+  }));
+  ASSERT_GT(store_.journal().First(0) + store_.journal().First(1) +
+                store_.journal().First(2) + store_.journal().First(3),
+            0u);
+  store_.Crash();
+  Reopen();
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+  EXPECT_EQ(EndPoint().log_id, own.log_id);
+}
+
+TEST_F(RestoredStoreTest, ACrashBeforeTheMarkIsGoneMakesJustAnotherLog) {
+  Die({"one"});
+  const std::string archive = store_.BackUp();
+  Die({"two"});
+  const LogPoint later = EndPoint();
+  store_.CrashBeforeNoting();
+  Restore(archive);
+  store_.Crash();
+  Reopen();
+  EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+  Put("key", "value");
+  EXPECT_EQ(store_.Get("a", "key"), "value");
+}
+
+// By kill -9, or by a loss of power.
+TEST_F(RestoredStoreTest, AStartMayEndAtAnyChangeOfTheDisk) {
+  Die({"one"});
+  const LogPoint before = EndPoint();
+  const std::string archive = store_.BackUp();
+  Die({"two"});
+  const LogPoint later = EndPoint();
+  ASSERT_TRUE(store_.Restore(archive).ok());
+  const std::unique_ptr<MemoryFileSystem> restored = store_.files().Copy();
+  store_.options().on_failure = [](const std::string&) {};
+  std::mt19937_64 random(1);
+  int kills = 0;
+  for (bool ended = true; ended; ++kills) {
+    for (const bool power : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(kills, " changes, power ", power));
+      store_.GoOnWith(restored->Copy());
+      store_.files().KillAfter(kills);
+      ended = !store_.Open().ok();
+      if (power) {
+        store_.Crash();
+      } else {
+        store_.LosePower(MemoryFileSystem::Unsynced::kKeptInPart, &random);
+      }
+      Reopen();
+      ASSERT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
+      ASSERT_THAT(From(before), IsEmpty());
+    }
+  }
+  EXPECT_GT(kills, 5);
+}
+
+// The mark of a copy is gone by then.
+TEST_F(RestoredStoreTest, APowerLossDoesNotTakeTheOtherLogOfAnAsyncMap) {
+  store_.options().sync_interval = std::chrono::hours(1);
+  Reopen();
+  ASSERT_TRUE(
+      store_.Create("async", DurableOptions(NamespaceDurability::kAsync)).ok());
+  const std::string archive = store_.BackUp();
+  Restore(archive);
+  const LogFork fork = store_.map("async")->origin().fork;
+  EXPECT_NE(fork.id, 0u);
+  // It tells something, which the disk has.
+  ASSERT_TRUE(store_.Put("async", "key", "v").status.ok());
+  store_.AdvanceBy(kLifeUs);
+  EXPECT_TRUE(
+      Await([&] { return store_.End("async").next_event > fork.next_event; }));
+  Put("synced");
+  std::mt19937_64 random(1);
+  store_.LosePower(MemoryFileSystem::Unsynced::kDropped, &random);
+  Reopen();
+  // Which has lost something itself, and is another one again.
+  EXPECT_EQ(store_.map("async")->origin().fork.from_id, fork.id);
+}
+
+TEST_F(RestoredStoreTest, ASettlementOfTheOtherLogSettlesNothing) {
+  const auto take = [&] {
+    const auto map = store_.map("a");
+    auto reader = JoinGroupReader(map, Member(), store_.clock().NowUs(), [] {});
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    GroupChunk chunk;
+    EXPECT_TRUE(Await([&] {
+      GroupChunk more = (*reader)->Take(store_.clock().NowUs(), 10, 1 << 20);
+      chunk.deliveries.insert(chunk.deliveries.end(), more.deliveries.begin(),
+                              more.deliveries.end());
+      return chunk.deliveries.size() >= 1;
+    }));
+    return std::make_pair(*std::move(reader), std::move(chunk.deliveries));
+  };
+  const auto settle = [&](const Delivery& delivery) {
+    const Settlement settlement = {.event_id = delivery.event_id,
+                                   .attempt = delivery.attempt};
+    SettleResult result;
+    absl::Status status;
+    absl::Notification done;
+    store_.store().Settle({"a", "g"}, {&settlement, 1}, {&result, 1},
+                          [&](absl::Status settled) {
+                            status = std::move(settled);
+                            done.Notify();
+                          });
+    done.WaitForNotification();
+    return status.ok() ? result.status : status;
+  };
+  {
+    const auto joined = JoinGroupReader(store_.map("a"), Member(),
+                                        store_.clock().NowUs(), [] {});
+    ASSERT_TRUE(joined.ok());
+  }
+  Put("key");
+  const std::string archive = store_.BackUp();
+  store_.AdvanceBy(kLifeUs);
+  auto [old_reader, old] = take();
+  ASSERT_EQ(old.size(), 1u);
+
+  old_reader = nullptr;
+  const absl::Status restored = store_.Restore(archive);
+  ASSERT_TRUE(restored.ok()) << restored;
+  Reopen();
+  store_.AdvanceBy(0);
+  const auto [reader, own] = take();
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_NE(own[0].event_id, old[0].event_id);
+  EXPECT_LT(own[0].event_id, uint64_t{1} << 53);
+  EXPECT_EQ(ReasonOf(settle(old[0])), Reason::kEventNotUnsettled);
+  EXPECT_TRUE(settle(own[0]).ok());
+}
+
+}  // namespace
+}  // namespace timecache::server
