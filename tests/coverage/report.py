@@ -16,7 +16,7 @@ import sys
 # Parts that a mistake in costs data or access: at least so many per cent of lines.
 REQUIRED_PERCENT = 95.0
 REQUIRED = re.compile(
-    r"server/engine/|server/security/access_|server/service/call/(access|call_gate)")
+    r"server/engine/|server/edge/access_|server/api/access|server/rpc/call/call_gate")
 
 # Together they link all that is counted.
 PROGRAMS = ["server/timecached", "client/cli/timecachectl",

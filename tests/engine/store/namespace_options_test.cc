@@ -8,7 +8,7 @@
 namespace timecache::server {
 namespace {
 
-constexpr int64_t kSecond = kMicrosPerSecond;
+constexpr int64_t kOptionSecond = kMicrosPerSecond;
 
 // The error's field and message must both name `field`, and the message
 // `limit`.
@@ -27,7 +27,7 @@ void ExpectRefused(const NamespaceOptions& options, absl::string_view field,
 TEST(OptionsTest, DefaultsAreValidAndAtMostOnePercentLate) {
   const NamespaceOptions options;
   EXPECT_TRUE(Validate(options).ok()) << Validate(options);
-  EXPECT_EQ(options.ttl_us, 30 * kSecond);
+  EXPECT_EQ(options.ttl_us, 30 * kOptionSecond);
   EXPECT_EQ(BucketWidthUs(options) * 100, options.ttl_us);
 }
 
@@ -43,7 +43,7 @@ TEST(OptionsTest, Ttl) {
   ExpectRefused(options, "ttl", "1ms");
   options.ttl_us = 0;
   ExpectRefused(options, "ttl", "1ms");
-  options.ttl_us = -kSecond;
+  options.ttl_us = -kOptionSecond;
   ExpectRefused(options, "ttl", "1ms");
   options.ttl_us = kMaxTtlUs + 1;
   ExpectRefused(options, "ttl", "87600h");
@@ -160,7 +160,7 @@ TEST(OptionsTest, NamespaceNames) {
 
 TEST(OptionsTest, WidthIsRoundedDownSoThatTheBoundHolds) {
   NamespaceOptions options;
-  options.ttl_us = 10 * kSecond;
+  options.ttl_us = 10 * kOptionSecond;
   options.num_buckets = 4;
   EXPECT_EQ(BucketWidthUs(options), 3'333'333);
 }
