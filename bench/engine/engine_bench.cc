@@ -162,7 +162,7 @@ void EngineDeath(benchmark::State& state) {
     const auto cursor =
         peer.map().Subscribe(ExpiryLog::Start::kNow, peer.now_us(), [] {});
     const int64_t dead_us = peer.now_us() + 2 * EnginePeer::kTtlUs;
-    int64_t told = 0;
+    int64_t delivered = 0;
     const Stopwatch watch;
     peer.map().Advance(dead_us);
     while (peer.map().Sweep(dead_us, 8192)) {
@@ -171,13 +171,13 @@ void EngineDeath(benchmark::State& state) {
       const ExpiryLog::Chunk chunk = cursor->Read(1 << 20);
       for (const auto& batch : chunk.batches) {
         for (int i = 0; i < batch->size(); ++i) {
-          told += batch->event(i).value.size() == kValueBytes;
+          delivered += batch->event(i).value.size() == kValueBytes;
         }
       }
       more = chunk.more;
     }
     Report(state, watch.Seconds(), entries);
-    if (told != entries) state.SkipWithError("not all were told");
+    if (delivered != entries) state.SkipWithError("not all were delivered");
   }
 }
 
@@ -188,13 +188,13 @@ void StormDeath(benchmark::State& state) {
     StormPeer peer(static_cast<int>(state.range(1)));
     for (const std::string& key : KeysFrom(0, entries)) peer.Load(key, value);
     for (int i = 1; i < state.range(1); ++i) peer.NextBucket();
-    int64_t told = 0;
+    int64_t delivered = 0;
     const Stopwatch watch;
-    peer.DropOldest([&told](const std::string&, const std::string& dead) {
-      told += dead.size() == kValueBytes;
+    peer.DropOldest([&delivered](const std::string&, const std::string& dead) {
+      delivered += dead.size() == kValueBytes;
     });
     Report(state, watch.Seconds(), entries);
-    if (told != entries) state.SkipWithError("not all were told");
+    if (delivered != entries) state.SkipWithError("not all were delivered");
   }
 }
 
@@ -206,11 +206,11 @@ void FlatDeath(benchmark::State& state) {
     FlatPeer peer(0);
     const std::vector<std::string> keys = KeysFrom(0, entries);
     for (const std::string& key : keys) peer.Put(key, value);
-    int64_t told = 0;
+    int64_t delivered = 0;
     const Stopwatch watch;
-    for (const std::string& key : keys) told += peer.Remove(key);
+    for (const std::string& key : keys) delivered += peer.Remove(key);
     Report(state, watch.Seconds(), entries);
-    if (told != entries) state.SkipWithError("not all were there");
+    if (delivered != entries) state.SkipWithError("not all were there");
   }
 }
 

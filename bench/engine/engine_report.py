@@ -65,7 +65,7 @@ def print_times(results):
           "\nspread over B buckets. (a) absl::flat_hash_map<string, string>, (a+) the same"
           "\nbehind an absl::Mutex, (b) Storm's list of B maps. (a) and (b) take no lock and"
           "\nknow no time; the engine takes one for each operation, for each 64 in batches."
-          "\nIn a death, of a bucket of N, each entry is told; (a) erases as many.")
+          "\nIn a death, of a bucket of N, each entry is delivered; (a) erases as many.")
     header = (f"{'operation':10}{'N':>12}{'B':>6}{'engine':>9}{'batches':>9}"
               f"{'(a)':>9}{'(a+)':>9}{'(b)':>11}{'(a)/eng':>9}{'(a+)/eng':>9}"
               f"{'(b)/eng':>9}")

@@ -133,7 +133,7 @@ int Main(int argc, char** argv) {
   AddStorm(fanout, &arguments);
   AddWatchers(fanout, &arguments);
   CLI::App* const rounds = app.add_subcommand(
-      "rounds", "How late the last of very many watchers is told");
+      "rounds", "How late the last of very many watchers gets its events");
   AddCommon(rounds, &arguments);
   AddWatchers(rounds, &arguments);
   AddRounds(rounds, &arguments);

@@ -35,11 +35,11 @@ struct Arguments {
   bool json = false;
 };
 
-// How late one watcher is told of entries that all die at once.
+// How late one watcher gets the events of entries that all die at once.
 int RunStorm(const Arguments& arguments, absl::Time give_up);
 // What it costs to tell many watchers of such entries.
 int RunFanout(const Arguments& arguments, absl::Time give_up);
-// How late the last of very many watchers is told of a few, and what an idle
+// How late the last of very many watchers gets a few events, and what an idle
 // watcher takes.
 int RunRounds(const Arguments& arguments, absl::Time give_up);
 // What a watcher that does not read does to puts, to the other watchers and to

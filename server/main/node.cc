@@ -106,7 +106,7 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
 Node::~Node() { monitoring_.Stop(); }
 
 absl::Status Node::Start() {
-  // From here on probes are told that it starts.
+  // From here on probes see that it starts.
   if (absl::Status status = monitoring_.Start(config_.http().address());
       !status.ok()) {
     return status;

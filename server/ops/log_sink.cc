@@ -34,9 +34,10 @@ ssize_t WriteSome(int fd, const std::string& bytes) {
 
 void LogSink::sink_it_(const spdlog::details::log_msg& message) {
   const uint64_t dropped = dropped_.load(std::memory_order_relaxed);
-  const bool told = dropped == told_ || Write(describe_(dropped - told_));
-  if (told) told_ = dropped;
-  if (!told ||
+  const bool reported =
+      dropped == reported_ || Write(describe_(dropped - reported_));
+  if (reported) reported_ = dropped;
+  if (!reported ||
       !Write(std::string(message.payload.data(), message.payload.size()))) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
   }

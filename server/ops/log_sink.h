@@ -43,7 +43,7 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   const int fd_;
   const std::function<std::string(uint64_t)> describe_;
   // The part of dropped_ that a line has reported.
-  uint64_t told_ = 0;
+  uint64_t reported_ = 0;
   // The rest of a line that was written in part; goes first.
   std::string rest_;
   std::atomic<uint64_t> dropped_{0};
