@@ -1,6 +1,6 @@
 """The chart, rendered by helm ($HELM), and the manifest that is made from it.
 
-chart.py writes deploy/kubernetes.yaml, and the chart's copies of files.
+chart.py writes deploy/kubernetes.yaml.
 """
 
 import os
@@ -13,11 +13,6 @@ import yaml
 DEPLOY = pathlib.Path(__file__).resolve().parent.parent
 CHART = DEPLOY / "helm" / "timecached"
 MANIFEST = DEPLOY / "kubernetes.yaml"
-# What the chart holds copies of: a link is lost where a chart is copied or packed.
-COPIES = {
-    CHART / "files" / "alerts.yaml": DEPLOY / "prometheus" / "alerts.yaml",
-    CHART / "files" / "dashboard.json": DEPLOY / "grafana" / "timecached.json",
-}
 VALUES = DEPLOY / "test" / "values"
 KUBERNETES_VERSION = "1.31.4"
 NAMESPACE = "timecached"
@@ -88,7 +83,4 @@ def manifest():
 
 
 if __name__ == "__main__":
-    for copy, source in COPIES.items():
-        copy.unlink(missing_ok=True)
-        copy.write_bytes(source.read_bytes())
     MANIFEST.write_text(manifest())

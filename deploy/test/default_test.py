@@ -17,16 +17,6 @@ class DefaultTest(unittest.TestCase):
             [path for path in chart.CHART.rglob("*") if path.is_symlink()], []
         )
 
-    def test_the_chart_s_copies_are_their_sources(self):
-        files = set((chart.CHART / "files").iterdir())
-        self.assertEqual(files, set(chart.COPIES))
-        for copy, source in chart.COPIES.items():
-            self.assertEqual(
-                copy.read_bytes(),
-                source.read_bytes(),
-                f"{copy.name} is not {source}: ./dev deploy",
-            )
-
     def test_the_manifest_is_what_the_chart_renders(self):
         self.assertEqual(
             chart.MANIFEST.read_text(),

@@ -142,16 +142,6 @@ class OwnConfigurationsTest(unittest.TestCase):
                      "--check-config"], capture_output=True, text=True, check=False)
                 self.assertEqual(result.returncode, 0, result.stderr)
 
-    def test_the_chart_holds_copies_of_the_alerts_and_the_dashboard(self):
-        deploy = markdown.ROOT / "deploy"
-        sources = [path.read_bytes() for directory in ("prometheus", "grafana")
-                   for path in (deploy / directory).iterdir()]
-        copies = [*(deploy / "helm/timecached/files").iterdir()]
-        self.assertEqual(len(copies), 2)
-        for copy in copies:
-            self.assertFalse(copy.is_symlink())
-            self.assertIn(copy.read_bytes(), sources, f"{copy}: ./dev deploy writes it")
-
     def test_the_image_and_the_chart_have_the_version_of_the_project(self):
         version = re.search(r"project\(timecached VERSION ([\d.]+)", self.text("CMakeLists.txt"))[1]
         chart = self.text("deploy/helm/timecached/Chart.yaml")
@@ -166,7 +156,7 @@ class OwnConfigurationsTest(unittest.TestCase):
                     if block.language == "yaml"]
         result = subprocess.run(
             ["promtool", "check", "config", "/dev/stdin"], input=block.text.replace(
-                "[alerts.yaml]", f"[{markdown.ROOT}/deploy/prometheus/alerts.yaml]"),
+                "[alerts.yaml]", f"[{markdown.ROOT}/deploy/helm/timecached/files/alerts.yaml]"),
             capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
 

@@ -314,7 +314,7 @@ void Collect(const json& value, const std::string& key,
 TEST_F(MetricsTest, TheDashboardShowsOnlyWhatThereIs) {
   ASSERT_NO_FATAL_FAILURE(DoEverything());
   const json dashboard =
-      json::parse(ReadFile(DEPLOY "/grafana/timecached.json"));
+      json::parse(ReadFile(DEPLOY "/helm/timecached/files/dashboard.json"));
   std::vector<std::string> expressions;
   Collect(dashboard, "expr", &expressions);
   EXPECT_GE(expressions.size(), 50u);
@@ -351,7 +351,8 @@ std::vector<std::string> ExpressionsOf(const std::string& yaml) {
 
 TEST_F(MetricsTest, AlertsWatchOnlyWhatThereIs) {
   ASSERT_NO_FATAL_FAILURE(DoEverything());
-  const std::string alerts = ReadFile(DEPLOY "/prometheus/alerts.yaml");
+  const std::string alerts =
+      ReadFile(DEPLOY "/helm/timecached/files/alerts.yaml");
   const std::vector<std::string> expressions = ExpressionsOf(alerts);
   EXPECT_GE(expressions.size(), 20u);
   for (const std::string& expression : expressions) {
