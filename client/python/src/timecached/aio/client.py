@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import dataclasses
 import time
@@ -62,6 +61,7 @@ from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
 from ..watching import Reconnecting, WatchState
 from ..working import Listeners, in_flight, to_settlement
 from .pipeline import Pipeline
+from .tasks import sleep
 from .watcher import Watcher
 from .worker import GroupWorker
 
@@ -471,7 +471,7 @@ class Client:
                 pause = state.broken(error)
                 if give_up_at is not None and time.monotonic() + pause >= give_up_at:
                     raise
-            await asyncio.sleep(pause)
+            await sleep(pause)
 
     # --- what expires ---
 
@@ -861,7 +861,7 @@ class Client:
                 out_of_time = give_up_at is not None and time.monotonic() + pause >= give_up_at
                 if left <= 0 or out_of_time or not error.is_connection_lost:
                     raise
-            await asyncio.sleep(pause)
+            await sleep(pause)
 
     async def _attempt(self, method: Any, request: Any, give_up_at: float | None) -> Any:
         with self._connection.errors():

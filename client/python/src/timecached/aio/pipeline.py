@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import collections
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -13,9 +13,10 @@ from ..connection import AsyncConnection
 from ..errors import TimecacheError, broken, cancelled, late, stopping
 from ..operation import MAX_OPERATIONS, Operation
 from ..v1 import data_pb2
+from .tasks import Condition, Event, Future, Requests, Task, new_future, settle
 
 T = TypeVar("T")
-_Batch = list[tuple[Operation[Any], "asyncio.Future[Any]"]]
+_Batch = list[tuple[Operation[Any], Future[Any]]]
 
 
 class Pipeline:
@@ -53,18 +54,19 @@ class Pipeline:
         self._in_flight_max = max(1, requests_in_flight_max)
         self._metadata = metadata
         self._method = method
+        self._changed = Condition()
         self._batch: _Batch = []
         self._batch_bytes = 0
         self._in_flight: collections.deque[_Batch] = collections.deque()
-        self._requests: asyncio.Queue[data_pb2.ExecuteRequest | None] = asyncio.Queue()
-        self._room = asyncio.Event()
+        self._requests: Requests[data_pb2.ExecuteRequest] = Requests()
         self._end: TimecacheError | None = None
         self._closing = False
-        self._reader: asyncio.Task[None] | None = None
+        self._reader: Task | None = None
         self._call: Any = None
         # When the last answer came, or the first request went out since nothing was in flight.
         self._progress_at = 0.0
-        self._watchdog: asyncio.TimerHandle | None = None
+        self._answering = False  # Callbacks run: no answer is read meanwhile.
+        self._over = Event()
 
     async def __aenter__(self) -> Pipeline:
         return self
@@ -79,50 +81,32 @@ class Pipeline:
             self.cancel()
         await self.close()
 
-    async def add(self, operation: Operation[T]) -> asyncio.Future[T]:
+    async def add(self, operation: Operation[T]) -> Future[T]:
         """Takes an operation, waiting for room; its result comes in the future.
 
         Raises the TimecacheError that the stream has ended with, and ValueError after ``close``.
         """
-        while True:
+        future: Future[T] = new_future()
+        size = operation.message.ByteSize()
+        with self._changed:
+            if len(self._in_flight) >= self._in_flight_max:
+                await self._changed.wait_for(self._takes)
             if self._end is not None:
                 raise self._end
             if self._closing:
                 raise ValueError("the pipeline is closed")
-            if len(self._in_flight) < self._in_flight_max:
-                break
-            self._room.clear()
-            await self._room.wait()
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        # Who does not look at it means the others.
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        size = operation.message.ByteSize()
-        if self._batch and self._batch_bytes + size > self._bytes_max:
-            self.flush()
-        self._batch.append((operation, future))
-        self._batch_bytes += size
-        if not self._in_flight or len(self._batch) >= self._operations_max:
-            self.flush()
+            if self._batch and self._batch_bytes + size > self._bytes_max:
+                self._flush()
+            self._batch.append((operation, future))
+            self._batch_bytes += size
+            if not self._in_flight or len(self._batch) >= self._operations_max:
+                self._flush()
         return future
 
     def flush(self) -> None:
         """Sends what has been added."""
-        if not self._batch or self._end is not None:
-            return
-        if self._reader is None:
-            self._reader = asyncio.create_task(self._read())
-        if not self._in_flight:
-            self._progress_at = asyncio.get_running_loop().time()
-        if self._watchdog is None:
-            self._watch()
-        batch, self._batch, self._batch_bytes = self._batch, [], 0
-        self._in_flight.append(batch)
-        self._requests.put_nowait(
-            data_pb2.ExecuteRequest(
-                namespace=self._settings.namespace,
-                operations=[operation.message for operation, _ in batch],
-            )
-        )
+        with self._changed:
+            self._flush()
 
     async def close(self) -> None:
         """Sends what has been added, waits for all results, and ends the stream.
@@ -130,21 +114,102 @@ class Pipeline:
         Raises the TimecacheError that it has ended with, but not after ``cancel``. May be called
         again.
         """
-        self.flush()
-        self._closing = True
+        with self._changed:
+            self._flush()
+            self._closing = True
+            self._progress_at = time.monotonic()
+            self._changed.notify_all()
+        self._requests.put(None)
         if self._reader is not None:
-            self._progress_at = asyncio.get_running_loop().time()
-            if self._watchdog is None and self._end is None:
-                self._watch()
-        self._requests.put_nowait(None)
-        if self._reader is not None:
-            await self._reader
+            await self._reader.join()
         if self._end is not None and self._end.message != _CANCELLED:
             raise self._end
 
     def cancel(self) -> None:
         """Ends the stream at once: what is in flight gets CallCancelledError."""
         self._stop(cancelled(_CANCELLED))
+
+    def _takes(self) -> bool:
+        over = self._end is not None or self._closing
+        return over or len(self._in_flight) < self._in_flight_max
+
+    def _flush(self) -> None:
+        if not self._batch or self._end is not None:
+            return
+        if self._reader is None:
+            self._reader = Task(self._read, "timecached-pipeline")
+            if self._settings.timeout is not None:
+                Task(self._watch, "timecached-pipeline-watch")
+        if not self._in_flight:
+            self._progress_at = time.monotonic()
+        batch, self._batch, self._batch_bytes = self._batch, [], 0
+        self._in_flight.append(batch)
+        self._requests.put(
+            data_pb2.ExecuteRequest(
+                namespace=self._settings.namespace,
+                operations=[operation.message for operation, _ in batch],
+            )
+        )
+
+    # Looks about once in a timeout: answers need not wake it.
+    async def _watch(self) -> None:
+        timeout = self._settings.timeout
+        assert timeout is not None
+        left = timeout
+        while not await self._over.wait(left):
+            with self._changed:
+                left = timeout
+                if (self._in_flight or self._closing) and not self._answering:
+                    left += self._progress_at - time.monotonic()
+            if left <= 0:
+                self._stop(late(timeout))
+
+    async def _read(self) -> None:
+        end: TimecacheError | None = cancelled(_CANCELLED)
+        try:
+            with self._connection.errors():
+                await self._open()
+                async for response in self._call:
+                    self._answered(response)
+            with self._changed:
+                whole = self._closing and not self._in_flight and not self._batch
+            end = None if whole else stopping()
+        except TimecacheError as error:
+            end = error
+        except Exception as error:
+            end = broken(error)
+        finally:
+            if end is not None:
+                self._ended(end)
+            self._over.set()
+
+    async def _open(self) -> None:
+        await self._connection.wait(None)
+        metadata = await self._metadata()
+        call = self._method(self._requests.stream(), metadata=metadata)
+        with self._changed:
+            self._call = call
+            if self._end is not None:
+                call.cancel()
+
+    def _answered(self, response: data_pb2.ExecuteResponse) -> None:
+        with self._changed:
+            if self._end is not None:
+                return
+            if not self._in_flight or len(self._in_flight[0]) != len(response.results):
+                raise ValueError("an answer to no request")
+            batch = self._in_flight.popleft()
+            if not self._in_flight:
+                self._flush()
+            self._answering = True
+            self._changed.notify_all()
+        settle(
+            (future, operation.outcome(result))
+            for (operation, future), result in zip(batch, response.results, strict=True)
+        )
+        with self._changed:
+            self._answering = False
+            self._progress_at = time.monotonic()
 
     def _stop(self, error: TimecacheError) -> None:
         self._ended(error)
@@ -153,75 +218,17 @@ class Pipeline:
         elif self._reader is not None:
             self._reader.cancel()
 
-    # Looks about once in a timeout, while anything is in flight.
-    def _watch(self) -> None:
-        timeout = self._settings.timeout
-        if timeout is not None:
-            loop = asyncio.get_running_loop()
-            self._watchdog = loop.call_at(self._progress_at + timeout, self._look, timeout)
-
-    def _look(self, timeout: float) -> None:
-        self._watchdog = None
-        if self._end is not None or not (self._in_flight or self._closing):
-            return
-        if asyncio.get_running_loop().time() < self._progress_at + timeout:
-            self._watch()
-        else:
-            self._stop(late(timeout))
-
-    async def _send(self) -> AsyncIterator[data_pb2.ExecuteRequest]:
-        while (request := await self._requests.get()) is not None:
-            yield request
-
-    async def _read(self) -> None:
-        try:
-            with self._connection.errors():
-                await self._connection.wait(None)
-                metadata = await self._metadata()
-                self._call = self._method(self._send(), metadata=metadata)
-                async for response in self._call:
-                    self._answered(response)
-            if not self._closing or self._in_flight or self._batch:
-                self._ended(stopping())
-        except TimecacheError as error:
-            self._ended(error)
-        except Exception as error:
-            self._ended(broken(error))
-        except asyncio.CancelledError:
-            self._ended(cancelled(_CANCELLED))
-
-    def _answered(self, response: data_pb2.ExecuteResponse) -> None:
-        if self._end is not None:
-            return
-        if not self._in_flight or len(self._in_flight[0]) != len(response.results):
-            raise ValueError("an answer to no request")
-        batch = self._in_flight.popleft()
-        for (operation, future), result in zip(batch, response.results, strict=True):
-            outcome = operation.outcome(result)
-            if future.done():
-                continue
-            if isinstance(outcome, TimecacheError):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-        self._progress_at = asyncio.get_running_loop().time()
-        self._room.set()
-        if not self._in_flight:
-            self.flush()
-
     def _ended(self, error: TimecacheError) -> None:
-        if self._end is None:
-            self._end = error
-        for batch in (*self._in_flight, self._batch):
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(error)
-        self._in_flight.clear()
-        self._batch = []
-        if self._watchdog is not None:
-            self._watchdog.cancel()
-        self._requests.put_nowait(None)
-        self._room.set()
+        with self._changed:
+            if self._end is None:
+                self._end = error
+            batches = [*self._in_flight, self._batch]
+            self._in_flight.clear()
+            self._batch = []
+            self._changed.notify_all()
+        self._over.set()
+        self._requests.put(None)
+        settle((future, error) for batch in batches for _, future in batch)
 
 
 _CANCELLED = "the pipeline was cancelled"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any
 
-import grpc.aio
-
 from ..connection import AsyncConnection
-from ..errors import ClosedError, TimecacheError, cancelled, silent
+from ..errors import TimecacheError, cancelled
 from ..types import WatchBatch
 from ..watching import WatchState
+from .tasks import Condition, Stream
 
 
 class Watcher:
@@ -48,10 +46,9 @@ class Watcher:
         self._stub = stub
         self._metadata = metadata
         self._state = state
-        self._call: Any = None
-        self._read: asyncio.Future[Any] | None = None
-        self._waiting_since = 0.0
-        self._pause = 0.0
+        self._changed = Condition()
+        self._stream: Stream | None = None
+        self._next_attempt_at = 0.0
         self._end: TimecacheError | None = None
         self._closed = False
 
@@ -79,8 +76,11 @@ class Watcher:
 
     def close(self) -> None:
         """Ends the watch: a ``next`` that waits raises CallCancelledError, an iteration ends."""
-        self._closed = True
-        self._drop_call()
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            if self._stream is not None:
+                self._stream.close()
 
     async def next(self, timeout: float | None = None) -> WatchBatch:
         """The next batch, waited for no longer than `timeout` seconds.
@@ -88,85 +88,50 @@ class Watcher:
         TimeoutError: nothing came; the watch goes on, as it does if this is cancelled.
         CallCancelledError: after ``close``. Any other TimecacheError is the watch's end.
         """
-        loop = asyncio.get_running_loop()
-        give_up_at = None if timeout is None else loop.time() + timeout
-        silence = self._state.reconnecting.silence_max
+        give_up_at = None if timeout is None else time.monotonic() + timeout
         while True:
             if self._closed:
                 raise cancelled("the watch was closed")
             if self._end is not None:
                 raise self._end
-            if self._pause > 0:
-                await self._await_attempt(give_up_at)
-                continue
-            if self._call is None and not await self._open(timeout):
-                continue
-            if self._read is None:
-                self._read = asyncio.ensure_future(self._call.read())
-                self._waiting_since = loop.time()
-            silent_at = None if silence is None else self._waiting_since + silence
-            limits = [limit - loop.time() for limit in (give_up_at, silent_at) if limit is not None]
-            done, _ = await asyncio.wait([self._read], timeout=min(limits) if limits else None)
-            if not done:
-                if silent_at is None or loop.time() < silent_at:
-                    raise TimeoutError("nothing came within the timeout")
-                self._break(silent())
-                continue
-            if self._read is None:
-                continue  # Closed meanwhile.
-            read, self._read = self._read, None
             try:
                 with self._connection.errors():
-                    message = read.result()
+                    stream = self._stream or await self._open(give_up_at)
+                    message = None if stream is None else await stream.take(give_up_at)
             except TimecacheError as error:
                 self._break(error)
-            except asyncio.CancelledError:
-                # The call was cancelled, not this task: with its channel.
-                self._break(ClosedError())
             else:
-                if message is not grpc.aio.EOF:
+                if message is not None:
                     return self._state.accept(message)
                 self._break(None)
 
-    async def _await_attempt(self, give_up_at: float | None) -> None:
-        loop = asyncio.get_running_loop()
-        before = loop.time()
-        left = self._pause if give_up_at is None else give_up_at - before
-        await asyncio.sleep(max(0.0, min(self._pause, left, 0.1)))
-        self._pause -= loop.time() - before
-        if give_up_at is not None and loop.time() >= give_up_at and self._pause > 0:
+    # None: it was closed meanwhile.
+    async def _open(self, give_up_at: float | None) -> Stream | None:
+        attempt_at = self._next_attempt_at
+        until = attempt_at if give_up_at is None else min(give_up_at, attempt_at)
+        with self._changed:
+            if await self._changed.wait_for(lambda: self._closed, until - time.monotonic()):
+                return None
+        if until < attempt_at and time.monotonic() < attempt_at:
             raise TimeoutError("no connection within the timeout")
-
-    # False if it was closed, or there is no stream to be had.
-    async def _open(self, timeout: float | None) -> bool:
-        try:
-            with self._connection.errors():
-                await self._connection.wait(None if timeout is None else time.monotonic() + timeout)
-                metadata = await self._metadata()
-                self._state.show(metadata)
-                if self._closed:
-                    return False
-                self._call = self._state.open(self._stub, metadata)
-        except TimecacheError as error:
-            self._break(error)
-            return False
-        return True
-
-    def _drop_call(self) -> None:
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
-        if self._read is not None:
-            # If it has failed already: who does not ask does not want to know.
-            self._read.add_done_callback(lambda read: read.cancelled() or read.exception())
-            self._read.cancel()
-            self._read = None
+        await self._connection.wait(give_up_at)
+        metadata = await self._metadata()
+        self._state.show(metadata)
+        with self._changed:
+            if self._closed:
+                return None
+            call = self._state.open(self._stub, metadata)
+            self._stream = Stream(call, self._state.reconnecting.silence_max)
+            return self._stream
 
     def _break(self, error: TimecacheError | None) -> None:
-        self._drop_call()
-        if self._closed:
-            return
+        with self._changed:
+            if self._stream is not None:
+                self._stream.close()
+                self._stream = None
+            if self._closed:
+                return
         try:
-            self._pause = self._state.ended(error)
+            self._next_attempt_at = time.monotonic() + self._state.ended(error)
         except TimecacheError as end:
             self._end = end

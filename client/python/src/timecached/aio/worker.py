@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import contextlib
 import dataclasses
-import inspect
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from types import TracebackType
@@ -26,6 +24,7 @@ from ..working import (
     check_answer,
     may_pass,
 )
+from .tasks import SURVIVED, Condition, Event, Task, call_handler, check_handler
 from .watcher import Watcher
 
 if TYPE_CHECKING:
@@ -72,23 +71,28 @@ class GroupWorker:
         """For Client.worker."""
         if concurrency < 1:
             raise ValueError("concurrency must be at least 1")
+        check_handler(handler)
         self._group = group
         self._handler = handler
         self._concurrency = concurrency
         self._max_in_flight = max_in_flight
         self._stop_timeout = stop_timeout
-        self._listeners = listeners
+        self._listeners = dataclasses.replace(listeners, survived=SURVIVED)
         timeout = client._settings.timeout
         self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
         self._state = WorkerState(retry_delay)
         self._extending = Extending(self._state, extend_max)
         self._queue: collections.deque[Held] = collections.deque()
         self._owed: collections.deque[Owed] = collections.deque()
-        self._changed = asyncio.Condition()
+        self._changed = Condition()
+        self._started = False
         self._stopping = False
         self._giving_up = False
-        self._handlers_left = 0
-        self._main: asyncio.Task[None] | None = None
+        self._settled = Event()
+        self._given_up: Exception | None = None
+        self._handlers_left = self._concurrency
+        self._tasks_left = self._concurrency + 1  # These, and the reader.
+        self._end: Exception | None = None
         self._pauses = (reconnecting.min_pause, reconnecting.max_pause)
         self._watcher = Watcher(
             client._connection,
@@ -112,8 +116,13 @@ class GroupWorker:
 
     def start(self) -> GroupWorker:
         """Begins. Further calls do nothing."""
-        if self._main is None:
-            self._main = asyncio.create_task(self._run())
+        with self._changed:
+            if self._started:
+                return self
+            self._started = True
+        tasks = [self._read, self._settle, self._extend, *[self._handle] * self._concurrency]
+        for task in tasks:
+            Task(task, "timecached-worker")
         return self
 
     async def __aenter__(self) -> GroupWorker:
@@ -126,209 +135,242 @@ class GroupWorker:
         traceback: TracebackType | None,
     ) -> None:
         self.request_stop()
-        if kind is None:
+        try:
             await self.wait()
-        elif self._main is not None:
-            await asyncio.wait([self._main])
+        except Exception:
+            if kind is None:
+                raise
 
     def request_stop(self) -> None:
         """Begins no further event; does not wait. What was not begun goes to others."""
-        self._stopping = True
-        if self._main is not None and not self._main.done():
-            self._wake_soon()
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
 
     async def stop(self) -> None:
         """Stops: as ``request_stop`` and ``wait``."""
         self.request_stop()
         await self.wait()
 
-    async def wait(self) -> None:
+    async def wait(self, timeout: float | None = None) -> None:
         """Waits for the end: handlers have returned, and what they said is with the server.
 
         Raises what ended the worker, if it was not stopped, or why settlements did not arrive
-        within stop_timeout. To cancel this does not stop the worker.
+        within stop_timeout. TimeoutError: it has not ended within `timeout` seconds. To cancel this
+        does not stop the worker.
         """
         self.start()
-        assert self._main is not None
-        await asyncio.shield(self._main)
+        with self._changed:
+            if not await self._changed.wait_for(lambda: self._tasks_left == 0, timeout):
+                raise TimeoutError("the worker goes on")
+            if self._end is not None:
+                raise self._end
 
-    async def _run(self) -> None:
-        reader = asyncio.create_task(self._read())
-        settler = asyncio.create_task(self._settle())
-        extender = asyncio.create_task(self._extend())
-        self._handlers_left = self._concurrency
-        handlers = [asyncio.create_task(self._handle()) for _ in range(self._concurrency)]
-        try:
-            await asyncio.gather(*handlers)
-            # The stream stays open until all is settled: with its end the server gives out again
-            # what is not.
-            failure = await self._finish(settler)
-        finally:
-            self._watcher.close()
-            for task in (*handlers, settler, extender):
-                task.cancel()
-        end = await reader
-        if end is not None:
-            raise end
-        if failure is not None:
-            raise failure
-
-    async def _finish(self, settler: asyncio.Task[Exception | None]) -> Exception | None:
-        done, _ = await asyncio.wait([settler], timeout=self._stop_timeout)
-        if not done:
-            self._giving_up = True
-            await self._wake()
-        return await settler
-
-    async def _wake(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
-    def _wake_soon(self) -> None:
-        task = asyncio.ensure_future(self._wake())
-        self._waking = task  # Or it might be collected before it runs.
-
-    async def _read(self) -> Exception | None:
-        """What ended the watch, if the worker was not stopping."""
+    async def _read(self) -> None:
         end: Exception | None = None
         try:
             async for batch in self._watcher:
                 if batch.lost:
                     self._listeners.tell_loss(self._group, batch.lost)
-                async with self._changed:
+                with self._changed:
                     # After a stop they wait, too, and go to others when the stream ends.
                     self._queue.extend(self._state.take(batch))
                     self._changed.notify_all()
                     await self._changed.wait_for(
                         lambda: self._stopping or self._state.count() < self._max_in_flight
                     )
-        except Exception as error:
-            end = None if self._stopping else error
-        self._stopping = True
-        await self._wake()
-        return end
+        except SURVIVED as error:
+            end = _as_exception(error)
+        finally:
+            with self._changed:
+                if not self._stopping:
+                    self._end = end
+                self._stopping = True
+                self._tasks_left -= 1
+                self._changed.notify_all()
 
     # With the stream's end the server has given them out again.
     def _lose_unbegun(self, why: TimecacheError) -> None:
-        self._state.drop(self._queue)
-        self._queue.clear()
+        with self._changed:
+            self._state.drop(self._queue)
+            self._queue.clear()
+            stopping = self._stopping
         # What a new stream would bring is for others.
-        if self._stopping:
+        if stopping:
             self._watcher.close()
         self._listeners.tell_break(why)
 
     async def _handle(self) -> None:
-        while True:
-            async with self._changed:
-                await self._changed.wait_for(lambda: self._stopping or self._queue)
-                if self._stopping:
-                    break
-                held = self._queue.popleft()
-            event = self._state.begin(held)
-            try:
-                how = await self._call_handler(event)
-                owed = self._state.end(held, how)
-            except Exception as error:
-                self._listeners.tell_handler(self._group, event, error)
-                owed = self._state.failed(held)
-            async with self._changed:
-                self._owed.append(owed)
+        try:
+            await self._handle_all()
+        except SURVIVED as error:
+            self._fail(error)
+        finally:
+            with self._changed:
+                self._handlers_left -= 1
+                last = self._handlers_left == 0
                 self._changed.notify_all()
-        async with self._changed:
-            self._handlers_left -= 1
+            try:
+                if last:
+                    await self._finish()
+            except SURVIVED as error:
+                self._fail(error)
+            finally:
+                with self._changed:
+                    self._tasks_left -= 1
+                    self._changed.notify_all()
+
+    # By what nobody has foreseen: it must not leave those waiting that count on the task.
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            if self._end is None:
+                self._end = _as_exception(error)
+            self._stopping = True
             self._changed.notify_all()
 
-    # In a task of its own: a handler that is cancelled from within has failed, no more.
-    async def _call_handler(self, event: ExpiredEvent) -> Settle | None:
-        task = asyncio.ensure_future(self._answer(event))
-        try:
-            await asyncio.wait([task])
-        finally:
-            task.cancel()
-        if task.cancelled():
-            raise RuntimeError("the handler was cancelled")
-        how = task.result()
-        check_answer(event, how)
-        return how
-
-    async def _answer(self, event: ExpiredEvent) -> Settle | None:
-        answer = self._handler(event)
-        return await answer if inspect.isawaitable(answer) else answer
-
-    async def _settle(self) -> Exception | None:
-        """Why some were given up, if so."""
-        given_up: Exception | None = None
+    async def _handle_all(self) -> None:
         while True:
-            async with self._changed:
+            with self._changed:
+                await self._changed.wait_for(lambda: self._stopping or self._queue)
+                if self._stopping:
+                    return
+                held = self._queue.popleft()
+                event = self._state.begin(held)
+            how, raised = await self._call_handler(event)
+            with self._changed:
+                owed = self._state.failed(held) if raised else self._state.end(held, how)
+                self._owed.append(owed)
+                self._changed.notify_all()
+
+    # What it has said, and whether it has raised.
+    async def _call_handler(self, event: ExpiredEvent) -> tuple[Settle | None, bool]:
+        try:
+            how = await call_handler(self._handler, event)
+            check_answer(event, how)
+            return how, False
+        except SURVIVED as error:
+            self._listeners.tell_handler(self._group, event, _as_exception(error))
+            return None, True
+
+    # The stream stays open until all is settled: with its end the server gives out again what is
+    # not.
+    async def _finish(self) -> None:
+        try:
+            if not await self._settled.wait(self._stop_timeout):
+                with self._changed:
+                    self._giving_up = True
+                    self._changed.notify_all()
+                await self._settled.wait()
+            with self._changed:
+                if self._end is None:
+                    self._end = self._given_up
+        finally:
+            self._watcher.close()
+
+    async def _settle(self) -> None:
+        try:
+            await self._settle_all()
+        except SURVIVED as error:
+            self._fail(error)
+        finally:
+            with self._changed:
+                self._settled.set()
+                self._changed.notify_all()
+
+    async def _settle_all(self) -> None:
+        while True:
+            with self._changed:
                 await self._changed.wait_for(lambda: self._owed or self._handlers_left == 0)
                 if not self._owed:
-                    return given_up
+                    return
                 size = min(len(self._owed), _SETTLE_MAX)
                 batch = [self._owed.popleft() for _ in range(size)]
-            given_up = await self._send(batch) or given_up
-            await self._wake()
+            await self._send(batch)
 
-    async def _send(self, batch: list[Owed]) -> Exception | None:
+    async def _send(self, batch: list[Owed]) -> None:
         backoff = Backoff(*self._pauses)
         repeated = False
         while True:
-            batch, unsettled = self._state.without_gone(batch)
+            with self._changed:
+                batch, unsettled = self._state.without_gone(batch)
             for owed in unsettled:
                 self._listeners.tell_unsettled(self._group, owed)
             try:
                 results = await self._client.settle(
                     self._group, [owed.settlement for owed in batch]
                 )
-            except Exception as error:
+            except SURVIVED as caught:
+                # Also what a token function raises.
+                error = _as_exception(caught)
                 self._listeners.tell(error)
-                if may_pass(error) and not self._giving_up:
+                if may_pass(error) and await self._pause(backoff.next()):
                     repeated = True
-                    await self._pause(backoff.next())
                     continue
-                for owed in batch:
-                    self._state.dropped(owed)
-                return error if self._giving_up else None
+                with self._changed:
+                    for owed in batch:
+                        self._state.dropped(owed)
+                    if self._giving_up:
+                        self._given_up = error
+                    self._changed.notify_all()
+                return
             for owed, result in zip(batch, results, strict=True):
                 failure = result if isinstance(result, TimecacheError) else None
-                instead, told = self._state.settled(owed, failure, repeated)
+                with self._changed:
+                    instead, told = self._state.settled(owed, failure, repeated)
+                    if instead is not None:
+                        self._owed.appendleft(instead)
+                    self._changed.notify_all()
                 if told is not None:
                     self._listeners.tell_unsettled(self._group, owed, told)
-                if instead is not None:
-                    self._owed.appendleft(instead)
-            return None
+            return
 
-    # Until it is cancelled, when all is settled.
     async def _extend(self) -> None:
-        async with self._changed:
-            await self._changed.wait_for(self._state.count)
-        while not self._extending.ended:
+        try:
+            await self._extend_all()
+        except SURVIVED as error:
+            self._fail(error)
+
+    # Until all is settled.
+    async def _extend_all(self) -> None:
+        with self._changed:
+            await self._changed.wait_for(lambda: self._settled.is_set() or self._state.count())
+        while not self._settled.is_set() and not self._extending.ended:
             try:
                 await self._look_at_held()
-            except Exception as error:
-                # A break is told by the watch.
-                if not isinstance(error, TimecacheError) or not error.is_connection_lost:
+            except SURVIVED as caught:
+                # Also what a token function raises. A break is told by the watch.
+                error = _as_exception(caught)
+                lost = isinstance(error, TimecacheError) and error.is_connection_lost
+                if not lost and not self._settled.is_set():
                     self._listeners.tell(error)
-            await asyncio.sleep(self._extending.pause())
+            await self._settled.wait(self._extending.pause())
 
     async def _look_at_held(self) -> None:
-        if self._extending.wants_ack_timeout():
+        with self._changed:
+            wants_ack_timeout = self._extending.wants_ack_timeout()
+        if wants_ack_timeout:
             ack_timeout: timedelta | None = None
             # That it fails is not told: it is read again, and the default is assumed meanwhile.
             with contextlib.suppress(TimecacheError):
                 ack_timeout = (await self._client.get_group(self._group)).options.ack_timeout
             self._extending.knows_ack_timeout(ack_timeout)
-        due = self._extending.due()
+        with self._changed:
+            due = self._extending.due()
         if not due:
             return
         results = await self._client.settle(self._group, [asked for _, asked in due])
         for (held, asked), result in zip(due, results, strict=True):
             failure = result if isinstance(result, TimecacheError) else None
-            told = self._extending.answered(held, asked, failure)
+            with self._changed:
+                told = self._extending.answered(held, asked, failure)
             if told is not None:
                 self._listeners.tell(told)
 
-    async def _pause(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while not self._giving_up and loop.time() < until:
-            await asyncio.sleep(min(0.05, until - loop.time()))
+    # False if there is no time left for another attempt.
+    async def _pause(self, seconds: float) -> bool:
+        with self._changed:
+            return not await self._changed.wait_for(lambda: self._giving_up, timeout=seconds)
+
+
+def _as_exception(error: BaseException) -> Exception:
+    return error if isinstance(error, Exception) else RuntimeError(repr(error))
