@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,36 +13,6 @@ import (
 	"timecached.dev/client/go"
 	"timecached.dev/client/go/timecachetest"
 )
-
-func TestWatch(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
-	ctx := t.Context()
-	watch := read(t, client.Watch(ctx, timecache.WatchOptions{KeyPrefix: "k", Heartbeat: time.Hour}))
-	watch.batch()
-	put := must(client.Put(ctx, "k1", []byte("v"), timecache.TTL(2500*time.Millisecond)))(t)
-	must(client.Put(ctx, "x", nil))(t)
-	must(client.Gather(ctx, "k2", "p", []byte("v"), timecache.PartCount(2)))(t)
-	now := must(clock.Advance(ctx, 5*time.Second))(t)
-	_, batches := watch.until(now)
-	event := batches[0].Events[0]
-	if event.DeliveredAt.Before(event.DeathTime) {
-		t.Error(event.DeliveredAt)
-	}
-	event.DeliveredAt = time.Time{}
-	equal(t, "event", event, timecache.ExpiredEvent{Namespace: "main", Key: "k1", Value: []byte("v"),
-		Version: put.Version, PutTime: time.Unix(0, 0).UTC(), Deadline: time.Unix(2, 5e8).UTC(),
-		DeathTime: time.Unix(3, 0).UTC(), Cause: timecache.CauseExpired,
-		CreateTime: time.Unix(0, 0).UTC(), OwnTTL: 2500 * time.Millisecond})
-	token := batches[len(batches)-1].ResumeToken
-
-	must(clock.Advance(ctx, 10*time.Second))(t)
-	resumed := read(t, client.Watch(ctx, timecache.WatchOptions{ResumeTokens: map[string][]byte{"main": token}}))
-	events := resumed.batch().Events
-	slices.SortFunc(events, func(a, b timecache.ExpiredEvent) int { return strings.Compare(b.Key, a.Key) })
-	equal(t, "events behind the token", []string{events[0].Key, events[1].Key}, []string{"x", "k2"})
-	equal(t, "parts", events[1].Parts.Parts, []timecache.Part{{Name: "p", Value: []byte("v")}})
-	equal(t, "cause", events[0].Cause.String(), "EXPIRED")
-}
 
 // A loop that was left goes on where it was.
 func TestWatchAgain(t *testing.T) {
@@ -73,36 +42,6 @@ func TestWatchAgain(t *testing.T) {
 			t.Error(batch, err)
 		}
 	}
-}
-
-func TestWatchLoss(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(time.Second), NumBuckets: new(uint32(11)),
-		EventRetention: new(time.Second)})
-	ctx := t.Context()
-	var token []byte
-	for batch, err := range client.Watch(ctx, timecache.WatchOptions{}) {
-		token = must(batch, err)(t).ResumeToken
-		break
-	}
-	// While the watch is there, events that it has not read are kept for it.
-	eventually(t, func() bool {
-		return must(client.GetNamespace(ctx, "main", timecache.IncludeStatistics))(t).Statistics.Watchers == 0
-	})
-	for range 3 {
-		must(client.Put(ctx, "k", nil))(t)
-		must(clock.Advance(ctx, 10*time.Second))(t)
-	}
-	resume := timecache.WatchOptions{ResumeTokens: map[string][]byte{"main": token}}
-	batch := read(t, client.Watch(ctx, resume)).batch()
-	if batch.Lost == 0 || int(batch.Lost)+len(batch.Events) != 3 {
-		t.Errorf("of 3 events %d are told and %d lost", len(batch.Events), batch.Lost)
-	}
-	resume.FailOnLoss = true
-	for _, err := range client.Watch(ctx, resume) {
-		refused(t, err, codes.OutOfRange, timecache.ResumePointTrimmed)
-	}
-	refusedWatch(t, client.In("absent").Watch(ctx, timecache.WatchOptions{}), codes.NotFound, timecache.NamespaceNotFound)
-	refusedWatch(t, client.Watch(ctx, timecache.WatchOptions{Heartbeat: time.Microsecond}), codes.InvalidArgument, timecache.InvalidField)
 }
 
 // A server without a journal forgets its log: the watch says so, and begins anew.
@@ -209,54 +148,4 @@ func testRestart(t *testing.T, end func(*timecachetest.Server)) {
 		t.Error(err)
 	}
 	settled(t, client, "g")
-}
-
-func TestWatchExpiring(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
-	ctx := t.Context()
-	watch := read(t, client.WatchExpiring(ctx, 3*time.Second, timecache.ExpiringOptions{KeysOnly: true}))
-	watch.batch()
-	must(client.Put(ctx, "k", []byte("v")))(t)
-	now := must(clock.Advance(ctx, 8*time.Second))(t)
-	_, batches := watch.until(now)
-	var events []timecache.ExpiredEvent
-	for _, batch := range batches {
-		events = append(events, batch.Events...)
-	}
-	if len(events) != 1 || events[0].Key != "k" || events[0].Cause != timecache.CauseExpiring ||
-		events[0].Value != nil || events[0].DeathTime != time.Unix(10, 0).UTC() {
-		t.Errorf("%+v", events)
-	}
-	refusedWatch(t, client.WatchExpiring(ctx, 0, timecache.ExpiringOptions{}), codes.InvalidArgument, timecache.InvalidField)
-}
-
-func TestConsumeAndSettle(t *testing.T) {
-	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
-	ctx := t.Context()
-	member := read(t, client.Consume(ctx, "g", timecache.ConsumeOptions{MaxInFlight: 10}))
-	member.batch()
-	must(client.Put(ctx, "a", []byte("1")))(t)
-	must(client.Put(ctx, "b", []byte("2")))(t)
-	must(clock.Advance(ctx, 11*time.Second))(t)
-	events := map[string]timecache.ExpiredEvent{}
-	for len(events) < 2 {
-		for _, event := range member.batch().Events {
-			events[event.Key] = event
-		}
-	}
-	results := must(client.Settle(ctx, "g", []timecache.Settlement{
-		{EventID: events["a"].EventID, Attempt: 1, Action: timecache.PutBack(timecache.TTL(time.Second))},
-		{EventID: events["b"].EventID, Attempt: 1},
-		{EventID: 1 << 40, Attempt: 1},
-	}))(t)
-	if results[0].Err != nil || results[0].Version == 0 || results[1].Err != nil {
-		t.Errorf("%+v", results)
-	}
-	refused(t, results[2].Err, codes.NotFound, timecache.EventNotUnsettled)
-	entry, found, err := client.Get(ctx, "a")
-	if !found || err != nil || string(entry.Value) != "1" || entry.Version != results[0].Version {
-		t.Error(entry, found, err)
-	}
-	_, err = client.Settle(ctx, "absent", []timecache.Settlement{{EventID: 1, Attempt: 1}})
-	refused(t, err, codes.NotFound, timecache.GroupNotFound)
 }

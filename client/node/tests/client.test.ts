@@ -36,26 +36,6 @@ function refused(code: string, reason?: string) {
   };
 }
 
-test('put stores and get reads, with times and version', async () => {
-  const client = await freshNamespace(fixture.client);
-  const now = await fixture.clock.now();
-  const { version, previous } = await client.put('a', 'one');
-  assert.equal(previous, undefined);
-  const entry = await client.get('a');
-  assert.deepEqual(entry, {
-    key: Buffer.from('a'),
-    value: Buffer.from('one'),
-    version,
-    putTime: now,
-    deadline: now + 10_000,
-    createTime: now,
-    ownTtlMs: undefined,
-    parts: undefined,
-    omittedValueBytes: 0,
-  });
-  assert.equal(await client.get('b'), undefined);
-});
-
 test('keys and values are bytes, and strings are UTF-8', async () => {
   const client = await freshNamespace(fixture.client);
   await client.put('schlüssel', 'wert');
@@ -78,104 +58,24 @@ test('text and JSON', async () => {
   assert.throws(() => toJson(undefined), TypeError);
 });
 
-test('conditions', async () => {
-  const client = await freshNamespace(fixture.client);
-  await assert.rejects(
-    client.put('a', '1', { ifPresent: true }),
-    refused('FAILED_PRECONDITION', 'KEY_NOT_FOUND'),
-  );
-  const { version } = await client.put('a', '1', { ifAbsent: true });
-  await assert.rejects(
-    client.put('a', '2', { ifAbsent: true }),
-    refused('FAILED_PRECONDITION', 'KEY_EXISTS'),
-  );
-  await assert.rejects(
-    client.put('a', '2', { ifVersion: version - 1 }),
-    refused('FAILED_PRECONDITION', 'VERSION_MISMATCH'),
-  );
-  const second = await client.put('a', '2', { ifVersion: version, returnPrevious: true });
-  assert.equal(second.previous?.value.toString(), '1');
-  assert.equal(second.previous?.key.toString(), 'a');
-  await assert.rejects(client.put('a', '3', { ifAbsent: true, ifVersion: 1 }), TypeError);
-  await assert.rejects(
-    client.remove('a', { ifVersion: version }),
-    refused('FAILED_PRECONDITION', 'VERSION_MISMATCH'),
-  );
-  const removed = await client.remove('a', { ifVersion: second.version, returnPrevious: true });
-  assert.equal(removed.previous?.value.toString(), '2');
-  assert.deepEqual(await client.remove('a'), { removed: false, previous: undefined });
-});
-
-test('ttl, keepDeadline and touch', async () => {
-  const client = await freshNamespace(fixture.client);
-  const start = await fixture.clock.now();
-  const { version } = await client.put('a', '1', { ttlMs: 1_500.5 });
-  assert.equal((await client.get('a'))?.deadline, start + 1_500.5);
-  await client.put('a', '2', { keepDeadline: true });
-  assert.equal((await client.get('a'))?.deadline, start + 1_500.5);
-  assert.ok((await client.touch('a', { ttlMs: 5_000 }))! > version);
-  assert.equal((await client.get('a'))?.deadline, start + 5_000);
-  assert.equal(await client.touch('b'), undefined);
-  await assert.rejects(client.put('a', '1', { ttlMs: 0 }), (error: unknown) => {
-    refused('INVALID_ARGUMENT', 'INVALID_FIELD')(error);
-    assert.equal((error as TimecacheError).field, 'ttl');
-    return true;
-  });
-  await assert.rejects(client.put('a', '1', { ttlMs: -0.001 }), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
-  await assert.rejects(client.put('a', '1', { ttlMs: NaN }), TypeError);
-  await fixture.clock.advance(6_000);
-  assert.equal(await client.contains('a'), false);
-});
-
-test('due dates, own times to live and times of creation', async () => {
+test('times are a Date, or milliseconds with fractions', async () => {
   const client = await freshNamespace(fixture.client);
   const now = await fixture.clock.now();
-  const read = async (key: string) => {
-    const { createTime, deadline, ownTtlMs } = (await client.get(key))!;
-    return [createTime - now, deadline - now, ownTtlMs];
+  const deadline = async (options: { expireAt?: number | Date; ttlMs?: number }) => {
+    await client.put('a', '1', options);
+    return (await client.get('a'))!.deadline - now;
   };
-  await client.put('a', '1', { expireAt: now + 7_000.25 });
-  assert.deepEqual(await read('a'), [0, 7_000.25, undefined]);
-  await client.put('b', '1', { expireAt: new Date(now + 8_000), ttlMs: 3_000 });
-  assert.deepEqual(await read('b'), [0, 8_000, 3_000]);
-  await fixture.clock.advance(1_000);
-  await client.touch('b');
-  assert.deepEqual(await read('b'), [0, 4_000, 3_000]);
-  await client.touch('b', { expireAt: now + 6_000 });
-  assert.deepEqual(await read('b'), [0, 6_000, 3_000]);
-  await assert.rejects(client.put('c', '1', { expireAt: now }), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
-  await assert.rejects(client.put('c', '1', { expireAt: NaN }), TypeError);
-  await assert.rejects(client.put('c', '1', { expireAt: new Date(NaN) }), TypeError);
-  await client.execute([op.put('c', '1', { expireAt: now, allowPast: true })]);
-  await fixture.clock.advance(1);
-  assert.equal(await client.contains('c'), false);
+  assert.equal(await deadline({ expireAt: now + 7_000.25 }), 7_000.25);
+  assert.equal(await deadline({ expireAt: new Date(now + 8_000) }), 8_000);
+  assert.equal(await deadline({ ttlMs: 1_500.5 }), 1_500.5);
+  await assert.rejects(deadline({ ttlMs: -0.001 }), refused('INVALID_ARGUMENT', 'INVALID_FIELD'));
+  for (const expireAt of [NaN, new Date(NaN)]) await assert.rejects(deadline({ expireAt }), TypeError);
 });
 
-test('append, combine and gather', async () => {
+test('an option in milliseconds gets its default by its name', async () => {
   const client = await freshNamespace(fixture.client);
-  assert.equal((await client.append('log', 'a')).created, true);
-  assert.equal((await client.append('log', 'bc')).valueBytes, 3);
-  assert.equal((await client.combine('n', { add: 5 }, { initial: 10 })).result, 15n);
-  const most = 2n ** 63n - 1n;
-  assert.equal((await client.combine('m', { add: most })).result, most);
-  await assert.rejects(client.combine('m', { add: 1 }), refused('FAILED_PRECONDITION', 'NUMBER_OVERFLOW'));
-  await assert.rejects(client.combine('log', { add: 1 }), refused('FAILED_PRECONDITION', 'NOT_A_NUMBER'));
-  await assert.rejects(client.combine('n', { add: 2 ** 53 }), TypeError);
-  assert.equal((await client.combine('n', { xor: 15n }, { removeIfZero: true })).removed, true);
-
-  const expectedNames = ['left', 'right'];
-  assert.equal((await client.gather('j', 'left', 'L', { expectedNames })).count, 1);
-  assert.equal((await client.gather('j', 'left', 'L', { expectedNames })).duplicate, true);
-  assert.equal((await client.get('j'))?.parts?.parts[0]?.value.toString(), 'L');
-  await assert.rejects(
-    client.gather('j', 'left', 'other', { expectedNames }),
-    refused('ALREADY_EXISTS', 'PART_EXISTS'),
-  );
-  const { parts } = await client.gather('j', 'right', 'R', { expectedNames });
-  assert.deepEqual(
-    parts?.parts.map(({ name, value }) => `${name}=${value}`),
-    ['left=L', 'right=R'],
-  );
+  const updated = await client.updateNamespace(client.defaultNamespace, {}, { toDefault: ['ttlMs'] });
+  assert.equal(updated.options.ttlMs, 30_000);
 });
 
 test('execute gives each operation its own result, with its type', async () => {
@@ -224,66 +124,6 @@ test('scan gives each entry, by prefix; leaving the loop ends it', async () => {
     entries: 2_500,
     bytes: 2 * (10 * 2 + 90 * 3 + 900 * 4 + 1500 * 5) + 2_500 * 9,
   });
-});
-
-test('namespaces: create, describe, update, rotate, delete', async () => {
-  const { client } = fixture;
-  const made = await client.createNamespace('admin', {
-    ttlMs: 500,
-    numBuckets: 6,
-    limitPolicy: 'EVICT_OLDEST',
-  });
-  assert.equal(made.bucketWidthMs, 100);
-  assert.deepEqual([made.options.limitPolicy, made.options.durability], ['EVICT_OLDEST', 'MEMORY']);
-  await assert.rejects(client.createNamespace('admin'), refused('ALREADY_EXISTS', 'NAMESPACE_EXISTS'));
-  const updated = await client.updateNamespace(
-    'admin',
-    { maxEntries: 7 },
-    { toDefault: ['ttlMs', 'limitPolicy'] },
-  );
-  assert.deepEqual(
-    [
-      updated.options.ttlMs,
-      updated.options.maxEntries,
-      updated.options.limitPolicy,
-      updated.options.numBuckets,
-    ],
-    [30_000, 7, 'REJECT', 6],
-  );
-  await client.namespace('admin').put('a', '1');
-  assert.equal(await client.rotateNamespace('admin'), 1);
-  const { statistics } = await client.getNamespace('admin', { includeStatistics: true });
-  assert.deepEqual([statistics?.rotated, statistics?.puts, statistics?.entries], [1, 1, 0]);
-  assert.equal(statistics?.watermark, await fixture.clock.now());
-  assert.ok((await client.listNamespaces()).some(({ name }) => name === 'admin'));
-  await client.deleteNamespace('admin');
-  await assert.rejects(client.getNamespace('admin'), refused('NOT_FOUND', 'NAMESPACE_NOT_FOUND'));
-});
-
-test('groups: create, describe, update, delete', async () => {
-  const client = await freshNamespace(fixture.client);
-  const made = await client.createGroup('g', { ackTimeoutMs: 1_000 }, { start: 'EARLIEST' });
-  assert.deepEqual([made.options.ackTimeoutMs, made.options.maxAttempts], [1_000, 5]);
-  const updated = await client.updateGroup('g', { maxAttempts: 9 }, { toDefault: ['ackTimeoutMs'] });
-  assert.deepEqual([updated.options.ackTimeoutMs, updated.options.maxAttempts], [30_000, 9]);
-  const { statistics } = await client.getGroup('g', { includeStatistics: true });
-  assert.deepEqual([statistics?.members, statistics?.oldestUnsettled], [0, undefined]);
-  assert.equal(statistics?.unusedSince, await fixture.clock.now());
-  assert.deepEqual(
-    (await client.listGroups()).map(({ name }) => name),
-    ['g'],
-  );
-  await client.deleteGroup('g');
-  await assert.rejects(client.getGroup('g'), refused('NOT_FOUND', 'GROUP_NOT_FOUND'));
-});
-
-test('the server describes itself', async () => {
-  const info = await fixture.client.getServer();
-  assert.match(info.version, /^\d+\.\d+\.\d+$/);
-  assert.equal(info.draining, false);
-  assert.equal(info.journal, undefined);
-  assert.ok(info.namespaces!.used >= 1);
-  assert.equal(await fixture.client.isServing(), true);
 });
 
 test('errors say code, reason, field, metadata, delay and request id', async () => {
@@ -604,7 +444,9 @@ test('what no message has room for is a TypeError, and ends no stream', async ()
   const gather = (expectedParts: number) => client.gather('k', 'p', 'v', { expectedParts });
   for (const parts of [-1, 0.5, NaN, 2 ** 32]) await assert.rejects(gather(parts), TypeError);
   assert.throws(() => op.gather('k', 'p', 'v', { expectedParts: -1 }), TypeError);
-  await assert.rejects(client.put('k', 'v', { ttlMs: 1e300 }), TypeError);
+  for (const ttlMs of [1e300, NaN]) await assert.rejects(client.put('k', 'v', { ttlMs }), TypeError);
+  await assert.rejects(client.put('k', 'v', { ifAbsent: true, ifVersion: 1 }), TypeError);
+  await assert.rejects(client.combine('k', { add: 2 ** 53 }), TypeError);
   await assert.rejects(client.get('k', { timeoutMs: NaN }), TypeError);
   await assert.rejects(client.createNamespace('n', { numBuckets: -1 }), TypeError);
   await assert.rejects(client.createNamespace('n', { durability: 'DISK' as 'SYNC' }), TypeError);

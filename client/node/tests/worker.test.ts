@@ -21,7 +21,6 @@ import {
   eventually,
   freshNamespace,
   makeTemporaryDirectory,
-  readToEvents,
   startFixture,
   TestServer,
   type Fixture,
@@ -143,35 +142,6 @@ test('what ends a worker rejects its promise', async () => {
   assert.throws(() => client.worker({ group: '' }, () => {}), TypeError);
 });
 
-test('a member settles by itself; a late settlement is told so', async () => {
-  const client = await freshNamespace(fixture.client);
-  await client.createGroup('g', { ackTimeoutMs: 1_000 });
-  const member = client.consume({ group: 'g' });
-  await member.next();
-  await client.put('a', '1');
-  await fixture.clock.advance(11_000);
-  const { eventId, attempt } = (await readToEvents(member)).at(-1)!.events[0]!;
-  assert.equal(attempt, 1);
-  // Not to the member that is late with it.
-  const other = client.consume({ group: 'g' });
-  await other.next();
-  await fixture.clock.advance(2_000);
-  const again = (await readToEvents(other)).at(-1)!.events[0]!;
-  assert.deepEqual([again.eventId, again.attempt], [eventId, 2]);
-  const [stale, back, unknown] = await client.settle('g', [
-    { eventId, attempt: 1, how: nack() },
-    { eventId, attempt: 2, how: putBack() },
-    { eventId: 12345, attempt: 1, how: ack() },
-  ]);
-  assert.ok(stale?.status === 'rejected' && (stale.reason as TimecacheError).reason === 'STALE_ATTEMPT');
-  assert.ok(back?.status === 'fulfilled' && back.value > 0);
-  assert.ok(
-    unknown?.status === 'rejected' && (unknown.reason as TimecacheError).reason === 'EVENT_NOT_UNSETTLED',
-  );
-  member.close();
-  other.close();
-});
-
 test('a handler that takes longer than ackTimeoutMs keeps its event', async () => {
   const client = await freshNamespace(fixture.client);
   await client.createGroup('g', { ackTimeoutMs: 100, maxAttempts: 2 });
@@ -232,27 +202,6 @@ test('the end of a member is no attempt, and a letter says why it is one', async
   assert.equal(given.namespace, client.defaultNamespace);
   assert.equal(time, await fixture.clock.now());
   member.close();
-});
-
-test('an event is put back with its own time to live, or for a due date', async () => {
-  const client = await freshNamespace(fixture.client);
-  const now = await fixture.clock.now();
-  const worker = client.worker({ group: 'g' }, ({ key, attempt }) => {
-    if (`${key}` === 'own') return putBack();
-    if (`${key}` === 'due') return putBack({ expireAt: now + 15_000 });
-    return putBack({ expireAt: now, allowPast: true });
-  });
-  await isMember(client);
-  for (const key of ['own', 'due', 'past']) await client.put(key, 'v', { ttlMs: 2_000 });
-  await fixture.clock.advance(3_000);
-  // What is put back into the past expires at once, again and again.
-  await eventually(
-    async () =>
-      worker.counters.putBack >= 2 && (await client.contains('own')) && (await client.contains('due')),
-  );
-  await worker.stop();
-  assert.equal((await client.get('own'))?.ownTtlMs, 2_000);
-  assert.equal((await client.get('due'))?.deadline, now + 15_000);
 });
 
 test('a worker over kills of the server handles every event of a durable namespace', async () => {

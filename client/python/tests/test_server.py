@@ -1,4 +1,4 @@
-"""What needs the server itself: due dates, dead letters, extensions, positions of scans."""
+"""What needs the server itself: dead letters, extensions, positions of scans."""
 
 from __future__ import annotations
 
@@ -22,27 +22,6 @@ class ServerTest(unittest.TestCase):
         self.client = timecached.Client(self.server.address)
         self.addCleanup(self.client.close)
         self.clock = testing.VirtualClock(self.client)
-
-    def test_due_dates_and_own_ttls(self) -> None:
-        now = self.clock.now()
-        self.client.put("a", "1", ttl=60, expire_at=now + timedelta(seconds=10))
-        entry = self.client.get("a")
-        assert entry is not None
-        self.assertEqual(entry.deadline, now + timedelta(seconds=10))
-        self.assertEqual((entry.own_ttl, entry.create_time), (timedelta(seconds=60), now))
-        self.client.touch("a")
-        touched = self.client.get("a")
-        assert touched is not None
-        self.assertEqual(touched.deadline, now + timedelta(seconds=60))
-        self.client.touch("a", expire_at=now + timedelta(seconds=20))
-        with self.assertRaises(timecached.InvalidArgumentError):
-            self.client.put("late", "1", expire_at=now - timedelta(seconds=1))
-        with self.client.watch(from_earliest=True) as watcher:
-            self.client.put("late", "1", expire_at=now - timedelta(seconds=1), allow_past=True)
-            self.clock.advance(1)
-            while not (events := watcher.next(30).events):
-                pass
-            self.assertEqual(events[0].key, b"late")
 
     def test_dead_letters(self) -> None:
         self.client.create_namespace("dead", timecached.NamespaceOptions(ttl=timedelta(days=30)))

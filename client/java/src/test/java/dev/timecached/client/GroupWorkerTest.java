@@ -11,7 +11,6 @@ import dev.timecached.v1.GroupStatistics;
 import dev.timecached.v1.NamespaceOptions;
 import io.grpc.Status.Code;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -202,29 +201,6 @@ final class GroupWorkerTest {
   }
 
   @Test
-  void putsBackWithTheOwnTimeToLiveOrForADueDate() throws Exception {
-    Instant now = clock.now();
-    EventHandler handler =
-        event ->
-            switch (event.keyUtf8()) {
-              case "own" -> Settle.putBack();
-              case "due" -> Settle.putBack(now.plusSeconds(15), false);
-              default -> Settle.putBack(now, true);
-            };
-    try (GroupWorker worker = client.worker(new GroupWorkerOptions("g"), handler)) {
-      awaitGroup(group -> group.getMembers() == 1);
-      for (String key : List.of("own", "due", "past")) {
-        client.put(key, "v", new PutOptions().ttl(Duration.ofSeconds(2)));
-      }
-      clock.advance(Duration.ofSeconds(3));
-      awaitGroup(group -> group.getPutBack() >= 3);
-      assertEquals(
-          Optional.of(Duration.ofSeconds(2)), client.get("own").orElseThrow().ownTtl());
-      assertEquals(now.plusSeconds(15), client.get("due").orElseThrow().deadline());
-    }
-  }
-
-  @Test
   void stopsGracefully() throws Exception {
     CountDownLatch begun = new CountDownLatch(2);
     CountDownLatch release = new CountDownLatch(1);
@@ -294,26 +270,6 @@ final class GroupWorkerTest {
       awaitGroup(group -> group.getMembers() == 1 && group.getBacklog() + group.getInFlight() == 0);
       assertEquals(expected, keys);
       assertEquals(0, worker.counters().unsettled());
-    }
-  }
-
-  @Test
-  void aMemberThatSettlesByItself() {
-    try (Watcher member = client.watch(new WatchOptions().group("g").maxInFlight(1))) {
-      member.next();
-      client.put("k", "v");
-      clock.advance(Duration.ofSeconds(11));
-      WatchBatch batch = member.next();
-      while (batch.events().isEmpty()) {
-        batch = member.next();
-      }
-      ExpiredEvent event = batch.events().get(0);
-      List<SettleResult> results =
-          client.settle(
-              "g",
-              List.of(Settlement.of(event, Settle.ack()), Settlement.of(event, Settle.nack())));
-      assertTrue(results.get(0).error().isEmpty());
-      assertTrue(results.get(1).error().orElseThrow().is(ErrorReason.EVENT_NOT_UNSETTLED));
     }
   }
 }

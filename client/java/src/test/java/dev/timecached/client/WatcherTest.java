@@ -71,21 +71,11 @@ final class WatcherTest {
   }
 
   @Test
-  void tellsWhatDied() {
-    try (Watcher watcher = client.watch(new WatchOptions().prefix("a"))) {
-      assertEquals("default", watcher.next().namespace());
-      long version = client.put("a1", "v1", new PutOptions().ttl(Duration.ofSeconds(5))).version();
-      client.put("b1", "v2");
-      client.put("a2", "v3");
-      List<WatchBatch> batches = read(watcher, clock.advance(Duration.ofSeconds(31)));
-      assertEquals(List.of("a1", "a2"), keys(batches));
-      ExpiredEvent event =
-          batches.stream().flatMap(batch -> batch.events().stream()).findFirst().orElseThrow();
-      assertEquals("v1", event.valueUtf8());
-      assertEquals(version, event.version());
-      assertEquals(ExpiredEvent.Cause.EXPIRED, event.cause());
-      assertFalse(event.deathTime().isBefore(event.deadline()));
-      assertEquals(Duration.ofSeconds(5), Duration.between(event.putTime(), event.deadline()));
+  void waitsNoLongerThanItIsTold() {
+    try (Watcher watcher = client.watch(new WatchOptions())) {
+      watcher.next();
+      client.put("k", "v");
+      clock.advance(Duration.ofSeconds(31));
       // As time stands still there are no heartbeats.
       while (watcher.next(Duration.ofMillis(20)).isPresent()) {}
       assertEquals(Optional.empty(), watcher.next(Duration.ofMillis(1)));
@@ -93,50 +83,15 @@ final class WatcherTest {
   }
 
   @Test
-  void resumesByToken() throws InterruptedException {
-    ByteString token;
-    try (Watcher watcher = client.watch(new WatchOptions())) {
-      token = watcher.next().resumeToken();
+  void whatHasEndedStaysSo() {
+    try (Watcher watcher = client.in("absent").watch(new WatchOptions())) {
+      for (int i = 0; i < 2; ++i) {
+        TimecacheException error = assertThrows(TimecacheException.class, watcher::next);
+        assertTrue(error.is(ErrorReason.NAMESPACE_NOT_FOUND));
+      }
     }
-    client.put("k", "v");
-    Instant now = clock.advance(Duration.ofSeconds(31));
-    try (Watcher watcher = client.watch(new WatchOptions().resume("default", token))) {
-      assertEquals(List.of("k"), keys(read(watcher, now)));
-    }
-    try (Watcher watcher = client.watch(new WatchOptions().fromEarliest().keysOnly())) {
-      List<WatchBatch> batches = read(watcher, now);
-      assertEquals(List.of("k"), keys(batches));
-      assertTrue(batches.get(0).events().get(0).value().isEmpty());
-    }
-    // What is not retained any more is counted. While a watch is there, events that it has not
-    // read are kept for it.
-    while (client.getNamespace("default", true).getStatistics().getWatchers() > 0) Thread.sleep(5);
-    clock.advance(Duration.ofMinutes(10));
-    try (Watcher watcher = client.watch(new WatchOptions().resume("default", token))) {
-      assertEquals(1, watcher.next().lost());
-    }
-    try (Watcher watcher = client.watch(new WatchOptions().resume("default", token).failOnLoss())) {
-      TimecacheException error = assertThrows(TimecacheException.class, watcher::next);
-      assertTrue(error.is(ErrorReason.RESUME_POINT_TRIMMED));
-      assertEquals("1", error.metadata().get("lost"));
-      assertEquals(error.code(), assertThrows(TimecacheException.class, watcher::next).code());
-    }
-  }
-
-  @Test
-  void tellsWhatIsGoingToDie() {
-    WatchOptions options = new WatchOptions().leadTime(Duration.ofSeconds(5));
-    try (Watcher watcher = client.watch(options)) {
-      watcher.next();
-      client.put("k", "v");
-      List<WatchBatch> batches = read(watcher, clock.advance(Duration.ofSeconds(26)));
-      assertEquals(List.of("k"), keys(batches));
-      ExpiredEvent event =
-          batches.stream().flatMap(batch -> batch.events().stream()).findFirst().orElseThrow();
-      assertEquals(ExpiredEvent.Cause.EXPIRING, event.cause());
-      assertTrue(client.touch(event.key(), new TouchOptions()).isPresent());
-    }
-    assertThrows(IllegalArgumentException.class, () -> client.watch(options.fromEarliest()));
+    WatchOptions expiring = new WatchOptions().leadTime(Duration.ofSeconds(5)).fromEarliest();
+    assertThrows(IllegalArgumentException.class, () -> client.watch(expiring));
   }
 
   @Test
