@@ -3,9 +3,6 @@ package timecache_test
 import (
 	"context"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"iter"
 	"net"
 	"runtime"
@@ -19,7 +16,6 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 	"timecached.dev/client/go"
-	pb "timecached.dev/client/go/gen/timecache/v1"
 	"timecached.dev/client/go/timecachetest"
 )
 
@@ -237,22 +233,4 @@ func TestErrorDetails(t *testing.T) {
 	if errors.Is(err, timecache.KeyExists) || errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-}
-
-// Every reason of the protos has its constant.
-func TestReasons(t *testing.T) {
-	file := must(parser.ParseFile(token.NewFileSet(), "reasons.go", nil, 0))(t)
-	got := map[string]bool{}
-	ast.Inspect(file, func(node ast.Node) bool {
-		if literal, is := node.(*ast.BasicLit); is && literal.Kind == token.STRING {
-			got[strings.Trim(literal.Value, `"`)] = true
-		}
-		return true
-	})
-	for number, name := range pb.ErrorReason_name {
-		if number != 0 && !got[name] {
-			t.Error("no constant for", name)
-		}
-	}
-	equal(t, "reasons", len(got), len(pb.ErrorReason_name)-1)
 }
