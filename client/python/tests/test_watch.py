@@ -476,29 +476,6 @@ class TokenTest(unittest.TestCase):
             await_(lambda: worker.counters.acked == 1)
         self.assertEqual(handled, [b"a"])
 
-    def test_workers_of_asyncio_go_on_with_it(self) -> None:
-        handled: list[bytes] = []
-
-        async def handle(event: timecached.ExpiredEvent) -> None:
-            handled.append(event.key)
-
-        async def main() -> None:
-            async with timecached.aio.Client(
-                self.server.address, token=lambda: self.token
-            ) as client:
-                async with client.worker(
-                    "g", handle, on_break=self.breaks.append, on_error=lambda error: None
-                ) as worker:
-                    await asyncio.to_thread(await_, lambda: self.members() == 1)
-                    self.rotate()
-                    await asyncio.to_thread(await_, lambda: self.breaks and self.members() == 1)
-                    self.check_breaks()
-                    await asyncio.to_thread(self.expire, "a")
-                    await asyncio.to_thread(await_, lambda: worker.counters.acked == 1)
-            self.assertEqual(handled, [b"a"])
-
-        asyncio.run(main())
-
     def members(self) -> int:
         try:
             statistics = self.operator.get_group("g", include_statistics=True).statistics
