@@ -43,7 +43,7 @@ const some = (i) => Array.from({ length: DEPTH }, (_, j) => keys[(i + j) % KEYS]
 const set = (key) => redis.set(key, value, { EX: TTL_SECONDS });
 const get = (key) => redis.get(key);
 const all = (one) => (i) => Promise.all(some(i).map(one));
-const execute = (make) => (i) => client.execute(some(i).map(make));
+const execute = (make) => (i) => client.execute(some(i).map((key) => make(key)));
 
 for (const loops of [1, 16]) {
   const ttl = { ttlMs: TTL_SECONDS * 1000 };
