@@ -2,7 +2,8 @@
 
 - v1 and testing/v1 from the protos, by grpcio-tools.
 - reasons.py from the enum ErrorReason.
-- The blocking client, pipeline, watcher and worker from those of aio, without async and await.
+- The blocking client, pipeline, watcher, worker and virtual clock from those for asyncio, without
+  async and await.
 
 A source distribution has all of it, and no protos: from it nothing is written, and nothing needed.
 """
@@ -23,7 +24,13 @@ PROTO = HERE.parent.parent / "proto"
 PROTOS = PROTO / "timecache"
 PACKAGE = HERE / "src" / "timecached"
 PARTS = ["v1", "testing/v1"]
-BLOCKING = ["client.py", "pipeline.py", "watcher.py", "worker.py"]
+BLOCKING = {
+    "client.py": "aio/client.py",
+    "pipeline.py": "aio/pipeline.py",
+    "watcher.py": "aio/watcher.py",
+    "worker.py": "aio/worker.py",
+    "testing/blocking.py": "testing/aio.py",
+}
 
 REASONS_HEAD = '''"""Why a call was refused. Written by hatch_build.py from errors.proto."""
 
@@ -38,58 +45,63 @@ class ErrorReason(str, enum.Enum):
     """
 '''
 
-# Of aio, and what stands in its place in the blocking client: first what differs in words.
+# What stands in the place of what in the blocking form: first what differs in words.
 WORDS = {
-    "client.py": {
+    "aio/client.py": {
         "token: str | Callable[[], str | Awaitable[str]] |": "token: str | Callable[[], str] |",
         "open_async": "open_sync",
         "authorization_async": "authorization",
         "grpc.aio.Channel": "grpc.Channel",
     },
-    "pipeline.py": {
+    "aio/pipeline.py": {
         "For one event loop.": """Thread-safe. Callbacks of
     futures run on the pipeline's thread: they must not wait for it. Costs three threads.""",
     },
-    "watcher.py": {
+    "aio/watcher.py": {
         ", as it does if this is cancelled": "",
         "For one task at a time. The": """For one thread at a time; ``close`` may be called by any.
     The""",
         "at most one unread message (about 1 MiB, more only for a larger value).": """at most two
     unread messages (about 1 MiB each, more only for a larger value). Costs a thread.""",
     },
-    "worker.py": {
+    "aio/worker.py": {
         """Its methods belong to one event loop. The
     handler may be a plain function, too: it must not wait.""": """Thread-safe. The handler is
     called by `concurrency` threads; a handler may call ``request_stop``.""",
         " To cancel this\n        does not stop the worker.": "",
+    },
+    "testing/aio.py": {
+        "The clock for asyncio.": "The clock for the blocking client.",
+        "..aio.client": "..client",
     },
 }
 CODE = [
     (r", for asyncio\.", "."),
     (r"\basync (def|for|with) ", r"\1 "),
     (r"\bawait ", ""),
-    (r"from \.\.", "from ."),
     (r"Awaitable\[Settle \| None\] \| ", ""),
     (r"Awaitable\[Any\]", "Any"),
     (r"\bAwaitable, |, Awaitable\b", ""),
-    (r"\bAsync(Connection|Iterator)\b", r"\1"),
+    (r"\bAsync(Connection|Iterator|VirtualClock)\b", r"\1"),
     (r"\b__a(enter|exit|iter|next)__\b", r"__\1__"),
     (r"\bStopAsyncIteration\b", "StopIteration"),
 ]
 
 
 def blocking(name: str) -> str:
-    text = (PACKAGE / "aio" / name).read_text()
+    text = (PACKAGE / name).read_text()
     for words, instead in WORDS[name].items():
         if words not in text:
-            raise ValueError(f"aio/{name} does not have {words!r}: see hatch_build.py")
+            raise ValueError(f"{name} does not have {words!r}: see hatch_build.py")
         text = text.replace(words, instead)
+    if name.startswith("aio/"):
+        text = text.replace("from ..", "from .")
     for pattern, replacement in CODE:
         text = re.sub(pattern, replacement, text)
     left = re.search(r"(?i)async|await", re.sub(r'"""(.|\n)*?"""', "", text))
     if left:
-        raise ValueError(f"aio/{name}: the blocking form would have {left[0]!r}")
-    return f"# Written by hatch_build.py from aio/{name}.\n{text}"
+        raise ValueError(f"{name}: the blocking form would have {left[0]!r}")
+    return f"# Written by hatch_build.py from {name}.\n{text}"
 
 
 def reasons() -> str:
@@ -134,7 +146,11 @@ def in_package(text: str) -> str:
 
 
 def generate() -> None:
-    written = {**stubs(), "reasons.py": reasons(), **{name: blocking(name) for name in BLOCKING}}
+    written = {
+        **stubs(),
+        "reasons.py": reasons(),
+        **{name: blocking(source) for name, source in BLOCKING.items()},
+    }
     for part in PARTS:
         for path in (PACKAGE / part).glob("*.py*"):
             if f"{part}/{path.name}" not in written:

@@ -1,0 +1,51 @@
+"""The clock for asyncio."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import grpc
+
+from ..aio.client import Client
+from ..errors import error_from_rpc
+from ..types import Duration, from_timestamp, to_duration, to_timestamp
+from .v1 import virtual_clock_pb2, virtual_clock_pb2_grpc
+
+
+class AsyncVirtualClock:
+    """Moves a virtual server's clock, which starts at 1970-01-01T00:00:00Z and never goes back.
+
+    An advance answers once everything that is due has been swept and published, with a watermark
+    at the new time: a test that reads its watch up to that watermark has seen all. Each method
+    returns the clock's time after it. UnimplementedError: the server runs on the real clock.
+    """
+
+    def __init__(self, client: Client, timeout: float = 60.0) -> None:
+        """Of the client's server. `timeout`: seconds that one advance may take."""
+        # The generated stub has no types.
+        self._stub: Any = virtual_clock_pb2_grpc.VirtualClockServiceStub(client.channel)  # type: ignore[no-untyped-call]
+        self._metadata = client._metadata
+        self._timeout = timeout
+
+    async def advance(self, by: Duration) -> datetime:
+        """Moves the clock on. InvalidArgumentError: a negative duration."""
+        request = virtual_clock_pb2.AdvanceRequest(by=to_duration(by))
+        return await self._call(self._stub.Advance, request)
+
+    async def advance_to(self, to: datetime) -> datetime:
+        """Moves the clock to a time. InvalidArgumentError: one that is over."""
+        request = virtual_clock_pb2.AdvanceRequest(to=to_timestamp(to))
+        return await self._call(self._stub.Advance, request)
+
+    async def now(self) -> datetime:
+        """Where the clock stands."""
+        return await self._call(self._stub.Now, virtual_clock_pb2.NowRequest())
+
+    async def _call(self, method: Any, request: Any) -> datetime:
+        try:
+            metadata = await self._metadata()
+            answer = await method(request, timeout=self._timeout, metadata=metadata)
+        except grpc.RpcError as error:
+            raise error_from_rpc(error) from error
+        return from_timestamp(answer.now)
