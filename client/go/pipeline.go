@@ -39,8 +39,8 @@ type PipelineOptions struct {
 // itself, and their callbacks come in that order. They are grouped into requests: what has
 // been added is sent when nothing is in flight, when it makes a full request, or by Flush.
 //
-// Every operation that was taken is told to its callback exactly once: with its result, or,
-// when the stream ends before, with the stream's error; whether it was done is then
+// The callback of every operation that was taken is called exactly once: with its result,
+// or, when the stream ends before, with the stream's error; whether it was done is then
 // unknown. The stream ends by Close, by its context, or by itself: when the server stops
 // (Unavailable), when the namespace does not exist (NotFound), when the connection breaks,
 // when no answer comes within the client's timeout (DeadlineExceeded), when a callback ends
@@ -65,7 +65,7 @@ type Pipeline struct {
 	filling    *message
 	sealed     []*message
 	sent       []*message
-	telling    []*message // Touched by the receiving goroutine alone.
+	delivering []*message // Touched by the receiving goroutine alone.
 	operations int        // In flight.
 	bytes      int
 	watchdog   *time.Timer
@@ -80,16 +80,16 @@ type Pipeline struct {
 // maxBatchBytes leaves room in a request for the namespace's name.
 const maxBatchBytes = MaxRequestBytes - 128
 
-// A request, and whom to tell of it.
+// A request, and its callbacks.
 type message struct {
-	request *pb.ExecuteRequest
-	done    []func(Result)
-	bytes   int
-	results []*pb.OperationResult // Nil: it was not answered.
-	told    int
+	request   *pb.ExecuteRequest
+	done      []func(Result)
+	bytes     int
+	results   []*pb.OperationResult // Nil: it was not answered.
+	delivered int                   // How many of done were called.
 }
 
-// Pipeline begins a stream. That there is no server is told to the first operations.
+// Pipeline begins a stream. That there is no server is the error of the first operations.
 func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...CallOption) *Pipeline {
 	atLeast := func(value *int, fallback int) {
 		if *value <= 0 {
@@ -205,7 +205,7 @@ func (p *Pipeline) Flush() {
 	p.seal()
 }
 
-// Wait sends what has been added, and waits until all of it was told. Returns why the
+// Wait sends what has been added, and waits until all callbacks have returned. Returns why the
 // stream has ended, if it has.
 func (p *Pipeline) Wait() error {
 	p.mu.Lock()
@@ -286,7 +286,7 @@ func (p *Pipeline) send() {
 	p.stream.CloseSend()
 }
 
-// receive reads the answers and tells them.
+// receive reads the answers and delivers them.
 func (p *Pipeline) receive() {
 	returned := false
 	defer func() {
@@ -300,14 +300,14 @@ func (p *Pipeline) receive() {
 		p.cancel(&Error{Code: codes.Aborted, Message: "callback of a pipeline: " + errGoexit.Error(), cause: errGoexit})
 		go p.receive()
 	}()
-	for p.tell(); p.read(); p.tell() {
+	for p.deliver(); p.read(); p.deliver() {
 	}
-	p.tell() // What was not answered.
+	p.deliver() // What was not answered.
 	p.finish()
 	returned = true
 }
 
-// read takes the next answer, or the end, as what is to be told next. False: it was the end.
+// read takes the next answer, or the end, as what is to be delivered next. False: it was the end.
 func (p *Pipeline) read() bool {
 	if p.broken {
 		return false
@@ -334,29 +334,29 @@ func (p *Pipeline) read() bool {
 	if len(p.sent)+len(p.sealed) == 0 {
 		p.seal()
 	}
-	p.telling = append(p.telling, answered)
+	p.delivering = append(p.delivering, answered)
 	p.answering = true
 	p.tick()
 	p.changed.Broadcast()
 	return true
 }
 
-// tell calls the callbacks of what was answered, or will not be.
-func (p *Pipeline) tell() {
-	for len(p.telling) > 0 {
-		one := p.telling[0]
-		for one.told < len(one.done) {
-			i := one.told
-			one.told++ // Also if the callback does not return.
+// deliver calls the callbacks of what was answered, or will not be.
+func (p *Pipeline) deliver() {
+	for len(p.delivering) > 0 {
+		one := p.delivering[0]
+		for one.delivered < len(one.done) {
+			i := one.delivered
+			one.delivered++ // Also if the callback does not return.
 			if one.done[i] != nil {
 				one.done[i](p.result(one, i))
 			}
 		}
-		p.telling = p.telling[1:]
+		p.delivering = p.delivering[1:]
 		p.mu.Lock()
 		p.operations -= len(one.done)
 		p.bytes -= one.bytes
-		p.answering = len(p.telling) > 0
+		p.answering = len(p.delivering) > 0
 		p.tick() // From anew.
 		p.changed.Broadcast()
 		p.mu.Unlock()
@@ -370,7 +370,7 @@ func (p *Pipeline) result(of *message, i int) Result {
 	return toResult(of.request.Operations[i], of.results[i])
 }
 
-// end says why the stream has ended, which is to be told of what was not answered.
+// end says why the stream has ended, which is the error of what was not answered.
 func (p *Pipeline) end(err error) {
 	if cause, ok := context.Cause(p.ctx).(*Error); ok {
 		err = cause
@@ -386,16 +386,16 @@ func (p *Pipeline) end(err error) {
 	} else {
 		err = newError(err, nil)
 	}
-	p.telling = append(p.sent, p.sealed...)
+	p.delivering = append(p.sent, p.sealed...)
 	p.sent, p.sealed = nil, nil
-	p.answering = len(p.telling) > 0
+	p.answering = len(p.delivering) > 0
 	p.err = err
 	p.closing = true // Nothing is taken from here on.
 	p.tick()
 	p.changed.Broadcast()
 }
 
-// finish tells everybody that the last callback has returned.
+// finish wakes all that wait for the last callback.
 func (p *Pipeline) finish() {
 	p.mu.Lock()
 	p.done = true

@@ -403,11 +403,11 @@ func (w *Worker) handled(task *task, err error) {
 		w.stats.Failed++
 	}
 	w.pending = append(w.pending, w.owe(task, action))
-	told := w.eventError("handler", task, err)
+	problem := w.eventError("handler", task, err)
 	w.changed.Broadcast()
 	w.mu.Unlock()
 	if err != nil {
-		w.report(told)
+		w.report(problem)
 	}
 }
 
@@ -500,20 +500,20 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 
 // withoutGone leaves out what must not be settled any more.
 func (w *Worker) withoutGone(batch []owed) []owed {
-	var untold []error
+	var unsettled []error
 	w.mu.Lock()
 	batch = slices.DeleteFunc(batch, func(one owed) bool {
 		if one.task.gone {
 			w.stats.Stale++
 		}
 		if one.task.gone && !one.task.returned {
-			untold = append(untold, w.notSettled(one, &Error{Code: codes.FailedPrecondition, Reason: StaleAttempt,
+			unsettled = append(unsettled, w.notSettled(one, &Error{Code: codes.FailedPrecondition, Reason: StaleAttempt,
 				Message: "its id is another event's now"}))
 		}
 		return one.task.gone
 	})
 	w.mu.Unlock()
-	for _, err := range untold {
+	for _, err := range unsettled {
 		w.report(err)
 	}
 	return batch

@@ -68,9 +68,9 @@ func (e *extending) answered(one owed, stats *WorkerStats, err error) error {
 		one.task.over = one.attempt == one.task.attempt && one.returns == one.task.returns
 	case failure.Code == codes.InvalidArgument && e.max > 0:
 		e.max = 0 // So a server that is too old for it answers.
-		told := *failure
-		told.Message = "events are not extended any more: " + failure.Message
-		return &told
+		problem := *failure
+		problem.Message = "events are not extended any more: " + failure.Message
+		return &problem
 	}
 	return nil
 }
@@ -123,9 +123,9 @@ func (w *Worker) lookAtHeld(ctx context.Context) error {
 	}
 	for i, one := range due {
 		w.mu.Lock()
-		told := w.extending.answered(one, &w.stats, results[i].Err)
+		problem := w.extending.answered(one, &w.stats, results[i].Err)
 		w.mu.Unlock()
-		w.report(told)
+		w.report(problem)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ export class Settler<Said extends Settlement> {
         const timeoutMs = Math.min(this.#client.timeoutMs, MAX_SETTLE_MS);
         const { group, call } = this.#options;
         const results = await this.#client.settle(group, batch, { ...call, timeoutMs });
-        return this.#tell(batch, results, isRepeated);
+        return this.#takeResults(batch, results, isRepeated);
       } catch (error) {
         this.#callbacks.onError(error);
         if (mayPass(error) && (await this.#pause(backoff.next()))) continue;
@@ -110,7 +110,7 @@ export class Settler<Said extends Settlement> {
     });
   }
 
-  #tell(batch: Said[], results: PromiseSettledResult<number>[], isRepeated: boolean): void {
+  #takeResults(batch: Said[], results: PromiseSettledResult<number>[], isRepeated: boolean): void {
     const instead: Said[] = [];
     for (const [i, settlement] of batch.entries()) {
       const result = results[i]!;

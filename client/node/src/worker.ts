@@ -246,7 +246,7 @@ export class GroupWorker {
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
     this.finished = this.#run().finally(() => signal?.removeEventListener('abort', stop));
-    this.finished.catch((error: unknown) => this.#tellEnd(error));
+    this.finished.catch((error: unknown) => this.#reportEnd(error));
   }
 
   /**
@@ -292,13 +292,13 @@ export class GroupWorker {
   // An event that was handled, and that the server will not take for settled.
   #reportUnsettled({ held, how }: HeldSettlement, error: TimecacheError): void {
     const about = `the ${how.action} of ${describe(held.event, this.#options.group)} was not accepted`;
-    const told = withDetails(error, { about });
-    if (this.#options.onError) this.#report(told, held.event);
-    else warn(told.message);
+    const detailed = withDetails(error, { about });
+    if (this.#options.onError) this.#report(detailed, held.event);
+    else warn(detailed.message);
   }
 
   // A rejection that nobody looks at would end the program.
-  #tellEnd(error: unknown): void {
+  #reportEnd(error: unknown): void {
     if (this.#options.onError) return this.#report(error);
     const why = error instanceof Error ? error.message : String(error);
     warn(`the worker of the group ${this.#namespace}/${this.#options.group} has ended: ${why}`);

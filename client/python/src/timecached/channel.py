@@ -23,7 +23,7 @@ MAX_MESSAGE_BYTES = 64 << 20
 """Largest message taken: a value of 16 MiB with its key, or a list of the most namespaces."""
 
 GRPC_MAX_MESSAGE_BYTES = 4 << 20
-"""Largest message that gRPC takes where it is not told otherwise: the least to ask a server for."""
+"""Largest message that gRPC takes by default: the least to ask a server for."""
 
 PathLike = str | os.PathLike[str]
 

@@ -251,7 +251,7 @@ def _make(code: grpc.StatusCode, message: str, said: dict[str, Any]) -> Timecach
 
 
 def error_from_status(status: status_pb2.Status, request_id: str | None = None) -> TimecacheError:
-    """The error that a google.rpc.Status tells of."""
+    """The error in a google.rpc.Status."""
     said: dict[str, Any] = {"request_id": request_id}
     info = error_details_pb2.ErrorInfo()
     bad = error_details_pb2.BadRequest()

@@ -74,11 +74,11 @@ class Extending:
     def answered(
         self, held: Held, asked: Settlement, error: TimecacheError | None
     ) -> TimecacheError | None:
-        """The server's answer; returns what to tell, if anything."""
+        """The server's answer; returns the error to report, if any."""
         if error is None:
             self._state.counters.extended += 1
         elif error.reason in (ErrorReason.STALE_ATTEMPT, ErrorReason.EVENT_NOT_UNSETTLED):
-            # Where its handler's answer comes too late, that is told then. It may have come again.
+            # Its handler's answer, if too late, is reported then. It may have come again.
             held.over = asked == Settlement.of(held.event, Extend())
         elif error.code is grpc.StatusCode.INVALID_ARGUMENT and not self.ended:
             # So a server that is too old for it answers.

@@ -339,7 +339,7 @@ class WatchBatch:
     """Whether this is the namespace's first batch after a break. For information."""
     log_changed: bool = False
     """Whether this is the first batch of another log: the server was restarted without what was in
-    it, or the namespace made anew. What the old log still had to tell is lost, in number unknown;
+    it, or the namespace made anew. What the old log had not delivered is lost, in number unknown;
     the watch goes on with the oldest event of the new one."""
     missed_after: datetime | None = None
     """With log_changed: the last watermark of the old log, if there was one."""

@@ -96,7 +96,7 @@ class WatchState:
         if refusal is not None:
             if metadata == self._shown:
                 raise refusal
-            self._tell_break(refusal)
+            self._report_break(refusal)
         self._shown = metadata
 
     def open(self, stub: Any, metadata: Any) -> Any:
@@ -166,13 +166,13 @@ class WatchState:
             return 0
         if not self._is_break(error):
             raise error if error is not None else stopping()
-        self._tell_break(error if error is not None else stopping())
+        self._report_break(error if error is not None else stopping())
         pause = self._backoff.next()
         # A stream that is ended to slow its client down brings a batch first.
         throttled = error is not None and error.is_throttled
         return self.reconnecting.max_pause if throttled else pause
 
-    def _tell_break(self, error: TimecacheError) -> None:
+    def _report_break(self, error: TimecacheError) -> None:
         for position in self._positions.values():
             position.broken = self._established
         if self.reconnecting.on_break is not None:

@@ -36,7 +36,7 @@ _MAX_IN_FLIGHT = 65_536
 
 
 def in_flight(max_in_flight: int | None, concurrency: int) -> int:
-    """How many events a worker holds, where it was not told otherwise."""
+    """How many events a worker holds, by default."""
     return min(2 * concurrency, _MAX_IN_FLIGHT) if max_in_flight is None else max_in_flight
 
 
@@ -95,7 +95,7 @@ class WorkerCounters:
     unsettled: int = 0
     """Not settled: refused, or not delivered. The event is given out again."""
     lost: int = 0
-    """Events that the group lost, as this worker was told."""
+    """Events that the group lost, as the server has said to this worker."""
     extended: int = 0
     """Times that it got another ack_timeout for an event."""
 
@@ -206,7 +206,7 @@ class WorkerState:
     def settled(
         self, owed: Owed, error: TimecacheError | None, repeated: bool
     ) -> tuple[Owed | None, TimecacheError | None]:
-        """The server's answer; returns what to settle in its place and what to tell, if anything.
+        """The server's answer; returns what to settle in its place and what to report, if any.
 
         `repeated`: an attempt that was not answered may have settled it.
         """
@@ -255,7 +255,7 @@ def _owe(held: Held, how: Settle | Extend) -> Owed:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Listeners:
-    """What a worker's owner is told, or else the log."""
+    """What a worker reports, to its owner's callbacks or else to the log."""
 
     on_break: Callable[[TimecacheError], object] | None
     on_error: Callable[[Exception], object] | None
@@ -263,20 +263,20 @@ class Listeners:
     survived: type[BaseException] = Exception
     """What of theirs is logged, and no more."""
 
-    def tell_break(self, why: TimecacheError) -> None:
+    def report_break(self, why: TimecacheError) -> None:
         """That the stream broke, which is an error that is survived, too."""
         if self.on_break is not None:
             self._call("on_break", self.on_break, why)
-        self.tell(why)
+        self.report(why)
 
-    def tell(self, error: Exception) -> None:
+    def report(self, error: Exception) -> None:
         """An error that the worker survives."""
         if self.on_error is None:
             _LOG.warning("a worker goes on after an error", exc_info=error)
         else:
             self._call("on_error", self.on_error, error)
 
-    def tell_handler(self, group: str, event: ExpiredEvent, error: Exception) -> None:
+    def report_handler(self, group: str, event: ExpiredEvent, error: Exception) -> None:
         """What a handler has raised."""
         where = describe(group, event)
         if self.on_error is None:
@@ -288,7 +288,7 @@ class Listeners:
             note(f"the handler of {where}")
         self._call("on_error", self.on_error, error)
 
-    def tell_unsettled(self, group: str, owed: Owed, error: TimecacheError | None = None) -> None:
+    def report_unsettled(self, group: str, owed: Owed, error: TimecacheError | None = None) -> None:
         """That an event was handled, and is not settled as its handler has said."""
         error = error or FailedPreconditionError(
             grpc.StatusCode.FAILED_PRECONDITION,
@@ -297,9 +297,9 @@ class Listeners:
         )
         how = type(owed.settlement.how).__name__
         where = describe(group, owed.held.event)
-        self.tell(error.about(f"handled, but its {how} was refused: {where}"))
+        self.report(error.about(f"handled, but its {how} was refused: {where}"))
 
-    def tell_loss(self, group: str, lost: int) -> None:
+    def report_loss(self, group: str, lost: int) -> None:
         """The number of events that the group has lost."""
         if self.on_loss is None:
             _LOG.warning("group %s has lost %d events", group, lost)

@@ -499,14 +499,14 @@ class Client:
         - `resume_tokens`: by namespace, WatchBatch.resume_token of the last batch that an earlier
           watch has handled.
         - `key_prefix`, `keys_only`: only keys that begin so; leave the values out.
-        - `fail_on_loss`: end with an error where events are lost, in place of telling it.
+        - `fail_on_loss`: end with an error where events are lost, in place of counting them.
         - `heartbeat_interval`: longest time between two batches of one namespace, on the server's
           clock: 10 ms to 1 h. None: 1 s.
         - `wait_for_server`: keep trying when the first attempt finds no server, too.
         - `min_pause`, `max_pause`: seconds between attempts to reconnect.
         - `silence_max`: a stream that brings nothing for so many seconds is taken for broken.
           Several heartbeats are a good value; None, the default, suits a clock that stands still.
-        - `on_break`: told of every break and of every attempt that fails.
+        - `on_break`: called for every break and every attempt that fails.
         """
         state = WatchState(
             namespaces=[self._settings.namespace] if namespaces is None else namespaces,
@@ -543,8 +543,8 @@ class Client:
     ) -> Watcher:
         """Watches what is going to expire within `lead_time`, in time to touch it.
 
-        Choose a lead time that is shorter than the ttl by a bucket width or more. What was told
-        may be told again, under the same version and deadline. Other arguments as for ``watch``.
+        Choose a lead time that is shorter than the ttl by a bucket width or more. What came
+        may come again, under the same version and deadline. Other arguments as for ``watch``.
         """
         state = WatchState(
             namespaces=[self._settings.namespace] if namespaces is None else namespaces,
@@ -640,9 +640,9 @@ class Client:
         - `stop_timeout`: seconds that ``stop`` tries to settle, once the last handler is done.
         - `wait_for_server`, `silence_max`, `on_break`: as for ``watch``. `min_pause`, `max_pause`:
           seconds between attempts to reconnect, and between those to settle.
-        - `on_error`: told of what went wrong and was survived: what a handler raised, that an event
+        - `on_error`: called with each error that is survived: what a handler raised, that an event
           was handled and could not be settled, breaks. None: it is logged by "timecached", with
-          namespace, group, key and attempt. `on_loss`: told how many events the group has lost.
+          namespace, group, key and attempt. `on_loss`: called with the number of lost events.
         """
         return GroupWorker(
             self,

@@ -1,4 +1,4 @@
-"""Being told what expired, for asyncio."""
+"""A watch on what expires, for asyncio."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Watcher:
     token that the server does not take any more where the client has another one by now. Anything
     else that the server says ends the watch with its TimecacheError, and so does a break before
     the first batch, unless wait_for_server. With a lead time, or in a group, there is no place to
-    go on from: what is going to die is told again, what was not settled is given out again.
+    go on from: what is going to die comes again, what was not settled is given out again.
 
     For one task at a time. The first batch of each namespace comes at once: from then on the watch
     stands. Holds at most one unread message (about 1 MiB, more only for a larger value).

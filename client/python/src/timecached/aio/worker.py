@@ -171,7 +171,7 @@ class GroupWorker:
         try:
             async for batch in self._watcher:
                 if batch.lost:
-                    self._listeners.tell_loss(self._group, batch.lost)
+                    self._listeners.report_loss(self._group, batch.lost)
                 with self._changed:
                     # After a stop they wait, too, and go to others when the stream ends.
                     self._queue.extend(self._state.take(batch))
@@ -198,7 +198,7 @@ class GroupWorker:
         # What a new stream would bring is for others.
         if stopping:
             self._watcher.close()
-        self._listeners.tell_break(why)
+        self._listeners.report_break(why)
 
     async def _handle(self) -> None:
         try:
@@ -249,7 +249,7 @@ class GroupWorker:
             check_answer(event, how)
             return how, False
         except SURVIVED as error:
-            self._listeners.tell_handler(self._group, event, _as_exception(error))
+            self._listeners.report_handler(self._group, event, _as_exception(error))
             return None, True
 
     # The stream stays open until all is settled: with its end the server gives out again what is
@@ -294,7 +294,7 @@ class GroupWorker:
             with self._changed:
                 batch, unsettled = self._state.without_gone(batch)
             for owed in unsettled:
-                self._listeners.tell_unsettled(self._group, owed)
+                self._listeners.report_unsettled(self._group, owed)
             try:
                 results = await self._client.settle(
                     self._group, [owed.settlement for owed in batch]
@@ -302,7 +302,7 @@ class GroupWorker:
             except SURVIVED as caught:
                 # Also what a token function raises.
                 error = _as_exception(caught)
-                self._listeners.tell(error)
+                self._listeners.report(error)
                 if may_pass(error) and await self._pause(backoff.next()):
                     repeated = True
                     continue
@@ -316,12 +316,12 @@ class GroupWorker:
             for owed, result in zip(batch, results, strict=True):
                 failure = result if isinstance(result, TimecacheError) else None
                 with self._changed:
-                    instead, told = self._state.settled(owed, failure, repeated)
+                    instead, problem = self._state.settled(owed, failure, repeated)
                     if instead is not None:
                         self._owed.appendleft(instead)
                     self._changed.notify_all()
-                if told is not None:
-                    self._listeners.tell_unsettled(self._group, owed, told)
+                if problem is not None:
+                    self._listeners.report_unsettled(self._group, owed, problem)
             return
 
     async def _extend(self) -> None:
@@ -338,11 +338,11 @@ class GroupWorker:
             try:
                 await self._look_at_held()
             except SURVIVED as caught:
-                # Also what a token function raises. A break is told by the watch.
+                # Also what a token function raises. The watch reports a break.
                 error = _as_exception(caught)
                 lost = isinstance(error, TimecacheError) and error.is_connection_lost
                 if not lost and not self._settled.is_set():
-                    self._listeners.tell(error)
+                    self._listeners.report(error)
             await self._settled.wait(self._extending.pause())
 
     async def _look_at_held(self) -> None:
@@ -350,7 +350,7 @@ class GroupWorker:
             wants_ack_timeout = self._extending.wants_ack_timeout()
         if wants_ack_timeout:
             ack_timeout: timedelta | None = None
-            # That it fails is not told: it is read again, and the default is assumed meanwhile.
+            # A failure is not reported: it is read again, and the default is assumed meanwhile.
             with contextlib.suppress(TimecacheError):
                 ack_timeout = (await self._client.get_group(self._group)).options.ack_timeout
             self._extending.knows_ack_timeout(ack_timeout)
@@ -362,9 +362,9 @@ class GroupWorker:
         for (held, asked), result in zip(due, results, strict=True):
             failure = result if isinstance(result, TimecacheError) else None
             with self._changed:
-                told = self._extending.answered(held, asked, failure)
-            if told is not None:
-                self._listeners.tell(told)
+                problem = self._extending.answered(held, asked, failure)
+            if problem is not None:
+                self._listeners.report(problem)
 
     # False if there is no time left for another attempt.
     async def _pause(self, seconds: float) -> bool:

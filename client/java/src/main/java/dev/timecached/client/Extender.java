@@ -79,7 +79,7 @@ final class Extender {
       } catch (TimecacheException e) {
         if (!isTold && !e.isConnectionLost()) {
           isTold = true;
-          worker.tell(e);
+          worker.report(e);
         }
       }
     }
@@ -146,7 +146,7 @@ final class Extender {
         errors.add(error);
       }
     }
-    errors.forEach(worker::tell);
+    errors.forEach(worker::report);
     if (errors.stream().anyMatch(e -> e.code() == Status.Code.INVALID_ARGUMENT)) {
       stop(); // A server of an earlier version.
     }

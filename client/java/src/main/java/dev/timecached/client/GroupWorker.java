@@ -260,7 +260,7 @@ public final class GroupWorker implements AutoCloseable {
         watcher.close(); // What a new stream would bring is for others.
       }
     }
-    tell(why);
+    report(why);
   }
 
   private void work() {
@@ -316,7 +316,7 @@ public final class GroupWorker implements AutoCloseable {
       }
       return how;
     } catch (Throwable why) {
-      tell(why, () -> "the handler of " + name(event) + " failed");
+      report(why, () -> "the handler of " + name(event) + " failed");
       synchronized (this) {
         ++thrown;
       }
@@ -382,7 +382,7 @@ public final class GroupWorker implements AutoCloseable {
     }
     gone.forEach(
         owed ->
-            tellUnsettled(
+            reportUnsettled(
                 owed,
                 TimecacheException.of(
                     Status.Code.NOT_FOUND,
@@ -417,7 +417,7 @@ public final class GroupWorker implements AutoCloseable {
         forget(task);
       }
     }
-    tellUnsettled(owed, error);
+    reportUnsettled(owed, error);
     return isOver ? null : refused(owed);
   }
 
@@ -443,16 +443,16 @@ public final class GroupWorker implements AutoCloseable {
   }
 
   /** What is about no event. */
-  void tell(Throwable why) {
+  void report(Throwable why) {
     if (options.onError == null
         && why instanceof TimecacheException error
         && error.isConnectionLost()) {
       return;
     }
-    tell(why, () -> "a worker of the group " + namespace + "/" + options.group + " failed");
+    report(why, () -> "a worker of the group " + namespace + "/" + options.group + " failed");
   }
 
-  private void tell(Throwable why, Supplier<String> what) {
+  private void report(Throwable why, Supplier<String> what) {
     if (options.onError == null) {
       log(what.get(), why);
     } else {
@@ -461,11 +461,11 @@ public final class GroupWorker implements AutoCloseable {
   }
 
   /** Of an event that was handled, and that the server will not take for settled. */
-  private void tellUnsettled(Settler.Owed owed, TimecacheException error) {
+  private void reportUnsettled(Settler.Owed owed, TimecacheException error) {
     String what =
         "the " + owed.how().kind + " of " + name(owed.task().event) + " was not accepted";
-    TimecacheException told = error.about(what);
-    tell(told, () -> "a worker of the group " + namespace + "/" + options.group);
+    TimecacheException detailed = error.about(what);
+    report(detailed, () -> "a worker of the group " + namespace + "/" + options.group);
   }
 
   private static void log(String what, Throwable why) {

@@ -115,10 +115,10 @@ final class Settler {
       long begunAt = System.nanoTime();
       try {
         List<Settlement> settlements = batch.stream().map(Owed::settlement).toList();
-        tell(batch, call(rpc, namespace, options.group, settlements), isRepeated);
+        takeResults(batch, call(rpc, namespace, options.group, settlements), isRepeated);
         return;
       } catch (TimecacheException e) {
-        worker.tell(e);
+        worker.report(e);
         if (!mayPass(e, begunAt) || !pause(backoff.nextNanos())) {
           error = e;
         }
@@ -167,7 +167,7 @@ final class Settler {
     return gaveUp;
   }
 
-  private void tell(List<Owed> batch, List<SettleResult> results, boolean isRepeated) {
+  private void takeResults(List<Owed> batch, List<SettleResult> results, boolean isRepeated) {
     List<Owed> instead = new ArrayList<>();
     for (int i = 0; i < batch.size(); ++i) {
       TimecacheException error = results.get(i).error().orElse(null);

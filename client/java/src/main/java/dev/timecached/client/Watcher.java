@@ -337,8 +337,8 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
     }
     TimecacheException unread = hasTriedNewToken ? null : rpc.connection.unreadToken(why);
     boolean hasNewToken = !hasTriedNewToken && rpc.connection.hasNewToken(begunAt, why);
-    TimecacheException told = unread != null && !hasNewToken ? unread : why;
-    if (!hasNewToken && !isBreak(told) && !takesSmallerMessages(why)) {
+    TimecacheException cause = unread != null && !hasNewToken ? unread : why;
+    if (!hasNewToken && !isBreak(cause) && !takesSmallerMessages(why)) {
       end = why;
       return;
     }
@@ -346,7 +346,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
     positions.values().forEach(position -> position.broken = established);
     // With another token at once: the server is there.
     nextAttemptAt = System.nanoTime() + (hasNewToken ? 0 : backoff.nextNanos());
-    options.onBreak.accept(told);
+    options.onBreak.accept(cause);
   }
 
   /**
