@@ -305,7 +305,7 @@ void ConsumerGroup::BeginWatermark(int64_t log_us) {
   kept_.watermark_us = watermark_us_;
 }
 
-void ConsumerGroup::SetSink(ChangeSink* sink) {
+void ConsumerGroup::SetSink(GroupChangeSink* sink) {
   Lock lock(this);
   changes_.SetSink(sink);
 }

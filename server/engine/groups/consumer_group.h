@@ -122,7 +122,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void Restore(const GroupState& state, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Reports its changes to `sink` from now on, under its lock. Not owned.
-  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetSink(GroupChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
   // Tells the sink again that it is there, if `*event` is 0, and of what it
   // keeps from event `*event` on: about that many events and bytes, which
   // become less, and as many as one lock allows. Returns whether there is more,

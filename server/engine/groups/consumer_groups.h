@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -21,11 +22,10 @@
 #include "absl/types/span.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/consumer_group.h"
+#include "server/engine/groups/group_host.h"
 #include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
-
-class TimeCacheMap;
 
 // Creates, finds, updates and deletes groups, settles their events, and runs
 // their time-outs. Thread-safe.
@@ -70,7 +70,7 @@ class ConsumerGroups {
   };
 
   // `map` owns this and outlives it.
-  explicit ConsumerGroups(TimeCacheMap* map) : map_(map) {}
+  explicit ConsumerGroups(GroupHost* map) : map_(map) {}
   ConsumerGroups(const ConsumerGroups&) = delete;
   ConsumerGroups& operator=(const ConsumerGroups&) = delete;
 
@@ -139,7 +139,7 @@ class ConsumerGroups {
 
   // Not owned, must outlive the map. Existing groups report their changes from
   // now on.
-  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetSink(GroupChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
   // The position of a walk of AppendAgain.
   struct Place {
     bool begun = false;
@@ -189,8 +189,10 @@ class ConsumerGroups {
                      const Delivery& delivery, const std::string& to_map,
                      int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_mu_);
 
-  TimeCacheMap* const map_;
+  GroupHost* const map_;
   BacklogAccount account_;
+  // Of the namespace.
+  std::atomic<int64_t> max_ttl_us_{0};
 
   // One change at a time. Acquired before all locks of the map.
   absl::Mutex change_mu_ ABSL_ACQUIRED_BEFORE(sink_mu_, mu_);
@@ -209,7 +211,7 @@ class ConsumerGroups {
   // The last kMaxGroups of them that have not been created again.
   std::deque<ExpiredGroup> expired_groups_ ABSL_GUARDED_BY(mu_);
   uint64_t expired_ ABSL_GUARDED_BY(mu_) = 0;
-  ChangeSink* changes_ ABSL_GUARDED_BY(mu_) = nullptr;
+  GroupChangeSink* changes_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 }  // namespace timecache::server

@@ -441,7 +441,7 @@ void TimeCacheMap::SetChangeLog(std::shared_ptr<ChangeLog> log) {
   change_log_ = std::move(log);
 }
 
-void TimeCacheMap::SetSink(ChangeSink* sink) {
+void TimeCacheMap::SetSink(MapChangeSink* sink) {
   TIMECACHED_CHECK(origin_.journaled);
   absl::MutexLock lock(&advance_mu_);
   sink_ = sink;

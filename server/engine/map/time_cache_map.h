@@ -58,7 +58,7 @@ class ItemsByShard;
 // for the record. An own TTL costs O(log of the live buckets) more. The death
 // of a bucket costs O(1) under each part's lock; the sweep that follows holds a
 // lock for at most kSweepLockRecords records at a time.
-class TimeCacheMap {
+class TimeCacheMap final : private GroupHost {
  public:
   // The identity of a map, besides its options.
   struct Origin {
@@ -93,7 +93,7 @@ class TimeCacheMap {
   TimeCacheMap(const TimeCacheMap&) = delete;
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   bool journaled() const { return origin_.journaled; }
 
   // How many of `operations` the map's max_operations_per_second lets through:
@@ -115,7 +115,7 @@ class TimeCacheMap {
   // key, value or TTL), FAILED_PRECONDITION (condition) or RESOURCE_EXHAUSTED
   // (a limit).
   // `*result` is overwritten; one that is used again saves allocations.
-  void Apply(const Operation& op, int64_t now_us, Result* result);
+  void Apply(const Operation& op, int64_t now_us, Result* result) override;
   Result Apply(const Operation& op, int64_t now_us) {
     Result result;
     Apply(op, now_us, &result);
@@ -187,7 +187,7 @@ class TimeCacheMap {
   Origin origin() const;
   // Reports all changes to `sink` from now on, and after deaths the progress of
   // time. Not owned, must outlive the map. Set before use.
-  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  void SetSink(MapChangeSink* sink) ABSL_LOCKS_EXCLUDED(advance_mu_);
   // The same for a sink that stores them, on which callers can wait.
   void SetChangeLog(std::shared_ptr<ChangeLog> log)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
@@ -324,8 +324,17 @@ class TimeCacheMap {
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
  private:
-  friend class ConsumerGroups;
   friend class MapReplay;
+
+  // GroupHost, with name and Apply.
+  ExpiryLog* log() override { return &log_; }
+  void Follow(ExpiryLog::Follower* follower, LogStart start, int64_t now_us,
+              absl::FunctionRef<void(uint64_t first_event)> begin) override
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  void Announce(int64_t due_us) override;
+  absl::Status CheckRoom() const override {
+    return change_log_ == nullptr ? absl::OkStatus() : change_log_->CheckRoom();
+  }
 
   template <typename ScanShard>
   bool Walk(int max_entries, int64_t max_bytes, ScanPosition* position,
@@ -343,16 +352,9 @@ class TimeCacheMap {
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
-  void Announce(int64_t due_us);
   void AnnounceDeath(int64_t death_us, int64_t now_us);
   void SetOptions(const NamespaceOptions& options, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
-  // As ExpiryLog::Follow, for deaths after `now_us`. Calls `begin` with the
-  // first event's number before the follower receives later ones.
-  void Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
-              int64_t now_us,
-              absl::FunctionRef<void(uint64_t first_event)> begin)
-      ABSL_LOCKS_EXCLUDED(advance_mu_);
   int64_t LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void UnlockAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
@@ -409,7 +411,7 @@ class TimeCacheMap {
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
   // Buckets that were killed, ever; see Change.
   uint64_t kills_ ABSL_GUARDED_BY(advance_mu_) = 0;
-  ChangeSink* sink_ ABSL_GUARDED_BY(advance_mu_) = nullptr;
+  MapChangeSink* sink_ ABSL_GUARDED_BY(advance_mu_) = nullptr;
   // The last time that it was passed.
   Tick tick_ ABSL_GUARDED_BY(advance_mu_) = {INT64_MIN, 0};
 

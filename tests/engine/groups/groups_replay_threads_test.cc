@@ -27,7 +27,7 @@ namespace {
 using Start = ExpiryLog::Start;
 
 // Keeps all that it is told, in the order in which it came.
-class OrderedSink final : public ChangeSink {
+class OrderedSink final : public MapChangeSink {
  public:
   using Item = std::variant<KeptChange, Tick, KeptGroupChange>;
 

@@ -189,7 +189,7 @@ class JournaledMap {
   int64_t last_us() const { return last_us_; }
 
  private:
-  class Sink final : public ChangeSink {
+  class Sink final : public MapChangeSink {
    public:
     void Add(int shard, const Change& change) override {
       open_.changes.emplace_back(shard, change);
