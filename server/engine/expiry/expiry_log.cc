@@ -312,6 +312,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
     cursor->next_seq_ += static_cast<uint64_t>(batch->size());
     chunk.batches.push_back(std::move(batch));
   }
+  chunk.shared = chunk.batches.size();
   delivered_ += static_cast<uint64_t>(events);
   PlaceCursor(cursor, static_cast<size_t>(it - retained_.begin()));
   chunk.more = it != retained_.end();

@@ -32,7 +32,7 @@ class ExpiryLog final : public EventHolder {
  public:
   using Point = LogPoint;
   using Start = LogStart;
-  using Chunk = LogChunk;
+  using Chunk = EventChunk;
 
   // A reader's position. Used by one thread at a time; must not outlive its
   // log, nor be destroyed from its own `wake`.

@@ -110,7 +110,7 @@ void GroupMember::Leave(int64_t now_us, StreamEnd end) {
   }
 }
 
-GroupChunk GroupMember::Take(int64_t now_us, int max_events,
+EventChunk GroupMember::Take(int64_t now_us, int max_events,
                              int64_t max_bytes) {
   return group_->Take(this, now_us, max_events, max_bytes);
 }

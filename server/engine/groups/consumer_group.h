@@ -80,7 +80,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
     return ledger_.TakeSuspect();
   }
 
-  using Chunk = GroupChunk;
+  using Chunk = EventChunk;
   using Member = GroupMember;
 
   // `wake` is called when there is something for this member to Take: once

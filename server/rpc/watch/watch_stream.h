@@ -68,8 +68,7 @@ class WatchStream final
 
  private:
   struct Source {
-    std::string map;
-    std::unique_ptr<WatchSource> source;
+    WatchSource events;
     // When a message is due, with or without events.
     int64_t heartbeat_us = 0;
     int empty_reads = 0;
@@ -97,10 +96,8 @@ class WatchStream final
   absl::Status Authorize() override;
   absl::Status Prepare(ReadRequest read_request);
   void OpenReaders(Store* store);
-  // The store has opened a reader for each namespace, or failed: `to_source`
-  // creates a source from a namespace and its reader.
-  template <typename Reader, typename ToSource>
-  Store::DoneWith<Store::Readers<Reader>> WhenOpen(ToSource to_source);
+  // The store has opened a reader for each namespace, or failed.
+  Store::DoneWith<Store::Readers> WhenOpen();
   void EndWithoutAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DrainSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsLight() const;
@@ -109,7 +106,7 @@ class WatchStream final
   bool WaitsForRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Composed Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SetTimer(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void EndSources(StreamEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

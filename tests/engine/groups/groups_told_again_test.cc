@@ -173,7 +173,7 @@ TEST_F(GroupsToldAgainTest, HalfOfWhatIsToldOfAnEventTakesNothingFromIt) {
   journaled_.Commit();
   Crash(&member);
   member = Join();
-  const GroupChunk chunk = member->Take(now_us_);
+  const EventChunk chunk = member->Take(now_us_);
   ASSERT_THAT(Given(chunk), ElementsAre("a#2"));
   EXPECT_EQ(chunk.deliveries[0].returns, 1);
 }
