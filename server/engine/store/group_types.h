@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,8 +34,22 @@ struct GroupOptions {
   int64_t unused_ttl_us = 0;
 };
 
+// As that of NamespaceOptions.
+template <typename Options, typename Visit>
+requires std::is_same_v<std::remove_const_t<Options>, GroupOptions>
+void VisitOptions(Options* o, const Visit& visit) {
+  visit("ack_timeout", &o->ack_timeout_us,
+        OptionRange{kMinAckTimeoutUs, kMaxAckTimeoutUs, true});
+  visit("max_attempts", &o->max_attempts, OptionRange{1, kMaxAttempts});
+  visit("max_backlog_bytes", &o->max_backlog_bytes,
+        OptionRange{kMinBacklogBytes, kMaxBacklogBytes});
+  visit("unused_ttl", &o->unused_ttl_us, UnusedTtlRange(o->unused_ttl_us));
+}
+
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
-absl::Status Validate(const GroupOptions& options);
+inline absl::Status Validate(const GroupOptions& options) {
+  return CheckRanges(options);
+}
 
 // As GroupStatistics in the proto.
 struct GroupStatistics {
