@@ -290,7 +290,6 @@ class ExpiryLog final : public EventHolder {
 
   const uint64_t id_;
 
-  // Acquired before a follower's own lock.
   mutable absl::Mutex mu_;
   int64_t retention_us_ ABSL_GUARDED_BY(mu_);
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);

@@ -280,11 +280,11 @@ bool ConsumerGroups::Advance(int64_t now_us) {
   bool more = false;
   DeadLetterBudget room = {kMaxDeadLetters, kMaxDeadLetterBytes};
   for (const auto& group : groups) {
-    std::vector<Delivery> doomed;
-    more = group->Advance(now_us, &room, &doomed) || more;
-    if (doomed.empty()) continue;
+    std::vector<Delivery> dead_letters;
+    more = group->Advance(now_us, &room, &dead_letters) || more;
+    if (dead_letters.empty()) continue;
     absl::MutexLock lock(&sink_mu_);
-    for (const Delivery& delivery : doomed) {
+    for (const Delivery& delivery : dead_letters) {
       PutDeadLetter(group, delivery, to_map, now_us);
     }
   }
@@ -399,9 +399,9 @@ void ConsumerGroups::SetSink(GroupChangeSink* sink) {
 }
 
 bool ConsumerGroups::AppendAgain(int max_events, int64_t max_bytes,
-                                 Place* place) {
-  if (!place->begun) {
-    place->begun = true;
+                                 WalkPosition* position) {
+  if (!position->begun) {
+    position->begun = true;
     absl::MutexLock lock(&mu_);
     for (const ExpiredGroup& group : expired_groups_) AppendExpired(group);
   }
@@ -409,15 +409,16 @@ bool ConsumerGroups::AppendAgain(int max_events, int64_t max_bytes,
     std::shared_ptr<ConsumerGroup> group;
     {
       absl::MutexLock lock(&mu_);
-      const auto next = place->event > 0 ? groups_.lower_bound(place->group)
-                                         : groups_.upper_bound(place->group);
+      const auto next = position->event > 0
+                            ? groups_.lower_bound(position->group)
+                            : groups_.upper_bound(position->group);
       if (next == groups_.end()) return false;
-      if (next->first != place->group) place->event = 0;
-      place->group = next->first;
+      if (next->first != position->group) position->event = 0;
+      position->group = next->first;
       group = next->second;
     }
-    if (!group->AppendAgain(&place->event, &max_events, &max_bytes)) {
-      place->event = 0;
+    if (!group->AppendAgain(&position->event, &max_events, &max_bytes)) {
+      position->event = 0;
     }
   }
   return true;

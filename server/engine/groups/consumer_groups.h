@@ -141,19 +141,19 @@ class ConsumerGroups {
   // now on.
   void SetSink(GroupChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
   // The position of a walk of AppendAgain.
-  struct Place {
+  struct WalkPosition {
     bool begun = false;
     std::string group;
     uint64_t event = 0;
   };
   // One step of a walk over all groups: reports each group to the sink as it
   // is, with the events that it keeps. Up to `max_events`, or about `max_bytes`
-  // of them; sets `*place` for the next call and returns whether there is more.
+  // of them; sets `*position` for the next call and returns whether there is more.
   //
   // Changes from before a whole walk are then not needed to rebuild the groups,
   // if the events that the log had at its beginning were reported before
   // (TimeCacheMap::AppendRetained): a new group may start with them.
-  bool AppendAgain(int max_events, int64_t max_bytes, Place* place)
+  bool AppendAgain(int max_events, int64_t max_bytes, WalkPosition* position)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // For GroupsReplay, before use: makes a group that was there before, and
@@ -194,15 +194,15 @@ class ConsumerGroups {
   // Of the namespace.
   std::atomic<int64_t> max_ttl_us_{0};
 
-  // One change at a time. Acquired before all locks of the map.
-  absl::Mutex change_mu_ ABSL_ACQUIRED_BEFORE(sink_mu_, mu_);
+  // One change at a time.
+  absl::Mutex change_mu_;
   bool closed_ ABSL_GUARDED_BY(change_mu_) = false;
 
-  // Held while dead letters are put: taken before what the sink takes.
-  absl::Mutex sink_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  // Held while dead letters are put.
+  absl::Mutex sink_mu_;
   DeadLetterSink sink_ ABSL_GUARDED_BY(sink_mu_);
 
-  // Held for moments; taken before the groups' own.
+  // Held for moments.
   mutable absl::Mutex mu_;
   absl::btree_map<std::string, std::shared_ptr<ConsumerGroup>> groups_
       ABSL_GUARDED_BY(mu_);

@@ -61,8 +61,8 @@ class GroupMember {
   bool responsive_ = true;
   enum class Turn { kAwake, kIdle, kFull, kStuck, kGone };
   Turn turn_ = Turn::kGone;
-  std::list<GroupMember*>::iterator place_;
-  uint64_t rest_ = 0;
+  std::list<GroupMember*>::iterator position_;
+  uint64_t idle_number_ = 0;
   uint64_t served_round_ = 0;
 };
 

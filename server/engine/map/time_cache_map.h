@@ -345,7 +345,7 @@ class TimeCacheMap final : private GroupHost {
   bool ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
                   uint64_t until_copied, ResponseBudget* room,
                   absl::Span<Result> results);
-  bool ApplyTurn(ItemsByShard* items, bool stopped_before, int64_t now_us,
+  bool ApplyTurn(ItemsByShard* items, bool wait_in_turn, int64_t now_us,
                  ResponseBudget* room);
   absl::Status Check(const Operation& op, int64_t now_us) const;
   absl::Status CheckExpireAt(const Operation& op, int64_t now_us) const;
@@ -403,7 +403,6 @@ class TimeCacheMap final : private GroupHost {
   std::atomic<int64_t> announced_us_{kNeverUs};
 
   // Held while buckets die, so that they reach the sweeper in order of death.
-  // Taken before any shard's lock, and before the sweeper's.
   mutable absl::Mutex advance_mu_;
   NamespaceOptions options_ ABSL_GUARDED_BY(advance_mu_);
   // The watermark may have been published up to this time, which never goes

@@ -168,7 +168,7 @@ TEST_F(GroupsToldAgainTest, HalfOfWhatIsToldOfAnEventTakesNothingFromIt) {
   journaled_.Commit();
   journaled_.KeepOnly(
       [](const GroupChange& change) { return change.kind != Kind::kPast; });
-  ConsumerGroups::Place place;
+  ConsumerGroups::WalkPosition place;
   groups().AppendAgain(1, 1 << 20, &place);
   journaled_.Commit();
   Crash(&member);
@@ -185,7 +185,7 @@ TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
   Take(member.get());
   ASSERT_TRUE(Nack("a", 1, 600 * kSecond).ok());
   // Half of a walk, then a crash: all from before is still there.
-  ConsumerGroups::Place place;
+  ConsumerGroups::WalkPosition place;
   EXPECT_TRUE(groups().AppendAgain(2, 1 << 20, &place));
   ASSERT_TRUE(Ack("b").ok());
   journaled_.Commit();

@@ -221,7 +221,7 @@ class JournaledMap {
     size_t commits = 0;
     ScanPosition entries;
     uint64_t end_event = 0;
-    ConsumerGroups::Place groups;
+    ConsumerGroups::WalkPosition groups;
   };
 
   const NamespaceOptions options_;
