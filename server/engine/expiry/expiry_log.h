@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/lock_order.h"
 #include "server/base/memory_reclaimer.h"
 #include "server/engine/store/event_batch.h"
 #include "server/engine/store/expiry_types.h"
@@ -290,7 +291,8 @@ class ExpiryLog final : public EventHolder {
 
   const uint64_t id_;
 
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kLog)
+      ABSL_ACQUIRED_BEFORE(lock_order::kGroup);
   int64_t retention_us_ ABSL_GUARDED_BY(mu_);
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
   // INT64_MIN once it is over.

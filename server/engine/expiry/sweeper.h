@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/lock_order.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/shard/change.h"
 #include "server/engine/shard/shard.h"
@@ -225,12 +226,13 @@ class Sweeper {
   const bool journaled_;
 
   // One step at a time.
-  absl::Mutex step_mu_
-      ABSL_ACQUIRED_BEFORE(queue_mu_);
+  absl::Mutex step_mu_ ABSL_ACQUIRED_AFTER(lock_order::kSweep)
+      ABSL_ACQUIRED_BEFORE(queue_mu_, lock_order::kShard);
   Walk walk_ ABSL_GUARDED_BY(step_mu_);
 
   // Held for moments only.
-  mutable absl::Mutex queue_mu_;
+  mutable absl::Mutex queue_mu_ ABSL_ACQUIRED_AFTER(lock_order::kShard)
+      ABSL_ACQUIRED_BEFORE(lock_order::kLog);
   // Only Step removes; the first bucket is Step's to read.
   std::deque<DeadBucket> queue_ ABSL_GUARDED_BY(queue_mu_);
   int64_t complete_us_ ABSL_GUARDED_BY(queue_mu_) = INT64_MIN;

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/lock_order.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/group_changes.h"
@@ -227,7 +228,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   const BacklogAccount* const account_;
   const std::function<void(int64_t)> schedule_;
 
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kGroup)
+      ABSL_ACQUIRED_BEFORE(lock_order::kWake);
   MemberScheduler scheduler_ ABSL_GUARDED_BY(mu_);
   GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);

@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/lock_order.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/consumer_group.h"
 #include "server/engine/groups/group_host.h"
@@ -195,15 +196,18 @@ class ConsumerGroups {
   std::atomic<int64_t> max_ttl_us_{0};
 
   // One change at a time.
-  absl::Mutex change_mu_;
+  absl::Mutex change_mu_ ABSL_ACQUIRED_AFTER(lock_order::kUpdate)
+      ABSL_ACQUIRED_BEFORE(lock_order::kDeadLetters);
   bool closed_ ABSL_GUARDED_BY(change_mu_) = false;
 
   // Held while dead letters are put.
-  absl::Mutex sink_mu_;
+  absl::Mutex sink_mu_ ABSL_ACQUIRED_AFTER(lock_order::kDeadLetters)
+      ABSL_ACQUIRED_BEFORE(lock_order::kDeadLetterRights);
   DeadLetterSink sink_ ABSL_GUARDED_BY(sink_mu_);
 
   // Held for moments.
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kSweep)
+      ABSL_ACQUIRED_BEFORE(lock_order::kGroup);
   absl::btree_map<std::string, std::shared_ptr<ConsumerGroup>> groups_
       ABSL_GUARDED_BY(mu_);
   std::string dead_letter_namespace_ ABSL_GUARDED_BY(mu_);

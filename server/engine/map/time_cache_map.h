@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/lock_order.h"
 #include "server/base/rate_limit.h"
 #include "server/engine/expiry/expiring_feed.h"
 #include "server/engine/expiry/expiry_log.h"
@@ -403,7 +404,8 @@ class TimeCacheMap final : private GroupHost {
   std::atomic<int64_t> announced_us_{kNeverUs};
 
   // Held while buckets die, so that they reach the sweeper in order of death.
-  mutable absl::Mutex advance_mu_;
+  mutable absl::Mutex advance_mu_ ABSL_ACQUIRED_AFTER(lock_order::kMap)
+      ABSL_ACQUIRED_BEFORE(lock_order::kSweep);
   NamespaceOptions options_ ABSL_GUARDED_BY(advance_mu_);
   // The watermark may have been published up to this time, which never goes
   // back: entries that are killed by RotateNamespace from now on die after it.

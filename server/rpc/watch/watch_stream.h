@@ -16,6 +16,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/api/method.h"
+#include "server/base/lock_order.h"
 #include "server/engine/store/store.h"
 #include "server/rpc/call/request.h"
 #include "server/rpc/call/stream_reactor.h"
@@ -115,7 +116,6 @@ class WatchStream final
   WatchRequest request_;
   WatchHub::Needs needs_;
 
-  // mu_ is taken before the maps', the logs' and the hub's locks.
   std::vector<Source> sources_ ABSL_GUARDED_BY(mu_);
   // The source that has the next turn.
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
@@ -125,8 +125,8 @@ class WatchStream final
   int64_t writable_us_ ABSL_GUARDED_BY(mu_) = 0;
   bool waiting_for_room_ ABSL_GUARDED_BY(mu_) = false;
   // Held while a wake is with the hub, which may end once the stream has left.
-  // Taken after the maps' and the logs' locks, before the hub's.
-  absl::Mutex wake_mu_;
+  absl::Mutex wake_mu_ ABSL_ACQUIRED_AFTER(lock_order::kWake)
+      ABSL_ACQUIRED_BEFORE(lock_order::kHub);
   bool has_left_ ABSL_GUARDED_BY(wake_mu_) = false;
   // Set before the wake that follows a wait.
   std::atomic<bool> has_waited_{false};
