@@ -51,89 +51,63 @@ inline constexpr absl::string_view kLookAlpha =
 
 using enum MethodType;
 
-inline constexpr Method kPut{0, kData, "Put", kUnary};
-inline constexpr Method kGet{1, kData, "Get", kUnary};
-inline constexpr Method kRemove{2, kData, "Remove", kUnary};
-inline constexpr Method kContains{3, kData, "Contains", kUnary};
-inline constexpr Method kSize{4, kData, "Size", kUnary};
-inline constexpr Method kTouch{5, kData, "Touch", kUnary};
-inline constexpr Method kExecute{6, kData, "Execute", kUnary};
-inline constexpr Method kPipeline{7, kData, "Pipeline", kBidiStream};
-inline constexpr Method kScan{8, kData, "Scan", kServerStream};
-inline constexpr Method kWatchExpired{9, kData, "WatchExpired", kServerStream};
-inline constexpr Method kConsumeExpired{10, kData, "ConsumeExpired",
-                                        kServerStream};
-inline constexpr Method kWatchExpiring{11, kData, "WatchExpiring",
-                                       kServerStream};
-inline constexpr Method kSettleExpired{12, kData, "SettleExpired", kUnary};
-inline constexpr Method kCreateNamespace{13, kNames, "CreateNamespace", kUnary};
-inline constexpr Method kGetNamespace{14, kNames, "GetNamespace", kUnary};
-inline constexpr Method kListNamespaces{15, kNames, "ListNamespaces", kUnary};
-inline constexpr Method kUpdateNamespace{16, kNames, "UpdateNamespace", kUnary};
-inline constexpr Method kDeleteNamespace{17, kNames, "DeleteNamespace", kUnary};
-inline constexpr Method kRotateNamespace{18, kNames, "RotateNamespace", kUnary};
-inline constexpr Method kCreateGroup{19, kGroups, "CreateGroup", kUnary};
-inline constexpr Method kGetGroup{20, kGroups, "GetGroup", kUnary};
-inline constexpr Method kListGroups{21, kGroups, "ListGroups", kUnary};
-inline constexpr Method kUpdateGroup{22, kGroups, "UpdateGroup", kUnary};
-inline constexpr Method kDeleteGroup{23, kGroups, "DeleteGroup", kUnary};
-inline constexpr Method kGetServer{24, kServer, "GetServer", kUnary};
-inline constexpr Method kBackupJournal{25, kServer, "BackupJournal",
-                                       kServerStream};
-inline constexpr Method kAdvance{26, kTime, "Advance", kUnary};
-inline constexpr Method kNow{27, kTime, "Now", kUnary};
-inline constexpr Method kReflection{28, kLook, "ServerReflectionInfo",
-                                    kBidiStream};
-inline constexpr Method kReflectionAlpha{29, kLookAlpha, "ServerReflectionInfo",
-                                         kBidiStream};
-inline constexpr Method kAppend{30, kData, "Append", kUnary};
-inline constexpr Method kCombine{31, kData, "Combine", kUnary};
-inline constexpr Method kGather{32, kData, "Gather", kUnary};
+// The methods: identifier, service, name, type.
+#define TIMECACHED_METHODS(METHOD)                                          \
+  METHOD(kPut, kData, "Put", kUnary)                                        \
+  METHOD(kGet, kData, "Get", kUnary)                                        \
+  METHOD(kRemove, kData, "Remove", kUnary)                                  \
+  METHOD(kContains, kData, "Contains", kUnary)                              \
+  METHOD(kSize, kData, "Size", kUnary)                                      \
+  METHOD(kTouch, kData, "Touch", kUnary)                                    \
+  METHOD(kExecute, kData, "Execute", kUnary)                                \
+  METHOD(kPipeline, kData, "Pipeline", kBidiStream)                         \
+  METHOD(kScan, kData, "Scan", kServerStream)                               \
+  METHOD(kWatchExpired, kData, "WatchExpired", kServerStream)               \
+  METHOD(kConsumeExpired, kData, "ConsumeExpired", kServerStream)           \
+  METHOD(kWatchExpiring, kData, "WatchExpiring", kServerStream)             \
+  METHOD(kSettleExpired, kData, "SettleExpired", kUnary)                    \
+  METHOD(kCreateNamespace, kNames, "CreateNamespace", kUnary)               \
+  METHOD(kGetNamespace, kNames, "GetNamespace", kUnary)                     \
+  METHOD(kListNamespaces, kNames, "ListNamespaces", kUnary)                 \
+  METHOD(kUpdateNamespace, kNames, "UpdateNamespace", kUnary)               \
+  METHOD(kDeleteNamespace, kNames, "DeleteNamespace", kUnary)               \
+  METHOD(kRotateNamespace, kNames, "RotateNamespace", kUnary)               \
+  METHOD(kCreateGroup, kGroups, "CreateGroup", kUnary)                      \
+  METHOD(kGetGroup, kGroups, "GetGroup", kUnary)                            \
+  METHOD(kListGroups, kGroups, "ListGroups", kUnary)                        \
+  METHOD(kUpdateGroup, kGroups, "UpdateGroup", kUnary)                      \
+  METHOD(kDeleteGroup, kGroups, "DeleteGroup", kUnary)                      \
+  METHOD(kGetServer, kServer, "GetServer", kUnary)                          \
+  METHOD(kBackupJournal, kServer, "BackupJournal", kServerStream)           \
+  METHOD(kAdvance, kTime, "Advance", kUnary)                                \
+  METHOD(kNow, kTime, "Now", kUnary)                                        \
+  METHOD(kReflection, kLook, "ServerReflectionInfo", kBidiStream)           \
+  METHOD(kReflectionAlpha, kLookAlpha, "ServerReflectionInfo", kBidiStream) \
+  METHOD(kAppend, kData, "Append", kUnary)                                  \
+  METHOD(kCombine, kData, "Combine", kUnary)                                \
+  METHOD(kGather, kData, "Gather", kUnary)
+
+enum class Index : size_t {
+#define TIMECACHED_INDEX(id, service, name, type) id,
+  TIMECACHED_METHODS(TIMECACHED_INDEX)
+#undef TIMECACHED_INDEX
+};
+
+#define TIMECACHED_METHOD(id, service, name, type)                          \
+  inline constexpr Method id{static_cast<size_t>(Index::id), service, name, \
+                             type};
+TIMECACHED_METHODS(TIMECACHED_METHOD)
+#undef TIMECACHED_METHOD
 
 }  // namespace methods
 
 // In the order of their index.
 inline constexpr std::array kMethods = {
-    methods::kPut,
-    methods::kGet,
-    methods::kRemove,
-    methods::kContains,
-    methods::kSize,
-    methods::kTouch,
-    methods::kExecute,
-    methods::kPipeline,
-    methods::kScan,
-    methods::kWatchExpired,
-    methods::kConsumeExpired,
-    methods::kWatchExpiring,
-    methods::kSettleExpired,
-    methods::kCreateNamespace,
-    methods::kGetNamespace,
-    methods::kListNamespaces,
-    methods::kUpdateNamespace,
-    methods::kDeleteNamespace,
-    methods::kRotateNamespace,
-    methods::kCreateGroup,
-    methods::kGetGroup,
-    methods::kListGroups,
-    methods::kUpdateGroup,
-    methods::kDeleteGroup,
-    methods::kGetServer,
-    methods::kBackupJournal,
-    methods::kAdvance,
-    methods::kNow,
-    methods::kReflection,
-    methods::kReflectionAlpha,
-    methods::kAppend,
-    methods::kCombine,
-    methods::kGather,
+#define TIMECACHED_METHOD(id, service, name, type) methods::id,
+    TIMECACHED_METHODS(TIMECACHED_METHOD)
+#undef TIMECACHED_METHOD
 };
-static_assert([] {
-  for (size_t i = 0; i < kMethods.size(); ++i) {
-    if (kMethods[i].index != i) return false;
-  }
-  return true;
-}());
+#undef TIMECACHED_METHODS
 
 }  // namespace timecache::server
 

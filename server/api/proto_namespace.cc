@@ -2,93 +2,117 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "server/api/proto_time.h"
 #include "server/base/error.h"
 
 namespace timecache::server {
 namespace {
 
-// Sets an engine's limit from a message's number, which may be larger, if it
-// is there.
-template <typename From, typename To>
-absl::Status SetNumberIf(bool has, From from, absl::string_view field, To* to) {
-  if (!has) return absl::OkStatus();
-  if (from > static_cast<uint64_t>(std::numeric_limits<To>::max())) {
-    return InvalidField(
-        field, absl::StrCat("must be at most ", std::numeric_limits<To>::max(),
-                            ", not ", from));
+using google::protobuf::Duration;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// See VisitOptions.
+static_assert(v1::LIMIT_POLICY_EVICT_OLDEST ==
+                  static_cast<int>(LimitPolicy::kEvictOldest) + 1 &&
+              v1::DURABILITY_SYNC ==
+                  static_cast<int>(NamespaceDurability::kSync) + 1 &&
+              v1::RESTART_POLICY_PAUSE ==
+                  static_cast<int>(RestartPolicy::kPause) + 1);
+
+uint64_t NumberOf(const Message& from, const FieldDescriptor* field) {
+  return field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32
+             ? from.GetReflection()->GetUInt32(from, field)
+             : from.GetReflection()->GetUInt64(from, field);
+}
+
+void SetNumber(uint64_t number, const FieldDescriptor* field, Message* to) {
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32) {
+    to->GetReflection()->SetUInt32(to, field, static_cast<uint32_t>(number));
+  } else {
+    to->GetReflection()->SetUInt64(to, field, number);
   }
-  *to = static_cast<To>(from);
+}
+
+// An option of a message. Of a number, which may be larger, INVALID_ARGUMENT.
+template <typename To>
+absl::Status ReadOption(const Message& from, const FieldDescriptor* field,
+                        bool is_duration, To* to) {
+  const Reflection* const reflection = from.GetReflection();
+  const std::string& name = field->name();
+  if constexpr (std::is_same_v<To, std::string>) {
+    *to = reflection->GetString(from, field);
+  } else if constexpr (std::is_same_v<To, bool>) {
+    *to = reflection->GetBool(from, field);
+  } else if constexpr (std::is_enum_v<To>) {
+    const int value = reflection->GetEnumValue(from, field);
+    if (field->enum_type()->FindValueByNumber(value) == nullptr) {
+      return InvalidField(name, absl::StrCat("has no value ", value));
+    }
+    *to = static_cast<To>(value - 1);
+  } else if (is_duration) {
+    const absl::StatusOr<int64_t> micros = ToMicros(
+        static_cast<const Duration&>(reflection->GetMessage(from, field)),
+        name);
+    if (!micros.ok()) return micros.status();
+    *to = static_cast<To>(*micros);
+  } else {
+    constexpr auto kMost = std::numeric_limits<To>::max();
+    const uint64_t number = NumberOf(from, field);
+    if (number > static_cast<uint64_t>(kMost)) {
+      return InvalidField(
+          name, absl::StrCat("must be at most ", kMost, ", not ", number));
+    }
+    *to = static_cast<To>(number);
+  }
   return absl::OkStatus();
 }
 
-absl::Status SetMicrosIf(bool has, const google::protobuf::Duration& from,
-                         absl::string_view field, int64_t* to) {
-  return has ? SetMicros(from, field, to) : absl::OkStatus();
-}
-
-absl::Status SetLimitPolicy(v1::LimitPolicy from, LimitPolicy* to) {
-  switch (from) {
-    case v1::LIMIT_POLICY_UNSPECIFIED:
-      return absl::OkStatus();
-    case v1::LIMIT_POLICY_REJECT:
-      *to = LimitPolicy::kReject;
-      return absl::OkStatus();
-    case v1::LIMIT_POLICY_EVICT_OLDEST:
-      *to = LimitPolicy::kEvictOldest;
-      return absl::OkStatus();
-    default:
-      return InvalidField("limit_policy", absl::StrCat("has no value ", from));
+template <typename From>
+void WriteOption(const From& from, const FieldDescriptor* field,
+                 bool is_duration, Message* to) {
+  const Reflection* const reflection = to->GetReflection();
+  if constexpr (std::is_same_v<From, std::string>) {
+    reflection->SetString(to, field, from);
+  } else if constexpr (std::is_same_v<From, bool>) {
+    reflection->SetBool(to, field, from);
+  } else if constexpr (std::is_enum_v<From>) {
+    reflection->SetEnumValue(to, field, static_cast<int>(from) + 1);
+  } else if (is_duration) {
+    SetDuration(from,
+                static_cast<Duration*>(reflection->MutableMessage(to, field)));
+  } else {
+    SetNumber(static_cast<uint64_t>(from), field, to);
   }
 }
 
-absl::Status SetDurability(v1::Durability from, NamespaceDurability* to) {
-  switch (from) {
-    case v1::DURABILITY_UNSPECIFIED:
-      return absl::OkStatus();
-    case v1::DURABILITY_MEMORY:
-      *to = NamespaceDurability::kMemory;
-      return absl::OkStatus();
-    case v1::DURABILITY_ASYNC:
-      *to = NamespaceDurability::kAsync;
-      return absl::OkStatus();
-    case v1::DURABILITY_SYNC:
-      *to = NamespaceDurability::kSync;
-      return absl::OkStatus();
-    default:
-      return InvalidField("durability", absl::StrCat("has no value ", from));
-  }
+template <typename Options>
+absl::Status ReadOptions(const Message& from, Options* to) {
+  absl::Status status;
+  VisitOptions(
+      to, [&](const char* name, auto* option, const OptionRange& range) {
+        const auto* const field = from.GetDescriptor()->FindFieldByName(name);
+        if (!from.GetReflection()->HasField(from, field)) return;
+        status.Update(ReadOption(from, field, range.is_duration, option));
+      });
+  return status;
 }
 
-v1::Durability FromDurability(NamespaceDurability durability) {
-  switch (durability) {
-    case NamespaceDurability::kMemory:
-      return v1::DURABILITY_MEMORY;
-    case NamespaceDurability::kAsync:
-      return v1::DURABILITY_ASYNC;
-    case NamespaceDurability::kSync:
-      return v1::DURABILITY_SYNC;
-  }
-  return v1::DURABILITY_UNSPECIFIED;
-}
-
-absl::Status SetRestartPolicy(v1::RestartPolicy from, RestartPolicy* to) {
-  switch (from) {
-    case v1::RESTART_POLICY_UNSPECIFIED:
-      return absl::OkStatus();
-    case v1::RESTART_POLICY_FIRE:
-      *to = RestartPolicy::kFire;
-      return absl::OkStatus();
-    case v1::RESTART_POLICY_PAUSE:
-      *to = RestartPolicy::kPause;
-      return absl::OkStatus();
-    default:
-      return InvalidField("restart_policy",
-                          absl::StrCat("has no value ", from));
-  }
+template <typename Options>
+void WriteOptions(const Options& from, Message* to) {
+  VisitOptions(&from, [&](const char* name, const auto* option,
+                          const OptionRange& range) {
+    WriteOption(*option, to->GetDescriptor()->FindFieldByName(name),
+                range.is_duration, to);
+  });
 }
 
 absl::Status FixedAtCreation(absl::string_view field, absl::string_view value) {
@@ -102,46 +126,7 @@ absl::Status FixedAtCreation(absl::string_view field, absl::string_view value) {
 
 absl::Status ApplyOptions(const v1::NamespaceOptions& from,
                           NamespaceOptions* to) {
-  for (const absl::Status& status : {
-           SetMicrosIf(from.has_ttl(), from.ttl(), "ttl", &to->ttl_us),
-           SetNumberIf(from.has_num_buckets(), from.num_buckets(),
-                       "num_buckets", &to->num_buckets),
-           SetMicrosIf(from.has_max_ttl(), from.max_ttl(), "max_ttl",
-                       &to->max_ttl_us),
-           SetNumberIf(from.has_max_entries(), from.max_entries(),
-                       "max_entries", &to->max_entries),
-           SetNumberIf(from.has_max_bytes(), from.max_bytes(), "max_bytes",
-                       &to->max_bytes),
-           SetNumberIf(from.has_max_value_bytes(), from.max_value_bytes(),
-                       "max_value_bytes", &to->max_value_bytes),
-           SetMicrosIf(from.has_event_retention(), from.event_retention(),
-                       "event_retention", &to->retention_us),
-           SetNumberIf(from.has_event_retention_bytes(),
-                       from.event_retention_bytes(), "event_retention_bytes",
-                       &to->retention_bytes),
-           SetNumberIf(from.has_num_shards(), from.num_shards(), "num_shards",
-                       &to->num_shards),
-           SetNumberIf(from.has_max_operations_per_second(),
-                       from.max_operations_per_second(),
-                       "max_operations_per_second",
-                       &to->max_operations_per_second),
-           SetNumberIf(from.has_max_backlog_bytes(), from.max_backlog_bytes(),
-                       "max_backlog_bytes", &to->max_backlog_bytes),
-           SetMicrosIf(from.has_unused_group_ttl(), from.unused_group_ttl(),
-                       "unused_group_ttl", &to->unused_group_ttl_us),
-       }) {
-    if (!status.ok()) return status;
-  }
-  if (from.has_sliding()) to->sliding = from.sliding();
-  if (from.has_dead_letter_namespace()) {
-    to->dead_letter_namespace = from.dead_letter_namespace();
-  }
-  absl::Status status = SetLimitPolicy(from.limit_policy(), &to->limit_policy);
-  if (status.ok()) status = SetDurability(from.durability(), &to->durability);
-  if (status.ok()) {
-    status = SetRestartPolicy(from.restart_policy(), &to->restart_policy);
-  }
-  return status;
+  return ReadOptions(from, to);
 }
 
 absl::Status ChangeOptions(const v1::NamespaceOptions& from,
@@ -171,28 +156,7 @@ absl::StatusOr<NamespaceOptions> NewOptions(const v1::NamespaceOptions& from) {
 }
 
 void SetOptions(const NamespaceOptions& options, v1::NamespaceOptions* to) {
-  SetDuration(options.ttl_us, to->mutable_ttl());
-  to->set_num_buckets(static_cast<uint32_t>(options.num_buckets));
-  SetDuration(options.max_ttl_us, to->mutable_max_ttl());
-  to->set_sliding(options.sliding);
-  to->set_max_entries(static_cast<uint64_t>(options.max_entries));
-  to->set_max_bytes(static_cast<uint64_t>(options.max_bytes));
-  to->set_limit_policy(options.limit_policy == LimitPolicy::kEvictOldest
-                           ? v1::LIMIT_POLICY_EVICT_OLDEST
-                           : v1::LIMIT_POLICY_REJECT);
-  to->set_max_value_bytes(static_cast<uint32_t>(options.max_value_bytes));
-  SetDuration(options.retention_us, to->mutable_event_retention());
-  to->set_event_retention_bytes(static_cast<uint64_t>(options.retention_bytes));
-  to->set_num_shards(static_cast<uint32_t>(options.num_shards));
-  to->set_dead_letter_namespace(options.dead_letter_namespace);
-  to->set_max_operations_per_second(
-      static_cast<uint32_t>(options.max_operations_per_second));
-  to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
-  SetDuration(options.unused_group_ttl_us, to->mutable_unused_group_ttl());
-  to->set_durability(FromDurability(options.durability));
-  to->set_restart_policy(options.restart_policy == RestartPolicy::kPause
-                             ? v1::RESTART_POLICY_PAUSE
-                             : v1::RESTART_POLICY_FIRE);
+  WriteOptions(options, to);
 }
 
 void SetStatistics(const NamespaceStatistics& from,
@@ -240,26 +204,11 @@ void SetNamespace(const NamespaceInfo& from, v1::Namespace* to) {
 }
 
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to) {
-  for (const absl::Status& status : {
-           SetMicrosIf(from.has_ack_timeout(), from.ack_timeout(),
-                       "ack_timeout", &to->ack_timeout_us),
-           SetNumberIf(from.has_max_attempts(), from.max_attempts(),
-                       "max_attempts", &to->max_attempts),
-           SetNumberIf(from.has_max_backlog_bytes(), from.max_backlog_bytes(),
-                       "max_backlog_bytes", &to->max_backlog_bytes),
-           SetMicrosIf(from.has_unused_ttl(), from.unused_ttl(), "unused_ttl",
-                       &to->unused_ttl_us),
-       }) {
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
+  return ReadOptions(from, to);
 }
 
 void SetOptions(const GroupOptions& options, v1::GroupOptions* to) {
-  SetDuration(options.ack_timeout_us, to->mutable_ack_timeout());
-  to->set_max_attempts(static_cast<uint32_t>(options.max_attempts));
-  to->set_max_backlog_bytes(static_cast<uint64_t>(options.max_backlog_bytes));
-  SetDuration(options.unused_ttl_us, to->mutable_unused_ttl());
+  WriteOptions(options, to);
 }
 
 void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {

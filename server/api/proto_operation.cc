@@ -1,7 +1,6 @@
 #include "server/api/proto_operation.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -151,28 +150,6 @@ absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
   if (status.ok()) status = SetTtlIf(request, &op);
   if (!status.ok()) return status;
   return op;
-}
-
-void SetParts(absl::string_view value, int field,
-              google::protobuf::Message* to) {
-  to->GetReflection()->MutableUnknownFields(to)->AddLengthDelimited(
-      field, std::string(value));
-}
-
-void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to) {
-  to->set_key(key.data(), key.size());
-  if (entry->parts) {
-    SetParts(entry->value, v1::Entry::kPartsFieldNumber, to);
-  } else {
-    to->set_value(std::move(entry->value));
-  }
-  to->set_version(entry->version);
-  SetTime(entry->put_us, to->mutable_put_time());
-  SetTime(entry->deadline_us, to->mutable_deadline());
-  SetTime(entry->create_us, to->mutable_create_time());
-  if (entry->own_ttl_us != 0) {
-    SetDuration(entry->own_ttl_us, to->mutable_own_ttl());
-  }
 }
 
 }  // namespace timecache::server

@@ -4,8 +4,6 @@
 #define TIMECACHED_SERVER_API_PROTO_OPERATION_H_
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "google/protobuf/message.h"
 #include "server/engine/store/operation.h"
 #include "timecache/v1/data.pb.h"
 
@@ -23,15 +21,6 @@ absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request);
 // The operation refers to `gathering`, which must outlive it.
 absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
                                       Gathering* gathering);
-
-// Sets field number `field` of `to` to the GatheredParts of a value, without
-// parsing them. They are accessible once the message has been serialized and
-// parsed.
-void SetParts(absl::string_view value, int field,
-              google::protobuf::Message* to);
-
-// Moves the entry's value.
-void SetEntry(absl::string_view key, Entry* entry, v1::Entry* to);
 
 }  // namespace timecache::server
 

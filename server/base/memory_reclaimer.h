@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/lock_order.h"
 #include "server/base/memory_budget.h"
 
 namespace timecache::server {
@@ -119,7 +120,7 @@ class MemoryReclaimer {
   static Candidate* Next(std::vector<Candidate>* candidates, int64_t kept);
 
   // Held for a step. Acquired before the locks of logs and groups.
-  absl::Mutex mu_;
+  absl::Mutex mu_ ABSL_ACQUIRED_BEFORE(lock_order::kLog);
   absl::flat_hash_set<EventHolder*> holders_ ABSL_GUARDED_BY(mu_);
   // Since the high mark was passed, and until the low one is reached or nothing
   // is left.

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -42,6 +43,27 @@ inline void PutVarint(uint64_t value, std::string* to) {
     to->push_back(static_cast<char>(value | 0x80));
   }
   to->push_back(static_cast<char>(value));
+}
+
+// A field of bytes; of an empty one nothing is written, as proto3 has it.
+constexpr size_t BytesSize(absl::string_view bytes) {
+  return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
+}
+inline char* PutRaw(absl::string_view bytes, char* to) {
+  // A view of nothing may be null, which memcpy must not be given.
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  return to + bytes.size();
+}
+inline char* PutBytes(uint8_t tag, absl::string_view bytes, char* to) {
+  if (bytes.empty()) return to;
+  *to++ = static_cast<char>(tag);
+  return PutRaw(bytes, PutVarint(bytes.size(), to));
+}
+inline void PutBytes(uint8_t tag, absl::string_view bytes, std::string* to) {
+  if (bytes.empty()) return;
+  to->push_back(static_cast<char>(tag));
+  PutVarint(bytes.size(), to);
+  to->append(bytes.data(), bytes.size());
 }
 
 // Takes one that is known to be whole; returns its end.

@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/failpoint.h"
+#include "server/base/lock_order.h"
 #include "server/engine/map/time_cache_map.h"
 
 namespace timecache::server {
@@ -228,7 +229,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   const Clock& clock_;
   const CheckpointerOptions options_;
 
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_BEFORE(lock_order::kMap);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t rounds_ ABSL_GUARDED_BY(mu_) = 0;

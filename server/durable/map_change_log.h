@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/lock_order.h"
 #include "server/durable/change_record.h"
 #include "server/durable/completions.h"
 #include "server/durable/map_record.h"
@@ -233,7 +234,8 @@ class MapChangeLog final : public ChangeLog,
   std::atomic<int> handed_over_{0};
 
   // Held briefly; no other lock is acquired under it.
-  absl::Mutex mu_;
+  absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kChanges)
+      ABSL_ACQUIRED_BEFORE(lock_order::kJournal);
   int open_ ABSL_GUARDED_BY(mu_) = 0;
   bool has_closing_ ABSL_GUARDED_BY(mu_) = false;
   // Generations that were stored. Changes under mu_.

@@ -57,12 +57,7 @@ bool TakeNumbers(size_t count, absl::string_view* from, MapDescription* map) {
         NumberAt<int64_t>(*from, taken++ * sizeof(int64_t)));
   });
   from->remove_prefix(taken * sizeof(int64_t));
-  return taken == count && map->options.limit_policy >= LimitPolicy::kReject &&
-         map->options.limit_policy <= LimitPolicy::kEvictOldest &&
-         map->options.durability >= NamespaceDurability::kMemory &&
-         map->options.durability <= NamespaceDurability::kSync &&
-         map->options.restart_policy >= RestartPolicy::kFire &&
-         map->options.restart_policy <= RestartPolicy::kPause;
+  return taken == count;
 }
 
 void PutText(absl::string_view text, std::string* to) {

@@ -53,7 +53,7 @@ struct CheckpointPlace {
   // The events from this number on have been; after kEvents, the log had none
   // before.
   uint64_t end_event = 0;
-  ConsumerGroups::Place groups = {};
+  ConsumerGroups::WalkPosition groups = {};
 };
 
 // A round that is under way. Records of each partition from before `from` are

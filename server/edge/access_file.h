@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/api/access.h"
+#include "server/base/lock_order.h"
 #include "server/edge/access_rules.h"
 #include "server/edge/file_watch.h"
 
@@ -74,7 +75,8 @@ class AccessFile final : public Access {
   // older.
   std::atomic<uint64_t> generation_{0};
 
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kAccess)
+      ABSL_ACQUIRED_BEFORE(lock_order::kStream);
   // No std::atomic: GCC 12's releases its lock before it has read the pointer,
   // which processors other than x86 may observe (google/sanitizers, issue
   // 1558).
@@ -83,7 +85,7 @@ class AccessFile final : public Access {
   absl::Status last_ ABSL_GUARDED_BY(mu_);
 
   // Held while the listener runs.
-  absl::Mutex listener_mu_;
+  absl::Mutex listener_mu_ ABSL_ACQUIRED_BEFORE(lock_order::kStream);
   std::function<void()> on_change_ ABSL_GUARDED_BY(listener_mu_);
 };
 

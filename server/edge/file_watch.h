@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/housekeeping.h"
+#include "server/base/lock_order.h"
 
 namespace timecache::server {
 
@@ -78,7 +79,7 @@ class FileWatch {
   Housekeeping housekeeping_;
   const std::function<absl::Time()> now_;
 
-  absl::Mutex mu_;
+  absl::Mutex mu_ ABSL_ACQUIRED_BEFORE(lock_order::kUpdate);
   size_t files_ ABSL_GUARDED_BY(mu_) = 0;
   // Open for nothing but to be closed where there is no other descriptor; -1
   // until there is one again.

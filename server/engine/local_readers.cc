@@ -38,178 +38,174 @@ class Keeping {
 
  private:
   enum State { kUnknown, kAsking, kWaiting, kKept };
-  const std::shared_ptr<std::atomic<State>> state_ =
+  std::shared_ptr<std::atomic<State>> state_ =
       std::make_shared<std::atomic<State>>(kUnknown);
 };
 
-// What was read, and a crash could still undo.
-template <typename Chunk>
-struct Held {
-  explicit Held(Chunk read) : chunk(std::move(read)) {}
-
-  Chunk chunk;
-  Keeping keeping;
-};
-
-// In each class the cursor is declared after `map_`, which owns its data: it is
-// destroyed first.
-
-class LocalLogReader final : public LogReader {
+// A reader of a map, which it keeps. Its cursor or member is destroyed before
+// the map, which owns what they read.
+class LocalReader : public EventReader {
  public:
-  LocalLogReader(std::shared_ptr<TimeCacheMap> map,
-                 std::unique_ptr<ExpiryLog::Cursor> cursor)
-      : map_(std::move(map)), cursor_(std::move(cursor)) {}
+  LocalReader(std::shared_ptr<TimeCacheMap> map, std::function<void()> wake)
+      : map_(std::move(map)), wake_(std::move(wake)) {}
 
-  LogChunk Read(int64_t max_bytes) override { return cursor_->Read(max_bytes); }
-  void CountDelivery(int64_t lateness_us, uint64_t events) override {
-    map_->CountDelivery(lateness_us, events);
+  EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes) final {
+    ChangeLog* const log = map_->change_log();
+    if (!held_.has_value()) {
+      EventChunk chunk = ReadNow(now_us, max_events, max_bytes);
+      if (!chunk.undoable || log == nullptr) return Passed(std::move(chunk));
+      held_ = std::move(chunk);
+      keeping_ = Keeping();
+    }
+    if (!keeping_.IsKept(log, wake_)) {
+      EventChunk nothing;
+      nothing.watermark_us = watermark_us_;
+      // A disk that stays full does not keep a member.
+      nothing.closed = IsClosed();
+      return nothing;
+    }
+    EventChunk chunk = *std::move(held_);
+    held_.reset();
+    return Passed(std::move(chunk));
   }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
     map_->RefreshWatermark(now_us, max_age_us);
   }
   absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
 
+ protected:
+  virtual EventChunk ReadNow(int64_t now_us, int max_events,
+                             int64_t max_bytes) = 0;
+  virtual bool IsClosed() const { return false; }
+
+  TimeCacheMap& map() const { return *map_; }
+  const std::shared_ptr<TimeCacheMap>& shared_map() const { return map_; }
+  bool holds() const { return held_.has_value(); }
+  void DropHeld() { held_.reset(); }
+
  private:
+  EventChunk Passed(EventChunk chunk) {
+    watermark_us_ = chunk.watermark_us;
+    return chunk;
+  }
+
   const std::shared_ptr<TimeCacheMap> map_;
+  const std::function<void()> wake_;
+  // Of the last chunk that was passed on.
+  int64_t watermark_us_ = 0;
+  // What was read, and a crash could still undo.
+  std::optional<EventChunk> held_;
+  Keeping keeping_;
+};
+
+class LocalLogReader final : public LocalReader {
+ public:
+  LocalLogReader(std::shared_ptr<TimeCacheMap> map,
+                 std::unique_ptr<ExpiryLog::Cursor> cursor)
+      : LocalReader(std::move(map), nullptr), cursor_(std::move(cursor)) {}
+
+  void CountDelivery(int64_t lateness_us, uint64_t events) override {
+    map().CountDelivery(lateness_us, events);
+  }
+
+ private:
+  EventChunk ReadNow(int64_t /*now_us*/, int /*max_events*/,
+                     int64_t max_bytes) override {
+    return cursor_->Read(max_bytes);
+  }
+
   const std::unique_ptr<ExpiryLog::Cursor> cursor_;
 };
 
-class LocalGroupReader final : public GroupReader {
+class LocalGroupReader final : public LocalReader {
  public:
   LocalGroupReader(std::shared_ptr<TimeCacheMap> map,
                    std::shared_ptr<ConsumerGroup> group,
                    std::unique_ptr<GroupMember> member,
                    std::function<void()> wake)
-      : map_(std::move(map)),
+      : LocalReader(std::move(map), std::move(wake)),
         group_(std::move(group)),
-        event_offset_(map_->event_offset()),
-        wake_(std::move(wake)),
+        event_offset_(this->map().event_offset()),
         member_(std::move(member)) {}
 
-  GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes) override {
-    if (!held_.has_value()) {
-      KeepChanges();
-      GroupChunk chunk = member_->Take(now_us, max_events, max_bytes);
-      for (Delivery& delivery : chunk.deliveries) {
-        delivery.event_id += event_offset_;
-      }
-      if (!chunk.undoable || map_->change_log() == nullptr) {
-        return Passed(std::move(chunk));
-      }
-      held_.emplace(std::move(chunk));
-    }
-    if (!held_->keeping.IsKept(map_->change_log(), wake_)) {
-      GroupChunk nothing;
-      nothing.watermark_us = watermark_us_;
-      // A disk that stays full does not keep the member.
-      nothing.closed = group_->closed();
-      return nothing;
-    }
-    GroupChunk chunk = std::move(held_->chunk);
-    held_.reset();
-    return Passed(std::move(chunk));
-  }
   void Leave(int64_t now_us, StreamEnd end) override {
-    held_.reset();
+    DropHeld();
     if (member_ != nullptr) member_->Leave(now_us, end);
     member_.reset();
-  }
-  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
-    map_->RefreshWatermark(now_us, max_age_us);
   }
   // A group that is deleted is no longer found; a map that is deleted keeps its
   // own.
   absl::Status WhyClosed() const override {
-    const auto found = map_->groups().Find(group_->name());
-    if (found.ok() && *found == group_) return NamespaceDeleted(*map_);
+    const auto found = map().groups().Find(group_->name());
+    if (found.ok() && *found == group_) return NamespaceDeleted(map());
     return ErrorWithReason(
         absl::StatusCode::kNotFound, Reason::kGroupNotFound,
-        absl::StrCat("group ", group_->name(), " of namespace ", map_->name(),
+        absl::StrCat("group ", group_->name(), " of namespace ", map().name(),
                      " was deleted"));
   }
 
  private:
+  EventChunk ReadNow(int64_t now_us, int max_events,
+                     int64_t max_bytes) override {
+    KeepChanges();
+    EventChunk chunk = member_->Take(now_us, max_events, max_bytes);
+    for (Delivery& delivery : chunk.deliveries) {
+      delivery.event_id += event_offset_;
+    }
+    return chunk;
+  }
+  bool IsClosed() const override { return group_->closed(); }
   // So that the group may publish its watermark, at once if all its changes are
   // stored.
   void KeepChanges() {
-    ChangeLog* const log = map_->change_log();
+    ChangeLog* const log = map().change_log();
     if (log == nullptr || !group_->BeginKeeping()) return;
     // The group calls its map.
-    log->WhenAllKept([map = map_, group = group_](const absl::Status& status) {
-      group->EndKeeping(status.ok());
-    });
+    log->WhenAllKept(
+        [map = shared_map(), group = group_](const absl::Status& status) {
+          group->EndKeeping(status.ok());
+        });
   }
 
-  GroupChunk Passed(GroupChunk chunk) {
-    watermark_us_ = chunk.watermark_us;
-    return chunk;
-  }
-
-  const std::shared_ptr<TimeCacheMap> map_;
   const std::shared_ptr<ConsumerGroup> group_;
   const uint64_t event_offset_;
-  const std::function<void()> wake_;
-  // Of the last chunk that was passed on.
-  int64_t watermark_us_ = 0;
-  std::optional<Held<GroupChunk>> held_;
   // Null once it has left.
   std::unique_ptr<GroupMember> member_;
 };
 
-class LocalExpiringReader final : public ExpiringReader {
+class LocalExpiringReader final : public LocalReader {
  public:
   LocalExpiringReader(std::shared_ptr<TimeCacheMap> map,
                       std::unique_ptr<ExpiringCursor> cursor,
                       std::function<void()> wake)
-      : map_(std::move(map)),
-        cursor_(std::move(cursor)),
-        wake_(std::move(wake)) {}
+      : LocalReader(std::move(map), std::move(wake)),
+        cursor_(std::move(cursor)) {}
 
-  ExpiringChunk Read(int64_t now_us, int64_t max_bytes) override {
-    if (!held_.has_value()) {
-      ExpiringChunk chunk = cursor_->Read(now_us, max_bytes);
-      if (chunk.batches.empty() || !IsSync()) return Passed(std::move(chunk));
-      held_.emplace(std::move(chunk));
-    }
-    if (!held_->keeping.IsKept(map_->change_log(), wake_)) {
-      ExpiringChunk nothing;
-      nothing.watermark_us = watermark_us_;
-      return nothing;
-    }
-    ExpiringChunk chunk = std::move(held_->chunk);
-    held_.reset();
-    return Passed(std::move(chunk));
-  }
   int64_t NextDueUs() const override {
-    return held_.has_value() ? kNeverUs : cursor_->NextDueUs();
+    return holds() ? kNeverUs : cursor_->NextDueUs();
   }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
     cursor_->Refresh(now_us, max_age_us);
   }
-  absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
 
  private:
-  bool IsSync() const {
-    return map_->change_log() != nullptr &&
-           map_->options().durability == NamespaceDurability::kSync;
-  }
-  ExpiringChunk Passed(ExpiringChunk chunk) {
-    watermark_us_ = chunk.watermark_us;
+  EventChunk ReadNow(int64_t now_us, int /*max_events*/,
+                     int64_t max_bytes) override {
+    EventChunk chunk = cursor_->Read(now_us, max_bytes);
+    chunk.undoable = !chunk.batches.empty() && IsSync();
     return chunk;
   }
+  bool IsSync() const {
+    return map().change_log() != nullptr &&
+           map().options().durability == NamespaceDurability::kSync;
+  }
 
-  const std::shared_ptr<TimeCacheMap> map_;
   const std::unique_ptr<ExpiringCursor> cursor_;
-  const std::function<void()> wake_;
-  // Of the last chunk that was passed on.
-  int64_t watermark_us_ = 0;
-  // Live entries.
-  std::optional<Held<ExpiringChunk>> held_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LogReader>> OpenLogReader(
+absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
     std::shared_ptr<TimeCacheMap> map, LogStart start, const LogPoints& points,
     int64_t now_us, std::function<void()> wake) {
   std::unique_ptr<ExpiryLog::Cursor> cursor;
@@ -226,7 +222,7 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenLogReader(
   return std::make_unique<LocalLogReader>(std::move(map), std::move(cursor));
 }
 
-absl::StatusOr<std::unique_ptr<GroupReader>> JoinGroupReader(
+absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
     std::shared_ptr<TimeCacheMap> map, const Membership& membership,
     int64_t now_us, std::function<void()> wake) {
   auto group = map->groups().FindOrCreate(membership.group, membership.start,
@@ -239,7 +235,7 @@ absl::StatusOr<std::unique_ptr<GroupReader>> JoinGroupReader(
                                             std::move(member), std::move(wake));
 }
 
-absl::StatusOr<std::unique_ptr<ExpiringReader>> OpenExpiringReader(
+absl::StatusOr<std::unique_ptr<EventReader>> OpenExpiringReader(
     std::shared_ptr<TimeCacheMap> map, const ExpiringOptions& options,
     std::function<void()> wake) {
   auto cursor = map->expiring().Subscribe(options, wake);

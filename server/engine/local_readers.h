@@ -15,13 +15,13 @@
 namespace timecache::server {
 
 // Each reader keeps its map. Errors as Store's functions that open readers.
-absl::StatusOr<std::unique_ptr<LogReader>> OpenLogReader(
+absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
     std::shared_ptr<TimeCacheMap> map, LogStart start, const LogPoints& points,
     int64_t now_us, std::function<void()> wake);
-absl::StatusOr<std::unique_ptr<GroupReader>> JoinGroupReader(
+absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
     std::shared_ptr<TimeCacheMap> map, const Membership& membership,
     int64_t now_us, std::function<void()> wake);
-absl::StatusOr<std::unique_ptr<ExpiringReader>> OpenExpiringReader(
+absl::StatusOr<std::unique_ptr<EventReader>> OpenExpiringReader(
     std::shared_ptr<TimeCacheMap> map, const ExpiringOptions& options,
     std::function<void()> wake);
 

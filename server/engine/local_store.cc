@@ -361,7 +361,7 @@ void LocalStore::Settle(GroupName name,
       return done(std::move(status));
     }
   }
-  // The event numbers of GroupReader. Numbers below the offset are of the log
+  // The event numbers of EventReader. Numbers below the offset are of the log
   // that this one was copied from: no event has the resulting number.
   std::vector<Settlement> own;
   if (const uint64_t offset = (*map)->event_offset(); offset != 0) {
@@ -385,9 +385,8 @@ using Maps = std::vector<std::shared_ptr<TimeCacheMap>>;
 
 // Calls `done` with the readers once all reported changes of these maps are
 // stored.
-template <typename Reader>
-void WhenKept(Maps maps, Store::Readers<Reader> readers,
-              Store::DoneWith<Store::Readers<Reader>> done) {
+void WhenKept(Maps maps, Store::Readers readers,
+              Store::DoneWith<Store::Readers> done) {
   while (!maps.empty() && maps.back()->change_log() == nullptr) maps.pop_back();
   if (maps.empty()) return done(std::move(readers));
   const std::shared_ptr<TimeCacheMap> map = std::move(maps.back());
@@ -399,16 +398,16 @@ void WhenKept(Maps maps, Store::Readers<Reader> readers,
           CountRefused(status, 1, map.get());
           return done(std::move(status));
         }
-        WhenKept<Reader>(std::move(maps), std::move(readers), std::move(done));
+        WhenKept(std::move(maps), std::move(readers), std::move(done));
       });
 }
 
 // Completes with the result of `open` for each of the namespaces, all or none,
 // once all reported changes of the `changed` maps are stored, to which `open`
 // may add.
-template <typename Reader, typename Open>
+template <typename Open>
 void OpenEach(const Registry& registry, absl::Span<const std::string> names,
-              Store::DoneWith<Store::Readers<Reader>> done, const Open& open,
+              Store::DoneWith<Store::Readers> done, const Open& open,
               const Maps& changed = {}) {
   Maps maps;
   for (const std::string& name : names) {
@@ -416,35 +415,35 @@ void OpenEach(const Registry& registry, absl::Span<const std::string> names,
     if (!map.ok()) return done(map.status());
     maps.push_back(*std::move(map));
   }
-  Store::Readers<Reader> readers;
+  Store::Readers readers;
   for (const auto& map : maps) {
-    absl::StatusOr<std::unique_ptr<Reader>> reader = open(map);
+    absl::StatusOr<std::unique_ptr<EventReader>> reader = open(map);
     if (!reader.ok()) return done(reader.status());
     readers.push_back(*std::move(reader));
   }
-  WhenKept<Reader>(changed, std::move(readers), std::move(done));
+  WhenKept(changed, std::move(readers), std::move(done));
 }
 
 }  // namespace
 
 void LocalStore::OpenLogs(absl::Span<const std::string> names, LogStart start,
                           const LogPoints& points, Wake wake,
-                          DoneWith<Readers<LogReader>> done) {
-  OpenEach<LogReader>(*registry_, names, std::move(done),
-                      [&](std::shared_ptr<TimeCacheMap> map) {
-                        return OpenLogReader(std::move(map), start, points,
-                                             clock_->NowUs(), wake);
-                      });
+                          DoneWith<Readers> done) {
+  OpenEach(*registry_, names, std::move(done),
+           [&](std::shared_ptr<TimeCacheMap> map) {
+             return OpenLogReader(std::move(map), start, points,
+                                  clock_->NowUs(), wake);
+           });
 }
 
 void LocalStore::JoinGroups(absl::Span<const std::string> names,
                             Membership membership, Wake wake,
-                            DoneWith<Readers<GroupReader>> done) {
+                            DoneWith<Readers> done) {
   Maps creates;
-  OpenEach<GroupReader>(
+  OpenEach(
       *registry_, names, std::move(done),
       [&](const std::shared_ptr<TimeCacheMap>& map)
-          -> absl::StatusOr<std::unique_ptr<GroupReader>> {
+          -> absl::StatusOr<std::unique_ptr<EventReader>> {
         if (!map->groups().Find(membership.group).ok()) {
           MapOr room = FindToChange(*registry_, map->name());
           if (!room.ok()) return room.status();
@@ -457,12 +456,11 @@ void LocalStore::JoinGroups(absl::Span<const std::string> names,
 
 void LocalStore::OpenExpiring(absl::Span<const std::string> names,
                               ExpiringOptions options, Wake wake,
-                              DoneWith<Readers<ExpiringReader>> done) {
-  OpenEach<ExpiringReader>(*registry_, names, std::move(done),
-                           [&](std::shared_ptr<TimeCacheMap> map) {
-                             return OpenExpiringReader(std::move(map), options,
-                                                       wake);
-                           });
+                              DoneWith<Readers> done) {
+  OpenEach(*registry_, names, std::move(done),
+           [&](std::shared_ptr<TimeCacheMap> map) {
+             return OpenExpiringReader(std::move(map), options, wake);
+           });
 }
 
 // --- Of this process.

@@ -59,12 +59,12 @@ class LocalStore final : public Store {
 
   void OpenLogs(absl::Span<const std::string> names, LogStart start,
                 const LogPoints& points, Wake wake,
-                DoneWith<Readers<LogReader>> done) override;
+                DoneWith<Readers> done) override;
   void JoinGroups(absl::Span<const std::string> names, Membership membership,
-                  Wake wake, DoneWith<Readers<GroupReader>> done) override;
+                  Wake wake, DoneWith<Readers> done) override;
   void OpenExpiring(absl::Span<const std::string> names,
                     ExpiringOptions options, Wake wake,
-                    DoneWith<Readers<ExpiringReader>> done) override;
+                    DoneWith<Readers> done) override;
 
   StoreUsage GetUsage() const override;
   void SetDeadLetterRight(DeadLetterRight right) override;

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/lock_order.h"
 #include "server/engine/map/change_log.h"
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/map_bin.h"
@@ -152,7 +153,8 @@ class Registry {
   const std::shared_ptr<MapBin> bin_ = std::make_shared<MapBin>();
 
   // Held while the right is checked.
-  absl::Mutex dead_letter_mu_;
+  absl::Mutex dead_letter_mu_ ABSL_ACQUIRED_AFTER(lock_order::kDeadLetterRights)
+      ABSL_ACQUIRED_BEFORE(lock_order::kAccess);
   DeadLetterRight dead_letter_right_ ABSL_GUARDED_BY(dead_letter_mu_);
 
   mutable absl::Mutex mu_;
@@ -163,7 +165,7 @@ class Registry {
   absl::btree_map<absl::string_view, std::shared_ptr<TimeCacheMap>> by_name_
       ABSL_GUARDED_BY(mu_);
   // One Create or Update at a time.
-  absl::Mutex update_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  absl::Mutex update_mu_ ABSL_ACQUIRED_BEFORE(mu_, lock_order::kDeadLetters);
 };
 
 }  // namespace timecache::server

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "prometheus/collectable.h"
+#include "server/base/lock_order.h"
 #include "server/ops/metric_family.h"
 
 namespace timecache::server {
@@ -49,7 +50,7 @@ class Metrics {
   std::vector<prometheus::MetricFamily> Numbers() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_BEFORE(lock_order::kUpdate);
   std::vector<const prometheus::Collectable*> sources_ ABSL_GUARDED_BY(mu_);
   std::vector<Number> numbers_ ABSL_GUARDED_BY(mu_);
 };

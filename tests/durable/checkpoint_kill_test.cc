@@ -131,7 +131,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     const auto group = store_.map(kMap)->groups().Find(kGroup);
     ASSERT_TRUE(group.ok()) << group.status();
     const auto member = (*group)->Join(1'000, [] {});
-    const GroupChunk chunk =
+    const EventChunk chunk =
         member->Take(store_.clock().NowUs(), most, int64_t{1} << 20);
     EXPECT_EQ(chunk.lost, 0u);
     for (const Delivery& delivery : chunk.deliveries) {
@@ -249,7 +249,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     std::set<uint64_t> given;
     // A key's later events come once the earlier are settled.
     for (;;) {
-      const GroupChunk chunk =
+      const EventChunk chunk =
           member->Take(store_.clock().NowUs(), 1'000, int64_t{1} << 20);
       EXPECT_EQ(chunk.lost, 0u);
       if (chunk.deliveries.empty()) break;

@@ -21,14 +21,14 @@ using ::timecache::test::Await;
 
 class DurableGroupsTest : public DurableStoreTest {
  protected:
-  std::unique_ptr<GroupReader> Join() {
-    std::unique_ptr<GroupReader> reader;
+  std::unique_ptr<EventReader> Join() {
+    std::unique_ptr<EventReader> reader;
     absl::Notification done;
     const std::string name = "a";
     store_.store().JoinGroups(
         {&name, 1}, {.group = "g", .max_in_flight = 100, .created_by = "me"},
         [] {},
-        [&](absl::StatusOr<Store::Readers<GroupReader>> readers) {
+        [&](absl::StatusOr<Store::Readers> readers) {
           if (readers.ok()) reader = std::move(readers->front());
           done.Notify();
         });
@@ -36,8 +36,8 @@ class DurableGroupsTest : public DurableStoreTest {
     EXPECT_NE(reader, nullptr);
     return reader;
   }
-  GroupChunk Take(GroupReader* reader, int max_events = 100) {
-    return reader->Take(store_.clock().NowUs(), max_events, 1 << 20);
+  EventChunk Take(EventReader* reader, int max_events = 100) {
+    return reader->Read(store_.clock().NowUs(), max_events, 1 << 20);
   }
   absl::Status Settle(const Settlement& settlement) {
     SettleResult result;
@@ -110,7 +110,7 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
                               absl::MakeSpan(results))
                       .ok());
     }
-    GroupChunk chunk;
+    EventChunk chunk;
     ASSERT_TRUE(Await([&] {
       chunk = Take(other.get());
       return !chunk.deliveries.empty();
@@ -148,7 +148,7 @@ TEST_F(DurableGroupsTest, AMemberThatWaitsForTheDiskIsToldThatItsGroupIsGone) {
   Hold();
   // Which returns them.
   one = nullptr;
-  const GroupChunk chunk = Take(other.get());
+  const EventChunk chunk = Take(other.get());
   EXPECT_TRUE(chunk.deliveries.empty());
   EXPECT_FALSE(chunk.closed);
   ASSERT_TRUE(store_.map("a")->groups().Delete("g").ok());
@@ -159,7 +159,7 @@ TEST_F(DurableGroupsTest, AMemberThatWaitsForTheDiskIsToldThatItsGroupIsGone) {
 TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
   const auto reader = Join();
   PutAndLetDie();
-  const GroupChunk chunk = Take(reader.get());
+  const EventChunk chunk = Take(reader.get());
   ASSERT_EQ(chunk.deliveries.size(), 2u);
   const int64_t early_us = chunk.deliveries[0].batch->death_us();
   EXPECT_LT(chunk.watermark_us, early_us);
@@ -193,7 +193,7 @@ TEST_F(DurableGroupsTest, AMemberIsToldTheWatermarkOfBeforeARestartAtOnce) {
   Hold();
   const auto member = group()->Join(/*max_in_flight=*/100, [] {});
   ASSERT_TRUE(group()->BeginKeeping());
-  const GroupChunk chunk =
+  const EventChunk chunk =
       member->Take(store_.clock().NowUs(), 100, int64_t{1} << 20);
   EXPECT_EQ(chunk.deliveries.size(), 2u);
   EXPECT_EQ(chunk.watermark_us, before_us);
@@ -243,7 +243,7 @@ TEST_F(DurableGroupsTest, ALossThatACrashTakesBackWasNotTold) {
   store_.Thaw();
   Reopen();
   reader = Join();
-  const GroupChunk chunk = Take(reader.get());
+  const EventChunk chunk = Take(reader.get());
   EXPECT_EQ(chunk.deliveries.size() + chunk.lost + lost, 2u);
 }
 
@@ -253,7 +253,7 @@ TEST_F(DurableGroupsTest, AFullDiskRefusesToPutBackAndTheEventStaysUnsettled) {
   Reopen();
   const auto reader = Join();
   PutAndLetDie();
-  const GroupChunk chunk = Take(reader.get());
+  const EventChunk chunk = Take(reader.get());
   ASSERT_EQ(chunk.deliveries.size(), 2u);
   store_.files().SetRoom(store_.files().used_bytes());
   ASSERT_TRUE(store_.Put("a", "key", "from the reserve").status.ok());

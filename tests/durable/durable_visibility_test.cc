@@ -59,18 +59,19 @@ TEST_F(DurableVisibilityTest, AWatchOfExpiringEntriesTellsThemOnceTheyAreKept) {
   store_.store().Execute("a", {&put, 1}, {&result, 1},
                          [&](const absl::Status&) { answered = true; });
   std::atomic<int> wakes = 0;
-  std::unique_ptr<ExpiringReader> reader;
+  std::unique_ptr<EventReader> reader;
   const std::string name = "a";
   store_.store().OpenExpiring(
       {&name, 1}, {.lead_us = 3'600 * kSecond}, [&] { ++wakes; },
-      [&](absl::StatusOr<Store::Readers<ExpiringReader>> readers) {
+      [&](absl::StatusOr<Store::Readers> readers) {
         ASSERT_TRUE(readers.ok()) << readers.status();
         reader = std::move(readers->front());
       });
   const auto read = [&] {
     size_t batches = 0;
     for (bool more = true; more;) {
-      const ExpiringChunk chunk = reader->Read(store_.clock().NowUs(), 1 << 20);
+      const EventChunk chunk =
+          reader->Read(store_.clock().NowUs(), 100, 1 << 20);
       batches += chunk.batches.size();
       more = chunk.more;
     }

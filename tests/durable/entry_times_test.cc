@@ -107,7 +107,7 @@ TEST_F(EntryTimesTest, EventsKeepTheirTimes) {
     const auto group = store_.map("a")->groups().Find("g");
     ASSERT_TRUE(group.ok());
     const auto member = (*group)->Join(10, [] {});
-    const GroupChunk chunk =
+    const EventChunk chunk =
         member->Take(store_.clock().NowUs(), 10, int64_t{1} << 20);
     ASSERT_EQ(chunk.deliveries.size(), 1u);
     EXPECT_EQ(chunk.deliveries[0].event().create_us, kStartUs);

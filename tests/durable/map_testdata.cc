@@ -121,7 +121,7 @@ class Filler {
     Expect(group.ok());
     {
       const auto member = (*group)->Join(100, [] {});
-      const GroupChunk chunk =
+      const EventChunk chunk =
           member->Take(store_.clock().NowUs(), 8, int64_t{1} << 20);
       Expect(chunk.deliveries.size() == 8);
       for (size_t i = 0; i < chunk.deliveries.size(); ++i) {
@@ -134,7 +134,7 @@ class Filler {
       }
     }
     const auto member = (*group)->Join(100, [] {});
-    const GroupChunk chunk =
+    const EventChunk chunk =
         member->Take(store_.clock().NowUs(), 2, int64_t{1} << 20);
     Expect(chunk.deliveries.size() == 2);
     for (const Delivery& delivery : chunk.deliveries) {
@@ -276,7 +276,7 @@ std::vector<std::string> Groups(TimeCacheMap* map, int64_t now_us) {
         s.nacked, ", put back ", s.put_back, ", dead-lettered ",
         s.dead_lettered, ", lost ", s.lost));
     const auto member = group->Join(1'000, [] {});
-    const GroupChunk chunk = member->Take(now_us, 1'000, 1 << 20);
+    const EventChunk chunk = member->Take(now_us, 1'000, 1 << 20);
     for (const Delivery& delivery : chunk.deliveries) {
       lines.push_back(absl::StrCat(
           "delivery ", delivery.event_id, " attempt ", delivery.attempt, " ",

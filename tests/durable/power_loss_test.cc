@@ -63,7 +63,7 @@ class PowerLossTest : public DurableStoreTest {
     if (!cursor.ok()) return {std::string(ReasonNameOf(cursor.status()))};
     return ReadAll(cursor->get()).Texts();
   }
-  std::unique_ptr<GroupReader> Join() {
+  std::unique_ptr<EventReader> Join() {
     Membership member;
     member.group = "g";
     auto reader =
@@ -105,11 +105,11 @@ TEST_F(PowerLossTest, APointBehindWhatItTookIsRefused) {
 }
 
 TEST_F(PowerLossTest, ASettlementOfAnEventThatItTookSettlesNothing) {
-  std::unique_ptr<GroupReader> reader = Join();
+  std::unique_ptr<EventReader> reader = Join();
   Sync();
   Die("taken");
   const auto taken =
-      reader->Take(store_.clock().NowUs(), 10, 1 << 20).deliveries;
+      reader->Read(store_.clock().NowUs(), 10, 1 << 20).deliveries;
   ASSERT_EQ(taken.size(), 1u);
   reader = nullptr;
   LosePower();
@@ -117,7 +117,7 @@ TEST_F(PowerLossTest, ASettlementOfAnEventThatItTookSettlesNothing) {
   reader = Join();
   Die("other");
   const auto other =
-      reader->Take(store_.clock().NowUs(), 10, 1 << 20).deliveries;
+      reader->Read(store_.clock().NowUs(), 10, 1 << 20).deliveries;
   ASSERT_EQ(other.size(), 1u);
   EXPECT_EQ(other[0].event().key, "other");
   EXPECT_EQ(ReasonOf(Settle(taken[0])), Reason::kEventNotUnsettled);

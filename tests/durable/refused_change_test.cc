@@ -68,7 +68,7 @@ class RefusedChangeTest : public DurableStoreTest {
   }
   absl::Status Join(const std::string& group) {
     const std::string name = "a";
-    return StatusOf<Store::Readers<GroupReader>>([&](auto done) {
+    return StatusOf<Store::Readers>([&](auto done) {
       store_.store().JoinGroups(
           {&name, 1}, {.group = group, .max_in_flight = 1, .created_by = "me"},
           [] {}, std::move(done));

@@ -265,9 +265,9 @@ TEST_F(RestoredStoreTest, ASettlementOfTheOtherLogSettlesNothing) {
     const auto map = store_.map("a");
     auto reader = JoinGroupReader(map, Member(), store_.clock().NowUs(), [] {});
     EXPECT_TRUE(reader.ok()) << reader.status();
-    GroupChunk chunk;
+    EventChunk chunk;
     EXPECT_TRUE(Await([&] {
-      GroupChunk more = (*reader)->Take(store_.clock().NowUs(), 10, 1 << 20);
+      EventChunk more = (*reader)->Read(store_.clock().NowUs(), 10, 1 << 20);
       chunk.deliveries.insert(chunk.deliveries.end(), more.deliveries.begin(),
                               more.deliveries.end());
       return chunk.deliveries.size() >= 1;

@@ -55,14 +55,14 @@ class SalvagedStoreTest : public DurableStoreTest {
     store_.AdvanceBy(62 * kSecond);
     ASSERT_TRUE(Await([&] { return store_.End("a").next_event >= end; }));
   }
-  std::unique_ptr<GroupReader> Join(const std::string& name) {
+  std::unique_ptr<EventReader> Join(const std::string& name) {
     auto reader = JoinGroupReader(store_.map(name), Member(),
                                   store_.clock().NowUs(), [] {});
     EXPECT_TRUE(reader.ok()) << reader.status();
     return reader.ok() ? *std::move(reader) : nullptr;
   }
-  std::vector<Delivery> Take(GroupReader* reader, int most = 100) {
-    return reader->Take(store_.clock().NowUs(), most, 1 << 20).deliveries;
+  std::vector<Delivery> Take(EventReader* reader, int most = 100) {
+    return reader->Read(store_.clock().NowUs(), most, 1 << 20).deliveries;
   }
   void Settle(const std::string& name, const Delivery& delivery,
               SettleAction action = SettleAction::kAck) {
@@ -154,7 +154,7 @@ TEST_F(SalvagedStoreTest, ATickThatIsSaidToHaveFewerEventsTellsNone) {
 }
 
 TEST_F(SalvagedStoreTest, AGroupCountsTheEventsThatAreLost) {
-  std::unique_ptr<GroupReader> reader = Join("a");
+  std::unique_ptr<EventReader> reader = Join("a");
   Die("one");
   Die("two");
   Die("three");
@@ -169,7 +169,7 @@ TEST_F(SalvagedStoreTest, AGroupCountsTheEventsThatAreLost) {
   uint64_t lost = 0;
   taken.clear();
   EXPECT_TRUE(Await([&] {
-    GroupChunk chunk = reader->Take(store_.clock().NowUs(), 10, 1 << 20);
+    EventChunk chunk = reader->Read(store_.clock().NowUs(), 10, 1 << 20);
     std::move(chunk.deliveries.begin(), chunk.deliveries.end(),
               std::back_inserter(taken));
     return (lost += chunk.lost) > 0;
@@ -298,7 +298,7 @@ class DamagedWorldTest : public SalvagedStoreTest,
     } else if (what < 93) {
       store_.AdvanceBy(Draw(6'000) * 1'000);
     } else {
-      const std::unique_ptr<GroupReader> reader = Join(name);
+      const std::unique_ptr<EventReader> reader = Join(name);
       for (const Delivery& delivery : Take(reader.get(), 5)) {
         Settle(name, delivery,
                Draw(4) == 0 ? SettleAction::kNack : SettleAction::kAck);
@@ -335,7 +335,7 @@ class DamagedWorldTest : public SalvagedStoreTest,
   void LookAtGroups() {
     for (const char* name : kNames) {
       if (store_.map(name) == nullptr) continue;
-      const std::unique_ptr<GroupReader> reader = Join(name);
+      const std::unique_ptr<EventReader> reader = Join(name);
       for (const Delivery& each : Take(reader.get())) {
         const ExpiredEvent event = each.event();
         ExpectWritten(name, event.key, std::string(event.value));

@@ -354,7 +354,7 @@ TEST_F(MemoryReclaimerTest, BacklogsOfGroupsGoLastAndNotWhatMembersHold) {
   const uint64_t died = Die(&grouped, 4 * kMiB);
   plain.ReadEvents();
   grouped.ReadEvents();
-  const GroupChunk held = member->Take(grouped.now_us(), 5, 100 * kMiB);
+  const EventChunk held = member->Take(grouped.now_us(), 5, 100 * kMiB);
   ASSERT_EQ(held.deliveries.size(), 5u);
 
   // Little is wanted: retained events make room, here and there.
@@ -387,7 +387,7 @@ TEST_F(MemoryReclaimerTest, BacklogsOfGroupsGoLastAndNotWhatMembersHold) {
   uint64_t told = 0;
   uint64_t lost = 0;
   for (bool more = true; more;) {
-    const GroupChunk chunk = member->Take(grouped.now_us(), 5, 100 * kMiB);
+    const EventChunk chunk = member->Take(grouped.now_us(), 5, 100 * kMiB);
     told += chunk.deliveries.size();
     lost += chunk.lost;
     more = !chunk.deliveries.empty();

@@ -52,7 +52,7 @@ class World {
     }
     reaper_.Flush();
     member_ = group_->Join(kInFlight, [] {});
-    const GroupChunk chunk =
+    const EventChunk chunk =
         member_->Take(now_us(), kInFlight, int64_t{1} << 20);
     Require(chunk.deliveries.size() == kInFlight, "events are given out");
   }

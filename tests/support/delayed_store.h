@@ -154,21 +154,21 @@ class DelayedStore final : public server::Store {
 
   void OpenLogs(absl::Span<const std::string> names, server::LogStart start,
                 const server::LogPoints& points, Wake wake,
-                DoneWith<Readers<server::LogReader>> done) override {
+                DoneWith<Readers> done) override {
     Later([=, this, &points, done = std::move(done)]() mutable {
       store_.OpenLogs(names, start, points, wake, std::move(done));
     });
   }
   void JoinGroups(absl::Span<const std::string> names,
                   server::Membership membership, Wake wake,
-                  DoneWith<Readers<server::GroupReader>> done) override {
+                  DoneWith<Readers> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.JoinGroups(names, membership, wake, std::move(done));
     });
   }
   void OpenExpiring(absl::Span<const std::string> names,
                     server::ExpiringOptions options, Wake wake,
-                    DoneWith<Readers<server::ExpiringReader>> done) override {
+                    DoneWith<Readers> done) override {
     Later([=, this, done = std::move(done)]() mutable {
       store_.OpenExpiring(names, options, wake, std::move(done));
     });

@@ -45,7 +45,7 @@ class ExpiringCursor {
   static constexpr size_t kMaxWork = 1024;
   static constexpr size_t kMinWork = 4;
 
-  using Chunk = ExpiringChunk;
+  using Chunk = EventChunk;
 
   ~ExpiringCursor();
   ExpiringCursor(const ExpiringCursor&) = delete;

@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/lock_order.h"
 #include "server/engine/shard/shard.h"
 #include "server/engine/store/event_batch.h"
 #include "server/engine/store/expiry_types.h"
@@ -127,7 +128,8 @@ class ExpiringFeed {
   std::atomic<int64_t> track_until_us_{INT64_MIN};
 
   // Taken before the shards' locks.
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kSweep)
+      ABSL_ACQUIRED_BEFORE(lock_order::kShard);
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_set<ExpiringCursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Look> look_ ABSL_GUARDED_BY(mu_);

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/lock_order.h"
 #include "server/base/memory_reclaimer.h"
 #include "server/engine/store/event_batch.h"
 #include "server/engine/store/expiry_types.h"
@@ -32,7 +33,7 @@ class ExpiryLog final : public EventHolder {
  public:
   using Point = LogPoint;
   using Start = LogStart;
-  using Chunk = LogChunk;
+  using Chunk = EventChunk;
 
   // A reader's position. Used by one thread at a time; must not outlive its
   // log, nor be destroyed from its own `wake`.
@@ -290,8 +291,8 @@ class ExpiryLog final : public EventHolder {
 
   const uint64_t id_;
 
-  // Acquired before a follower's own lock.
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kLog)
+      ABSL_ACQUIRED_BEFORE(lock_order::kGroup);
   int64_t retention_us_ ABSL_GUARDED_BY(mu_);
   int64_t retention_bytes_ ABSL_GUARDED_BY(mu_);
   // INT64_MIN once it is over.

@@ -76,7 +76,7 @@ int64_t Sweeper::WatermarkAfter(size_t buckets) const {
 
 // Events of buckets that died and are not in the log yet.
 uint64_t Sweeper::Pending() const {
-  int64_t pending = -place_.appended;
+  int64_t pending = -walk_.appended;
   for (const DeadBucket& bucket : queue_) {
     if (!bucket.silent) pending += bucket.entries;
   }
@@ -124,14 +124,14 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
     // It died after this step started, whose time its events would have.
     // (Buckets that waited for a permit died before.)
     if (!journaled_ && bucket->death_us > now_us + kKillTickUs) return true;
-    if (place_.part == 0 && place_.phase == Phase::kBegin) {
-      place_.wanted = !bucket->silent && log_->Wanted();
+    if (walk_.part == 0 && walk_.phase == Phase::kBegin) {
+      walk_.wanted = !bucket->silent && log_->Wanted();
     }
-    while (place_.part < bucket->parts.size()) {
+    while (walk_.part < bucket->parts.size()) {
       if (max_records <= 0) {
         // Events carry the time of their step: they do not wait for the next
         // one.
-        if (place_.batch != nullptr) AppendBatch(now_us, bucket->death_us - 1);
+        if (walk_.batch != nullptr) AppendBatch(now_us, bucket->death_us - 1);
         return true;
       }
       max_records -= StepPart(*bucket, now_us, max_records);
@@ -142,18 +142,18 @@ bool Sweeper::Step(int64_t now_us, int max_records) {
   return false;
 }
 
-// Continues the part at place_. Returns how many records were walked or
+// Continues the part at walk_. Returns how many records were walked or
 // published or segments freed: at least 1, at most `max_records`.
 int Sweeper::StepPart(const DeadBucket& bucket, int64_t now_us,
                       int max_records) {
-  const DeadBucket::Part& part = bucket.parts[place_.part];
-  switch (place_.phase) {
+  const DeadBucket::Part& part = bucket.parts[walk_.part];
+  switch (walk_.phase) {
     case Phase::kBegin:
-      place_.phase = Phase::kWalk;
-      place_.segment = part.generation->first;
-      if (journaled_ && place_.wanted) {
+      walk_.phase = Phase::kWalk;
+      walk_.segment = part.generation->first;
+      if (journaled_ && walk_.wanted) {
         // A growing vector copies all its elements in one step.
-        place_.ordered.reserve(static_cast<size_t>(part.generation->entries));
+        walk_.ordered.reserve(static_cast<size_t>(part.generation->entries));
       }
       [[fallthrough]];
     case Phase::kWalk:
@@ -166,37 +166,37 @@ int Sweeper::StepPart(const DeadBucket& bucket, int64_t now_us,
   return FreeSegments(part, max_records);
 }
 
-// Walks the segment at place_ until its end or for `max_records`, and goes on
+// Walks the segment at walk_ until its end or for `max_records`, and goes on
 // to the next segment or part. Returns how many records were walked, at
 // least 1.
 int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
                          int max_records) {
-  const DeadBucket::Part& part = bucket.parts[place_.part];
-  const Segment& segment = *part.shard->DeadSegment(place_.segment);
-  const size_t found = place_.ordered.size();
+  const DeadBucket::Part& part = bucket.parts[walk_.part];
+  const Segment& segment = *part.shard->DeadSegment(walk_.segment);
+  const size_t found = walk_.ordered.size();
   int walked = 0;
-  while (place_.offset < segment.used && walked < max_records) {
+  while (walk_.offset < segment.used && walked < max_records) {
     std::array<Shard::DeadRecord, Shard::kSweepLockRecords> erase;
     std::array<Record, Shard::kSweepLockRecords> records;
     size_t count = 0;
     const size_t most =
         std::min(erase.size(), static_cast<size_t>(max_records - walked));
-    while (count < most && place_.offset < segment.used) {
+    while (count < most && walk_.offset < segment.used) {
       size_t size;
-      records[count] = segment.Read(place_.offset, &size);
+      records[count] = segment.Read(walk_.offset, &size);
       erase[count].tag =
           CompactIndex::TagOf(part.shard->key_hash()(records[count].key));
-      erase[count].ref = MakeRef(place_.segment, place_.offset);
-      place_.offset += static_cast<uint32_t>(size);
+      erase[count].ref = MakeRef(walk_.segment, walk_.offset);
+      walk_.offset += static_cast<uint32_t>(size);
       ++count;
     }
     part.shard->EraseDead(absl::MakeSpan(erase.data(), count));
     for (size_t i = 0; i < count; ++i) {
       if (!erase[i].live) continue;
-      ++place_.live_in_part;
-      if (!place_.wanted) continue;
+      ++walk_.live_in_part;
+      if (!walk_.wanted) continue;
       if (journaled_) {
-        place_.ordered.push_back(
+        walk_.ordered.push_back(
             {records[i].version, &segment, OffsetOf(erase[i].ref)});
       } else {
         Deliver(bucket, records[i], now_us);
@@ -205,18 +205,18 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
     walked += static_cast<int>(count);
   }
   AddRun(found);
-  if (place_.offset < segment.used) return walked;
+  if (walk_.offset < segment.used) return walked;
   const SegmentId next = segment.next;
   // Records that are published later stay until then.
-  if (place_.ordered.empty()) part.shard->FreeDead(place_.segment);
-  place_.segment = next;
-  place_.offset = 0;
+  if (walk_.ordered.empty()) part.shard->FreeDead(walk_.segment);
+  walk_.segment = next;
+  walk_.offset = 0;
   if (next == kNoSegment) {
-    if (place_.ordered.empty()) {
+    if (walk_.ordered.empty()) {
       EndPart(part);
     } else {
-      std::make_heap(place_.runs.begin(), place_.runs.end());
-      place_.phase = Phase::kDeliver;
+      std::make_heap(walk_.runs.begin(), walk_.runs.end());
+      walk_.phase = Phase::kDeliver;
     }
   }
   return std::max(walked, 1);
@@ -225,14 +225,14 @@ int Sweeper::WalkSegment(const DeadBucket& bucket, int64_t now_us,
 // Sorts the records that a step has found, from number `begin` on. They extend
 // the last run if possible, as they do if no entry was renewed.
 void Sweeper::AddRun(size_t begin) {
-  std::vector<Live>& ordered = place_.ordered;
+  std::vector<Live>& ordered = walk_.ordered;
   if (begin == ordered.size()) return;
   std::sort(ordered.begin() + static_cast<ptrdiff_t>(begin), ordered.end(),
             [](const Live& a, const Live& b) { return a.version < b.version; });
   if (begin == 0 || ordered[begin].version < ordered[begin - 1].version) {
-    place_.runs.push_back({ordered[begin].version, begin, ordered.size()});
+    walk_.runs.push_back({ordered[begin].version, begin, ordered.size()});
   } else {
-    place_.runs.back().end = ordered.size();
+    walk_.runs.back().end = ordered.size();
   }
 }
 
@@ -240,91 +240,91 @@ void Sweeper::AddRun(size_t begin) {
 // runs.
 int Sweeper::DeliverOrdered(const DeadBucket& bucket, int64_t now_us,
                             int max_records) {
-  std::vector<Run>& runs = place_.runs;
-  int told = 0;
-  while (!runs.empty() && told < max_records) {
+  std::vector<Run>& runs = walk_.runs;
+  int delivered = 0;
+  while (!runs.empty() && delivered < max_records) {
     std::pop_heap(runs.begin(), runs.end());
     Run& run = runs.back();
-    const Live& live = place_.ordered[run.next++];
+    const Live& live = walk_.ordered[run.next++];
     if (run.next == run.end) {
       runs.pop_back();
     } else {
-      run.version = place_.ordered[run.next].version;
+      run.version = walk_.ordered[run.next].version;
       std::push_heap(runs.begin(), runs.end());
     }
     size_t size;
     Deliver(bucket, live.segment->Read(live.offset, &size), now_us);
-    ++told;
+    ++delivered;
   }
   if (runs.empty()) {
-    place_.ordered.clear();
-    place_.segment = bucket.parts[place_.part].generation->first;
-    place_.phase = Phase::kFree;
+    walk_.ordered.clear();
+    walk_.segment = bucket.parts[walk_.part].generation->first;
+    walk_.phase = Phase::kFree;
   }
-  return told;
+  return delivered;
 }
 
 // Frees some of the segments that the walk of a part has left for
 // DeliverOrdered.
 int Sweeper::FreeSegments(const DeadBucket::Part& part, int max_segments) {
   int freed = 0;
-  while (place_.segment != kNoSegment && freed < max_segments) {
-    const SegmentId next = part.shard->DeadSegment(place_.segment)->next;
-    part.shard->FreeDead(place_.segment);
-    place_.segment = next;
+  while (walk_.segment != kNoSegment && freed < max_segments) {
+    const SegmentId next = part.shard->DeadSegment(walk_.segment)->next;
+    part.shard->FreeDead(walk_.segment);
+    walk_.segment = next;
     ++freed;
   }
-  if (place_.segment == kNoSegment) EndPart(part);
+  if (walk_.segment == kNoSegment) EndPart(part);
   return freed;
 }
 
 void Sweeper::EndPart(const DeadBucket::Part& part) {
   // The shard's count, and the records that its index still referred to.
-  TIMECACHED_CHECK(place_.live_in_part == part.generation->entries);
-  place_.live += std::exchange(place_.live_in_part, 0);
-  ++place_.part;
-  place_.phase = Phase::kBegin;
+  TIMECACHED_CHECK(walk_.live_in_part == part.generation->entries);
+  walk_.live += std::exchange(walk_.live_in_part, 0);
+  ++walk_.part;
+  walk_.phase = Phase::kBegin;
 }
 
 void Sweeper::Deliver(const DeadBucket& bucket, const Record& record,
                       int64_t now_us) {
   const ExpiredEvent event = record.view();
-  if (place_.batch != nullptr && !place_.batch->HasRoomFor(event)) {
+  if (walk_.batch != nullptr && !walk_.batch->HasRoomFor(event)) {
     AppendBatch(now_us, bucket.death_us - 1);
   }
-  if (place_.batch == nullptr) {
+  if (walk_.batch == nullptr) {
     const int64_t published_us = journaled_ ? bucket.permitted_us : now_us;
     const Death death = {bucket.death_us,
                          std::max(published_us, bucket.death_us), bucket.cause};
-    place_.batch = std::make_shared<EventBatch>(name_, death, format_);
-    place_.batch->Reserve(bucket.entries - place_.appended,
-                          bucket.bytes - place_.appended_bytes);
+    walk_.batch = std::make_shared<EventBatch>(name_, death, format_);
+    walk_.batch->Reserve(bucket.entries - walk_.appended,
+                         bucket.bytes - walk_.appended_bytes);
   }
-  place_.batch->Add(event);
+  walk_.batch->Add(event);
 }
 
 void Sweeper::AppendBatch(int64_t now_us, int64_t watermark_us) {
-  place_.batch->ShrinkToFit();
-  place_.appended += place_.batch->size();
-  place_.appended_bytes += place_.batch->payload_bytes();
-  now_us = std::max(now_us, place_.batch->death_us());
-  log_->Append(std::exchange(place_.batch, nullptr), now_us, watermark_us);
+  walk_.batch->ShrinkToFit();
+  walk_.appended += walk_.batch->size();
+  walk_.appended_bytes += walk_.batch->payload_bytes();
+  now_us = std::max(now_us, walk_.batch->death_us());
+  log_->Append(std::exchange(walk_.batch, nullptr), now_us, watermark_us);
 }
 
 void Sweeper::Finish(const DeadBucket& bucket, int64_t now_us) {
-  TIMECACHED_CHECK(place_.live == bucket.entries);
+  TIMECACHED_CHECK(walk_.live == bucket.entries);
   const auto entries = static_cast<uint64_t>(bucket.entries);
   const int64_t lateness_us = std::max(now_us - bucket.death_us, int64_t{0});
   // Destroyed after the lock.
   DeadBucket done;
   absl::MutexLock lock(&queue_mu_);
-  if (place_.batch != nullptr) {
+  if (walk_.batch != nullptr) {
     AppendBatch(now_us, WatermarkAfter(1));
   } else {
-    if (!place_.wanted && !bucket.silent) log_->Skip(entries);
+    if (!walk_.wanted && !bucket.silent) log_->Skip(entries);
     log_->AdvanceWatermark(WatermarkAfter(1));
   }
-  place_ = Place();
+  walk_ = Walk();
   if (bucket.death_us > up_since_us_) {
     statistics_.lateness.Add(lateness_us, entries);
     if (lateness_us > bucket.width_us) statistics_.bound_violations += entries;

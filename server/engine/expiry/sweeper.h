@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/lock_order.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/shard/change.h"
 #include "server/engine/shard/shard.h"
@@ -69,7 +70,7 @@ struct DeadBucket {
 // Shard::kSweepLockRecords erasures at a time.
 class Sweeper {
  public:
-  // Tells the events of the map `name` in `format`. Neither `log` nor `format`
+  // Publishes the events of the map `name` in `format`. Neither `log` nor `format`
   // is owned; both must outlive the sweeper, `format` the log's batches, too.
   Sweeper(absl::string_view name, const EventFormat* format, ExpiryLog* log,
           bool journaled)
@@ -169,7 +170,7 @@ class Sweeper {
   // publishes and frees, too.
   enum class Phase : uint8_t { kBegin, kWalk, kDeliver, kFree };
   // The position of the walk in the first bucket.
-  struct Place {
+  struct Walk {
     size_t part = 0;
     Phase phase = Phase::kBegin;
     // The record that is walked or freed next.
@@ -224,12 +225,14 @@ class Sweeper {
   ExpiryLog* const log_;
   const bool journaled_;
 
-  // One step at a time. Taken before shard locks and the log's.
-  absl::Mutex step_mu_ ABSL_ACQUIRED_BEFORE(queue_mu_);
-  Place place_ ABSL_GUARDED_BY(step_mu_);
+  // One step at a time.
+  absl::Mutex step_mu_ ABSL_ACQUIRED_AFTER(lock_order::kSweep)
+      ABSL_ACQUIRED_BEFORE(queue_mu_, lock_order::kShard);
+  Walk walk_ ABSL_GUARDED_BY(step_mu_);
 
-  // Held for moments only; the log's lock is taken under it.
-  mutable absl::Mutex queue_mu_;
+  // Held for moments only.
+  mutable absl::Mutex queue_mu_ ABSL_ACQUIRED_AFTER(lock_order::kShard)
+      ABSL_ACQUIRED_BEFORE(lock_order::kLog);
   // Only Step removes; the first bucket is Step's to read.
   std::deque<DeadBucket> queue_ ABSL_GUARDED_BY(queue_mu_);
   int64_t complete_us_ ABSL_GUARDED_BY(queue_mu_) = INT64_MIN;

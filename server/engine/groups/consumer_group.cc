@@ -110,7 +110,7 @@ void GroupMember::Leave(int64_t now_us, StreamEnd end) {
   }
 }
 
-GroupChunk GroupMember::Take(int64_t now_us, int max_events,
+EventChunk GroupMember::Take(int64_t now_us, int max_events,
                              int64_t max_bytes) {
   return group_->Take(this, now_us, max_events, max_bytes);
 }
@@ -157,7 +157,7 @@ ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
     PassWatermark(log_us);
     if (IsKept()) kept_.watermark_us = watermark_us_;
     chunk.watermark_us = kept_.watermark_us;
-    if (IsKept() || kept_.lost == ledger_.untold_lost()) {
+    if (IsKept() || kept_.lost == ledger_.unreported_lost()) {
       chunk.lost = ledger_.TakeLost();
       kept_.lost = keeping_.lost = 0;
     }
@@ -178,7 +178,7 @@ bool ConsumerGroup::BeginKeeping() {
   awaits_log_ = true;
   if (closed_ || is_keeping_ || IsKept()) return false;
   PassWatermark(log_us);
-  keeping_ = {changes_.count(), watermark_us_, ledger_.untold_lost()};
+  keeping_ = {changes_.count(), watermark_us_, ledger_.unreported_lost()};
   is_keeping_ = true;
   return true;
 }
@@ -200,7 +200,8 @@ void ConsumerGroup::EndKeeping(bool kept) {
 
 void ConsumerGroup::TakeEvents(Member* member, int max_events,
                                int64_t max_bytes, Chunk* chunk) {
-  const uint64_t share = scheduler_.Come(member, ledger_.AvailableTo(member));
+  const uint64_t share =
+      scheduler_.BeginTake(member, ledger_.AvailableTo(member));
   const int most = std::min(max_events, member->window_ - member->held_.size());
   int64_t bytes = 0;
   int may_open = kMaxOpened;
@@ -215,7 +216,7 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
     chunk->undoable |= event->was_delivered() && !IsKept();
   }
   chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
-  if (!chunk->more) scheduler_.Rest(member);
+  if (!chunk->more) scheduler_.EndTake(member);
 }
 
 // Returns when there is work next.
@@ -224,7 +225,7 @@ int64_t ConsumerGroup::WakeOthers() {
   MemberScheduler::Supply supply = ledger_.Available();
   // Any member may report a loss: first to have it stored, and again once it
   // is.
-  const uint64_t lost = ledger_.untold_lost();
+  const uint64_t lost = ledger_.unreported_lost();
   if (lost > keeping_.lost || (lost > 0 && lost == kept_.lost)) {
     ++supply.unfailed;
   }
@@ -305,7 +306,7 @@ void ConsumerGroup::BeginWatermark(int64_t log_us) {
   kept_.watermark_us = watermark_us_;
 }
 
-void ConsumerGroup::SetSink(ChangeSink* sink) {
+void ConsumerGroup::SetSink(GroupChangeSink* sink) {
   Lock lock(this);
   changes_.SetSink(sink);
 }
@@ -405,7 +406,7 @@ int64_t ConsumerGroup::NextDueUs() const {
 }
 
 bool ConsumerGroup::Advance(int64_t now_us, DeadLetterBudget* room,
-                            std::vector<Delivery>* doomed) {
+                            std::vector<Delivery>* dead_letters) {
   Lock lock(this);
   if (closed_) return false;
   if (scheduler_.members() == 0 && unused_since_us_ == kNeverUs) {
@@ -416,7 +417,7 @@ bool ConsumerGroup::Advance(int64_t now_us, DeadLetterBudget* room,
   while (room->events > 0 && room->bytes > 0) {
     const UnsettledEvent* const event = ledger_.ClaimDeadLettering();
     if (event == nullptr) break;
-    doomed->push_back(GroupLedger::ToDeadLetter(*event));
+    dead_letters->push_back(GroupLedger::ToDeadLetter(*event));
     --room->events;
     room->bytes -= static_cast<int64_t>(
         event->retained->batch->encoded(event->index).size());

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/lock_order.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/group_changes.h"
@@ -35,7 +36,7 @@ namespace timecache::server {
 //      +--NACK, time-out, member leaves            (NACKs and time-outs at
 //         (after NACK's delay, or the pause of      max_attempts, with a
 //         one whose members leave each time)        dead-letter namespace:
-//                                                   doomed --> settled)
+//                                                   dead-lettering --> settled)
 //
 // Delivery is at least once: an event leaves by being settled, as a dead
 // letter, or counted in `lost`. First attempts are delivered in the log's
@@ -80,7 +81,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
     return ledger_.TakeSuspect();
   }
 
-  using Chunk = GroupChunk;
+  using Chunk = EventChunk;
   using Member = GroupMember;
 
   // `wake` is called when there is something for this member to Take: once
@@ -114,7 +115,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   int64_t KeptTogether() const override { return account_->bytes(); }
   bool DropBacklog(EventHolder::Kind kind, int64_t bytes) override
       ABSL_LOCKS_EXCLUDED(mu_);
-  // After Follow: lower numbers are not heeded. `inherited` as in GroupLedger.
+  // After Follow: lower numbers are ignored. `inherited` as in GroupLedger.
   // Does not call `schedule`.
   void Start(uint64_t first_event, uint64_t inherited, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -122,8 +123,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void Restore(const GroupState& state, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Reports its changes to `sink` from now on, under its lock. Not owned.
-  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
-  // Tells the sink again that it is there, if `*event` is 0, and of what it
+  void SetSink(GroupChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
+  // Reports to the sink again that it exists, if `*event` is 0, and of what it
   // keeps from event `*event` on: about that many events and bytes, which
   // become less, and as many as one lock allows. Returns whether there is more,
   // from the new `*event` on.
@@ -161,11 +162,11 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // When Advance next has something to do; kNeverUs if never.
   int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
   // Makes events whose time-out or delay is over ready again, and drops events
-  // beyond max_backlog_bytes. Adds to `doomed` events that have exhausted their
+  // beyond max_backlog_bytes. Adds to `dead_letters` events that have exhausted their
   // attempts, and takes their room: EndDeadLetter must be called for each.
   // Returns whether there is more to do now.
   bool Advance(int64_t now_us, DeadLetterBudget* room,
-               std::vector<Delivery>* doomed) ABSL_LOCKS_EXCLUDED(mu_);
+               std::vector<Delivery>* dead_letters) ABSL_LOCKS_EXCLUDED(mu_);
   void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
                      int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -227,14 +228,14 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   const BacklogAccount* const account_;
   const std::function<void(int64_t)> schedule_;
 
-  // Taken after the log's, and before what `wake` and the sink take.
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kGroup)
+      ABSL_ACQUIRED_BEFORE(lock_order::kWake);
   MemberScheduler scheduler_ ABSL_GUARDED_BY(mu_);
   GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
   // Of the group as it is.
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = 0;
-  // What members may be told now, and what once the log has stored it, while
+  // What members may be given now, and what once the log has stored it, while
   // that is in progress. Losses are reported all together: no change records
   // that members know of a part of them.
   struct Kept {

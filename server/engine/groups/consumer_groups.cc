@@ -7,7 +7,6 @@
 #include "server/base/check.h"
 #include "server/base/error.h"
 #include "server/base/memory_reclaimer.h"
-#include "server/engine/map/time_cache_map.h"
 
 namespace timecache::server {
 namespace {
@@ -112,7 +111,7 @@ std::shared_ptr<ConsumerGroup> ConsumerGroups::NewGroup(
     absl::string_view created_by) {
   auto group = std::make_shared<ConsumerGroup>(
       std::string(name), options,
-      ConsumerGroup::Owner{&map_->log_, &account_, std::string(created_by)},
+      ConsumerGroup::Owner{map_->log(), &account_, std::string(created_by)},
       [map = map_](int64_t due_us) { map->Announce(due_us); });
   absl::MutexLock lock(&mu_);
   group->SetSink(changes_);
@@ -183,7 +182,7 @@ absl::Status ConsumerGroups::Delete(absl::string_view name) {
     groups_.erase(name);
     account_.AddGroups(-1);
   }
-  map_->log_.Unfollow(group->get());
+  map_->log()->Unfollow(group->get());
   (*group)->Close();
   absl::MutexLock groups_lock(&mu_);
   if (changes_ != nullptr) {
@@ -196,7 +195,7 @@ void ConsumerGroups::Close() {
   absl::MutexLock lock(&change_mu_);
   closed_ = true;
   for (const auto& group : List()) {
-    map_->log_.Unfollow(group.get());
+    map_->log()->Unfollow(group.get());
     group->Close();
   }
   absl::MutexLock sink_lock(&sink_mu_);
@@ -229,10 +228,8 @@ void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
   result->version = 0;
   // As any put: on a full disk the reserve is for changes that cannot be
   // refused.
-  if (const ChangeLog* const log = map_->change_log()) {
-    result->status = log->CheckRoom();
-    if (!result->status.ok()) return;
-  }
+  result->status = map_->CheckRoom();
+  if (!result->status.ok()) return;
   const absl::StatusOr<Delivery> delivery =
       group->BeginPutBack(settlement, now_us);
   result->status = delivery.status();
@@ -245,13 +242,14 @@ void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
   // TTL, which no one has asked for now.
   int64_t ttl_us = settlement.ttl_us;
   if (ttl_us == 0) {
-    ttl_us = std::min(event.own_ttl_us, map_->options().max_ttl_us);
+    ttl_us = std::min(event.own_ttl_us, max_ttl_us_.load());
   }
   if (ttl_us != 0) put = put.WithTtl(ttl_us);
   put.has_expire_at = settlement.expire_at_us.has_value();
   put.expire_at_us = settlement.expire_at_us.value_or(0);
   put.allow_past = settlement.allow_past;
-  const Result done = map_->Apply(put, now_us);
+  Result done;
+  map_->Apply(put, now_us, &done);
   result->version = done.version;
   // The key exists again: putting back is unnecessary.
   if (done.status.code() != absl::StatusCode::kFailedPrecondition) {
@@ -282,11 +280,11 @@ bool ConsumerGroups::Advance(int64_t now_us) {
   bool more = false;
   DeadLetterBudget room = {kMaxDeadLetters, kMaxDeadLetterBytes};
   for (const auto& group : groups) {
-    std::vector<Delivery> doomed;
-    more = group->Advance(now_us, &room, &doomed) || more;
-    if (doomed.empty()) continue;
+    std::vector<Delivery> dead_letters;
+    more = group->Advance(now_us, &room, &dead_letters) || more;
+    if (dead_letters.empty()) continue;
     absl::MutexLock lock(&sink_mu_);
-    for (const Delivery& delivery : doomed) {
+    for (const Delivery& delivery : dead_letters) {
       PutDeadLetter(group, delivery, to_map, now_us);
     }
   }
@@ -333,7 +331,7 @@ void ConsumerGroups::DeleteUnused(const Groups& groups, int64_t now_us) {
       ++expired_;
       AppendExpired(expired_groups_.back());
     }
-    map_->log_.Unfollow(group.get());
+    map_->log()->Unfollow(group.get());
   }
 }
 
@@ -378,6 +376,7 @@ void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
 
 void ConsumerGroups::SetOptions(const NamespaceOptions& options) {
   account_.SetLimit(BacklogLimitBytes(options));
+  max_ttl_us_ = options.max_ttl_us;
   absl::MutexLock lock(&mu_);
   unused_group_ttl_us_ = options.unused_group_ttl_us;
   dead_letter_namespace_ = options.dead_letter_namespace;
@@ -393,16 +392,16 @@ void ConsumerGroups::SetDeadLetterSink(DeadLetterSink sink) {
 
 // --- Changes.
 
-void ConsumerGroups::SetSink(ChangeSink* sink) {
+void ConsumerGroups::SetSink(GroupChangeSink* sink) {
   absl::MutexLock lock(&mu_);
   changes_ = sink;
   for (const auto& [name, group] : groups_) group->SetSink(sink);
 }
 
 bool ConsumerGroups::AppendAgain(int max_events, int64_t max_bytes,
-                                 Place* place) {
-  if (!place->begun) {
-    place->begun = true;
+                                 WalkPosition* position) {
+  if (!position->begun) {
+    position->begun = true;
     absl::MutexLock lock(&mu_);
     for (const ExpiredGroup& group : expired_groups_) AppendExpired(group);
   }
@@ -410,15 +409,16 @@ bool ConsumerGroups::AppendAgain(int max_events, int64_t max_bytes,
     std::shared_ptr<ConsumerGroup> group;
     {
       absl::MutexLock lock(&mu_);
-      const auto next = place->event > 0 ? groups_.lower_bound(place->group)
-                                         : groups_.upper_bound(place->group);
+      const auto next = position->event > 0
+                            ? groups_.lower_bound(position->group)
+                            : groups_.upper_bound(position->group);
       if (next == groups_.end()) return false;
-      if (next->first != place->group) place->event = 0;
-      place->group = next->first;
+      if (next->first != position->group) position->event = 0;
+      position->group = next->first;
       group = next->second;
     }
-    if (!group->AppendAgain(&place->event, &max_events, &max_bytes)) {
-      place->event = 0;
+    if (!group->AppendAgain(&position->event, &max_events, &max_bytes)) {
+      position->event = 0;
     }
   }
   return true;
@@ -428,7 +428,7 @@ void ConsumerGroups::Restore(const GroupState& state, int64_t now_us) {
   absl::MutexLock lock(&change_mu_);
   const auto group = NewGroup(state.name, state.options, state.created_by);
   group->Restore(state, now_us);
-  map_->log_.Follow(group.get(), ExpiryLog::Start::kNow, 0);
+  map_->log()->Follow(group.get(), ExpiryLog::Start::kNow, 0);
   Enter(group);
 }
 

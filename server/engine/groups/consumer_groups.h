@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_CONSUMER_GROUPS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -19,13 +20,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/lock_order.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/consumer_group.h"
+#include "server/engine/groups/group_host.h"
 #include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
-
-class TimeCacheMap;
 
 // Creates, finds, updates and deletes groups, settles their events, and runs
 // their time-outs. Thread-safe.
@@ -70,7 +71,7 @@ class ConsumerGroups {
   };
 
   // `map` owns this and outlives it.
-  explicit ConsumerGroups(TimeCacheMap* map) : map_(map) {}
+  explicit ConsumerGroups(GroupHost* map) : map_(map) {}
   ConsumerGroups(const ConsumerGroups&) = delete;
   ConsumerGroups& operator=(const ConsumerGroups&) = delete;
 
@@ -139,21 +140,21 @@ class ConsumerGroups {
 
   // Not owned, must outlive the map. Existing groups report their changes from
   // now on.
-  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetSink(GroupChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
   // The position of a walk of AppendAgain.
-  struct Place {
+  struct WalkPosition {
     bool begun = false;
     std::string group;
     uint64_t event = 0;
   };
   // One step of a walk over all groups: reports each group to the sink as it
   // is, with the events that it keeps. Up to `max_events`, or about `max_bytes`
-  // of them; sets `*place` for the next call and returns whether there is more.
+  // of them; sets `*position` for the next call and returns whether there is more.
   //
   // Changes from before a whole walk are then not needed to rebuild the groups,
   // if the events that the log had at its beginning were reported before
   // (TimeCacheMap::AppendRetained): a new group may start with them.
-  bool AppendAgain(int max_events, int64_t max_bytes, Place* place)
+  bool AppendAgain(int max_events, int64_t max_bytes, WalkPosition* position)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // For GroupsReplay, before use: makes a group that was there before, and
@@ -189,19 +190,24 @@ class ConsumerGroups {
                      const Delivery& delivery, const std::string& to_map,
                      int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_mu_);
 
-  TimeCacheMap* const map_;
+  GroupHost* const map_;
   BacklogAccount account_;
+  // Of the namespace.
+  std::atomic<int64_t> max_ttl_us_{0};
 
-  // One change at a time. Acquired before all locks of the map.
-  absl::Mutex change_mu_ ABSL_ACQUIRED_BEFORE(sink_mu_, mu_);
+  // One change at a time.
+  absl::Mutex change_mu_ ABSL_ACQUIRED_AFTER(lock_order::kUpdate)
+      ABSL_ACQUIRED_BEFORE(lock_order::kDeadLetters);
   bool closed_ ABSL_GUARDED_BY(change_mu_) = false;
 
-  // Held while dead letters are put: taken before what the sink takes.
-  absl::Mutex sink_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  // Held while dead letters are put.
+  absl::Mutex sink_mu_ ABSL_ACQUIRED_AFTER(lock_order::kDeadLetters)
+      ABSL_ACQUIRED_BEFORE(lock_order::kDeadLetterRights);
   DeadLetterSink sink_ ABSL_GUARDED_BY(sink_mu_);
 
-  // Held for moments; taken before the groups' own.
-  mutable absl::Mutex mu_;
+  // Held for moments.
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kSweep)
+      ABSL_ACQUIRED_BEFORE(lock_order::kGroup);
   absl::btree_map<std::string, std::shared_ptr<ConsumerGroup>> groups_
       ABSL_GUARDED_BY(mu_);
   std::string dead_letter_namespace_ ABSL_GUARDED_BY(mu_);
@@ -209,7 +215,7 @@ class ConsumerGroups {
   // The last kMaxGroups of them that have not been created again.
   std::deque<ExpiredGroup> expired_groups_ ABSL_GUARDED_BY(mu_);
   uint64_t expired_ ABSL_GUARDED_BY(mu_) = 0;
-  ChangeSink* changes_ ABSL_GUARDED_BY(mu_) = nullptr;
+  GroupChangeSink* changes_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 }  // namespace timecache::server

@@ -120,6 +120,17 @@ struct GroupChange {
   Death death = {};
 };
 
+// As ChangeSink, of the groups. A change is valid once all earlier changes of
+// the map are known: an event that is put back is an entry before it is settled.
+class GroupChangeSink {
+ public:
+  // Of one group: in order, one after the other.
+  virtual void AddGroup(const GroupChange& change) = 0;
+
+ protected:
+  ~GroupChangeSink() = default;
+};
+
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_CHANGE_H_

@@ -26,7 +26,7 @@ class GroupChanges {
   GroupChanges& operator=(const GroupChanges&) = delete;
 
   // Not owned; null: nothing is reported.
-  void SetSink(ChangeSink* sink) { sink_ = sink; }
+  void SetSink(GroupChangeSink* sink) { sink_ = sink; }
 
   // The outcome of one event, or of those from `first` to before `end`: see
   // GroupChange.
@@ -73,7 +73,7 @@ class GroupChanges {
     open_.end = end;
   }
 
-  ChangeSink* sink_ = nullptr;
+  GroupChangeSink* sink_ = nullptr;
   uint64_t told_ = 0;
   // Not reported yet, if it has events.
   GroupChange open_;

@@ -32,12 +32,12 @@ void GroupLedger::Append(uint64_t first_event,
     changes_->AddRange(Kind::kDropped, *next_event_, first_event);
     Lose(first_event - *next_event_);
   }
-  const uint64_t heeded = std::max(first_event, *next_event_);
+  const uint64_t first_kept = std::max(first_event, *next_event_);
   next_event_ = end;
   // Never ahead of the clock, as deaths by RotateNamespace may be.
   AdvanceTo(batch->death().published_us - kKillTickUs);
   batches_.Append(first_event, std::move(batch),
-                  static_cast<int>(heeded - first_event));
+                  static_cast<int>(first_kept - first_event));
 }
 
 void GroupLedger::Start(uint64_t first_event, uint64_t inherited) {
@@ -141,9 +141,9 @@ GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
 }
 
 GroupLedger::Event* GroupLedger::OpenNext() {
-  const RetainedBatches::Place place = batches_.OpenNext();
-  return events_.Open(place.id, place.retained, place.index,
-                      place.retained->batch->event(place.index).key);
+  const RetainedBatches::Opened opened = batches_.OpenNext();
+  return events_.Open(opened.id, opened.retained, opened.index,
+                      opened.retained->batch->event(opened.index).key);
 }
 
 Delivery GroupLedger::Give(Event* event, GroupMember* member) {

@@ -85,7 +85,7 @@ class GroupLedger {
   void Restore(const GroupState& state, int64_t now_us);
   // Sets what GroupChange::kExists says of the ledger.
   void Describe(GroupChange* change) const;
-  // Tells of unsettled events from number `from` on: `*events` of them, and
+  // Reports unsettled events from number `from` on: `*events` of them, and
   // about `*bytes`, which become less. Returns the number to go on with; none
   // if there are no more.
   std::optional<uint64_t> AppendKept(uint64_t from, int* events,
@@ -146,7 +146,7 @@ class GroupLedger {
   int64_t OldestUs() const;
   // Events that were lost since the last call of TakeLost.
   uint64_t TakeLost();
-  uint64_t untold_lost() const { return untold_lost_; }
+  uint64_t unreported_lost() const { return unreported_lost_; }
 
   // --- Settling.
 
@@ -192,7 +192,7 @@ class GroupLedger {
                    int64_t ready_us);
   void Settle(GroupChange::Kind kind, Event* event);
   void Restore(const KeptBatch& kept, const GroupState& state, uint64_t opened);
-  void Reopen(const RetainedBatches::Place& place, uint64_t number,
+  void Reopen(const RetainedBatches::Opened& opened, uint64_t number,
               const GroupState& state);
   int64_t AppendKept(uint64_t number, const EventBatch& batch, int index,
                      const Event* event);
@@ -220,7 +220,7 @@ class GroupLedger {
   std::vector<std::pair<uint64_t, std::shared_ptr<const EventBatch>>> early_;
   RetainedBatches batches_;
   GroupEvents events_;
-  uint64_t untold_lost_ = 0;
+  uint64_t unreported_lost_ = 0;
   // Events before this one may have been in flight when the previous process
   // ended, in an attempt that was not recorded.
   uint64_t restored_end_ = 0;

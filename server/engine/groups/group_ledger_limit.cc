@@ -13,17 +13,17 @@ namespace timecache::server {
 using Kind = GroupChange::Kind;
 
 uint64_t GroupLedger::TakeLost() {
-  if (untold_lost_ > 0) changes_->Append({.kind = Kind::kLossReported});
-  return std::exchange(untold_lost_, 0);
+  if (unreported_lost_ > 0) changes_->Append({.kind = Kind::kLossReported});
+  return std::exchange(unreported_lost_, 0);
 }
 
 void GroupLedger::Lose(uint64_t events) {
   counts_.lost += events;
-  untold_lost_ += events;
+  unreported_lost_ += events;
 }
 
 uint64_t GroupLedger::Unsettled() const {
-  return batches_.fresh() + events_.size() + untold_lost_;
+  return batches_.fresh() + events_.size() + unreported_lost_;
 }
 
 bool GroupLedger::Drop(EventHolder::Kind kind, int64_t bytes) {

@@ -38,7 +38,7 @@ void GroupLedger::Restore(const GroupState& state, int64_t now_us) {
   counts_ = state.counts;
   start_event_ = state.first_event;
   next_event_ = restored_end_ = state.next_event;
-  untold_lost_ = state.unreported;
+  unreported_lost_ = state.unreported;
   const uint64_t opened = EndOfOpened(state);
   for (const KeptBatch& kept : state.kept) Restore(kept, state, opened);
 }
@@ -51,20 +51,20 @@ void GroupLedger::Restore(const KeptBatch& kept, const GroupState& state,
   batches_.Append(kept.number(0), kept.batch, first == end ? end : 0);
   if (first == end) return;
   for (int i = 0; i < end; ++i) {
-    const RetainedBatches::Place place = batches_.OpenNext();
+    const RetainedBatches::Opened opened = batches_.OpenNext();
     if (kept.keeps(i)) {
-      Reopen(place, kept.number(i), state);
+      Reopen(opened, kept.number(i), state);
     } else {
-      batches_.Settled(place.retained);
+      batches_.Settled(opened.retained);
     }
   }
 }
 
-void GroupLedger::Reopen(const RetainedBatches::Place& place, uint64_t number,
+void GroupLedger::Reopen(const RetainedBatches::Opened& opened, uint64_t number,
                          const GroupState& state) {
   Event* const event =
-      events_.Open(number, place.retained, place.index,
-                   place.retained->batch->event(place.index).key);
+      events_.Open(number, opened.retained, opened.index,
+                   opened.retained->batch->event(opened.index).key);
   const auto it = state.delivered.find(number);
   if (it == state.delivered.end()) return;
   const PastDeliveries& past = it->second;
@@ -92,7 +92,7 @@ void GroupLedger::Describe(GroupChange* change) const {
   change->statistics.redelivered -= redelivered_in_flight_;
   change->statistics.in_flight = 0;
   change->statistics.in_flight_bytes = 0;
-  change->unreported = untold_lost_;
+  change->unreported = unreported_lost_;
 }
 
 std::optional<uint64_t> GroupLedger::AppendKept(uint64_t from, int* events,

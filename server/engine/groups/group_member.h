@@ -31,7 +31,7 @@ class GroupMember {
   // member and it holds less than its window, which is max_in_flight unless it
   // let events time out (see MemberScheduler). Waiting events are distributed
   // fairly among the members that could take them.
-  GroupChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
+  EventChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
   // Its stream has ended so: its events are returned. No further calls.
   void Leave(int64_t now_us, StreamEnd end);
 
@@ -61,8 +61,8 @@ class GroupMember {
   bool responsive_ = true;
   enum class Turn { kAwake, kIdle, kFull, kStuck, kGone };
   Turn turn_ = Turn::kGone;
-  std::list<GroupMember*>::iterator place_;
-  uint64_t rest_ = 0;
+  std::list<GroupMember*>::iterator position_;
+  uint64_t idle_number_ = 0;
   uint64_t served_round_ = 0;
 };
 

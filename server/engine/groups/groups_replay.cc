@@ -11,10 +11,11 @@ namespace {
 
 using Kind = GroupChange::Kind;
 
-// Of an event; more are not told apart.
+// Of an event; more are not distinguished.
 constexpr int kMaxReturns = 1'000'000'000;
 
-absl::Status NoGroupTells(const GroupChange& change, absl::string_view what) {
+absl::Status NotAGroupsChange(const GroupChange& change,
+                              absl::string_view what) {
   return absl::DataLossError(
       absl::StrCat("a change of consumer group ", change.name, " ", what));
 }
@@ -51,7 +52,7 @@ void ReplayedGroup::OnAppend(uint64_t first_event,
 
 absl::Status ReplayedGroup::Apply(const GroupChange& change) {
   if (change.first > change.end || change.end > state_.next_event) {
-    return NoGroupTells(
+    return NotAGroupsChange(
         change, absl::StrCat("names events to ", change.end,
                              ", where they come to ", state_.next_event));
   }
@@ -174,7 +175,7 @@ GroupsReplay::~GroupsReplay() {
 absl::Status GroupsReplay::Apply(const GroupChange& change) {
   if (change.kind == Kind::kExists || change.kind == Kind::kOptions) {
     if (absl::Status status = Validate(change.options); !status.ok()) {
-      return NoGroupTells(change, status.message());
+      return NotAGroupsChange(change, status.message());
     }
   }
   const std::string name(change.name);

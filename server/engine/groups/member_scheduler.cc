@@ -21,7 +21,7 @@ MemberScheduler::Members& MemberScheduler::ListOf(const GroupMember* member) {
 void MemberScheduler::Join(GroupMember* member) {
   member->id_ = ++last_id_;
   by_id_.emplace(member->id_, member);
-  member->place_ = away_.insert(away_.end(), member);
+  member->position_ = away_.insert(away_.end(), member);
   member->turn_ = Turn::kStuck;
   Count(member, 1);
   Move(member, Turn::kAwake);
@@ -30,7 +30,7 @@ void MemberScheduler::Join(GroupMember* member) {
 void MemberScheduler::Leave(GroupMember* member) {
   Move(member, Turn::kStuck);
   Count(member, -1);
-  away_.erase(member->place_);
+  away_.erase(member->position_);
   member->turn_ = Turn::kGone;
   by_id_.erase(member->id_);
 }
@@ -54,14 +54,14 @@ void MemberScheduler::Move(GroupMember* member, Turn turn) {
   member->turn_ = turn;
   Count(member, 1);
   Members& to = ListOf(member);
-  to.splice(to.end(), from_list, member->place_);
-  if (turn == Turn::kIdle) member->rest_ = ++rests_;
+  to.splice(to.end(), from_list, member->position_);
+  if (turn == Turn::kIdle) member->idle_number_ = ++last_idle_;
   if (turn != Turn::kAwake) return;
   member->served_round_ = round_ - 1;
   ++unserved_;
 }
 
-uint64_t MemberScheduler::Come(GroupMember* member, uint64_t available) {
+uint64_t MemberScheduler::BeginTake(GroupMember* member, uint64_t available) {
   Move(member, Turn::kAwake);
   if (!Served(member)) --unserved_;
   member->served_round_ = round_;
@@ -74,13 +74,13 @@ uint64_t MemberScheduler::Come(GroupMember* member, uint64_t available) {
   return share;
 }
 
-void MemberScheduler::Rest(GroupMember* member) {
+void MemberScheduler::EndTake(GroupMember* member) {
   Move(member, member->HasRoom() ? Turn::kIdle : Turn::kFull);
 }
 
 void MemberScheduler::OnRoom(GroupMember* member) {
   if (member->turn_ == Turn::kIdle || member->turn_ == Turn::kFull) {
-    Rest(member);
+    EndTake(member);
   }
 }
 
@@ -111,8 +111,8 @@ void MemberScheduler::SetResponsive(GroupMember* member, bool responsive) {
   Count(member, 1);
   Members& to = ListOf(member);
   if (&to == &from) return;
-  to.splice(to.end(), from, member->place_);
-  member->rest_ = ++rests_;
+  to.splice(to.end(), from, member->position_);
+  member->idle_number_ = ++last_idle_;
 }
 
 // --- Waking.
@@ -176,7 +176,7 @@ GroupMember* MemberScheduler::NextToWake(const Supply& supply, MayGet may) {
   }
   GroupMember* const one = idle_.front();
   GroupMember* const other = idle_unresponsive_.front();
-  return one->rest_ < other->rest_ ? one : other;
+  return one->idle_number_ < other->idle_number_ ? one : other;
 }
 
 void MemberScheduler::Wake(const Supply& supply, MayGet may, int64_t now_us) {

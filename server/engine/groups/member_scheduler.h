@@ -53,9 +53,9 @@ class MemberScheduler {
 
   // `member` calls Take: its share of `available` events, at least 1 if there
   // is one.
-  uint64_t Come(GroupMember* member, uint64_t available);
+  uint64_t BeginTake(GroupMember* member, uint64_t available);
   // It has taken its share: it waits until it is woken.
-  void Rest(GroupMember* member);
+  void EndTake(GroupMember* member);
   // It holds fewer events, or its window has changed.
   void OnRoom(GroupMember* member);
 
@@ -119,7 +119,7 @@ class MemberScheduler {
   // Full or stuck.
   Members away_;
   // Orders the idle.
-  uint64_t rests_ = 0;
+  uint64_t last_idle_ = 0;
   // Members that are responsive; of these and of all, those that are awake,
   // idle or full; of these again, those that are awake.
   size_t responsive_ = 0;

@@ -51,7 +51,7 @@ const RetainedBatch* RetainedBatches::FreshFrom(uint64_t number) const {
   return it == batches_.end() ? nullptr : &it->second;
 }
 
-RetainedBatches::Place RetainedBatches::OpenNext() {
+RetainedBatches::Opened RetainedBatches::OpenNext() {
   TIMECACHED_CHECK(fresh_ > 0);
   RetainedBatch* const retained = &first_fresh_->second;
   const int index = retained->next++;

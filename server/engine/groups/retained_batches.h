@@ -51,12 +51,12 @@ class RetainedBatches {
   // The first with fresh events from this number on.
   const RetainedBatch* FreshFrom(uint64_t number) const;
   // The next of them, which is unsettled from now on. There must be one.
-  struct Place {
+  struct Opened {
     RetainedBatch* retained;
     int index;
     uint64_t id;
   };
-  Place OpenNext();
+  Opened OpenNext();
 
   // One event of `retained` is settled: if none is left, the batch is released.
   void Settled(RetainedBatch* retained);

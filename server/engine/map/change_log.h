@@ -9,6 +9,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/engine/groups/group_change.h"
 #include "server/engine/shard/change.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/operation.h"
@@ -23,11 +24,14 @@ inline bool Writes(const Operation& op, bool sliding) {
   return op.kind != OpKind::kContains;
 }
 
+// All changes of one map.
+class MapChangeSink : public ChangeSink, public GroupChangeSink {};
+
 // Stores all changes of one map, so that the map can be rebuilt.
 //
 // Thread-safe. No call acquires a lock of the map, or waits; but WhenKept may
 // write to a file.
-class ChangeLog : public ChangeSink {
+class ChangeLog : public MapChangeSink {
  public:
   // Called once: before the call returns, or later on a thread of the log or of
   // another WhenKept, which it must not block. On an error it is unknown

@@ -217,7 +217,7 @@ bool TimeCacheMap::AppendRetained(int64_t now_us, int64_t max_bytes,
     sweeper_.Step(now_us, kMaxAppendSweep);
     return true;
   }
-  ChangeSink* sink;
+  MapChangeSink* sink;
   {
     absl::MutexLock lock(&advance_mu_);
     sink = sink_;

@@ -112,21 +112,21 @@ absl::Status MapReplay::AddDeaths(const Tick& tick) {
   absl::MutexLock lock(&map_.advance_mu_);
   last_us_ = std::max(last_us_, tick.watermark_us);
   std::vector<DeadBucket> buckets = TakeDead(tick);
-  bool told = tick.next_event > first_event_;
+  bool publishes = tick.next_event > first_event_;
   uint64_t end = map_.sweeper_.end_event();
   for (const DeadBucket& bucket : buckets) {
     if (!bucket.silent) end += static_cast<uint64_t>(bucket.entries);
   }
-  if (told && end != tick.next_event) {
+  if (publishes && end != tick.next_event) {
     if (!losses_) {
       return absl::DataLossError(absl::StrCat(
           "the changes until ", tick.watermark_us, " us come to event ", end,
           ", and the tick says ", tick.next_event));
     }
-    told = false;
+    publishes = false;
     map_.sweeper_.SkipTo(tick.next_event);
   }
-  for (DeadBucket& bucket : buckets) bucket.silent |= !told;
+  for (DeadBucket& bucket : buckets) bucket.silent |= !publishes;
   map_.claimed_us_ = std::max(map_.claimed_us_, tick.watermark_us);
   map_.kills_ = std::max(map_.kills_, tick.kills);
   map_.tick_ = tick;

@@ -7,17 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/base/block_pool.h"
 #include "server/base/check.h"
 #include "server/base/error.h"
 #include "server/base/memory_reclaimer.h"
-#include "server/engine/map/items_by_shard.h"
 
 namespace timecache::server {
 namespace {
-
-// With fewer in one turn, none is prefetched.
-constexpr size_t kMinPrefetchItems = 4;
 
 uint64_t RandomSeed() {
   std::random_device random;
@@ -191,130 +186,6 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
   }
 }
 
-void TimeCacheMap::ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
-                              absl::Span<Result> results,
-                              BatchProgress* progress) {
-  TIMECACHED_CHECK(ops.size() == results.size());
-  BatchProgress& at = *progress;
-  const uint64_t until = at.room.copied() + BatchProgress::kTurnCopiedBytes;
-  do {
-    const auto group = results.subspan(at.begun, ItemsByShard::kMaxItems);
-    if (at.reached == at.begun) {
-      at.reached += group.size();
-      for (Result& result : group) result.waits = true;
-    }
-    if (ApplyGroup(ops.subspan(at.begun, group.size()), now_us, until, &at.room,
-                   group)) {
-      at.begun = at.reached;
-    }
-    BlockPool::Default().Prepare();
-    at.done = at.begun == ops.size();
-  } while (!at.done && at.room.copied() < until);
-}
-
-// Those whose results wait. Returns whether none does any more: not, if much
-// was copied.
-bool TimeCacheMap::ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
-                              uint64_t until_copied, ResponseBudget* room,
-                              absl::Span<Result> results) {
-  std::array<Shard::Item, ItemsByShard::kMaxItems> valid;
-  size_t count = 0;
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (!results[i].waits) continue;
-    results[i].Clear();
-    results[i].status = Check(ops[i], now_us);
-    if (!results[i].status.ok()) continue;
-    valid[count++] = {&ops[i], key_hash_(ops[i].key), &results[i]};
-  }
-  ItemsByShard items(absl::MakeConstSpan(valid).subspan(0, count), shard_mask_);
-  bool stopped = false;
-  while (!items.shards().empty() && room->copied() < until_copied) {
-    stopped = ApplyTurn(&items, stopped, now_us, room);
-  }
-  for (const uint16_t shard : items.shards()) {
-    for (const Shard::Item& item : items.of(shard)) item.result->waits = true;
-  }
-  return items.shards().empty();
-}
-
-// Applies what fits under the locks of as many shards as are free; other
-// threads may hold the rest, which are retried after them. Each turn makes
-// progress: it waits for the first lock, while it has none. Behind all others
-// if the turn before it was stopped, and may have been a long one; returns
-// whether this one was.
-bool TimeCacheMap::ApplyTurn(ItemsByShard* items, bool stopped_before,
-                             int64_t now_us, ResponseBudget* room)
-    ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  struct Turn {
-    uint16_t shard;
-    uint16_t items;
-    uint16_t done;
-  };
-  std::array<Turn, Shard::kMaxLockItems> turns;
-  size_t count = 0;
-  size_t left = Shard::kMaxLockItems;
-  const auto lock = [&](uint16_t s, bool wait) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    if (left == 0) return false;
-    if (wait && stopped_before) {
-      shards_[s]->LockInTurn();
-    } else if (wait) {
-      shards_[s]->Lock();
-    } else if (!shards_[s]->TryLock()) {
-      return false;
-    }
-    const size_t some = std::min(items->of(s).size(), left);
-    left -= some;
-    turns[count++] = {s, static_cast<uint16_t>(some), 0};
-    return true;
-  };
-  if (!stopped_before) {
-    items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/false); });
-  }
-  if (count == 0) {
-    items->TakeShards([&](uint16_t s) { return lock(s, /*wait=*/count == 0); });
-  }
-  const absl::Span<Turn> locked = absl::MakeSpan(turns).subspan(0, count);
-  const auto items_of = [items](const Turn& turn) {
-    return items->of(turn.shard).subspan(0, turn.items);
-  };
-  // A few do not make up for the walks.
-  if (Shard::kMaxLockItems - left >= kMinPrefetchItems) {
-    for (const Turn& turn : locked) {
-      shards_[turn.shard]->PrefetchIndexLocked(items_of(turn));
-    }
-    for (const Turn& turn : locked) {
-      shards_[turn.shard]->PrefetchRecordsLocked(items_of(turn));
-    }
-  }
-  int64_t new_death_us = kNeverUs;
-  // One that stops has copied much, or is at a limit that others meet, too:
-  // those after it release their locks.
-  bool stopped = false;
-  for (Turn& turn : locked) {
-    Shard& shard = *shards_[turn.shard];
-    if (!stopped) {
-      turn.done = static_cast<uint16_t>(
-          shard.ApplyLocked(items_of(turn), now_us, room, &new_death_us));
-    }
-    shard.Unlock();
-    stopped |= turn.done < turn.items;
-  }
-  if (new_death_us != kNeverUs) AnnounceDeath(new_death_us, now_us);
-  for (const Turn& turn : locked) {
-    items->Drop(turn.shard, turn.done);
-    if (turn.done < turn.items) {
-      // At a limit: applied alone, room can be made for it. Or it has to copy,
-      // for which the others need not be locked.
-      const Shard::Item& item = items->of(turn.shard).front();
-      item.result->Clear();
-      ApplyOne(*item.op, item.hash, now_us, room, item.result);
-      items->Drop(turn.shard, 1);
-    }
-    if (!items->of(turn.shard).empty()) items->Return(turn.shard);
-  }
-  return stopped;
-}
-
 absl::Status TimeCacheMap::RateError(int64_t now_us) const {
   const std::string per_second = absl::StrCat(rate_limit_.per_second());
   return WithRetryAfter(
@@ -441,7 +312,7 @@ void TimeCacheMap::SetChangeLog(std::shared_ptr<ChangeLog> log) {
   change_log_ = std::move(log);
 }
 
-void TimeCacheMap::SetSink(ChangeSink* sink) {
+void TimeCacheMap::SetSink(MapChangeSink* sink) {
   TIMECACHED_CHECK(origin_.journaled);
   absl::MutexLock lock(&advance_mu_);
   sink_ = sink;

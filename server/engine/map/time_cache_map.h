@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "server/base/lock_order.h"
 #include "server/base/rate_limit.h"
 #include "server/engine/expiry/expiring_feed.h"
 #include "server/engine/expiry/expiry_log.h"
@@ -58,7 +59,7 @@ class ItemsByShard;
 // for the record. An own TTL costs O(log of the live buckets) more. The death
 // of a bucket costs O(1) under each part's lock; the sweep that follows holds a
 // lock for at most kSweepLockRecords records at a time.
-class TimeCacheMap {
+class TimeCacheMap final : private GroupHost {
  public:
   // The identity of a map, besides its options.
   struct Origin {
@@ -93,7 +94,7 @@ class TimeCacheMap {
   TimeCacheMap(const TimeCacheMap&) = delete;
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   bool journaled() const { return origin_.journaled; }
 
   // How many of `operations` the map's max_operations_per_second lets through:
@@ -115,7 +116,7 @@ class TimeCacheMap {
   // key, value or TTL), FAILED_PRECONDITION (condition) or RESOURCE_EXHAUSTED
   // (a limit).
   // `*result` is overwritten; one that is used again saves allocations.
-  void Apply(const Operation& op, int64_t now_us, Result* result);
+  void Apply(const Operation& op, int64_t now_us, Result* result) override;
   Result Apply(const Operation& op, int64_t now_us) {
     Result result;
     Apply(op, now_us, &result);
@@ -187,7 +188,7 @@ class TimeCacheMap {
   Origin origin() const;
   // Reports all changes to `sink` from now on, and after deaths the progress of
   // time. Not owned, must outlive the map. Set before use.
-  void SetSink(ChangeSink* sink) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  void SetSink(MapChangeSink* sink) ABSL_LOCKS_EXCLUDED(advance_mu_);
   // The same for a sink that stores them, on which callers can wait.
   void SetChangeLog(std::shared_ptr<ChangeLog> log)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
@@ -324,8 +325,17 @@ class TimeCacheMap {
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
  private:
-  friend class ConsumerGroups;
   friend class MapReplay;
+
+  // GroupHost, with name and Apply.
+  ExpiryLog* log() override { return &log_; }
+  void Follow(ExpiryLog::Follower* follower, LogStart start, int64_t now_us,
+              absl::FunctionRef<void(uint64_t first_event)> begin) override
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  void Announce(int64_t due_us) override;
+  absl::Status CheckRoom() const override {
+    return change_log_ == nullptr ? absl::OkStatus() : change_log_->CheckRoom();
+  }
 
   template <typename ScanShard>
   bool Walk(int max_entries, int64_t max_bytes, ScanPosition* position,
@@ -336,23 +346,16 @@ class TimeCacheMap {
   bool ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
                   uint64_t until_copied, ResponseBudget* room,
                   absl::Span<Result> results);
-  bool ApplyTurn(ItemsByShard* items, bool stopped_before, int64_t now_us,
+  bool ApplyTurn(ItemsByShard* items, bool wait_in_turn, int64_t now_us,
                  ResponseBudget* room);
   absl::Status Check(const Operation& op, int64_t now_us) const;
   absl::Status CheckExpireAt(const Operation& op, int64_t now_us) const;
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
-  void Announce(int64_t due_us);
   void AnnounceDeath(int64_t death_us, int64_t now_us);
   void SetOptions(const NamespaceOptions& options, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
-  // As ExpiryLog::Follow, for deaths after `now_us`. Calls `begin` with the
-  // first event's number before the follower receives later ones.
-  void Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
-              int64_t now_us,
-              absl::FunctionRef<void(uint64_t first_event)> begin)
-      ABSL_LOCKS_EXCLUDED(advance_mu_);
   int64_t LockAll(int64_t now_us, std::vector<Shard::Detached>* due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
   void UnlockAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
@@ -401,15 +404,15 @@ class TimeCacheMap {
   std::atomic<int64_t> announced_us_{kNeverUs};
 
   // Held while buckets die, so that they reach the sweeper in order of death.
-  // Taken before any shard's lock, and before the sweeper's.
-  mutable absl::Mutex advance_mu_;
+  mutable absl::Mutex advance_mu_ ABSL_ACQUIRED_AFTER(lock_order::kMap)
+      ABSL_ACQUIRED_BEFORE(lock_order::kSweep);
   NamespaceOptions options_ ABSL_GUARDED_BY(advance_mu_);
   // The watermark may have been published up to this time, which never goes
   // back: entries that are killed by RotateNamespace from now on die after it.
   int64_t claimed_us_ ABSL_GUARDED_BY(advance_mu_) = INT64_MIN;
   // Buckets that were killed, ever; see Change.
   uint64_t kills_ ABSL_GUARDED_BY(advance_mu_) = 0;
-  ChangeSink* sink_ ABSL_GUARDED_BY(advance_mu_) = nullptr;
+  MapChangeSink* sink_ ABSL_GUARDED_BY(advance_mu_) = nullptr;
   // The last time that it was passed.
   Tick tick_ ABSL_GUARDED_BY(advance_mu_) = {INT64_MIN, 0};
 

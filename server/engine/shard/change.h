@@ -91,15 +91,12 @@ struct RetainedEvents {
   uint64_t end_event() const { return first_event + events.size(); }
 };
 
-struct GroupChange;
-
 // Receives the changes of a map. Called under the map's locks: calls must only
 // copy, and must not call the map.
 //
 // A Tick is valid once all changes are known that any shard had made before it:
 // a sink that stores both takes the shards' changes after the ticks that it
-// stores with them. A change of a group is valid once all earlier changes are
-// known: an event that is put back is an entry before it is settled.
+// stores with them.
 class ChangeSink {
  public:
   virtual ~ChangeSink() = default;
@@ -109,8 +106,6 @@ class ChangeSink {
   // In order, one after the other. Its events are published once it is
   // permitted: see TimeCacheMap::Permit.
   virtual void AddTick(const Tick& tick) = 0;
-  // Of one group: in order, one after the other. See groups/group_change.h.
-  virtual void AddGroup(const GroupChange& /*change*/) {}
   // See TimeCacheMap::AppendRetained.
   virtual void AddRetained(const RetainedEvents& /*events*/) {}
 };

@@ -29,7 +29,7 @@ inline constexpr RecordRef kMaxRef = RecordRef{1} << kRefBits;
 // entry of the directory, which leads to a page. A page has the slots of one
 // range of tags, in a hash table of its own: linear probing by lines, from a
 // home that scatters the tags of the range over the page. Three things follow:
-//   - A slot alone tells its home: pages grow, shrink, split and merge without
+//   - A slot alone determines its home: pages grow, shrink, split and merge without
 //     a key being read, each by itself. So no step is longer than a page, and
 //     no order of insertions makes it longer: where many tags are close
 //     together, the pages cover less.

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/base/clock.h"
+#include "server/base/lock_order.h"
 #include "server/base/memory_budget.h"
 #include "server/engine/shard/change.h"
 #include "server/engine/shard/compact_index.h"
@@ -404,7 +405,8 @@ class Shard {
   const KeyHash key_hash_;
   MemoryCharge charge_;
 
-  mutable TurnMutex mu_;
+  mutable TurnMutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kShard)
+      ABSL_ACQUIRED_BEFORE(lock_order::kLog);
   int64_t now_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   // See SetSink.
   ChangeSink* sink_ ABSL_GUARDED_BY(mu_) = nullptr;

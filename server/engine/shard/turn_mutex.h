@@ -23,7 +23,7 @@ class ABSL_LOCKABLE TurnMutex {
     if (!mu_.TryLock()) LockInTurn();
   }
   void LockInTurn() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
-    absl::MutexLock door(&door_);
+    absl::MutexLock turn(&turn_mu_);
     mu_.Lock();
   }
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mu_.TryLock(); }
@@ -32,7 +32,7 @@ class ABSL_LOCKABLE TurnMutex {
  private:
   friend class TurnMutexTest;
 
-  absl::Mutex door_;
+  absl::Mutex turn_mu_;
   absl::Mutex mu_;
 };
 

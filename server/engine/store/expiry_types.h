@@ -1,4 +1,5 @@
-// Requests and results of readers of dead or expiring entries.
+// Requests and results of readers of dead or expiring entries, and of members of
+// consumer groups.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_EXPIRY_TYPES_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_EXPIRY_TYPES_H_
@@ -57,22 +58,57 @@ struct LostEvents {
   }
 };
 
-// What one Read of a log finds, in order.
-struct LogChunk {
+// One event, delivered to one member, or to become a dead letter. Keeps the
+// batch that the event lies in.
+struct Delivery {
+  std::shared_ptr<const EventBatch> batch;
+  int index = 0;
+  // Its number in the log.
+  uint64_t event_id = 0;
+  // 1 for the first. Those that ended with a member's stream do not count.
+  int attempt = 0;
+  // How often a member's stream has ended while it held the event.
+  int returns = 0;
+  // Of a dead letter, whose `attempt` is the number of those that counted.
+  // How the last of them ended.
+  FailureReason reason = FailureReason::kUnknown;
+
+  ExpiredEvent event() const { return batch->event(index); }
+};
+
+// What one Read of an EventReader finds, in order.
+struct EventChunk {
+  // Of a log, or of expiring entries: then alive, with the cause kExpiring, and
+  // a new reader's in order of death.
   std::vector<std::shared_ptr<const EventBatch>> batches;
-  // Everything that died at or before this has been read by this cursor, or
-  // is counted as lost. Never goes back.
+  // The first of `batches` are shared by all readers, unfiltered; the others
+  // have what the reader's options let pass.
+  size_t shared = 0;
+  // Of a group.
+  std::vector<Delivery> deliveries;
+  // Of a log: everything that died at or before this has been read by this
+  // reader, or is counted as lost. Of a group: has been settled or lost; 0 if
+  // nothing is known to be. Of expiring entries: every entry that was in the
+  // namespace at this moment, and was to die within the lead time, has been
+  // delivered or has died since; 0 until all entries that existed at the start
+  // have been delivered. Never goes back.
   int64_t watermark_us = 0;
-  // Events that were dropped before this cursor came to them, since its last
-  // Read. They died before those in `batches`.
+  // Events that were dropped before this reader came to them, since its last
+  // Read: they died before those in `batches`. Of a group: lost events that have
+  // not been reported to a member yet.
   uint64_t lost = 0;
   // These, as far as something is known of them: all or none.
   std::vector<LostEvents> lost_events;
-  // Where the cursor stands now.
+  // Where the reader of a log stands now.
   LogPoint point;
-  // Whether there is more to read now.
+  // A crash may undo what was read, such as the end of an earlier attempt of a
+  // delivery. Of a map whose changes a log keeps, it is not delivered before all
+  // changes up to now are stored: otherwise a member could get the number of
+  // its attempt once more.
+  bool undoable = false;
+  // Whether there may be more to read now.
   bool more = false;
-  // The namespace is gone: nothing comes after this.
+  // The namespace or the group is gone: nothing comes after this.
   bool closed = false;
 };
 
@@ -84,23 +120,6 @@ struct ExpiringOptions {
   bool keys_only = false;
   // The limit at which another cursor on the namespace is refused.
   int64_t max_cursors = INT64_MAX;
-};
-
-// What one Read of expiring entries finds.
-struct ExpiringChunk {
-  // Of entries that are alive, with the cause kExpiring. The first `shared`
-  // of them are shared by all cursors, unfiltered; the others have what the
-  // cursor's options let pass. A new cursor's are in order of death.
-  std::vector<std::shared_ptr<const EventBatch>> batches;
-  size_t shared = 0;
-  // Every entry that was in the namespace at this moment, and was to die within
-  // the lead time, has been delivered or has died since. Never goes back; 0
-  // until all entries that existed at the start have been delivered.
-  int64_t watermark_us = 0;
-  // Whether there is more to read now.
-  bool more = false;
-  // The namespace is gone: nothing comes after this.
-  bool closed = false;
 };
 
 }  // namespace timecache::server

@@ -11,39 +11,11 @@
 namespace timecache::server {
 namespace {
 
-// Protobuf's tags: a field's number and how it is written.
-constexpr char kPart = WireTag(1, kLengthDelimited);
-constexpr char kExpectedParts = WireTag(2, kVarint);
-constexpr char kExpectedName = WireTag(3, kLengthDelimited);
-constexpr char kName = WireTag(1, kLengthDelimited);
-constexpr char kValue = WireTag(2, kLengthDelimited);
-
-size_t BytesSize(absl::string_view bytes) {
-  return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
-}
-
-// Left out if they are empty, as in proto3.
-void PutBytes(char tag, absl::string_view bytes, std::string* to) {
-  if (bytes.empty()) return;
-  to->push_back(tag);
-  PutVarint(bytes.size(), to);
-  to->append(bytes.data(), bytes.size());
-}
-
-bool TakeBytes(absl::string_view* from, absl::string_view* bytes) {
-  uint64_t size;
-  if (!TakeVarint(from, &size) || size > from->size()) return false;
-  *bytes = from->substr(0, size);
-  from->remove_prefix(size);
-  return true;
-}
-
-// A tag, if it is next.
-bool Skip(char tag, absl::string_view* from) {
-  if (from->empty() || from->front() != tag) return false;
-  from->remove_prefix(1);
-  return true;
-}
+constexpr uint8_t kPart = WireTag(1, kLengthDelimited);
+constexpr uint8_t kExpectedParts = WireTag(2, kVarint);
+constexpr uint8_t kExpectedName = WireTag(3, kLengthDelimited);
+constexpr uint8_t kName = WireTag(1, kLengthDelimited);
+constexpr uint8_t kValue = WireTag(2, kLengthDelimited);
 
 absl::Status CheckName(absl::string_view field, absl::string_view name) {
   if (!name.empty() && name.size() <= kMaxPartNameBytes) {
@@ -75,7 +47,7 @@ absl::Status Gathering::Set(
       return status;
     }
     expected_ = static_cast<uint32_t>(expected_parts);
-    expectation_.push_back(kExpectedParts);
+    expectation_.push_back(static_cast<char>(kExpectedParts));
     PutVarint(expected_parts, &expectation_);
     return absl::OkStatus();
   }
@@ -111,35 +83,36 @@ bool ExpectsTheSame(absl::string_view value, const Gathering& gathering) {
   const absl::string_view expectation = gathering.expectation();
   return value.size() > expectation.size() &&
          absl::StartsWith(value, expectation) &&
-         value[expectation.size()] == kPart;
+         value[expectation.size()] == static_cast<char>(kPart);
 }
 
 void AppendPart(const GatheredPart& part, std::string* value) {
   const size_t size = BytesSize(part.name) + BytesSize(part.value);
   value->reserve(value->size() + 1 + VarintSize(size) + size);
-  value->push_back(kPart);
+  value->push_back(static_cast<char>(kPart));
   PutVarint(size, value);
   PutBytes(kName, part.name, value);
   PutBytes(kValue, part.value, value);
 }
 
 bool PartsReader::Next(GatheredPart* part) {
-  for (;;) {
+  for (uint8_t tag; left_.Tag(&tag);) {
     absl::string_view bytes;
     uint64_t number;
-    if (Skip(kPart, &left_)) {
+    if (tag == kPart) {
       *part = {};
-      if (!TakeBytes(&left_, &bytes)) break;
-      if (Skip(kName, &bytes) && !TakeBytes(&bytes, &part->name)) break;
-      if (Skip(kValue, &bytes) && !TakeBytes(&bytes, &part->value)) break;
+      if (!left_.Bytes(&bytes)) break;
+      WireReader fields(bytes);
+      if (fields.Skip(kName) && !fields.Bytes(&part->name)) break;
+      if (fields.Skip(kValue) && !fields.Bytes(&part->value)) break;
       return true;
     }
-    const bool expected =
-        (Skip(kExpectedParts, &left_) && TakeVarint(&left_, &number)) ||
-        (Skip(kExpectedName, &left_) && TakeBytes(&left_, &bytes));
+    const bool expected = tag == kExpectedParts
+                              ? left_.Varint(&number)
+                              : tag == kExpectedName && left_.Bytes(&bytes);
     if (!expected) break;
   }
-  left_ = {};
+  left_ = WireReader("");
   return false;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/base/wire_reader.h"
 
 namespace timecache::server {
 
@@ -68,7 +69,7 @@ class PartsReader {
   bool Next(GatheredPart* part);
 
  private:
-  absl::string_view left_;
+  WireReader left_;
 };
 
 }  // namespace timecache::server

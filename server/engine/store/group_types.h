@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/base/clock.h"
 #include "server/engine/store/event_batch.h"
+#include "server/engine/store/expiry_types.h"
 #include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
@@ -32,8 +34,22 @@ struct GroupOptions {
   int64_t unused_ttl_us = 0;
 };
 
+// As that of NamespaceOptions.
+template <typename Options, typename Visit>
+requires std::is_same_v<std::remove_const_t<Options>, GroupOptions>
+void VisitOptions(Options* o, const Visit& visit) {
+  visit("ack_timeout", &o->ack_timeout_us,
+        OptionRange{kMinAckTimeoutUs, kMaxAckTimeoutUs, true});
+  visit("max_attempts", &o->max_attempts, OptionRange{1, kMaxAttempts});
+  visit("max_backlog_bytes", &o->max_backlog_bytes,
+        OptionRange{kMinBacklogBytes, kMaxBacklogBytes});
+  visit("unused_ttl", &o->unused_ttl_us, UnusedTtlRange(o->unused_ttl_us));
+}
+
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
-absl::Status Validate(const GroupOptions& options);
+inline absl::Status Validate(const GroupOptions& options) {
+  return CheckRanges(options);
+}
 
 // As GroupStatistics in the proto.
 struct GroupStatistics {
@@ -63,41 +79,6 @@ struct GroupStatistics {
   uint64_t returned = 0;
   uint64_t extended = 0;
   uint64_t suspects = 0;
-};
-
-// One event, delivered to one member, or to become a dead letter. Keeps the batch that the event lies in.
-struct Delivery {
-  std::shared_ptr<const EventBatch> batch;
-  int index = 0;
-  // Its number in the log.
-  uint64_t event_id = 0;
-  // 1 for the first. Those that ended with a member's stream do not count.
-  int attempt = 0;
-  // How often a member's stream has ended while it held the event.
-  int returns = 0;
-  // Of a dead letter, whose `attempt` is the number of those that counted.
-  // How the last of them ended.
-  FailureReason reason = FailureReason::kUnknown;
-
-  ExpiredEvent event() const { return batch->event(index); }
-};
-
-// The events that a member gets at once.
-struct GroupChunk {
-  std::vector<Delivery> deliveries;
-  // Everything that died at or before this has been settled or lost; 0 if
-  // nothing is known to be. Never goes back.
-  int64_t watermark_us = 0;
-  // Lost events that have not been reported to a member yet.
-  uint64_t lost = 0;
-  // A crash may undo the end of an earlier attempt of a delivery. Of a map whose
-  // changes a log keeps, the member is not told before all changes up to now
-  // are stored: otherwise it could get the number of its attempt once more.
-  bool undoable = false;
-  // Whether there may be more for this member now.
-  bool more = false;
-  // The group or its map is gone: this is the last delivery.
-  bool closed = false;
 };
 
 // How a member's stream ended: by the server's will, as when it drains, or

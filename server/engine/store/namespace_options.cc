@@ -7,8 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/base/error.h"
-#include "server/base/range_check.h"
-#include "server/base/rate_limit.h"
 
 namespace timecache::server {
 namespace {
@@ -20,27 +18,7 @@ std::string DurationText(int64_t time_us) {
 }  // namespace
 
 absl::Status Validate(const NamespaceOptions& o) {
-  for (const absl::Status& status : {
-           CheckDuration("ttl", o.ttl_us, kMinTtlUs, kMaxTtlUs),
-           CheckNumber("num_buckets", o.num_buckets, kMinBuckets, kMaxBuckets),
-           CheckDuration("max_ttl", o.max_ttl_us, o.ttl_us, kMaxTtlUs),
-           CheckNumber("max_entries", o.max_entries, 0, INT64_MAX),
-           CheckNumber("max_bytes", o.max_bytes, 0, INT64_MAX),
-           CheckNumber("max_value_bytes", o.max_value_bytes, 1,
-                       kMaxValueBytesLimit),
-           CheckDuration("event_retention", o.retention_us, 0, kMaxRetentionUs),
-           CheckNumber("event_retention_bytes", o.retention_bytes,
-                       kMinRetentionBytes, kMaxRetentionBytes),
-           CheckNumber("num_shards", o.num_shards, 1, kMaxShards),
-           CheckNumber("max_operations_per_second", o.max_operations_per_second,
-                       0, RateLimit::kMaxPerSecond),
-           CheckNumber("max_backlog_bytes", o.max_backlog_bytes,
-                       o.max_backlog_bytes == 0 ? 0 : kMinBacklogBytes,
-                       kMaxBacklogBytes),
-           CheckUnusedTtl("unused_group_ttl", o.unused_group_ttl_us),
-       }) {
-    if (!status.ok()) return status;
-  }
+  if (absl::Status status = CheckRanges(o); !status.ok()) return status;
   if (!o.dead_letter_namespace.empty() &&
       !ValidateNamespaceName(o.dead_letter_namespace).ok()) {
     return InvalidField(
@@ -67,11 +45,6 @@ absl::Status Validate(const NamespaceOptions& o) {
                      o.ttl_us / kMinBucketWidthUs + 1));
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckUnusedTtl(absl::string_view field, int64_t us) {
-  if (us == 0) return absl::OkStatus();
-  return CheckDuration(field, us, kMinUnusedTtlUs, kMaxTtlUs);
 }
 
 absl::Status ValidateNamespaceName(absl::string_view name) {

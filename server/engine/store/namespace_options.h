@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/base/clock.h"
+#include "server/base/range_check.h"
+#include "server/base/rate_limit.h"
 
 namespace timecache::server {
 
@@ -67,11 +70,77 @@ struct NamespaceOptions {
   RestartPolicy restart_policy = RestartPolicy::kFire;
 };
 
-// INVALID_ARGUMENT that names the first field out of its range, and the range.
-absl::Status Validate(const NamespaceOptions& options);
+// What an option may be: a duration in microseconds or a number, or a choice, up
+// to its last value. Means nothing for flags and names.
+struct OptionRange {
+  int64_t least = 0;
+  int64_t most = 0;
+  bool is_duration = false;
+};
+// 0, or at least `least_us`.
+inline OptionRange UnusedTtlRange(int64_t us) {
+  return {us == 0 ? 0 : kMinUnusedTtlUs, kMaxTtlUs, true};
+}
 
-// INVALID_ARGUMENT about `field` unless a group may be unused for so long.
-absl::Status CheckUnusedTtl(absl::string_view field, int64_t us);
+// Calls `visit(name, &field, range)` for each option, with its name in the
+// proto: so the options are checked, read and written without another list of
+// them. A number of the proto is an integer here, a Duration an int64_t, and a
+// value of an enum one more than here, as it begins with UNSPECIFIED.
+template <typename Options, typename Visit>
+requires std::is_same_v<std::remove_const_t<Options>, NamespaceOptions>
+void VisitOptions(Options* o, const Visit& visit) {
+  const auto duration = [](int64_t least_us, int64_t most_us) {
+    return OptionRange{least_us, most_us, true};
+  };
+  visit("ttl", &o->ttl_us, duration(kMinTtlUs, kMaxTtlUs));
+  visit("num_buckets", &o->num_buckets, OptionRange{kMinBuckets, kMaxBuckets});
+  visit("max_ttl", &o->max_ttl_us, duration(o->ttl_us, kMaxTtlUs));
+  visit("sliding", &o->sliding, OptionRange{});
+  visit("max_entries", &o->max_entries, OptionRange{0, INT64_MAX});
+  visit("max_bytes", &o->max_bytes, OptionRange{0, INT64_MAX});
+  visit("limit_policy", &o->limit_policy,
+        OptionRange{0, static_cast<int64_t>(LimitPolicy::kEvictOldest)});
+  visit("max_value_bytes", &o->max_value_bytes,
+        OptionRange{1, kMaxValueBytesLimit});
+  visit("event_retention", &o->retention_us, duration(0, kMaxRetentionUs));
+  visit("event_retention_bytes", &o->retention_bytes,
+        OptionRange{kMinRetentionBytes, kMaxRetentionBytes});
+  visit("num_shards", &o->num_shards, OptionRange{1, kMaxShards});
+  visit("dead_letter_namespace", &o->dead_letter_namespace, OptionRange{});
+  visit("max_operations_per_second", &o->max_operations_per_second,
+        OptionRange{0, RateLimit::kMaxPerSecond});
+  visit("max_backlog_bytes", &o->max_backlog_bytes,
+        OptionRange{o->max_backlog_bytes == 0 ? 0 : kMinBacklogBytes,
+                    kMaxBacklogBytes});
+  visit("unused_group_ttl", &o->unused_group_ttl_us,
+        UnusedTtlRange(o->unused_group_ttl_us));
+  visit("durability", &o->durability,
+        OptionRange{0, static_cast<int64_t>(NamespaceDurability::kSync)});
+  visit("restart_policy", &o->restart_policy,
+        OptionRange{0, static_cast<int64_t>(RestartPolicy::kPause)});
+}
+
+// INVALID_ARGUMENT that names the first of the options that is out of its range,
+// and the range.
+template <typename Options>
+absl::Status CheckRanges(const Options& options) {
+  absl::Status status;
+  VisitOptions(&options, [&](const char* name, const auto* field,
+                             const OptionRange& range) {
+    using Field = std::remove_cvref_t<decltype(*field)>;
+    if constexpr (std::is_enum_v<Field> || std::is_same_v<Field, int> ||
+                  std::is_same_v<Field, int64_t>) {
+      const auto value = static_cast<int64_t>(*field);
+      status.Update(range.is_duration
+                        ? CheckDuration(name, value, range.least, range.most)
+                        : CheckNumber(name, value, range.least, range.most));
+    }
+  });
+  return status;
+}
+
+// INVALID_ARGUMENT that names the first field that cannot be so.
+absl::Status Validate(const NamespaceOptions& options);
 
 // INVALID_ARGUMENT unless `name` is [a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?
 absl::Status ValidateNamespaceName(absl::string_view name);

@@ -6,25 +6,39 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "server/base/clock.h"
 #include "server/engine/store/expiry_types.h"
 #include "server/engine/store/group_types.h"
 
 namespace timecache::server {
 
-// A place in the events of one namespace. Store::OpenLogs and its likes make
-// readers with a `wake`, which signals that there may be something to read:
-// called at most once until the reader has found nothing more to read, from any
-// thread and maybe under a lock, so it must be quick, must not block, and must
-// not call or destroy the reader.
+// A place in the events of one namespace: in its expiry log, where unread events
+// cost nothing; as a member of a consumer group, which must settle the events
+// that it takes; or among the entries that are about to die. Store::OpenLogs and
+// its likes make readers with a `wake`, which signals that there may be
+// something to read: called at most once until the reader has found nothing
+// more to read, from any thread and maybe under a lock, so it must be quick,
+// must not block, and must not call or destroy the reader.
 //
 // Reads are synchronous and bounded: they read local memory. A store with
 // remote events fetches them first and then calls `wake`. `now_us` is the time
 // of the process's clock, which the caller has just read.
 //
-// Used by one thread at a time. May outlive its namespace, not its store.
+// Used by one thread at a time. May outlive its namespace, not its store. The
+// destruction of a group's reader leaves the group.
 class EventReader {
  public:
   virtual ~EventReader() = default;
+
+  // Of a log: whole batches up to `max_bytes` as they are encoded and
+  // kMaxEventBatchEvents, at least one if there is one; they are the log's own,
+  // shared by all its readers. Of a group: at most `max_events`, about
+  // `max_bytes` as they are encoded, and no more than its membership lets it
+  // hold; at least one if there is one for this member. Of expiring entries: at
+  // most kMaxEventBatchEvents events and `max_bytes` of keys and values, or a
+  // single event or batch with more.
+  virtual EventChunk Read(int64_t now_us, int max_events,
+                          int64_t max_bytes) = 0;
 
   // Brings the watermark that the next read returns up to `now_us`, or leaves
   // one that is less than `max_age_us` old, as far as that is possible.
@@ -33,44 +47,17 @@ class EventReader {
   // Why a chunk says `closed`: NOT_FOUND (NAMESPACE_NOT_FOUND, or
   // GROUP_NOT_FOUND where the group alone was deleted).
   virtual absl::Status WhyClosed() const = 0;
-};
-
-// Reads the expiry log: every event. Unread events cost nothing.
-class LogReader : public EventReader {
- public:
-  // Takes whole batches up to `max_bytes` as they are encoded and
-  // kMaxEventBatchEvents, at least one if there is one. They are the log's own,
-  // shared by all its readers.
-  virtual LogChunk Read(int64_t max_bytes) = 0;
-
-  // Counts events handed to the client this long after their death, or after
-  // the client could take them. For the statistics.
-  virtual void CountDelivery(int64_t lateness_us, uint64_t events) = 0;
-};
-
-// Reads as a member of a consumer group, which must settle the events that it
-// takes. Its destruction leaves the group.
-class GroupReader : public EventReader {
- public:
-  // Takes at most `max_events`, about `max_bytes` as they are encoded, and no
-  // more than its membership lets it hold; at least one if there is one for
-  // this member.
-  virtual GroupChunk Take(int64_t now_us, int max_events,
-                          int64_t max_bytes) = 0;
-
-  // Its stream has ended so: returns the events that it holds, and takes no more.
-  virtual void Leave(int64_t now_us, StreamEnd end) = 0;
-};
-
-// Reads entries that are about to die.
-class ExpiringReader : public EventReader {
- public:
-  // Takes at most kMaxEventBatchEvents events and `max_bytes` of keys and
-  // values, or a single event or batch with more.
-  virtual ExpiringChunk Read(int64_t now_us, int64_t max_bytes) = 0;
 
   // When there may be something to read without a `wake`; kNeverUs if never.
-  virtual int64_t NextDueUs() const = 0;
+  virtual int64_t NextDueUs() const { return kNeverUs; }
+
+  // Of a log: counts events handed to the client this long after their death,
+  // or after the client could take them. For the statistics.
+  virtual void CountDelivery(int64_t /*lateness_us*/, uint64_t /*events*/) {}
+
+  // Of a group: its stream has ended so. Returns the events that it holds, and
+  // takes no more.
+  virtual void Leave(int64_t /*now_us*/, StreamEnd /*end*/) {}
 };
 
 }  // namespace timecache::server

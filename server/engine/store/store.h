@@ -125,8 +125,7 @@ class Store {
   // none of them. `wake` is every reader's; see EventReader. Opening is
   // asynchronous, since to join a group may be to create it.
 
-  template <typename Reader>
-  using Readers = std::vector<std::unique_ptr<Reader>>;
+  using Readers = std::vector<std::unique_ptr<EventReader>>;
   using Wake = std::function<void()>;
 
   // At the namespace's point in `points`, or where `start` says. Of a point, an
@@ -135,17 +134,17 @@ class Store {
   // has not reached.
   virtual void OpenLogs(absl::Span<const std::string> names, LogStart start,
                         const LogPoints& points, Wake wake,
-                        DoneWith<Readers<LogReader>> done) = 0;
+                        DoneWith<Readers> done) = 0;
   // Creates groups that do not exist: RESOURCE_EXHAUSTED (MAX_GROUPS), with the
   // metadata `namespace`, if that fails. No group is created unless all
   // namespaces exist.
   virtual void JoinGroups(absl::Span<const std::string> names,
                           Membership membership, Wake wake,
-                          DoneWith<Readers<GroupReader>> done) = 0;
+                          DoneWith<Readers> done) = 0;
   // RESOURCE_EXHAUSTED (MAX_EXPIRING_WATCHERS).
   virtual void OpenExpiring(absl::Span<const std::string> names,
                             ExpiringOptions options, Wake wake,
-                            DoneWith<Readers<ExpiringReader>> done) = 0;
+                            DoneWith<Readers> done) = 0;
 
   // --- Of this process.
 

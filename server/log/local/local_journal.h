@@ -17,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/lock_order.h"
 #include "server/base/steady_cond_var.h"
 #include "server/log/journal.h"
 #include "server/log/local/background_sync.h"
@@ -237,7 +238,7 @@ class LocalJournal final : public Journal {
   // The committer writes it.
   std::atomic<bool> low_space_{false};
 
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kJournal);
   SteadyCondVar work_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   // The committer: the thread, an appending thread, or none.

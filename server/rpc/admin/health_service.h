@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
+#include "server/base/lock_order.h"
 #include "server/edge/connection/peer_address.h"
 #include "server/edge/connection/peer_guard.h"
 #include "server/edge/response/response_ledger.h"
@@ -84,7 +85,7 @@ class HealthService final
   PeerGuard* const guard_;
   ResponseLedger* const ledger_;
   const size_t max_watches_;
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_BEFORE(lock_order::kStream);
   bool serving_ ABSL_GUARDED_BY(mu_) = true;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;

@@ -13,6 +13,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/api/method.h"
+#include "server/base/lock_order.h"
 #include "server/edge/response/response_account.h"
 #include "server/rpc/call/call.h"
 #include "server/rpc/call/call_gate.h"
@@ -58,7 +59,8 @@ class StreamReactor : public Reactor {
 
   // Gone after OnDone.
   grpc::CallbackServerContext* const context_;
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kStream)
+      ABSL_ACQUIRED_BEFORE(lock_order::kMap);
 
  private:
   std::shared_ptr<Stream> self_;

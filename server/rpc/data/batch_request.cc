@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/proto_operation.h"
 #include "server/base/error.h"
+#include "server/base/wire_reader.h"
 #include "server/rpc/call/request.h"
 #include "server/rpc/data/operation_fields.h"
-#include "server/rpc/data/wire_reader.h"
 
 namespace timecache::server {
 namespace {

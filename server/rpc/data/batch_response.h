@@ -1,8 +1,9 @@
-// The encoding of an ExecuteResponse.
+// The encoding of an ExecuteResponse, and of one operation's response.
 
 #ifndef TIMECACHED_SERVER_RPC_DATA_BATCH_RESPONSE_H_
 #define TIMECACHED_SERVER_RPC_DATA_BATCH_RESPONSE_H_
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "server/edge/response/response_account.h"
@@ -21,6 +22,18 @@ grpc::ByteBuffer EncodeResponse(const BatchRequest& request,
                                 RefusalCount* refused_by_limits = nullptr,
                                 ResponseAccount* account = nullptr,
                                 int64_t small_bytes = 0);
+
+// The response of an operation that is called by itself: a PutResponse and so
+// on. Nothing is owned.
+struct OperationAnswer {
+  OpKind kind = OpKind::kPut;
+  absl::string_view key;
+  const Result* result = nullptr;
+};
+
+// As the ToBytes of generated messages. Thread-safe.
+grpc::ByteBuffer ToBytes(const OperationAnswer& answer,
+                         ResponseAccount* account);
 
 }  // namespace timecache::server
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/api/proto_time.h"
-#include "server/rpc/data/wire_reader.h"
+#include "server/base/wire_reader.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {

@@ -1,5 +1,6 @@
 #include "server/rpc/data/scan_stream.h"
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -7,31 +8,11 @@
 #include "absl/time/time.h"
 #include "grpc/grpc.h"
 #include "grpc/support/time.h"
-#include "server/api/proto_operation.h"
-#include "server/api/proto_time.h"
+#include "server/api/wire_entry.h"
 #include "server/base/error.h"
 #include "server/rpc/call/request.h"
 
 namespace timecache::server {
-namespace {
-
-// The memory of an entry that is ready to be written.
-int64_t CostOf(size_t payload_bytes) {
-  return static_cast<int64_t>(payload_bytes + sizeof(v1::Entry));
-}
-
-// Of key and value, or parts: the message's class does not know this one field.
-size_t PayloadOf(const v1::Entry& entry) {
-  size_t bytes = entry.key().size() + entry.value().size();
-  const auto& parts = entry.GetReflection()->GetUnknownFields(entry);
-  for (int i = 0; i < parts.field_count(); ++i) {
-    bytes += parts.field(i).length_delimited().size();
-  }
-  return bytes;
-}
-
-}  // namespace
-
 ScanStream* ScanStream::Start(const CallGate& gate,
                               grpc::CallbackServerContext* context,
                               Store* store, OpenStreams* streams,
@@ -129,7 +110,7 @@ void ScanStream::Leave() {
 
 void ScanStream::OnWriteDone(bool ok) {
   EndWrite();
-  page_bytes_.Clear();
+  page_.Clear();
   if (ok) {
     call_.CountSent();
   } else {
@@ -152,11 +133,9 @@ bool ScanStream::TakeTurn() {
   if (status_.ok()) status_ = CheckAccess();
   if (status_.ok() && !found_.empty()) {
     TakePage();
-    page_bytes_ = ToBytes(page_, ready_.account(), kMinPageCost);
-    page_ = v1::ScanResponse();
     ready_.Set(found_bytes_);
     BeginWrite();
-    StartWrite(&page_bytes_);
+    StartWrite(&page_);
     return false;
   }
   if (status_.ok() && more_ && context_->IsCancelled()) {
@@ -188,7 +167,7 @@ void ScanStream::Step() {
   store_->Scan(
       request_.namespace_(), request_.key_prefix(), kMaxPageEntries,
       kMaxPageBytes, &position_, &more_,
-      [this](const ScannedEntry& found) { Found(found); },
+      [this](const ScannedEntry& entry) { Add(entry); },
       [this](absl::Status status) {
         status_ = std::move(status);
         ready_.Set(found_bytes_);
@@ -196,49 +175,56 @@ void ScanStream::Step() {
       });
 }
 
-void ScanStream::Found(const ScannedEntry& found) {
-  v1::Entry& entry = found_.emplace_back(v1::Entry(), found.next).first;
-  entry.set_key(found.key.data(), found.key.size());
-  if (!request_.keys_only()) {
-    const absl::string_view value = found.value;
-    if (found.key.size() + value.size() + kMaxEntryOverhead >
-        max_message_bytes_) {
-      entry.set_omitted_value_bytes(value.size());
-    } else if (found.parts) {
-      SetParts(value, v1::Entry::kPartsFieldNumber, &entry);
-    } else {
-      entry.set_value(value.data(), value.size());
-    }
-  }
-  entry.set_version(found.version);
-  SetTime(found.put_us, entry.mutable_put_time());
-  SetTime(found.deadline_us, entry.mutable_deadline());
-  SetTime(found.create_us, entry.mutable_create_time());
-  if (found.own_ttl_us != 0) {
-    SetDuration(found.own_ttl_us, entry.mutable_own_ttl());
-  }
-  found_bytes_ += CostOf(PayloadOf(entry));
+// Under a lock: the value is copied once.
+void ScanStream::Add(const ScannedEntry& entry) {
+  constexpr uint8_t kEntries =
+      WireTag(v1::ScanResponse::kEntriesFieldNumber, kLengthDelimited);
+  EntryView written = entry;
+  if (request_.keys_only()) written.value = {};
+  const size_t payload = written.key.size() + written.value.size();
+  const bool omitted = !written.value.empty() &&
+                       payload + wire::kMaxEntryBytes > max_message_bytes_;
+  const size_t size = wire::kSlack + wire::kMaxEntryBytes +
+                      (omitted ? written.key.size() : payload);
+  Found found = {std::unique_ptr<char[]>(new char[size]), 0, size, entry.next};
+  char* const buffer = found.buffer.get();
+  found.begin = static_cast<size_t>(
+      wire::WriteEntry(kEntries, written, omitted, buffer + size) - buffer);
+  found_bytes_ += found.Cost();
+  found_.push_back(std::move(found));
 }
 
 void ScanStream::TakePage() {
-  page_.Clear();
-  int64_t bytes = 0;
-  ScanPosition behind;
-  while (!found_.empty()) {
-    auto& [next, behind_next] = found_.front();
-    const size_t size = PayloadOf(next);
-    bytes += static_cast<int64_t>(size);
-    const bool full =
-        bytes > kMaxPageBytes || page_.entries_size() >= kMaxPageEntries;
-    if (full && page_.entries_size() > 0 && behind != behind_next) break;
-    behind = behind_next;
-    found_bytes_ -= CostOf(size);
-    page_.add_entries()->Swap(&next);
+  size_t bytes = 0;
+  size_t entries = 0;
+  // Behind the step, where the page has all of it: it may have searched on.
+  ScanPosition behind = position_;
+  for (; entries < found_.size(); ++entries) {
+    const Found& next = found_[entries];
+    const bool full = bytes + next.bytes().size() > kMaxPageBytes ||
+                      entries >= kMaxPageEntries;
+    if (full && entries > 0 && found_[entries - 1].next != next.next) {
+      behind = found_[entries - 1].next;
+      break;
+    }
+    bytes += next.bytes().size();
+  }
+  const std::string position = tokens_.Encode(behind, request_.key_prefix());
+  v1::ScanResponse rest;
+  rest.set_position(position);
+  const grpc::Slice slice =
+      NewSlice(ready_.account(), bytes + rest.ByteSizeLong(), kMinPageCost);
+  // No other thread has it yet.
+  auto* at = const_cast<uint8_t*>(slice.begin());
+  for (; entries > 0; --entries) {
+    const Found& next = found_.front();
+    std::memcpy(at, next.bytes().data(), next.bytes().size());
+    at += next.bytes().size();
+    found_bytes_ -= next.Cost();
     found_.pop_front();
   }
-  // Behind the step, where the page has all of it: it may have searched on.
-  page_.set_position(tokens_.Encode(found_.empty() ? position_ : behind,
-                                    request_.key_prefix()));
+  rest.SerializeWithCachedSizesToArray(at);
+  page_ = grpc::ByteBuffer(&slice, 1);
 }
 
 }  // namespace timecache::server

@@ -39,12 +39,11 @@ class ScanStream final
       public Drainable,
       public FairExecutor::Task {
  public:
-  static constexpr int kMaxPageEntries = 1000;
-  static constexpr int64_t kMaxPageBytes = int64_t{1} << 20;
+  static constexpr size_t kMaxPageEntries = 1000;
+  // A larger entry has a page of its own.
+  static constexpr size_t kMaxPageBytes = size_t{1} << 20;
   // The bytes that a small page counts: it holds its call.
   static constexpr int64_t kMinPageCost = ResponseAccount::kCallBytes;
-  // Most bytes of an entry in its page beside its key and value.
-  static constexpr size_t kMaxEntryOverhead = 128;
 
   // Starts a stream, which lives until its call is done. None is owned; all
   // must outlive it.
@@ -86,9 +85,22 @@ class ScanStream final
   bool HasRoom();
   void Step();
   void TakePage();
-  void Found(const ScannedEntry& found);
+  void Add(const ScannedEntry& entry);
 
-  // What is in found_.
+  // An entry as a page has it, and the position behind it.
+  struct Found {
+    absl::string_view bytes() const {
+      return {buffer.get() + begin, size - begin};
+    }
+    int64_t Cost() const { return static_cast<int64_t>(size + sizeof(*this)); }
+
+    std::unique_ptr<char[]> buffer;
+    size_t begin;
+    size_t size;
+    ScanPosition next;
+  };
+
+  // Of what is in found_.
   ResponseCharge ready_;
   int64_t found_bytes_ = 0;
   Store* const store_;
@@ -101,10 +113,9 @@ class ScanStream final
   ScanPosition position_;
   bool more_ = true;
   absl::Status status_;
-  // Found, but not written yet, and the position behind each.
-  std::deque<std::pair<v1::Entry, ScanPosition>> found_;
-  v1::ScanResponse page_;
-  grpc::ByteBuffer page_bytes_;
+  // Not written yet.
+  std::deque<Found> found_;
+  grpc::ByteBuffer page_;
 
   // A step's completion may run before or after the call that started it
   // returns.

@@ -4,10 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "server/api/proto_operation.h"
 #include "server/rpc/call/answer.h"
 #include "server/rpc/call/unary_call.h"
 #include "server/rpc/data/batch.h"
+#include "server/rpc/data/batch_response.h"
 #include "server/rpc/data/pipeline_stream.h"
 #include "server/rpc/data/scan_stream.h"
 #include "server/rpc/watch/settle.h"
@@ -16,10 +20,18 @@
 namespace timecache::server {
 namespace {
 
+using UnaryHandler =
+    grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
+using WriteHandler =
+    grpc::internal::CallbackServerStreamingHandler<grpc::ByteBuffer,
+                                                   grpc::ByteBuffer>;
+using BidiHandler =
+    grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
+
 // A call of one operation, and its state until the store has completed.
-template <typename Request, typename Response>
-struct EntryCall : UnaryCall<Request, Response> {
-  using UnaryCall<Request, Response>::UnaryCall;
+template <typename Request>
+struct EntryCall : UnaryCall<Request, OperationAnswer> {
+  using UnaryCall<Request, OperationAnswer>::UnaryCall;
 
   Operation operation;
   // The object that a Gather's operation refers to.
@@ -55,90 +67,28 @@ absl::StatusOr<Operation> OperationOf(Call* call) {
   }
 }
 
-// The response to a request.
-
-void ToResponse(const v1::PutRequest& request, Result* result,
-                v1::PutResponse* to) {
-  to->set_version(result->version);
-  if (result->has_entry) {
-    SetEntry(request.key(), &result->entry, to->mutable_previous());
-  }
-}
-
-void ToResponse(const v1::GetRequest& request, Result* result,
-                v1::GetResponse* to) {
-  if (result->has_entry) {
-    SetEntry(request.key(), &result->entry, to->mutable_entry());
-  }
-}
-
-void ToResponse(const v1::RemoveRequest& request, Result* result,
-                v1::RemoveResponse* to) {
-  to->set_removed(result->found);
-  if (result->has_entry) {
-    SetEntry(request.key(), &result->entry, to->mutable_previous());
-  }
-}
-
-void ToResponse(const v1::ContainsRequest& /*request*/, Result* result,
-                v1::ContainsResponse* to) {
-  to->set_contains(result->found);
-}
-
-void ToResponse(const v1::TouchRequest& /*request*/, Result* result,
-                v1::TouchResponse* to) {
-  to->set_touched(result->found);
-  to->set_version(result->version);
-}
-
-void ToResponse(const v1::AppendRequest& /*request*/, Result* result,
-                v1::AppendResponse* to) {
-  to->set_version(result->version);
-  to->set_value_bytes(static_cast<uint64_t>(result->number));
-  to->set_created(!result->found);
-}
-
-void ToResponse(const v1::CombineRequest& /*request*/, Result* result,
-                v1::CombineResponse* to) {
-  to->set_result(result->number);
-  to->set_version(result->version);
-  to->set_created(!result->found && !result->removed);
-  to->set_removed(result->removed);
-}
-
-void ToResponse(const v1::GatherRequest& /*request*/, Result* result,
-                v1::GatherResponse* to) {
-  to->set_version(result->version);
-  to->set_count(static_cast<uint32_t>(result->number));
-  to->set_duplicate(result->duplicate);
-  if (result->has_entry) {
-    SetParts(result->entry.value, v1::GatherResponse::kPartsFieldNumber, to);
-  }
-}
-
-template <typename Request, typename Response>
-void Execute(Store* store, std::unique_ptr<EntryCall<Request, Response>> call) {
+template <typename Request>
+void Execute(Store* store, std::unique_ptr<EntryCall<Request>> call) {
   auto* const entry = call.get();
-  store->Execute(
-      entry->request().namespace_(), {&entry->operation, 1},
-      {&entry->result, 1}, [call = std::move(call)](absl::Status status) {
-        if (status.ok()) status = call->result.status;
-        if (status.ok()) {
-          ToResponse(call->request(), &call->result, &call->response());
-        }
-        call->Finish(status);
-      });
+  store->Execute(entry->request().namespace_(), {&entry->operation, 1},
+                 {&entry->result, 1},
+                 [call = std::move(call)](absl::Status status) {
+                   if (status.ok()) status = call->result.status;
+                   call->response() = {call->operation.kind,
+                                       call->request().key(), &call->result};
+                   call->Finish(status);
+                 });
 }
 
 // Runs the one operation that the request asks for.
-template <typename Request, typename Response>
+template <typename Request>
 grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
                                      grpc::CallbackServerContext* context,
                                      Store* store,
                                      const grpc::ByteBuffer* bytes,
                                      grpc::ByteBuffer* response) {
-  auto call = std::make_unique<EntryCall<Request, Response>>(
-      gate, method, context, bytes, response);
+  auto call = std::make_unique<EntryCall<Request>>(gate, method, context, bytes,
+                                                   response);
   absl::Status status = call->Read();
   if (!status.ok()) return call->Finish(status);
   absl::StatusOr<Operation> operation = OperationOf(call.get());
@@ -171,65 +121,82 @@ grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
 
 }  // namespace
 
-grpc::ServerUnaryReactor* TimeCacheService::Put(Context* context,
-                                                const Bytes* request,
-                                                Bytes* response) {
-  return ExecuteOne<v1::PutRequest, v1::PutResponse>(
-      gate_, methods::kPut, context, store_, request, response);
+template <typename Handler, typename Function>
+void TimeCacheService::Serve(const Method& method, Function handle) {
+  const auto* const descriptor =
+      google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+          absl::StrCat(method.service, ".", method.name));
+  MarkMethodRawCallback(descriptor->index(), new Handler(std::move(handle)));
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Get(Context* context,
-                                                const Bytes* request,
-                                                Bytes* response) {
-  return ExecuteOne<v1::GetRequest, v1::GetResponse>(
-      gate_, methods::kGet, context, store_, request, response);
+template <typename Request>
+void TimeCacheService::ServeOperation(const Method& method) {
+  Serve<UnaryHandler>(
+      method,
+      [this, &method](Context* context, const Bytes* request, Bytes* response) {
+        return ExecuteOne<Request>(gate_, method, context, store_, request,
+                                   response);
+      });
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Remove(Context* context,
-                                                   const Bytes* request,
-                                                   Bytes* response) {
-  return ExecuteOne<v1::RemoveRequest, v1::RemoveResponse>(
-      gate_, methods::kRemove, context, store_, request, response);
+template <typename Request>
+void TimeCacheService::ServeWatch(const Method& method) {
+  Serve<WriteHandler>(method,
+                      [this, &method](Context* context, const Bytes* request) {
+                        return WatchStream::Start<Request>(
+                            gate_, method, context, hub_, store_, *request);
+                      });
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Contains(Context* context,
-                                                     const Bytes* request,
-                                                     Bytes* response) {
-  return ExecuteOne<v1::ContainsRequest, v1::ContainsResponse>(
-      gate_, methods::kContains, context, store_, request, response);
+TimeCacheService::TimeCacheService(const CallGate* gate, Store* store,
+                                   WatchHub* hub, OpenStreams* streams,
+                                   FairExecutor* executor,
+                                   absl::Duration max_call_duration)
+    : gate_(*gate),
+      store_(store),
+      hub_(hub),
+      streams_(streams),
+      executor_(executor),
+      max_call_duration_(max_call_duration) {
+  ServeOperation<v1::PutRequest>(methods::kPut);
+  ServeOperation<v1::GetRequest>(methods::kGet);
+  ServeOperation<v1::RemoveRequest>(methods::kRemove);
+  ServeOperation<v1::ContainsRequest>(methods::kContains);
+  ServeOperation<v1::TouchRequest>(methods::kTouch);
+  ServeOperation<v1::AppendRequest>(methods::kAppend);
+  ServeOperation<v1::CombineRequest>(methods::kCombine);
+  ServeOperation<v1::GatherRequest>(methods::kGather);
+  ServeWatch<v1::WatchExpiredRequest>(methods::kWatchExpired);
+  ServeWatch<v1::ConsumeExpiredRequest>(methods::kConsumeExpired);
+  ServeWatch<v1::WatchExpiringRequest>(methods::kWatchExpiring);
+  Serve<UnaryHandler>(
+      methods::kSize,
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerSize(context, request, response);
+      });
+  Serve<UnaryHandler>(
+      methods::kExecute,
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerBatch(context, request, response);
+      });
+  Serve<UnaryHandler>(
+      methods::kSettleExpired,
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerSettle(context, request, response);
+      });
+  Serve<BidiHandler>(methods::kPipeline, [this](Context* context) {
+    return PipelineStream::Start(gate_, context, {store_, executor_}, streams_);
+  });
+  Serve<WriteHandler>(
+      methods::kScan, [this](Context* context, const Bytes* request) {
+        return ScanStream::Start(gate_, context, store_, streams_, executor_,
+                                 &scan_tokens_, max_call_duration_, *request);
+      });
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Touch(Context* context,
-                                                  const Bytes* request,
-                                                  Bytes* response) {
-  return ExecuteOne<v1::TouchRequest, v1::TouchResponse>(
-      gate_, methods::kTouch, context, store_, request, response);
-}
-
-grpc::ServerUnaryReactor* TimeCacheService::Append(Context* context,
-                                                   const Bytes* request,
-                                                   Bytes* response) {
-  return ExecuteOne<v1::AppendRequest, v1::AppendResponse>(
-      gate_, methods::kAppend, context, store_, request, response);
-}
-
-grpc::ServerUnaryReactor* TimeCacheService::Combine(Context* context,
-                                                    const Bytes* request,
-                                                    Bytes* response) {
-  return ExecuteOne<v1::CombineRequest, v1::CombineResponse>(
-      gate_, methods::kCombine, context, store_, request, response);
-}
-
-grpc::ServerUnaryReactor* TimeCacheService::Gather(Context* context,
-                                                   const Bytes* request,
-                                                   Bytes* response) {
-  return ExecuteOne<v1::GatherRequest, v1::GatherResponse>(
-      gate_, methods::kGather, context, store_, request, response);
-}
-
-grpc::ServerUnaryReactor* TimeCacheService::Size(Context* context,
-                                                 const Bytes* request,
-                                                 Bytes* response) {
+grpc::ServerUnaryReactor* TimeCacheService::AnswerSize(Context* context,
+                                                       const Bytes* request,
+                                                       Bytes* response) {
   auto unary = std::make_unique<UnaryCall<v1::SizeRequest, v1::SizeResponse>>(
       gate_, methods::kSize, context, request, response);
   absl::Status status = unary->Read();
@@ -251,9 +218,9 @@ grpc::ServerUnaryReactor* TimeCacheService::Size(Context* context,
   return reactor;
 }
 
-grpc::ServerUnaryReactor* TimeCacheService::Execute(Context* context,
-                                                    const Bytes* request,
-                                                    Bytes* response) {
+grpc::ServerUnaryReactor* TimeCacheService::AnswerBatch(Context* context,
+                                                        const Bytes* request,
+                                                        Bytes* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   auto owned = std::make_unique<BatchCall>(gate_, methods::kExecute, context);
   auto* const one = owned.get();
@@ -268,38 +235,9 @@ grpc::ServerUnaryReactor* TimeCacheService::Execute(Context* context,
   return reactor;
 }
 
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
-TimeCacheService::Pipeline(Context* context) {
-  return PipelineStream::Start(gate_, context, {store_, executor_}, streams_);
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::Scan(
-    Context* context, const Bytes* request) {
-  return ScanStream::Start(gate_, context, store_, streams_, executor_,
-                           &scan_tokens_, max_call_duration_, *request);
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpired(
-    Context* context, const Bytes* request) {
-  return WatchStream::Start<v1::WatchExpiredRequest>(
-      gate_, methods::kWatchExpired, context, hub_, store_, *request);
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::ConsumeExpired(
-    Context* context, const Bytes* request) {
-  return WatchStream::Start<v1::ConsumeExpiredRequest>(
-      gate_, methods::kConsumeExpired, context, hub_, store_, *request);
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* TimeCacheService::WatchExpiring(
-    Context* context, const Bytes* request) {
-  return WatchStream::Start<v1::WatchExpiringRequest>(
-      gate_, methods::kWatchExpiring, context, hub_, store_, *request);
-}
-
-grpc::ServerUnaryReactor* TimeCacheService::SettleExpired(Context* context,
-                                                          const Bytes* request,
-                                                          Bytes* response) {
+grpc::ServerUnaryReactor* TimeCacheService::AnswerSettle(Context* context,
+                                                         const Bytes* request,
+                                                         Bytes* response) {
   return Answer<v1::SettleExpiredRequest, v1::SettleExpiredResponse>(
       gate_, methods::kSettleExpired, context, request, response, nullptr,
       [this](const auto& unary) -> absl::Status {

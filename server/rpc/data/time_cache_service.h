@@ -18,73 +18,33 @@ namespace timecache::server {
 // All methods are raw. So requests are parsed here, where errors in them can be
 // described; watches write bytes that were encoded once for all of them;
 // Execute and Pipeline read operations in place.
-namespace methods {
-using S = v1::TimeCacheService;
-using Changes =
-    S::WithRawCallbackMethod_Append<S::WithRawCallbackMethod_Combine<
-        S::WithRawCallbackMethod_Gather<S::Service>>>;
-using Entries = S::WithRawCallbackMethod_Put<
-    S::WithRawCallbackMethod_Get<S::WithRawCallbackMethod_Remove<
-        S::WithRawCallbackMethod_Contains<S::WithRawCallbackMethod_Touch<
-            S::WithRawCallbackMethod_Size<Changes>>>>>>;
-using Streams = S::WithRawCallbackMethod_Pipeline<
-    S::WithRawCallbackMethod_Scan<S::WithRawCallbackMethod_WatchExpired<
-        S::WithRawCallbackMethod_ConsumeExpired<
-            S::WithRawCallbackMethod_WatchExpiring<Entries>>>>>;
-using All = S::WithRawCallbackMethod_Execute<
-    S::WithRawCallbackMethod_SettleExpired<Streams>>;
-}  // namespace methods
-
+//
 // Thread-safe. Handlers never block: a unary call is answered on the thread
 // that took it, unless the store completes later.
-class TimeCacheService final : public RawService<methods::All> {
+class TimeCacheService final
+    : public RawService<v1::TimeCacheService::Service> {
  public:
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(const CallGate* gate, Store* store, WatchHub* hub,
                    OpenStreams* streams, FairExecutor* executor,
-                   absl::Duration max_call_duration)
-      : gate_(*gate),
-        store_(store),
-        hub_(hub),
-        streams_(streams),
-        executor_(executor),
-        max_call_duration_(max_call_duration) {}
-
-  grpc::ServerUnaryReactor* Put(Context* context, const Bytes* request,
-                                Bytes* response) override;
-  grpc::ServerUnaryReactor* Get(Context* context, const Bytes* request,
-                                Bytes* response) override;
-  grpc::ServerUnaryReactor* Remove(Context* context, const Bytes* request,
-                                   Bytes* response) override;
-  grpc::ServerUnaryReactor* Contains(Context* context, const Bytes* request,
-                                     Bytes* response) override;
-  grpc::ServerUnaryReactor* Size(Context* context, const Bytes* request,
-                                 Bytes* response) override;
-  grpc::ServerUnaryReactor* Touch(Context* context, const Bytes* request,
-                                  Bytes* response) override;
-  grpc::ServerUnaryReactor* Append(Context* context, const Bytes* request,
-                                   Bytes* response) override;
-  grpc::ServerUnaryReactor* Combine(Context* context, const Bytes* request,
-                                    Bytes* response) override;
-  grpc::ServerUnaryReactor* Gather(Context* context, const Bytes* request,
-                                   Bytes* response) override;
-  grpc::ServerUnaryReactor* Execute(Context* context, const Bytes* request,
-                                    Bytes* response) override;
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Pipeline(
-      Context* context) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Scan(
-      Context* context, const Bytes* request) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpired(
-      Context* context, const Bytes* request) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* ConsumeExpired(
-      Context* context, const Bytes* request) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchExpiring(
-      Context* context, const Bytes* request) override;
-  grpc::ServerUnaryReactor* SettleExpired(Context* context,
-                                          const Bytes* request,
-                                          Bytes* response) override;
+                   absl::Duration max_call_duration);
 
  private:
+  // `handle` answers the calls of a method, as a gRPC Handler of its kind.
+  template <typename Handler, typename Function>
+  void Serve(const Method& method, Function handle);
+  template <typename Request>
+  void ServeOperation(const Method& method);
+  template <typename Request>
+  void ServeWatch(const Method& method);
+
+  grpc::ServerUnaryReactor* AnswerSize(Context* context, const Bytes* request,
+                                       Bytes* response);
+  grpc::ServerUnaryReactor* AnswerBatch(Context* context, const Bytes* request,
+                                        Bytes* response);
+  grpc::ServerUnaryReactor* AnswerSettle(Context* context, const Bytes* request,
+                                         Bytes* response);
+
   const CallGate& gate_;
   Store* const store_;
   WatchHub* const hub_;

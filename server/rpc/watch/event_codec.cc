@@ -1,10 +1,10 @@
 #include "server/rpc/watch/event_codec.h"
 
 #include <cstddef>
-#include <cstring>
 
 #include "absl/strings/match.h"
 #include "server/api/proto_time.h"
+#include "server/api/wire_entry.h"
 #include "server/base/check.h"
 #include "server/base/clock.h"
 #include "server/base/wire_format.h"
@@ -13,130 +13,82 @@
 namespace timecache::server {
 namespace {
 
-constexpr char Tag(int number, int wire_type) {
-  return static_cast<char>(WireTag(number, wire_type));
-}
-
 using v1::ExpiredEvent;
 using v1::WatchExpiredResponse;
-constexpr char kEvents =
-    Tag(WatchExpiredResponse::kEventsFieldNumber, kLengthDelimited);
-constexpr char kWatermark =
-    Tag(WatchExpiredResponse::kWatermarkFieldNumber, kLengthDelimited);
-constexpr char kLost = Tag(WatchExpiredResponse::kLostFieldNumber, kVarint);
-constexpr char kResumeToken =
-    Tag(WatchExpiredResponse::kResumeTokenFieldNumber, kLengthDelimited);
-constexpr char kNamespace =
-    Tag(ExpiredEvent::kNamespaceFieldNumber, kLengthDelimited);
-static_assert(kNamespace == Tag(WatchExpiredResponse::kNamespaceFieldNumber,
-                                kLengthDelimited));
+constexpr uint8_t kEvents =
+    WireTag(WatchExpiredResponse::kEventsFieldNumber, kLengthDelimited);
+constexpr uint8_t kWatermark =
+    WireTag(WatchExpiredResponse::kWatermarkFieldNumber, kLengthDelimited);
+constexpr uint8_t kLost =
+    WireTag(WatchExpiredResponse::kLostFieldNumber, kVarint);
+constexpr uint8_t kResumeToken =
+    WireTag(WatchExpiredResponse::kResumeTokenFieldNumber, kLengthDelimited);
+constexpr uint8_t kNamespace =
+    WireTag(ExpiredEvent::kNamespaceFieldNumber, kLengthDelimited);
+static_assert(kNamespace == WireTag(WatchExpiredResponse::kNamespaceFieldNumber,
+                                    kLengthDelimited));
 // The responses of the three methods share these fields, as far as they have
 // them.
 template <typename Response>
-constexpr bool kHasSameTags = Tag(Response::kNamespaceFieldNumber,
-                                  kLengthDelimited) ==
-                              kNamespace&& Tag(Response::kEventsFieldNumber,
-                                               kLengthDelimited) ==
-                              kEvents&& Tag(Response::kWatermarkFieldNumber,
-                                            kLengthDelimited) == kWatermark;
+constexpr bool kHasSameTags = WireTag(Response::kNamespaceFieldNumber,
+                                      kLengthDelimited) ==
+                              kNamespace&& WireTag(Response::kEventsFieldNumber,
+                                                   kLengthDelimited) ==
+                              kEvents&& WireTag(Response::kWatermarkFieldNumber,
+                                                kLengthDelimited) == kWatermark;
 static_assert(kHasSameTags<v1::ConsumeExpiredResponse>);
 static_assert(kHasSameTags<v1::WatchExpiringResponse>);
-static_assert(Tag(v1::ConsumeExpiredResponse::kLostFieldNumber, kVarint) ==
+static_assert(WireTag(v1::ConsumeExpiredResponse::kLostFieldNumber, kVarint) ==
               kLost);
-constexpr char kEventKey = Tag(ExpiredEvent::kKeyFieldNumber, kLengthDelimited);
-constexpr char kValue = Tag(ExpiredEvent::kValueFieldNumber, kLengthDelimited);
-constexpr char kParts = Tag(ExpiredEvent::kPartsFieldNumber, kLengthDelimited);
-constexpr char kVersion = Tag(ExpiredEvent::kVersionFieldNumber, kVarint);
-constexpr char kPutTime =
-    Tag(ExpiredEvent::kPutTimeFieldNumber, kLengthDelimited);
-constexpr char kDeadline =
-    Tag(ExpiredEvent::kDeadlineFieldNumber, kLengthDelimited);
-constexpr char kDeathTime =
-    Tag(ExpiredEvent::kDeathTimeFieldNumber, kLengthDelimited);
-constexpr char kDeliveredAt =
-    Tag(ExpiredEvent::kDeliveredAtFieldNumber, kLengthDelimited);
-constexpr char kCause = Tag(ExpiredEvent::kCauseFieldNumber, kVarint);
-constexpr char kEventId = Tag(ExpiredEvent::kEventIdFieldNumber, kVarint);
-constexpr char kAttempt = Tag(ExpiredEvent::kAttemptFieldNumber, kVarint);
-constexpr char kReturns = Tag(ExpiredEvent::kReturnsFieldNumber, kVarint);
-constexpr char kOmittedValueBytes =
-    Tag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
-constexpr char kCreateTime =
-    Tag(ExpiredEvent::kCreateTimeFieldNumber, kLengthDelimited);
+constexpr uint8_t kEventKey =
+    WireTag(ExpiredEvent::kKeyFieldNumber, kLengthDelimited);
+constexpr uint8_t kValue =
+    WireTag(ExpiredEvent::kValueFieldNumber, kLengthDelimited);
+constexpr uint8_t kParts =
+    WireTag(ExpiredEvent::kPartsFieldNumber, kLengthDelimited);
+constexpr uint8_t kVersion =
+    WireTag(ExpiredEvent::kVersionFieldNumber, kVarint);
+constexpr uint8_t kPutTime =
+    WireTag(ExpiredEvent::kPutTimeFieldNumber, kLengthDelimited);
+constexpr uint8_t kDeadline =
+    WireTag(ExpiredEvent::kDeadlineFieldNumber, kLengthDelimited);
+constexpr uint8_t kDeathTime =
+    WireTag(ExpiredEvent::kDeathTimeFieldNumber, kLengthDelimited);
+constexpr uint8_t kDeliveredAt =
+    WireTag(ExpiredEvent::kDeliveredAtFieldNumber, kLengthDelimited);
+constexpr uint8_t kCause = WireTag(ExpiredEvent::kCauseFieldNumber, kVarint);
+constexpr uint8_t kEventId =
+    WireTag(ExpiredEvent::kEventIdFieldNumber, kVarint);
+constexpr uint8_t kAttempt =
+    WireTag(ExpiredEvent::kAttemptFieldNumber, kVarint);
+constexpr uint8_t kReturns =
+    WireTag(ExpiredEvent::kReturnsFieldNumber, kVarint);
+constexpr uint8_t kOmittedValueBytes =
+    WireTag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
+constexpr uint8_t kCreateTime =
+    WireTag(ExpiredEvent::kCreateTimeFieldNumber, kLengthDelimited);
 // The one tag of two bytes.
-constexpr char kOwnTtl =
-    Tag(ExpiredEvent::kOwnTtlFieldNumber & 15, kLengthDelimited) |
-    static_cast<char>(0x80);
-constexpr char kOwnTtlBehind = ExpiredEvent::kOwnTtlFieldNumber >> 4;
-// Of google.protobuf.Timestamp.
-constexpr char kSeconds = Tag(1, kVarint);
-constexpr char kNanos = Tag(2, kVarint);
+constexpr uint8_t kOwnTtl =
+    WireTag(ExpiredEvent::kOwnTtlFieldNumber & 15, kLengthDelimited) | 0x80;
+constexpr uint8_t kOwnTtlBehind = ExpiredEvent::kOwnTtlFieldNumber >> 4;
 
 constexpr size_t kMaxLengthBytes = 5;
 constexpr int64_t kNanosInMicro = 1'000;
-// Tag, length; tag and seconds; tag and nanos, which are less than 2^35.
-constexpr size_t kMaxTimeBytes = 2 + (1 + kMaxVarintBytes) + (1 + 5);
-
-// A field that is left out if it is 0 or empty, as proto3 has it.
-char* PutNumber(char tag, uint64_t value, char* to) {
-  if (value == 0) return to;
-  *to++ = tag;
-  return PutVarint(value, to);
-}
-
-size_t NumberSize(uint64_t value) {
-  return value == 0 ? 0 : 1 + VarintSize(value);
-}
-
-char* PutRaw(absl::string_view bytes, char* to) {
-  // A view of nothing may be null, which memcpy must not be given.
-  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
-  return to + bytes.size();
-}
-
-char* PutBytes(char tag, absl::string_view bytes, char* to) {
-  if (bytes.empty()) return to;
-  *to++ = tag;
-  return PutRaw(bytes, PutVarint(bytes.size(), to));
-}
-
-size_t BytesSize(absl::string_view bytes) {
-  return bytes.empty() ? 0 : 1 + VarintSize(bytes.size()) + bytes.size();
-}
-
-// A google.protobuf.Timestamp, or a positive Duration.
-class Time {
- public:
-  explicit Time(int64_t time_us) {
-    const TimeParts parts = PartsOfTime(time_us);
-    seconds_ = static_cast<uint64_t>(parts.seconds);
-    nanos_ = static_cast<uint64_t>(parts.nanos);
-    size_ = NumberSize(seconds_) + NumberSize(nanos_);
-  }
-
-  // As a field. It is there even if the time is 0.
-  size_t FieldSize() const { return 2 + size_; }
-  char* Put(char tag, char* to) const {
-    *to++ = tag;
-    *to++ = static_cast<char>(size_);
-    return PutNumber(kNanos, nanos_, PutNumber(kSeconds, seconds_, to));
-  }
-
- private:
-  uint64_t seconds_;
-  uint64_t nanos_;
-  size_t size_;
-};
+// The most bytes of an event behind its value: of its own, and of its batch.
+constexpr size_t kMaxTailBytes =
+    (1 + kMaxVarintBytes) + 3 * wire::kMaxTimeBytes + (1 + wire::kMaxTimeBytes);
+constexpr size_t kMaxDeathBytes = 2 * wire::kMaxTimeBytes + 2;
 
 int64_t TimeUs(absl::string_view time) {
   int64_t time_us = 0;
   const char* at = time.data();
   while (at != time.data() + time.size()) {
-    const char tag = *at++;
+    const auto tag = static_cast<uint8_t>(*at++);
     uint64_t value;
     at = GetVarint(at, &value);
-    time_us += tag == kSeconds ? static_cast<int64_t>(value) * kMicrosPerSecond
-                               : static_cast<int64_t>(value) / kNanosInMicro;
+    time_us += tag == wire::kSecondsTag
+                   ? static_cast<int64_t>(value) * kMicrosPerSecond
+                   : static_cast<int64_t>(value) / kNanosInMicro;
   }
   return time_us;
 }
@@ -167,61 +119,61 @@ v1::DeadLetterReason ToProto(FailureReason reason) {
   return v1::DEAD_LETTER_REASON_UNSPECIFIED;
 }
 
+// An event of this size as a field.
+char* PutHead(size_t size, char* to) {
+  *to++ = static_cast<char>(kEvents);
+  return PutVarint(size, to);
+}
+
 // The frame is the part of every event before the key (the namespace) and after
 // the deadline (death, delivery, cause); its first byte is the length of the
 // former. A namespace has at most 63 bytes.
 class WireEventFormat final : public EventFormat {
  public:
   std::string Frame(absl::string_view map, const Death& death) const override {
-    const size_t before = BytesSize(map);
-    const Time death_time(death.death_us);
-    const Time delivered_at(death.published_us);
-    const auto cause = static_cast<uint64_t>(ToProto(death.cause));
-    std::string frame(1 + before + death_time.FieldSize() +
-                          delivered_at.FieldSize() + NumberSize(cause),
-                      '\0');
-    char* to = frame.data();
-    *to++ = static_cast<char>(before);
-    to = PutBytes(kNamespace, map, to);
-    to = death_time.Put(kDeathTime, to);
-    to = delivered_at.Put(kDeliveredAt, to);
-    PutNumber(kCause, cause, to);
-    return frame;
+    char buffer[wire::kSlack + 256];
+    char* const end = buffer + sizeof buffer;
+    char* at = wire::WriteNumber(
+        kCause, static_cast<uint64_t>(ToProto(death.cause)), end);
+    at = wire::WriteTime(kDeliveredAt, death.published_us, at);
+    at = wire::WriteTime(kDeathTime, death.death_us, at);
+    const char* const behind = at;
+    TIMECACHED_CHECK(map.size() < 0x80);
+    at = wire::WriteBytes(kNamespace, map, at);
+    at = wire::WriteByte(static_cast<uint8_t>(behind - at), at);
+    return std::string(at, end);
   }
 
   size_t MaxOverhead(absl::string_view frame) const override {
     return (1 + kMaxLengthBytes) + frame.size() + 2 * (1 + kMaxLengthBytes) +
-           (1 + kMaxVarintBytes) + 3 * kMaxTimeBytes + (1 + kMaxTimeBytes);
+           kMaxTailBytes;
   }
 
   char* Write(absl::string_view frame, const server::ExpiredEvent& event,
               char* to) const override {
     const auto before_bytes = static_cast<uint8_t>(frame[0]);
     const absl::string_view before = frame.substr(1, before_bytes);
-    const absl::string_view behind = frame.substr(1 + size_t{before_bytes});
-    const Time put_time(event.put_us);
-    const Time deadline(event.deadline_us);
-    const Time create_time(event.create_us);
-    const Time own_ttl(event.own_ttl_us);
-    const bool has_own = event.own_ttl_us != 0;
-    const size_t size = before.size() + BytesSize(event.key) +
-                        BytesSize(event.value) + NumberSize(event.version) +
-                        put_time.FieldSize() + deadline.FieldSize() +
-                        behind.size() + create_time.FieldSize() +
-                        (has_own ? 1 + own_ttl.FieldSize() : 0);
-    *to++ = kEvents;
-    to = PutVarint(size, to);
+    // What is behind the value, to know the size.
+    char buffer[wire::kSlack + kMaxTailBytes + kMaxDeathBytes];
+    char* const end = buffer + sizeof buffer;
+    char* at = end;
+    if (event.own_ttl_us != 0) {
+      at = wire::WriteTime(kOwnTtlBehind, event.own_ttl_us, at);
+      at = wire::WriteByte(kOwnTtl, at);
+    }
+    at = wire::WriteTime(kCreateTime, event.create_us, at);
+    at = wire::WriteRaw(frame.substr(1 + size_t{before_bytes}), at);
+    at = wire::WriteTime(kDeadline, event.deadline_us, at);
+    at = wire::WriteTime(kPutTime, event.put_us, at);
+    at = wire::WriteNumber(kVersion, event.version, at);
+    const absl::string_view tail(at, static_cast<size_t>(end - at));
+    to = PutHead(before.size() + BytesSize(event.key) + BytesSize(event.value) +
+                     tail.size(),
+                 to);
     to = PutRaw(before, to);
     to = PutBytes(kEventKey, event.key, to);
     to = PutBytes(event.parts ? kParts : kValue, event.value, to);
-    to = PutNumber(kVersion, event.version, to);
-    to = put_time.Put(kPutTime, to);
-    to = deadline.Put(kDeadline, to);
-    to = PutRaw(behind, to);
-    to = create_time.Put(kCreateTime, to);
-    if (!has_own) return to;
-    *to++ = kOwnTtl;
-    return own_ttl.Put(kOwnTtlBehind, to);
+    return PutRaw(tail, to);
   }
 
   server::ExpiredEvent Read(absl::string_view /*frame*/,
@@ -231,7 +183,7 @@ class WireEventFormat final : public EventFormat {
     const char* const end = at + size;
     server::ExpiredEvent event;
     while (at != end) {
-      const char tag = *at++;
+      const auto tag = static_cast<uint8_t>(*at++);
       if (tag == kOwnTtl) ++at;
       uint64_t number;
       at = GetVarint(at, &number);
@@ -295,15 +247,15 @@ const EventFormat* WireFormat() {
 
 std::string EncodeRest(absl::string_view map, int64_t watermark_us,
                        uint64_t lost, absl::string_view resume_token) {
-  const Time watermark(watermark_us);
-  std::string rest(BytesSize(map) + watermark.FieldSize() + NumberSize(lost) +
-                       BytesSize(resume_token),
+  std::string rest(wire::kSlack + kMaxTailBytes + map.size() + 2 +
+                       resume_token.size() + kMaxLengthBytes,
                    '\0');
-  char* to = PutBytes(kNamespace, map, rest.data());
-  to = watermark.Put(kWatermark, to);
-  to = PutNumber(kLost, lost, to);
-  PutBytes(kResumeToken, resume_token, to);
-  return rest;
+  char* const end = rest.data() + rest.size();
+  char* at = wire::WriteBytes(kResumeToken, resume_token, end);
+  at = wire::WriteNumber(kLost, lost, at);
+  at = wire::WriteTime(kWatermark, watermark_us, at);
+  at = wire::WriteBytes(kNamespace, map, at);
+  return std::string(at, end);
 }
 
 std::shared_ptr<const EventBatch> Filter(
@@ -341,21 +293,19 @@ void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
       before = before.substr(0, end - BytesSize(value));
     }
   }
-  const auto attempt = static_cast<uint64_t>(delivery.attempt);
-  const auto returns = static_cast<uint64_t>(delivery.returns);
-  size = before.size() + behind.size() + NumberSize(delivery.event_id) +
-         NumberSize(attempt) + NumberSize(omitted) + NumberSize(returns);
+  char buffer[wire::kSlack + 4 * (1 + kMaxVarintBytes)];
+  char* const end = buffer + sizeof buffer;
+  char* at =
+      wire::WriteNumber(kReturns, static_cast<uint64_t>(delivery.returns), end);
+  at = wire::WriteNumber(kOmittedValueBytes, omitted, at);
+  at = wire::WriteNumber(kAttempt, static_cast<uint64_t>(delivery.attempt), at);
+  at = wire::WriteNumber(kEventId, delivery.event_id, at);
+  const absl::string_view tail(at, static_cast<size_t>(end - at));
+  size = before.size() + behind.size() + tail.size();
   const size_t begin = to->size();
   to->resize(begin + 1 + VarintSize(size) + size);
-  char* at = to->data() + begin;
-  *at++ = kEvents;
-  at = PutVarint(size, at);
-  at = PutRaw(before, at);
-  at = PutRaw(behind, at);
-  at = PutNumber(kEventId, delivery.event_id, at);
-  at = PutNumber(kAttempt, attempt, at);
-  at = PutNumber(kOmittedValueBytes, omitted, at);
-  PutNumber(kReturns, returns, at);
+  PutRaw(tail,
+         PutRaw(behind, PutRaw(before, PutHead(size, to->data() + begin))));
 }
 
 }  // namespace timecache::server

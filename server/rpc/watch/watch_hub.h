@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
+#include "server/base/lock_order.h"
 #include "server/base/steady_cond_var.h"
 #include "server/rpc/call/fair_queue.h"
 #include "server/rpc/watch/event_filters.h"
@@ -129,7 +130,8 @@ class WatchHub {
   std::atomic<int64_t> max_expiring_;
   EventFilters filters_;
 
-  mutable absl::Mutex mu_;
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kHub)
+      ABSL_ACQUIRED_BEFORE(lock_order::kChanges);
   SteadyCondVar wake_;
   SteadyCondVar removed_;
   int64_t max_watchers_ ABSL_GUARDED_BY(mu_);

@@ -1,20 +1,25 @@
-// The sources of a watch's messages: one for each namespace.
+// One namespace as one watch sees it.
 
 #ifndef TIMECACHED_SERVER_RPC_WATCH_WATCH_SOURCE_H_
 #define TIMECACHED_SERVER_RPC_WATCH_WATCH_SOURCE_H_
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
-#include "server/base/clock.h"
-#include "server/engine/store/event_batch.h"
+#include "server/engine/store/readers.h"
 #include "server/rpc/watch/watch_message.h"
+#include "server/rpc/watch/watch_request.h"
 
 namespace timecache::server {
 
-// One namespace as one watch sees it: its log, a consumer group's share of it,
-// or entries about to die. It reads an EventReader, whose `wake` says when to
-// Read again.
+// Turns what a reader reads into messages: of its log, of a consumer group's
+// share of it, or of entries about to die. Without a filter they refer to the
+// log's own bytes, which all watchers share; a group's events are copied, each
+// with its number and attempt.
 //
 // Used by one thread at a time. Not destroyed from its reader's `wake`.
 class WatchSource {
@@ -34,30 +39,48 @@ class WatchSource {
     absl::Status end;
   };
 
-  virtual ~WatchSource() = default;
+  // Of the namespace `name`. `request` is not owned and must outlive the
+  // source.
+  WatchSource(std::string name, const WatchRequest* request,
+              std::unique_ptr<EventReader> reader)
+      : name_(std::move(name)), request_(request), reader_(std::move(reader)) {}
+
+  const std::string& name() const { return name_; }
 
   // Adds events and `lost` to `*message`, which may have some already, and sets
   // `watermark_us` and `resume_token`.
-  virtual Reading Read(int64_t now_us, WatchMessage* message) = 0;
+  Reading Read(int64_t now_us, WatchMessage* message);
 
   // The results of the last Reads are being written; writing was possible since
   // `since_us`.
-  virtual void OnWritten(int64_t /*now_us*/, int64_t /*since_us*/) {}
+  void OnWritten(int64_t now_us, int64_t since_us);
 
-  // Brings the watermark up to `now_us`, or leaves one that is less than
-  // `max_age_us` old, as far as that is possible: a heartbeat is due.
-  virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;
+  // A heartbeat is due: see EventReader.
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) {
+    reader_->RefreshWatermark(now_us, max_age_us);
+  }
+  int64_t NextDueUs() const { return reader_->NextDueUs(); }
 
-  // The server stops: delivers no more events that can wait.
-  virtual void OnDrain() {}
+  // The server stops: a group delivers no more.
+  void OnDrain() { draining_ = true; }
 
   // The stream ends, and reads no more: returns events that other members may
   // have. The source itself lives until the client has read its last message,
-  // or is gone.
-  virtual void OnEnd(int64_t /*now_us*/, StreamEnd /*end*/) {}
+  // or is gone. A client leaves because the server stops, too.
+  void OnEnd(int64_t now_us, StreamEnd end) {
+    reader_->Leave(now_us, draining_ ? StreamEnd::kByServer : end);
+  }
 
-  // When there may be something to Read without a `wake`; kNeverUs if never.
-  virtual int64_t NextDueUs(int64_t /*now_us*/) { return kNeverUs; }
+ private:
+  void AddBatches(const EventChunk& chunk, WatchMessage* message);
+  void AddDeliveries(const EventChunk& chunk, WatchMessage* message);
+
+  std::string name_;
+  const WatchRequest* request_;
+  std::unique_ptr<EventReader> reader_;
+  bool draining_ = false;
+  // Events that were read and are not being written yet, by death time.
+  std::vector<std::pair<int64_t, uint64_t>> unwritten_;
 };
 
 }  // namespace timecache::server

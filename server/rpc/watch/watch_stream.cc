@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/rpc/watch/expiring_source.h"
-#include "server/rpc/watch/group_source.h"
-#include "server/rpc/watch/log_source.h"
 #include "server/rpc/watch/watch_message.h"
 
 namespace timecache::server {
@@ -59,47 +56,34 @@ void WatchStream::OpenReaders(Store* store) {
   };
   const std::vector<std::string>& names = request_.namespaces;
   if (!request_.group.empty()) {
-    store->JoinGroups(
-        names,
-        {request_.group, request_.max_in_flight, request_.start,
-         call_.Principal()},
-        wake, WhenOpen<GroupReader>([this](std::string name, auto reader) {
-          return std::make_unique<GroupSource>(
-              std::move(name), request_.keys_only, std::move(reader));
-        }));
+    store->JoinGroups(names,
+                      {request_.group, request_.max_in_flight, request_.start,
+                       call_.Principal()},
+                      wake, WhenOpen());
   } else if (request_.lead_us > 0) {
-    store->OpenExpiring(
-        names,
-        {request_.lead_us, request_.key_prefix, request_.keys_only,
-         hub_->max_expiring()},
-        wake, WhenOpen<ExpiringReader>([this](std::string name, auto reader) {
-          return std::make_unique<ExpiringSource>(std::move(name), &request_,
-                                                  std::move(reader));
-        }));
+    store->OpenExpiring(names,
+                        {request_.lead_us, request_.key_prefix,
+                         request_.keys_only, hub_->max_expiring()},
+                        wake, WhenOpen());
   } else {
     store->OpenLogs(names, request_.start, request_.resume_points, wake,
-                    WhenOpen<LogReader>([this](std::string name, auto reader) {
-                      return std::make_unique<LogSource>(
-                          std::move(name), &request_, std::move(reader));
-                    }));
+                    WhenOpen());
   }
 }
 
 // On any thread. The stream may have ended since, and its call be over: then
 // the readers end with the completion, outside of the lock.
-template <typename Reader, typename ToSource>
-Store::DoneWith<Store::Readers<Reader>> WatchStream::WhenOpen(
-    ToSource to_source) {
-  return [this, kept = self(),
-          to_source](absl::StatusOr<Store::Readers<Reader>> readers) {
+Store::DoneWith<Store::Readers> WatchStream::WhenOpen() {
+  return [this, kept = self()](absl::StatusOr<Store::Readers> readers) {
     absl::MutexLock lock(&mu_);
     if (ended()) return;
     if (!readers.ok()) return End(readers.status());
     for (size_t i = 0; i < readers->size(); ++i) {
-      const std::string& name = request_.namespaces[i];
       // The first message is due now: it confirms the watch.
       sources_.push_back(
-          {name, to_source(name, std::move((*readers)[i])), INT64_MIN, 0});
+          {{request_.namespaces[i], &request_, std::move((*readers)[i])},
+           INT64_MIN,
+           0});
     }
     writable_us_ = hub_->clock()->NowUs();
     // Earlier wake-ups are handled now.
@@ -157,7 +141,7 @@ bool WatchStream::OnWake(Wake why) {
 }
 
 void WatchStream::DrainSources() {
-  for (Source& source : sources_) source.source->OnDrain();
+  for (Source& source : sources_) source.events.OnDrain();
 }
 
 void WatchStream::OnWriteDone(bool ok) {
@@ -240,7 +224,7 @@ bool WatchStream::Pump() {
       case Composed::kMessage:
         writing_ = true;
         StartWrite(&message_);
-        source.source->OnWritten(hub_->clock()->NowUs(), writable_us_);
+        source.events.OnWritten(hub_->clock()->NowUs(), writable_us_);
         return false;
     }
   }
@@ -248,7 +232,7 @@ bool WatchStream::Pump() {
   if (draining_) {
     End(absl::OkStatus());
   } else {
-    SetTimer(now_us);
+    SetTimer();
   }
   return false;
 }
@@ -278,39 +262,38 @@ WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
     // half a heartbeat old at most, so that each exceeds the previous one.
     const int64_t max_age_us =
         draining_ ? 0 : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
-    source->source->RefreshWatermark(now_us, max_age_us);
+    source->events.RefreshWatermark(now_us, max_age_us);
   }
   WatchMessage message(request_.max_message_bytes, account_.get());
-  const WatchSource::Reading reading = source->source->Read(now_us, &message);
-  const bool told = !message.empty() || message.lost > 0;
-  if (!reading.end.ok() && !told) {
+  const WatchSource::Reading reading = source->events.Read(now_us, &message);
+  const bool has_events = !message.empty() || message.lost > 0;
+  if (!reading.end.ok() && !has_events) {
     End(reading.end);
     return Composed::kNothing;
   }
   if (!reading.more) {
-    if (!told && !heartbeat) return Composed::kNothing;
+    if (!has_events && !heartbeat) return Composed::kNothing;
     // Only now: a heartbeat is due until the watermark after all events is
     // sent, even if the last of them are filtered out.
     source->heartbeat_us =
         draining_ ? kNeverUs : now_us + hub_->HeartbeatUs(needs_);
-  } else if (!told && ++source->empty_reads < kMaxEmptyReads) {
+  } else if (!has_events && ++source->empty_reads < kMaxEmptyReads) {
     return Composed::kMore;
   }
   source->empty_reads = 0;
   // A group's loss is reported once for all of its members.
   if (message.lost > 0 && request_.group.empty()) {
-    call_.CountLost(source->map, message.lost);
+    call_.CountLost(source->events.name(), message.lost);
   }
   // A filter that no event passes still sends watermarks.
-  message_ = message.Take(source->map);
+  message_ = message.Take(source->events.name());
   return Composed::kMessage;
 }
 
-void WatchStream::SetTimer(int64_t now_us) {
+void WatchStream::SetTimer() {
   int64_t due_us = kNeverUs;
   for (const Source& source : sources_) {
-    due_us = std::min(
-        {due_us, source.heartbeat_us, source.source->NextDueUs(now_us)});
+    due_us = std::min({due_us, source.heartbeat_us, source.events.NextDueUs()});
   }
   hub_->SetTimer(self(), due_us);
 }
@@ -323,7 +306,7 @@ void WatchStream::End(const absl::Status& status) {
 
 void WatchStream::EndSources(StreamEnd end) {
   const int64_t now_us = hub_->clock()->NowUs();
-  for (Source& source : sources_) source.source->OnEnd(now_us, end);
+  for (Source& source : sources_) source.events.OnEnd(now_us, end);
 }
 
 }  // namespace timecache::server

@@ -16,6 +16,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/api/method.h"
+#include "server/base/lock_order.h"
 #include "server/engine/store/store.h"
 #include "server/rpc/call/request.h"
 #include "server/rpc/call/stream_reactor.h"
@@ -68,8 +69,7 @@ class WatchStream final
 
  private:
   struct Source {
-    std::string map;
-    std::unique_ptr<WatchSource> source;
+    WatchSource events;
     // When a message is due, with or without events.
     int64_t heartbeat_us = 0;
     int empty_reads = 0;
@@ -97,10 +97,8 @@ class WatchStream final
   absl::Status Authorize() override;
   absl::Status Prepare(ReadRequest read_request);
   void OpenReaders(Store* store);
-  // The store has opened a reader for each namespace, or failed: `to_source`
-  // creates a source from a namespace and its reader.
-  template <typename Reader, typename ToSource>
-  Store::DoneWith<Store::Readers<Reader>> WhenOpen(ToSource to_source);
+  // The store has opened a reader for each namespace, or failed.
+  Store::DoneWith<Store::Readers> WhenOpen();
   void EndWithoutAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DrainSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsLight() const;
@@ -109,7 +107,7 @@ class WatchStream final
   bool WaitsForRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Composed Compose(Source* source, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SetTimer(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void EndSources(StreamEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -118,7 +116,6 @@ class WatchStream final
   WatchRequest request_;
   WatchHub::Needs needs_;
 
-  // mu_ is taken before the maps', the logs' and the hub's locks.
   std::vector<Source> sources_ ABSL_GUARDED_BY(mu_);
   // The source that has the next turn.
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;
@@ -128,8 +125,8 @@ class WatchStream final
   int64_t writable_us_ ABSL_GUARDED_BY(mu_) = 0;
   bool waiting_for_room_ ABSL_GUARDED_BY(mu_) = false;
   // Held while a wake is with the hub, which may end once the stream has left.
-  // Taken after the maps' and the logs' locks, before the hub's.
-  absl::Mutex wake_mu_;
+  absl::Mutex wake_mu_ ABSL_ACQUIRED_AFTER(lock_order::kWake)
+      ABSL_ACQUIRED_BEFORE(lock_order::kHub);
   bool has_left_ ABSL_GUARDED_BY(wake_mu_) = false;
   // Set before the wake that follows a wait.
   std::atomic<bool> has_waited_{false};

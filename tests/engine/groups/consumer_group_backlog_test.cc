@@ -30,7 +30,7 @@ TEST(GroupBacklogTest, BeyondItsLimitItLosesTheOldestAndSaysSoOnce) {
   EXPECT_EQ(harness.Statistics().lost, 10u);
   EXPECT_LE(harness.Statistics().backlog_bytes, 1 << 20);
   EXPECT_EQ(harness.Statistics().backlog, 10u);
-  const GroupChunk chunk = one->Take(harness.now_us(), 1);
+  const EventChunk chunk = one->Take(harness.now_us(), 1);
   EXPECT_THAT(Given(chunk), ElementsAre("5-0#1"));
   EXPECT_EQ(chunk.lost, 10u);
   EXPECT_EQ(two->Take(harness.now_us()).lost, 0u);
@@ -48,7 +48,7 @@ TEST(GroupBacklogTest, WakesAMemberForALossAlone) {
   EXPECT_EQ(member->TakeWakes(), 0);
   harness.group().SetOptions(WithBacklog(1 << 20));
   EXPECT_EQ(member->TakeWakes(), 1);
-  const GroupChunk chunk = member->Take(harness.now_us());
+  const EventChunk chunk = member->Take(harness.now_us());
   EXPECT_THAT(chunk.deliveries, IsEmpty());
   EXPECT_EQ(chunk.lost, 1u);
   harness.Pass(kSecond);
@@ -82,7 +82,7 @@ TEST(GroupBacklogTest, MembersHoldHalfOfTheLimitAndNoMore) {
   const auto one = harness.Join();
   const auto two = harness.Join();
   harness.DieMany("a", 9, 100 * kKiB);
-  const GroupChunk chunk = one->Take(harness.now_us());
+  const EventChunk chunk = one->Take(harness.now_us());
   two->Take(harness.now_us());
   EXPECT_THAT(one->Take(harness.now_us()).deliveries, IsEmpty());
   EXPECT_THAT(two->Take(harness.now_us()).deliveries, IsEmpty());
@@ -126,7 +126,7 @@ TEST(GroupBacklogTest, TheAccountIsEmptyWhenAllIsSettledOrTheGroupIsGone) {
   {
     const auto member = harness.Join();
     harness.DieMany("a", 10, kKiB);
-    const GroupChunk chunk = member->Take(harness.now_us());
+    const EventChunk chunk = member->Take(harness.now_us());
     EXPECT_GT(harness.account().bytes(), 0);
     harness.AckAll(chunk);
     EXPECT_EQ(harness.account().bytes(), 0);
@@ -153,7 +153,7 @@ TEST(GroupBacklogTest, CopiesTheFewThatAreLeftBeforeItLosesAny) {
   const auto member = harness.Join();
   for (int i = 0; i < 8; ++i) {
     harness.DieMany(absl::StrCat(i, "-"), 10, 20 * kKiB);
-    const GroupChunk chunk = member->Take(harness.now_us());
+    const EventChunk chunk = member->Take(harness.now_us());
     ASSERT_THAT(chunk.deliveries, SizeIs(10));
     for (const Delivery& delivery : chunk.deliveries) {
       if (delivery.event_id % 10 == 5) {
@@ -168,7 +168,7 @@ TEST(GroupBacklogTest, CopiesTheFewThatAreLeftBeforeItLosesAny) {
   EXPECT_EQ(harness.Statistics().backlog, 8u);
   EXPECT_LE(harness.Statistics().backlog_bytes, 1 << 20);
   harness.Pass(kSecond);
-  const GroupChunk again = member->Take(harness.now_us());
+  const EventChunk again = member->Take(harness.now_us());
   ASSERT_THAT(again.deliveries, SizeIs(8));
   for (size_t i = 0; i < 8; ++i) {
     const Delivery& delivery = again.deliveries[i];
@@ -190,7 +190,7 @@ TEST(GroupBacklogTest, AKeyWhoseFirstEventIsLostGoesOnWithTheNext) {
   EXPECT_THAT(harness.Take(member.get()), IsEmpty());
   harness.Die({"b"}, 600 * kKiB);
   harness.Advance();
-  const GroupChunk chunk = member->Take(harness.now_us());
+  const EventChunk chunk = member->Take(harness.now_us());
   EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
   EXPECT_EQ(chunk.deliveries[0].event_id, 2u);
   EXPECT_EQ(chunk.lost, 1u);
@@ -210,7 +210,7 @@ TEST(GroupBacklogTest, NumbersThatTheLogSkippedAreLost) {
   harness.Die({"a"});
   harness.log().Skip(5);
   harness.Die({"b"});
-  const GroupChunk chunk = member->Take(harness.now_us());
+  const EventChunk chunk = member->Take(harness.now_us());
   EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
   EXPECT_EQ(chunk.lost, 5u);
   EXPECT_EQ(chunk.deliveries[1].event_id, 7u);

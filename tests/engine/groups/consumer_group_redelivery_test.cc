@@ -35,7 +35,7 @@ class GroupRedeliveryTest : public ::testing::Test {
   int TakeAll(TestMember* member) {
     int taken = 0;
     for (bool more = true; more;) {
-      const GroupChunk chunk = member->Take(harness_.now_us());
+      const EventChunk chunk = member->Take(harness_.now_us());
       taken += static_cast<int>(chunk.deliveries.size());
       more = chunk.more;
     }
@@ -46,7 +46,7 @@ class GroupRedeliveryTest : public ::testing::Test {
   int Work(TestMember* member) {
     int settled = 0;
     for (;;) {
-      const GroupChunk chunk = member->Take(harness_.now_us());
+      const EventChunk chunk = member->Take(harness_.now_us());
       if (chunk.deliveries.empty() && !chunk.more) return settled;
       harness_.AckAll(chunk);
       settled += static_cast<int>(chunk.deliveries.size());
@@ -138,7 +138,7 @@ TEST_F(GroupRedeliveryTest, AHungMemberIsGivenOneEventAtATimeUntilItSettles) {
   // Each event that it settles is one more that it may hold.
   harness_.DieMany("more", 15);
   for (const size_t may_hold : {1u, 2u, 4u, 8u}) {
-    const GroupChunk chunk = hung->Take(harness_.now_us());
+    const EventChunk chunk = hung->Take(harness_.now_us());
     EXPECT_THAT(chunk.deliveries, SizeIs(may_hold));
     EXPECT_THAT(harness_.Take(hung.get()), IsEmpty());
     harness_.AckAll(chunk);
@@ -154,7 +154,7 @@ TEST_F(GroupRedeliveryTest, AMemberThatIsSlowNowAndThenIsGivenLess) {
   EXPECT_EQ(TakeAll(member.get()), 1);
   harness_.Pass(kAckTimeoutUs - 1);
   harness_.DieMany("k", 20);
-  const GroupChunk chunk = member->Take(harness_.now_us());
+  const EventChunk chunk = member->Take(harness_.now_us());
   EXPECT_THAT(chunk.deliveries, SizeIs(7));
   harness_.Pass(1);
   harness_.Advance();
@@ -167,7 +167,7 @@ TEST_F(GroupRedeliveryTest, AMemberThatIsSlowNowAndThenIsGivenLess) {
 TEST_F(GroupRedeliveryTest, WhatIsSettledLateCountsForWhoWasGivenItFirst) {
   const auto slow = JoinIdle();
   harness_.DieMany("k", 100);
-  const GroupChunk chunk = slow->Take(harness_.now_us());
+  const EventChunk chunk = slow->Take(harness_.now_us());
   TimeOut();
   EXPECT_EQ(Statistics().unresponsive_members, 1);
   EXPECT_EQ(TakeAll(slow.get()), 0);

@@ -285,7 +285,7 @@ TEST(GroupSettleTest, ADeadLetterThatNeverFitsIsLostAndMakesWayForItsKey) {
   EXPECT_EQ(Sum(statistics), 2u);
   // A member is told of the loss.
   EXPECT_EQ(member->TakeWakes(), 1);
-  const GroupChunk chunk = member->Take(harness.now_us());
+  const EventChunk chunk = member->Take(harness.now_us());
   EXPECT_EQ(chunk.lost, 1u);
   EXPECT_THAT(Given(chunk), ElementsAre("a#1"));
   harness.Pass(kSecond - 1);

@@ -31,7 +31,7 @@ TEST(ConsumerGroupTest, TellsAnEventWhole) {
   GroupHarness harness;
   const auto member = harness.Join();
   harness.Die({"a"}, 3);
-  const GroupChunk chunk = member->Take(harness.now_us());
+  const EventChunk chunk = member->Take(harness.now_us());
   ASSERT_THAT(chunk.deliveries, SizeIs(1));
   const Delivery& delivery = chunk.deliveries[0];
   EXPECT_EQ(delivery.event_id, 1u);
@@ -100,7 +100,7 @@ TEST(ConsumerGroupTest, AMemberThatDoesNotComeLeavesItsShareToTheOthers) {
   harness.DieMany("k", 900);
   size_t taken = 0;
   for (bool more = true; more;) {
-    const GroupChunk chunk = one->Take(harness.now_us());
+    const EventChunk chunk = one->Take(harness.now_us());
     taken += chunk.deliveries.size();
     more = chunk.more;
   }
@@ -203,7 +203,7 @@ TEST(ConsumerGroupTest, GivesNoMoreThanMaxInFlight) {
   GroupHarness harness;
   const auto member = harness.Join(2);
   harness.Die({"a", "b", "c"});
-  const GroupChunk chunk = member->Take(harness.now_us());
+  const EventChunk chunk = member->Take(harness.now_us());
   EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
   EXPECT_FALSE(chunk.more);
   EXPECT_THAT(harness.Take(member.get()), IsEmpty());
@@ -229,10 +229,10 @@ TEST(ConsumerGroupTest, GivesAboutMaxBytesAndAtLeastOne) {
   GroupHarness harness;
   const auto member = harness.Join();
   harness.Die({"a", "b", "c"}, 1000);
-  const GroupChunk first = member->Take(harness.now_us(), 1000, 1);
+  const EventChunk first = member->Take(harness.now_us(), 1000, 1);
   EXPECT_THAT(Given(first), ElementsAre("a#1"));
   EXPECT_TRUE(first.more);
-  const GroupChunk second = member->Take(harness.now_us(), 1000, 2100);
+  const EventChunk second = member->Take(harness.now_us(), 1000, 2100);
   EXPECT_THAT(Given(second), ElementsAre("b#1", "c#1"));
   EXPECT_FALSE(second.more);
 }
@@ -250,12 +250,12 @@ TEST(ConsumerGroupTest, EventsOfOneKeyComeOneAfterTheOther) {
   EXPECT_THAT(harness.Take(two.get()), IsEmpty());
   EXPECT_TRUE(harness.Ack(1, 1).ok());
   EXPECT_EQ(one->TakeWakes() + two->TakeWakes(), 1);
-  const GroupChunk second = one->Take(harness.now_us());
+  const EventChunk second = one->Take(harness.now_us());
   ASSERT_THAT(Given(second), ElementsAre("a#1"));
   EXPECT_EQ(second.deliveries[0].event_id, 3u);
   EXPECT_THAT(harness.Take(two.get()), IsEmpty());
   EXPECT_TRUE(harness.Ack(3, 1).ok());
-  const GroupChunk third = two->Take(harness.now_us());
+  const EventChunk third = two->Take(harness.now_us());
   ASSERT_THAT(Given(third), ElementsAre("a#1"));
   EXPECT_EQ(third.deliveries[0].event_id, 5u);
 }
@@ -269,7 +269,7 @@ TEST(ConsumerGroupTest, ANackedEventComesBeforeTheNextOfItsKey) {
   EXPECT_TRUE(harness.Nack(1, 1, kSecond).ok());
   EXPECT_THAT(harness.Take(member.get()), IsEmpty());
   harness.Pass(kSecond);
-  const GroupChunk again = member->Take(harness.now_us());
+  const EventChunk again = member->Take(harness.now_us());
   ASSERT_THAT(Given(again), ElementsAre("a#2"));
   EXPECT_EQ(again.deliveries[0].event_id, 1u);
   EXPECT_TRUE(harness.Ack(1, 2).ok());
@@ -288,7 +288,7 @@ TEST(ConsumerGroupTest, GivesOutNothingFreshWhileTooMuchWaitsBehindItsKey) {
   harness.Die({"b"});
   size_t given = 0;
   for (bool more = true; more;) {
-    const GroupChunk chunk = member->Take(harness.now_us());
+    const EventChunk chunk = member->Take(harness.now_us());
     given += chunk.deliveries.size();
     more = chunk.more;
   }
@@ -329,7 +329,7 @@ TEST(ConsumerGroupTest, ClosingEndsAllMembers) {
   EXPECT_EQ(idle->TakeWakes(), 1);
   EXPECT_EQ(full->TakeWakes(), 1);
   for (TestMember* const member : {idle.get(), full.get()}) {
-    const GroupChunk chunk = member->Take(harness.now_us());
+    const EventChunk chunk = member->Take(harness.now_us());
     EXPECT_TRUE(chunk.closed);
     EXPECT_THAT(chunk.deliveries, IsEmpty());
   }

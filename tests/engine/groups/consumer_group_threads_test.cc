@@ -62,7 +62,7 @@ class Worker {
     while (!stopping()) {
       const auto member = group->Join(64, [this] { Wake(); });
       for (int takes = 0; takes < 50; ++takes) {
-        const GroupChunk chunk =
+        const EventChunk chunk =
             member->Take(clock_->NowUs(), 32, int64_t{1} << 20);
         // Half of what it has when it leaves is not settled.
         for (size_t i = 0; i < chunk.deliveries.size(); ++i) {

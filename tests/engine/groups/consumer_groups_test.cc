@@ -285,7 +285,7 @@ TEST_F(ConsumerGroupsTest, PutsBackWithAFreshTtl) {
   // It dies again, as another event.
   harness_.Pass(11 * kSecond);
   harness_.Sweep();
-  const GroupChunk again = member.Take(now_us());
+  const EventChunk again = member.Take(now_us());
   EXPECT_THAT(Given(again), ElementsAre("a#1"));
   EXPECT_EQ(again.deliveries[0].event_id, 2u);
 }
@@ -328,7 +328,7 @@ TEST_F(ConsumerGroupsTest, WhatCannotBePutBackStaysUnsettled) {
 TEST_F(ConsumerGroupsTest, SettlesEachByItselfAndInOrder) {
   TestMember member(Create().get(), 10);
   Die({"a", "b", "c"});
-  const GroupChunk chunk = member.Take(now_us());
+  const EventChunk chunk = member.Take(now_us());
   ASSERT_THAT(chunk.deliveries, SizeIs(3));
   const std::vector<Settlement> settlements = {
       {1, 1, SettleAction::kPutBack, 0, 0},
@@ -368,7 +368,7 @@ class DeadLetterTest : public testing::Test {
     member_ = std::make_unique<TestMember>(group_.get(), 10);
     map_->Apply(Operation::Put("a", "1"), clock_.NowUs());
     Pass(11 * kSecond);
-    const GroupChunk chunk = member_->Take(clock_.NowUs());
+    const EventChunk chunk = member_->Take(clock_.NowUs());
     EXPECT_THAT(Given(chunk), ElementsAre("a#1"));
     event_id_ = chunk.deliveries.at(0).event_id;
   }
@@ -529,7 +529,7 @@ TEST_F(DeadLetterTest, AllOfManyAreThereAfterOneFlush) {
   member_->Leave();
   size_t taken = 0;
   for (bool more = true; more;) {
-    const GroupChunk chunk = member.Take(clock_.NowUs());
+    const EventChunk chunk = member.Take(clock_.NowUs());
     taken += chunk.deliveries.size();
     more = chunk.more;
   }

@@ -133,7 +133,7 @@ TEST_F(GroupBudgetTest, AGroupThatKeepsUpLosesNothingToOthersThatDoNot) {
   uint64_t settled = 0;
   for (int round = 0; round < 20; ++round) {
     Die(50, 10'000);
-    for (GroupChunk chunk;
+    for (EventChunk chunk;
          !(chunk = worker.Take(now_us())).deliveries.empty();) {
       for (const Delivery& delivery : chunk.deliveries) {
         const Settlement ack = {delivery.event_id, delivery.attempt,
@@ -240,7 +240,7 @@ TEST_F(GroupLifeTest, OneThatComesBackAfterwardsIsToldWhatIsLost) {
   EXPECT_EQ(expired[0].unsettled, 30u);
   const auto again = Use("workers");
   TestMember member(again.get(), 10);
-  const GroupChunk chunk = member.Take(now_us());
+  const EventChunk chunk = member.Take(now_us());
   EXPECT_THAT(chunk.deliveries, IsEmpty());
   EXPECT_EQ(chunk.lost, 35u);
   const GroupStatistics statistics = again->GetStatistics();
@@ -258,7 +258,7 @@ TEST_F(GroupLifeTest, OneThatComesBackForTheEarliestGetsWhatIsRetained) {
   ASSERT_FALSE(groups().Find("workers").ok());
   Die(2);
   TestMember member(Use("workers", Start::kEarliest).get(), 10);
-  const GroupChunk chunk = member.Take(now_us());
+  const EventChunk chunk = member.Take(now_us());
   EXPECT_THAT(Given(chunk), ElementsAre("key3#1", "key4#1"));
   EXPECT_EQ(chunk.lost, 3u);
 }

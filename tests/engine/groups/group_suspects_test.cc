@@ -43,7 +43,7 @@ TEST_F(GroupReturnTest, NoEndOfAStreamIsAnAttempt) {
   harness_.Die({"a"});
   for (int i = 0; i < 20; ++i) {
     const auto member = harness_.Join();
-    const GroupChunk chunk = member->Take(harness_.now_us());
+    const EventChunk chunk = member->Take(harness_.now_us());
     ASSERT_THAT(Given(chunk), ElementsAre("a#1"));
     EXPECT_EQ(chunk.deliveries[0].returns, i);
     member->Leave();
@@ -144,7 +144,7 @@ TEST_F(GroupReturnTest, WhatWasWithASuspectIsTriedAloneAndThenMoreAtATime) {
   harness_.Advance();
   const auto member = harness_.Join();
   for (const size_t at_a_time : {1u, 2u, 4u, 8u}) {
-    const GroupChunk chunk = member->Take(harness_.now_us());
+    const EventChunk chunk = member->Take(harness_.now_us());
     EXPECT_THAT(chunk.deliveries, SizeIs(at_a_time));
     harness_.AckAll(chunk);
   }

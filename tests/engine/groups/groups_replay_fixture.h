@@ -57,7 +57,7 @@ class GroupsReplayTest : public ::testing::Test {
   }
   // Remembers the event of each key.
   std::vector<std::string> Take(TestMember* member) {
-    const GroupChunk chunk = member->Take(now_us_);
+    const EventChunk chunk = member->Take(now_us_);
     for (const Delivery& delivery : chunk.deliveries) {
       events_[std::string(delivery.event().key)] = delivery.event_id;
     }

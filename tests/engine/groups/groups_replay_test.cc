@@ -88,7 +88,7 @@ TEST_F(GroupsReplayTest, WhatAMemberReturnsIsNoAttemptAfterACrashEither) {
   Die({"a"});
   for (int returns = 0; returns < 3; ++returns) {
     auto member = Join();
-    const GroupChunk chunk = member->Take(now_us_);
+    const EventChunk chunk = member->Take(now_us_);
     ASSERT_THAT(Given(chunk), ElementsAre("a#1"));
     EXPECT_EQ(chunk.deliveries[0].returns, returns);
     events_["a"] = chunk.deliveries[0].event_id;

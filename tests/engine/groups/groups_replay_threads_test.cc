@@ -27,7 +27,7 @@ namespace {
 using Start = ExpiryLog::Start;
 
 // Keeps all that it is told, in the order in which it came.
-class OrderedSink final : public ChangeSink {
+class OrderedSink final : public MapChangeSink {
  public:
   using Item = std::variant<KeptChange, Tick, KeptGroupChange>;
 
@@ -124,7 +124,7 @@ class GroupsReplayThreadsTest : public ::testing::Test {
       EXPECT_TRUE(map_.groups()
                       .Create("other", GroupOptions(), Start::kNow, now_us_)
                       .ok());
-      ConsumerGroups::Place place;
+      ConsumerGroups::WalkPosition place;
       while (map_.groups().AppendAgain(50, 1 << 20, &place)) {
       }
       EXPECT_TRUE(map_.groups().Delete("other").ok());
@@ -136,7 +136,7 @@ class GroupsReplayThreadsTest : public ::testing::Test {
   static std::vector<Kept> Describe(TimeCacheMap* map) {
     OrderedSink sink;
     map->groups().SetSink(&sink);
-    ConsumerGroups::Place place;
+    ConsumerGroups::WalkPosition place;
     while (map->groups().AppendAgain(1'000, 1 << 20, &place)) {
     }
     map->groups().SetSink(nullptr);

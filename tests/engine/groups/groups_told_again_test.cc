@@ -168,12 +168,12 @@ TEST_F(GroupsToldAgainTest, HalfOfWhatIsToldOfAnEventTakesNothingFromIt) {
   journaled_.Commit();
   journaled_.KeepOnly(
       [](const GroupChange& change) { return change.kind != Kind::kPast; });
-  ConsumerGroups::Place place;
+  ConsumerGroups::WalkPosition place;
   groups().AppendAgain(1, 1 << 20, &place);
   journaled_.Commit();
   Crash(&member);
   member = Join();
-  const GroupChunk chunk = member->Take(now_us_);
+  const EventChunk chunk = member->Take(now_us_);
   ASSERT_THAT(Given(chunk), ElementsAre("a#2"));
   EXPECT_EQ(chunk.deliveries[0].returns, 1);
 }
@@ -185,7 +185,7 @@ TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
   Take(member.get());
   ASSERT_TRUE(Nack("a", 1, 600 * kSecond).ok());
   // Half of a walk, then a crash: all from before is still there.
-  ConsumerGroups::Place place;
+  ConsumerGroups::WalkPosition place;
   EXPECT_TRUE(groups().AppendAgain(2, 1 << 20, &place));
   ASSERT_TRUE(Ack("b").ok());
   journaled_.Commit();

@@ -12,8 +12,8 @@ class TurnMutexTest : public ::testing::Test {
  protected:
   // Whether another thread waits for it, that holds the door meanwhile.
   bool IsAwaited() {
-    if (!mu_.door_.TryLock()) return true;
-    mu_.door_.Unlock();
+    if (!mu_.turn_mu_.TryLock()) return true;
+    mu_.turn_mu_.Unlock();
     return false;
   }
 

@@ -181,7 +181,7 @@ DeliveryGroup::May DeliveryGroup::MayTake(int member, const State& state,
 }
 
 void DeliveryGroup::CheckTake(int member, int max_events,
-                              const GroupChunk& chunk,
+                              const EventChunk& chunk,
                               const std::set<int>& woken, int64_t now_us) {
   Advance(now_us);
   ASSERT_FALSE(chunk.closed);

@@ -42,7 +42,7 @@ class DeliveryGroup {
   void Leave(int member, int64_t now_us);
   // `woken`: members that were woken and have not come since. They may be stuck
   // for the group, or not.
-  void CheckTake(int member, int max_events, const GroupChunk& chunk,
+  void CheckTake(int member, int max_events, const EventChunk& chunk,
                  const std::set<int>& woken, int64_t now_us);
 
   // What Settle must answer; OK for a PUT_BACK whose put is due.

@@ -170,7 +170,7 @@ void CrashGroups::Leave(int id, int64_t now_us) {
 void CrashGroups::Take(int id, int64_t now_us) {
   Member& member = members_.at(id);
   Group& group = state_.groups.at(member.group);
-  const GroupChunk chunk = member.member->Take(
+  const EventChunk chunk = member.member->Take(
       now_us, static_cast<int>(dice_->Draw(1, 20)), dice_->Draw(1, 5'000));
   ASSERT_FALSE(chunk.closed);
   EXPECT_EQ(chunk.lost, group.unreported);

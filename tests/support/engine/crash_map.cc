@@ -43,7 +43,7 @@ void JournaledMap::SetDeadLetterSink(ConsumerGroups::DeadLetterSink letters) {
 std::vector<KeptGroupChange> JournaledMap::DescribeGroups() {
   Sink sink;
   groups().SetSink(&sink);
-  ConsumerGroups::Place place;
+  ConsumerGroups::WalkPosition place;
   while (groups().AppendAgain(3, 1 << 20, &place)) {
   }
   groups().SetSink(&sink_);

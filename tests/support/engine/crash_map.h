@@ -189,7 +189,7 @@ class JournaledMap {
   int64_t last_us() const { return last_us_; }
 
  private:
-  class Sink final : public ChangeSink {
+  class Sink final : public MapChangeSink {
    public:
     void Add(int shard, const Change& change) override {
       open_.changes.emplace_back(shard, change);
@@ -221,7 +221,7 @@ class JournaledMap {
     size_t commits = 0;
     ScanPosition entries;
     uint64_t end_event = 0;
-    ConsumerGroups::Place groups;
+    ConsumerGroups::WalkPosition groups;
   };
 
   const NamespaceOptions options_;

@@ -7,7 +7,7 @@
 
 namespace timecache::server {
 
-std::vector<std::string> Given(const GroupChunk& chunk) {
+std::vector<std::string> Given(const EventChunk& chunk) {
   std::vector<std::string> given;
   for (const Delivery& delivery : chunk.deliveries) {
     given.push_back(absl::StrCat(delivery.event().key, "#", delivery.attempt));
@@ -71,7 +71,7 @@ absl::Status GroupHarness::Settle(const Settlement& settlement) {
   return result.status;
 }
 
-void GroupHarness::AckAll(const GroupChunk& chunk) {
+void GroupHarness::AckAll(const EventChunk& chunk) {
   for (const Delivery& delivery : chunk.deliveries) {
     const absl::Status status = Ack(delivery.event_id, delivery.attempt);
     EXPECT_TRUE(status.ok()) << status;

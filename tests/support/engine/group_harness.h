@@ -19,7 +19,7 @@
 namespace timecache::server {
 
 // What was given, as "key#attempt".
-std::vector<std::string> Given(const GroupChunk& chunk);
+std::vector<std::string> Given(const EventChunk& chunk);
 
 // Every event since the start is exactly one of what this adds up.
 uint64_t Sum(const GroupStatistics& statistics);
@@ -34,7 +34,7 @@ class TestMember {
   TestMember(ConsumerGroup* group, int max_in_flight)
       : member_(group->Join(max_in_flight, [this] { ++wakes_; })) {}
 
-  GroupChunk Take(int64_t now_us, int max_events = 1000,
+  EventChunk Take(int64_t now_us, int max_events = 1000,
                   int64_t max_bytes = int64_t{1} << 30) {
     return member_->Take(now_us, max_events, max_bytes);
   }
@@ -93,7 +93,7 @@ class GroupHarness {
     return group_->BeginPutBack(
         {event_id, attempt, SettleAction::kPutBack, 0, 0}, now_us_);
   }
-  void AckAll(const GroupChunk& chunk);
+  void AckAll(const EventChunk& chunk);
 
   // Advances; what is to become a dead letter.
   std::vector<Delivery> Advance(size_t max_doomed = 1000);

@@ -127,7 +127,7 @@ LogPoint DurableStore::End(absl::string_view name) {
       map(name)->Subscribe(ExpiryLog::Start::kEarliest, clock_.NowUs(), [] {});
   LogPoint point;
   for (bool more = true; more;) {
-    const LogChunk chunk = cursor->Read(1 << 20);
+    const EventChunk chunk = cursor->Read(1 << 20);
     point = chunk.point;
     more = chunk.more;
   }

@@ -1,4 +1,4 @@
-#include "server/rpc/data/wire_reader.h"
+#include "server/base/wire_reader.h"
 
 namespace timecache::server {
 

@@ -1,6 +1,4 @@
 // A member of a consumer group, without a stream around it.
-#include "server/rpc/watch/group_source.h"
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "server/engine/local_readers.h"
 #include "server/engine/store/operation.h"
 #include "server/rpc/watch/event_codec.h"
+#include "server/rpc/watch/watch_source.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {
@@ -26,15 +25,16 @@ using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kGroupStartUs = 1'000 * kMicrosPerSecond;
 
-class GroupSourceTest : public ::testing::Test {
+class WatchSourceGroupTest : public ::testing::Test {
  protected:
+  WatchSourceGroupTest() { request_.group = "g"; }
+
   std::unique_ptr<WatchSource> Open() {
     auto reader =
         JoinGroupReader(map_, membership_, now_us_, [this] { ++wakes_; });
     EXPECT_TRUE(reader.ok()) << reader.status();
     if (!reader.ok()) return nullptr;
-    return std::make_unique<GroupSource>("map", /*keys_only=*/false,
-                                         *std::move(reader));
+    return std::make_unique<WatchSource>("map", &request_, *std::move(reader));
   }
   // Entries are put, and die.
   void Kill(const std::vector<std::string>& keys) {
@@ -82,12 +82,13 @@ class GroupSourceTest : public ::testing::Test {
 
   int64_t now_us_ = kGroupStartUs;
   int wakes_ = 0;
+  WatchRequest request_;
   Membership membership_{.group = "g", .created_by = "alice"};
   std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
       "map", NamespaceOptions(), nullptr, kGroupStartUs, WireFormat());
 };
 
-TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
+TEST_F(WatchSourceGroupTest, ReadsWhatItIsGivenAndIsWokenForMore) {
   const auto source = Open();
   EXPECT_THAT(Keys(source.get()), IsEmpty());
   EXPECT_EQ(wakes_, 0);
@@ -97,7 +98,7 @@ TEST_F(GroupSourceTest, ReadsWhatItIsGivenAndIsWokenForMore) {
   EXPECT_THAT(Keys(source.get()), IsEmpty());
 }
 
-TEST_F(GroupSourceTest, EventsOfAnotherFormatAreWrittenAnew) {
+TEST_F(WatchSourceGroupTest, EventsOfAnotherFormatAreWrittenAnew) {
   map_ = std::make_shared<TimeCacheMap>("map", NamespaceOptions(), nullptr,
                                         kGroupStartUs, EventFormat::Plain());
   const auto source = Open();
@@ -110,7 +111,7 @@ TEST_F(GroupSourceTest, EventsOfAnotherFormatAreWrittenAnew) {
   EXPECT_EQ(message.events(0).attempt(), 1u);
 }
 
-TEST_F(GroupSourceTest, TellsTheWatermarkOfTheGroupAndNoToken) {
+TEST_F(WatchSourceGroupTest, TellsTheWatermarkOfTheGroupAndNoToken) {
   const auto source = Open();
   Kill({"a"});
   WatchSource::Reading reading;
@@ -125,7 +126,7 @@ TEST_F(GroupSourceTest, TellsTheWatermarkOfTheGroupAndNoToken) {
   EXPECT_FALSE(reading.more);
 }
 
-TEST_F(GroupSourceTest, TakesNothingMoreOnceTheServerDrains) {
+TEST_F(WatchSourceGroupTest, TakesNothingMoreOnceTheServerDrains) {
   const auto source = Open();
   Keys(source.get());
   source->OnDrain();
@@ -139,7 +140,7 @@ TEST_F(GroupSourceTest, TakesNothingMoreOnceTheServerDrains) {
   EXPECT_THAT(Keys(Open().get()), ElementsAre("a"));
 }
 
-TEST_F(GroupSourceTest, GivesBackWhatItHoldsWhenTheStreamEnds) {
+TEST_F(WatchSourceGroupTest, GivesBackWhatItHoldsWhenTheStreamEnds) {
   const auto source = Open();
   Kill({"a"});
   EXPECT_THAT(Keys(source.get()), ElementsAre("a"));
@@ -151,7 +152,7 @@ TEST_F(GroupSourceTest, GivesBackWhatItHoldsWhenTheStreamEnds) {
   source->OnEnd(now_us_, StreamEnd::kByClient);
 }
 
-TEST_F(GroupSourceTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {
+TEST_F(WatchSourceGroupTest, SaysWhetherTheGroupOrTheNamespaceIsGone) {
   const auto first = Open();
   EXPECT_TRUE(map_->groups().Delete("g").ok());
   const auto second = Open();

@@ -1,6 +1,6 @@
 // How late events were as their watcher got them.
 
-#include "server/rpc/watch/log_source.h"
+#include "server/rpc/watch/watch_source.h"
 
 #include <memory>
 #include <string>
@@ -18,13 +18,13 @@ namespace {
 constexpr int64_t kSecond = kMicrosPerSecond;
 constexpr int64_t kStartUs = 1'000'000 * kSecond;
 
-class LogSourceTest : public ::testing::Test {
+class WatchSourceTest : public ::testing::Test {
  protected:
   std::unique_ptr<WatchSource> Open(const std::string& prefix = "") {
     request_.filter = filters_.Find(prefix, false);
     auto reader = OpenLogReader(map_, LogStart::kNow, {}, kStartUs, [] {});
     EXPECT_TRUE(reader.ok());
-    return std::make_unique<LogSource>("map", &request_, *std::move(reader));
+    return std::make_unique<WatchSource>("map", &request_, *std::move(reader));
   }
 
   // Both die ten seconds after the start, and are published at once.
@@ -57,7 +57,7 @@ class LogSourceTest : public ::testing::Test {
       "map", Options(), nullptr, kStartUs, WireFormat());
 };
 
-TEST_F(LogSourceTest, LatenessIncludesWhatTheWatcherWaitedForItsTurn) {
+TEST_F(WatchSourceTest, LatenessIncludesWhatTheWatcherWaitedForItsTurn) {
   const auto source = Open();
   LetTwoDie();
   WatchMessage message;
@@ -71,7 +71,7 @@ TEST_F(LogSourceTest, LatenessIncludesWhatTheWatcherWaitedForItsTurn) {
   EXPECT_EQ(Deliveries().total(), 2u);
 }
 
-TEST_F(LogSourceTest, WhatAWatcherItselfCouldNotTakeIsNotLate) {
+TEST_F(WatchSourceTest, WhatAWatcherItselfCouldNotTakeIsNotLate) {
   const auto source = Open();
   LetTwoDie();
   WatchMessage message;
@@ -80,7 +80,7 @@ TEST_F(LogSourceTest, WhatAWatcherItselfCouldNotTakeIsNotLate) {
   EXPECT_EQ(Deliveries().max_us(), 30);
 }
 
-TEST_F(LogSourceTest, WhatAFilterLeavesOutIsNotDelivered) {
+TEST_F(WatchSourceTest, WhatAFilterLeavesOutIsNotDelivered) {
   const auto source = Open("a");
   LetTwoDie();
   WatchMessage message;
@@ -89,7 +89,7 @@ TEST_F(LogSourceTest, WhatAFilterLeavesOutIsNotDelivered) {
   EXPECT_EQ(Deliveries().total(), 1u);
 }
 
-TEST_F(LogSourceTest, WhatWasWrittenForAFilterCountsOnItsConnection) {
+TEST_F(WatchSourceTest, WhatWasWrittenForAFilterCountsOnItsConnection) {
   const auto source = Open("a");
   LetTwoDie(std::string(100'000, 'v'));
   WatchMessage message(kDefaultMaxMessageBytes, account_.get());
@@ -101,7 +101,7 @@ TEST_F(LogSourceTest, WhatWasWrittenForAFilterCountsOnItsConnection) {
   EXPECT_EQ(account_->bytes(), 0);
 }
 
-TEST_F(LogSourceTest, TheLogsOwnBytesCountOnNoConnection) {
+TEST_F(WatchSourceTest, TheLogsOwnBytesCountOnNoConnection) {
   const auto source = Open();
   LetTwoDie(std::string(100'000, 'v'));
   WatchMessage message(kDefaultMaxMessageBytes, account_.get());

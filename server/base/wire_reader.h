@@ -1,7 +1,7 @@
 // Reads protobuf's wire format in place.
 
-#ifndef TIMECACHED_SERVER_RPC_DATA_WIRE_READER_H_
-#define TIMECACHED_SERVER_RPC_DATA_WIRE_READER_H_
+#ifndef TIMECACHED_SERVER_BASE_WIRE_READER_H_
+#define TIMECACHED_SERVER_BASE_WIRE_READER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -114,4 +114,4 @@ class WireReader {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_RPC_DATA_WIRE_READER_H_
+#endif  // TIMECACHED_SERVER_BASE_WIRE_READER_H_

@@ -1,0 +1,102 @@
+// Times and entries in protobuf's wire format, as the generated classes write
+// them: for answers, pages of scans and events, without objects.
+
+#ifndef TIMECACHED_SERVER_API_WIRE_ENTRY_H_
+#define TIMECACHED_SERVER_API_WIRE_ENTRY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/base/attributes.h"
+#include "server/api/proto_time.h"
+#include "server/base/wire_writer.h"
+#include "server/engine/store/scan.h"
+#include "timecache/v1/data.pb.h"
+
+namespace timecache::server::wire {
+
+// Of google.protobuf.Timestamp, and of Duration.
+inline constexpr uint8_t kSecondsTag = WireTag(1, kVarint);
+inline constexpr uint8_t kNanosTag = WireTag(2, kVarint);
+
+inline char* WriteSeconds(int64_t seconds, char* at) {
+  const auto value = static_cast<uint64_t>(seconds);
+  const uint64_t last = value >> 28;
+  if (last == 0 || last >= 0x80) return WriteNumber(kSecondsTag, value, at);
+  // Five bytes, from 1978 to 3058: four groups, and what is left in the last.
+  auto groups = static_cast<uint32_t>(Spread(value & 0x0fffffff)) | 0x80808080;
+  at = WriteByte(static_cast<uint8_t>(last), at) - sizeof groups;
+  std::memcpy(at, &groups, sizeof groups);
+  return WriteByte(kSecondsTag, at);
+}
+
+inline Varint NanosOf(TimeParts time) {
+  return Varint(static_cast<uint32_t>(time.nanos));
+}
+
+// A Timestamp or a positive Duration, its nanos given as a varint, too. There
+// even if it is 0. At most kMaxTimeBytes.
+inline char* WriteTime(uint8_t tag, TimeParts time, Varint nanos, char* at) {
+  const char* const end = at;
+  if (time.nanos != 0) at = WriteByte(kNanosTag, WriteVarint(nanos, at));
+  at = WriteSeconds(time.seconds, at);
+  const auto length = static_cast<uint8_t>(end - at);
+  return WriteByte(tag, WriteByte(length, at));
+}
+inline char* WriteTime(uint8_t tag, int64_t time_us, char* at) {
+  const TimeParts time = PartsOfTime(time_us);
+  return WriteTime(tag, time, NanosOf(time), at);
+}
+// Tag, length; tag and seconds; tag and nanos, which are less than 2^35.
+inline constexpr size_t kMaxTimeBytes = 2 + (1 + kMaxVarintBytes) + (1 + 5);
+
+// The most bytes of an entry beside its key and value.
+inline constexpr size_t kMaxEntryBytes = 128;
+
+// A v1.Entry as a field: without its key, if that is empty, and with the size
+// of its value in place of it, if that is `omitted`. Inline whatever the compiler
+// thinks of it, as WriteResponse is: a batch has many, and most callers know
+// `omitted`.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline char* WriteEntry(uint8_t tag,
+                                                     const EntryView& entry,
+                                                     bool omitted, char* at) {
+  using v1::Entry;
+  constexpr uint8_t kKey = WireTag(Entry::kKeyFieldNumber, kLengthDelimited);
+  constexpr uint8_t kValue =
+      WireTag(Entry::kValueFieldNumber, kLengthDelimited);
+  constexpr uint8_t kVersion = WireTag(Entry::kVersionFieldNumber, kVarint);
+  constexpr uint8_t kPutTime =
+      WireTag(Entry::kPutTimeFieldNumber, kLengthDelimited);
+  constexpr uint8_t kDeadline =
+      WireTag(Entry::kDeadlineFieldNumber, kLengthDelimited);
+  constexpr uint8_t kOmitted =
+      WireTag(Entry::kOmittedValueBytesFieldNumber, kVarint);
+  constexpr uint8_t kParts =
+      WireTag(Entry::kPartsFieldNumber, kLengthDelimited);
+  constexpr uint8_t kCreateTime =
+      WireTag(Entry::kCreateTimeFieldNumber, kLengthDelimited);
+  constexpr uint8_t kOwnTtl =
+      WireTag(Entry::kOwnTtlFieldNumber, kLengthDelimited);
+  const char* const end = at;
+  const TimeParts create = PartsOfTime(entry.create_us);
+  const TimeParts deadline = PartsOfTime(entry.deadline_us);
+  const TimeParts put = PartsOfTime(entry.put_us);
+  if (entry.own_ttl_us != 0) at = WriteTime(kOwnTtl, entry.own_ttl_us, at);
+  Varint nanos = NanosOf(create);
+  at = WriteTime(kCreateTime, create, nanos, at);
+  if (entry.parts && !omitted) at = WriteBytes(kParts, entry.value, at);
+  if (omitted) at = WriteNumber(kOmitted, entry.value.size(), at);
+  // As a TTL is mostly whole seconds, they are mostly the same.
+  if (deadline.nanos != create.nanos) nanos = NanosOf(deadline);
+  at = WriteTime(kDeadline, deadline, nanos, at);
+  if (put.nanos != deadline.nanos) nanos = NanosOf(put);
+  at = WriteTime(kPutTime, put, nanos, at);
+  at = WriteNumber(kVersion, entry.version, at);
+  if (!entry.parts && !omitted) at = WriteBytes(kValue, entry.value, at);
+  return WriteHead(tag, end, WriteBytes(kKey, entry.key, at));
+}
+
+}  // namespace timecache::server::wire
+
+#endif  // TIMECACHED_SERVER_API_WIRE_ENTRY_H_

@@ -1,0 +1,39 @@
+// What the consumer groups of a map need of it.
+
+#ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_HOST_H_
+#define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_HOST_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "server/engine/expiry/expiry_log.h"
+#include "server/engine/store/operation.h"
+
+namespace timecache::server {
+
+// Thread-safe. Called with no lock of a group held, except for Announce.
+class GroupHost {
+ public:
+  virtual const std::string& name() const = 0;
+  virtual ExpiryLog* log() = 0;
+  // As ExpiryLog::Follow, for deaths after `now_us`. Calls `begin` with the
+  // first event's number before the follower receives later ones.
+  virtual void Follow(ExpiryLog::Follower* follower, LogStart start,
+                      int64_t now_us,
+                      absl::FunctionRef<void(uint64_t first_event)> begin) = 0;
+  // The groups have something to do at `due_us`.
+  virtual void Announce(int64_t due_us) = 0;
+  // OK, or why a put could not be stored now.
+  virtual absl::Status CheckRoom() const = 0;
+  // See TimeCacheMap::Apply.
+  virtual void Apply(const Operation& op, int64_t now_us, Result* result) = 0;
+
+ protected:
+  ~GroupHost() = default;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_HOST_H_

@@ -1,0 +1,94 @@
+#include "server/rpc/watch/watch_source.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/rpc/watch/event_codec.h"
+#include "server/rpc/watch/event_filters.h"
+#include "server/rpc/watch/resume_token.h"
+
+namespace timecache::server {
+namespace {
+
+// With a prefix the number includes events of other keys.
+absl::Status LossError(const std::string& map, uint64_t lost, bool prefix) {
+  return ErrorWithReason(
+      absl::StatusCode::kOutOfRange, Reason::kResumePointTrimmed,
+      absl::StrCat("namespace ", map, " no longer retains ", lost,
+                   " events that this watch has not read",
+                   prefix ? " (some of them, or all, perhaps of keys without "
+                            "the prefix: that is not known)"
+                          : "",
+                   ": watch without "
+                   "fail_on_loss, or start again without a resume token"),
+      {{"namespace", map}, {"lost", absl::StrCat(lost)}});
+}
+
+// The event alone, encoded again.
+Delivery InWireFormat(const Delivery& delivery, absl::string_view map) {
+  auto batch =
+      std::make_shared<EventBatch>(map, delivery.batch->death(), WireFormat());
+  batch->Add(delivery.event());
+  return {std::move(batch), 0, delivery.event_id, delivery.attempt,
+          delivery.returns};
+}
+
+}  // namespace
+
+WatchSource::Reading WatchSource::Read(int64_t now_us, WatchMessage* message) {
+  const bool in_group = !request_->group.empty();
+  const bool stopped = in_group && draining_;
+  EventChunk chunk = reader_->Read(now_us, stopped ? 0 : kMaxEventBatchEvents,
+                                   kMaxMessageBytes);
+  for (const LostEvents& lost : chunk.lost_events) {
+    if (!lost.MayHave(request_->key_prefix)) chunk.lost -= lost.events;
+  }
+  if (chunk.lost > 0 && request_->fail_on_loss) {
+    return {.more = false,
+            .end = LossError(name_, chunk.lost, !request_->key_prefix.empty())};
+  }
+  AddBatches(chunk, message);
+  AddDeliveries(chunk, message);
+  message->lost += chunk.lost;
+  message->watermark_us = chunk.watermark_us;
+  if (!in_group && request_->lead_us == 0) {
+    message->resume_token = EncodeResumeToken(name_, chunk.point);
+  }
+  Reading reading;
+  reading.more = chunk.more && !stopped;
+  if (chunk.closed) reading.end = reader_->WhyClosed();
+  return reading;
+}
+
+void WatchSource::AddBatches(const EventChunk& chunk, WatchMessage* message) {
+  for (size_t i = 0; i < chunk.batches.size(); ++i) {
+    const auto& batch = chunk.batches[i];
+    const PassedEvents passed = i < chunk.shared
+                                    ? request_->filter->Apply(batch, name_)
+                                    : PassedEvents::Written(batch);
+    message->Add(passed);
+    if (passed->size() == 0) continue;
+    unwritten_.emplace_back(batch->death_us(),
+                            static_cast<uint64_t>(passed->size()));
+  }
+}
+
+void WatchSource::AddDeliveries(const EventChunk& chunk,
+                                WatchMessage* message) {
+  for (const Delivery& delivery : chunk.deliveries) {
+    message->AddDelivery(delivery.batch->format() == WireFormat()
+                             ? delivery
+                             : InWireFormat(delivery, name_),
+                         request_->keys_only);
+  }
+}
+
+void WatchSource::OnWritten(int64_t now_us, int64_t since_us) {
+  for (const auto& [death_us, events] : unwritten_) {
+    reader_->CountDelivery(now_us - std::max(death_us, since_us), events);
+  }
+  unwritten_.clear();
+}
+
+}  // namespace timecache::server
