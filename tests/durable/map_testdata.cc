@@ -254,11 +254,11 @@ std::vector<std::string> Events(TimeCacheMap* map, int64_t now_us) {
   std::vector<std::string> lines = {
       absl::StrCat("events from ", map->first_event(), " watermark ",
                    reading.watermark_us, " lost ", reading.lost)};
-  for (const DeliveredEvent& told : reading.events) {
+  for (const DeliveredEvent& event : reading.events) {
     lines.push_back(absl::StrCat(
-        "event ", Text(told.key), " ", Text(told.value), " version ",
-        told.version, " put ", told.put_us, " deadline ", told.deadline_us,
-        " death ", told.death_us, " cause ", static_cast<int>(told.cause)));
+        "event ", Text(event.key), " ", Text(event.value), " version ",
+        event.version, " put ", event.put_us, " deadline ", event.deadline_us,
+        " death ", event.death_us, " cause ", static_cast<int>(event.cause)));
   }
   return lines;
 }
