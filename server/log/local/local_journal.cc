@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/failpoint.h"
-#include "server/log/local/machine_boot.h"
 
 namespace timecache::server {
 namespace {
