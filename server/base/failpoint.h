@@ -22,17 +22,17 @@ inline constexpr absl::string_view kFailpoints[] = {
 // Of a Checkpointer, whose lock is held: before and after each step of a round,
 // in their order.
 inline constexpr absl::string_view kCheckpointFailpoints[] = {
-    "checkpoint.begin",        // a round is due
-    "checkpoint.walk_begun",   // a map's walk has begun, and is recorded
-    "checkpoint.step",         // earlier changes are stored
-    "checkpoint.step_told",    // and more are written
-    "checkpoint.walk_ended",   // the end of a map's walk is recorded
-    "checkpoint.events_told",  // some of its retained events are written
-    "checkpoint.groups_told",  // some of its groups are written
-    "checkpoint.map_done",     // all of it is written and stored
-    "checkpoint.trim",         // and of all maps
-    "checkpoint.trim_one",     // of one partition is dropped what was before
-    "checkpoint.end",          // and of all
+    "checkpoint.begin",            // a round is due
+    "checkpoint.walk_begun",       // a map's walk has begun, and is recorded
+    "checkpoint.step",             // earlier changes are stored
+    "checkpoint.step_recorded",    // and more are written
+    "checkpoint.walk_ended",       // the end of a map's walk is recorded
+    "checkpoint.events_recorded",  // some of its retained events are written
+    "checkpoint.groups_recorded",  // some of its groups are written
+    "checkpoint.map_done",         // all of it is written and stored
+    "checkpoint.trim",             // and of all maps
+    "checkpoint.trim_one",  // of one partition is dropped what was before
+    "checkpoint.end",       // and of all
 };
 
 namespace internal {

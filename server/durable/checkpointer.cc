@@ -16,20 +16,13 @@ namespace {
 
 // The overhead of an entry in the journal, besides its key and value.
 constexpr int64_t kEntryBytes = 32;
-// On a full disk, where trimming may help: a journal whose closed segments are
-// this multiple of its needed content is worth a round, if that takes no more
-// than this part of the reserve. The open segment stays in any case: without
-// another one, repeated rounds would use up the reserve.
+// Without space, where trimming may help: a journal of whose bytes a trim can
+// free this multiple of its needed content is worth a round.
 constexpr uint64_t kLowSpaceFactor = 2;
-constexpr uint64_t kReserveShare = 4;
 // From a step that could not be stored to the next one.
 constexpr std::chrono::seconds kRetryInterval{1};
 
 using Maps = std::vector<std::shared_ptr<TimeCacheMap>>;
-
-MapChangeLog* LogOf(const TimeCacheMap& map) {
-  return static_cast<MapChangeLog*>(map.change_log());
-}
 
 }  // namespace
 
@@ -91,10 +84,9 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     return static_cast<uint64_t>(held);
   }
 
-  // Whether maps of this size can be written again: on a full disk that may
-  // take a part of the reserve, whose rest is for time.
+  // Whether maps of this size can be written again.
   bool HasRoomFor(uint64_t held) const {
-    return held <= logs_.journal().statistics().reserve_bytes / kReserveShare;
+    return held <= logs_.journal().checkpoint_bytes_max();
   }
 
   void BeginIfDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -135,7 +127,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
       place_ = begun->second;
     } else {
       place_ = CheckpointPlace();
-      LogOf(*maps_.back())->AppendWalkBegins();
+      logs_.Of(*maps_.back())->AppendWalkBegins();
       Failpoint("checkpoint.walk_begun");
     }
     Next();
@@ -151,7 +143,7 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     TimeCacheMap* const map = maps_.back().get();
     const int64_t now_us = clock_.NowUs();
     // What it says is stored.
-    LogOf(*map)->AppendCheckpoint({open_.from, place_, now_us});
+    logs_.Of(*map)->AppendCheckpoint({open_.from, place_, now_us});
     switch (place_.phase) {
       case Phase::kEntries:
         StepEntries(map, now_us);
@@ -161,14 +153,14 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
                                  &place_.end_event)) {
           place_.phase = Phase::kGroups;
         }
-        Failpoint("checkpoint.events_told");
+        Failpoint("checkpoint.events_recorded");
         break;
       case Phase::kGroups:
         if (!map->groups().AppendAgain(options_.step_entries,
                                        options_.step_bytes, &place_.groups)) {
           place_.phase = Phase::kDone;
         }
-        Failpoint("checkpoint.groups_told");
+        Failpoint("checkpoint.groups_recorded");
         break;
       case Phase::kDone:
         Failpoint("checkpoint.map_done");
@@ -186,11 +178,11 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
     if (map->AppendAgain(now_us, options_.step_entries, options_.step_bytes,
                          &place_.entries) ||
         place_.entries != before) {
-      Failpoint("checkpoint.step_told");
+      Failpoint("checkpoint.step_recorded");
       return;
     }
     const MapCounts counts = map->EndWalk(now_us);
-    LogOf(*map)->AppendWalkEnds(counts);
+    logs_.Of(*map)->AppendWalkEnds(counts);
     Failpoint("checkpoint.walk_ended");
     place_.phase = Phase::kEvents;
     place_.end_event = counts.next_event;
@@ -199,16 +191,16 @@ class Checkpointer::Rounds : public std::enable_shared_from_this<Rounds> {
   // Another step, once the written changes are stored. Never at once: mu_ is
   // held.
   void Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    LogOf(*maps_.back())
+    logs_.Of(*maps_.back())
         ->WhenAllKept([self = shared_from_this()](const absl::Status& status) {
           if (!status.ok()) return self->StepLater();
-          self->logs_.completions().Add([self] { self->Step(); });
+          self->logs_.work().Add([self] { self->Step(); });
         });
   }
 
   void StepLater() {
-    logs_.completions().AddAfter(kRetryInterval,
-                                 [self = shared_from_this()] { self->Step(); });
+    logs_.work().AddAfter(kRetryInterval,
+                          [self = shared_from_this()] { self->Step(); });
   }
 
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

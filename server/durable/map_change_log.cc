@@ -18,12 +18,6 @@ constexpr size_t kAppendBytes = size_t{4} << 20;
 // With more, each generation locks and writes more buffers; with fewer, threads
 // wait for them.
 constexpr int kBuffersMax = 4;
-// When this many callers have waited for one generation, the journal's thread
-// does this many more commits, even those that a caller could do: it combines
-// what they would commit one by one. With fewer callers the hand-over costs
-// more than that saves.
-constexpr size_t kManyWaiters = 3;
-constexpr int kHandedOver = 256;
 // A record of at most this capacity is reused.
 constexpr size_t kSpareBytesMin = size_t{1} << 10;
 constexpr size_t kSpareBytesMax = size_t{256} << 10;
@@ -61,10 +55,13 @@ MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
     : options_(options), journal_(std::move(journal)) {}
 
 // A permit may still have a map, whose destruction reports its last changes.
-// Changes that a full disk has not accepted by now are not retried: no caller
-// was told that they are stored. The journal is not reset here: its last
+// Changes that a full disk has not accepted by now are not retried: no call was
+// answered as if they were stored. The journal is not reset here: its last
 // commits may append more.
-MapChangeLogs::~MapChangeLogs() { completions_.Drain(); }
+MapChangeLogs::~MapChangeLogs() {
+  work_.Drain();
+  answers_.Drain();
+}
 
 std::shared_ptr<ChangeLog> MapChangeLogs::Begin(
     const std::shared_ptr<TimeCacheMap>& map) {
@@ -78,15 +75,17 @@ std::shared_ptr<MapChangeLog> MapChangeLogs::Resume(
   return std::make_shared<MapChangeLog>(this, map);
 }
 
+MapChangeLog* MapChangeLogs::Of(const TimeCacheMap& map) const {
+  return static_cast<MapChangeLog*>(map.change_log());
+}
+
 MapChangeLog::MapChangeLog(MapChangeLogs* logs,
                            const std::shared_ptr<TimeCacheMap>& map)
     : logs_(logs),
       map_(map),
       partition_(PartitionOf(map->name(), logs->journal_->partitions())),
-      hash_(map->origin().log_id),
       prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
       sync_(map->options().durability == NamespaceDurability::kSync),
-      sliding_(map->options().sliding),
       groups_(prefix_),
       description_({map->name(), map->options(), map->origin(), MapCounts()}) {
   const int buffers = std::min(map->options().num_shards, kBuffersMax);
@@ -108,11 +107,11 @@ void MapChangeLog::Add(int shard, const Change& change) {
       buffer.full.push_back(buffer.open.Take());
     }
     if (sync_.load(std::memory_order_relaxed)) {
-      OpenKeys& keys = open_keys_[static_cast<size_t>(buffer.generation)];
+      OpenKeys& keys = open_keys_[buffer.generation % 2];
       if (change.kind == Change::Kind::kKill) {
         keys.AddAll();
       } else {
-        keys.Add(hash_(change.record.key));
+        keys.Add(change.hash);
       }
     }
     if (buffer.bytes - buffer.counted >= kCountedBytes) {
@@ -120,41 +119,41 @@ void MapChangeLog::Add(int shard, const Change& change) {
       buffer.counted = buffer.bytes;
     }
   }
-  SetTold();
+  SetChanged();
 }
 
 void MapChangeLog::AddTick(const Tick& tick) {
   {
-    absl::MutexLock lock(&told_mu_);
+    absl::MutexLock lock(&map_mu_);
     tick_ = tick;
   }
-  SetTold();
+  SetChanged();
   Flush();
 }
 
 template <typename Item>
 void MapChangeLog::AddToGroups(const Item& item) {
   {
-    absl::MutexLock lock(&told_mu_);
+    absl::MutexLock lock(&map_mu_);
     const size_t before = groups_.size();
     groups_.Add(item);
-    CountTold(groups_.size() - before);
+    CountMapBytes(groups_.size() - before);
     if (groups_.size() >= kRecordBytes) full_groups_.push_back(groups_.Take());
   }
-  SetTold();
+  SetChanged();
 }
 
 void MapChangeLog::AppendRecord(
     MapRecordKind kind, absl::FunctionRef<void(MapDescription*)> change) {
   {
-    absl::MutexLock lock(&told_mu_);
+    absl::MutexLock lock(&map_mu_);
     if (deleted_) return;
     deleted_ = kind == MapRecordKind::kDeleted;
     change(&description_);
     AddDescription(deleted_ ? MapRecordPrefix(kind, description_.origin.log_id)
                             : EncodeMap(kind, description_));
   }
-  SetTold();
+  SetChanged();
   Flush();
 }
 
@@ -165,19 +164,19 @@ void MapChangeLog::AppendCreated() {
 void MapChangeLog::AppendOptions(const NamespaceOptions& options) {
   const bool sync = options.durability == NamespaceDurability::kSync;
   if (sync_.exchange(sync) != sync && sync) BeginSync();
-  sliding_ = options.sliding;
-  AppendRecord(
-      MapRecordKind::kOptions,
-      [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
-        // A power loss that loses later records leaves a map that records this.
-        sync_open_ |= map->options.durability == NamespaceDurability::kSync;
-        map->options = options;
-      });
+  AppendRecord(MapRecordKind::kOptions,
+               [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_mu_) {
+                 // A power loss that loses later records leaves a map that
+                 // records this.
+                 sync_open_ |=
+                     map->options.durability == NamespaceDurability::kSync;
+                 map->options = options;
+               });
 }
 
 void MapChangeLog::AppendFork() {
   AppendRecord(MapRecordKind::kOptions,
-               [this](MapDescription*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_) {
+               [this](MapDescription*) ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_mu_) {
                  sync_open_ = true;
                });
 }
@@ -189,11 +188,11 @@ void MapChangeLog::BeginSync() {
     absl::MutexLock lock(&buffer->mu);
   }
   absl::MutexLock lock(&mu_);
-  // A thread that has added may not have set told_ yet. The generation is
+  // A thread that has added may not have set changed_ yet. The generation is
   // closed in any case: no caller waits for an empty one.
-  told_ = true;
-  open_keys_[static_cast<size_t>(open_)].AddAll();
-  if (has_closing_) open_keys_[static_cast<size_t>(1 - open_)].AddAll();
+  changed_ = true;
+  open_keys_[open_ % 2].AddAll();
+  if (kept_ + 1 < open_) open_keys_[(open_ - 1) % 2].AddAll();
 }
 
 void MapChangeLog::AppendDeleted() {
@@ -202,10 +201,10 @@ void MapChangeLog::AppendDeleted() {
 
 void MapChangeLog::AppendTimeSkip(const TimeSkip& skip) {
   {
-    absl::MutexLock lock(&told_mu_);
+    absl::MutexLock lock(&map_mu_);
     AddDescription(EncodeTimeSkip(description_.origin.log_id, skip));
   }
-  SetTold();
+  SetChanged();
   Flush();
 }
 
@@ -220,26 +219,26 @@ void MapChangeLog::AppendWalkEnds(const MapCounts& counts) {
 
 void MapChangeLog::AppendCheckpoint(const CheckpointMark& mark) {
   {
-    absl::MutexLock lock(&told_mu_);
+    absl::MutexLock lock(&map_mu_);
     if (deleted_) return;
     AddDescription(EncodeCheckpoint(description_.origin.log_id, mark));
   }
-  SetTold();
+  SetChanged();
 }
 
 void MapChangeLog::AddDescription(std::string record) {
-  CountTold(record.size());
+  CountMapBytes(record.size());
   descriptions_.push_back(std::move(record));
 }
 
-void MapChangeLog::CountTold(size_t bytes) {
-  told_bytes_ += static_cast<int64_t>(bytes);
+void MapChangeLog::CountMapBytes(size_t bytes) {
+  map_bytes_ += static_cast<int64_t>(bytes);
   logs_->open_bytes_ += static_cast<int64_t>(bytes);
 }
 
 // The reported changes were gathered before this.
-void MapChangeLog::SetTold() {
-  if (!told_.load(std::memory_order_relaxed)) told_.store(true);
+void MapChangeLog::SetChanged() {
+  if (!changed_.load(std::memory_order_relaxed)) changed_.store(true);
 }
 
 // --- Waiting.
@@ -265,58 +264,32 @@ absl::Status MapChangeLogs::CheckBacklog() const {
       kRetryAfterUs);
 }
 
-std::array<bool, 2> MapChangeLog::FindOpen(
-    absl::Span<const Operation> operations) const {
-  std::array<bool, 2> found = {};
-  if (open_keys_[0].empty() && open_keys_[1].empty()) return found;
-  for (const Operation& operation : operations) {
-    const uint64_t hash = hash_(operation.key);
-    for (size_t i = 0; i < found.size(); ++i) {
-      found[i] = found[i] || open_keys_[i].Has(hash);
-    }
-    if (found[0] && found[1]) break;
-  }
-  return found;
+// The sets may be those of later generations by now. Then these are stored, or
+// have the key because of another one, which is not waited for: the shard is
+// locked.
+uint64_t MapChangeLog::PositionOf(uint64_t hash, bool writes) const {
+  if (!sync_.load(std::memory_order_acquire)) return writes ? kAllChanges : 0;
+  const uint64_t open = open_.load(std::memory_order_acquire);
+  if (open_keys_[open % 2].Has(hash)) return open;
+  return open_keys_[(open - 1) % 2].Has(hash) ? open - 1 : 0;
 }
 
-void MapChangeLog::WhenKept(absl::Span<const Operation> operations, Tried tried,
-                            Done done) {
-  if (!sync_.load(std::memory_order_acquire)) {
-    const bool sliding = sliding_.load(std::memory_order_relaxed);
-    if (tried == Tried::kAll &&
-        std::any_of(operations.begin(), operations.end(),
-                    [&](const Operation& op) { return Writes(op, sliding); })) {
-      // The caller holds no lock.
-      const bool hands_over = handed_over_.load(std::memory_order_relaxed) > 0;
-      return WaitForAll(hands_over ? Committer::kThread : Committer::kCaller,
-                        std::move(done));
-    }
-    return done(absl::OkStatus());
-  }
-  Flush();
-  for (;;) {
-    const uint64_t kept = kept_;
-    const std::array<bool, 2> found = FindOpen(operations);
-    if (!found[0] && !found[1]) return done(absl::OkStatus());
+void MapChangeLog::WhenKept(uint64_t position, Done done) {
+  if (position == kAllChanges) return WhenAllKept(std::move(done));
+  absl::Status status;
+  if (!IsKept(position)) {
     absl::MutexLock lock(&mu_);
-    if (full_) break;
-    // The found generation may have been stored meanwhile, and its slot reused.
-    if (kept != kept_) continue;
-    const auto open = static_cast<size_t>(open_);
-    waiters_[found[open] ? open : 1 - open].push_back(std::move(done));
-    done = nullptr;
-    break;
+    if (IsKept(position)) {
+      // Meanwhile.
+    } else if (full_) {
+      status = DiskFullMeanwhile();
+    } else {
+      waiters_[position % 2].push_back(std::move(done));
+      done = nullptr;
+    }
   }
-  if (done != nullptr) return done(DiskFullMeanwhile());
+  if (done != nullptr) return done(std::move(status));
   Flush();
-}
-
-bool MapChangeLog::IsKept(const Operation& operation) const {
-  if (!sync_.load(std::memory_order_acquire)) {
-    return !Writes(operation, sliding_.load(std::memory_order_relaxed));
-  }
-  const std::array<bool, 2> open = FindOpen({&operation, 1});
-  return !open[0] && !open[1];
 }
 
 // Time needs no wait: what has died by a tick is dead after a crash, too.
@@ -324,18 +297,18 @@ void MapChangeLog::WhenEntriesKept(Done done) {
   const bool waits = sync_.load(std::memory_order_acquire) &&
                      !(open_keys_[0].empty() && open_keys_[1].empty());
   if (!waits) return done(absl::OkStatus());
-  WaitForAll(Committer::kThread, std::move(done));
+  WhenAllKept(std::move(done));
 }
 
 // Enters first and then closes: later changes of others are not waited for.
-void MapChangeLog::WaitForAll(Committer committer, Done done) {
+void MapChangeLog::WhenAllKept(Done done) {
   absl::Status status;
   {
     absl::MutexLock lock(&mu_);
-    if (told_ || has_closing_) {
+    const uint64_t newest = open_ - (changed_ ? 0 : 1);
+    if (!IsKept(newest)) {
       if (!full_) {
-        waiters_[static_cast<size_t>(told_ ? open_ : 1 - open_)].push_back(
-            std::move(done));
+        waiters_[newest % 2].push_back(std::move(done));
         done = nullptr;
       } else {
         status = DiskFullMeanwhile();
@@ -343,47 +316,42 @@ void MapChangeLog::WaitForAll(Committer committer, Done done) {
     }
   }
   if (done != nullptr) return done(status);
-  FlushBy(committer);
+  Flush();
 }
 
 // --- Commits.
 
-// A thread that reports a change sets told_ and then checks closing_; a thread
-// that ends a generation resets closing_ and then checks told_: one of them
-// sees the other. A caller commits once: the thread commits changes that others
-// reported meanwhile.
-void MapChangeLog::FlushBy(Committer committer) {
-  for (; told_ && !closing_.exchange(true); committer = Committer::kThread) {
-    CloseGeneration(committer);
-  }
+// A thread that reports a change sets changed_ and then checks closing_; a
+// thread that ends a generation resets closing_ and then checks changed_: one
+// of them sees the other.
+void MapChangeLog::Flush() {
+  while (changed_ && !closing_.exchange(true)) CloseGeneration();
 }
 
-void MapChangeLog::CloseGeneration(Committer committer) {
-  int closing;
+void MapChangeLog::CloseGeneration() {
+  uint64_t open;
   {
     absl::MutexLock lock(&mu_);
-    told_ = false;
-    has_closing_ = true;
-    closing = open_;
-    open_ = 1 - open_;
+    changed_ = false;
+    open = ++open_;
   }
   closing_counted_ = 0;
   std::vector<std::string> groups;
   {
-    absl::MutexLock lock(&told_mu_);
+    absl::MutexLock lock(&map_mu_);
     closing_tick_ = std::exchange(tick_, std::nullopt);
     closing_sync_ =
         std::exchange(sync_open_, false) ||
         description_.options.durability == NamespaceDurability::kSync;
     MoveTo(&records_, &descriptions_);
-    closing_counted_ += std::exchange(told_bytes_, 0);
+    closing_counted_ += std::exchange(map_bytes_, 0);
     groups.swap(full_groups_);
     if (!groups_.empty()) groups.push_back(groups_.Take());
   }
   for (const auto& buffer : buffers_) {
     if (spares_.empty()) spares_.emplace_back();
     absl::MutexLock lock(&buffer->mu);
-    buffer->generation = 1 - closing;
+    buffer->generation = open;
     MoveTo(&records_, &buffer->full);
     if (!buffer->open.empty()) {
       records_.push_back(buffer->open.Take(std::move(spares_.back())));
@@ -398,10 +366,10 @@ void MapChangeLog::CloseGeneration(Committer committer) {
     tick.Add(*closing_tick_);
     records_.push_back(tick.Take());
   }
-  AppendNext(committer);
+  AppendNext();
 }
 
-void MapChangeLog::AppendNext(Committer committer) {
+void MapChangeLog::AppendNext() {
   if (records_.empty()) return Kept();
   std::vector<std::string> records;
   size_t bytes = 0;
@@ -413,7 +381,7 @@ void MapChangeLog::AppendNext(Committer committer) {
   }
   logs_->journal_->Append(
       partition_, std::move(records),
-      closing_sync_ ? Durability::kSync : Durability::kAsync, committer,
+      closing_sync_ ? Durability::kSync : Durability::kAsync,
       [self = shared_from_this()](const absl::StatusOr<uint64_t>& position,
                                   std::vector<std::string> records) {
         self->Appended(position.status(), std::move(records));
@@ -424,15 +392,14 @@ void MapChangeLog::Appended(const absl::Status& status,
                             std::vector<std::string> records) {
   if (status.ok()) {
     Recycle(std::move(records));
-    return AppendNext(Committer::kThread);
+    return AppendNext();
   }
   for (auto it = records.rbegin(); it != records.rend(); ++it) {
     records_.push_front(std::move(*it));
   }
   if (absl::IsUnavailable(status)) {
-    logs_->completions_.AddAfter(kBehindInterval, [self = shared_from_this()] {
-      self->AppendNext(Committer::kThread);
-    });
+    logs_->work_.AddAfter(kBehindInterval,
+                          [self = shared_from_this()] { self->AppendNext(); });
   } else {
     Full(status);
   }
@@ -464,25 +431,17 @@ void MapChangeLog::Full(absl::Status status) {
   }
   Answer(std::nullopt, std::move(waiters), std::move(status));
   if (!full) return;
-  logs_->completions_.AddAfter(
-      logs_->options_.retry_interval,
-      [self = shared_from_this()] { self->AppendNext(Committer::kThread); });
+  logs_->work_.AddAfter(logs_->options_.retry_interval,
+                        [self = shared_from_this()] { self->AppendNext(); });
 }
 
 void MapChangeLog::Kept() {
   std::vector<Done> waiters;
   {
     absl::MutexLock lock(&mu_);
-    const auto closed = static_cast<size_t>(1 - open_);
-    open_keys_[closed].Clear();
-    waiters.swap(waiters_[closed]);
-    const int handed_over = handed_over_.load(std::memory_order_relaxed);
-    handed_over_.store(waiters.size() >= kManyWaiters
-                           ? kHandedOver
-                           : std::max(handed_over - 1, 0),
-                       std::memory_order_relaxed);
-    ++kept_;
-    has_closing_ = false;
+    const uint64_t closed = ++kept_;
+    open_keys_[closed % 2].Clear();
+    waiters.swap(waiters_[closed % 2]);
     if (full_.exchange(false)) --logs_->full_logs_;
   }
   logs_->open_bytes_ -= closing_counted_;
@@ -498,8 +457,8 @@ void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
     for (Done& done : waiters) done(status);
     return;
   }
-  logs_->completions_.Add([map = map_, permit, waiters = std::move(waiters),
-                           status = std::move(status)]() mutable {
+  logs_->answers_.Add([map = map_, permit, waiters = std::move(waiters),
+                       status = std::move(status)]() mutable {
     if (permit.has_value()) {
       if (const auto kept = map.lock()) kept->Permit(*permit);
     }

@@ -18,7 +18,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/types/span.h"
 #include "server/base/lock_order.h"
 #include "server/durable/change_record.h"
 #include "server/durable/completions.h"
@@ -26,7 +25,6 @@
 #include "server/durable/open_keys.h"
 #include "server/engine/map/change_log.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/shard/key_hash.h"
 #include "server/log/journal.h"
 
 namespace timecache::server {
@@ -38,6 +36,9 @@ struct MapChangeLogsOptions {
   // From a commit that found the disk full to the next one.
   std::chrono::microseconds retry_interval{100'000};
 };
+
+// The position of a write in a namespace that is not SYNC: all changes so far.
+inline constexpr uint64_t kAllChanges = UINT64_MAX;
 
 class MapChangeLog;
 
@@ -59,14 +60,17 @@ class MapChangeLogs final : public ChangeLogs {
   // The log of a rebuilt map, continued.
   std::shared_ptr<MapChangeLog> Resume(
       const std::shared_ptr<TimeCacheMap>& map);
+  // That of a map with a log, which this has made.
+  MapChangeLog* Of(const TimeCacheMap& map) const;
 
   // A round of the last process, for the Checkpointer of this one, which takes
   // it.
   void SetOpenCheckpoint(OpenCheckpoint open) { open_ = std::move(open); }
   OpenCheckpoint TakeOpenCheckpoint() { return std::exchange(open_, {}); }
 
-  // A thread for work besides the commits, which must not block.
-  Completions& completions() { return completions_; }
+  // A thread for work besides the commits and the answers, which must not
+  // block.
+  Completions& work() { return work_; }
 
   Journal& journal() { return *journal_; }
   // The approximate memory of changes that wait to be stored.
@@ -89,8 +93,10 @@ class MapChangeLogs final : public ChangeLogs {
   std::atomic<int> full_logs_{0};
   // Set and taken before use.
   OpenCheckpoint open_;
-  Completions completions_;
-  // Destroyed before the completions, which run its last callbacks.
+  Completions work_;
+  // Permits ticks and answers calls.
+  Completions answers_;
+  // Destroyed before these threads, which run its last callbacks.
   std::unique_ptr<Journal> journal_;
 };
 
@@ -117,7 +123,7 @@ class MapChangeLog final : public ChangeLog,
   MapChangeLog(MapChangeLogs* logs, const std::shared_ptr<TimeCacheMap>& map);
 
   void Add(int shard, const Change& change) override;
-  void AddTick(const Tick& tick) override ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AddTick(const Tick& tick) override ABSL_LOCKS_EXCLUDED(map_mu_);
   void AddGroup(const GroupChange& change) override { AddToGroups(change); }
   void AddRetained(const RetainedEvents& events) override {
     AddToGroups(events);
@@ -125,31 +131,31 @@ class MapChangeLog final : public ChangeLog,
 
   absl::Status CheckRoom() const override;
   absl::Status CheckBacklog() const override { return logs_->CheckBacklog(); }
-  void WhenKept(absl::Span<const Operation> operations, Tried tried,
-                Done done) override ABSL_LOCKS_EXCLUDED(mu_);
-  bool IsKept(const Operation& operation) const override;
-  void WhenEntriesKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
-  void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_) {
-    WaitForAll(Committer::kThread, std::move(done));
+  uint64_t PositionOf(uint64_t hash, bool writes) const override;
+  void WhenKept(uint64_t position, Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsKept(uint64_t position) const override {
+    return position <= kept_.load(std::memory_order_acquire);
   }
+  void WhenEntriesKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
+  void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   // Closes the open generation, unless another one is closing.
-  void Flush() override { FlushBy(Committer::kThread); }
+  void Flush() override;
   void AppendOptions(const NamespaceOptions& options) override
-      ABSL_LOCKS_EXCLUDED(told_mu_);
-  void AppendDeleted() override ABSL_LOCKS_EXCLUDED(told_mu_);
-  void AppendCreated() ABSL_LOCKS_EXCLUDED(told_mu_);
+      ABSL_LOCKS_EXCLUDED(map_mu_);
+  void AppendDeleted() override ABSL_LOCKS_EXCLUDED(map_mu_);
+  void AppendCreated() ABSL_LOCKS_EXCLUDED(map_mu_);
   // Gives the map's log a new identity from here on (LogFork). The change
   // survives a power loss once it is stored, whatever the map's durability.
-  void AppendFork() ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendFork() ABSL_LOCKS_EXCLUDED(map_mu_);
 
-  void AppendTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendTimeSkip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(map_mu_);
 
   // Live entries are written again from now on, or have been.
-  void AppendWalkBegins() ABSL_LOCKS_EXCLUDED(told_mu_);
-  void AppendWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AppendWalkBegins() ABSL_LOCKS_EXCLUDED(map_mu_);
+  void AppendWalkEnds(const MapCounts& counts) ABSL_LOCKS_EXCLUDED(map_mu_);
   // How far that is, and what follows it, of what is stored.
   void AppendCheckpoint(const CheckpointMark& mark)
-      ABSL_LOCKS_EXCLUDED(told_mu_);
+      ABSL_LOCKS_EXCLUDED(map_mu_);
 
  private:
   // The changes of some shards, each in its order.
@@ -160,32 +166,28 @@ class MapChangeLog final : public ChangeLog,
     ChangeRecord open ABSL_GUARDED_BY(mu);
     // Records that are large enough.
     std::vector<std::string> full ABSL_GUARDED_BY(mu);
-    // The generation that it gathers for: an index of open_keys_.
-    int generation ABSL_GUARDED_BY(mu) = 0;
+    // The generation that it gathers for.
+    uint64_t generation ABSL_GUARDED_BY(mu) = 1;
     // Bytes in it, and those of them that logs_->open_bytes_ counts.
     int64_t bytes ABSL_GUARDED_BY(mu) = 0;
     int64_t counted ABSL_GUARDED_BY(mu) = 0;
   };
 
-  void SetTold();
+  void SetChanged();
   void AddDescription(std::string record)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
-  void CountTold(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(told_mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_mu_);
+  void CountMapBytes(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_mu_);
   template <typename Item>
-  void AddToGroups(const Item& item) ABSL_LOCKS_EXCLUDED(told_mu_);
+  void AddToGroups(const Item& item) ABSL_LOCKS_EXCLUDED(map_mu_);
   // From now on readers wait for keys whose changes are not stored.
   void BeginSync() ABSL_LOCKS_EXCLUDED(mu_);
-  void WaitForAll(Committer committer, Done done) ABSL_LOCKS_EXCLUDED(mu_);
   // Records the map's description, as changed by `change`.
   void AppendRecord(MapRecordKind kind,
                     absl::FunctionRef<void(MapDescription*)> change)
-      ABSL_LOCKS_EXCLUDED(told_mu_);
-  // The generations in which one of the keys is open.
-  std::array<bool, 2> FindOpen(absl::Span<const Operation> operations) const;
-  void FlushBy(Committer committer);
-  void CloseGeneration(Committer committer);
+      ABSL_LOCKS_EXCLUDED(map_mu_);
+  void CloseGeneration();
   // The closing one's, from here on: one thread at a time.
-  void AppendNext(Committer committer);
+  void AppendNext();
   void Appended(const absl::Status& status, std::vector<std::string> records);
   // The memory of stored records, for reuse.
   void Recycle(std::vector<std::string> records);
@@ -200,46 +202,44 @@ class MapChangeLog final : public ChangeLog,
   MapChangeLogs* const logs_;
   const std::weak_ptr<TimeCacheMap> map_;
   const uint32_t partition_;
-  const KeyHash hash_;
   const std::string prefix_;
   // SYNC: then open_keys_ has the keys of all later changes.
   std::atomic<bool> sync_;
-  std::atomic<bool> sliding_;
   // Shard i has the one of i modulo their number.
   std::vector<std::unique_ptr<Buffer>> buffers_;
+  // Of a generation, by its number modulo 2: at most two are not stored.
   std::array<OpenKeys, 2> open_keys_;
 
   // For changes of the whole map. Acquired under the map's locks.
-  absl::Mutex told_mu_;
+  absl::Mutex map_mu_;
   // With retained events.
-  ChangeRecord groups_ ABSL_GUARDED_BY(told_mu_);
-  std::vector<std::string> full_groups_ ABSL_GUARDED_BY(told_mu_);
-  MapDescription description_ ABSL_GUARDED_BY(told_mu_);
+  ChangeRecord groups_ ABSL_GUARDED_BY(map_mu_);
+  std::vector<std::string> full_groups_ ABSL_GUARDED_BY(map_mu_);
+  MapDescription description_ ABSL_GUARDED_BY(map_mu_);
   // No change is recorded after the map's deletion: it would be recreated.
-  bool deleted_ ABSL_GUARDED_BY(told_mu_) = false;
+  bool deleted_ ABSL_GUARDED_BY(map_mu_) = false;
   // Records of the open generation that are of the map as a whole.
-  std::vector<std::string> descriptions_ ABSL_GUARDED_BY(told_mu_);
+  std::vector<std::string> descriptions_ ABSL_GUARDED_BY(map_mu_);
   // Bytes of all these, which logs_->open_bytes_ counts.
-  int64_t told_bytes_ ABSL_GUARDED_BY(told_mu_) = 0;
-  std::optional<Tick> tick_ ABSL_GUARDED_BY(told_mu_);
+  int64_t map_bytes_ ABSL_GUARDED_BY(map_mu_) = 0;
+  std::optional<Tick> tick_ ABSL_GUARDED_BY(map_mu_);
   // Whether the open generation is synced also where the map is not SYNC.
-  bool sync_open_ ABSL_GUARDED_BY(told_mu_) = false;
+  bool sync_open_ ABSL_GUARDED_BY(map_mu_) = false;
 
   // Whether the open generation may have something, and whether one is closing:
   // who sets the latter commits.
-  std::atomic<bool> told_{false};
+  std::atomic<bool> changed_{false};
   std::atomic<bool> closing_{false};
   std::atomic<bool> full_{false};
-  // Commits that the journal's thread does. Changes under mu_.
-  std::atomic<int> handed_over_{0};
 
   // Held briefly; no other lock is acquired under it.
   absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kChanges)
       ABSL_ACQUIRED_BEFORE(lock_order::kJournal);
-  int open_ ABSL_GUARDED_BY(mu_) = 0;
-  bool has_closing_ ABSL_GUARDED_BY(mu_) = false;
-  // Generations that were stored. Changes under mu_.
+  // The numbers of the open generation and of the last one that is stored; one
+  // in between is closing. They change under mu_.
+  std::atomic<uint64_t> open_{1};
   std::atomic<uint64_t> kept_{0};
+  // By the generation, as open_keys_.
   std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
 
   // Of the closing generation.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -47,13 +48,15 @@ struct Recovering {
   uint64_t created = 0;
   // The last one.
   CheckpointMark mark;
+  // From the end of the replay on.
+  std::shared_ptr<MapChangeLog> log;
 };
 
 bool Pauses(const Recovering& recovering) {
   return recovering.options.restart_policy == RestartPolicy::kPause;
 }
 
-// A partition being read.
+// How far a partition is read.
 struct Place {
   // The next position.
   uint64_t next = 0;
@@ -99,15 +102,33 @@ bool Describes(MapRecordKind kind) {
 
 constexpr uint64_t kChangesPerLook = 256;
 
-// Some of the partitions.
+// A record of a map, and the description that it has, if any.
+struct Parsed {
+  MapRecord record;
+  std::optional<MapDescription> map;
+};
+
+absl::StatusOr<Parsed> Parse(absl::string_view bytes) {
+  const absl::StatusOr<MapRecord> record = ReadMapRecord(bytes);
+  if (!record.ok()) return record.status();
+  Parsed parsed = {*record, std::nullopt};
+  if (Describes(record->kind)) {
+    absl::StatusOr<MapDescription> map = DecodeMap(*record);
+    if (!map.ok()) return map.status();
+    parsed.map = *std::move(map);
+  }
+  return parsed;
+}
+
+// Some of the partitions, in one pass.
 //
-// Positions are lost only in a journal that was salvaged. A partition that
-// lacks some is read a second time, with all descriptions of maps known: each
-// map is rebuilt from its first record on, whether or not its creation or the
-// ends of a walk are lost.
+// A journal that was salvaged lacks positions. A partition that lacks some is
+// read once more, by rules of its own, when all descriptions of its maps are
+// known: each map begins with its first record, whether or not its creation or
+// the ends of a walk are lost.
 class Part {
  public:
-  // The `number`th of `read`, which is its first pass.
+  // The `number`th of `read`.
   Part(Shared* shared, SharedRead* read, size_t number)
       : shared_(*shared), shared_read_(*read), number_(number) {}
 
@@ -116,93 +137,139 @@ class Part {
       places_[each.partition] = {
           each.position, shared_.logs->journal().End(each.partition), 0};
     }
-    absl::Status status = Read(from);
-    if (!status.ok()) return status;
-    std::vector<Journal::ReadFrom> again;
-    for (const Journal::ReadFrom& each : from) {
-      Place& place = places_[each.partition];
-      place.lost += place.end - place.next;
-      if (place.lost > 0) again.push_back(each);
-    }
-    if (!again.empty()) status = ReadWithLosses(again);
+    absl::Status status =
+        shared_read_.Read(number_, [this](uint32_t partition, uint64_t position,
+                                          absl::string_view record) {
+          Place& place = places_[partition];
+          place.lost += position - place.next;
+          place.next = position + 1;
+          ++records_;
+          record_bytes_ += record.size();
+          return Visit(partition, position, record, &Part::Find);
+        });
+    if (status.ok()) status = Salvage(from);
     return status.ok() ? Finish() : status;
   }
 
  private:
-  absl::Status Read(const std::vector<Journal::ReadFrom>& from) {
-    const auto visit = [this](uint32_t partition, uint64_t position,
-                              absl::string_view record) {
-      Place& place = places_[partition];
-      if (!second_) place.lost += position - place.next;
-      place.next = position + 1;
-      absl::Status status = Apply(partition, position, record);
-      if (status.ok()) return Count(record.size());
-      return absl::Status(
-          status.code(),
-          absl::StrCat("record ", position, " of partition ", partition,
-                       " of the journal: ", status.message()));
-    };
-    return second_ ? shared_.logs->journal().Read(from, visit)
-                   : shared_read_.Read(number_, visit);
-  }
+  // The map of a record, which may begin with it; null if it has none: it was
+  // deleted, or the record is from before a walk.
+  using FindMap = Recovering* (Part::*)(uint32_t partition,
+                                        const Parsed& parsed);
 
-  absl::Status ReadWithLosses(const std::vector<Journal::ReadFrom>& from) {
-    second_ = true;
+  // Reads the partitions again that lack records.
+  absl::Status Salvage(const std::vector<Journal::ReadFrom>& from) {
+    std::vector<Journal::ReadFrom> again;
     for (const Journal::ReadFrom& each : from) {
       Place& place = places_[each.partition];
+      place.lost += place.end - place.next;
+      if (place.lost == 0) continue;
+      again.push_back(each);
       shared_.records_end += place.end - each.position;
       absl::MutexLock lock(&shared_.mu);
       shared_.report.lost_records += place.lost;
     }
+    if (again.empty()) return absl::OkStatus();
     absl::erase_if(maps_, [this](const auto& each) {
       return HasLosses(each.second.partition);
     });
-    return Read(from);
+    return shared_.logs->journal().Read(
+        again, [this](uint32_t partition, uint64_t position,
+                      absl::string_view record) {
+          return Visit(partition, position, record, &Part::FindSalvaged);
+        });
   }
 
   bool HasLosses(uint32_t partition) { return places_[partition].lost > 0; }
 
-  absl::Status Apply(uint32_t partition, uint64_t position,
-                     absl::string_view bytes) {
-    const absl::StatusOr<MapRecord> record = ReadMapRecord(bytes);
-    if (!record.ok()) return record.status();
-    absl::StatusOr<MapDescription> map = MapDescription();
-    if (Describes(record->kind)) {
-      map = DecodeMap(*record);
-      if (!map.ok()) return map.status();
-      if (!second_) descriptions_.try_emplace(record->log_id, *map);
+  absl::Status Visit(uint32_t partition, uint64_t position,
+                     absl::string_view bytes, FindMap find) {
+    absl::StatusOr<Parsed> parsed = Parse(bytes);
+    absl::Status status = parsed.status();
+    if (status.ok() && parsed->record.kind == MapRecordKind::kDeleted) {
+      ended_.insert(parsed->record.log_id);
+      descriptions_.erase(parsed->record.log_id);
+      maps_.erase(parsed->record.log_id);
+    } else if (status.ok()) {
+      if (Recovering* const map = (this->*find)(partition, *parsed)) {
+        status = Apply(position, *std::move(parsed), map);
+      }
     }
-    if (record->kind == MapRecordKind::kDeleted) {
-      ended_.insert(record->log_id);
-      descriptions_.erase(record->log_id);
-      maps_.erase(record->log_id);
-      return absl::OkStatus();
+    if (status.ok()) return Count(bytes.size());
+    return absl::Status(
+        status.code(),
+        absl::StrCat("record ", position, " of partition ", partition,
+                     " of the journal: ", status.message()));
+  }
+
+  Recovering* Find(uint32_t partition, const Parsed& parsed) {
+    const uint64_t log_id = parsed.record.log_id;
+    if (parsed.map.has_value()) {
+      descriptions_.try_emplace(log_id, *parsed.map);
     }
-    // Rebuilt by the second pass.
-    if (!second_ && HasLosses(partition)) return absl::OkStatus();
+    if (HasLosses(partition)) return nullptr;
+    const auto it = maps_.find(log_id);
+    if (it != maps_.end()) return &it->second;
+    const bool created = parsed.record.kind == MapRecordKind::kCreated;
+    const bool begins =
+        created || parsed.record.kind == MapRecordKind::kWalkBegins;
+    if (!begins || ended_.contains(log_id)) return nullptr;
+    Recovering* const recovering = Make(partition, log_id, *parsed.map);
+    recovering->complete = created;
+    if (!created) recovering->replay->Silence();
+    return recovering;
+  }
+
+  Recovering* FindSalvaged(uint32_t partition, const Parsed& parsed) {
+    const uint64_t log_id = parsed.record.log_id;
+    const auto it = maps_.find(log_id);
+    if (it != maps_.end()) return &it->second;
+    if (ended_.contains(log_id)) return nullptr;
+    const auto known = descriptions_.find(log_id);
+    if (known == descriptions_.end()) {
+      unknown_.insert(log_id);
+      return nullptr;
+    }
     Recovering* const recovering =
-        Find(partition, *record, Describes(record->kind) ? &*map : nullptr);
-    // Of a map that is deleted, or from before a walk.
-    if (recovering == nullptr) return absl::OkStatus();
-    switch (record->kind) {
+        Make(partition, log_id, parsed.map.value_or(known->second));
+    recovering->complete = true;
+    recovering->replay->AllowLosses();
+    return recovering;
+  }
+
+  Recovering* Make(uint32_t partition, uint64_t log_id,
+                   const MapDescription& map) {
+    Recovering& recovering = maps_[log_id];
+    recovering.map = shared_.registry->Make(map.name, map.options, map.origin);
+    recovering.replay = std::make_unique<MapReplay>(recovering.map.get());
+    recovering.replay->SetCancelled([this] { return !Look().ok(); });
+    recovering.partition = partition;
+    recovering.number = ++made_;
+    recovering.options = map.options;
+    return &recovering;
+  }
+
+  absl::Status Apply(uint64_t position, Parsed parsed, Recovering* recovering) {
+    const MapRecord& record = parsed.record;
+    switch (record.kind) {
       case MapRecordKind::kCreated:
         recovering->created = position;
         [[fallthrough]];
       case MapRecordKind::kOptions:
       case MapRecordKind::kWalkBegins:
       case MapRecordKind::kWalkEnds:
-        Describe(record->kind, *std::move(map), recovering);
+        Describe(record.kind, *std::move(parsed.map), recovering);
         break;
       case MapRecordKind::kChanges:
-        return Replay(record->body, recovering->replay.get());
+        return Replay(record.body, recovering->replay.get());
       case MapRecordKind::kTimeSkip:
       case MapRecordKind::kDowntime: {
-        const absl::StatusOr<TimeSkip> skip = DecodeTimeSkip(*record);
+        const absl::StatusOr<TimeSkip> skip = DecodeTimeSkip(record);
         if (skip.ok()) recovering->replay->Apply(*skip);
         return skip.status();
       }
       case MapRecordKind::kCheckpoint: {
-        absl::StatusOr<CheckpointMark> mark = DecodeCheckpoint(*record);
+        absl::StatusOr<CheckpointMark> mark = DecodeCheckpoint(record);
         if (!mark.ok()) return mark.status();
         recovering->replay->Observe(mark->at_us);
         // Others are not written again, and no new group may begin with them.
@@ -216,42 +283,6 @@ class Part {
         break;
     }
     return absl::OkStatus();
-  }
-
-  // The map of the record, which may begin with it, and which it may describe;
-  // null if it has none.
-  Recovering* Find(uint32_t partition, const MapRecord& record,
-                   const MapDescription* map) {
-    const auto it = maps_.find(record.log_id);
-    if (it != maps_.end()) return &it->second;
-    const bool created = record.kind == MapRecordKind::kCreated;
-    if (!second_ && !created && record.kind != MapRecordKind::kWalkBegins) {
-      return nullptr;
-    }
-    if (ended_.contains(record.log_id)) return nullptr;
-    if (map == nullptr) {
-      const auto known = descriptions_.find(record.log_id);
-      if (known == descriptions_.end()) {
-        unknown_.insert(record.log_id);
-        return nullptr;
-      }
-      map = &known->second;
-    }
-    Recovering& recovering = maps_[record.log_id];
-    recovering.map =
-        shared_.registry->Make(map->name, map->options, map->origin);
-    recovering.replay = std::make_unique<MapReplay>(recovering.map.get());
-    recovering.replay->SetCancelled([this] { return !Look().ok(); });
-    recovering.partition = partition;
-    recovering.number = ++made_;
-    recovering.options = map->options;
-    recovering.complete = created || second_;
-    if (second_) {
-      recovering.replay->AllowLosses();
-    } else if (!created) {
-      recovering.replay->Silence();
-    }
-    return &recovering;
   }
 
   static void Describe(MapRecordKind kind, MapDescription map,
@@ -301,17 +332,13 @@ class Part {
 
   absl::Status Count(size_t bytes) {
     bytes_ += bytes;
-    if (second_) {
-      ++records_again_;
-      bytes_again_ += bytes;
-    }
     const uint64_t records = ++shared_.records;
     const RecoveryOptions& options = *shared_.options;
     if (records % options.progress_records != 0 &&
-        bytes_ - told_bytes_ < options.progress_bytes) {
+        bytes_ - reported_bytes_ < options.progress_bytes) {
       return absl::OkStatus();
     }
-    told_bytes_ = bytes_;
+    reported_bytes_ = bytes_;
     return Look();
   }
 
@@ -337,8 +364,8 @@ class Part {
     }
     absl::MutexLock lock(&shared_.mu);
     RecoveryReport& report = shared_.report;
-    report.records -= records_again_;
-    report.record_bytes += bytes_ - bytes_again_;
+    report.records += records_;
+    report.record_bytes += record_bytes_;
     report.unknown.insert(report.unknown.end(), unknown_.begin(),
                           unknown_.end());
     return absl::OkStatus();
@@ -366,50 +393,48 @@ class Part {
   absl::flat_hash_map<uint64_t, Recovering> maps_;
   absl::flat_hash_map<uint32_t, Place> places_;
   uint64_t made_ = 0;
-  // The second time.
-  bool second_ = false;
   // The first of each map that was read.
   absl::flat_hash_map<uint64_t, MapDescription> descriptions_;
-  // Maps that are deleted, whether or not the pass has come to that.
+  // Maps that are deleted: if read again, from the beginning on.
   absl::flat_hash_set<uint64_t> ended_;
   // Maps that no record describes.
   absl::flat_hash_set<uint64_t> unknown_;
-  uint64_t records_again_ = 0;
-  uint64_t bytes_again_ = 0;
+  // Of the journal, each once.
+  uint64_t records_ = 0;
+  uint64_t record_bytes_ = 0;
+  // Progress.
   uint64_t bytes_ = 0;
+  uint64_t reported_bytes_ = 0;
   uint64_t changes_ = 0;
-  // As of the last progress.
-  uint64_t told_bytes_ = 0;
 };
 
 // Records what a start changes in a rebuilt map.
-void Continue(const Recovering& recovering, const RecoveryOptions& options,
-              MapChangeLogs* logs, RecoveryReport* report) {
-  TimeCacheMap* const map = recovering.map.get();
-  const bool forks = !recovering.ended &&
+void Continue(const RecoveryOptions& options, MapChangeLogs* logs,
+              Recovering* recovering, RecoveryReport* report) {
+  TimeCacheMap* const map = recovering->map.get();
+  const bool forks = !recovering->ended &&
                      (options.copied || (options.may_have_lost_power &&
-                                         recovering.options.durability ==
+                                         recovering->options.durability ==
                                              NamespaceDurability::kAsync));
   // After the last tick: later events may differ between the two logs.
   if (forks) map->ForkLog();
-  const auto log = logs->Resume(recovering.map);
-  map->SetChangeLog(log);
-  if (recovering.ended) {
+  recovering->log = logs->Resume(recovering->map);
+  map->SetChangeLog(recovering->log);
+  if (recovering->ended) {
     // Otherwise it would exist again once the newer one is deleted.
-    log->AppendDeleted();
+    recovering->log->AppendDeleted();
     return;
   }
-  if (forks) log->AppendFork();
+  if (forks) recovering->log->AppendFork();
   ++report->namespaces;
   report->forked += forks ? 1 : 0;
-  if (recovering.incomplete) report->incomplete.push_back(map->name());
+  if (recovering->incomplete) report->incomplete.push_back(map->name());
   report->entries += static_cast<uint64_t>(map->CountedSize().entries);
 }
 
 void Skip(const Recovering& recovering, const TimeSkip& skip) {
   if (skip.to_us <= skip.from_us) return;
-  auto* const log = static_cast<MapChangeLog*>(recovering.map->change_log());
-  log->AppendTimeSkip(skip);
+  recovering.log->AppendTimeSkip(skip);
   recovering.replay->Apply(skip);
 }
 
@@ -495,8 +520,8 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
       last_us == INT64_MIN
           ? 0
           : std::clamp(now_us - last_us, int64_t{0}, options.clock_behind_us);
-  for (const Recovering& each : shared.maps) {
-    Continue(each, options, logs, &shared.report);
+  for (Recovering& each : shared.maps) {
+    Continue(options, logs, &each, &shared.report);
     if (!each.ended && (Pauses(each) || behind_us > 0)) {
       MoveEntries(each, behind_us, now_us);
     }
@@ -525,7 +550,6 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   if (shared.report.lost_records == 0) {
     logs->SetOpenCheckpoint(FindOpenCheckpoint(journal, std::move(marks)));
   }
-  shared.report.records += shared.records;
   return shared.report;
 }
 

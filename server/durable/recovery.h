@@ -31,14 +31,14 @@ struct RecoveryOptions {
   // Called as often, and after each bounded part of a large record or of many
   // deaths at once; true ends the recovery with CANCELLED. May be null.
   std::function<bool()> cancelled;
-  // The journal is a copy (MarkAsCopy): from here on the logs of its maps
-  // differ from those of the original (LogFork), and so do the versions. That
-  // is stored when the call returns; RESOURCE_EXHAUSTED (DISK_FULL): it cannot
-  // be.
+  // The journal is a copy, and may go on elsewhere, too: from here on the logs
+  // of its maps differ from those of the original (LogFork), and so do the
+  // versions. That is stored when the call returns; RESOURCE_EXHAUSTED
+  // (DISK_FULL): it cannot be.
   bool copied = false;
-  // A power loss may have lost unsynced records
-  // (LocalJournal::may_have_lost_power): the same for ASYNC maps, which may
-  // have published events that the journal does not have.
+  // The journal may have lost records that were not synced, as by a power loss:
+  // the same for ASYNC maps, which may have published events that the journal
+  // does not have.
   bool may_have_lost_power = false;
   // The time at which the downtime ends: read when all maps are rebuilt, as
   // that takes a while, too. Null: there was none. Not owned.
@@ -79,9 +79,9 @@ struct RecoveryReport {
 // Adds all maps of the journal to the registry, which has none of their names
 // yet and assigns no versions meanwhile; their changes continue in `logs`.
 // Downtime that does not count, and a clock that was behind, are recorded and
-// stored before this returns: a later recovery does not skip them again. Costs as much as the original
-// operations. Memory: the maps, a group of the journal, and
-// SharedRead::kQueueBytes for each thread.
+// stored before this returns: a later recovery does not skip them again. Costs
+// as much as the original operations. Memory: the maps, a group of the journal,
+// and SharedRead::kQueueBytes for each thread.
 //
 // A journal that was salvaged lacks records. The rest of its maps continues
 // (MapReplay::AllowLosses): a key may have an older value, or none, or exist

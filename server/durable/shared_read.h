@@ -69,7 +69,7 @@ class SharedRead {
   // Null at the end, or after an error.
   std::unique_ptr<Batch> Pop(Part* part) ABSL_LOCKS_EXCLUDED(mu_);
   static absl::Status Visit(const Batch& batch, Journal::Visitor visit);
-  // The first error is everybody's.
+  // The first error is that of all.
   absl::Status End(absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
 
   const Journal* const journal_;

@@ -1,5 +1,6 @@
 #include "server/engine/local_store.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -84,13 +85,12 @@ void WhenKept(
 
 // Of operations that were applied, fails those whose keys have changes that
 // could not be stored.
-void RefuseUnkept(const absl::Status& error,
-                  absl::Span<const Operation> operations, TimeCacheMap* map,
+void RefuseUnkept(const absl::Status& error, TimeCacheMap* map,
                   absl::Span<Result> results) {
   uint64_t refused = 0;
-  for (size_t i = 0; i < operations.size(); ++i) {
+  for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].waits || !results[i].status.ok() ||
-        map->change_log()->IsKept(operations[i])) {
+        map->change_log()->IsKept(results[i].position)) {
       continue;
     }
     Refuse(error, results.subspan(i, 1));
@@ -182,17 +182,16 @@ void LocalStore::Execute(absl::string_view name,
     ApplyReads(map->get(), operations, now_us, room, results, &at);
   }
   if (log == nullptr) return done(absl::OkStatus());
-  operations = operations.subspan(first, at.reached - first);
   results = results.subspan(first, at.reached - first);
-  log->WhenKept(operations,
-                room.ok() ? ChangeLog::Tried::kAll : ChangeLog::Tried::kReads,
-                [map = *map, operations, results,
-                 done = std::move(done)](const absl::Status& status) mutable {
-                  if (!status.ok()) {
-                    RefuseUnkept(status, operations, map.get(), results);
-                  }
-                  done(absl::OkStatus());
-                });
+  uint64_t position = 0;
+  for (const Result& result : results) {
+    if (!result.waits) position = std::max(position, result.position);
+  }
+  log->WhenKept(position, [map = *map, results, done = std::move(done)](
+                              const absl::Status& status) mutable {
+    if (!status.ok()) RefuseUnkept(status, map.get(), results);
+    done(absl::OkStatus());
+  });
 }
 
 void LocalStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {

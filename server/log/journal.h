@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -27,37 +26,23 @@ enum class Durability {
   kSync,
 };
 
-// The thread that commits an append.
-enum class Committer {
-  // A thread of the journal.
-  kThread,
-  // The caller, if the commit is quick: nothing is being committed, and nothing
-  // must be synced, or is large. A hand-over to another thread and back costs
-  // more than such a commit. (As LevelDB's writers do.)
-  kCaller,
-};
-
 // Counts since the journal was opened, unless they say otherwise.
 struct JournalStatistics {
   uint64_t disk_bytes = 0;      // of all segments, now
   uint64_t needed_bytes = 0;    // of those that no trim has given up, now
   uint64_t closed_bytes = 0;    // of those that another trim may remove, now
   uint64_t segments = 0;        // files of records, now
-  uint64_t pending_bytes = 0;   // that appends without a commit cost, now
   uint64_t appended_bytes = 0;  // of records
   uint64_t written_bytes = 0;   // to files: records and what frames them
   uint64_t appends = 0;
   uint64_t records = 0;
   uint64_t commits = 0;  // groups; appends / commits is the mean group
-  uint64_t largest_group_appends = 0;
   uint64_t syncs = 0;
   uint64_t sync_errors = 0;
-  bool low_space = false;         // see Journal::low_space, now
-  uint64_t reserve_bytes = 0;     // kept for then; 0: none
-  uint64_t full_errors = 0;       // commits that found no room on the disk
-  uint64_t rejected_appends = 0;  // beyond the bound of what waits
-  Latencies commit_latency;       // a write and, if any, a sync
-  Latencies sync_latency;         // also of syncs beside the commits
+  bool low_space = false;    // see Journal::low_space, now
+  uint64_t full_errors = 0;  // commits that found no room on the disk
+  Latencies commit_latency;  // a write and, if any, a sync
+  Latencies sync_latency;    // also of syncs beside the commits
 };
 
 // A fixed number of partitions, numbered from 0. Each is a log of records:
@@ -87,25 +72,17 @@ class Journal {
 
   // Appends the records, one or more, next to each other and all or none, after
   // those of all earlier appends to this partition. `done` is called once, on
-  // a thread of the journal, or before Append returns if it fails at once or
-  // the caller commits it; it must not block, and may append. Appends that wait
-  // at the same time are committed as one group, with one sync for all if one
-  // of them is SYNC; all of a group are done together. So a caller that commits
-  // may run the callbacks of others, and must hold no lock that these acquire.
+  // a thread of the journal, or before Append returns if it fails at once; it
+  // must not block, and may append. Appends that wait at the same time are
+  // committed as one group, with one sync for all if one of them is SYNC; all
+  // of a group are done together.
   //
-  // UNAVAILABLE: too many bytes wait, or the system is out of memory at the
-  // moment. RESOURCE_EXHAUSTED: the disk is full;
-  // later appends retry by themselves. INVALID_ARGUMENT: no such partition, no
-  // record, or more bytes than an append may have. FAILED_PRECONDITION: the
-  // journal has stopped after an error of the disk.
+  // UNAVAILABLE: the system is out of memory at the moment. RESOURCE_EXHAUSTED:
+  // there is no room. After either it may be retried. INVALID_ARGUMENT: no such
+  // partition, no record, or more bytes than an append may have.
+  // FAILED_PRECONDITION: the journal has stopped after an error of the disk.
   virtual void Append(uint32_t partition, std::vector<std::string> records,
-                      Durability durability, Committer committer,
-                      AppendDone done) = 0;
-  void Append(uint32_t partition, std::vector<std::string> records,
-              Durability durability, AppendDone done) {
-    Append(partition, std::move(records), durability, Committer::kThread,
-           std::move(done));
-  }
+                      Durability durability, AppendDone done) = 0;
 
   // Visits the records of these partitions, each from its position to its end
   // at the start of the call: in order within a partition, partitions
@@ -130,11 +107,12 @@ class Journal {
   virtual uint64_t First(uint32_t partition) const = 0;
   virtual uint64_t End(uint32_t partition) const = 0;
 
-  // Whether the journal lives on its reserve: the disk was found full, or has
-  // no room for a reserve. Appends succeed while the reserve lasts, so only
-  // records that cannot be refused should be appended. Ends by itself, when the
-  // disk has room for what was used of the reserve. Costs a load.
+  // Whether only records that cannot be refused should be appended, because
+  // there is little room for more. Ends by itself. Costs a load.
   virtual bool low_space() const = 0;
+  // Most bytes that a checkpoint may append now: little while there is
+  // low_space, otherwise UINT64_MAX.
+  virtual uint64_t checkpoint_bytes_max() const = 0;
 
   virtual JournalStatistics statistics() const = 0;
 };

@@ -47,9 +47,9 @@ int64_t MillisSince(SteadyClock::time_point began) {
 
 // Notifies the observers, and logs, at most once a second, whichever thread
 // calls.
-class ProgressTeller {
+class ProgressReporter {
  public:
-  explicit ProgressTeller(const RecoveryObservers& observers)
+  explicit ProgressReporter(const RecoveryObservers& observers)
       : observers_(observers) {}
 
   void operator()(const RecoveryProgress& progress) {
@@ -199,23 +199,16 @@ absl::Status RestoreBackup(const std::string& from,
   return absl::OkStatus();
 }
 
-LocalJournal* LocalJournalOf(MapChangeLogs* logs) {
-  return logs == nullptr ? nullptr
-                         : dynamic_cast<LocalJournal*>(&logs->journal());
-}
-
-BackupSource BackupsOf(MapChangeLogs* logs) {
-  LocalJournal* const journal = LocalJournalOf(logs);
-  if (journal == nullptr) return nullptr;
+BackupSource BackupsOf(LocalJournal* journal) {
   return [journal] {
     return std::make_unique<LocalBackup>(journal->OpenBackup());
   };
 }
 
-absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
+absl::StatusOr<OpenedJournal> OpenJournal(
     const config::v1::ServerConfig& config) {
   const std::string& directory = config.journal().directory();
-  if (directory.empty()) return nullptr;
+  if (directory.empty()) return OpenedJournal();
   LocalJournalOptions options;
   options.reserve_bytes = config.journal().reserve_bytes();
   auto journal = LocalJournal::Open(directory, options);
@@ -227,8 +220,7 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
   if (!journal.ok()) {
     return StartError("opened", directory, journal.status());
   }
-  if (options.reserve_bytes > 0 &&
-      (*journal)->statistics().reserve_bytes == 0) {
+  if (options.reserve_bytes > 0 && (*journal)->reserve_bytes() == 0) {
     Log(LogLevel::kWarning, "journal_without_reserve",
         {{"journal", directory},
          {"message",
@@ -236,34 +228,35 @@ absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
           "wait. Put the journal on ext4 or xfs, or set journal.reserve_bytes "
           "to 0 to accept that"}});
   }
-  return std::make_unique<MapChangeLogs>(*std::move(journal));
+  OpenedJournal opened;
+  opened.local = journal->get();
+  opened.logs = std::make_unique<MapChangeLogs>(*std::move(journal));
+  return opened;
 }
 
 absl::Status Recover(const config::v1::ServerConfig& config,
                      const Signals& signals, Clock* clock,
-                     const RecoveryObservers& observers, MapChangeLogs* logs,
-                     Registry* registry) {
+                     const RecoveryObservers& observers,
+                     const OpenedJournal& journal, Registry* registry) {
   const auto began = SteadyClock::now();
+  MapChangeLogs* const logs = journal.logs.get();
   registry->SetChangeLogs(logs);
   observers.metrics->Begin();
   observers.readiness->SetRecovered(0);
   Log(LogLevel::kInfo, "recovery_started",
       {{"journal", config.journal().directory()},
        {"bytes", logs->journal().statistics().disk_bytes}});
-  ProgressTeller progress(observers);
+  ProgressReporter progress(observers);
   RecoveryOptions options;
   options.threads = static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, kMaxRecoveryThreads));
   options.progress = std::ref(progress);
   options.clock = clock;
   options.cancelled = [&signals] { return signals.EndPending(); };
-  LocalJournal* const journal = LocalJournalOf(logs);
-  options.copied = journal != nullptr && journal->copied();
-  options.may_have_lost_power =
-      journal != nullptr && journal->may_have_lost_power();
+  options.copied = journal.local->copied();
+  options.may_have_lost_power = journal.local->may_have_lost_power();
   if (clock->OffsetUs().has_value()) {
-    options.clock_behind_us =
-        journal != nullptr ? journal->clock_behind_us() : 0;
+    options.clock_behind_us = journal.local->clock_behind_us();
     options.check_time = [&](int64_t last_us) {
       // A new journal has no time.
       return last_us == INT64_MIN
@@ -279,10 +272,10 @@ absl::Status Recover(const config::v1::ServerConfig& config,
         {{"took_ms", MillisSince(began)}});
   }
   absl::Status status = report.status();
-  if (status.ok() && journal != nullptr) status = journal->NoteRecovered();
+  if (status.ok()) status = journal.local->NoteRecovered();
   // The entries have moved.
   if (status.ok() && options.clock_behind_us > 0) {
-    status = journal->NoteClockBehind(0);
+    status = journal.local->NoteClockBehind(0);
   }
   if (absl::IsResourceExhausted(status)) {
     return StartError("recovered", config.journal().directory(), status);

@@ -21,9 +21,16 @@
 
 namespace timecache::server {
 
-// The journal in journal.directory, which is created if it is missing. Null if
+// The journal of a server. Null, both, if it has none.
+struct OpenedJournal {
+  std::unique_ptr<MapChangeLogs> logs;
+  // What only a journal on this disk has. Owned by `logs`.
+  LocalJournal* local = nullptr;
+};
+
+// The journal in journal.directory, which is created if it is missing. None if
 // none is configured. An error names the directory, the problem and a remedy.
-absl::StatusOr<std::unique_ptr<MapChangeLogs>> OpenJournal(
+absl::StatusOr<OpenedJournal> OpenJournal(
     const config::v1::ServerConfig& config);
 
 // The receivers of a recovery's progress. None is owned.
@@ -42,11 +49,8 @@ struct RecoveryObservers {
 absl::Status RestoreBackup(const std::string& from,
                            const config::v1::ServerConfig& config);
 
-// The journal of `logs`, if it is on this disk; else, or without logs, null.
-LocalJournal* LocalJournalOf(MapChangeLogs* logs);
-
-// The journal of `logs`, which must outlive it and its backups.
-BackupSource BackupsOf(MapChangeLogs* logs);
+// Of `journal`, which must outlive it and its backups.
+BackupSource BackupsOf(LocalJournal* journal);
 
 // Adds the journal's maps to the registry; from now on durable maps are stored
 // in the journal. A copy of a journal continues with a new identity
@@ -60,8 +64,8 @@ BackupSource BackupsOf(MapChangeLogs* logs);
 // The entries' times move by what the clock of the server before was behind.
 absl::Status Recover(const config::v1::ServerConfig& config,
                      const Signals& signals, Clock* clock,
-                     const RecoveryObservers& observers, MapChangeLogs* logs,
-                     Registry* registry);
+                     const RecoveryObservers& observers,
+                     const OpenedJournal& journal, Registry* registry);
 
 }  // namespace timecache::server
 

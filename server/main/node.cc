@@ -106,7 +106,7 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
 Node::~Node() { monitoring_.Stop(); }
 
 absl::Status Node::Start() {
-  // From here on probes see that it starts.
+  // From here on probes get the answer that it starts.
   if (absl::Status status = monitoring_.Start(config_.http().address());
       !status.ok()) {
     return status;
@@ -117,7 +117,7 @@ absl::Status Node::Start() {
   // All but health waits for the recovery, which may take minutes.
   server_.emplace(&store_, &clock_, MakeServerOptions());
   if (absl::Status status = server_->StartHealth(); !status.ok()) return status;
-  if (change_logs_ != nullptr) {
+  if (journal_.logs != nullptr) {
     if (absl::Status status = RecoverJournal(); !status.ok()) return status;
   }
   heap_trims_ =
@@ -142,7 +142,7 @@ absl::Status Node::Start() {
 absl::Status Node::OpenFiles() {
   auto journal = OpenJournal(config_);
   if (!journal.ok()) return journal.status();
-  change_logs_ = *std::move(journal);
+  journal_ = *std::move(journal);
   if (!config_.access().file().empty()) {
     auto access = AccessFile::Open(config_.access().file(), &files_);
     if (!access.ok()) return access.status();
@@ -163,12 +163,12 @@ ServerOptions Node::MakeServerOptions() {
   options.access = access_.get();
   options.credentials = tls_->credentials();
   options.flush = [this] { reaper_.Flush(); };
-  if (change_logs_ != nullptr) {
+  if (journal_.logs != nullptr) {
     options.describe_journal = [this](v1::JournalStatus* status) {
-      DescribeJournal(config_.journal().directory(), change_logs_.get(),
+      DescribeJournal(config_.journal().directory(), journal_.logs.get(),
                       *checkpointer_, status);
     };
-    options.backup_source = BackupsOf(change_logs_.get());
+    options.backup_source = BackupsOf(journal_.local);
   }
   return options;
 }
@@ -177,10 +177,10 @@ absl::Status Node::RecoverJournal() {
   absl::Status status =
       Recover(config_, signals_, &clock_,
               {&recovery_metrics_, monitoring_.readiness(), &manager_},
-              change_logs_.get(), &registry_);
+              journal_, &registry_);
   if (!status.ok()) return status;
   checkpointer_ =
-      std::make_unique<Checkpointer>(change_logs_.get(), &registry_, &clock_);
+      std::make_unique<Checkpointer>(journal_.logs.get(), &registry_, &clock_);
   checkpoints_ = housekeeping_.Every(kCheckpointInterval,
                                      [this] { checkpointer_->Look(); });
   return absl::OkStatus();
@@ -188,8 +188,8 @@ absl::Status Node::RecoverJournal() {
 
 void Node::AddMetrics() {
   Metrics* metrics = monitoring_.metrics();
-  if (change_logs_ != nullptr) {
-    journal_metrics_ = std::make_unique<JournalMetrics>(change_logs_.get(),
+  if (journal_.logs != nullptr) {
+    journal_metrics_ = std::make_unique<JournalMetrics>(journal_.logs.get(),
                                                         checkpointer_.get());
     metrics->Add(journal_metrics_.get());
   }
@@ -204,7 +204,7 @@ void Node::AddMetrics() {
 }
 
 void Node::EndAfter(absl::Duration patience) {
-  exit_deadline_.emplace(patience, [waits = change_logs_->open_bytes()] {
+  exit_deadline_.emplace(patience, [waits = journal_.logs->open_bytes()] {
     Log(LogLevel::kError, "stop_timed_out",
         {{"waiting_bytes", waits},
          {"message",
@@ -217,12 +217,12 @@ void Node::EndAfter(absl::Duration patience) {
 
 void Node::Run() {
   DiskLog disk_log(
-      [logs = change_logs_.get()] {
+      [logs = journal_.logs.get()] {
         return logs != nullptr && logs->disk_full();
       },
       config_.journal().directory());
   LossLog loss_log(&registry_, &system_clock_, CountersOf(*server_));
-  ClockWatch clock_watch(&system_clock_, LocalJournalOf(change_logs_.get()));
+  ClockWatch clock_watch(&system_clock_, journal_.local);
   {
     const auto logs = housekeeping_.Every(kLogInterval, [&] {
       call_log_.WriteDue();
@@ -232,7 +232,7 @@ void Node::Run() {
     });
     Lifecycle lifecycle = {&signals_, &manager_, monitoring_.readiness(),
                            &*reload_, &*server_, nullptr};
-    if (change_logs_ != nullptr) {
+    if (journal_.logs != nullptr) {
       lifecycle.end_after = [this](absl::Duration patience) {
         EndAfter(patience);
       };

@@ -11,7 +11,6 @@
 #include "server/base/heap.h"
 #include "server/base/housekeeping.h"
 #include "server/durable/checkpointer.h"
-#include "server/durable/map_change_log.h"
 #include "server/edge/access_file.h"
 #include "server/edge/file_watch.h"
 #include "server/edge/tls_listeners.h"
@@ -19,6 +18,7 @@
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/main/config/flags.h"
+#include "server/main/durability.h"
 #include "server/main/exit_deadline.h"
 #include "server/main/journal_metrics.h"
 #include "server/main/recovery_metrics.h"
@@ -77,7 +77,7 @@ class Node {
 
   // Null without a journal. Maps tell it of changes until the last of them, and
   // the reaper, is gone.
-  std::unique_ptr<MapChangeLogs> change_logs_;
+  OpenedJournal journal_;
   Reaper reaper_;
   Registry registry_;
   LocalStore store_;

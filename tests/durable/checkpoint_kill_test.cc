@@ -1,5 +1,5 @@
 // A server that dies at each step of a checkpoint, and of the trimming at its
-// end, while it is used: what was answered and told is so afterwards.
+// end, while it is used: what was answered and delivered is so afterwards.
 
 #include <algorithm>
 #include <atomic>
@@ -97,7 +97,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     if (!remove) put_.insert(result.version);
   }
 
-  // What a watcher is told. What comes once the server is dead, nobody sees.
+  // What a watcher gets; what comes once the server is dead does not count.
   void Read() {
     auto cursor =
         store_.map(kMap)->Resume(point_, store_.clock().NowUs(), [] {});
@@ -105,12 +105,12 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     const Reading reading = ReadAll(cursor->get());
     if (dead_) return;
     EXPECT_EQ(reading.lost, 0u);
-    for (const DeliveredEvent& told : reading.events) {
-      EXPECT_TRUE(told_.insert(told.version).second)
-          << told.key << " died twice";
-      EXPECT_GE(told.death_us, told.deadline_us);
-      last_told_[told.key] = told.version;
-      published_[told.version] = told.published_us;
+    for (const DeliveredEvent& event : reading.events) {
+      EXPECT_TRUE(delivered_.insert(event.version).second)
+          << event.key << " died twice";
+      EXPECT_GE(event.death_us, event.deadline_us);
+      last_delivered_[event.key] = event.version;
+      published_[event.version] = event.published_us;
     }
     point_.next_event += reading.events.size();
     point_.watermark_us = reading.watermark_us;
@@ -218,10 +218,11 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
       const Result got = store_.Execute(kMap, Operation::Get(key));
       const uint64_t version = got.found ? got.entry.version : 0;
       const std::string value = got.found ? got.entry.value : "(none)";
-      const bool died = !got.found && told_.count(known.version) > 0;
+      const bool died = !got.found && delivered_.count(known.version) > 0;
       const bool as_unanswered =
-          known.unanswered && (value == known.then ||
-                               (!got.found && last_told_[key] > known.version));
+          known.unanswered &&
+          (value == known.then ||
+           (!got.found && last_delivered_[key] > known.version));
       EXPECT_TRUE(version == known.version || died || as_unanswered)
           << key << ": version " << known.version << " is " << value;
       known = {version, false, ""};
@@ -229,17 +230,17 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     EXPECT_EQ(store_.Get("other", "long"), "lived");
   }
 
-  // What was put is replaced, removed or told, and all that was told is settled
-  // or comes now.
+  // What was put is replaced, removed or delivered, and all that was delivered is
+  // settled or comes now.
   void CheckAll() {
     store_.AdvanceBy(60 * kSecond);
     ASSERT_NO_FATAL_FAILURE(Read());
     for (const uint64_t version : put_) {
-      EXPECT_TRUE(told_.count(version) + ended_.count(version) > 0)
+      EXPECT_TRUE(delivered_.count(version) + ended_.count(version) > 0)
           << version << " is forgotten";
     }
     for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(Work(1'000));
-    for (const uint64_t version : told_) {
+    for (const uint64_t version : delivered_) {
       EXPECT_TRUE(settled_.count(version) + maybe_settled_.count(version) > 0)
           << "the event of " << version << " is forgotten";
     }
@@ -258,7 +259,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
         Ack(kIdle, delivery);
       }
     }
-    EXPECT_EQ(given, told_);
+    EXPECT_EQ(given, delivered_);
   }
 
   Dice dice_{Seed()};
@@ -268,9 +269,9 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
   std::map<std::string, Known> known_;
   std::set<uint64_t> put_;
   std::set<uint64_t> ended_;  // replaced or removed, or perhaps
-  std::set<uint64_t> told_;
+  std::set<uint64_t> delivered_;
   std::map<uint64_t, int64_t> published_;
-  std::map<std::string, uint64_t> last_told_;
+  std::map<std::string, uint64_t> last_delivered_;
   std::set<uint64_t> settled_;
   std::set<uint64_t> maybe_settled_;
   LogPoint point_;
@@ -285,7 +286,7 @@ TEST_P(CheckpointKillTest, WhatWasAnsweredIsSoAfterwards) {
     ASSERT_NO_FATAL_FAILURE(Check());
   }
   ASSERT_NO_FATAL_FAILURE(CheckAll());
-  EXPECT_GT(told_.size(), 20u);
+  EXPECT_GT(delivered_.size(), 20u);
 }
 
 // Of the journal those of a trim: its committer drops the segments later.

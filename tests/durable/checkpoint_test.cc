@@ -124,7 +124,7 @@ TEST_F(CheckpointTest, AFullDiskIsTrimmedFromTheReserve) {
 }
 
 // One round trims what came before the reserve. The open segment stays whatever
-// is told again: more rounds would only fill it.
+// is written again: more rounds would only fill it.
 TEST_F(CheckpointTest, AFullDiskWithNothingToTrimIsLeftAlone) {
   store_.options().reserve_bytes = 200'000;
   Reopen();
@@ -140,7 +140,7 @@ TEST_F(CheckpointTest, AFullDiskWithNothingToTrimIsLeftAlone) {
   store_.files().SetRoom(UINT64_MAX);
 }
 
-// Live entries that would use the reserve up are not told again meanwhile.
+// Live entries that would use the reserve up are not written again meanwhile.
 TEST_F(CheckpointTest, AFullDiskIsNotTrimmedBeyondAPartOfTheReserve) {
   store_.options().reserve_bytes = 200'000;
   Reopen();
@@ -236,7 +236,8 @@ TEST_F(CheckpointTest, AWalkEndsOnceItsEntriesAreStored) {
   // of what the step writes.
   SetFailpointHook([](absl::string_view name) {
     if (name != "checkpoint.step" || ++steps != 1) {
-      if (name == "checkpoint.step_told" || name == "checkpoint.walk_ended") {
+      if (name == "checkpoint.step_recorded" ||
+          name == "checkpoint.walk_ended") {
         stuck = false;
       }
       return;
@@ -342,7 +343,7 @@ TEST_F(CheckpointTest, NumbersOfEventsGoOnOverATrim) {
   EXPECT_GT(store_.map("n")->first_event(), next + 100);
 }
 
-// What a group keeps from before a round is told again, and no record of it is
+// What a group keeps from before a round is written again, and no record of it is
 // needed any more.
 TEST_F(CheckpointTest, AGroupKeepsItsEventsOverATrim) {
   NamespaceOptions options = DurableOptions();
@@ -391,7 +392,7 @@ TEST_F(CheckpointTest, AGroupKeepsItsEventsOverATrim) {
   EXPECT_EQ(statistics.lost, 0u);
 }
 
-// Each round tells it again: it would be the next one's reason.
+// Each round writes it again: it would be the next one's reason.
 TEST_F(CheckpointTest, WhatGroupsKeepIsNoReasonForARound) {
   NamespaceOptions options = DurableOptions();
   options.retention_us = 0;

@@ -1,4 +1,4 @@
-// Consumer groups of durable maps: what members are told outlives a crash.
+// Consumer groups of durable maps: what members get outlives a crash.
 
 #include <atomic>
 #include <cstdint>
@@ -88,7 +88,7 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
   PutAndLetDie();
   ASSERT_EQ(Take(one.get()).deliveries.size(), 2u);
   int last = 1;
-  std::pair<int, int> last_told = {1, 0};
+  std::pair<int, int> last_number = {1, 0};
   for (const char* how : {"timed out", "returned", "nacked"}) {
     SCOPED_TRACE(how);
     // Whose member takes it as soon as it can.
@@ -121,8 +121,8 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
       return std::pair(chunk.deliveries[0].attempt,
                        chunk.deliveries[0].returns);
     };
-    const auto told = number();
-    EXPECT_GT(told, last_told);
+    const auto first = number();
+    EXPECT_GT(first, last_number);
     one = nullptr;
     other = nullptr;
     store_.Thaw();
@@ -133,14 +133,14 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
       return !chunk.deliveries.empty();
     }));
     ASSERT_EQ(chunk.deliveries.size(), 2u);
-    EXPECT_GE(number(), told);
-    last_told = number();
+    EXPECT_GE(number(), first);
+    last_number = number();
     last = chunk.deliveries[0].attempt;
     held_ids_ = {chunk.deliveries[0].event_id, chunk.deliveries[1].event_id};
   }
 }
 
-TEST_F(DurableGroupsTest, AMemberThatWaitsForTheDiskIsToldThatItsGroupIsGone) {
+TEST_F(DurableGroupsTest, AMemberThatWaitsForTheDiskLearnsThatItsGroupIsGone) {
   auto one = Join();
   PutAndLetDie();
   ASSERT_EQ(Take(one.get()).deliveries.size(), 2u);
@@ -180,12 +180,12 @@ TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
 }
 
 // Its joining is a change that is not kept yet.
-TEST_F(DurableGroupsTest, AMemberIsToldTheWatermarkOfBeforeARestartAtOnce) {
+TEST_F(DurableGroupsTest, AMemberGetsTheWatermarkOfBeforeARestartAtOnce) {
   auto reader = Join();
   PutAndLetDie();
   const int64_t before_us = Take(reader.get()).watermark_us;
   reader = nullptr;
-  // That nobody uses the group is kept before this.
+  // That no member uses the group is kept before this.
   store_.AdvanceBy(kSecond);
   ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
   LosePower();
@@ -215,7 +215,7 @@ TEST_F(DurableGroupsTest, AWatermarkIsATimeWhereNothingIsKnownYet) {
   EXPECT_GE(ReadEarliest().watermark_us, 0);
 }
 
-TEST_F(DurableGroupsTest, ALossIsToldOnceItIsKept) {
+TEST_F(DurableGroupsTest, ALossIsReportedOnceItIsKept) {
   auto reader = Join();
   PutAndLetDie();
   Hold();
@@ -230,8 +230,8 @@ TEST_F(DurableGroupsTest, ALossIsToldOnceItIsKept) {
   EXPECT_EQ(Take(reader.get(), 0).lost, 0u);
 }
 
-// A loss that was told and not kept would be told again.
-TEST_F(DurableGroupsTest, ALossThatACrashTakesBackWasNotTold) {
+// A loss that was reported and not kept would be reported again.
+TEST_F(DurableGroupsTest, ALossThatACrashTakesBackWasNotReported) {
   auto reader = Join();
   PutAndLetDie();
   Hold();

@@ -1,4 +1,4 @@
-// Maps that last: what was answered, told and seen is so again after a crash.
+// Maps that last: what was answered, delivered and seen is so again after a crash.
 
 #include <algorithm>
 #include <atomic>
@@ -64,7 +64,7 @@ TEST_F(DurableStoreTest, AMapThatIsNotDurableIsGone) {
 }
 
 // What a crash leaves between the creation of a map and the end of the one of
-// that name before it, which was told first and waits for its map's appends.
+// that name before it, which was recorded first and waits for its map's appends.
 TEST_F(DurableStoreTest, AMapWhoseEndWasNotKeptIsNotBesideItsSuccessor) {
   ASSERT_TRUE(store_.Put("a", "key", "of the first").status.ok());
   MapDescription next = {"a", DurableOptions(), store_.map("a")->origin(), {}};
@@ -205,7 +205,7 @@ TEST_F(DurableStoreTest, NamespacesComeAndGoAsTheyDid) {
   EXPECT_EQ(store_.report().namespaces, 3u);
 }
 
-TEST_F(DurableStoreTest, WhatDiedWhileTheServerWasDownIsToldWithItsDeath) {
+TEST_F(DurableStoreTest, WhatDiedWhileTheServerWasDownIsDeliveredWithItsDeath) {
   const Result put = store_.Put("a", "key", "value");
   LosePower();
   store_.clock().AdvanceBy(3600 * kSecond);
@@ -243,7 +243,7 @@ TEST_F(DurableStoreTest, AWatcherGoesOnWhereItStoodOverACrash) {
   EXPECT_THAT(reading.events[6].key, HasSubstr("late"));
 }
 
-TEST_F(DurableStoreTest, NothingIsToldBeforeItsTickIsKept) {
+TEST_F(DurableStoreTest, NothingIsDeliveredBeforeItsTickIsKept) {
   ASSERT_TRUE(store_.Put("a", "key", "value").status.ok());
   std::atomic<bool> stuck = true;
   absl::Notification free;
@@ -261,8 +261,8 @@ TEST_F(DurableStoreTest, NothingIsToldBeforeItsTickIsKept) {
   store_.files().SetFault(nullptr);
 }
 
-// Of a write that is not kept yet nobody sees anything; other keys go on.
-TEST_F(DurableStoreTest, NobodySeesWhatACrashCouldTakeBack) {
+// No client sees a write that is not kept yet; other keys go on.
+TEST_F(DurableStoreTest, NoClientSeesWhatACrashCouldTakeBack) {
   ASSERT_TRUE(store_.Put("a", "other", "value").status.ok());
   std::atomic<bool> stuck = true;
   absl::Notification free;
@@ -375,7 +375,7 @@ TEST_F(DurableStoreTest, SizesAndScansGoOnWhileATickHasNoRoom) {
   EXPECT_TRUE(Await([&] { return ReadEarliest().events.size() == 1; }));
 }
 
-// What was under way when the disk filled is kept, and what dies is told.
+// What was under way when the disk filled is kept, and what dies is delivered.
 TEST_F(DurableStoreTest, OnAFullDiskEventsGoOnFromTheReserve) {
   store_.options().reserve_bytes = 100'000;
   Reopen();

@@ -47,7 +47,8 @@ class DurableVisibilityTest : public DurableStoreTest {
   std::atomic<int> freed_ = 0;
 };
 
-TEST_F(DurableVisibilityTest, AWatchOfExpiringEntriesTellsThemOnceTheyAreKept) {
+TEST_F(DurableVisibilityTest,
+       AWatchOfExpiringEntriesDeliversThemOnceTheyAreKept) {
   absl::Notification free;
   store_.files().SetFault([&](const std::string&, uint64_t, bool sync) {
     if (sync && !free.HasBeenNotified()) free.WaitForNotification();
@@ -127,9 +128,9 @@ TEST_F(DurableVisibilityTest, AReadOfAnAsyncMapDoesNotWaitForTheDisk) {
   store_.files().SetFault(nullptr);
 }
 
-// Also of what was told before, of which no keys are known.
+// Also of what was recorded before, of which no keys are known.
 TEST_F(DurableVisibilityTest,
-       NobodySeesWhatACrashCouldTakeBackOfAMapThatBecomesSync) {
+       NoClientSeesWhatACrashCouldTakeBackOfAMapThatBecomesSync) {
   const NamespaceOptions async = DurableOptions(NamespaceDurability::kAsync);
   ASSERT_TRUE(store_.Create("n", async).ok());
   HoldDisk();

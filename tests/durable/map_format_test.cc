@@ -1,19 +1,119 @@
 // Durable namespaces that earlier versions kept come back for ever, with
-// everything in them. What is in testdata is never written again; what made it
-// is write_map_testdata.
+// everything in them: namespaces that are full, changed and deleted, entries and
+// groups of all states, with and without a checkpoint. What is in testdata is
+// never written again.
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "server/log/local/journal_tools.h"
-#include "tests/durable/map_testdata.h"
+#include "tests/support/journal/durable_store.h"
 #include "tests/support/journal/temporary_directory.h"
 
 namespace timecache::server {
 namespace {
+
+std::string Text(absl::string_view bytes) {
+  return absl::StrCat("\"", absl::CHexEscape(bytes), "\"");
+}
+
+std::string TextOf(const NamespaceOptions& o) {
+  return absl::StrCat(
+      " ttl ", o.ttl_us, " buckets ", o.num_buckets, " max ttl ", o.max_ttl_us,
+      " sliding ", o.sliding, " entries ", o.max_entries, " bytes ",
+      o.max_bytes, " policy ", static_cast<int>(o.limit_policy), " value ",
+      o.max_value_bytes, " retention ", o.retention_us, " ", o.retention_bytes,
+      " shards ", o.num_shards, " letters ", Text(o.dead_letter_namespace),
+      " rate ", o.max_operations_per_second, " backlog ", o.max_backlog_bytes,
+      " unused groups ", o.unused_group_ttl_us, " durability ",
+      static_cast<int>(o.durability));
+}
+
+std::vector<std::string> Entries(TimeCacheMap* map, int64_t now_us) {
+  // By key.
+  std::map<std::string, std::string> entries;
+  ScanPosition place;
+  const auto visit = [&](const EntryView& entry) {
+    entries[std::string(entry.key)] = absl::StrCat(
+        "entry ", Text(entry.key), " ", Text(entry.value), " version ",
+        entry.version, " put ", entry.put_us, " deadline ", entry.deadline_us);
+  };
+  while (map->Scan("", now_us, 100, 1 << 20, &place, visit)) {
+  }
+  std::vector<std::string> lines;
+  for (auto& [key, line] : entries) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> Events(TimeCacheMap* map, int64_t now_us) {
+  const auto cursor =
+      map->Subscribe(ExpiryLog::Start::kEarliest, now_us, [] {});
+  const Reading reading = ReadAll(cursor.get());
+  std::vector<std::string> lines = {
+      absl::StrCat("events from ", map->first_event(), " watermark ",
+                   reading.watermark_us, " lost ", reading.lost)};
+  for (const DeliveredEvent& event : reading.events) {
+    lines.push_back(absl::StrCat(
+        "event ", Text(event.key), " ", Text(event.value), " version ",
+        event.version, " put ", event.put_us, " deadline ", event.deadline_us,
+        " death ", event.death_us, " cause ", static_cast<int>(event.cause)));
+  }
+  return lines;
+}
+
+std::vector<std::string> Groups(TimeCacheMap* map, int64_t now_us) {
+  std::vector<std::string> lines;
+  for (const auto& group : map->groups().List()) {
+    const GroupOptions o = group->options();
+    const GroupStatistics s = group->GetStatistics();
+    lines.push_back(absl::StrCat(
+        "group ", group->name(), " by ", group->created_by(), " timeout ",
+        o.ack_timeout_us, " attempts ", o.max_attempts, " backlog ",
+        o.max_backlog_bytes, " unused ", o.unused_ttl_us, ": ", s.events,
+        " events, backlog ", s.backlog, ", acked ", s.acked, ", nacked ",
+        s.nacked, ", put back ", s.put_back, ", dead-lettered ",
+        s.dead_lettered, ", lost ", s.lost));
+    const auto member = group->Join(1'000, [] {});
+    const GroupChunk chunk = member->Take(now_us, 1'000, 1 << 20);
+    for (const Delivery& delivery : chunk.deliveries) {
+      lines.push_back(absl::StrCat(
+          "delivery ", delivery.event_id, " attempt ", delivery.attempt, " ",
+          Text(delivery.event().key), " ", Text(delivery.event().value)));
+    }
+  }
+  return lines;
+}
+
+// Namespaces with their options, entries, events and groups, a line each, in
+// an order of their own. Takes the events that a group has for a member and
+// gives them back.
+std::string DescribeStore(DurableStore* store) {
+  const int64_t now_us = store->clock().NowUs();
+  std::map<std::string, std::shared_ptr<TimeCacheMap>> maps;
+  for (const auto& map : store->registry().List()) maps[map->name()] = map;
+  std::string text;
+  for (const auto& [name, map] : maps) {
+    absl::StrAppend(&text, "namespace ", name, " log ", map->origin().log_id,
+                    TextOf(map->options()), "\n");
+    for (const auto& lines :
+         {Entries(map.get(), now_us), Events(map.get(), now_us),
+          Groups(map.get(), now_us)}) {
+      for (const std::string& line : lines) absl::StrAppend(&text, line, "\n");
+    }
+  }
+  return text;
+}
 
 class MapFormatTest : public ::testing::TestWithParam<std::string> {
  protected:

@@ -213,7 +213,7 @@ TEST_F(PauseTest, EveryRecordOfAnyLayoutMoves) {
   EXPECT_FALSE(deadlines.empty());
 }
 
-// What is told again by a checkpoint is told as it was moved.
+// What a checkpoint writes again is written as it was moved.
 TEST_F(PauseTest, ACheckpointBehindAPauseKeepsIt) {
   store_.checkpointer_options().min_journal_bytes = 1;
   store_.checkpointer_options().factor = 0;
@@ -254,7 +254,7 @@ TEST_F(PauseTest, ManyRestartsDoNotKeepAnEntryAlive) {
 }
 
 // So that the journal knows when the server went down, also of an idle map.
-TEST_F(PauseTest, APausedMapTellsTheTimeAtLeastOnceASecondWhileItHasEntries) {
+TEST_F(PauseTest, APausedMapRecordsTheTimeAtLeastOnceASecondWhileItHasEntries) {
   const int64_t now_us = store_.clock().NowUs();
   TimeCacheMap* const map = store_.map("a").get();
   EXPECT_EQ(map->NextDueUs(now_us), kNeverUs);

@@ -1,4 +1,4 @@
-// ASYNC maps of a machine that has lost its power: events that were told and
+// ASYNC maps of a machine that has lost its power: events that were delivered and
 // are not in the journal are not taken for those that have their numbers now.
 
 #include <chrono>
@@ -29,7 +29,7 @@ using ::timecache::test::Await;
 
 class PowerLossTest : public DurableStoreTest {
  protected:
-  // Nothing is on the disk until Sync, as no map of another durability tells
+  // Nothing is on the disk until Sync, as no map of another durability records
   // time.
   void SetUp() override {
     store_.options().sync_interval = std::chrono::hours(1);
@@ -190,10 +190,10 @@ TEST_F(PowerLossTest, AJournalWithoutABootMayHaveLostSomething) {
   EXPECT_EQ(store_.report().forked, 0u);
 }
 
-// How a start may end before it has told of what was taken.
+// How a start may end before it has recorded what was lost.
 class EndedStartTest : public PowerLossTest {
  protected:
-  // What was told and then taken, and a disk that has just lost it.
+  // What was delivered and then lost, and a disk that has just lost it.
   void LoseAnEvent() {
     Die("kept");
     Sync();
@@ -202,7 +202,7 @@ class EndedStartTest : public PowerLossTest {
     taken_ = End();
     LosePower();
   }
-  // The next start tells of it.
+  // The next start records it.
   void ExpectRefused() {
     Reopen();
     Die("other");
@@ -241,7 +241,7 @@ TEST_F(EndedStartTest, ByAClockThatIsRefused) {
   ExpectRefused();
 }
 
-// As a port that is taken ends it: that was told.
+// As a port that is taken ends it, behind the record.
 TEST_F(EndedStartTest, BehindTheRecovery) {
   LoseAnEvent();
   Reopen();

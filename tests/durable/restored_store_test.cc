@@ -1,5 +1,5 @@
-// A backup that is restored goes on by itself: what it tells is never taken for
-// what the server before it tells, or told, behind the backup.
+// A backup that is restored goes on by itself: what it delivers is never taken
+// for what the server before it delivers behind the backup.
 
 #include <chrono>
 #include <cstdint>
@@ -38,7 +38,7 @@ class RestoredStoreTest : public ::testing::Test {
     EXPECT_TRUE(result.status.ok()) << result.status;
     return result.version;
   }
-  // Entries of these keys die, and are told.
+  // Entries of these keys die, and are delivered.
   void Die(const std::vector<std::string>& keys) {
     for (const std::string& key : keys) Put(key);
     const uint64_t end = EndPoint().next_event + keys.size();
@@ -78,7 +78,7 @@ TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
   const LogPoint at = EndPoint();
   Put("three");
   const std::string archive = store_.BackUp();
-  // It goes on, and tells what the other will never know of.
+  // It goes on, and delivers what the other will never have.
   Die({"other", "others"});
   const LogPoint later = EndPoint();
   ASSERT_EQ(From(before).size(), 4u);
@@ -89,7 +89,7 @@ TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
   EXPECT_THAT(From(before), ElementsAre("two=v", "three=v"));
   EXPECT_THAT(From(at), ElementsAre("three=v"));
   EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
-  // Also once as many events have been told here.
+  // Also once as many events have been delivered here.
   Die({"four", "five", "six"});
   EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   EXPECT_THAT(From(before), ElementsAre("two=v", "three=v", testing::_,
@@ -247,7 +247,7 @@ TEST_F(RestoredStoreTest, APowerLossDoesNotTakeTheOtherLogOfAnAsyncMap) {
   Restore(archive);
   const LogFork fork = store_.map("async")->origin().fork;
   EXPECT_NE(fork.id, 0u);
-  // It tells something, which the disk has.
+  // It delivers something, which the disk has.
   ASSERT_TRUE(store_.Put("async", "key", "v").status.ok());
   store_.AdvanceBy(kLifeUs);
   EXPECT_TRUE(

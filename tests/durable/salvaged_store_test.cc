@@ -48,7 +48,7 @@ class SalvagedStoreTest : public DurableStoreTest {
     DurableStoreTest::SetUp();
   }
 
-  // An entry of "a" dies, and is told.
+  // An entry of "a" dies, and is delivered.
   void Die(const std::string& key) {
     ASSERT_TRUE(store_.Put("a", key, "v").status.ok());
     const uint64_t end = store_.End("a").next_event + 1;
@@ -95,7 +95,7 @@ class SalvagedStoreTest : public DurableStoreTest {
     ASSERT_TRUE(status.ok()) << status;
     Reopen();
   }
-  // All that is due has died and is told.
+  // All that is due has died and is delivered.
   void DeliverDue() {
     store_.AdvanceBy(0);
     for (const auto& map : store_.registry().List()) {
@@ -140,7 +140,7 @@ TEST_F(SalvagedStoreTest, ATickWhoseEntriesAreLostCountsThemAsLost) {
 }
 
 // A removal that is lost leaves an entry that dies where none did.
-TEST_F(SalvagedStoreTest, ATickThatIsSaidToHaveFewerEventsTellsNone) {
+TEST_F(SalvagedStoreTest, ATickWithFewerEventsThanEntriesDeliversNone) {
   ASSERT_TRUE(store_.Put("a", "removed", "v").status.ok());
   const LogPoint before = store_.End("a");
   ASSERT_TRUE(store_.Execute("a", Operation::Remove("removed")).status.ok());
@@ -165,7 +165,7 @@ TEST_F(SalvagedStoreTest, AGroupCountsTheEventsThatAreLost) {
   Damage("two");
   Salvage();
   reader = Join("a");
-  // Losses are told once they are kept.
+  // Losses are reported once they are kept.
   uint64_t lost = 0;
   taken.clear();
   EXPECT_TRUE(Await([&] {
@@ -323,8 +323,8 @@ class DamagedWorldTest : public SalvagedStoreTest,
         if (value != "(none)") ExpectWritten(name, key, value);
       }
       const Reading reading = ReadEarliest(name);
-      for (const DeliveredEvent& told : reading.events) {
-        ExpectWritten(name, told.key, told.value);
+      for (const DeliveredEvent& event : reading.events) {
+        ExpectWritten(name, event.key, event.value);
       }
       there[{name, ""}] =
           absl::StrCat(store_.End(name).next_event, " ",

@@ -19,7 +19,7 @@ namespace {
 
 using ::timecache::test::Await;
 
-// What one writer knows of its keys, which nobody else writes.
+// What one writer knows of its keys, which no other one writes.
 struct Expected {
   // The last answer: the version, or 0 after a removal.
   uint64_t version = 0;
@@ -75,12 +75,12 @@ class CrashTest : public DurableStoreTest,
                 ? !got.found
                 : got.found && got.entry.version == expected.version;
         const bool died = expected.version != 0 && !got.found &&
-                          told_.count(expected.version) > 0;
+                          delivered_.count(expected.version) > 0;
         // Or what was put without an answer was killed at once.
         const bool as_unanswered =
             expected.unanswered &&
             (value == expected.unanswered_value ||
-             (!got.found && last_told_[key] > expected.version));
+             (!got.found && last_delivered_[key] > expected.version));
         EXPECT_TRUE(as_answered || died || as_unanswered)
             << key << ": version " << expected.version << " is " << value;
         // From now on that is what is.
@@ -92,18 +92,18 @@ class CrashTest : public DurableStoreTest,
   void Read() {
     const Reading reading = ReadFrom(point_);
     EXPECT_EQ(reading.lost, 0u);
-    for (const DeliveredEvent& told : reading.events) {
-      EXPECT_TRUE(told_.insert(told.version).second)
-          << told.key << " died twice";
-      last_told_[told.key] = told.version;
+    for (const DeliveredEvent& event : reading.events) {
+      EXPECT_TRUE(delivered_.insert(event.version).second)
+          << event.key << " died twice";
+      last_delivered_[event.key] = event.version;
     }
     point_.next_event += reading.events.size();
     point_.watermark_us = reading.watermark_us;
   }
 
   std::array<Writer, kWriters> writers_;
-  std::set<uint64_t> told_;
-  std::map<std::string, uint64_t> last_told_;  // versions by key
+  std::set<uint64_t> delivered_;
+  std::map<std::string, uint64_t> last_delivered_;  // versions by key
   LogPoint point_;
 };
 
@@ -165,11 +165,11 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachCrash) {
   Read();
   for (const Writer& writer : writers_) {
     for (const uint64_t version : writer.put) {
-      EXPECT_TRUE(told_.count(version) + writer.ended.count(version) > 0)
+      EXPECT_TRUE(delivered_.count(version) + writer.ended.count(version) > 0)
           << version << " is forgotten";
     }
   }
-  EXPECT_GT(told_.size(), 100u);
+  EXPECT_GT(delivered_.size(), 100u);
   EXPECT_GT(rounds, 5u);
 }
 

@@ -241,7 +241,7 @@ TEST_F(JournalDamageTest, AfterACrashDamageBeforeTheLastGroupIsRefused) {
   }
 }
 
-// Nothing behind its end tells how far a log went: what is left of it is right,
+// Nothing behind its end says how far a log went: what is left of it is right,
 // as after a torn write.
 TEST_F(JournalDamageTest, AfterACrashAnEndThatIsCutOffLeavesWhatWasBefore) {
   const std::vector<uint64_t> segments =

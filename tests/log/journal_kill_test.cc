@@ -1,5 +1,5 @@
 // A process that is killed at each failpoint, on a real file system: what it
-// was told is there when the journal is opened again.
+// was acknowledged is there when the journal is opened again.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr uint32_t kKilledPartitions = 3;
 
-// What a child tells its parent, in one write.
+// What a child reports to its parent, in one write.
 struct Message {
   enum Kind : uint32_t { kAcknowledged, kTrims } kind;
   uint32_t partition;

@@ -266,7 +266,7 @@ TEST_F(JournalReserveTest, AFileSystemThatCannotReserveRoomHasNoReserve) {
   });
   ASSERT_TRUE(harness_.Open().ok());
   EXPECT_FALSE(low_space());
-  EXPECT_EQ(harness_.journal().statistics().reserve_bytes, 0);
+  EXPECT_EQ(harness_.journal().reserve_bytes(), 0);
   EXPECT_TRUE(harness_.AppendNow(0, "x").ok());
   EXPECT_THAT(harness_.files().Paths(),
               testing::Not(testing::Contains(HasSubstr("RESERVE"))));

@@ -5,7 +5,6 @@
 #include <memory>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -114,77 +113,6 @@ class JournalSyncTest : public ::testing::Test {
   std::atomic<int> failures_ = 0;
   std::unique_ptr<LocalJournal> journal_;
 };
-
-// Appends by who may commit, and waits. Returns whether it did.
-bool CommitsItself(LocalJournal* journal, const std::string& record,
-                   Durability durability) {
-  absl::Notification answered;
-  std::thread::id committer;
-  journal->Append(
-      0, {record}, durability, Committer::kCaller,
-      [&](const absl::StatusOr<uint64_t>& position, std::vector<std::string>) {
-        EXPECT_TRUE(position.ok()) << position.status();
-        committer = std::this_thread::get_id();
-        answered.Notify();
-      });
-  answered.WaitForNotification();
-  return committer == std::this_thread::get_id();
-}
-
-TEST_F(JournalSyncTest, WhoAppendsCommitsWhatNeedsNoSync) {
-  EXPECT_TRUE(CommitsItself(journal_.get(), "a", Durability::kAsync));
-  // The journal's thread learns that it has to sync.
-  EXPECT_TRUE(Await([&] { return journal_->statistics().syncs == 1; }));
-  EXPECT_FALSE(CommitsItself(journal_.get(), "b", Durability::kSync));
-  EXPECT_THAT(ReadAfterPowerLoss(), ElementsAre(Pair(0, "a"), Pair(1, "b")));
-}
-
-// The disk may be slow: that is nobody's but the journal's thread's.
-TEST_F(JournalSyncTest, WhoAppendsCommitsNothingBesideASync) {
-  HoldFirstSync();
-  ASSERT_TRUE(Append("a", Durability::kAsync).ok());
-  begun_.WaitForNotification();
-  EXPECT_FALSE(CommitsItself(journal_.get(), "b", Durability::kAsync));
-}
-
-// Of more groups than one caller commits.
-TEST_F(JournalSyncTest, WhatIsAppendedWhileACallerCommitsIsCommitted) {
-  constexpr int kAppends = 10 * kLedGroupsMax;
-  std::atomic<int> done = 0;
-  std::function<void()> append = [&] {
-    journal_->Append(
-        0, {std::to_string(done)}, Durability::kAsync, Committer::kCaller,
-        [&](const absl::StatusOr<uint64_t>&, std::vector<std::string>) {
-          if (++done < kAppends) append();
-        });
-  };
-  append();
-  EXPECT_TRUE(Await([&] { return done == kAppends; }));
-  EXPECT_EQ(journal_->End(0), static_cast<uint64_t>(kAppends));
-}
-
-TEST_F(JournalSyncTest, CallersAndTheThreadCommitEachAppendOnce) {
-  constexpr int kThreads = 4;
-  constexpr int kAppends = 500;
-  std::atomic<int> done = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (int n = 0; n < kAppends; ++n) {
-        journal_->Append(
-            0, {std::to_string(i)},
-            n % 50 == 0 ? Durability::kSync : Durability::kAsync,
-            i % 2 == 0 ? Committer::kCaller : Committer::kThread,
-            [&](const absl::StatusOr<uint64_t>& position,
-                std::vector<std::string>) { done += position.ok(); });
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(Await([&] { return done == kThreads * kAppends; }));
-  EXPECT_EQ(ReadAll(*journal_).partitions[0].size(),
-            static_cast<size_t>(kThreads * kAppends));
-}
 
 TEST_F(JournalSyncTest, AppendsAreDoneWhileASyncIsUnderWay) {
   HoldFirstSync();

@@ -68,7 +68,6 @@ TEST_F(JournalTest, AGroupHasOneSync) {
   EXPECT_EQ(harness_.journal().End(0), 50);
   const JournalStatistics statistics = harness_.journal().statistics();
   EXPECT_EQ(statistics.commits, 1);
-  EXPECT_EQ(statistics.largest_group_appends, 100);
   EXPECT_EQ(statistics.appends, 100);
   EXPECT_EQ(statistics.syncs, 1);
 }
@@ -172,30 +171,6 @@ TEST_F(JournalTest, ASegmentStaysWhileOnePartitionNeedsIt) {
 TEST_F(JournalTest, TrimBeyondTheEndIsRefused) {
   EXPECT_EQ(harness_.journal().TrimBefore(0, 1).code(),
             absl::StatusCode::kOutOfRange);
-}
-
-TEST_F(JournalTest, AppendsBeyondTheBoundOfWhatWaitsAreRefused) {
-  harness_.options().pending_bytes_max = 1000;
-  ASSERT_TRUE(harness_.Open().ok());
-  harness_.Append(0, {std::string(500, 'a')});
-  harness_.Append(0, {std::string(500, 'b')});
-  EXPECT_EQ(harness_.results()[1].status().code(),
-            absl::StatusCode::kUnavailable);
-  EXPECT_EQ(harness_.journal().statistics().rejected_appends, 1);
-  harness_.RunOnce();
-  EXPECT_TRUE(harness_.results()[0].ok());
-  EXPECT_TRUE(harness_.AppendNow(0, std::string(500, 'c')).ok());
-}
-
-TEST_F(JournalTest, EmptyRecordsCountAgainstTheBound) {
-  harness_.options().pending_bytes_max = 100'000;
-  ASSERT_TRUE(harness_.Open().ok());
-  for (int i = 0; i < 1000; ++i) harness_.Append(0, {""});
-  EXPECT_EQ(harness_.results().back().status().code(),
-            absl::StatusCode::kUnavailable);
-  EXPECT_GT(harness_.journal().statistics().pending_bytes, 90'000);
-  harness_.RunOnce();
-  EXPECT_EQ(harness_.journal().statistics().pending_bytes, 0);
 }
 
 TEST_F(JournalTest, BadAppendsAreRefused) {

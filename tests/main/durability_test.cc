@@ -1,5 +1,5 @@
-// The start of a server with a journal: who is told how far it is, and what is
-// told of the journal afterwards.
+// The start of a server with a journal: its progress, and what is reported of
+// the journal afterwards.
 
 #include "server/main/durability.h"
 
@@ -40,12 +40,12 @@ constexpr int64_t kNowUs =
 // What a server has of it, in the order of main.
 struct Life {
   explicit Life(const config::v1::ServerConfig& config, ManualClock* clock)
-      : logs(OpenJournal(config).value()),
+      : journal(OpenJournal(config).value()),
         reaper(clock),
         registry(clock, &reaper, RegistryLimits(), EventFormat::Plain()),
         store(&registry, clock) {}
 
-  std::unique_ptr<MapChangeLogs> logs;
+  OpenedJournal journal;
   Reaper reaper;
   Registry registry;
   LocalStore store;
@@ -68,7 +68,7 @@ class DurabilityTest : public ::testing::Test {
   absl::Status Recover(Life* life) {
     return server::Recover(config_, signals_, &clock_,
                            {metrics_.get(), &readiness_, &manager_},
-                           life->logs.get(), &life->registry);
+                           life->journal, &life->registry);
   }
   // With a clock that is the machine's.
   absl::Status RecoverAt(Life* life, int64_t now_us) {
@@ -76,7 +76,7 @@ class DurabilityTest : public ::testing::Test {
     SystemClock clock(kNeverUs, machine);
     const absl::Status status = server::Recover(
         config_, signals_, &clock, {metrics_.get(), &readiness_, &manager_},
-        life->logs.get(), &life->registry);
+        life->journal, &life->registry);
     recovered_us_ = clock.NowUs();
     return status;
   }
@@ -105,8 +105,8 @@ class DurabilityTest : public ::testing::Test {
       done.WaitForNotification();
     }
   }
-  // What the service manager was told since the last call.
-  std::string TakeTold() const {
+  // What the service manager got since the last call.
+  std::string TakeNotifications() const {
     std::string all;
     char bytes[4096];
     for (;;) {
@@ -132,7 +132,7 @@ class DurabilityTest : public ::testing::Test {
   const ServiceManager manager_{name_};
 };
 
-TEST_F(DurabilityTest, ObserversAreToldHowFarARecoveryIs) {
+TEST_F(DurabilityTest, ObserversGetTheProgressOfARecovery) {
   EXPECT_EQ(Metrics(), "");
   EXPECT_EQ(readiness_.recovered(), -1);
   {
@@ -145,12 +145,12 @@ TEST_F(DurabilityTest, ObserversAreToldHowFarARecoveryIs) {
     CreateAndPut(&life, 3);
   }
   metrics_ = std::make_unique<RecoveryMetrics>();
-  TakeTold();
+  TakeNotifications();
   Life life(config_, &clock_);
   ASSERT_TRUE(Recover(&life).ok());
   EXPECT_GE(readiness_.recovered(), 0);
-  EXPECT_THAT(TakeTold(), HasSubstr("EXTEND_TIMEOUT_USEC=120000000\n"
-                                    "STATUS=Recovering, 0 %\n"));
+  EXPECT_THAT(TakeNotifications(), HasSubstr("EXTEND_TIMEOUT_USEC=120000000\n"
+                                             "STATUS=Recovering, 0 %\n"));
   EXPECT_THAT(Metrics(),
               AllOf(HasSubstr("timecache_recovery_running 0\n"),
                     HasSubstr("timecache_recovery_namespaces 1\n"),
@@ -163,7 +163,7 @@ TEST_F(DurabilityTest, ObserversAreToldHowFarARecoveryIs) {
 TEST_F(DurabilityTest, WhileItRunsMetricsSayHowFarItIs) {
   metrics_->Begin();
   metrics_->Progress({40, 100});
-  // Told late by another thread.
+  // Reported late by another thread.
   metrics_->Progress({30, 100});
   EXPECT_THAT(Metrics(),
               AllOf(HasSubstr("timecache_recovery_running 1\n"),
@@ -190,7 +190,7 @@ TEST_F(DurabilityTest, AClockThatIsFarAheadOfTheJournalIsRefused) {
         std::string(status.message()),
         AllOf(HasSubstr("2026-01-12T13:46:40"), HasSubstr("Correct the clock"),
               HasSubstr("journal.max_clock_lead")));
-    EXPECT_EQ(life.logs->journal().statistics().records, 0u);
+    EXPECT_EQ(life.journal.logs->journal().statistics().records, 0u);
   }
   for (const int64_t after_s : {3600, 3540}) {
     Life life(config_, &clock_);
@@ -228,7 +228,7 @@ TEST_F(DurabilityTest, AnHourThatTheLastClockWasBehindEndsNoLife) {
     CreateAndPut(&life, 3);
     FakeMachine machine(kNowUs);
     const SystemClock clock(kNeverUs, machine);
-    ClockWatch watch(&clock, LocalJournalOf(life.logs.get()));
+    ClockWatch watch(&clock, life.journal.local);
     machine.SetWall(kHourUs);
     watch.Look();
   }
@@ -239,7 +239,7 @@ TEST_F(DurabilityTest, AnHourThatTheLastClockWasBehindEndsNoLife) {
     const absl::Status status =
         RecoverAt(&life, kNowUs + kHourUs + 2 * kMicrosPerSecond);
     ASSERT_TRUE(status.ok()) << status;
-    EXPECT_EQ(LocalJournalOf(life.logs.get())->clock_behind_us(), 0);
+    EXPECT_EQ(life.journal.local->clock_behind_us(), 0);
     const Operation get = Operation::Get("key0");
     Result result;
     absl::Notification done;
@@ -269,15 +269,18 @@ TEST_F(DurabilityTest, NoClockIsTooFarAheadOfAJournalOfBefore2026) {
 TEST_F(DurabilityTest, TheJournalIsDescribed) {
   Life life(config_, &clock_);
   ASSERT_TRUE(Recover(&life).ok());
-  const Checkpointer checkpointer(life.logs.get(), &life.registry, &clock_);
+  const Checkpointer checkpointer(life.journal.logs.get(), &life.registry,
+                                  &clock_);
   v1::JournalStatus status;
-  DescribeJournal("/a/directory", life.logs.get(), checkpointer, &status);
+  DescribeJournal("/a/directory", life.journal.logs.get(), checkpointer,
+                  &status);
   EXPECT_EQ(status.directory(), "/a/directory");
   EXPECT_EQ(status.commits(), 0u);
   EXPECT_FALSE(status.has_commit_p99());
   CreateAndPut(&life, 5);
   v1::JournalStatus after;
-  DescribeJournal("/a/directory", life.logs.get(), checkpointer, &after);
+  DescribeJournal("/a/directory", life.journal.logs.get(), checkpointer,
+                  &after);
   EXPECT_GT(after.disk_bytes(), status.disk_bytes());
   EXPECT_GE(after.commits(), 6u);
   EXPECT_GE(after.appends(), after.commits());

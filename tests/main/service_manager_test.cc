@@ -70,7 +70,7 @@ TEST_F(ServiceManagerTest, TheEnvironmentNamesIt) {
   EXPECT_EQ(Next(), "");
 }
 
-TEST_F(ServiceManagerTest, NobodyThereIsNoMatter) {
+TEST_F(ServiceManagerTest, AMissingSocketIsIgnored) {
   ServiceManager("/no/such/socket").Ready("x");
   ServiceManager(std::string(500, 'x')).Ready("x");
   EXPECT_EQ(Next(), "");

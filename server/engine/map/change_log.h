@@ -4,25 +4,18 @@
 #ifndef TIMECACHED_SERVER_ENGINE_MAP_CHANGE_LOG_H_
 #define TIMECACHED_SERVER_ENGINE_MAP_CHANGE_LOG_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "server/engine/groups/group_change.h"
 #include "server/engine/shard/change.h"
 #include "server/engine/store/namespace_options.h"
-#include "server/engine/store/operation.h"
 
 namespace timecache::server {
 
 class TimeCacheMap;
-
-// Whether `op` may change something, in a map that is `sliding` or not.
-inline bool Writes(const Operation& op, bool sliding) {
-  if (op.kind == OpKind::kGet) return op.touch || sliding;
-  return op.kind != OpKind::kContains;
-}
 
 // All changes of one map.
 class MapChangeSink : public ChangeSink, public GroupChangeSink {};
@@ -45,17 +38,14 @@ class ChangeLog : public MapChangeSink {
   // such as a settlement: only JOURNAL_BACKLOG.
   virtual absl::Status CheckBacklog() const = 0;
 
-  // Calls `done` once all reported changes of these operations' keys, by them
-  // or by earlier operations, are stored: so no client sees a change that a
-  // crash could still undo. At once if they are stored already. Without a sync
-  // for each commit (ASYNC), reads do not wait, and writes wait for all
-  // reported changes; if only reads were `tried`, nothing is waited for.
-  enum class Tried { kAll, kReads };
-  virtual void WhenKept(absl::Span<const Operation> operations, Tried tried,
-                        Done done) = 0;
-  // After an error of that: whether the operation waited for nothing, or all
-  // that it waited for is stored by now.
-  virtual bool IsKept(const Operation& operation) const = 0;
+  // Calls `done` once the changes up to this position are stored: at once if
+  // they are. A result has the position (Result::position) of the newest change
+  // of its key, by its operation or an earlier one: so no client sees a change
+  // that a crash could still undo. Without a sync for each commit (ASYNC), reads
+  // have none, and writes that of all changes.
+  virtual void WhenKept(uint64_t position, Done done) = 0;
+  // Whether they are, after an error of that.
+  virtual bool IsKept(uint64_t position) const = 0;
   // As WhenKept for reads of all keys.
   virtual void WhenEntriesKept(Done done) = 0;
   // As WhenKept for all reported changes, also of time and groups.

@@ -47,6 +47,8 @@ struct Change {
   // Of a kill: those of one time happened in the order of their numbers.
   uint64_t kill = 0;
   Cause cause = Cause::kExpired;
+  // Of the key; a kill has none. Not recorded.
+  uint64_t hash = 0;
 };
 
 // The progress of time: all deaths at or before `watermark_us`, and by kills up
@@ -103,6 +105,12 @@ class ChangeSink {
 
   // Of one shard: in order, one after the other.
   virtual void Add(int shard, const Change& change) = 0;
+  // Result::position of an operation on the key with this hash, which has just
+  // been applied: under the lock of the key's shard. `writes` says whether it
+  // was one that may change something.
+  virtual uint64_t PositionOf(uint64_t /*hash*/, bool /*writes*/) const {
+    return 0;
+  }
   // In order, one after the other. Its events are published once it is
   // permitted: see TimeCacheMap::Permit.
   virtual void AddTick(const Tick& tick) = 0;

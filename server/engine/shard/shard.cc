@@ -81,6 +81,7 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
   memory_ = MemoryBudget::Process().level();
   const uint64_t copied = copied_bytes_;
   const Outcome outcome = ApplyOne(op, hash, room, result);
+  SetPosition(op, hash, result);
   room->CountCopied(copied_bytes_ - copied);
   SettleCharges();
   return outcome;
@@ -97,6 +98,7 @@ size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
     if (copied_bytes_ - copied > kMaxLockCopiedBytes) break;
     const Outcome outcome = ApplyOne(*item.op, item.hash, room, item.result);
     if (outcome.hit != LimitHit::kNone) break;
+    SetPosition(*item.op, item.hash, item.result);
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
     ++done;
   }
@@ -135,7 +137,8 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
                                ResponseBudget* room, Result* result) {
   const uint32_t tag = CompactIndex::TagOf(hash);
   Outcome outcome;
-  const Found old = FindLive(tag, op.key);
+  Found old = FindLive(tag, op.key);
+  old.hash = hash;
   result->found = old.slot != nullptr;
   switch (op.kind) {
     case OpKind::kContains:
@@ -304,7 +307,8 @@ void Shard::Take(const Operation& op, const Found& old) {
   if (sink_ != nullptr) {
     EmitChange({.kind = Change::Kind::kRemove,
                 .record = {.key = op.key},
-                .at_us = now_us_});
+                .at_us = now_us_,
+                .hash = old.hash});
   }
   Charge(-1, -old.record.payload_bytes());
   Forget(old);

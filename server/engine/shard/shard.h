@@ -273,6 +273,8 @@ class Shard {
     SegmentId segment = kNoSegment;
     uint32_t offset = 0;
     size_t size = 0;
+    // Of the key that was looked for, by an operation.
+    uint64_t hash = 0;
     Record record;
   };
 
@@ -349,6 +351,12 @@ class Shard {
                    Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Evict(const Found& old, Generation* dead)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What the answer to an operation that was applied waits for.
+  void SetPosition(const Operation& op, uint64_t hash, Result* result) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (sink_ == nullptr) return;
+    result->position = sink_->PositionOf(hash, Writes(op, sliding_));
+  }
   void EmitChange(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     sink_->Add(sink_shard_, change);
   }

@@ -65,7 +65,8 @@ void Shard::EmitKill(Change::Kind kind, const Kill& kill,
               .death_us = kill.death_us,
               .at_us = kill.at_us,
               .kill = kill.number,
-              .cause = kill.cause});
+              .cause = kill.cause,
+              .hash = kind == Change::Kind::kEvict ? key_hash_(key) : 0});
 }
 
 const Segment* Shard::DeadSegment(SegmentId id) {

@@ -88,7 +88,8 @@ void Shard::AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
          sink->Add(shard, {.kind = Change::Kind::kStore,
                            .record = record,
                            .death_us = death_us,
-                           .at_us = now_us});
+                           .at_us = now_us,
+                           .hash = key_hash_(record.key)});
          return true;
        });
 }

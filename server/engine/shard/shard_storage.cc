@@ -35,8 +35,11 @@ uint32_t FirstSegmentBytes(size_t record_bytes) {
 void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
                     uint32_t tag, const Found& old, Outcome* outcome) {
   if (sink_ != nullptr) {
-    Change change = {
-        .kind = kind, .record = record, .death_us = death_us, .at_us = now_us_};
+    Change change = {.kind = kind,
+                     .record = record,
+                     .death_us = death_us,
+                     .at_us = now_us_,
+                     .hash = old.hash};
     // A rebuild takes the rest from the existing entry.
     if (kind == Change::Kind::kRenew) {
       change.record.value = {};

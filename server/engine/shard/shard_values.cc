@@ -103,7 +103,8 @@ bool Shard::Extend(const Operation& op, absl::string_view more,
                      .base_version = old.record.version,
                      .renewed = op.touch,
                      .death_us = death_us,
-                     .at_us = now_us_};
+                     .at_us = now_us_,
+                     .hash = old.hash};
     change.record.value = more;
     change.record.create_us = record.put_us;
     change.record.parts = false;

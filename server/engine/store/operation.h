@@ -140,6 +140,12 @@ struct Operation {
   }
 };
 
+// Whether `op` may change something, in a map that is `sliding` or not.
+inline bool Writes(const Operation& op, bool sliding) {
+  if (op.kind == OpKind::kGet) return op.touch || sliding;
+  return op.kind != OpKind::kContains;
+}
+
 // What is stored under a key.
 struct Entry {
   std::string value;
@@ -179,6 +185,9 @@ struct Result {
   bool has_entry = false;
   // Not applied yet: see BatchProgress.
   bool waits = false;
+  // Of a durable map: what must be stored before this is the answer (see
+  // ChangeLog::WhenKept). 0: nothing.
+  uint64_t position = 0;
   Entry entry;
 
   // As new, but for the memory of entry.value, which the next value may use.
@@ -191,6 +200,7 @@ struct Result {
     number = 0;
     has_entry = false;
     waits = false;
+    position = 0;
   }
 };
 

@@ -100,8 +100,8 @@ class PosixFile final : public File {
   }
 
   // A file system that copies what is written over (btrfs) needs room for that
-  // on each write to a block that is not new, unless it is told otherwise while
-  // the file is empty. Others refuse this.
+  // on each write to a block that is not new, unless the file got this flag
+  // while it was empty. Others refuse it.
   void WriteInPlace() {
     int flags = 0;
     if (ioctl(descriptor_, FS_IOC_GETFLAGS, &flags) != 0) return;

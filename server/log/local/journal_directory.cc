@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "server/base/coding.h"
+#include "server/base/read_file.h"
 #include "server/log/local/crc32c.h"
 
 namespace timecache::server {
@@ -147,6 +149,24 @@ std::string EncodeFormatFile(const JournalIdentity& identity) {
   return WithCrc(absl::StrCat(kFormatTitle, " ", kJournalVersion,
                               "\npartitions ", identity.partitions, "\nid ",
                               absl::BytesToHexString(identity.id), "\n"));
+}
+
+std::string MachineBootId() {
+  constexpr size_t kMaxBytes = 64;
+  return std::string(absl::StripAsciiWhitespace(
+      ReadFile("/proc/sys/kernel/random/boot_id", kMaxBytes).value_or("")));
+}
+
+absl::StatusOr<std::string> ReadBoot(FileSystem* files,
+                                     const std::string& directory) {
+  auto id = ReadSmallFile(files, PathOf(directory, kBootFile));
+  if (absl::IsNotFound(id.status())) return std::string();
+  return id;
+}
+
+absl::Status WriteBoot(FileSystem* files, const std::string& directory,
+                       const std::string& boot_id) {
+  return WriteFileAtomically(files, directory, kBootFile, boot_id);
 }
 
 absl::Status MarkAsCopy(FileSystem* files, const std::string& directory) {

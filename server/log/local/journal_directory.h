@@ -6,8 +6,8 @@
 //   TRIM                   the first position of each partition
 //   END                    after an orderly close: where the log ends
 //   BOOT                   the id of the machine's boot in which it was
-//                          recovered last (machine_boot.h): no earlier boot
-//                          has taken records with it that this one misses
+//                          recovered last: no earlier boot has taken records
+//                          with it that this one misses
 //   CLOCK                  how far its server's clock was behind the machine's
 //   COPY                   empty: its log may go on elsewhere, too
 //   RESERVE                room for when the disk is full: then it becomes the
@@ -66,6 +66,18 @@ absl::StatusOr<int64_t> ReadClockBehind(FileSystem* files,
                                         const std::string& directory);
 absl::Status WriteClockBehind(FileSystem* files, const std::string& directory,
                               int64_t behind_us);
+
+// The boot of the machine that last wrote the journal: unsynced data survives a
+// crash of the process, and is lost with power.
+//
+// The system's random boot id; empty if it has none.
+std::string MachineBootId();
+// The last id of WriteBoot; empty if the directory has none, as earlier
+// versions left it.
+absl::StatusOr<std::string> ReadBoot(FileSystem* files,
+                                     const std::string& directory);
+absl::Status WriteBoot(FileSystem* files, const std::string& directory,
+                       const std::string& boot_id);
 
 // A copy's log and that of what it was copied from have a part in common, and
 // then each goes on by itself. The first process that opens a copy must give it

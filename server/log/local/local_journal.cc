@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/failpoint.h"
-#include "server/log/local/machine_boot.h"
 
 namespace timecache::server {
 namespace {
@@ -177,14 +176,10 @@ absl::Status LocalJournal::NoteRecovered() {
 }
 
 void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
-                          Durability durability, Committer committer,
-                          AppendDone done) {
+                          Durability durability, AppendDone done) {
   uint64_t bytes = 0;
   for (const std::string& record : records) bytes += record.size();
-  const uint64_t cost =
-      sizeof(Pending) + records.size() * sizeof(std::string) + bytes;
   absl::Status status;
-  bool leads = false;
   if (partition >= partitions()) {
     status = NoPartition(partition, partitions());
   } else if (records.empty() || bytes > kAppendBytesMax) {
@@ -193,56 +188,19 @@ void LocalJournal::Append(uint32_t partition, std::vector<std::string> records,
                      " bytes; at most ", kAppendBytesMax));
   } else {
     absl::MutexLock lock(&mu_);
-    if (!stopped_.ok()) {
-      status = stopped_;
-    } else if (statistics_.pending_bytes + cost > options_.pending_bytes_max) {
-      ++statistics_.rejected_appends;
-      status = absl::UnavailableError(absl::StrCat(
-          "the journal's disk is too slow: ", statistics_.pending_bytes,
-          " bytes wait"));
-    } else {
-      statistics_.pending_bytes += cost;
+    status = stopped_;
+    if (status.ok()) {
       Pending& pending = pending_.emplace_back();
       pending.partition = partition;
       pending.records = std::move(records);
       pending.durability = durability;
       pending.done = std::move(done);
       pending.bytes = bytes;
-      pending.cost = cost;
-      if (durability == Durability::kSync) ++pending_syncs_;
-      if (committer == Committer::kCaller && !running_ && !led_ && MayLead()) {
-        leads = led_ = true;
-      } else if (pending_.size() == 1 && !led_) {
-        // Otherwise the committer is awake, or was woken for earlier appends.
-        work_.Signal();
-      }
+      // Otherwise the committer is awake, or was woken for earlier appends.
+      if (pending_.size() == 1) work_.Signal();
     }
   }
-  if (leads) return Lead();
   if (!status.ok()) done(status, std::move(records));
-}
-
-bool LocalJournal::MayLead() const {
-  return options_.own_thread && stopped_.ok() && !pending_.empty() &&
-         pending_syncs_ == 0 && unsynced_appends_.empty() &&
-         statistics_.pending_bytes <= kLedBytesMax && !syncing_ && !trim_ &&
-         writer_.MayWriteAtOnce() && !IsFull();
-}
-
-void LocalJournal::Lead() {
-  for (int groups = 0; groups < kLedGroupsMax; ++groups) {
-    std::vector<Pending> group;
-    {
-      absl::MutexLock lock(&mu_);
-      if (!MayLead()) break;
-      group = TakeGroup();
-    }
-    Commit(std::move(group));
-  }
-  absl::MutexLock lock(&mu_);
-  led_ = false;
-  // It may wait for this, or not know when the next sync is due.
-  if (awaits_lead_ || HasWork() || waits_until_ > NextDue()) work_.Signal();
 }
 
 bool LocalJournal::HasPending() const {
@@ -263,22 +221,17 @@ void LocalJournal::Run() {
   while (true) {
     {
       absl::MutexLock lock(&mu_);
-      while (led_ || !HasWork()) {
-        if (stopping_ && !led_) return;
-        awaits_lead_ = led_;
-        waits_until_ = led_ ? Time::max() : NextDue();
-        if (waits_until_ == Time::max()) {
+      while (!HasWork()) {
+        if (stopping_) return;
+        const Time due = NextDue();
+        if (due == Time::max()) {
           work_.Wait(&mu_);
         } else {
-          work_.WaitUntil(&mu_, waits_until_);
+          work_.WaitUntil(&mu_, due);
         }
       }
-      awaits_lead_ = false;
-      running_ = true;
     }
     RunOnce();
-    absl::MutexLock lock(&mu_);
-    running_ = false;
   }
 }
 
@@ -320,7 +273,6 @@ std::vector<LocalJournal::Pending> LocalJournal::TakeGroup() {
   while (!pending_.empty() &&
          (group.empty() || bytes + pending_.front().bytes <= kGroupBytesMax)) {
     bytes += pending_.front().bytes;
-    if (pending_.front().durability == Durability::kSync) --pending_syncs_;
     group.push_back(std::move(pending_.front()));
     pending_.pop_front();
   }
@@ -377,9 +329,6 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
       options_.now() - began);
   const uint64_t took_us = std::max<int64_t>(took.count(), 0);
   absl::MutexLock lock(&mu_);
-  for (const Pending& pending : group) {
-    statistics_.pending_bytes -= pending.cost;
-  }
   CountSyncs();
   if (!status.ok()) return;
   ends_ = writer_.positions();
@@ -396,8 +345,6 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
     statistics_.records += pending.records.size();
   }
   statistics_.appends += group.size();
-  statistics_.largest_group_appends =
-      std::max<uint64_t>(statistics_.largest_group_appends, group.size());
   ++statistics_.commits;
   if (!syncs_behind) statistics_.commit_latency.Add(took_us);
 }
@@ -464,7 +411,6 @@ JournalStatistics LocalJournal::statistics() const {
   JournalStatistics statistics = statistics_;
   statistics.segments = segments_.size();
   statistics.low_space = low_space();
-  statistics.reserve_bytes = reserve_bytes_;
   const size_t unneeded = UnneededSegments();
   for (size_t i = 0; i < segments_.size(); ++i) {
     statistics.disk_bytes += segments_[i].bytes;

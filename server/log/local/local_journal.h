@@ -70,20 +70,25 @@ class LocalJournal final : public Journal {
   const std::string& id() const { return writer_.identity().id; }
 
   uint32_t partitions() const override { return writer_.identity().partitions; }
-  using Journal::Append;
   void Append(uint32_t partition, std::vector<std::string> records,
-              Durability durability, Committer committer,
-              AppendDone done) override ABSL_LOCKS_EXCLUDED(mu_);
+              Durability durability, AppendDone done) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Read(absl::Span<const ReadFrom> from,
                     Visitor visit) const override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status TrimBefore(uint32_t partition, uint64_t position) override
       ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t First(uint32_t partition) const override ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t End(uint32_t partition) const override ABSL_LOCKS_EXCLUDED(mu_);
+  // The journal lives on its reserve: the disk was found full, or has no room
+  // for a reserve. Ends when the disk has room for what was used of it.
   bool low_space() const override {
     return low_space_.load(std::memory_order_relaxed);
   }
+  uint64_t checkpoint_bytes_max() const override;
   JournalStatistics statistics() const override ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Room that is kept for when the disk is full; 0: none.
+  uint64_t reserve_bytes() const { return reserve_bytes_; }
 
   // A backup of the journal as it is now, with all completed appends, while
   // appending goes on. Must not outlive this. Trimmed segments stay until it
@@ -121,7 +126,6 @@ class LocalJournal final : public Journal {
     Durability durability;
     AppendDone done;
     uint64_t bytes;  // of the records
-    uint64_t cost;   // in memory
   };
   // Written, and done with the sync of its group.
   struct Unsynced {
@@ -141,13 +145,7 @@ class LocalJournal final : public Journal {
   // When there is work without a call; infinity if there is none.
   Time NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // Whether the appending thread can commit all waiting appends.
-  bool MayLead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Commits them, and some of those that arrive meanwhile.
-  void Lead() ABSL_LOCKS_EXCLUDED(mu_);
-
-  // The committer's, from here on: the journal's thread while `running_`, the
-  // appending thread while `led_`.
+  // The committer's, from here on.
   std::vector<Pending> TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Commit(std::vector<Pending> group) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status WriteGroup(std::vector<Pending>* group, bool sync)
@@ -226,6 +224,7 @@ class LocalJournal final : public Journal {
   LogWriter writer_;
   uint64_t trim_sequence_ = 0;
   DiskReserve reserve_;
+  // Constant once it is open.
   uint64_t reserve_bytes_;
   // In the order of their groups.
   std::deque<Unsynced> unsynced_appends_;
@@ -241,16 +240,8 @@ class LocalJournal final : public Journal {
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kJournal);
   SteadyCondVar work_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  // The committer: the thread, an appending thread, or none.
-  bool running_ ABSL_GUARDED_BY(mu_) = false;
-  bool led_ ABSL_GUARDED_BY(mu_) = false;
-  // Whether the thread waits for an appending thread, and until when for
-  // others.
-  bool awaits_lead_ ABSL_GUARDED_BY(mu_) = false;
-  Time waits_until_ ABSL_GUARDED_BY(mu_) = Time::max();
   absl::Status stopped_ ABSL_GUARDED_BY(mu_);
   std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
-  size_t pending_syncs_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<uint64_t> first_ ABSL_GUARDED_BY(mu_);
   // When the committer has to sync, or infinity. Not while a sync is in
   // progress, which may have ended.

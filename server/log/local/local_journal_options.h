@@ -17,9 +17,6 @@ struct LocalJournalOptions {
   // A larger segment is followed by another. Trimming removes whole segments,
   // and each costs a sync of its directory.
   uint64_t segment_bytes = uint64_t{64} << 20;
-  // Most memory of waiting appends: their bytes, and some 150 B each; further
-  // appends fail with UNAVAILABLE.
-  uint64_t pending_bytes_max = uint64_t{64} << 20;
   // From an ASYNC append to the start of its sync. Half of the 100 ms that a
   // power loss may lose: the other half is for the sync itself.
   std::chrono::microseconds sync_interval{50'000};
@@ -49,10 +46,6 @@ struct LocalJournalOptions {
 inline constexpr uint64_t kAppendBytesMax = uint64_t{32} << 20;
 // One group, unless a single append is larger.
 inline constexpr uint64_t kGroupBytesMax = uint64_t{4} << 20;
-// Most waiting appends while an appending thread commits, and the groups that
-// it commits before the journal's thread takes over.
-inline constexpr uint64_t kLedBytesMax = uint64_t{1} << 20;
-inline constexpr int kLedGroupsMax = 16;
 // Most unsynced bytes of a full segment for which the next one starts between
 // two groups.
 inline constexpr uint64_t kRollUnsyncedBytesMax = uint64_t{2} << 20;

@@ -10,8 +10,15 @@ namespace {
 
 // The steps in which a reserve that is in use is made up for.
 constexpr uint64_t kReserveSteps = 16;
+// A checkpoint may use this part of the reserve: the rest is for records of
+// time and settlements.
+constexpr uint64_t kCheckpointShare = 4;
 
 }  // namespace
+
+uint64_t LocalJournal::checkpoint_bytes_max() const {
+  return low_space() ? reserve_bytes_ / kCheckpointShare : UINT64_MAX;
+}
 
 absl::Status LocalJournal::WithReserve(
     absl::FunctionRef<absl::Status()> write) {

@@ -66,8 +66,6 @@ class LogWriter {
   void EndSync(const absl::Status& status, uint64_t took_us);
   // Whether a group can be written without a sync before it.
   bool MayWrite() const { return unsynced_.bytes() < kUnsyncedBytesMax; }
-  // And with nothing else before it.
-  bool MayWriteAtOnce() const { return MayWrite() && !unsynced_may_be_lost_; }
 
   const JournalIdentity& identity() const { return identity_; }
   const LogEnd& end() const { return end_; }

@@ -68,7 +68,7 @@ class DurableStore {
   void CrashBeforeNoting() { notes_ = false; }
 
   ManualClock& clock() { return clock_; }
-  // Lets what is due die and be told.
+  // Lets what is due die and be delivered.
   void AdvanceBy(int64_t step_us);
 
   Registry& registry() { return engine_->registry; }
