@@ -11,7 +11,6 @@
 #include "client/cli/commands/many_operations.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
-#include "client/cli/ui/confirm.h"
 #include "client/cli/ui/progress.h"
 
 namespace timecache::cli {
@@ -195,12 +194,8 @@ void AddRemoveCommand(CLI::App& app, Context& context) {
       "Remove all keys that begin with this; '': all keys");
   rm->add_flag("-y,--yes", arguments->yes,
                "Do not ask; only a terminal is asked, and only with --prefix");
-  AddCount(
-      *rm, "--if-version",
-      [arguments = arguments.get()](uint64_t version) {
-        arguments->options.if_version = version;
-      },
-      "Only this version of the key");
+  AddCount(*rm, "--if-version", arguments->options.if_version,
+           "Only this version of the key");
   rm->add_flag("--previous", arguments->options.return_previous,
                "Show the entries that were removed");
   rm->footer(
