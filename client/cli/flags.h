@@ -47,6 +47,17 @@ void OnRun(CLI::App* app, Context& context, Run run) {
   });
 }
 
+// The same for a command about a namespace that is among its arguments: errors
+// name that one.
+template <typename Arguments, typename Run>
+void OnRunAbout(CLI::App* app, Context& context,
+                const std::shared_ptr<Arguments>& arguments, Run run) {
+  OnRun(app, context, arguments, [run](Context about, const Arguments& given) {
+    about.namespaces = {given.ns};
+    return run(about, given);
+  });
+}
+
 // `value` as a 32-bit field, which the server then checks against its own
 // range.
 inline uint32_t Narrow(const std::string& name, uint64_t value) {

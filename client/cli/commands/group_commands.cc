@@ -112,14 +112,7 @@ CLI::App* AddGroupsCommand(CLI::App& ns, Context& context,
                            Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
   app->add_option("namespace", arguments->ns, "The namespace")->required();
-  app->callback([&context, arguments, run] {
-    context.command = [&context, arguments, run] {
-      // Errors name the namespace that the command is about.
-      Context about = context;
-      about.namespaces = {arguments->ns};
-      return run(about, *arguments);
-    };
-  });
+  OnRunAbout(app, context, arguments, run);
   return app;
 }
 

@@ -17,7 +17,7 @@ namespace timecache::cli {
 namespace {
 
 struct NamespaceArguments {
-  std::string name;
+  std::string ns;
   NamespaceOptions options;
   std::vector<std::string> to_default;  // By the names of their flags.
   bool yes = false;
@@ -29,13 +29,6 @@ int Print(const Context& context, const absl::StatusOr<Namespace>& ns) {
     for (const std::string& warning : ns->warnings) Warn(warning);
   }
   return Print(context, ToJson(*ns), Describe(*ns));
-}
-
-// Errors name the namespace that the command is about, not the one of the data.
-Context About(const Context& context, const std::string& name) {
-  Context about = context;
-  about.namespaces = {name};
-  return about;
 }
 
 int RunList(const Context& context) {
@@ -65,7 +58,7 @@ int RunList(const Context& context) {
 
 int RunDeleteNamespace(const Context& context,
                        const NamespaceArguments& arguments) {
-  const std::string& name = arguments.name;
+  const std::string& name = arguments.ns;
   const Client client = context.MakeClient();
   if (!arguments.yes && IsInteractive()) {
     const auto ns = client.GetNamespace(name, {.include_statistics = true});
@@ -105,7 +98,7 @@ int RunUpdateNamespace(const Context& context,
     to_default.push_back(FieldOf(flag));
   }
   return Print(context, context.MakeClient().UpdateNamespace(
-                            arguments.name, arguments.options, to_default));
+                            arguments.ns, arguments.options, to_default));
 }
 
 template <typename Enum>
@@ -195,12 +188,8 @@ CLI::App* AddNamespaceCommand(
     const std::string& help,
     const std::shared_ptr<NamespaceArguments>& arguments, Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
-  app->add_option("name", arguments->name, "The namespace")->required();
-  app->callback([&context, arguments, run] {
-    context.command = [&context, arguments, run] {
-      return run(About(context, arguments->name), *arguments);
-    };
-  });
+  app->add_option("name", arguments->ns, "The namespace")->required();
+  OnRunAbout(app, context, arguments, run);
   return app;
 }
 
@@ -210,7 +199,7 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       ns, context, "create", "Create a namespace", arguments,
       [](const Context& about, const NamespaceArguments& a) {
         return Print(about,
-                     about.MakeClient().CreateNamespace(a.name, a.options));
+                     about.MakeClient().CreateNamespace(a.ns, a.options));
       });
   AddOptionFlags(*create, arguments->options);
   AddCount(*create, "--shards", arguments->options.num_shards,
@@ -273,7 +262,7 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
       std::make_shared<NamespaceArguments>(),
       [](const Context& about, const NamespaceArguments& a) {
         return Print(about, about.MakeClient().GetNamespace(
-                                a.name, {.include_statistics = true}));
+                                a.ns, {.include_statistics = true}));
       })
       ->footer(
           "Example:\n"
@@ -287,7 +276,7 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
       "Kill a namespace's oldest bucket now; watchers receive its entries",
       std::make_shared<NamespaceArguments>(),
       [](const Context& about, const NamespaceArguments& a) {
-        return RunRotate(about, a.name);
+        return RunRotate(about, a.ns);
       })
       ->footer("Example:\n  timecachectl ns rotate sessions");
   AddGroupCommands(*ns, context);
