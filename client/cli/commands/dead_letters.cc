@@ -18,19 +18,15 @@ absl::Status KeyExists(const ExpiredEvent& event) {
 
 absl::Status PutBackParts(const Client& into, const ExpiredEvent& event,
                           const GatherOptions& options) {
-  absl::Status failure;
-  ManyOperations gathers(into, [&](size_t, OperationResult& result) {
-    failure = std::move(result.status);
-    return failure.ok();
+  ManyOperations gathers(into, [](size_t, const OperationResult& result) {
+    return result.status;
   });
   for (const GatheredPart& part : event.parts->parts) {
-    if (gathers.is_over()) return failure;
     const absl::Status status = gathers.Add(
         Operation::Gather(event.key, part.name, part.value, options));
     if (!status.ok()) return status;
   }
-  const absl::Status status = gathers.Finish();
-  return status.ok() ? failure : status;
+  return gathers.Finish();
 }
 
 // Empty: unknown.

@@ -69,20 +69,18 @@ class KeyRemover {
  private:
   absl::Status RemoveAll() {
     const Client client = context_.MakeClient();
-    absl::Status failure;
     ManyOperations removes(client, [&](size_t i, OperationResult& result) {
-      failure = std::move(result.status);
-      if (failure.ok()) Take(keys_[i], result);
-      return failure.ok() && written_;
+      if (!result.status.ok()) return result.status;
+      Take(keys_[i], result);
+      // Ends the command; Run says why.
+      return written_ ? absl::OkStatus() : absl::CancelledError();
     });
     for (const std::string& key : keys_) {
-      if (removes.is_over()) return failure;
       const absl::Status status =
           removes.Add(Operation::Remove(key, arguments_.options));
       if (!status.ok()) return status;
     }
-    const absl::Status status = removes.Finish();
-    return status.ok() ? failure : status;
+    return removes.Finish();
   }
 
   void Take(const std::string& key, OperationResult& result) {
@@ -133,24 +131,20 @@ int RemovePrefix(const Context& context, const RemoveArguments& arguments) {
   if (context.timeout_given) options.timeout = context.timeout;
   const Client client = context.MakeClient();
   uint64_t removed = 0;
-  absl::Status failure;
   ProgressBar bar;
   const absl::Time started_at = absl::Now();
   ManyOperations removes(client, [&](size_t, OperationResult& result) {
-    failure = std::move(result.status);
-    removed += failure.ok() && result.found;
-    return failure.ok();
+    removed += result.status.ok() && result.found;
+    return result.status;
   });
+  absl::Status failure;
   const absl::Status scanned = client.Scan(options, [&](const Entry& entry) {
-    const absl::Status status = removes.Add(Operation::Remove(entry.key));
-    if (failure.ok()) failure = status;
+    failure = removes.Add(Operation::Remove(entry.key));
     bar.Update({.done = removed, .elapsed = absl::Now() - started_at});
     return failure.ok();
   });
-  if (failure.ok()) {
-    const absl::Status status = removes.Finish();
-    if (failure.ok()) failure = status;
-  }
+  // Also where the scan has failed.
+  failure = removes.Finish();
   if (failure.ok()) failure = scanned;
   bar.Wipe();
   const int exit_code =
