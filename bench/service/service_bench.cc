@@ -34,18 +34,18 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"put", {Rpc::kPut, 4, 16}},
-    {"get", {Rpc::kGet, 4, 16}},
-    {"put", {Rpc::kPut, 1, 1}},
-    {"get", {Rpc::kGet, 1, 1}},
-    {"pipeline put", {Rpc::kPipelinePut, 4, 4}},
-    {"pipeline get", {Rpc::kPipelineGet, 4, 4}},
-    {"pipeline put", {Rpc::kPipelinePut, 16, 1}},
-    {"pipeline get", {Rpc::kPipelineGet, 16, 1}},
-    {"pipeline put", {Rpc::kPipelinePut, 1, 1}},
-    {"pipeline get", {Rpc::kPipelineGet, 1, 1}},
+    {"put", {true, true, 4, 16}},
+    {"get", {false, true, 4, 16}},
+    {"put", {true, true, 1, 1}},
+    {"get", {false, true, 1, 1}},
+    {"pipeline put", {true, false, 4, 4}},
+    {"pipeline get", {false, false, 4, 4}},
+    {"pipeline put", {true, false, 16, 1}},
+    {"pipeline get", {false, false, 16, 1}},
+    {"pipeline put", {true, false, 1, 1}},
+    {"pipeline get", {false, false, 1, 1}},
 };
-constexpr int kMaxConnections = 256;
+constexpr size_t kMaxConnections = 256;
 
 // Median, least and greatest of one figure over the rounds.
 struct Spread {
@@ -150,9 +150,10 @@ void PrintTable(const std::vector<Outcome>& outcomes) {
       "connection;\n%d keys of %d B, values of %d B; medians of the rounds "
       "[least, greatest]\n\n"
       "%-17s %-11s %-27s %8s %8s %14s %14s\n",
-      static_cast<int>(kOperations), kKeys, static_cast<int>(kKeyBytes),
-      static_cast<int>(kValueBytes), "call", "server", "calls/s", "p50 us",
-      "p99 us", "server us/call", "client us/call");
+      static_cast<int>(kOperations), static_cast<int>(kKeys),
+      static_cast<int>(kKeyBytes), static_cast<int>(kValueBytes), "call",
+      "server", "calls/s", "p50 us", "p99 us", "server us/call",
+      "client us/call");
   for (const Outcome& outcome : outcomes) {
     const Load& load = outcome.of.load;
     const std::string call = absl::StrFormat(
@@ -210,27 +211,20 @@ void WriteJson(const std::string& path, const std::vector<Outcome>& outcomes) {
   }
 }
 
-std::vector<Case> CasesOf(int streams) {
+std::vector<Case> CasesOf(size_t streams) {
   if (streams == 0) return {std::begin(kCases), std::end(kCases)};
-  return {{"pipeline put", {Rpc::kPipelinePut, streams, 1}},
-          {"pipeline get", {Rpc::kPipelineGet, streams, 1}}};
+  return {{"pipeline put", {true, false, streams, 1}},
+          {"pipeline get", {false, false, streams, 1}}};
 }
 
-int ConnectionsOf(const std::vector<Case>& cases) {
-  int most = 0;
-  for (const Case& c : cases) most = std::max(most, c.load.connections);
-  return most;
-}
-
-int RunAll(int streams, int rounds, int round_ms, const std::string& json) {
+int RunAll(size_t streams, int rounds, int round_ms, const std::string& json) {
   const std::vector<Case> cases = CasesOf(streams);
   const ServerChild real_server("timecached");
   const ServerChild echo_server("echo");
   // After the servers were started: they see all processors and take the rest.
   PinTo(false);
-  const int connections = ConnectionsOf(cases);
-  LoadGenerator real(real_server.address(), real_server.pid(), connections);
-  LoadGenerator echo(echo_server.address(), echo_server.pid(), connections);
+  LoadGenerator real(real_server.address(), real_server.pid());
+  LoadGenerator echo(echo_server.address(), echo_server.pid());
   Progress("filling", false);
   real.Fill();
   std::vector<Outcome> outcomes;
@@ -252,7 +246,7 @@ int Main(int argc, char** argv) {
   int rounds = 40;
   int round_ms = 200;
   std::string json;
-  int streams = 0;
+  size_t streams = 0;
   std::string serve;
   CLI::App app("Put, Get and Pipeline of timecached beside bare gRPC",
                "service_bench");
@@ -267,7 +261,7 @@ int Main(int argc, char** argv) {
   app.add_option("--streams", streams,
                  "Only Pipelines, so many, each with a connection of its own "
                  "and one message in flight")
-      ->check(CLI::Range(1, kMaxConnections));
+      ->check(CLI::Range(size_t{1}, kMaxConnections));
   app.add_option("--serve", serve, "Be one of the servers (for itself)")
       ->check(CLI::IsMember({"timecached", "echo"}));
   CLI11_PARSE(app, argc, argv);

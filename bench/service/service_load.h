@@ -1,36 +1,35 @@
-// Calls, or messages of a Pipeline, from a fixed number of connections with a
-// fixed number in flight on each: the load that a server's rounds are measured
-// with.
+// The load that a server's rounds are measured with, by the generator of
+// `timecachectl bench`.
 
 #ifndef TIMECACHED_BENCH_SERVICE_SERVICE_LOAD_H_
 #define TIMECACHED_BENCH_SERVICE_SERVICE_LOAD_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
-#include "bench/service/service_caller.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache::bench {
 
-inline constexpr int kKeys = 100'000;
+inline constexpr uint64_t kKeys = 100'000;
 inline constexpr size_t kKeyBytes = 16;
 inline constexpr size_t kValueBytes = 64;
 
-// Of a message.
+// Of a Pipeline's message.
 inline constexpr size_t kOperations = 100;
 
-// Pipelines: one stream on each connection, whose messages are the calls.
-enum class Rpc { kPut, kGet, kPipelinePut, kPipelineGet };
-
+// Puts or gets of random keys.
 struct Load {
-  Rpc rpc = Rpc::kPut;
-  int connections = 4;
-  int calls_in_flight = 16;  // on each connection
+  bool is_put = true;
+  // Unary calls; else the calls are messages of a Pipeline on each connection.
+  bool is_unary = true;
+  size_t connections = 4;
+  size_t calls_in_flight = 16;  // On each connection.
 };
 
 // What one round of a load on one server gave.
@@ -43,28 +42,24 @@ struct Round {
   double client_cpu_us_per_call = 0;
 };
 
-// The connections to one server. Not thread-safe.
+// What puts one server under load. Not thread-safe. A benchmark of calls that
+// fail measures nothing: ends the program if one does.
 class LoadGenerator {
  public:
   // The server's process is there to ask for its processor time.
-  LoadGenerator(const std::string& address, int server_pid,
-                int max_connections);
+  LoadGenerator(const std::string& address, pid_t server_pid);
 
   // Puts every key once, so that every later get is a hit.
   void Fill();
-  // Ends the program if a call fails, or answers less than it should.
+  // With connections of its own, which stand when the round begins.
   Round Run(const Load& load, absl::Duration duration);
   // How long one Get takes, on a connection that stands.
   double TimeOneGetMs();
 
  private:
-  std::vector<std::unique_ptr<Caller>> MakeCallers(const Load& load,
-                                                   Turn* turn);
-
-  const int server_pid_;
-  std::vector<std::string> keys_;
-  std::vector<std::unique_ptr<v1::TimeCacheService::Stub>> stubs_;
-  std::vector<std::unique_ptr<grpc::GenericStub>> raw_stubs_;
+  const std::string address_;
+  const pid_t server_pid_;
+  const std::unique_ptr<v1::TimeCacheService::Stub> stub_;
 };
 
 }  // namespace timecache::bench

@@ -1,12 +1,14 @@
-// Flags with units, on CLI11. A value that cannot be read is a usage error that
+// Commands, and flags with units, on CLI11. A value that cannot be read is a usage error that
 // names the flag.
 
 #ifndef TIMECACHED_CLIENT_CLI_FLAGS_H_
 #define TIMECACHED_CLIENT_CLI_FLAGS_H_
 
 #include <cstdint>
-#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,14 +23,52 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "client/cli/context.h"
 #include "client/cli/ui/units.h"
+#include "timecache/types.h"
 
 namespace timecache::cli {
 
-template <typename Value>
+// The command calls `run` with the context, and with its arguments if it has
+// any.
+template <typename Arguments, typename Run>
+void OnRun(CLI::App* app, Context& context,
+           const std::shared_ptr<Arguments>& arguments, Run run) {
+  app->callback([&context, arguments, run] {
+    context.command = [&context, arguments, run] {
+      return run(context, *arguments);
+    };
+  });
+}
+template <typename Run>
+void OnRun(CLI::App* app, Context& context, Run run) {
+  app->callback([&context, run] {
+    context.command = [&context, run] { return run(context); };
+  });
+}
+
+// The same for a command about a namespace that is among its arguments: errors
+// name that one.
+template <typename Arguments, typename Run>
+void OnRunAbout(CLI::App* app, Context& context,
+                const std::shared_ptr<Arguments>& arguments, Run run) {
+  OnRun(app, context, arguments, [run](Context about, const Arguments& given) {
+    about.namespaces = {given.ns};
+    return run(about, given);
+  });
+}
+
+// `value` as a 32-bit field, which the server then checks against its own
+// range.
+inline uint32_t Narrow(const std::string& name, uint64_t value) {
+  if (value > UINT32_MAX) throw CLI::ValidationError(name, "is too large");
+  return static_cast<uint32_t>(value);
+}
+
+template <typename Value, typename Set>
 CLI::Option* AddParsed(CLI::App& app, const std::string& name,
                        absl::StatusOr<Value> (*parse)(absl::string_view),
-                       std::function<void(Value)> set, const std::string& type,
+                       Set set, const std::string& type,
                        const std::string& help) {
   return app
       .add_option_function<std::string>(
@@ -45,38 +85,61 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name,
       ->type_name(type);
 }
 
-inline CLI::Option* AddDuration(CLI::App& app, const std::string& name,
-                                std::function<void(absl::Duration)> set,
-                                const std::string& help) {
-  return AddParsed<absl::Duration>(app, name, ParseDuration, std::move(set),
+// What sets a field, or what is a function that does.
+template <typename Target>
+auto Setter(const std::string& name, Target& target) {
+  return [name, &target](const auto& value) {
+    if constexpr (std::is_same_v<Target, std::optional<uint32_t>> ||
+                  std::is_same_v<Target, uint32_t>) {
+      target = Narrow(name, value);
+    } else {
+      target = value;
+    }
+  };
+}
+template <typename Set>
+Set Setter(const std::string& /*name*/, const Set&& set) {
+  return set;
+}
+
+// `set`: a field that outlives the parsing, or a function of the value.
+template <typename Set>
+CLI::Option* AddDuration(CLI::App& app, const std::string& name, Set&& set,
+                         const std::string& help) {
+  return AddParsed<absl::Duration>(app, name, ParseDuration,
+                                   Setter(name, std::forward<Set>(set)),
                                    "DURATION", help);
+}
+template <typename Set>
+CLI::Option* AddTime(CLI::App& app, const std::string& name, Set&& set,
+                     const std::string& help) {
+  return AddParsed<absl::Time>(
+      app, name, ParseTime, Setter(name, std::forward<Set>(set)), "TIME", help);
+}
+template <typename Set>
+CLI::Option* AddSize(CLI::App& app, const std::string& name, Set&& set,
+                     const std::string& help) {
+  return AddParsed<uint64_t>(
+      app, name, ParseSize, Setter(name, std::forward<Set>(set)), "SIZE", help);
+}
+template <typename Set>
+CLI::Option* AddCount(CLI::App& app, const std::string& name, Set&& set,
+                      const std::string& help) {
+  return AddParsed<uint64_t>(app, name, ParseCount,
+                             Setter(name, std::forward<Set>(set)), "N", help);
 }
 
 // --expire-at and --allow-past, of options that have these.
 template <typename Options>
 CLI::Option* AddExpireAt(CLI::App& app, Options& options) {
-  CLI::Option* const expire_at = AddParsed<absl::Time>(
-      app, "--expire-at", ParseTime,
-      [&options](absl::Time time) { options.expire_at = time; }, "TIME",
+  CLI::Option* const expire_at = AddTime(
+      app, "--expire-at", options.expire_at,
       "The entry expires at this time, on the server's clock: RFC 3339, or "
       "seconds since 1970; --ttl is then what a later renewal gives");
   app.add_flag("--allow-past", options.allow_past,
                "A past --expire-at is no error: the entry expires at once")
       ->needs(expire_at);
   return expire_at;
-}
-
-inline CLI::Option* AddSize(CLI::App& app, const std::string& name,
-                            std::function<void(uint64_t)> set,
-                            const std::string& help) {
-  return AddParsed<uint64_t>(app, name, ParseSize, std::move(set), "SIZE",
-                             help);
-}
-
-inline CLI::Option* AddCount(CLI::App& app, const std::string& name,
-                             std::function<void(uint64_t)> set,
-                             const std::string& help) {
-  return AddParsed<uint64_t>(app, name, ParseCount, std::move(set), "N", help);
 }
 
 // To check an option. CLI11's own prints a range that ends at the largest
@@ -124,11 +187,29 @@ inline CLI::IsMember OneOf(std::vector<std::string> names) {
   });
 }
 
-// `value` as a 32-bit field, which the server then checks against its own
-// range.
-inline uint32_t Narrow(const std::string& name, uint64_t value) {
-  if (value > UINT32_MAX) throw CLI::ValidationError(name, "is too large");
-  return static_cast<uint32_t>(value);
+// Without the slashes that a shell's completion leaves at its end.
+inline std::string TrimmedPath(std::string directory) {
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  return directory;
+}
+
+// Adds --if-absent, --if-present and --if-version, of which one may be given.
+template <typename Options>
+void AddPreconditions(CLI::App& app, Options& options) {
+  auto* absent = app.add_flag_callback(
+      "--if-absent",
+      [&options] { options.condition = PutCondition::kIfAbsent; },
+      "Only if the key does not exist");
+  auto* present = app.add_flag_callback(
+      "--if-present",
+      [&options] { options.condition = PutCondition::kIfPresent; },
+      "Only if the key exists");
+  auto* version = AddCount(
+      app, "--if-version",
+      [&options](uint64_t version) { options.if_version = version; },
+      "Only if the key has this version");
+  absent->excludes(present)->excludes(version);
+  present->excludes(version);
 }
 
 }  // namespace timecache::cli

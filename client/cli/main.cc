@@ -120,18 +120,16 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "timecachectl " TIMECACHED_VERSION);
   app.footer(
-      "Exit codes: 0 found or done; 1 not found, or a condition does not hold; "
-      "2 error;\n"
-      "130 interrupted. Durations are written 500ms, 30s, 5m, 24h, 7d; sizes "
-      "64MiB.\n"
-      "The default port is 7171.\n\n"
-      "Examples:\n"
-      "  timecachectl put session:7 'basket=3' --ttl 30m\n"
-      "  timecachectl get session:7\n"
-      "  timecachectl --address cache:7171 --ca ca.crt --cert me.crt --key "
-      "me.key watch\n"
-      "  timecachectl --address cache:7171 --tls --token-file token get a\n"
-      "  timecachectl watch");
+      R"(Exit codes: 0 found or done; 1 not found, or a condition does not hold; 2 error;
+130 interrupted. Durations are written 500ms, 30s, 5m, 24h, 7d; sizes 64MiB.
+The default port is 7171.
+
+Examples:
+  timecachectl put session:7 'basket=3' --ttl 30m
+  timecachectl get session:7
+  timecachectl --address cache:7171 --ca ca.crt --cert me.crt --key me.key watch
+  timecachectl --address cache:7171 --tls --token-file token get a
+  timecachectl watch)");
   AddGlobalFlags(app, context);
   AddDataCommands(app, context);
   AddScanCommand(app, context);

@@ -42,21 +42,6 @@ std::optional<uint64_t> FindCount(const Json& object, const char* name) {
   return found->get<uint64_t>();
 }
 
-Json ParseObject(std::string_view text) {
-  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
-
-absl::StatusOr<Session> SessionFrom(const Json& object) {
-  const auto first = FindTime(object, "first");
-  const auto last = FindTime(object, "last");
-  const auto requests = FindCount(object, "requests");
-  const auto bytes = FindCount(object, "bytes");
-  if (!first || !last || !requests || !bytes) {
-    return absl::InvalidArgumentError("this is not a session");
-  }
-  return Session{*first, *last, *requests, *bytes};
-}
-
 }  // namespace
 
 void AddRequest(const LogLine& line, Session& session) {
@@ -72,7 +57,15 @@ std::string EncodeSession(const Session& session) {
 }
 
 absl::StatusOr<Session> DecodeSession(std::string_view value) {
-  return SessionFrom(ParseObject(value));
+  const Json object = Json::parse(value, nullptr, /*allow_exceptions=*/false);
+  const auto first = FindTime(object, "first");
+  const auto last = FindTime(object, "last");
+  const auto requests = FindCount(object, "requests");
+  const auto bytes = FindCount(object, "bytes");
+  if (!first || !last || !requests || !bytes) {
+    return absl::InvalidArgumentError("this is not a session");
+  }
+  return Session{*first, *last, *requests, *bytes};
 }
 
 std::string ToJson(const EndedSession& ended) {
@@ -80,18 +73,6 @@ std::string ToJson(const EndedSession& ended) {
   object.update(SessionJson(ended.session));
   object["ended_at"] = TimeText(ended.ended_at);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-absl::StatusOr<EndedSession> FromJson(std::string_view json) {
-  const Json object = ParseObject(json);
-  absl::StatusOr<Session> session = SessionFrom(object);
-  if (!session.ok()) return session.status();
-  const auto visitor = object.find("visitor");
-  const auto ended_at = FindTime(object, "ended_at");
-  if (visitor == object.end() || !visitor->is_string() || !ended_at) {
-    return absl::InvalidArgumentError("this is not the end of a session");
-  }
-  return EndedSession{visitor->get<std::string>(), *session, *ended_at};
 }
 
 std::string TextHeading() {

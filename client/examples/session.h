@@ -44,7 +44,6 @@ absl::StatusOr<Session> DecodeSession(std::string_view value);
 // {"visitor":"...","first":...,"last":...,"requests":...,"bytes":...,
 //  "ended_at":"2015-05-17T10:35:42Z"}
 std::string ToJson(const EndedSession& ended);
-absl::StatusOr<EndedSession> FromJson(std::string_view json);
 
 // A row for the eye, and the heading of its columns.
 std::string ToText(const EndedSession& ended);

@@ -1,6 +1,5 @@
 #include "server/api/yaml_to_proto.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -19,6 +18,7 @@
 #include "absl/time/time.h"
 #include "google/protobuf/duration.pb.h"
 #include "server/api/enum_names.h"
+#include "server/base/edit_distance.h"
 #include "server/base/units.h"
 #include "server/base/utf8.h"
 #include "yaml-cpp/eventhandler.h"
@@ -106,23 +106,6 @@ class DocumentChecker : public YAML::EventHandler {
 
   int depth_ = 0;
 };
-
-// The number of edits (a letter inserted, removed or replaced) that turn `a`
-// into `b`.
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t changed = diagonal + (a[i - 1] != b[j - 1] ? 1 : 0);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
-    }
-  }
-  return row.back();
-}
 
 // The error text for a key without a field in the message.
 std::string UnknownField(const Descriptor& type, absl::string_view key) {

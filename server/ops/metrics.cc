@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/ops/metrics_text.h"
+#include "prometheus/text_serializer.h"
 
 namespace timecache::server {
 
@@ -44,7 +44,7 @@ std::string Metrics::Text() const {
     std::vector<prometheus::MetricFamily> more = source->Collect();
     std::move(more.begin(), more.end(), std::back_inserter(families));
   }
-  return MetricsText(families);
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace timecache::server

@@ -20,7 +20,7 @@ REQUIRED = re.compile(
 
 # Together they link all that is counted.
 PROGRAMS = ["server/timecached", "client/cli/timecachectl",
-            "client/examples/sessionize", "client/examples/session_check"]
+            "client/examples/sessionize"]
 
 
 def merge(build):

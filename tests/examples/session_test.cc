@@ -70,8 +70,6 @@ TEST(Session, EndAsJson) {
             R"({"visitor":"2001:db8::7","first":"2015-05-17T10:05:03Z",)"
             R"("last":"2015-05-17T10:05:43Z","requests":3,"bytes":4711,)"
             R"("ended_at":"2015-05-17T10:35:06Z"})");
-  EXPECT_EQ(*FromJson(ToJson(ended)), ended);
-  EXPECT_FALSE(FromJson(EncodeSession(MakeSession())).ok());
 }
 
 TEST(Session, EndWithinASecondHasMicroseconds) {
@@ -80,7 +78,6 @@ TEST(Session, EndWithinASecondHasMicroseconds) {
   EXPECT_NE(ToJson(ended).find("\"2015-05-17T10:35:06.000030Z\""),
             std::string::npos)
       << ToJson(ended);
-  EXPECT_EQ(*FromJson(ToJson(ended)), ended);
 }
 
 TEST(Session, VisitorThatIsNotTextStaysOnItsLine) {

@@ -16,6 +16,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "prometheus/text_serializer.h"
 #include "server/durable/checkpointer.h"
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
@@ -23,7 +24,6 @@
 #include "server/main/clock_watch.h"
 #include "server/main/journal_status.h"
 #include "server/ops/log.h"
-#include "server/ops/metrics_text.h"
 #include "tests/support/engine/fake_machine.h"
 #include "tests/support/journal/temporary_directory.h"
 
@@ -115,7 +115,9 @@ class DurabilityTest : public ::testing::Test {
       all.append(bytes, static_cast<size_t>(got)).append("\n");
     }
   }
-  std::string Metrics() const { return MetricsText(metrics_->Collect()); }
+  std::string Metrics() const {
+    return prometheus::TextSerializer().Serialize(metrics_->Collect());
+  }
 
   const TemporaryDirectory directory_;
   const std::string name_ =

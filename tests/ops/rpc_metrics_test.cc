@@ -121,8 +121,8 @@ TEST_F(RpcMetricsTest, DurationsAreAHistogram) {
     return absl::StrCat("grpc_server_handling_seconds_bucket", size, ",le=\"",
                         le, "\"} ");
   };
-  EXPECT_THAT(text, HasSubstr(bucket("0.000016") + "2\n"));
-  EXPECT_THAT(text, HasSubstr(bucket("0.000032") + "3\n"));
+  EXPECT_THAT(text, HasSubstr(bucket("1.6e-05") + "2\n"));
+  EXPECT_THAT(text, HasSubstr(bucket("3.2e-05") + "3\n"));
   EXPECT_THAT(text, HasSubstr(bucket("4.194304") + "4\n"));
   EXPECT_THAT(text, HasSubstr(bucket("+Inf") + "5\n"));
   EXPECT_THAT(text,

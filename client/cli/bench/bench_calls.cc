@@ -11,21 +11,6 @@
 namespace timecache::cli {
 namespace {
 
-const std::string& MethodOf(const BenchOptions& options, BenchKind kind) {
-  static const auto& methods = *new std::array<std::string, kBenchKinds>{
-      "/timecache.v1.TimeCacheService/Put",
-      "/timecache.v1.TimeCacheService/Get",
-      "/timecache.v1.TimeCacheService/Remove",
-      "/timecache.v1.TimeCacheService/Contains",
-      "/timecache.v1.TimeCacheService/Touch",
-      "/timecache.v1.TimeCacheService/Append",
-      "/timecache.v1.TimeCacheService/Combine",
-      "/timecache.v1.TimeCacheService/Gather"};
-  static const auto& execute =
-      *new std::string("/timecache.v1.TimeCacheService/Execute");
-  return options.batch > 1 ? execute : methods[static_cast<size_t>(kind)];
-}
-
 // Whether an error is about the operation, and not about the server, the
 // namespace or the connection.
 bool IsOperations(const absl::Status& status) {
@@ -55,9 +40,9 @@ class BenchCalls final : public BenchSender, public BenchEvent {
     due_ns_ = due_ns;
     under_way_ = true;
     BenchMessage& message = messages_.Next(keys_);
-    kind_ = message.kind();
+    may_miss_ = message.may_miss();
     context_.emplace();
-    call_ = stub_.PrepareUnaryCall(&*context_, MethodOf(options_, kind_),
+    call_ = stub_.PrepareUnaryCall(&*context_, message.method(),
                                    message.buffer(), &queue_);
     call_->StartCall();
     call_->Finish(&response_, &status_, static_cast<BenchEvent*>(this));
@@ -72,45 +57,44 @@ class BenchCalls final : public BenchSender, public BenchEvent {
 
   void Happened(bool) override {
     under_way_ = false;
-    BenchCounts counts;
-    const absl::Status status = Check(counts);
-    if (status.ok()) {
-      listener_.Answered(*this, due_ns_, counts);
+    const absl::StatusOr<BenchCounts> counts = Read();
+    if (counts.ok()) {
+      listener_.Answered(*this, due_ns_, *counts);
     } else {
       open_ = false;
-      listener_.Failed(status);
+      listener_.Failed(counts.status());
     }
   }
 
  private:
-  absl::Status Check(BenchCounts& counts) {
+  absl::StatusOr<BenchCounts> Read() {
     const absl::Status status = FromGrpcStatus(status_);
-    if (status.ok() && options_.batch > 1) {
-      return CheckExecuteResponse(bytes_.Of(response_), options_.batch,
-                                  listener_, counts);
+    if (options_.batch > 1) {
+      if (!status.ok()) return status;
+      return ReadResults(response_, options_.batch, listener_);
     }
-    if (status.ok()) {
-      counts = ScanUnary(kind_, bytes_.Of(response_));
-      return status;
+    BenchCounts counts = {.results = 1};
+    if (!status.ok()) {
+      if (!IsOperations(status)) return status;
+      counts.errors = 1;
+      listener_.OperationFailed(status);
+    } else if (may_miss_) {
+      ++(response_.Length() == 0 ? counts.misses : counts.hits);
     }
-    if (options_.batch > 1 || !IsOperations(status)) return status;
-    counts = {.results = 1, .errors = 1};
-    listener_.OperationFailed(status);
-    return absl::OkStatus();
+    return counts;
   }
 
   const BenchOptions& options_;
   BenchKeys& keys_;
   BenchListener& listener_;
   BenchMessages messages_;
-  BenchBytes bytes_;
   grpc::CompletionQueue& queue_;
   grpc::GenericStub stub_;
 
   // Of the call that is under way.
   std::optional<grpc::ClientContext> context_;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> call_;
-  BenchKind kind_ = BenchKind::kPut;
+  bool may_miss_ = false;
   int64_t due_ns_ = 0;
   grpc::ByteBuffer response_;
   grpc::Status status_;

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <set>
+#include <random>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "client/cli/bench/bench_namespace.h"
 #include "client/cli/bench/bench_report.h"
 #include "client/cli/bench/bench_run.h"
 #include "client/cli/commands/commands.h"
@@ -97,7 +97,7 @@ int Report(const Context& context, const BenchOptions& options,
       .messages_not_sent = run.messages_not_sent(),
       .interrupted = run.was_interrupted(),
       .complete = status.ok() && tally.first_error().ok()};
-  // Of a run that did not even begin there is nothing to tell.
+  // A run that did not begin has no results.
   if (status.ok() || tally.counts().results > 0) {
     const bool written = context.json ? WriteJson(BenchToJson(options, result))
                                       : WriteLine(BenchToText(options, result));
@@ -182,6 +182,75 @@ int Measure(const Context& context, const BenchOptions& options) {
   return Report(context, options, run, status);
 }
 
+// What is put before a measurement is there until its end.
+constexpr absl::Duration kFilledTtl = absl::Hours(1);
+// The server's default for the largest value.
+constexpr size_t kDefaultMaxValueBytes = 1 << 20;
+
+std::string UniqueName() {
+  std::random_device random;
+  return absl::StrFormat("bench-%08x%08x", random(), random());
+}
+
+NamespaceOptions OptionsFor(const BenchOptions& bench) {
+  NamespaceOptions options;
+  if (bench.ttl) {
+    options.ttl = *bench.ttl;
+  } else if (bench.fill) {
+    options.ttl = kFilledTtl;
+  }
+  if (bench.value_bytes > kDefaultMaxValueBytes) {
+    options.max_value_bytes = static_cast<uint32_t>(bench.value_bytes);
+  }
+  return options;
+}
+
+// The namespace that a benchmark makes for itself, so that it neither fills nor
+// finds what others work with. The destructor deletes it with all that is in it.
+class BenchNamespace {
+ public:
+  // `context` must outlive it.
+  BenchNamespace(const Context& context, const BenchOptions& options);
+  // Says so where it cannot be deleted.
+  ~BenchNamespace();
+  BenchNamespace(const BenchNamespace&) = delete;
+  BenchNamespace& operator=(const BenchNamespace&) = delete;
+
+  // Whether it was made; else why not, and what to do.
+  const absl::Status& made() const { return made_; }
+  // Unique.
+  const std::string& name() const { return name_; }
+
+ private:
+  const Context& context_;
+  const Client client_;
+  const std::string name_;
+  absl::Status made_;
+};
+
+BenchNamespace::BenchNamespace(const Context& context,
+                               const BenchOptions& options)
+    : context_(context), client_(context.MakeClient()), name_(UniqueName()) {
+  const auto ns = client_.CreateNamespace(name_, OptionsFor(options));
+  made_ = ns.status();
+  if (absl::IsPermissionDenied(made_) || absl::IsResourceExhausted(made_)) {
+    made_ = absl::Status(
+        made_.code(),
+        absl::StrCat("bench cannot create a namespace of its own (",
+                     made_.message(),
+                     "): name one that it may fill with --namespace"));
+  }
+}
+
+BenchNamespace::~BenchNamespace() {
+  if (!made_.ok()) return;
+  const absl::Status deleted = client_.DeleteNamespace(name_);
+  if (deleted.ok() || absl::IsNotFound(deleted)) return;
+  Warn(absl::StrCat("the benchmark's namespace still exists (",
+                    context_.Explain(deleted),
+                    "); delete it with: timecachectl ns delete ", name_));
+}
+
 int RunBench(const Context& context, BenchOptions options) {
   options.address = context.address;
   options.channel = context.channel;
@@ -199,31 +268,25 @@ int RunBench(const Context& context, BenchOptions options) {
 }
 
 constexpr char kFooter[] =
-    "A message of one operation is a unary call of its own; one of more goes "
-    "through\n"
-    "Pipeline, or, with --unary, is an Execute call. Latency is of a message: "
-    "from its\n"
-    "sending to its answer; with --rate, from when it was due, so that the\n"
-    "latency of messages delayed by a server stall counts. --rate keeps one "
-    "core\n"
-    "busy.\n\n"
-    "Without --namespace, also where TIMECACHED_NAMESPACE is set, it creates "
-    "a\n"
-    "namespace of its own, with the server's default options, and deletes it "
-    "at "
-    "the\n"
-    "end. Gets only find keys that were put before: --fill puts all keys "
-    "first,\n"
-    "unmeasured; in a namespace of its own they then live for 1h.\n\n"
-    "Exit codes: 0 done; 1 an operation was answered with an error, which ends "
-    "the run;\n"
-    "2 the server could not be reached or went away, or wrong usage.\n\n"
-    "Examples:\n"
-    "  timecachectl bench --mix put=100 --batch 100 --seconds 5\n"
-    "  timecachectl bench --fill --mix get=100 --batch 1 --connections 50\n"
-    "  timecachectl bench -n sessions --mix get=100 --keys 1000\n"
-    "  timecachectl bench --rate 100000 --batch 10 --connections 4 --timeline "
-    "t.jsonl";
+    R"(A message of one operation is a unary call of its own; one of more goes through
+Pipeline, or, with --unary, is an Execute call. Latency is of a message: from its
+sending to its answer; with --rate, from when it was due, so that the
+latency of messages delayed by a server stall counts. --rate keeps one core
+busy.
+
+Without --namespace, also where TIMECACHED_NAMESPACE is set, it creates a
+namespace of its own, with the server's default options, and deletes it at the
+end. Gets only find keys that were put before: --fill puts all keys first,
+unmeasured; in a namespace of its own they then live for 1h.
+
+Exit codes: 0 done; 1 an operation was answered with an error, which ends the run;
+2 the server could not be reached or went away, or wrong usage.
+
+Examples:
+  timecachectl bench --mix put=100 --batch 100 --seconds 5
+  timecachectl bench --fill --mix get=100 --batch 1 --connections 50
+  timecachectl bench -n sessions --mix get=100 --keys 1000
+  timecachectl bench --rate 100000 --batch 10 --connections 4 --timeline t.jsonl)";
 
 void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
   bench
@@ -252,9 +315,8 @@ void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
                   "Length of a value (64)")
       ->check(CLI::Range(size_t{0}, kMaxValueBytes));
   bench.add_flag("--fill", options.fill, "Put all keys first, unmeasured");
-  AddDuration(
-      bench, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
-      "Time to live of what is put or touched; else the namespace's");
+  AddDuration(bench, "--ttl", options.ttl,
+              "Time to live of what is put or touched; else the namespace's");
 }
 
 void AddPaceFlags(CLI::App& bench, BenchOptions& options) {
@@ -287,10 +349,8 @@ void AddPaceFlags(CLI::App& bench, BenchOptions& options) {
           ->check(CLI::Range(0.001, absl::ToDoubleSeconds(kMaxDuration)))
           ->type_name("S");
   bench
-      .add_option_function<uint64_t>(
-          "--operations",
-          [&options](uint64_t operations) { options.operations = operations; },
-          "How many, in whole messages")
+      .add_option("--operations", options.operations,
+                  "How many, in whole messages")
       ->check(CLI::Range(uint64_t{1}, UINT64_MAX))
       ->excludes(seconds)
       ->type_name("N");

@@ -3,17 +3,15 @@
 #include <cstring>
 #include <numeric>
 
-#include "google/protobuf/io/coded_stream.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/message.h"
 #include "grpcpp/support/slice.h"
 #include "timecache/operation.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {
 namespace {
-
-using google::protobuf::io::CodedOutputStream;
-
-constexpr char kOperationTag = 0x12;  // ExecuteRequest.operations.
 
 // The largest step of splitmix64, an odd number without a pattern.
 constexpr uint64_t kRandomStep = 0x9E37'79B9'7F4A'7C15;
@@ -58,37 +56,23 @@ Operation MakeOperation(const BenchOptions& options, BenchKind kind,
   return Operation::Put(key, value, {.ttl = options.ttl});
 }
 
-// The same as the request of a call of its own.
-std::string UnaryBytes(v1::Operation operation, const std::string& ns) {
-  const auto serialize = [&ns](auto* request) {
-    request->set_namespace_(ns);
-    return request->SerializeAsString();
-  };
-  switch (operation.request_case()) {
-    case v1::Operation::kGet:
-      return serialize(operation.mutable_get());
-    case v1::Operation::kRemove:
-      return serialize(operation.mutable_remove());
-    case v1::Operation::kContains:
-      return serialize(operation.mutable_contains());
-    case v1::Operation::kTouch:
-      return serialize(operation.mutable_touch());
-    case v1::Operation::kAppend:
-      return serialize(operation.mutable_append());
-    case v1::Operation::kCombine:
-      return serialize(operation.mutable_combine());
-    case v1::Operation::kGather:
-      return serialize(operation.mutable_gather());
-    default:
-      return serialize(operation.mutable_put());
-  }
+// The request of the operation's own call.
+google::protobuf::Message& RequestIn(v1::Operation& operation,
+                                     const std::string& ns) {
+  const auto* oneof = operation.GetDescriptor()->oneof_decl(0);
+  const auto* reflection = operation.GetReflection();
+  google::protobuf::Message& request = *reflection->MutableMessage(
+      &operation, reflection->GetOneofFieldDescriptor(operation, oneof));
+  request.GetReflection()->SetString(
+      &request, request.GetDescriptor()->FindFieldByName("namespace"), ns);
+  return request;
 }
 
-std::string Varint(size_t number) {
-  uint8_t bytes[10];
-  const uint8_t* const end =
-      CodedOutputStream::WriteVarint64ToArray(number, bytes);
-  return std::string(reinterpret_cast<const char*>(bytes), end - bytes);
+// "timecache.v1.PutRequest" is that of Put.
+std::string MethodOf(const google::protobuf::Message& request) {
+  return absl::StrCat(
+      "/timecache.v1.TimeCacheService/",
+      absl::StripSuffix(request.GetDescriptor()->name(), "Request"));
 }
 
 // Messages after which the kinds of their operations, and their parts, come
@@ -160,36 +144,29 @@ void WriteDigits(uint64_t number, size_t width, char* to) {
 BenchMessage::BenchMessage(const BenchOptions& options,
                            const std::vector<BenchKind>& kinds, bool is_execute,
                            size_t first)
-    : key_digits_(options.key_digits()), kind_(kinds.front()) {
+    : key_digits_(options.key_digits()),
+      may_miss_(kinds.front() >= BenchKind::kGet &&
+                kinds.front() <= BenchKind::kTouch) {
   const std::string key = Key(options);
-  if (is_execute) {
-    v1::ExecuteRequest head;
-    head.set_namespace_(options.ns);
-    bytes_ = head.SerializeAsString();
-    for (const BenchKind kind : kinds) {
-      const std::string bytes = MakeOperation(options, kind, key, first++)
-                                    .proto()
-                                    ->SerializeAsString();
-      Append(kOperationTag + Varint(bytes.size()), bytes, key);
-    }
-  } else {
-    Append("",
-           UnaryBytes(*MakeOperation(options, kind_, key, first).proto(),
-                      options.ns),
-           key);
+  v1::ExecuteRequest execute;
+  execute.set_namespace_(options.ns);
+  for (const BenchKind kind : kinds) {
+    *execute.add_operations() =
+        *MakeOperation(options, kind, key, first++).proto();
+  }
+  const google::protobuf::Message& request =
+      is_execute ? execute
+                 : RequestIn(*execute.mutable_operations(0), options.ns);
+  method_ = MethodOf(request);
+  bytes_ = request.SerializeAsString();
+  // No namespace has a colon, and no value anything but v.
+  for (size_t at = bytes_.find(key); at != std::string::npos;
+       at = bytes_.find(key, at + key.size())) {
+    digits_at_.push_back(at + kBenchKeyPrefix.size());
   }
   const grpc::Slice slice(bytes_.data(), bytes_.size(),
                           grpc::Slice::STATIC_SLICE);
   buffer_ = grpc::ByteBuffer(&slice, 1);
-}
-
-void BenchMessage::Append(const std::string& head, const std::string& bytes,
-                          const std::string& key) {
-  bytes_ += head;
-  // The key comes before the value, and no namespace has a colon.
-  digits_at_.push_back(bytes_.size() + bytes.find(key) +
-                       kBenchKeyPrefix.size());
-  bytes_ += bytes;
 }
 
 void BenchMessage::SetKeys(BenchKeys& keys) {

@@ -58,15 +58,15 @@ class BenchMessage {
   const grpc::ByteBuffer& buffer() const { return buffer_; }
   const std::string& bytes() const { return bytes_; }
   size_t operations() const { return digits_at_.size(); }
-  // Of the first operation.
-  BenchKind kind() const { return kind_; }
+  // "/timecache.v1.TimeCacheService/Get"
+  const std::string& method() const { return method_; }
+  // Of the first operation: whether an empty response to it is a miss.
+  bool may_miss() const { return may_miss_; }
 
  private:
-  void Append(const std::string& head, const std::string& bytes,
-              const std::string& key);
-
   const size_t key_digits_;
-  const BenchKind kind_;
+  const bool may_miss_;
+  std::string method_;
   std::string bytes_;
   std::vector<size_t> digits_at_;  // Where each operation's digits begin.
   grpc::ByteBuffer buffer_;

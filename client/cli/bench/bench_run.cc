@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/ui/units.h"
 #include "client/cpp/src/rpc/connection.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "server/base/units.h"
 #include "timecache/channel.h"
 
 namespace timecache::cli {

@@ -2,45 +2,69 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/rpc/rpc_status.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/wire_format_lite.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {
+namespace {
 
-std::string_view BenchBytes::Of(const grpc::ByteBuffer& buffer) {
-  if (buffer.TrySingleSlice(&slice_).ok()) {
-    return {reinterpret_cast<const char*>(slice_.begin()), slice_.size()};
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// Passes over the results without parsing them, which would take longer than
+// sending the message did: each has one field, its response, and a response
+// without content is a miss. False if it is not of this form.
+bool Count(grpc::ByteBuffer& response, BenchCounts& counts) {
+  using Result = v1::OperationResult;
+  grpc::ProtoBufferReader bytes(&response);
+  if (!bytes.status().ok()) return false;
+  CodedInputStream in(&bytes);
+  while (in.ReadTag() != 0) {
+    int result_bytes = 0;
+    int content_bytes = 0;
+    if (!in.ReadVarintSizeAsInt(&result_bytes)) return false;
+    const int end = in.CurrentPosition() + result_bytes;
+    const int field = WireFormatLite::GetTagFieldNumber(in.ReadTag());
+    if (!in.ReadVarintSizeAsInt(&content_bytes) || !in.Skip(content_bytes) ||
+        in.CurrentPosition() != end) {
+      return false;
+    }
+    ++counts.results;
+    if (field == Result::kErrorFieldNumber) {
+      ++counts.errors;
+    } else if (field >= Result::kGetFieldNumber &&
+               field <= Result::kTouchFieldNumber) {
+      ++(content_bytes > 0 ? counts.hits : counts.misses);
+    }
   }
-  scratch_.clear();
-  if (!buffer.Dump(&slices_).ok()) return {};
-  for (const grpc::Slice& slice : slices_) {
-    scratch_.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  slices_.clear();
-  return scratch_;
+  return in.ConsumedEntireMessage();
 }
 
-absl::Status CheckExecuteResponse(std::string_view response, size_t operations,
-                                  BenchListener& listener,
-                                  BenchCounts& counts) {
-  const std::optional<BenchCounts> scanned = ScanResults(response);
-  if (scanned && scanned->results == operations) {
-    counts = *scanned;
-    if (counts.errors == 0) return absl::OkStatus();
+}  // namespace
+
+absl::StatusOr<BenchCounts> ReadResults(grpc::ByteBuffer& response,
+                                        size_t operations,
+                                        BenchListener& listener) {
+  BenchCounts counts;
+  if (!Count(response, counts) || counts.results != operations) {
+    return absl::InternalError(
+        absl::StrCat("the server's answer to ", operations, " operations has ",
+                     counts.results, " results: is it of this version?"));
   }
+  if (counts.errors == 0) return counts;
   v1::ExecuteResponse parsed;
-  if (!parsed.ParseFromArray(response.data(),
-                             static_cast<int>(response.size())) ||
-      static_cast<size_t>(parsed.results_size()) != operations || !scanned) {
-    return absl::InternalError(absl::StrCat(
-        "the server's answer to ", operations, " operations has ",
-        parsed.results_size(), " results: is it of this version?"));
-  }
+  const grpc::Status status =
+      grpc::SerializationTraits<v1::ExecuteResponse>::Deserialize(&response,
+                                                                  &parsed);
+  if (!status.ok()) return FromGrpcStatus(status);
   for (const v1::OperationResult& result : parsed.results()) {
     if (result.has_error()) {
       listener.OperationFailed(FromRpcStatus(result.error()));
     }
   }
-  return absl::OkStatus();
+  return counts;
 }
 
 }  // namespace timecache::cli

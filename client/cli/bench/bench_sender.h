@@ -5,15 +5,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/cli/bench/bench_message.h"
 #include "client/cli/bench/bench_options.h"
-#include "client/cli/bench/bench_scan.h"
+#include "client/cli/bench/bench_tally.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/completion_queue.h"
+#include "grpcpp/support/byte_buffer.h"
 
 namespace timecache::cli {
 
@@ -71,22 +71,12 @@ std::unique_ptr<BenchSender> MakeBenchCalls(
     const BenchOptions& options, std::shared_ptr<grpc::Channel> channel,
     grpc::CompletionQueue& queue, BenchKeys& keys, BenchListener& listener);
 
-// The bytes of a buffer in one piece: its own, or copied to `scratch`. As long
-// as both stay as they are.
-class BenchBytes {
- public:
-  std::string_view Of(const grpc::ByteBuffer& buffer);
-
- private:
-  grpc::Slice slice_;
-  std::vector<grpc::Slice> slices_;
-  std::string scratch_;
-};
-
-// The content of an ExecuteResponse; its errors are reported to the listener.
-// INTERNAL if there are not as many results as operations.
-absl::Status CheckExecuteResponse(std::string_view response, size_t operations,
-                                  BenchListener& listener, BenchCounts& counts);
+// What the results of an ExecuteResponse say; errors of operations are reported
+// to the listener. INTERNAL if there are not as many results as operations. A
+// few nanoseconds for a result.
+absl::StatusOr<BenchCounts> ReadResults(grpc::ByteBuffer& response,
+                                        size_t operations,
+                                        BenchListener& listener);
 
 }  // namespace timecache::cli
 

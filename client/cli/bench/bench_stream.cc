@@ -113,15 +113,13 @@ class BenchStream final : public BenchSender {
     if (due_ns_.empty()) {
       return Fail(absl::InternalError("an answer to nothing"));
     }
-    BenchCounts counts;
-    const absl::Status status = CheckExecuteResponse(
-        bytes_.Of(response_), operations_, listener_, counts);
-    if (!status.ok()) return Fail(status);
+    const auto counts = ReadResults(response_, operations_, listener_);
+    if (!counts.ok()) return Fail(counts.status());
     const int64_t due_ns = due_ns_.front();
     due_ns_.pop_front();
     // The next message goes first: a read that waits sends an update of the
     // flow control's window on its own.
-    listener_.Answered(*this, due_ns, counts);
+    listener_.Answered(*this, due_ns, *counts);
     Read();
   }
 
@@ -153,7 +151,6 @@ class BenchStream final : public BenchSender {
   BenchKeys& keys_;
   BenchListener& listener_;
   BenchMessages messages_;
-  BenchBytes bytes_;
 
   grpc::ClientContext context_;
   grpc::GenericStub stub_;

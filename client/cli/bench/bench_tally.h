@@ -9,10 +9,17 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/cli/bench/bench_scan.h"
 #include "client/cli/bench/latency_histogram.h"
 
 namespace timecache::cli {
+
+// What the results of messages say. Of Puts only `results` and `errors`.
+struct BenchCounts {
+  uint64_t results = 0;
+  uint64_t errors = 0;
+  uint64_t hits = 0;    // Gets, removes, contains and touches of what is there,
+  uint64_t misses = 0;  // and of what is not.
+};
 
 // The sums of a run, and the course of it by the second. Times are nanoseconds
 // of a steady clock. Not thread-safe. Add is some tens of instructions.

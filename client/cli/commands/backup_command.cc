@@ -13,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/commands/journal_path.h"
+#include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
 #include "client/cli/ui/interrupt.h"
 #include "client/cli/ui/output.h"
@@ -33,6 +33,13 @@ using server::JournalReport;
 
 // Until it is whole.
 constexpr char kPartial[] = ".partial";
+
+// Where its name is.
+std::string ParentOf(const std::string& directory) {
+  const size_t slash = directory.rfind('/');
+  if (slash == directory.npos) return ".";
+  return slash == 0 ? "/" : directory.substr(0, slash);
+}
 
 // One run of the command.
 class BackupRun {
@@ -204,23 +211,18 @@ void AddBackupCommand(CLI::App& app, Context& context) {
       ->required()
       ->type_name("DIR");
   backup->footer(
-      "Has all namespaces of durability async and sync as they were at one "
-      "moment,\n"
-      "with every change acknowledged before the call. It is written as "
-      "DIR.partial,\n"
-      "checked, and then renamed to DIR. An incomplete archive is refused when "
-      "it is\n"
-      "restored. Needs the verb admin on \"*\". The entries of a backup keep "
-      "their\n"
-      "deadlines: the time until it is restored counts.\n\n"
-      "Examples:\n"
-      "  timecachectl backup /backups/$(date +%F)\n"
-      "  timecachectl backup - | zstd > backup.tar.zst\n"
-      "  timecached --journal journal --restore /backups/2026-01-31\n"
-      "  zstd -dc backup.tar.zst | timecached --journal journal --restore -");
-  backup->callback([&context, to] {
-    context.command = [&context, to] { return RunBackup(context, *to); };
-  });
+      R"(Has all namespaces of durability async and sync as they were at one moment,
+with every change acknowledged before the call. It is written as DIR.partial,
+checked, and then renamed to DIR. An incomplete archive is refused when it is
+restored. Needs the verb admin on "*". The entries of a backup keep their
+deadlines: the time until it is restored counts.
+
+Examples:
+  timecachectl backup /backups/$(date +%F)
+  timecachectl backup - | zstd > backup.tar.zst
+  timecached --journal journal --restore /backups/2026-01-31
+  zstd -dc backup.tar.zst | timecached --journal journal --restore -)");
+  OnRun(backup, context, to, RunBackup);
 }
 
 }  // namespace timecache::cli

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/commands/precondition_flags.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
 
@@ -56,9 +55,7 @@ void AddAppend(CLI::App& app, Context& context) {
                    "What to append; - takes it from standard input, as it is")
       ->required();
   AppendOptions& options = arguments->options;
-  AddDuration(
-      *append, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
-      kTtlHelp);
+  AddDuration(*append, "--ttl", options.ttl, kTtlHelp);
   append->add_flag("--touch", options.touch, kTouchHelp);
   AddPreconditions(*append, options);
   append->footer(
@@ -68,11 +65,7 @@ void AddAppend(CLI::App& app, Context& context) {
       "  timecachectl append log:7 'login '\n"
       "  timecachectl append log:7 - < more.txt\n"
       "  timecachectl append log:7 'logout ' --touch --json | jq .value_bytes");
-  append->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunAppend(context, *arguments);
-    };
-  });
+  OnRun(append, context, arguments, RunAppend);
 }
 
 struct CombineArguments {
@@ -117,29 +110,19 @@ void AddCombine(CLI::App& app, Context& context) {
   combine->add_flag("--remove-if-zero", options.remove_if_zero,
                     "Remove the key if the result is 0");
   combine->add_flag("--touch", options.touch, kTouchHelp);
-  AddDuration(
-      *combine, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
-      kTtlHelp);
-  AddCount(
-      *combine, "--if-version",
-      [&options](uint64_t version) { options.if_version = version; },
-      "Only if the key has this version");
+  AddDuration(*combine, "--ttl", options.ttl, kTtlHelp);
+  AddCount(*combine, "--if-version", options.if_version,
+           "Only if the key has this version");
   combine->footer(
-      "Prints the result, which is the new value: a decimal number, as `put` "
-      "stores\n"
-      "and `get` shows it. The deadline does not change. Exits with 1 if the "
-      "value\n"
-      "is not a number, the sum exceeds 64 bits, or the version differs.\n\n"
-      "Examples:\n"
-      "  timecachectl combine visits:7 1 --ttl 1h\n"
-      "  timecachectl combine balance -- -5\n"
-      "  timecachectl combine tuple:9 81985529216486895 --xor --remove-if-zero "
-      "--json");
-  combine->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunCombine(context, *arguments);
-    };
-  });
+      R"(Prints the result, which is the new value: a decimal number, as `put` stores
+and `get` shows it. The deadline does not change. Exits with 1 if the value
+is not a number, the sum exceeds 64 bits, or the version differs.
+
+Examples:
+  timecachectl combine visits:7 1 --ttl 1h
+  timecachectl combine balance -- -5
+  timecachectl combine tuple:9 81985529216486895 --xor --remove-if-zero --json)");
+  OnRun(combine, context, arguments, RunCombine);
 }
 
 struct GatherArguments {
@@ -191,12 +174,9 @@ void AddGather(CLI::App& app, Context& context) {
                    "Its value; - takes it from standard input, as it is")
       ->required();
   GatherOptions& options = arguments->options;
-  auto* count = AddCount(
-      *gather, "--parts",
-      [&options](uint64_t parts) {
-        options.expected_parts = Narrow("--parts", parts);
-      },
-      "How many parts complete the key, whatever their names");
+  auto* count =
+      AddCount(*gather, "--parts", options.expected_parts,
+               "How many parts complete the key, whatever their names");
   auto* names = gather
                     ->add_option("--names", options.expected_names,
                                  "The names of the parts that complete it")
@@ -205,23 +185,18 @@ void AddGather(CLI::App& app, Context& context) {
                     ->allow_extra_args(false);
   count->excludes(names);
   gather->add_flag("--touch", options.touch, kTouchHelp);
-  AddDuration(
-      *gather, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
-      kTtlHelp);
+  AddDuration(*gather, "--ttl", options.ttl, kTtlHelp);
   gather->footer(
-      "Give --parts or --names, the same with each part of a key. The call "
-      "that\n"
-      "adds the last part prints all of them as NAME=VALUE, and removes the "
-      "key; a\n"
-      "key that is not complete in time expires with the parts collected so "
-      "far.\n"
-      "Exits with 1 for a part that exists with another value, and for a key "
-      "that\n"
-      "expects other parts or has a value.\n\n"
-      "Examples:\n"
-      "  timecachectl gather user:7 gender f --names gender,age --ttl 1m\n"
-      "  timecachectl gather user:7 age 33 --names gender,age --json\n"
-      "  timecachectl gather order:9 shard-1 - --parts 3 < result.bin");
+      R"(Give --parts or --names, the same with each part of a key. The call that
+adds the last part prints all of them as NAME=VALUE, and removes the key; a
+key that is not complete in time expires with the parts collected so far.
+Exits with 1 for a part that exists with another value, and for a key that
+expects other parts or has a value.
+
+Examples:
+  timecachectl gather user:7 gender f --names gender,age --ttl 1m
+  timecachectl gather user:7 age 33 --names gender,age --json
+  timecachectl gather order:9 shard-1 - --parts 3 < result.bin)");
   gather->callback([&context, arguments] {
     const GatherOptions& options = arguments->options;
     if (options.expected_parts == 0 && options.expected_names.empty()) {

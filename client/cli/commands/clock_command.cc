@@ -63,14 +63,9 @@ void AddClockCommands(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ClockArguments>();
   CLI::App* advance = clock->add_subcommand(
       "advance", "Advance it, and wait for all that is due then");
-  AddDuration(
-      *advance, "duration",
-      [arguments = arguments.get()](absl::Duration by) { arguments->by = by; },
-      "How far");
-  AddParsed<absl::Time>(
-      *advance, "--to", ParseTime,
-      [arguments = arguments.get()](absl::Time to) { arguments->to = to; },
-      "TIME", "Up to this time, in place of a duration");
+  AddDuration(*advance, "duration", arguments->by, "How far");
+  AddTime(*advance, "--to", arguments->to,
+          "Up to this time, in place of a duration");
   advance->footer(
       "Ends once all that is due has died, and its events are published.\n\n"
       "Examples:\n"

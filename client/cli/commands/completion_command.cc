@@ -112,13 +112,12 @@ void AddCompletionCommand(CLI::App& app, Context& context) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->footer(
-      "Names of namespaces and groups come from the server, within half a "
-      "second.\n\n"
-      "Examples:\n"
-      "  source <(timecachectl completion bash)\n"
-      "  timecachectl completion zsh > ~/.zfunc/_timecachectl\n"
-      "  timecachectl completion fish > "
-      "~/.config/fish/completions/timecachectl.fish");
+      R"(Names of namespaces and groups come from the server, within half a second.
+
+Examples:
+  source <(timecachectl completion bash)
+  timecachectl completion zsh > ~/.zfunc/_timecachectl
+  timecachectl completion fish > ~/.config/fish/completions/timecachectl.fish)");
   completion->callback([&context, shell] {
     context.command = [&context, shell] {
       return Write(CompletionScript(*shell)) && Flush() ? kExitDone

@@ -31,9 +31,7 @@ void AddContains(CLI::App& app, Context& context) {
       "Exits with 1 if it is not.\n\n"
       "Example:\n"
       "  timecachectl contains session:7 && echo still here");
-  contains->callback([&context, key] {
-    context.command = [&context, key] { return RunContains(context, *key); };
-  });
+  OnRun(contains, context, key, RunContains);
 }
 
 int RunSize(const Context& context) {
@@ -55,9 +53,7 @@ void AddSizeCommand(CLI::App& app, Context& context) {
       "Examples:\n"
       "  timecachectl size\n"
       "  timecachectl size -n sessions --json | jq .entries");
-  size->callback([&context] {
-    context.command = [&context] { return RunSize(context); };
-  });
+  OnRun(size, context, RunSize);
 }
 
 struct TouchArguments {
@@ -85,13 +81,11 @@ void AddTouch(CLI::App& app, Context& context) {
   touch->add_option("key", arguments->key, kDataKeyHelp)->required();
   TouchOptions& options = arguments->options;
   AddDuration(
-      *touch, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
+      *touch, "--ttl", options.ttl,
       "Its time to live from now on; else the one with which it was put");
   AddExpireAt(*touch, options);
-  AddCount(
-      *touch, "--if-version",
-      [&options](uint64_t version) { options.if_version = version; },
-      "Only this version, for example a lock only while it is held");
+  AddCount(*touch, "--if-version", options.if_version,
+           "Only this version, for example a lock only while it is held");
   touch->footer(
       "Exits with 1 if the key does not exist, or has another version. The\n"
       "version does not change.\n\n"
@@ -99,11 +93,7 @@ void AddTouch(CLI::App& app, Context& context) {
       "  timecachectl touch session:7\n"
       "  timecachectl touch session:7 --ttl 2h\n"
       "  timecachectl touch lock:job --if-version 4711");
-  touch->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunTouch(context, *arguments);
-    };
-  });
+  OnRun(touch, context, arguments, RunTouch);
 }
 
 }  // namespace

@@ -11,8 +11,6 @@
 #include "client/cli/commands/dead_letters.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
-#include "client/cli/ui/confirm.h"
-#include "client/cli/ui/dead_letter_text.h"
 #include "client/cli/ui/progress.h"
 #include "timecache/status.h"
 
@@ -260,23 +258,18 @@ void AddReturn(CLI::App& dead, Context& context) {
       arguments, RunReturn);
   AddSelection(*app, *arguments);
   AddDuration(
-      *app, "--ttl",
-      [arguments = arguments.get()](absl::Duration ttl) {
-        arguments->put_back.ttl = ttl;
-      },
+      *app, "--ttl", arguments->put_back.ttl,
       "Their time to live; else the own one that they had, or the namespace's");
   app->add_flag("--overwrite", arguments->put_back.overwrite,
                 "Also where the key exists again; else the letter stays");
   app->footer(
-      "Each entry gets its value, or its parts, and a fresh time to live. Its "
-      "letter is\n"
-      "removed afterwards, unless it has changed meanwhile. Exits with 1 if a "
-      "letter\n"
-      "does not exist or stays.\n\n"
-      "Examples:\n"
-      "  timecachectl dead return -n orders-failed orders/billing/7\n"
-      "  timecachectl dead return -n orders-failed --all --from orders --ttl "
-      "10m");
+      R"(Each entry gets its value, or its parts, and a fresh time to live. Its letter is
+removed afterwards, unless it has changed meanwhile. Exits with 1 if a letter
+does not exist or stays.
+
+Examples:
+  timecachectl dead return -n orders-failed orders/billing/7
+  timecachectl dead return -n orders-failed --all --from orders --ttl 10m)");
 }
 
 void AddDrop(CLI::App& dead, Context& context) {
@@ -299,28 +292,26 @@ void AddDeadCommands(CLI::App& app, Context& context) {
       "dead", "Show, return and drop the dead letters of consumer groups");
   dead->require_subcommand(1);
   dead->footer(
-      "-n names the namespace that they go to: the --dead-letter of the one "
-      "whose events\n"
-      "they are.\n\n"
-      "Examples:\n"
-      "  timecachectl dead list -n orders-failed --from orders --group "
-      "billing\n"
-      "  timecachectl dead show -n orders-failed orders/billing/7\n"
-      "  timecachectl dead return -n orders-failed orders/billing/7\n"
-      "  timecachectl dead drop -n orders-failed --all");
+      R"(-n names the namespace that they go to: the --dead-letter of the one whose events
+they are.
+
+Examples:
+  timecachectl dead list -n orders-failed --from orders --group billing
+  timecachectl dead show -n orders-failed orders/billing/7
+  timecachectl dead return -n orders-failed orders/billing/7
+  timecachectl dead drop -n orders-failed --all)");
   auto arguments = std::make_shared<DeadArguments>();
   CLI::App* list =
       AddDeadCommand(*dead, context, "list",
                      "List them, in no particular order", arguments, RunList);
   AddFilter(*list, arguments->filter);
   list->footer(
-      "Prints, tab-separated: when the letter was made, how the last attempt "
-      "ended,\n"
-      "the number of attempts, the letter's key (NAMESPACE/GROUP/EVENT), the "
-      "entry's\n"
-      "key. --json prints values, too.\n\n"
-      "Example:\n"
-      "  timecachectl dead list -n orders-failed --from orders --json");
+      R"(Prints, tab-separated: when the letter was made, how the last attempt ended,
+the number of attempts, the letter's key (NAMESPACE/GROUP/EVENT), the entry's
+key. --json prints values, too.
+
+Example:
+  timecachectl dead list -n orders-failed --from orders --json)");
   arguments = std::make_shared<DeadArguments>();
   CLI::App* show =
       AddDeadCommand(*dead, context, "show",

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/many_operations.h"
+#include "client/cli/ui/units.h"
 #include "timecache/status.h"
 
 namespace timecache::cli {
@@ -17,19 +18,28 @@ absl::Status KeyExists(const ExpiredEvent& event) {
 
 absl::Status PutBackParts(const Client& into, const ExpiredEvent& event,
                           const GatherOptions& options) {
-  absl::Status failure;
-  ManyOperations gathers(into, [&](size_t, OperationResult& result) {
-    failure = std::move(result.status);
-    return failure.ok();
+  ManyOperations gathers(into, [](size_t, const OperationResult& result) {
+    return result.status;
   });
   for (const GatheredPart& part : event.parts->parts) {
-    if (gathers.is_over()) return failure;
     const absl::Status status = gathers.Add(
         Operation::Gather(event.key, part.name, part.value, options));
     if (!status.ok()) return status;
   }
-  const absl::Status status = gathers.Finish();
-  return status.ok() ? failure : status;
+  return gathers.Finish();
+}
+
+// Empty: unknown.
+std::string ReasonText(DeadLetterReason reason) {
+  switch (reason) {
+    case DeadLetterReason::kNacked:
+      return "nacked";
+    case DeadLetterReason::kTimedOut:
+      return "timed-out";
+    case DeadLetterReason::kUnknown:
+      break;
+  }
+  return "";
 }
 
 }  // namespace
@@ -100,6 +110,50 @@ absl::Status PutBackEvent(const Client& client, const ExpiredEvent& event,
 
 absl::Status RemoveLetter(const Client& client, const Entry& entry) {
   return client.Remove(entry.key, {.if_version = entry.version}).status();
+}
+
+Json ToJson(const Entry& entry, const DeadLetter& letter,
+            const Encodings& encodings) {
+  Json object;
+  SetBytes(object, "letter", entry.key, encodings.key);
+  object["group"] = letter.group;
+  object["attempts"] = letter.attempts;
+  const std::string reason = ReasonText(letter.reason);
+  object["reason"] = reason.empty() ? Json() : Json(reason);
+  object["time"] = ExactTimeText(letter.time);
+  object["event"] = ToJson(letter.event, encodings, /*keys_only=*/false);
+  return object;
+}
+
+std::string LineText(const Entry& entry, const DeadLetter& letter,
+                     const Encodings& encodings) {
+  const std::string reason = ReasonText(letter.reason);
+  return absl::StrCat(TimeText(letter.time), "\t",
+                      reason.empty() ? "-" : reason, "\t", letter.attempts,
+                      "\t", Encode(entry.key, encodings.key), "\t",
+                      Encode(letter.event.key, encodings.key));
+}
+
+std::string Describe(const Entry& entry, const DeadLetter& letter,
+                     const Encodings& encodings) {
+  const ExpiredEvent& event = letter.event;
+  const std::string reason = ReasonText(letter.reason);
+  return Columns(
+      {{"letter", Encode(entry.key, encodings.key)},
+       {"made", TimeText(letter.time)},
+       {"expires", TimeText(entry.deadline)},
+       {"group", letter.group},
+       {"attempts", absl::StrCat(letter.attempts)},
+       {"last attempt", reason.empty() ? "unknown" : reason},
+       {"namespace", event.ns},
+       {"key", Encode(event.key, encodings.key)},
+       {"cause", std::string(CauseName(event.cause))},
+       {"put", TimeText(event.put_time)},
+       {"deadline", TimeText(event.deadline)},
+       {"died", TimeText(event.death_time)},
+       {"own ttl", event.own_ttl ? DurationText(*event.own_ttl) : "none"},
+       {"version", absl::StrCat(event.version)},
+       {event.parts ? "parts" : "value", ValueText(event, encodings.value)}});
 }
 
 }  // namespace timecache::cli

@@ -121,28 +121,19 @@ void AddDumpCommand(CLI::App& app, Context& context) {
           "json: an object a line; binary: smaller, and quicker to load (json)")
       ->check(CLI::IsMember({"json", "binary"}));
   dump->footer(
-      "Writes JSON lines: a head, {\"key\":..,\"value\":..,\"deadline\":..} "
-      "for each live\n"
-      "entry, and an end with their number. Bytes that are not text are in "
-      "key_base64\n"
-      "and value_base64. An entry that is live during the whole dump is in it "
-      "once,\n"
-      "any other at most once. `load` restores each entry's deadline and, from "
-      "own_ttl,\n"
-      "its own time to live. Versions and create times are not kept. "
-      "FILE is replaced once the dump is whole, and keeps its mode; a "
-      "new one\n"
-      "gets mode 0600.\n\n"
-      "Examples:\n"
-      "  timecachectl dump -n sessions sessions.jsonl\n"
-      "  timecachectl dump -n sessions --format binary sessions.dump\n"
-      "  timecachectl dump -n a | timecachectl load -n b\n"
-      "  timecachectl dump | gzip > all.jsonl.gz");
-  dump->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunDump(context, *arguments);
-    };
-  });
+      R"(Writes JSON lines: a head, {"key":..,"value":..,"deadline":..} for each live
+entry, and an end with their number. Bytes that are not text are in key_base64
+and value_base64. An entry that is live during the whole dump is in it once,
+any other at most once. `load` restores each entry's deadline and, from own_ttl,
+its own time to live. Versions and create times are not kept. FILE is replaced
+once the dump is whole, and keeps its mode; a new one gets mode 0600.
+
+Examples:
+  timecachectl dump -n sessions sessions.jsonl
+  timecachectl dump -n sessions --format binary sessions.dump
+  timecachectl dump -n a | timecachectl load -n b
+  timecachectl dump | gzip > all.jsonl.gz)");
+  OnRun(dump, context, arguments, RunDump);
 }
 
 }  // namespace timecache::cli

@@ -60,20 +60,15 @@ class Getter {
   }
 
   absl::Status GetAll(const std::vector<std::string>& keys) {
-    absl::Status failure;
     ManyOperations gets(client_, [&](size_t i, OperationResult& result) {
-      failure = result.status.ok() ? Take(keys[i], result.entry)
-                                   : std::move(result.status);
-      return failure.ok() && written_;
+      return result.status.ok() ? Take(keys[i], result.entry) : result.status;
     });
     for (const std::string& key : keys) {
-      if (gets.is_over()) return failure;
       const absl::Status status =
           gets.Add(Operation::Get(key, arguments_.options));
       if (!status.ok()) return status;
     }
-    const absl::Status status = gets.Finish();
-    return status.ok() ? failure : status;
+    return gets.Finish();
   }
 
   // What a key has, or that it is not there.
@@ -81,7 +76,7 @@ class Getter {
     if (!entry) {
       missed_ = true;
       PrintMiss(key);
-      return absl::OkStatus();
+      return Written();
     }
     entry->key = key;
     std::optional<absl::Duration> left;
@@ -91,7 +86,12 @@ class Getter {
       left = TimeLeft(*entry, *now);
     }
     Print(*entry, left);
-    return absl::OkStatus();
+    return Written();
+  }
+
+  // Ends the command; Run says why.
+  absl::Status Written() const {
+    return written_ ? absl::OkStatus() : absl::CancelledError();
   }
 
   void PrintMiss(const std::string& key) {

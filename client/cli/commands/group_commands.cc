@@ -10,7 +10,6 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
-#include "client/cli/ui/confirm.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
 #include "client/cli/ui/units.h"
@@ -90,25 +89,17 @@ int RunDelete(const Context& context, const GroupArguments& arguments) {
 }
 
 void AddOptionFlags(CLI::App& app, GroupOptions& options) {
-  AddDuration(
-      app, "--ack-timeout",
-      [&options](absl::Duration d) { options.ack_timeout = d; },
-      "How long a member has to settle an event (30s)");
-  AddCount(
-      app, "--max-attempts",
-      [&options](uint64_t n) {
-        options.max_attempts = Narrow("--max-attempts", n);
-      },
-      "How often an event is delivered before it goes to the namespace's "
-      "--dead-letter, if it has one (5)");
+  AddDuration(app, "--ack-timeout", options.ack_timeout,
+              "How long a member has to settle an event (30s)");
+  AddCount(app, "--max-attempts", options.max_attempts,
+           "How often an event is delivered before it goes to the namespace's "
+           "--dead-letter, if it has one (5)");
   AddSize(
-      app, "--max-backlog-bytes",
-      [&options](uint64_t bytes) { options.max_backlog_bytes = bytes; },
+      app, "--max-backlog-bytes", options.max_backlog_bytes,
       "Memory for unsettled events; beyond it the oldest are lost and counted "
       "(256MiB)");
   AddDuration(
-      app, "--unused-ttl",
-      [&options](absl::Duration d) { options.unused_ttl = d; },
+      app, "--unused-ttl", options.unused_ttl,
       "How long it may be without a member before it is deleted; 0s: it stays "
       "(0s)");
 }
@@ -121,14 +112,7 @@ CLI::App* AddGroupsCommand(CLI::App& ns, Context& context,
                            Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
   app->add_option("namespace", arguments->ns, "The namespace")->required();
-  app->callback([&context, arguments, run] {
-    context.command = [&context, arguments, run] {
-      // Errors name the namespace that the command is about.
-      Context about = context;
-      about.namespaces = {arguments->ns};
-      return run(about, *arguments);
-    };
-  });
+  OnRunAbout(app, context, arguments, run);
   return app;
 }
 
@@ -160,14 +144,13 @@ void AddGroupCreate(CLI::App& ns, Context& context) {
       "Start with the oldest retained event; else with entries that die from "
       "now on");
   create->footer(
-      "watch --group also creates a group, at its first use, with the options "
-      "in\n"
-      "parentheses. From its creation on a group keeps the events, also while "
-      "it\n"
-      "has no members.\n\n"
-      "Example:\n"
-      "  timecachectl ns group-create orders billing --ack-timeout 2m \\\n"
-      "      --max-attempts 10 --from-earliest");
+      R"(watch --group also creates a group, at its first use, with the options in
+parentheses. From its creation on a group keeps the events, also while it
+has no members.
+
+Example:
+  timecachectl ns group-create orders billing --ack-timeout 2m \
+      --max-attempts 10 --from-earliest)");
 }
 
 void AddGroupUpdate(CLI::App& ns, Context& context) {
@@ -193,19 +176,15 @@ void AddGroupCommands(CLI::App& ns, Context& context) {
                    "List a namespace's consumer groups and their lag",
                    std::make_shared<GroupArguments>(), RunListGroups)
       ->footer(
-          "BACKLOG: events that wait for a member; IN FLIGHT: events that a "
-          "member holds;\n"
-          "OLDEST: when the oldest of both died. DELIVERED counts every "
-          "attempt, SETTLED\n"
-          "events that were acknowledged or put back. LOST: events dropped "
-          "unsettled,\n"
-          "beyond the group's --max-backlog-bytes. --json shows all statistics "
-          "and\n"
-          "options.\n\n"
-          "Examples:\n"
-          "  timecachectl ns groups orders\n"
-          "  timecachectl ns groups orders --json | jq "
-          "'.groups[].statistics.backlog'");
+          R"(BACKLOG: events that wait for a member; IN FLIGHT: events that a member holds;
+OLDEST: when the oldest of both died. DELIVERED counts every attempt, SETTLED
+events that were acknowledged or put back. LOST: events dropped unsettled,
+beyond the group's --max-backlog-bytes. --json shows all statistics and
+options.
+
+Examples:
+  timecachectl ns groups orders
+  timecachectl ns groups orders --json | jq '.groups[].statistics.backlog')");
   AddGroupCreate(ns, context);
   AddGroupCommand(
       ns, context, "group-get", "Show a group: options and statistics",

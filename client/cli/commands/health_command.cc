@@ -2,6 +2,7 @@
 #include <string>
 
 #include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
 #include "client/cli/ui/output.h"
 
 namespace timecache::cli {
@@ -39,9 +40,7 @@ void AddHealthCommand(CLI::App& app, Context& context) {
       "Calls grpc.health.v1.Health. Exits with 2 if there is no answer.\n\n"
       "Example:\n"
       "  timecachectl health --address 127.0.0.1:7173 --timeout 1s");
-  health->callback([&context] {
-    context.command = [&context] { return RunHealth(context); };
-  });
+  OnRun(health, context, RunHealth);
 }
 
 }  // namespace timecache::cli

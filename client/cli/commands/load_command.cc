@@ -64,29 +64,23 @@ void AddFormatFlags(CLI::App& load, LoadArguments& arguments) {
 }
 
 constexpr char kLoadFooter[] =
-    "JSON lines are {\"key\":\"k\",\"value\":\"v\",\"ttl\":\"30s\"}, with "
-    "key_base64 or\n"
-    "key_hex for bytes that are not text, value likewise; in place of ttl "
-    "there may\n"
-    "be a deadline, with the own_ttl that a renewal gives, or neither. TSV has "
-    "\\xNN\n"
-    "for bytes and two backslashes for one. A key that comes twice keeps its "
-    "last value.\n"
-    "Malformed lines are reported and make the exit code 2; the others are "
-    "stored all\n"
-    "the same.\n\n"
-    "An entry with a deadline gets that deadline and its own time to live. "
-    "Entries of\n"
-    "dumps by earlier versions have none: a renewal gives them the "
-    "namespace's. Entries\n"
-    "whose deadline has passed are counted, not loaded. Ctrl-C ends the load "
-    "after a\n"
-    "line that is shown, with exit code 130.\n\n"
-    "Examples:\n"
-    "  timecachectl load sessions.tsv --ttl 30m\n"
-    "  timecachectl dump -n a | timecachectl load -n b\n"
-    "  zcat dump.jsonl.gz | timecachectl load -n sessions --skip-bad\n"
-    "  printf 'a\\t1\\nb\\t2\\n' | timecachectl load";
+    R"(JSON lines are {"key":"k","value":"v","ttl":"30s"}, with key_base64 or
+key_hex for bytes that are not text, value likewise; in place of ttl there may
+be a deadline, with the own_ttl that a renewal gives, or neither. TSV has \xNN
+for bytes and two backslashes for one. A key that comes twice keeps its last value.
+Malformed lines are reported and make the exit code 2; the others are stored all
+the same.
+
+An entry with a deadline gets that deadline and its own time to live. Entries of
+dumps by earlier versions have none: a renewal gives them the namespace's. Entries
+whose deadline has passed are counted, not loaded. Ctrl-C ends the load after a
+line that is shown, with exit code 130.
+
+Examples:
+  timecachectl load sessions.tsv --ttl 30m
+  timecachectl dump -n a | timecachectl load -n b
+  zcat dump.jsonl.gz | timecachectl load -n sessions --skip-bad
+  printf 'a\t1\nb\t2\n' | timecachectl load)";
 
 }  // namespace
 
@@ -97,23 +91,15 @@ void AddLoadCommand(CLI::App& app, Context& context) {
   load->add_option("file", arguments->file,
                    "The file; - or nothing: standard input");
   AddFormatFlags(*load, *arguments);
-  AddDuration(
-      *load, "--ttl",
-      [arguments = arguments.get()](absl::Duration ttl) {
-        arguments->ttl = ttl;
-      },
-      "Time to live of lines that name none; else the namespace's");
+  AddDuration(*load, "--ttl", arguments->ttl,
+              "Time to live of lines that name none; else the namespace's");
   load->add_option("--in-flight", arguments->puts_in_flight,
                    "Puts in flight at a time (4096)")
       ->check(CLI::Range(size_t{1}, kMaxPutsInFlight));
   load->add_flag("--skip-bad", arguments->skip_bad,
                  "Exit with 0 despite malformed lines");
   load->footer(kLoadFooter);
-  load->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunLoad(context, *arguments);
-    };
-  });
+  OnRun(load, context, arguments, RunLoad);
 }
 
 }  // namespace timecache::cli

@@ -20,6 +20,7 @@ bool DidNotFit(const OperationResult& result) {
 }  // namespace
 
 absl::Status ManyOperations::Add(Operation operation) {
+  if (!failure_.ok()) return failure_;
   const size_t bytes = operation.bytes();
   if (waiting_.size() == kMaxOperations ||
       (!waiting_.empty() && bytes_ + bytes > kMaxBytes)) {
@@ -32,21 +33,23 @@ absl::Status ManyOperations::Add(Operation operation) {
 }
 
 absl::Status ManyOperations::Finish() {
+  if (!failure_.ok()) return failure_;
   Batch batch;
   for (const Operation& operation : waiting_) batch.Add(operation);
   auto results = client_.Execute(batch);
-  if (!results.ok()) return results.status();
-  for (size_t i = 0; i < results->size() && !is_over_; ++i) {
+  if (!results.ok()) return failure_ = results.status();
+  for (size_t i = 0; i < results->size(); ++i) {
     OperationResult& result = (*results)[i];
     if (i > 0 && DidNotFit(result)) {
       // By itself: those behind it may have been done.
       Batch alone;
       alone.Add(waiting_[i]);
       auto again = client_.Execute(alone);
-      if (!again.ok()) return again.status();
+      if (!again.ok()) return failure_ = again.status();
       result = std::move(again->front());
     }
-    is_over_ = !visit_(done_, result);
+    failure_ = visit_(done_, result);
+    if (!failure_.ok()) return failure_;
     ++done_;
   }
   waiting_.clear();

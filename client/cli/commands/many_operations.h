@@ -20,19 +20,18 @@ namespace timecache::cli {
 // Not thread-safe. Holds one request, and one answer, at a time.
 class ManyOperations {
  public:
-  // False ends it: no further operation is done.
-  using Visit = std::function<bool(size_t number, OperationResult& result)>;
+  // Returns whether the operation is done; an error ends all.
+  using Visit =
+      std::function<absl::Status(size_t number, OperationResult& result)>;
 
   ManyOperations(const Client& client, Visit visit)
       : client_(client), visit_(std::move(visit)) {}
 
-  // Does what does not fit into one request with this one. An error is of the
-  // call, and ends it; those of operations are in their results.
+  // Does what does not fit into one request with this one. Returns the error of
+  // the call, or the first one of a visit; later calls return that again.
   absl::Status Add(Operation operation);
   // Does what is left.
   absl::Status Finish();
-  // Whether a visit has ended it.
-  bool is_over() const { return is_over_; }
 
  private:
   const Client& client_;
@@ -40,7 +39,7 @@ class ManyOperations {
   std::vector<Operation> waiting_;
   size_t bytes_ = 0;
   size_t done_ = 0;
-  bool is_over_ = false;
+  absl::Status failure_;
 };
 
 }  // namespace timecache::cli

@@ -10,7 +10,6 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
-#include "client/cli/ui/confirm.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
 
@@ -18,7 +17,7 @@ namespace timecache::cli {
 namespace {
 
 struct NamespaceArguments {
-  std::string name;
+  std::string ns;
   NamespaceOptions options;
   std::vector<std::string> to_default;  // By the names of their flags.
   bool yes = false;
@@ -30,13 +29,6 @@ int Print(const Context& context, const absl::StatusOr<Namespace>& ns) {
     for (const std::string& warning : ns->warnings) Warn(warning);
   }
   return Print(context, ToJson(*ns), Describe(*ns));
-}
-
-// Errors name the namespace that the command is about, not the one of the data.
-Context About(const Context& context, const std::string& name) {
-  Context about = context;
-  about.namespaces = {name};
-  return about;
 }
 
 int RunList(const Context& context) {
@@ -59,14 +51,14 @@ int RunList(const Context& context) {
         DurationText(ns.options.ttl.value_or(absl::ZeroDuration())),
         ns.options.num_buckets.value_or(0), CountText(statistics.entries),
         SizeText(statistics.bytes),
-        DurabilityName(ns.options.durability.value_or(Durability::kMemory)));
+        NameOf(ns.options.durability.value_or(Durability::kMemory)));
   }
   return Print(context, {{"namespaces", array}}, text);
 }
 
 int RunDeleteNamespace(const Context& context,
                        const NamespaceArguments& arguments) {
-  const std::string& name = arguments.name;
+  const std::string& name = arguments.ns;
   const Client client = context.MakeClient();
   if (!arguments.yes && IsInteractive()) {
     const auto ns = client.GetNamespace(name, {.include_statistics = true});
@@ -106,21 +98,31 @@ int RunUpdateNamespace(const Context& context,
     to_default.push_back(FieldOf(flag));
   }
   return Print(context, context.MakeClient().UpdateNamespace(
-                            arguments.name, arguments.options, to_default));
+                            arguments.ns, arguments.options, to_default));
+}
+
+template <typename Enum>
+void AddEnum(CLI::App& app, const std::string& flag, std::optional<Enum>& value,
+             const std::string& help) {
+  app.add_option_function<std::string>(
+         flag,
+         [&value](const std::string& name) {
+           const auto names = NamesOf<Enum>();
+           value = static_cast<Enum>(absl::c_find(names, name) - names.begin() +
+                                     1 - kEnumOffset<Enum>);
+         },
+         help)
+      ->transform(OneOf(NamesOf<Enum>()));
 }
 
 void AddTimeFlags(CLI::App& app, NamespaceOptions& options) {
-  AddDuration(
-      app, "--ttl", [&options](absl::Duration d) { options.ttl = d; },
-      "Time to live of entries without their own (30s)");
-  AddCount(
-      app, "--buckets",
-      [&options](uint64_t n) { options.num_buckets = Narrow("--buckets", n); },
-      "Time buckets; an entry lives at most ttl/(N-1) longer than its ttl "
-      "(101)");
-  AddDuration(
-      app, "--max-ttl", [&options](absl::Duration d) { options.max_ttl = d; },
-      "Longest own time to live (7d)");
+  AddDuration(app, "--ttl", options.ttl,
+              "Time to live of entries without their own (30s)");
+  AddCount(app, "--buckets", options.num_buckets,
+           "Time buckets; an entry lives at most ttl/(N-1) longer than its ttl "
+           "(101)");
+  AddDuration(app, "--max-ttl", options.max_ttl,
+              "Longest own time to live (7d)");
   auto* sliding = app.add_flag_callback(
       "--sliding", [&options] { options.sliding = true; },
       "Get renews the time to live");
@@ -131,82 +133,41 @@ void AddTimeFlags(CLI::App& app, NamespaceOptions& options) {
 }
 
 void AddLimitFlags(CLI::App& app, NamespaceOptions& options) {
-  AddCount(
-      app, "--max-entries", [&options](uint64_t n) { options.max_entries = n; },
-      "Most live entries; 0: no limit (0)");
-  AddSize(
-      app, "--max-bytes",
-      [&options](uint64_t bytes) { options.max_bytes = bytes; },
-      "Most bytes of live keys and values; 0: no limit (0)");
-  app.add_option_function<std::string>(
-         "--limit-policy",
-         [&options](const std::string& policy) {
-           options.limit_policy = policy == "reject"
-                                      ? LimitPolicy::kReject
-                                      : LimitPolicy::kEvictOldest;
-         },
-         "What a put beyond a limit does (reject)")
-      ->transform(OneOf({"reject", "evict-oldest"}));
-  AddSize(
-      app, "--max-value-bytes",
-      [&options](uint64_t bytes) {
-        options.max_value_bytes = Narrow("--max-value-bytes", bytes);
-      },
-      "Largest value, up to 16MiB (1MiB)");
-  AddCount(
-      app, "--max-ops",
-      [&options](uint64_t n) {
-        options.max_operations_per_second = Narrow("--max-ops", n);
-      },
-      "Most operations a second; 0: no limit (0)");
-}
-
-Durability ToDurability(const std::string& name) {
-  if (name == "async") return Durability::kAsync;
-  if (name == "sync") return Durability::kSync;
-  return Durability::kMemory;
+  AddCount(app, "--max-entries", options.max_entries,
+           "Most live entries; 0: no limit (0)");
+  AddSize(app, "--max-bytes", options.max_bytes,
+          "Most bytes of live keys and values; 0: no limit (0)");
+  AddEnum(app, "--limit-policy", options.limit_policy,
+          "What a put beyond a limit does (reject)");
+  AddSize(app, "--max-value-bytes", options.max_value_bytes,
+          "Largest value, up to 16MiB (1MiB)");
+  AddCount(app, "--max-ops", options.max_operations_per_second,
+           "Most operations a second; 0: no limit (0)");
 }
 
 void AddDurability(CLI::App& app, NamespaceOptions& options) {
-  app.add_option_function<std::string>(
-         "--durability",
-         [&options](const std::string& name) {
-           options.durability = ToDurability(name);
-         },
-         "What it survives: async a crash of the server, sync also a loss of "
-         "power; both need a journal in the server (memory)")
-      ->transform(OneOf({"memory", "async", "sync"}));
-  app.add_option_function<std::string>(
-         "--restart-policy",
-         [&options](const std::string& name) {
-           options.restart_policy =
-               name == "pause" ? RestartPolicy::kPause : RestartPolicy::kFire;
-         },
-         "What a restart of the server means for its entries: fire, entries "
-         "due meanwhile die at start; pause, the downtime does not count "
-         "(fire)")
-      ->transform(OneOf({"fire", "pause"}));
+  AddEnum(app, "--durability", options.durability,
+          "What it survives: async a crash of the server, sync also a loss of "
+          "power; both need a journal in the server (memory)");
+  AddEnum(app, "--restart-policy", options.restart_policy,
+          "What a restart of the server means for its entries: fire, entries "
+          "due meanwhile die at start; pause, the downtime does not count "
+          "(fire)");
 }
 
 void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
   AddTimeFlags(app, options);
   AddLimitFlags(app, options);
-  AddDuration(
-      app, "--event-retention",
-      [&options](absl::Duration d) { options.event_retention = d; },
-      "How long events stay readable for watch --from-earliest (5m)");
+  AddDuration(app, "--event-retention", options.event_retention,
+              "How long events stay readable for watch --from-earliest (5m)");
+  AddSize(app, "--event-retention-bytes", options.event_retention_bytes,
+          "Memory for them (64MiB)");
   AddSize(
-      app, "--event-retention-bytes",
-      [&options](uint64_t bytes) { options.event_retention_bytes = bytes; },
-      "Memory for them (64MiB)");
-  AddSize(
-      app, "--max-backlog-bytes",
-      [&options](uint64_t bytes) { options.max_backlog_bytes = bytes; },
+      app, "--max-backlog-bytes", options.max_backlog_bytes,
       "Memory for the events that all its consumer groups have not settled; 0: "
       "--max-bytes and --event-retention-bytes together, or 256MiB (0)");
   AddDuration(
-      app, "--unused-group-ttl",
-      [&options](absl::Duration d) { options.unused_group_ttl = d; },
+      app, "--unused-group-ttl", options.unused_group_ttl,
       "How long a group that its first member created may be without a member "
       "before it is deleted; 0s: it stays (168h)");
   app.add_option_function<std::string>(
@@ -227,12 +188,8 @@ CLI::App* AddNamespaceCommand(
     const std::string& help,
     const std::shared_ptr<NamespaceArguments>& arguments, Run run) {
   CLI::App* app = ns.add_subcommand(command, help);
-  app->add_option("name", arguments->name, "The namespace")->required();
-  app->callback([&context, arguments, run] {
-    context.command = [&context, arguments, run] {
-      return run(About(context, arguments->name), *arguments);
-    };
-  });
+  app->add_option("name", arguments->ns, "The namespace")->required();
+  OnRunAbout(app, context, arguments, run);
   return app;
 }
 
@@ -242,15 +199,11 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
       ns, context, "create", "Create a namespace", arguments,
       [](const Context& about, const NamespaceArguments& a) {
         return Print(about,
-                     about.MakeClient().CreateNamespace(a.name, a.options));
+                     about.MakeClient().CreateNamespace(a.ns, a.options));
       });
   AddOptionFlags(*create, arguments->options);
-  AddCount(
-      *create, "--shards",
-      [arguments = arguments.get()](uint64_t n) {
-        arguments->options.num_shards = Narrow("--shards", n);
-      },
-      "Parts, each with its own lock, a power of two (16)");
+  AddCount(*create, "--shards", arguments->options.num_shards,
+           "Parts, each with its own lock, a power of two (16)");
   create->footer(
       "Examples:\n"
       "  timecachectl ns create sessions --ttl 30m --sliding\n"
@@ -309,23 +262,21 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
       std::make_shared<NamespaceArguments>(),
       [](const Context& about, const NamespaceArguments& a) {
         return Print(about, about.MakeClient().GetNamespace(
-                                a.name, {.include_statistics = true}));
+                                a.ns, {.include_statistics = true}));
       })
       ->footer(
           "Example:\n"
           "  timecachectl ns get sessions --json | jq .statistics.expired");
   CLI::App* list = ns->add_subcommand("list", "List all namespaces");
   list->footer("Example:\n  timecachectl ns list");
-  list->callback([&context] {
-    context.command = [&context] { return RunList(context); };
-  });
+  OnRun(list, context, RunList);
   AddDelete(*ns, context);
   AddNamespaceCommand(
       *ns, context, "rotate",
       "Kill a namespace's oldest bucket now; watchers receive its entries",
       std::make_shared<NamespaceArguments>(),
       [](const Context& about, const NamespaceArguments& a) {
-        return RunRotate(about, a.name);
+        return RunRotate(about, a.ns);
       })
       ->footer("Example:\n  timecachectl ns rotate sessions");
   AddGroupCommands(*ns, context);

@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/commands/precondition_flags.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
 
@@ -49,9 +48,8 @@ void AddPutCommand(CLI::App& app, Context& context) {
                   "The value; - takes it from standard input, as it is")
       ->required();
   PutOptions& options = arguments->options;
-  auto* ttl = AddDuration(
-      *put, "--ttl", [&options](absl::Duration ttl) { options.ttl = ttl; },
-      "The entry's own time to live; else the namespace's");
+  auto* ttl = AddDuration(*put, "--ttl", options.ttl,
+                          "The entry's own time to live; else the namespace's");
   auto* expire_at = AddExpireAt(*put, options);
   put->add_flag("--keep-deadline", options.keep_deadline,
                 "An existing entry keeps its deadline")
@@ -71,11 +69,7 @@ void AddPutCommand(CLI::App& app, Context& context) {
       "  timecachectl put photo:1 - < photo.jpg\n"
       "  timecachectl put --key-hex 00ff --hex cafe\n"
       "  timecachectl put temperature -- -5");
-  put->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunPut(context, *arguments);
-    };
-  });
+  OnRun(put, context, arguments, RunPut);
 }
 
 }  // namespace timecache::cli

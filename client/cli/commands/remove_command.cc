@@ -11,7 +11,6 @@
 #include "client/cli/commands/many_operations.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
-#include "client/cli/ui/confirm.h"
 #include "client/cli/ui/progress.h"
 
 namespace timecache::cli {
@@ -70,20 +69,18 @@ class KeyRemover {
  private:
   absl::Status RemoveAll() {
     const Client client = context_.MakeClient();
-    absl::Status failure;
     ManyOperations removes(client, [&](size_t i, OperationResult& result) {
-      failure = std::move(result.status);
-      if (failure.ok()) Take(keys_[i], result);
-      return failure.ok() && written_;
+      if (!result.status.ok()) return result.status;
+      Take(keys_[i], result);
+      // Ends the command; Run says why.
+      return written_ ? absl::OkStatus() : absl::CancelledError();
     });
     for (const std::string& key : keys_) {
-      if (removes.is_over()) return failure;
       const absl::Status status =
           removes.Add(Operation::Remove(key, arguments_.options));
       if (!status.ok()) return status;
     }
-    const absl::Status status = removes.Finish();
-    return status.ok() ? failure : status;
+    return removes.Finish();
   }
 
   void Take(const std::string& key, OperationResult& result) {
@@ -134,24 +131,20 @@ int RemovePrefix(const Context& context, const RemoveArguments& arguments) {
   if (context.timeout_given) options.timeout = context.timeout;
   const Client client = context.MakeClient();
   uint64_t removed = 0;
-  absl::Status failure;
   ProgressBar bar;
   const absl::Time started_at = absl::Now();
   ManyOperations removes(client, [&](size_t, OperationResult& result) {
-    failure = std::move(result.status);
-    removed += failure.ok() && result.found;
-    return failure.ok();
+    removed += result.status.ok() && result.found;
+    return result.status;
   });
+  absl::Status failure;
   const absl::Status scanned = client.Scan(options, [&](const Entry& entry) {
-    const absl::Status status = removes.Add(Operation::Remove(entry.key));
-    if (failure.ok()) failure = status;
+    failure = removes.Add(Operation::Remove(entry.key));
     bar.Update({.done = removed, .elapsed = absl::Now() - started_at});
     return failure.ok();
   });
-  if (failure.ok()) {
-    const absl::Status status = removes.Finish();
-    if (failure.ok()) failure = status;
-  }
+  // Also where the scan has failed.
+  failure = removes.Finish();
   if (failure.ok()) failure = scanned;
   bar.Wipe();
   const int exit_code =
@@ -195,12 +188,8 @@ void AddRemoveCommand(CLI::App& app, Context& context) {
       "Remove all keys that begin with this; '': all keys");
   rm->add_flag("-y,--yes", arguments->yes,
                "Do not ask; only a terminal is asked, and only with --prefix");
-  AddCount(
-      *rm, "--if-version",
-      [arguments = arguments.get()](uint64_t version) {
-        arguments->options.if_version = version;
-      },
-      "Only this version of the key");
+  AddCount(*rm, "--if-version", arguments->options.if_version,
+           "Only this version of the key");
   rm->add_flag("--previous", arguments->options.return_previous,
                "Show the entries that were removed");
   rm->footer(

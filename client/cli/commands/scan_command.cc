@@ -80,22 +80,16 @@ void AddScanCommand(CLI::App& app, Context& context) {
   scan->add_option("--limit", arguments->limit, "Stop after this many entries")
       ->check(AtLeastOne());
   scan->footer(
-      "Prints KEY<TAB>VALUE, with --ttl LEFT<TAB>KEY<TAB>VALUE; bytes that are "
-      "not\n"
-      "text are shown as \\x00 and a backslash as two. `timecachectl load` "
-      "accepts\n"
-      "this output without --ttl; with deadlines if it is of --json or of "
-      "`dump`.\n"
-      "Runs without a time limit unless --timeout is given.\n\n"
-      "Examples:\n"
-      "  timecachectl scan session: --keys-only\n"
-      "  timecachectl scan --limit 10 --ttl\n"
-      "  timecachectl scan --prefix user: -n a | timecachectl load -n b");
-  scan->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunScan(context, *arguments);
-    };
-  });
+      R"(Prints KEY<TAB>VALUE, with --ttl LEFT<TAB>KEY<TAB>VALUE; bytes that are not
+text are shown as \x00 and a backslash as two. `timecachectl load` accepts
+this output without --ttl; with deadlines if it is of --json or of `dump`.
+Runs without a time limit unless --timeout is given.
+
+Examples:
+  timecachectl scan session: --keys-only
+  timecachectl scan --limit 10 --ttl
+  timecachectl scan --prefix user: -n a | timecachectl load -n b)");
+  OnRun(scan, context, arguments, RunScan);
 }
 
 }  // namespace timecache::cli

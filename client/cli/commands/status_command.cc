@@ -130,32 +130,22 @@ void AddStatusCommands(CLI::App& app, Context& context) {
       "status", "Show the server: limits, journal, namespaces, groups");
   AddInterval(*status, *arguments, "Show rates, too: those over this time");
   status->footer(
-      "LATE: 99 % of events were delivered within this time of the death; "
-      "BOUND:\n"
-      "the bucket width; VIOLATIONS: events published later than that. LAG: "
-      "the age\n"
-      "of a group's oldest unsettled event. \"memory only\": without a journal "
-      "no\n"
-      "namespace survives a restart.\n\n"
-      "Examples:\n"
-      "  timecachectl status\n"
-      "  timecachectl status --interval 5s --json | jq .namespaces[].rates");
-  status->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunStatus(context, *arguments);
-    };
-  });
+      R"(LATE: 99 % of events were delivered within this time of the death; BOUND:
+the bucket width; VIOLATIONS: events published later than that. LAG: the age
+of a group's oldest unsettled event. "memory only": without a journal no
+namespace survives a restart.
+
+Examples:
+  timecachectl status
+  timecachectl status --interval 5s --json | jq .namespaces[].rates)");
+  OnRun(status, context, arguments, RunStatus);
 
   arguments = std::make_shared<StatusArguments>();
   CLI::App* top = app.add_subcommand(
       "top", "Show it periodically, with rates, the busiest first; q quits");
   AddInterval(*top, *arguments, "How often (1s)");
-  AddCount(
-      *top, "--count",
-      [arguments = arguments.get()](uint64_t count) {
-        arguments->count = count;
-      },
-      "Stop after this many samples; 0: never (0)");
+  AddCount(*top, "--count", arguments->count,
+           "Stop after this many samples; 0: never (0)");
   top->footer(
       "If standard output is not a terminal, prints one block of text after "
       "the other.\n\n"

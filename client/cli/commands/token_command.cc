@@ -87,14 +87,13 @@ void AddTokenCommand(CLI::App& app, Context& context) {
       "--hash", [only_hash] { *only_hash = true; },
       "Only print the line of the token on standard input");
   token->footer(
-      "Calls no server. The token, 256 random bits, goes to standard output; "
-      "its line\n"
-      "for a principal in the server's access file, which is not secret, to "
-      "standard\n"
-      "error.\n\n"
-      "Examples:\n"
-      "  (umask 077; timecachectl token > token)\n"
-      "  timecachectl token --hash < token");
+      R"(Calls no server. The token, 256 random bits, goes to standard output; its line
+for a principal in the server's access file, which is not secret, to standard
+error.
+
+Examples:
+  (umask 077; timecachectl token > token)
+  timecachectl token --hash < token)");
   token->callback([&context, only_hash] {
     context.command = [&context, only_hash] {
       return *only_hash ? HashToken(context) : MakeToken(context);

@@ -203,8 +203,7 @@ void AddStartFlags(CLI::App& watch, WatchArguments& arguments) {
                               "End with an error when events are lost, instead "
                               "of reporting their number and continuing");
   AddDuration(
-      watch, "--lead-time",
-      [&arguments](absl::Duration d) { arguments.lead_time = d; },
+      watch, "--lead-time", arguments.lead_time,
       "Print entries that will expire within this time, instead of those that "
       "have expired: in time to touch them")
       ->excludes("--from-earliest")
@@ -218,10 +217,8 @@ void AddEndFlags(CLI::App& watch, WatchArguments& arguments) {
                   "Stop after this many events; with --resume-file at the end "
                   "of the batch in which they are reached")
       ->check(AtLeastOne());
-  AddParsed<absl::Time>(
-      watch, "--until-watermark", ParseTime,
-      [&arguments](absl::Time time) { arguments.until = time; }, "TIME",
-      "Stop once all entries that died up to then are printed");
+  AddTime(watch, "--until-watermark", arguments.until,
+          "Stop once all entries that died up to then are printed");
 }
 
 void AddPrintFlags(CLI::App& watch, WatchArguments& arguments) {
@@ -230,10 +227,8 @@ void AddPrintFlags(CLI::App& watch, WatchArguments& arguments) {
   watch.add_flag("--keys-only", arguments.keys_only, "Leave the values out");
   watch.add_flag("--watermarks", arguments.watermarks,
                  "Print the time up to which the events are complete, too");
-  AddDuration(
-      watch, "--heartbeat",
-      [&arguments](absl::Duration d) { arguments.heartbeat = d; },
-      "Longest time between two watermarks (1s)");
+  AddDuration(watch, "--heartbeat", arguments.heartbeat,
+              "Longest time between two watermarks (1s)");
 }
 
 void AddGroupFlags(CLI::App& watch, WatchArguments& arguments) {
@@ -247,12 +242,8 @@ void AddGroupFlags(CLI::App& watch, WatchArguments& arguments) {
                     ->excludes("--resume-file")
                     ->excludes("--fail-on-loss")
                     ->excludes("--lead-time");
-  AddCount(
-      watch, "--max-in-flight",
-      [&arguments](uint64_t n) {
-        arguments.max_in_flight = Narrow("--max-in-flight", n);
-      },
-      "Most events held unsettled (1000; with --exec twice --jobs)")
+  AddCount(watch, "--max-in-flight", arguments.max_in_flight,
+           "Most events held unsettled (1000; with --exec twice --jobs)")
       ->needs(group);
 }
 
@@ -276,15 +267,12 @@ void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
       ->capture_default_str()
       ->needs(exec);
   AddDuration(
-      watch, "--extend-max",
-      [&arguments](absl::Duration d) { arguments.extend_max = d; },
+      watch, "--extend-max", arguments.extend_max,
       "How long an event's --ack-timeout is extended while its command runs, "
       "or waits for its turn; 0s: not at all (12h)")
       ->needs(exec);
-  AddDuration(
-      watch, "--retry-delay",
-      [&arguments](absl::Duration d) { arguments.retry_delay = d; },
-      "How long a failed event waits before it is delivered again (1s)")
+  AddDuration(watch, "--retry-delay", arguments.retry_delay,
+              "How long a failed event waits before it is delivered again (1s)")
       ->needs(exec);
   auto* put_back =
       watch
@@ -294,10 +282,8 @@ void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
           ->type_name("CODE")
           ->check(CLI::Range(1, 255))
           ->needs(exec);
-  AddDuration(
-      watch, "--put-back-ttl",
-      [&arguments](absl::Duration d) { arguments.put_back_ttl = d; },
-      "That time to live; else the namespace's")
+  AddDuration(watch, "--put-back-ttl", arguments.put_back_ttl,
+              "That time to live; else the namespace's")
       ->needs(put_back);
 }
 
@@ -312,49 +298,36 @@ void Check(const Context& context, const WatchArguments& arguments) {
 }
 
 constexpr char kWatchFooter[] =
-    "Prints, tab-separated: time of death, cause (expired, evicted, rotated,\n"
-    "expiring), lateness of the delivery, the namespace if there are several, "
-    "key,\n"
-    "value. Runs until Ctrl-C, and continues after a broken connection. "
-    "Standard\n"
-    "error shows the number of lost events (with --json also as objects).\n\n"
-    "--resume-file: after each batch has been printed, FILE is replaced by one "
-    "that\n"
-    "records its end; a watch with the same FILE continues there, also after\n"
-    "kill -9: then at most the last batch is printed twice. While the server\n"
-    "retains the events (ns update --event-retention) none is missing; those "
-    "that\n"
-    "it has dropped are counted.\n\n"
-    "--group: each event is delivered to one member, and again until it is "
-    "settled.\n"
-    "Without --exec events are acknowledged once they are printed. With --exec "
-    "the\n"
-    "COMMAND has the value on its standard input (parts as --json shows them) "
-    "and,\n"
-    "in its environment, TIMECACHED_NAMESPACE, _GROUP, _KEY, _VERSION, "
-    "_CAUSE,\n"
-    "_PUT_TIME, _DEADLINE, _DEATH_TIME, _ATTEMPT, _RETURNS and _EVENT_ID. Its "
-    "exit\n"
-    "code 0 means done, --put-back-exit put back, any other failed: then the "
-    "event\n"
-    "is delivered again after --retry-delay, at most the group's "
-    "--max-attempts\n"
-    "times if there is a --dead-letter namespace. It may take longer than the "
-    "group's\n"
-    "--ack-timeout, which is extended while it runs, up to --extend-max. After "
-    "Ctrl-C\n"
-    "the running commands finish; a second one kills them.\n\n"
-    "Examples:\n"
-    "  timecachectl watch sessions carts\n"
-    "  timecachectl watch --prefix user: --keys-only\n"
-    "  timecachectl watch sessions --json | jq -r "
-    "'select(.type==\"expired\").key'\n"
-    "  timecachectl watch --from-earliest --until-watermark "
-    "2025-01-31T12:00:00Z\n"
-    "  timecachectl watch sessions --resume-file sessions.resume >> "
-    "sessions.log\n"
-    "  timecachectl watch sessions --lead-time 1m\n"
-    "  timecachectl watch orders --group billing --exec ./charge.sh --jobs 4";
+    R"(Prints, tab-separated: time of death, cause (expired, evicted, rotated,
+expiring), lateness of the delivery, the namespace if there are several, key,
+value. Runs until Ctrl-C, and continues after a broken connection. Standard
+error shows the number of lost events (with --json also as objects).
+
+--resume-file: after each batch has been printed, FILE is replaced by one that
+records its end; a watch with the same FILE continues there, also after
+kill -9: then at most the last batch is printed twice. While the server
+retains the events (ns update --event-retention) none is missing; those that
+it has dropped are counted.
+
+--group: each event is delivered to one member, and again until it is settled.
+Without --exec events are acknowledged once they are printed. With --exec the
+COMMAND has the value on its standard input (parts as --json shows them) and,
+in its environment, TIMECACHED_NAMESPACE, _GROUP, _KEY, _VERSION, _CAUSE,
+_PUT_TIME, _DEADLINE, _DEATH_TIME, _ATTEMPT, _RETURNS and _EVENT_ID. Its exit
+code 0 means done, --put-back-exit put back, any other failed: then the event
+is delivered again after --retry-delay, at most the group's --max-attempts
+times if there is a --dead-letter namespace. It may take longer than the group's
+--ack-timeout, which is extended while it runs, up to --extend-max. After Ctrl-C
+the running commands finish; a second one kills them.
+
+Examples:
+  timecachectl watch sessions carts
+  timecachectl watch --prefix user: --keys-only
+  timecachectl watch sessions --json | jq -r 'select(.type=="expired").key'
+  timecachectl watch --from-earliest --until-watermark 2025-01-31T12:00:00Z
+  timecachectl watch sessions --resume-file sessions.resume >> sessions.log
+  timecachectl watch sessions --lead-time 1m
+  timecachectl watch orders --group billing --exec ./charge.sh --jobs 4)";
 
 }  // namespace
 

@@ -1,13 +1,14 @@
 #include "client/cli/dump/dump_binary.h"
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "client/cpp/src/data/convert.h"
 #include "server/base/coding.h"
 #include "server/log/local/crc32c.h"
+#include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {
 namespace {
@@ -17,9 +18,6 @@ using server::PutNumber;
 
 constexpr char kHead = 'h';
 constexpr char kEntry = 'e';
-constexpr char kParts = 'g';
-constexpr char kOwnEntry = 'o';
-constexpr char kOwnParts = 'p';
 constexpr char kEnd = 'z';
 
 std::string Frame(const std::string& body) {
@@ -31,109 +29,12 @@ std::string Frame(const std::string& body) {
   return frame;
 }
 
-void PutText(std::string* to, absl::string_view text) {
-  PutNumber(to, static_cast<uint32_t>(text.size()));
-  to->append(text.data(), text.size());
-}
-
-// Takes numbers and texts from the front, until one is missing.
-class PartReader {
- public:
-  explicit PartReader(absl::string_view left) : left_(left) {}
-
-  uint32_t Number() {
-    if (left_.size() < sizeof(uint32_t)) return Fail();
-    const auto number = NumberAt<uint32_t>(left_, 0);
-    left_.remove_prefix(sizeof(uint32_t));
-    return number;
-  }
-  std::string Text() {
-    const uint32_t size = Number();
-    if (size > left_.size()) {
-      Fail();
-      return {};
-    }
-    std::string text(left_.substr(0, size));
-    left_.remove_prefix(size);
-    return text;
-  }
-  bool ok() const { return ok_; }
-  bool done() const { return ok_ && left_.empty(); }
-
- private:
-  uint32_t Fail() {
-    ok_ = false;
-    left_ = {};
-    return 0;
-  }
-
-  absl::string_view left_;
-  bool ok_ = true;
-};
-
-void PutParts(std::string* to, const GatheredParts& parts) {
-  PutNumber(to, parts.expected_parts);
-  PutNumber(to, static_cast<uint32_t>(parts.expected_names.size()));
-  for (const std::string& name : parts.expected_names) PutText(to, name);
-  for (const GatheredPart& part : parts.parts) {
-    PutText(to, part.name);
-    PutText(to, part.value);
-  }
-}
-
-// Nothing that PutParts wrote: nullopt.
-std::optional<GatheredParts> TakeParts(absl::string_view from) {
-  PartReader reader(from);
-  GatheredParts parts;
-  parts.expected_parts = reader.Number();
-  for (uint32_t left = reader.Number(); left > 0 && reader.ok(); --left) {
-    parts.expected_names.push_back(reader.Text());
-  }
-  while (reader.ok() && !reader.done()) {
-    std::string name = reader.Text();
-    parts.parts.push_back({.name = std::move(name), .value = reader.Text()});
-  }
-  if (!reader.done() || parts.parts.empty()) return std::nullopt;
-  return parts;
-}
-
 absl::Status Damaged() {
   return absl::DataLossError("the dump is damaged: a checksum does not fit");
 }
 
 absl::Time TimeAt(absl::string_view body, size_t at) {
   return absl::FromUnixMicros(NumberAt<int64_t>(body, at));
-}
-
-// Nothing that BinaryEntry wrote: nullopt.
-std::optional<LoadEntry> TakeEntry(absl::string_view body) {
-  constexpr size_t kFixedBytes = sizeof(int64_t) + sizeof(uint32_t);
-  const char kind = body[0];
-  body.remove_prefix(1);
-  const bool own = kind == kOwnEntry || kind == kOwnParts;
-  const bool parts = kind == kParts || kind == kOwnParts;
-  if (!own && !parts && kind != kEntry) return std::nullopt;
-  LoadEntry entry;
-  if (own && body.size() >= sizeof(int64_t)) {
-    entry.own_ttl = absl::Microseconds(NumberAt<int64_t>(body, 0));
-    body.remove_prefix(sizeof(int64_t));
-  }
-  if (body.size() < kFixedBytes || own != entry.own_ttl.has_value()) {
-    return std::nullopt;
-  }
-  entry.deadline = TimeAt(body, 0);
-  const auto key_bytes = NumberAt<uint32_t>(body, sizeof(int64_t));
-  body.remove_prefix(kFixedBytes);
-  if (key_bytes > body.size()) return std::nullopt;
-  entry.key = std::string(body.substr(0, key_bytes));
-  body.remove_prefix(key_bytes);
-  if (!parts) {
-    entry.value = std::string(body);
-    return entry;
-  }
-  entry.parts = TakeParts(body);
-  if (!entry.parts) return std::nullopt;
-  return entry;
 }
 
 }  // namespace
@@ -147,18 +48,26 @@ std::string BinaryBegin(const DumpHead& head) {
 }
 
 std::string BinaryEntry(const Entry& entry) {
-  const bool own = entry.own_ttl.has_value();
-  std::string body(
-      1, entry.parts ? (own ? kOwnParts : kParts) : (own ? kOwnEntry : kEntry));
-  if (own) PutNumber(&body, absl::ToInt64Microseconds(*entry.own_ttl));
-  PutNumber(&body, absl::ToUnixMicros(entry.deadline));
-  PutNumber(&body, static_cast<uint32_t>(entry.key.size()));
-  body.append(entry.key);
+  v1::Entry proto;
+  proto.set_key(entry.key);
+  *proto.mutable_deadline() = ToProto(entry.deadline);
+  if (entry.own_ttl) *proto.mutable_own_ttl() = ToProto(*entry.own_ttl);
   if (entry.parts) {
-    PutParts(&body, *entry.parts);
+    v1::GatheredParts& parts = *proto.mutable_parts();
+    parts.set_expected_parts(entry.parts->expected_parts);
+    for (const std::string& name : entry.parts->expected_names) {
+      parts.add_expected_names(name);
+    }
+    for (const GatheredPart& part : entry.parts->parts) {
+      v1::GatheredPart& to = *parts.add_parts();
+      to.set_name(part.name);
+      to.set_value(part.value);
+    }
   } else {
-    body.append(entry.value);
+    proto.set_value(entry.value);
   }
+  std::string body(1, kEntry);
+  proto.AppendToString(&body);
   return Frame(body);
 }
 
@@ -193,8 +102,17 @@ absl::StatusOr<std::variant<DumpMark, LoadEntry>> ParseFrame(
   if (kind == kEnd && body.size() == 9) {
     return DumpMark{.entries = NumberAt<uint64_t>(body, 1)};
   }
-  std::optional<LoadEntry> entry = TakeEntry(body);
-  if (entry) return *std::move(entry);
+  v1::Entry proto;
+  if (kind == kEntry &&
+      proto.ParseFromArray(body.data() + 1,
+                           static_cast<int>(body.size() - 1))) {
+    Entry entry = FromProto(std::move(proto));
+    return LoadEntry{.key = std::move(entry.key),
+                     .value = std::move(entry.value),
+                     .parts = std::move(entry.parts),
+                     .deadline = entry.deadline,
+                     .own_ttl = entry.own_ttl};
+  }
   return absl::DataLossError("the dump is damaged: a record has no known form");
 }
 

@@ -6,9 +6,7 @@
 // little-endian, times are microseconds since 1970 on the server's clock.
 //
 //   head:  'h' | u32 version | i64 time | the namespace
-//   entry: 'e' | i64 deadline | u32 bytes of the key | key | value
-//          'o' | i64 own time to live | the rest of one
-//          'g' and 'p' in place of these: the value is parts
+//   entry: 'e' | a timecache.v1.Entry: key, value or parts, deadline, own_ttl
 //   end:   'z' | u64 entries
 
 #ifndef TIMECACHED_CLIENT_CLI_DUMP_DUMP_BINARY_H_

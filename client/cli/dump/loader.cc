@@ -86,7 +86,7 @@ void Loader::Read() {
   }
 }
 
-bool Loader::Came(LineReader::Result result) {
+bool Loader::HasLine(LineReader::Result result) {
   if (result == LineReader::Result::kEnd) reached_end_ = true;
   if (result == LineReader::Result::kError) {
     read_error_ = absl::UnknownError(absl::StrCat(
@@ -100,7 +100,7 @@ void Loader::ReadLines() {
   std::string line;
   while (!failed_ && interrupts_ == 0) {
     const LineReader::Result result = reader_.Next(line);
-    if (!Came(result)) return;
+    if (!HasLine(result)) return;
     ++line_number_;
     if (result == LineReader::Result::kTooLong) {
       ReportBad(
@@ -125,7 +125,7 @@ void Loader::ReadFrames() {
   }
   while (!failed_ && interrupts_ == 0) {
     LineReader::Result result = reader_.NextBytes(kFrameHeadBytes, bytes);
-    if (!Came(result)) return;
+    if (!HasLine(result)) return;
     absl::StatusOr<size_t> size = size_t{0};
     if (result == LineReader::Result::kLine) {
       size = FrameBytes(bytes);
@@ -133,7 +133,7 @@ void Loader::ReadFrames() {
     }
     if (size.ok() && result != LineReader::Result::kLine) {
       // In its midst: the summary says that its end is missing.
-      if (result != LineReader::Result::kTooLong) Came(result);
+      if (result != LineReader::Result::kTooLong) HasLine(result);
       reached_end_ = reached_end_ || result == LineReader::Result::kTooLong;
       return;
     }
@@ -216,17 +216,17 @@ absl::Status Loader::Store(const LoadEntry& entry, const Life& life,
   const auto refused = std::make_shared<absl::Status>();
   absl::Status taken;
   for (size_t i = 0; taken.ok() && i < operations.size(); ++i) {
-    Pipeline::Done told = [refused](const OperationResult& result) {
+    Pipeline::Done counted = [refused](const OperationResult& result) {
       refused->Update(result.status);
     };
     if (i + 1 == operations.size()) {
-      told = [refused, done](OperationResult result) {
+      counted = [refused, done](OperationResult result) {
         refused->Update(result.status);
         result.status = *refused;
         done(result);
       };
     }
-    taken = pipeline_.Add(std::move(operations[i]), std::move(told));
+    taken = pipeline_.Add(std::move(operations[i]), std::move(counted));
   }
   return taken;
 }

@@ -67,8 +67,8 @@ class Loader {
   void Read();
   void ReadLines();
   void ReadFrames();
-  // What the reader has said; false if nothing came.
-  bool Came(LineReader::Result result);
+  // Takes what the reader returned; false if it is no line.
+  bool HasLine(LineReader::Result result);
   void Take(const std::string& line);
   void TakeEntry(const absl::StatusOr<LoadEntry>& entry);
   // How long an entry is to live.

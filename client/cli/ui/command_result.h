@@ -1,4 +1,4 @@
-// How a command that did its work ends.
+// What commands print, and ask.
 
 #ifndef TIMECACHED_CLIENT_CLI_UI_COMMAND_RESULT_H_
 #define TIMECACHED_CLIENT_CLI_UI_COMMAND_RESULT_H_
@@ -24,6 +24,14 @@ int Miss(const Context& context, const Json& object);
 // "stored", "removed".
 int Refused(const Context& context, const char* what,
             const absl::Status& status);
+
+// Whether a question can be asked: standard input and standard error are a
+// terminal. Otherwise, in scripts, commands go on without a question, as those
+// of redis-cli and kubectl do.
+bool IsInteractive();
+
+// Asks on standard error; only "y" or "yes", in either case, is a yes.
+bool Ask(const std::string& question);
 
 }  // namespace timecache::cli
 

@@ -4,19 +4,25 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
+#include "client/cpp/src/admin/fields.h"
 #include "server/base/utf8.h"
 
 namespace timecache::cli {
 namespace {
+
+template <typename Struct>
+Json FieldsToJson(const Struct& fields);
 
 // Whole milliseconds as an integer, parts of one as a fraction.
 Json Milliseconds(absl::Duration duration) {
@@ -33,72 +39,45 @@ T Required(const std::optional<T>& option) {
   return option.value_or(T{});
 }
 
-std::string_view PolicyName(LimitPolicy policy) {
-  return policy == LimitPolicy::kEvictOldest ? "evict-oldest" : "reject";
-}
-
-std::string_view RestartPolicyName(RestartPolicy policy) {
-  return policy == RestartPolicy::kPause ? "pause" : "fire";
-}
-
-Json StatisticsToJson(const NamespaceStatistics& statistics) {
-  return {{"entries", statistics.entries},
-          {"bytes", statistics.bytes},
-          {"memory_bytes", statistics.memory_bytes},
-          {"live_buckets", statistics.live_buckets},
-          {"expired", statistics.expired},
-          {"evicted", statistics.evicted},
-          {"rotated", statistics.rotated},
-          {"events_retained", statistics.events_retained},
-          {"events_retained_bytes", statistics.events_retained_bytes},
-          {"watchers", statistics.watchers},
-          {"watermark", ExactTimeText(statistics.watermark)},
-          {"lateness_p50_ms", Milliseconds(statistics.lateness_p50)},
-          {"lateness_p99_ms", Milliseconds(statistics.lateness_p99)},
-          {"lateness_max_ms", Milliseconds(statistics.lateness_max)},
-          {"bound_violations", statistics.bound_violations},
-          {"expired_while_down", statistics.expired_while_down},
-          {"puts", statistics.puts},
-          {"hits", statistics.hits},
-          {"misses", statistics.misses},
-          {"appends", statistics.appends},
-          {"combines", statistics.combines},
-          {"gathers", statistics.gathers},
-          {"rate_limited", statistics.rate_limited},
-          {"backlog_bytes", statistics.backlog_bytes},
-          {"backlog_limit_bytes", statistics.backlog_limit_bytes},
-          {"groups_expired", statistics.groups_expired}};
-}
-
-Json StatisticsToJson(const GroupStatistics& statistics) {
-  Json object = {{"members", statistics.members},
-                 {"unresponsive_members", statistics.unresponsive_members},
-                 {"backlog", statistics.backlog},
-                 {"backlog_bytes", statistics.backlog_bytes},
-                 {"in_flight", statistics.in_flight},
-                 {"in_flight_bytes", statistics.in_flight_bytes},
-                 {"oldest_unsettled", nullptr},
-                 {"delivered", statistics.delivered},
-                 {"redelivered", statistics.redelivered},
-                 {"acked", statistics.acked},
-                 {"nacked", statistics.nacked},
-                 {"put_back", statistics.put_back},
-                 {"timed_out", statistics.timed_out},
-                 {"returned", statistics.returned},
-                 {"extended", statistics.extended},
-                 {"suspects", statistics.suspects},
-                 {"dead_lettered", statistics.dead_lettered},
-                 {"dead_letter_failures", statistics.dead_letter_failures},
-                 {"dead_letters_denied", statistics.dead_letters_denied},
-                 {"dead_letters_dropped", statistics.dead_letters_dropped},
-                 {"lost", statistics.lost},
-                 {"unused_since", nullptr}};
-  if (statistics.unused_since) {
-    object["unused_since"] = ExactTimeText(*statistics.unused_since);
+// Sets a field of the API's messages: a duration as NAME_ms, an enum's value by
+// its name. One that is not set has its default, and a time none.
+template <typename Value>
+void SetField(Json& object, const std::string& name, const Value& value) {
+  if constexpr (std::is_enum_v<Value>) {
+    object[name] = NameOf(value);
+  } else if constexpr (std::is_same_v<Value, absl::Duration>) {
+    object[name + "_ms"] = Milliseconds(value);
+  } else if constexpr (std::is_same_v<Value, absl::Time>) {
+    object[name] = ExactTimeText(value);
+  } else if constexpr (std::is_arithmetic_v<Value> ||
+                       std::is_same_v<Value, std::string>) {
+    object[name] = value;
+  } else {
+    object[name] = FieldsToJson(value);
   }
-  if (statistics.oldest_unsettled) {
-    object["oldest_unsettled"] = ExactTimeText(*statistics.oldest_unsettled);
-  }
+}
+void SetField(Json& object, const std::string& name,
+              const std::optional<absl::Time>& time) {
+  object[name] = time ? Json(ExactTimeText(*time)) : Json();
+}
+template <typename Value>
+void SetField(Json& object, const std::string& name,
+              const std::optional<Value>& value) {
+  SetField(object, name, Required(value));
+}
+template <typename Statistics>
+requires requires(Statistics s) { s.backlog_bytes; }
+void SetField(Json& object, const std::string& name,
+              const std::optional<Statistics>& statistics) {
+  if (statistics) object[name] = FieldsToJson(*statistics);
+}
+
+template <typename Struct>
+Json FieldsToJson(const Struct& fields) {
+  Json object = Json::object();
+  ForEachField(fields, [&object](const char* name, const auto& field) {
+    SetField(object, name, field);
+  });
   return object;
 }
 
@@ -110,20 +89,8 @@ bool Wrote(bool ok) {
   return ok;
 }
 
-using Fields = std::vector<std::pair<std::string, std::string>>;
-
 void Append(const Fields& more, Fields* fields) {
   fields->insert(fields->end(), more.begin(), more.end());
-}
-
-// Names in a column, values behind it.
-std::string Columns(const Fields& fields) {
-  std::string text;
-  for (const auto& [name, value] : fields) {
-    absl::StrAppendFormat(&text, "%-17s %s\n", name, value);
-  }
-  text.pop_back();
-  return text;
 }
 
 Fields StatisticsFields(const NamespaceStatistics& s) {
@@ -175,6 +142,15 @@ Fields StatisticsFields(const GroupStatistics& s) {
 }
 
 }  // namespace
+
+std::string Columns(const Fields& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields) {
+    absl::StrAppendFormat(&text, "%-17s %s\n", name, value);
+  }
+  text.pop_back();
+  return text;
+}
 
 void SetBytes(Json& object, const std::string& name, std::string_view bytes,
               Encoding encoding) {
@@ -279,34 +255,7 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
 }
 
 Json ToJson(const Namespace& ns) {
-  const NamespaceOptions& options = ns.options;
-  Json object = {
-      {"name", ns.name},
-      {"options",
-       {{"ttl_ms", Milliseconds(Required(options.ttl))},
-        {"num_buckets", Required(options.num_buckets)},
-        {"max_ttl_ms", Milliseconds(Required(options.max_ttl))},
-        {"sliding", Required(options.sliding)},
-        {"max_entries", Required(options.max_entries)},
-        {"max_bytes", Required(options.max_bytes)},
-        {"limit_policy", PolicyName(Required(options.limit_policy))},
-        {"max_value_bytes", Required(options.max_value_bytes)},
-        {"event_retention_ms", Milliseconds(Required(options.event_retention))},
-        {"event_retention_bytes", Required(options.event_retention_bytes)},
-        {"num_shards", Required(options.num_shards)},
-        {"dead_letter_namespace", Required(options.dead_letter_namespace)},
-        {"max_operations_per_second",
-         Required(options.max_operations_per_second)},
-        {"max_backlog_bytes", Required(options.max_backlog_bytes)},
-        {"unused_group_ttl_ms",
-         Milliseconds(Required(options.unused_group_ttl))},
-        {"durability", DurabilityName(Required(options.durability))},
-        {"restart_policy",
-         RestartPolicyName(Required(options.restart_policy))}}},
-      {"bucket_width_ms", Milliseconds(ns.bucket_width)}};
-  if (ns.statistics) {
-    object["statistics"] = StatisticsToJson(*ns.statistics);
-  }
+  Json object = FieldsToJson(ns);
   if (!ns.warnings.empty()) object["warnings"] = ns.warnings;
   return object;
 }
@@ -330,15 +279,14 @@ std::string Describe(const Namespace& ns) {
       {"max operations",
        limit(Required(o.max_operations_per_second),
              absl::StrCat(Required(o.max_operations_per_second), " a second"))},
-      {"limit policy", std::string(PolicyName(Required(o.limit_policy)))},
+      {"limit policy", NameOf(Required(o.limit_policy))},
       {"max value", SizeText(Required(o.max_value_bytes))},
       {"event retention",
        absl::StrCat(DurationText(Required(o.event_retention)), ", ",
                     SizeText(Required(o.event_retention_bytes)))},
       {"shards", absl::StrCat(Required(o.num_shards))},
-      {"durability", std::string(DurabilityName(Required(o.durability)))},
-      {"restart policy",
-       std::string(RestartPolicyName(Required(o.restart_policy)))},
+      {"durability", NameOf(Required(o.durability))},
+      {"restart policy", NameOf(Required(o.restart_policy))},
       {"dead letters", Required(o.dead_letter_namespace).empty()
                            ? "none"
                            : Required(o.dead_letter_namespace)},
@@ -354,24 +302,11 @@ std::string Describe(const Namespace& ns) {
   return Columns(fields);
 }
 
-Json ToJson(const Group& group) {
-  const GroupOptions& options = group.options;
-  Json object = {
-      {"name", group.name},
-      {"namespace", group.ns},
-      {"options",
-       {{"ack_timeout_ms",
-         Milliseconds(options.ack_timeout.value_or(absl::ZeroDuration()))},
-        {"max_attempts", options.max_attempts.value_or(0)},
-        {"max_backlog_bytes", options.max_backlog_bytes.value_or(0)},
-        {"unused_ttl_ms",
-         Milliseconds(options.unused_ttl.value_or(absl::ZeroDuration()))}}},
-      {"created_by", group.created_by}};
-  if (group.statistics) {
-    object["statistics"] = StatisticsToJson(*group.statistics);
-  }
-  return object;
-}
+Json ToJson(const Group& group) { return FieldsToJson(group); }
+
+Json ToJson(const JournalStatus& journal) { return FieldsToJson(journal); }
+
+Json ToJson(const LimitUse& use) { return FieldsToJson(use); }
 
 std::string Describe(const Group& group) {
   const GroupOptions& o = group.options;
@@ -379,29 +314,26 @@ std::string Describe(const Group& group) {
       {"name", group.name},
       {"namespace", group.ns},
       {"created by", group.created_by},
-      {"ack timeout",
-       DurationText(o.ack_timeout.value_or(absl::ZeroDuration()))},
-      {"max attempts", absl::StrCat(o.max_attempts.value_or(0))},
-      {"max backlog", SizeText(o.max_backlog_bytes.value_or(0))},
-      {"unused ttl",
-       o.unused_ttl.value_or(absl::ZeroDuration()) == absl::ZeroDuration()
-           ? "none"
-           : DurationText(*o.unused_ttl)},
+      {"ack timeout", DurationText(Required(o.ack_timeout))},
+      {"max attempts", absl::StrCat(Required(o.max_attempts))},
+      {"max backlog", SizeText(Required(o.max_backlog_bytes))},
+      {"unused ttl", Required(o.unused_ttl) == absl::ZeroDuration()
+                         ? "none"
+                         : DurationText(*o.unused_ttl)},
   };
   if (group.statistics) Append(StatisticsFields(*group.statistics), &fields);
   return Columns(fields);
 }
 
-std::string_view DurabilityName(Durability durability) {
-  switch (durability) {
-    case Durability::kMemory:
-      return "memory";
-    case Durability::kAsync:
-      return "async";
-    case Durability::kSync:
-      return "sync";
-  }
-  return "unknown";
+std::string NameInEnum(const google::protobuf::EnumDescriptor& type,
+                       int number) {
+  const auto* const value = type.FindValueByNumber(number);
+  if (number == 0 || value == nullptr) return "unknown";
+  // DURABILITY_UNSPECIFIED is the first of them.
+  const size_t prefix =
+      type.value(0)->name().size() - sizeof("UNSPECIFIED") + 1;
+  return absl::StrReplaceAll(
+      absl::AsciiStrToLower(value->name().substr(prefix)), {{"_", "-"}});
 }
 
 std::string_view CauseName(ExpiryCause cause) {

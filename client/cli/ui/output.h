@@ -6,12 +6,18 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "client/cli/ui/bytes.h"
+#include "client/cpp/src/admin/fields.h"
+#include "google/protobuf/descriptor.h"
 #include "nlohmann/json.hpp"
 #include "timecache/group_types.h"
 #include "timecache/namespace_types.h"
 #include "timecache/types.h"
+#include "timecache/v1/namespaces.pb.h"
+#include "timecache/v1/server.pb.h"
 #include "timecache/watch_types.h"
 
 namespace timecache::cli {
@@ -37,6 +43,10 @@ std::string ValueText(const EntryOrEvent& entry, Encoding encoding) {
                      : Encode(entry.value, encoding);
 }
 
+// Names and values: a line each, the names in a column.
+using Fields = std::vector<std::pair<std::string, std::string>>;
+std::string Columns(const Fields& fields);
+
 // {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}; of a key that
 // collects parts these in place of the value.
 Json ToJson(const Entry& entry, const Encodings& encodings,
@@ -55,15 +65,38 @@ Json ToJson(const Namespace& ns);
 // The same for the eye, a field a line.
 std::string Describe(const Namespace& ns);
 
-// The same of a consumer group.
+// The same of a consumer group, and of the parts of a server.
 Json ToJson(const Group& group);
+Json ToJson(const JournalStatus& journal);
+Json ToJson(const LimitUse& use);
 std::string Describe(const Group& group);
 
 // "expired", "evicted", "rotated", "expiring".
 std::string_view CauseName(ExpiryCause cause);
 
-// "memory", "async", "sync".
-std::string_view DurabilityName(Durability durability);
+inline auto EnumOf(LimitPolicy) { return v1::LimitPolicy_descriptor(); }
+inline auto EnumOf(Durability) { return v1::Durability_descriptor(); }
+inline auto EnumOf(RestartPolicy) { return v1::RestartPolicy_descriptor(); }
+inline auto EnumOf(CheckpointState) { return v1::CheckpointState_descriptor(); }
+std::string NameInEnum(const google::protobuf::EnumDescriptor& type,
+                       int number);
+
+// An enum's value as the API writes it, in lower case: "evict-oldest", "sync",
+// "idle"; "unknown" if the API has none of this number.
+template <typename Enum>
+std::string NameOf(Enum value) {
+  return NameInEnum(*EnumOf(value),
+                    static_cast<int>(value) + kEnumOffset<Enum>);
+}
+// All of them.
+template <typename Enum>
+std::vector<std::string> NamesOf() {
+  std::vector<std::string> names;
+  for (int i = 1; i < EnumOf(Enum())->value_count(); ++i) {
+    names.push_back(NameInEnum(*EnumOf(Enum()), i));
+  }
+  return names;
+}
 
 // Writes to standard output, buffered. False once its reader has closed it, or
 // it cannot be written (a full disk): WriteError returns the error.

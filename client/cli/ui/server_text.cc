@@ -88,10 +88,10 @@ struct Limit {
   std::string (*text)(uint64_t);
 
   std::string Text(const ServerInfo& server) const {
-    const LimitUse& told = *(server.*use);
-    const std::string used = absl::StrCat(name, " ", text(told.used));
-    if (told.max == 0) return used;
-    return absl::StrCat(used, " of ", text(told.max));
+    const LimitUse& shown = *(server.*use);
+    const std::string used = absl::StrCat(name, " ", text(shown.used));
+    if (shown.max == 0) return used;
+    return absl::StrCat(used, " of ", text(shown.max));
   }
 };
 
@@ -193,12 +193,13 @@ std::string HeaderText(const std::string& address, const ServerSample& sample,
   if (uses.empty()) {
     uses = {"limits: only shown to callers that may read all namespaces"};
   }
-  const bool told = !LimitsOf(s).empty();
-  std::string text = absl::StrCat("timecached ", s.version, " at ", address,
-                                  ": ", s.draining ? "draining" : "serving",
-                                  ", up ", AgeText(s.now - s.start_time),
-                                  told && !s.journal ? ", memory only" : "",
-                                  ClockText(s), "\n", Wrap(uses, columns));
+  const bool shows_limits = !LimitsOf(s).empty();
+  std::string text =
+      absl::StrCat("timecached ", s.version, " at ", address, ": ",
+                   s.draining ? "draining" : "serving", ", up ",
+                   AgeText(s.now - s.start_time),
+                   shows_limits && !s.journal ? ", memory only" : "",
+                   ClockText(s), "\n", Wrap(uses, columns));
   if (s.journal) {
     absl::StrAppend(&text, "\n", Wrap(JournalTexts(sample, before), columns));
   }
@@ -222,8 +223,7 @@ Row NamespaceRow(const Namespace& ns, const Rates* rates) {
        CountText(s.bound_violations), CountText(s.watchers),
        CountText(s.live_buckets), CountText(s.expired + s.evicted + s.rotated),
        DurationText(ns.options.ttl.value_or(absl::ZeroDuration())),
-       std::string(DurabilityName(
-           ns.options.durability.value_or(Durability::kMemory)))});
+       NameOf(ns.options.durability.value_or(Durability::kMemory))});
   return row;
 }
 
@@ -266,39 +266,14 @@ std::vector<Row> GroupRows(const ServerSample& sample) {
   return table;
 }
 
-const char* StateName(CheckpointState state) {
-  switch (state) {
-    case CheckpointState::kIdle:
-      return "idle";
-    case CheckpointState::kWriting:
-      return "writing";
-    case CheckpointState::kWaiting:
-      return "waiting";
-    case CheckpointState::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
 // Of a server that reports one.
 Json JournalJson(const ServerSample& sample, const ServerSample* before) {
   const JournalStatus& j = *sample.server.journal;
   const JournalRates rates = JournalRatesOf(before, sample);
-  Json object = {
-      {"directory", j.directory},
-      {"disk_bytes", j.disk_bytes},
-      {"disk_full", j.disk_full},
-      {"waiting_bytes",
-       {{"used", j.waiting_bytes.used}, {"max", j.waiting_bytes.max}}},
-      {"commits", j.commits},
-      {"appends", j.appends},
-      {"written_bytes", j.written_bytes},
-      {"commit_ms", absl::ToDoubleMilliseconds(rates.commit)},
-      {"commit_p99_ms", absl::ToDoubleMilliseconds(j.commit_p99)},
-      {"group_appends", rates.group_appends},
-      {"group_bytes", rates.group_bytes},
-      {"checkpoints", j.checkpoints},
-      {"checkpoint_state", StateName(j.checkpoint_state)}};
+  Json object = ToJson(j);
+  object["commit_ms"] = absl::ToDoubleMilliseconds(rates.commit);
+  object["group_appends"] = rates.group_appends;
+  object["group_bytes"] = rates.group_bytes;
   if (rates.commits_per_second) {
     object["rates"] = {{"commits", *rates.commits_per_second},
                        {"written_bytes", rates.bytes_per_second.value_or(0)}};
@@ -355,8 +330,7 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
   }
   Json limits;  // null, unless some are shown.
   for (const Limit& limit : LimitsOf(s)) {
-    const LimitUse& use = *(s.*limit.use);
-    limits[limit.field] = {{"used", use.used}, {"max", use.max}};
+    limits[limit.field] = ToJson(*(s.*limit.use));
   }
   return {{"address", address},
           {"version", s.version},

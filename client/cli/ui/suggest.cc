@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/edit_distance.h"
 
 namespace timecache::cli {
 namespace {
@@ -29,7 +30,7 @@ constexpr std::pair<const char*, const char*> kOtherNames[] = {
     {"recover", "salvage"}};
 
 // Farther than this from all is near none.
-size_t MostEdits(std::string_view word) {
+size_t MostEdits(const std::string& word) {
   return word.size() <= 2 ? 1 : std::min<size_t>(2, word.size() - 1);
 }
 
@@ -117,26 +118,6 @@ std::string UnknownFlag(const std::vector<const CLI::App*>& path,
 }
 
 }  // namespace
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before_last(b.size() + 1);
-  std::vector<size_t> last(b.size() + 1);
-  std::vector<size_t> now(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    now[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const bool same = a[i - 1] == b[j - 1];
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + !same});
-      const bool swapped =
-          i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) now[j] = std::min(now[j], before_last[j - 2] + 1);
-    }
-    std::swap(before_last, last);
-    std::swap(last, now);
-  }
-  return last[b.size()];
-}
 
 std::optional<std::string> ExplainUnknownWord(
     const CLI::App& app, const std::vector<std::string>& words) {

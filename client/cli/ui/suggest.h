@@ -5,16 +5,11 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 
 namespace timecache::cli {
-
-// How many letters must be added, left out, changed, or swapped with their
-// neighbour to make the one of the other. Costs the product of their lengths.
-size_t EditDistance(std::string_view a, std::string_view b);
 
 // Says which command or flag of the words does not exist, and which was
 // probably meant: the nearest one, or what other programs call by that name.

@@ -1,4 +1,4 @@
-// The parts of `timecachectl bench`: histogram, messages, scan, tally.
+// The parts of `timecachectl bench`: histogram, messages, responses, tally.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/bench/bench_message.h"
 #include "client/cli/bench/bench_report.h"
-#include "client/cli/bench/bench_scan.h"
 #include "client/cli/bench/bench_sender.h"
 #include "client/cli/bench/bench_tally.h"
 #include "client/cli/bench/latency_histogram.h"
@@ -238,6 +237,7 @@ TEST(BenchMessageTest, UnaryIsTheRequestOfItsCall) {
   expected.set_key("key:000000000042");
   expected.set_value("vvv");
   EXPECT_EQ(put.bytes(), expected.SerializeAsString());
+  EXPECT_EQ(put.method(), "/timecache.v1.TimeCacheService/Put");
   BenchMessage touch(options, {BenchKind::kTouch}, false);
   touch.SetKeys(keys);
   v1::TouchRequest touched;
@@ -249,8 +249,9 @@ TEST(BenchMessageTest, BufferHasTheBytesOfNow) {
   BenchMessage message({}, {BenchKind::kGet, BenchKind::kGet}, true);
   BenchKeys keys(1000, true, 7);
   message.SetKeys(keys);
-  BenchBytes bytes;
-  EXPECT_EQ(bytes.Of(message.buffer()), message.bytes());
+  grpc::Slice sent;
+  ASSERT_TRUE(message.buffer().DumpToSingleSlice(&sent).ok());
+  EXPECT_EQ(std::string(sent.begin(), sent.end()), message.bytes());
   EXPECT_THAT(message.bytes(), HasSubstr("key:000000000008"));
 }
 
@@ -291,60 +292,12 @@ v1::ExecuteResponse Response() {
   return response;
 }
 
-TEST(BenchScanTest, CountsWhatTheGeneratedClassesWrite) {
-  v1::ExecuteResponse response = Response();
-  auto counts = ScanResults(response.SerializeAsString());
-  ASSERT_TRUE(counts);
-  EXPECT_EQ(counts->results, 10u);
-  EXPECT_EQ(counts->hits, 4u);
-  EXPECT_EQ(counts->misses, 4u);
-  EXPECT_EQ(counts->errors, 0u);
-  response.add_results()->mutable_error()->set_code(8);
-  response.add_results()->mutable_put();
-  counts = ScanResults(response.SerializeAsString());
-  ASSERT_TRUE(counts);
-  EXPECT_EQ(counts->results, 12u);
-  EXPECT_EQ(counts->errors, 1u);
-  EXPECT_EQ(counts->hits, 4u);
-  EXPECT_EQ(ScanResults("")->results, 0u);
+grpc::ByteBuffer Buffer(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
 }
 
-TEST(BenchScanTest, NothingThatIsCutOffOrStrangeIsTaken) {
-  const std::string bytes = Response().SerializeAsString();
-  std::set<size_t> ends = {0, bytes.size()};  // Of whole results.
-  v1::ExecuteResponse part;
-  const v1::ExecuteResponse whole = Response();
-  for (const v1::OperationResult& result : whole.results()) {
-    *part.add_results() = result;
-    ends.insert(part.ByteSizeLong());
-  }
-  for (size_t length = 0; length <= bytes.size(); ++length) {
-    EXPECT_EQ(ScanResults(bytes.substr(0, length)).has_value(),
-              ends.contains(length))
-        << length;
-  }
-  v1::ExecuteResponse empty;
-  empty.add_results();  // Says nothing.
-  EXPECT_FALSE(ScanResults(empty.SerializeAsString()));
-  for (const std::string& strange :
-       {std::string("\x12\x02\x12\x00", 4), std::string("\x0A\x02\x52\x00", 4),
-        std::string("\x0A\x02\x18\x00", 4), std::string("\x0A\x03\x12\x00z", 5),
-        std::string("\x0A\xFF\xFF\xFF\xFF\xFF\xFF", 7)}) {
-    EXPECT_FALSE(ScanResults(strange));
-  }
-}
-
-TEST(BenchScanTest, UnaryResponseOfNothingIsAMiss) {
-  v1::GetResponse hit;
-  hit.mutable_entry()->set_version(1);
-  EXPECT_EQ(ScanUnary(BenchKind::kGet, hit.SerializeAsString()).hits, 1u);
-  EXPECT_EQ(ScanUnary(BenchKind::kGet, "").misses, 1u);
-  const BenchCounts put = ScanUnary(BenchKind::kPut, "\x08\x01");
-  EXPECT_EQ(put.results, 1u);
-  EXPECT_EQ(put.hits + put.misses, 0u);
-}
-
-// Keeps what it is told.
+// Keeps the errors of operations.
 class Listener final : public BenchListener {
  public:
   void Answered(BenchSender&, int64_t, const BenchCounts&) override {}
@@ -356,37 +309,40 @@ class Listener final : public BenchListener {
   std::vector<absl::Status> errors;
 };
 
-TEST(BenchSenderTest, ErrorsInAResponseAreReadWhole) {
+TEST(BenchResultsTest, CountsResultsHitsMissesAndErrors) {
   v1::ExecuteResponse response = Response();
   const grpc::Status error = MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
                                        "max_bytes: full", v1::MAX_BYTES);
   ASSERT_TRUE(response.add_results()->mutable_error()->ParseFromString(
       error.error_details()));
   Listener listener;
-  BenchCounts counts;
-  EXPECT_TRUE(
-      CheckExecuteResponse(response.SerializeAsString(), 11, listener, counts)
-          .ok());
-  EXPECT_EQ(counts.results, 11u);
-  EXPECT_EQ(counts.errors, 1u);
-  ASSERT_EQ(listener.errors.size(), 1u);
+  for (size_t n = 1; n <= 2; ++n) {
+    grpc::ByteBuffer buffer = Buffer(response.SerializeAsString());
+    const auto counts = ReadResults(buffer, 11, listener);
+    ASSERT_TRUE(counts.ok());
+    EXPECT_EQ(counts->results, 11u);
+    EXPECT_EQ(counts->hits, 4u);
+    EXPECT_EQ(counts->misses, 4u);
+    EXPECT_EQ(counts->errors, 1u);
+    ASSERT_EQ(listener.errors.size(), n);
+  }
   EXPECT_EQ(listener.errors[0].message(), "max_bytes: full");
   EXPECT_EQ(ReasonName(listener.errors[0]), Name(v1::MAX_BYTES));
 }
 
-TEST(BenchSenderTest, WrongNumberOfResultsIsAnError) {
+TEST(BenchResultsTest, WrongNumberOfResultsIsAnError) {
   Listener listener;
-  BenchCounts counts;
-  const absl::Status status = CheckExecuteResponse(
-      Response().SerializeAsString(), 100, listener, counts);
+  grpc::ByteBuffer buffer = Buffer(Response().SerializeAsString());
+  const absl::Status status = ReadResults(buffer, 100, listener).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("to 100 operations has 10 results"));
-  EXPECT_EQ(CheckExecuteResponse("junk", 1, listener, counts).code(),
+  grpc::ByteBuffer junk = Buffer("junk");
+  EXPECT_EQ(ReadResults(junk, 1, listener).status().code(),
             absl::StatusCode::kInternal);
 }
 
-TEST(BenchTallyTest, SecondsAreToldOneByOne) {
+TEST(BenchTallyTest, WritesALineForEachSecond) {
   constexpr int64_t kSecond = 1'000'000'000;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(),
                                                        std::fclose);

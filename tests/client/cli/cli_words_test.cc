@@ -7,6 +7,7 @@
 #include "client/cli/ui/suggest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/edit_distance.h"
 
 namespace timecache::cli {
 namespace {

@@ -1,5 +1,6 @@
 // The calls of timecache::Client about consumer groups, against a stand-in for
 // the server.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,7 @@ TEST_F(GroupsTest, UpdateNamesWhatTakesItsDefault) {
       UnorderedElementsAre("options.ack_timeout", "options.max_attempts",
                            "options.max_backlog_bytes"));
   // The stand-in's default is none.
-  EXPECT_EQ(group->options.ack_timeout, absl::ZeroDuration());
+  EXPECT_EQ(group->options.ack_timeout, std::nullopt);
   EXPECT_EQ(group->options.max_attempts, 8u);
   EXPECT_EQ(group->options.max_backlog_bytes, 3u << 20);
 }

@@ -12,6 +12,7 @@
 #define TIMECACHE_CLIENT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,6 @@
 #include "absl/time/time.h"
 #include "timecache/call_options.h"
 #include "timecache/channel.h"
-#include "timecache/client_interface.h"
 #include "timecache/export.h"
 #include "timecache/group_types.h"
 #include "timecache/namespace_types.h"
@@ -34,6 +34,9 @@
 #include "timecache/watch_types.h"
 
 namespace timecache {
+
+class Batch;             // timecache/batch.h
+struct OperationResult;  // timecache/operation.h
 
 // A client of one server, and of one of its namespaces at a time.
 //
@@ -49,7 +52,7 @@ namespace timecache {
 // with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
 // the errors that the calls below name. HasReason in timecache/status.h
 // distinguishes them.
-class TIMECACHED_EXPORT Client final : public ClientInterface {
+class TIMECACHED_EXPORT Client final {
  public:
   // For the server at `address`: "host:port" or "unix:/path", plain text. Does
   // not connect yet: the first call fails if the server is unreachable.
@@ -72,51 +75,52 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   // RESOURCE_EXHAUSTED.
   absl::StatusOr<PutResult> Put(std::string_view key, std::string_view value,
                                 const PutOptions& options = {},
-                                const CallOptions& call = {}) const override;
+                                const CallOptions& call = {}) const;
 
   // Reads an entry. A miss is OK with nullopt.
-  absl::StatusOr<std::optional<Entry>> Get(
-      std::string_view key, const GetOptions& options = {},
-      const CallOptions& call = {}) const override;
+  absl::StatusOr<std::optional<Entry>> Get(std::string_view key,
+                                           const GetOptions& options = {},
+                                           const CallOptions& call = {}) const;
 
   // Removes an entry, without an expiry event. A miss is OK with removed =
   // false, but FAILED_PRECONDITION with if_version.
-  absl::StatusOr<RemoveResult> Remove(
-      std::string_view key, const RemoveOptions& options = {},
-      const CallOptions& call = {}) const override;
+  absl::StatusOr<RemoveResult> Remove(std::string_view key,
+                                      const RemoveOptions& options = {},
+                                      const CallOptions& call = {}) const;
 
   // Whether an entry exists. Never renews its time to live.
   absl::StatusOr<bool> Contains(std::string_view key,
-                                const CallOptions& call = {}) const override;
+                                const CallOptions& call = {}) const;
 
   // The exact number of live entries and bytes of the namespace.
-  absl::StatusOr<SizeResult> Size(const CallOptions& call = {}) const override;
+  absl::StatusOr<SizeResult> Size(const CallOptions& call = {}) const;
 
   // Gives an entry a fresh time to live. Returns its version, which does not
   // change. A miss is OK with nullopt, but FAILED_PRECONDITION with if_version.
   absl::StatusOr<std::optional<uint64_t>> Touch(
       std::string_view key, const TouchOptions& options = {},
-      const CallOptions& call = {}) const override;
+      const CallOptions& call = {}) const;
 
   // Appends to a value, or creates an entry with these bytes. An existing entry
   // keeps its deadline. FAILED_PRECONDITION: a condition that does not hold, a
   // value that would be too large (reason VALUE_TOO_LARGE), a key that collects
   // parts (VALUE_KIND_MISMATCH). This call and the next two are retried only on
   // request, because they might be applied twice.
-  absl::StatusOr<AppendResult> Append(
-      std::string_view key, std::string_view value,
-      const AppendOptions& options = {},
-      const CallOptions& call = {}) const override;
+  absl::StatusOr<AppendResult> Append(std::string_view key,
+                                      std::string_view value,
+                                      const AppendOptions& options = {},
+                                      const CallOptions& call = {}) const;
 
   // Adds a number to a value, or xors it with one. The value is a decimal
   // number of 64 bits, as Put("key", "10") stores it. An existing entry keeps
   // its deadline. FAILED_PRECONDITION: a value that is not a number (reason
   // NOT_A_NUMBER), a sum beyond 64 bits (NUMBER_OVERFLOW), an if_version that
   // does not match, a key that collects parts.
-  absl::StatusOr<CombineResult> Combine(
-      std::string_view key, Combination combination, int64_t operand,
-      const CombineOptions& options = {},
-      const CallOptions& call = {}) const override;
+  absl::StatusOr<CombineResult> Combine(std::string_view key,
+                                        Combination combination,
+                                        int64_t operand,
+                                        const CombineOptions& options = {},
+                                        const CallOptions& call = {}) const;
 
   // Adds one of the parts that are collected under a key. The call that adds
   // the last part gets all parts and removes the key: exactly one call does. A
@@ -125,17 +129,18 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   // again is OK; ALREADY_EXISTS (reason PART_EXISTS): with another value.
   // FAILED_PRECONDITION: other parts are expected under this key
   // (GATHER_MISMATCH), it has a value, or the parts would be too large.
-  absl::StatusOr<GatherResult> Gather(
-      std::string_view key, std::string_view part, std::string_view value,
-      const GatherOptions& options,
-      const CallOptions& call = {}) const override;
+  absl::StatusOr<GatherResult> Gather(std::string_view key,
+                                      std::string_view part,
+                                      std::string_view value,
+                                      const GatherOptions& options,
+                                      const CallOptions& call = {}) const;
 
   // Applies many operations in one round trip: a result for each, in their
   // order, and none for an empty batch. On an error no operation was applied,
   // or, as with any call, the effect is unknown (UNAVAILABLE,
   // DEADLINE_EXCEEDED). A batch above its limits is INVALID_ARGUMENT.
   absl::StatusOr<std::vector<OperationResult>> Execute(
-      const Batch& batch, const CallOptions& call = {}) const override;
+      const Batch& batch, const CallOptions& call = {}) const;
 
   // Calls `visit` for each live entry, in no particular order, on this thread.
   // An entry that is live during the whole scan is visited exactly once, any
@@ -145,7 +150,7 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   // restart of the server ends it (INVALID_ARGUMENT, field position).
   absl::Status Scan(const ScanOptions& options,
                     absl::FunctionRef<bool(Entry entry)> visit,
-                    const CallOptions& call = {}) const override;
+                    const CallOptions& call = {}) const;
 
   // At most `entries_max` entries of such a scan, and whether there were more.
   absl::StatusOr<ScanResult> ScanUpTo(size_t entries_max,
@@ -158,7 +163,7 @@ class TIMECACHED_EXPORT Client final : public ClientInterface {
   // unknown: then settle again.
   absl::StatusOr<std::vector<SettleResult>> Settle(
       std::string_view group, const std::vector<Settlement>& settlements,
-      const CallOptions& call = {}) const override;
+      const CallOptions& call = {}) const;
 
   // Creates a consumer group of the namespace, which starts as a watch does;
   // the first member of a group creates it, too. ALREADY_EXISTS (reason

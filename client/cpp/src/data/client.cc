@@ -9,14 +9,9 @@
 #include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "timecache/channel.h"
+#include "timecache/operation.h"
 
 namespace timecache {
-namespace {
-
-using Cache = v1::TimeCacheService::Stub;
-
-}  // namespace
-
 Client::Client(const std::string& address, ClientOptions options)
     : Client(MakeChannel(address), std::move(options)) {}
 
@@ -38,75 +33,45 @@ absl::StatusOr<PutResult> Client::Put(std::string_view key,
                                       std::string_view value,
                                       const PutOptions& options,
                                       const CallOptions& call) const {
-  auto response =
-      Call(core_->connection, core_->cache, &Cache::Put,
-           MakePutRequest(options_.default_namespace, key, value, options),
-           CallPlan(options_, call, Repeat::kUnsafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kPut, Operation::Put(key, value, options),
+                      call);
 }
 
 absl::StatusOr<std::optional<Entry>> Client::Get(
     std::string_view key, const GetOptions& options,
     const CallOptions& call) const {
-  auto response = Call(core_->connection, core_->cache, &Cache::Get,
-                       MakeGetRequest(options_.default_namespace, key, options),
-                       CallPlan(options_, call, Repeat::kSafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kGet, Operation::Get(key, options), call);
 }
 
 absl::StatusOr<RemoveResult> Client::Remove(std::string_view key,
                                             const RemoveOptions& options,
                                             const CallOptions& call) const {
-  auto response =
-      Call(core_->connection, core_->cache, &Cache::Remove,
-           MakeRemoveRequest(options_.default_namespace, key, options),
-           CallPlan(options_, call, Repeat::kUnsafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kRemove, Operation::Remove(key, options), call);
 }
 
 absl::StatusOr<bool> Client::Contains(std::string_view key,
                                       const CallOptions& call) const {
-  auto response =
-      Call(core_->connection, core_->cache, &Cache::Contains,
-           KeyRequest<v1::ContainsRequest>(options_.default_namespace, key),
-           CallPlan(options_, call, Repeat::kSafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kContains, Operation::Contains(key), call);
 }
 
 absl::StatusOr<SizeResult> Client::Size(const CallOptions& call) const {
   v1::SizeRequest request;
   request.set_namespace_(options_.default_namespace);
-  auto response = Call(core_->connection, core_->cache, &Cache::Size, request,
-                       CallPlan(options_, call, Repeat::kSafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Send(options_, kSize, request, call);
 }
 
 absl::StatusOr<std::optional<uint64_t>> Client::Touch(
     std::string_view key, const TouchOptions& options,
     const CallOptions& call) const {
-  auto response =
-      Call(core_->connection, core_->cache, &Cache::Touch,
-           MakeTouchRequest(options_.default_namespace, key, options),
-           CallPlan(options_, call, Repeat::kSafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kTouch, Operation::Touch(key, options), call);
 }
 
 absl::StatusOr<AppendResult> Client::Append(std::string_view key,
                                             std::string_view value,
                                             const AppendOptions& options,
                                             const CallOptions& call) const {
-  auto response =
-      Call(core_->connection, core_->cache, &Cache::Append,
-           MakeAppendRequest(options_.default_namespace, key, value, options),
-           CallPlan(options_, call, Repeat::kUnsafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kAppend, Operation::Append(key, value, options),
+                      call);
 }
 
 absl::StatusOr<CombineResult> Client::Combine(std::string_view key,
@@ -114,12 +79,9 @@ absl::StatusOr<CombineResult> Client::Combine(std::string_view key,
                                               int64_t operand,
                                               const CombineOptions& options,
                                               const CallOptions& call) const {
-  auto response = Call(core_->connection, core_->cache, &Cache::Combine,
-                       MakeCombineRequest(options_.default_namespace, key,
-                                          combination, operand, options),
-                       CallPlan(options_, call, Repeat::kUnsafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kCombine,
+                      Operation::Combine(key, combination, operand, options),
+                      call);
 }
 
 absl::StatusOr<GatherResult> Client::Gather(std::string_view key,
@@ -127,19 +89,16 @@ absl::StatusOr<GatherResult> Client::Gather(std::string_view key,
                                             std::string_view value,
                                             const GatherOptions& options,
                                             const CallOptions& call) const {
-  auto response = Call(
-      core_->connection, core_->cache, &Cache::Gather,
-      MakeGatherRequest(options_.default_namespace, key, part, value, options),
-      CallPlan(options_, call, Repeat::kUnsafe));
-  if (!response.ok()) return response.status();
-  return TakeAnswer(*response);
+  return core_->Apply(options_, kGather,
+                      Operation::Gather(key, part, value, options), call);
 }
 
 namespace {
 
 // Visits the pages of one call, and keeps the position behind each in
 // `request`. Sets `ended` where the visitor ends the scan.
-grpc::Status ScanPages(Cache& cache, grpc::ClientContext& context,
+grpc::Status ScanPages(v1::TimeCacheService::Stub& cache,
+                       grpc::ClientContext& context,
                        absl::FunctionRef<bool(Entry entry)> visit,
                        v1::ScanRequest& request, bool& progress, bool& ended) {
   const auto reader = cache.Scan(&context, request);

@@ -31,6 +31,17 @@ const std::string& KeyOf(const v1::Operation& operation) {
   }
 }
 
+template <typename Options, typename Request>
+void SetPrecondition(const Options& options, Request& request) {
+  if (options.if_version) {
+    request.set_if_version(*options.if_version);
+  } else if (options.condition == PutCondition::kIfAbsent) {
+    request.set_condition(v1::PUT_CONDITION_IF_ABSENT);
+  } else if (options.condition == PutCondition::kIfPresent) {
+    request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
+  }
+}
+
 }  // namespace
 
 Operation::Operation() : proto_(std::make_unique<v1::Operation>()) {}
@@ -50,49 +61,76 @@ std::unique_ptr<v1::Operation> Operation::proto() && {
 Operation Operation::Put(std::string_view key, std::string_view value,
                          const PutOptions& options) {
   Operation operation;
-  *operation.proto_->mutable_put() = MakePutRequest("", key, value, options);
+  v1::PutRequest& put = *operation.proto_->mutable_put();
+  put.set_key(std::string(key));
+  put.set_value(std::string(value));
+  SetLife(options, put);
+  SetPrecondition(options, put);
+  put.set_return_previous(options.return_previous);
+  put.set_keep_deadline(options.keep_deadline);
   return operation;
 }
 
 Operation Operation::Get(std::string_view key, const GetOptions& options) {
   Operation operation;
-  *operation.proto_->mutable_get() = MakeGetRequest("", key, options);
+  v1::GetRequest& get = *operation.proto_->mutable_get();
+  get.set_key(std::string(key));
+  get.set_touch(options.touch);
   return operation;
 }
 
 Operation Operation::Remove(std::string_view key,
                             const RemoveOptions& options) {
   Operation operation;
-  *operation.proto_->mutable_remove() = MakeRemoveRequest("", key, options);
+  v1::RemoveRequest& remove = *operation.proto_->mutable_remove();
+  remove.set_key(std::string(key));
+  if (options.if_version) remove.set_if_version(*options.if_version);
+  remove.set_return_previous(options.return_previous);
   return operation;
 }
 
 Operation Operation::Contains(std::string_view key) {
   Operation operation;
-  *operation.proto_->mutable_contains() =
-      KeyRequest<v1::ContainsRequest>("", key);
+  operation.proto_->mutable_contains()->set_key(std::string(key));
   return operation;
 }
 
 Operation Operation::Touch(std::string_view key, const TouchOptions& options) {
   Operation operation;
-  *operation.proto_->mutable_touch() = MakeTouchRequest("", key, options);
+  v1::TouchRequest& touch = *operation.proto_->mutable_touch();
+  touch.set_key(std::string(key));
+  SetLife(options, touch);
+  if (options.if_version) touch.set_if_version(*options.if_version);
   return operation;
 }
 
 Operation Operation::Append(std::string_view key, std::string_view value,
                             const AppendOptions& options) {
   Operation operation;
-  *operation.proto_->mutable_append() =
-      MakeAppendRequest("", key, value, options);
+  v1::AppendRequest& append = *operation.proto_->mutable_append();
+  append.set_key(std::string(key));
+  append.set_value(std::string(value));
+  if (options.ttl) *append.mutable_ttl() = ToProto(*options.ttl);
+  SetPrecondition(options, append);
+  append.set_touch(options.touch);
   return operation;
 }
 
 Operation Operation::Combine(std::string_view key, Combination combination,
                              int64_t operand, const CombineOptions& options) {
   Operation operation;
-  *operation.proto_->mutable_combine() =
-      MakeCombineRequest("", key, combination, operand, options);
+  v1::CombineRequest& combine = *operation.proto_->mutable_combine();
+  combine.set_key(std::string(key));
+  if (combination == Combination::kXor) {
+    combine.set_xor_(operand);
+  } else {
+    combine.set_add(operand);
+  }
+  combine.set_initial(options.initial);
+  combine.set_remove_if_zero(options.remove_if_zero);
+  combine.set_touch(options.touch);
+  if (options.ttl) *combine.mutable_ttl() = ToProto(*options.ttl);
+  if (options.if_version) combine.set_if_version(*options.if_version);
   return operation;
 }
 
@@ -100,8 +138,16 @@ Operation Operation::Gather(std::string_view key, std::string_view part,
                             std::string_view value,
                             const GatherOptions& options) {
   Operation operation;
-  *operation.proto_->mutable_gather() =
-      MakeGatherRequest("", key, part, value, options);
+  v1::GatherRequest& gather = *operation.proto_->mutable_gather();
+  gather.set_key(std::string(key));
+  gather.set_part(std::string(part));
+  gather.set_value(std::string(value));
+  gather.set_expected_parts(options.expected_parts);
+  for (const std::string& name : options.expected_names) {
+    gather.add_expected_names(name);
+  }
+  gather.set_touch(options.touch);
+  if (options.ttl) *gather.mutable_ttl() = ToProto(*options.ttl);
   return operation;
 }
 

@@ -1,39 +1,22 @@
-// The messages of single operations and their responses, for single calls and
-// batches. Internal to the client.
+// The calls that each do one operation, and what their messages have in common.
+// Internal to the client.
 
 #ifndef TIMECACHED_CLIENT_CPP_SRC_DATA_REQUESTS_H_
 #define TIMECACHED_CLIENT_CPP_SRC_DATA_REQUESTS_H_
 
+#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "client/cpp/src/data/convert.h"
+#include "client/cpp/src/rpc/call.h"
+#include "grpcpp/client_context.h"
+#include "timecache/operation.h"
 #include "timecache/types.h"
-#include "timecache/v1/data.pb.h"
+#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache {
-
-// A request for a key. In a batch the namespace is left empty.
-template <typename Request>
-Request KeyRequest(std::string_view ns, std::string_view key) {
-  Request request;
-  request.set_namespace_(std::string(ns));
-  request.set_key(std::string(key));
-  return request;
-}
-
-template <typename Options, typename Request>
-void SetPrecondition(const Options& options, Request& request) {
-  if (options.if_version) {
-    request.set_if_version(*options.if_version);
-  } else if (options.condition == PutCondition::kIfAbsent) {
-    request.set_condition(v1::PUT_CONDITION_IF_ABSENT);
-  } else if (options.condition == PutCondition::kIfPresent) {
-    request.set_condition(v1::PUT_CONDITION_IF_PRESENT);
-  }
-}
 
 // How long the entry lives.
 template <typename Options, typename Request>
@@ -45,92 +28,48 @@ void SetLife(const Options& options, Request& request) {
   request.set_allow_past(options.allow_past);
 }
 
-inline v1::PutRequest MakePutRequest(std::string_view ns, std::string_view key,
-                                     std::string_view value,
-                                     const PutOptions& options) {
-  auto request = KeyRequest<v1::PutRequest>(ns, key);
-  request.set_value(std::string(value));
-  SetLife(options, request);
-  SetPrecondition(options, request);
-  request.set_return_previous(options.return_previous);
-  request.set_keep_deadline(options.keep_deadline);
+// A call of the data service, blocking or not, and whether it may be repeated.
+template <typename RequestType, typename ResponseType>
+struct DataCall {
+  using Stub = v1::TimeCacheService::Stub;
+  using Request = RequestType;
+  using Response = ResponseType;
+
+  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*);
+  void (Stub::async::*start)(grpc::ClientContext*, const Request*, Response*,
+                             std::function<void(grpc::Status)>);
+  Repeat repeat;
+  // Its request in an Operation; null if there is none.
+  Request* (v1::Operation::*in_operation)() = nullptr;
+};
+
+#define TIMECACHE_DATA_CALL(name, repeat, ...)                                 \
+  inline constexpr DataCall<v1::name##Request, v1::name##Response> k##name = { \
+      &v1::TimeCacheService::Stub::name,                                       \
+      &v1::TimeCacheService::Stub::async::name, repeat, __VA_ARGS__}
+TIMECACHE_DATA_CALL(Put, Repeat::kUnsafe, &v1::Operation::mutable_put);
+TIMECACHE_DATA_CALL(Get, Repeat::kSafe, &v1::Operation::mutable_get);
+TIMECACHE_DATA_CALL(Remove, Repeat::kUnsafe, &v1::Operation::mutable_remove);
+TIMECACHE_DATA_CALL(Contains, Repeat::kSafe, &v1::Operation::mutable_contains);
+TIMECACHE_DATA_CALL(Touch, Repeat::kSafe, &v1::Operation::mutable_touch);
+TIMECACHE_DATA_CALL(Append, Repeat::kUnsafe, &v1::Operation::mutable_append);
+TIMECACHE_DATA_CALL(Combine, Repeat::kUnsafe, &v1::Operation::mutable_combine);
+TIMECACHE_DATA_CALL(Gather, Repeat::kUnsafe, &v1::Operation::mutable_gather);
+TIMECACHE_DATA_CALL(Size, Repeat::kSafe);
+TIMECACHE_DATA_CALL(Execute, Repeat::kUnsafe);
+#undef TIMECACHE_DATA_CALL
+
+// The request of a call that does this operation.
+template <typename Call>
+typename Call::Request RequestOf(const Call& call, Operation operation,
+                                 const std::string& ns) {
+  const auto proto = std::move(operation).proto();
+  auto request = std::move(*(proto.get()->*call.in_operation)());
+  request.set_namespace_(ns);
   return request;
 }
 
-inline v1::GetRequest MakeGetRequest(std::string_view ns, std::string_view key,
-                                     const GetOptions& options) {
-  auto request = KeyRequest<v1::GetRequest>(ns, key);
-  request.set_touch(options.touch);
-  return request;
-}
-
-inline v1::RemoveRequest MakeRemoveRequest(std::string_view ns,
-                                           std::string_view key,
-                                           const RemoveOptions& options) {
-  auto request = KeyRequest<v1::RemoveRequest>(ns, key);
-  if (options.if_version) request.set_if_version(*options.if_version);
-  request.set_return_previous(options.return_previous);
-  return request;
-}
-
-inline v1::TouchRequest MakeTouchRequest(std::string_view ns,
-                                         std::string_view key,
-                                         const TouchOptions& options) {
-  auto request = KeyRequest<v1::TouchRequest>(ns, key);
-  SetLife(options, request);
-  if (options.if_version) request.set_if_version(*options.if_version);
-  return request;
-}
-
-inline v1::AppendRequest MakeAppendRequest(std::string_view ns,
-                                           std::string_view key,
-                                           std::string_view value,
-                                           const AppendOptions& options) {
-  auto request = KeyRequest<v1::AppendRequest>(ns, key);
-  request.set_value(std::string(value));
-  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
-  SetPrecondition(options, request);
-  request.set_touch(options.touch);
-  return request;
-}
-
-inline v1::CombineRequest MakeCombineRequest(std::string_view ns,
-                                             std::string_view key,
-                                             Combination combination,
-                                             int64_t operand,
-                                             const CombineOptions& options) {
-  auto request = KeyRequest<v1::CombineRequest>(ns, key);
-  if (combination == Combination::kXor) {
-    request.set_xor_(operand);
-  } else {
-    request.set_add(operand);
-  }
-  request.set_initial(options.initial);
-  request.set_remove_if_zero(options.remove_if_zero);
-  request.set_touch(options.touch);
-  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
-  if (options.if_version) request.set_if_version(*options.if_version);
-  return request;
-}
-
-inline v1::GatherRequest MakeGatherRequest(std::string_view ns,
-                                           std::string_view key,
-                                           std::string_view part,
-                                           std::string_view value,
-                                           const GatherOptions& options) {
-  auto request = KeyRequest<v1::GatherRequest>(ns, key);
-  request.set_part(std::string(part));
-  request.set_value(std::string(value));
-  request.set_expected_parts(options.expected_parts);
-  for (const std::string& name : options.expected_names) {
-    request.add_expected_names(name);
-  }
-  request.set_touch(options.touch);
-  if (options.ttl) *request.mutable_ttl() = ToProto(*options.ttl);
-  return request;
-}
-
-// The entry that a put or remove returns, or that a get has found.
+// The entry that a put or remove returns.
 template <typename Response>
 std::optional<Entry> TakePrevious(Response& response) {
   if (!response.has_previous()) return std::nullopt;

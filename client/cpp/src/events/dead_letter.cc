@@ -61,11 +61,11 @@ absl::StatusOr<DeadLetter> DecodeDeadLetter(const Entry& entry) {
   }
   DeadLetter letter;
   if (event.has_dead_letter()) {
-    const v1::DeadLetter& told = event.dead_letter();
-    letter.group = told.group();
-    letter.attempts = told.attempts();
-    letter.reason = ReasonFromProto(told.reason());
-    letter.time = FromProto(told.time());
+    const v1::DeadLetter& proto = event.dead_letter();
+    letter.group = proto.group();
+    letter.attempts = proto.attempts();
+    letter.reason = ReasonFromProto(proto.reason());
+    letter.time = FromProto(proto.time());
   } else {
     letter.group = std::string(key->group);
     letter.attempts = event.attempt();

@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "client/cpp/src/data/requests.h"
+#include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/connection.h"
 #include "grpcpp/channel.h"
 #include "timecache/client.h"
@@ -25,6 +27,25 @@ struct Client::Core {
         namespaces(channel),
         groups(channel),
         server(channel) {}
+
+  // The result of a call, in the client's terms.
+  template <typename DataCall>
+  auto Send(const ClientOptions& options, const DataCall& kind,
+            const typename DataCall::Request& request, const CallOptions& call)
+      -> absl::StatusOr<
+          decltype(TakeAnswer(std::declval<typename DataCall::Response&>()))> {
+    auto response = Call(connection, cache, kind.method, request,
+                         CallPlan(options, call, kind.repeat));
+    if (!response.ok()) return response.status();
+    return TakeAnswer(*response);
+  }
+  template <typename DataCall>
+  auto Apply(const ClientOptions& options, const DataCall& kind,
+             Operation operation, const CallOptions& call) {
+    return Send(
+        options, kind,
+        RequestOf(kind, std::move(operation), options.default_namespace), call);
+  }
 
   const std::shared_ptr<grpc::Channel> channel;
   Connection connection;

@@ -53,9 +53,9 @@ struct AckerOptions {
 // - Track may have happened: emit under a new root. The old one, if it is
 //   there, fails.
 // - Ack may have happened: do not repeat it, since twice is not at all. The
-//   tree is done, though no caller was told, or fails. A root that was tracked,
-//   and whose failure has not come when the watch's watermark is beyond its
-//   time, is done.
+//   tree is done, though no caller received that, or fails. A root that was
+//   tracked, and whose failure has not been delivered when the watch's
+//   watermark is beyond its time, is done.
 //
 // Cost: one round trip and O(1) for a call, about 40 B for a tree beside its
 // name; in a Pipeline by the Operations, about a microsecond.
