@@ -5,7 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include "grpcpp/ext/channelz_service_plugin.h"
 #include "server/api/proto_time.h"
 #include "server/base/memory_budget.h"
 #include "server/rpc/admin/health_server.h"
@@ -65,8 +64,7 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
                       }}),
       gate_(options_.access, options_.call_observers, &acceptor_.guard(),
             &responses_),
-      hub_(clock, options_.limits.max_watchers(),
-           options_.limits.max_expiring_watchers()),
+      hub_(clock, options_.limits.max_watchers()),
       services_(std::make_unique<Services>(
           options_,
           Services::Parts{store, &gate_, &acceptor_.guard(), &hub_, &streams_,
@@ -118,9 +116,9 @@ absl::Status Server::Start() {
   start_us_ = clock_->NowUs();
   // Health is a service of our own.
   grpc::EnableDefaultHealthCheckService(false);
-  if (options_.channelz) grpc::channelz::experimental::InitChannelzService();
   grpc::ServerBuilder builder;
-  ApplyLimits(options_.limits, options_.grpc_memory_bytes, &builder);
+  ApplyLimits(options_.limits, options_.connection_limits,
+              options_.grpc_memory_bytes, &builder);
   services_->AddTo(&builder);
   options_.credentials.resize(options_.addresses.size());
   for (size_t i = 0; i < options_.addresses.size(); ++i) {

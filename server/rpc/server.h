@@ -87,9 +87,6 @@ class Server {
   // From any thread, while it serves. Existing content above the limits stays,
   // and no more is accepted.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
-  void SetMaxExpiringWatchers(int64_t max_watchers) {
-    hub_.SetMaxExpiring(max_watchers);
-  }
 
   // From now on health reports NOT_SERVING and GetServer draining; everything
   // else continues.

@@ -27,11 +27,8 @@ absl::Status HealthServer::Start(const std::string& address) {
   grpc::ServerBuilder builder;
   config::v1::ServerLimits limits;
   limits.set_max_calls_per_connection(kMaxCallsPerConnection);
-  limits.set_max_metadata_bytes(kMaxMetadataBytes);
-  limits.mutable_keepalive_interval()->set_seconds(kKeepaliveIntervalSeconds);
-  limits.mutable_keepalive_timeout()->set_seconds(kKeepaliveTimeoutSeconds);
-  limits.mutable_min_ping_interval()->set_seconds(kMinPingIntervalSeconds);
-  ApplyLimits(limits, kGrpcMemoryBytes, &builder);
+  ApplyLimits(limits, {.max_metadata_bytes = kMaxMetadataBytes},
+              kGrpcMemoryBytes, &builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
   builder.RegisterService(&health_service_);
   builder.RegisterCallbackGenericService(&unknown_service_);

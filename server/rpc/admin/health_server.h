@@ -32,9 +32,6 @@ class HealthServer {
   static constexpr int64_t kGrpcMemoryBytes = int64_t{64} << 20;
   static constexpr int64_t kMaxResponseBytes = int64_t{4} << 20;
   static constexpr int kResponseTimeoutSeconds = 10;
-  static constexpr int kKeepaliveIntervalSeconds = 60;
-  static constexpr int kKeepaliveTimeoutSeconds = 20;
-  static constexpr int kMinPingIntervalSeconds = 10;
 
   HealthServer();
   ~HealthServer() { Stop(); }

@@ -18,12 +18,8 @@ double PerSecond(const WatchHub::Needs& needs) {
 
 }  // namespace
 
-WatchHub::WatchHub(const Clock* clock, int64_t max_watchers,
-                   int64_t max_expiring)
-    : clock_(clock),
-      max_expiring_(max_expiring),
-      max_watchers_(max_watchers),
-      thread_([this] { Run(); }) {}
+WatchHub::WatchHub(const Clock* clock, int64_t max_watchers)
+    : clock_(clock), max_watchers_(max_watchers), thread_([this] { Run(); }) {}
 
 WatchHub::~WatchHub() {
   {

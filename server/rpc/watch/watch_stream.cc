@@ -11,6 +11,9 @@
 namespace timecache::server {
 namespace {
 
+// Most WatchExpiring streams of one namespace.
+constexpr int64_t kMaxExpiring = 256;
+
 // The engine knows one namespace; a watch has several.
 std::string WatchFieldPath(const std::string& field) {
   return field == "namespace" ? "namespaces" : field;
@@ -71,7 +74,7 @@ void WatchStream::OpenReaders(Store* store) {
     store->OpenExpiring(
         names,
         {request_.lead_us, request_.key_prefix, request_.keys_only,
-         hub_->max_expiring()},
+         kMaxExpiring},
         wake, WhenOpen<ExpiringReader>([this](std::string name, auto reader) {
           return std::make_unique<ExpiringSource>(std::move(name), &request_,
                                                   std::move(reader));

@@ -105,7 +105,7 @@ class ErrorReason(str, enum.Enum):
     LOG_CHANGED = "LOG_CHANGED"
     # RESOURCE_EXHAUSTED: limits.max_watchers.
     MAX_WATCHERS = "MAX_WATCHERS"
-    # RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+    # RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams.
     MAX_EXPIRING_WATCHERS = "MAX_EXPIRING_WATCHERS"
     # NOT_FOUND: no such event waits to be settled.
     EVENT_NOT_UNSETTLED = "EVENT_NOT_UNSETTLED"

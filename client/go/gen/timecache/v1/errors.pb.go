@@ -118,7 +118,7 @@ const (
 	ErrorReason_LOG_CHANGED ErrorReason = 42
 	// RESOURCE_EXHAUSTED: limits.max_watchers.
 	ErrorReason_MAX_WATCHERS ErrorReason = 43
-	// RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+	// RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams.
 	ErrorReason_MAX_EXPIRING_WATCHERS ErrorReason = 44
 	// NOT_FOUND: no such event waits to be settled.
 	ErrorReason_EVENT_NOT_UNSETTLED ErrorReason = 45

@@ -381,7 +381,7 @@ class TimeCacheServiceServicer:
         it.
 
         The first message is sent at once, and the stream ends, as in WatchExpired. More
-        than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+        than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
         MAX_EXPIRING_WATCHERS).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

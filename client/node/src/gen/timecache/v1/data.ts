@@ -3036,7 +3036,7 @@ export const TimeCacheServiceService = {
    * it.
    *
    * The first message is sent at once, and the stream ends, as in WatchExpired. More
-   * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+   * than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
    * MAX_EXPIRING_WATCHERS).
    */
   watchExpiring: {
@@ -3286,7 +3286,7 @@ export interface TimeCacheServiceServer extends UntypedServiceImplementation {
    * it.
    *
    * The first message is sent at once, and the stream ends, as in WatchExpired. More
-   * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+   * than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
    * MAX_EXPIRING_WATCHERS).
    */
   watchExpiring: handleServerStreamingCall<WatchExpiringRequest, WatchExpiringResponse>;

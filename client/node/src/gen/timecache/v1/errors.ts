@@ -123,7 +123,7 @@ export enum ErrorReason {
   LOG_CHANGED = 42,
   /** MAX_WATCHERS - RESOURCE_EXHAUSTED: limits.max_watchers. */
   MAX_WATCHERS = 43,
-  /** MAX_EXPIRING_WATCHERS - RESOURCE_EXHAUSTED: limits.max_expiring_watchers. */
+  /** MAX_EXPIRING_WATCHERS - RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams. */
   MAX_EXPIRING_WATCHERS = 44,
   /** EVENT_NOT_UNSETTLED - NOT_FOUND: no such event waits to be settled. */
   EVENT_NOT_UNSETTLED = 45,

@@ -335,7 +335,7 @@ public enum ErrorReason
   MAX_WATCHERS(43),
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+   * RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams.
    * </pre>
    *
    * <code>MAX_EXPIRING_WATCHERS = 44;</code>
@@ -751,7 +751,7 @@ public enum ErrorReason
   public static final int MAX_WATCHERS_VALUE = 43;
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+   * RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams.
    * </pre>
    *
    * <code>MAX_EXPIRING_WATCHERS = 44;</code>

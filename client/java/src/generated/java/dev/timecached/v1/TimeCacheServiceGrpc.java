@@ -860,7 +860,7 @@ public final class TimeCacheServiceGrpc {
      * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
      * it.
      * The first message is sent at once, and the stream ends, as in WatchExpired. More
-     * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+     * than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
      */
@@ -1217,7 +1217,7 @@ public final class TimeCacheServiceGrpc {
      * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
      * it.
      * The first message is sent at once, and the stream ends, as in WatchExpired. More
-     * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+     * than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
      */
@@ -1555,7 +1555,7 @@ public final class TimeCacheServiceGrpc {
      * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
      * it.
      * The first message is sent at once, and the stream ends, as in WatchExpired. More
-     * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+     * than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
      */
@@ -1870,7 +1870,7 @@ public final class TimeCacheServiceGrpc {
      * reads too slowly, is neither delivered nor counted here: WatchExpired delivers
      * it.
      * The first message is sent at once, and the stream ends, as in WatchExpired. More
-     * than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+     * than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
      * MAX_EXPIRING_WATCHERS).
      * </pre>
      */
