@@ -176,19 +176,8 @@ DrainReport Server::Drain(int64_t grace_us) {
   });
   server_->Wait();
   server_.reset();
-  // It stays for later reads of its counts.
   if (health_server_ != nullptr) health_server_->Stop();
   return report;
-}
-
-size_t Server::health_watches() const {
-  return services_->health().watches() +
-         (health_server_ == nullptr ? 0 : health_server_->watches());
-}
-
-uint64_t Server::refused_health_watches() const {
-  return services_->health().refused_watches() +
-         (health_server_ == nullptr ? 0 : health_server_->refused_watches());
 }
 
 void Server::Describe(v1::GetServerResponse* server) const {

@@ -41,11 +41,8 @@ class HealthServer {
   // Says NOT_SERVING from now on. Errors as ConnectionAcceptor::Listen.
   absl::Status Start(const std::string& address);
   void SetServing(bool serving) { health_service_.SetServing(serving); }
-  // Ends open watches of health, and stops serving. Its counts stay.
+  // Ends open watches of health, and stops serving.
   void Stop();
-
-  size_t watches() const { return health_service_.watches(); }
-  uint64_t refused_watches() const { return health_service_.refused_watches(); }
 
   // With the port that was taken.
   std::string address() const { return acceptor_.addresses().front(); }

@@ -140,7 +140,7 @@ enum class ErrorReason : int32_t {
 
   // NOT_FOUND: the server has no such service, or reflection no such symbol.
   kUnknownService = 80,
-  // RESOURCE_EXHAUSTED: too many watches of health.
+  // Not given any more: too many watches of health.
   kMaxHealthWatches = 81,
 };
 

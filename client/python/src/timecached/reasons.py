@@ -133,5 +133,5 @@ class ErrorReason(str, enum.Enum):
 
     # NOT_FOUND: the server has no such service, or reflection no such symbol.
     UNKNOWN_SERVICE = "UNKNOWN_SERVICE"
-    # RESOURCE_EXHAUSTED: too many watches of health.
+    # Not given any more: too many watches of health.
     MAX_HEALTH_WATCHES = "MAX_HEALTH_WATCHES"

@@ -140,7 +140,7 @@ const (
 	ErrorReason_MAX_BACKUPS ErrorReason = 65
 	// NOT_FOUND: the server has no such service, or reflection no such symbol.
 	ErrorReason_UNKNOWN_SERVICE ErrorReason = 80
-	// RESOURCE_EXHAUSTED: too many watches of health.
+	// Not given any more: too many watches of health.
 	ErrorReason_MAX_HEALTH_WATCHES ErrorReason = 81
 )
 

@@ -145,7 +145,7 @@ export enum ErrorReason {
   MAX_BACKUPS = 65,
   /** UNKNOWN_SERVICE - NOT_FOUND: the server has no such service, or reflection no such symbol. */
   UNKNOWN_SERVICE = 80,
-  /** MAX_HEALTH_WATCHES - RESOURCE_EXHAUSTED: too many watches of health. */
+  /** MAX_HEALTH_WATCHES - Not given any more: too many watches of health. */
   MAX_HEALTH_WATCHES = 81,
   UNRECOGNIZED = -1,
 }

@@ -423,7 +423,7 @@ public enum ErrorReason
   UNKNOWN_SERVICE(80),
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: too many watches of health.
+   * Not given any more: too many watches of health.
    * </pre>
    *
    * <code>MAX_HEALTH_WATCHES = 81;</code>
@@ -839,7 +839,7 @@ public enum ErrorReason
   public static final int UNKNOWN_SERVICE_VALUE = 80;
   /**
    * <pre>
-   * RESOURCE_EXHAUSTED: too many watches of health.
+   * Not given any more: too many watches of health.
    * </pre>
    *
    * <code>MAX_HEALTH_WATCHES = 81;</code>
