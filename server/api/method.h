@@ -43,11 +43,6 @@ inline constexpr absl::string_view kGroups = "timecache.v1.GroupService";
 inline constexpr absl::string_view kServer = "timecache.v1.ServerService";
 inline constexpr absl::string_view kTime =
     "timecache.testing.v1.VirtualClockService";
-inline constexpr absl::string_view kLook =
-    "grpc.reflection.v1.ServerReflection";
-// The same by its older name.
-inline constexpr absl::string_view kLookAlpha =
-    "grpc.reflection.v1alpha.ServerReflection";
 
 using enum MethodType;
 
@@ -82,13 +77,9 @@ inline constexpr Method kBackupJournal{25, kServer, "BackupJournal",
                                        kServerStream};
 inline constexpr Method kAdvance{26, kTime, "Advance", kUnary};
 inline constexpr Method kNow{27, kTime, "Now", kUnary};
-inline constexpr Method kReflection{28, kLook, "ServerReflectionInfo",
-                                    kBidiStream};
-inline constexpr Method kReflectionAlpha{29, kLookAlpha, "ServerReflectionInfo",
-                                         kBidiStream};
-inline constexpr Method kAppend{30, kData, "Append", kUnary};
-inline constexpr Method kCombine{31, kData, "Combine", kUnary};
-inline constexpr Method kGather{32, kData, "Gather", kUnary};
+inline constexpr Method kAppend{28, kData, "Append", kUnary};
+inline constexpr Method kCombine{29, kData, "Combine", kUnary};
+inline constexpr Method kGather{30, kData, "Gather", kUnary};
 
 }  // namespace methods
 
@@ -122,8 +113,6 @@ inline constexpr std::array kMethods = {
     methods::kBackupJournal,
     methods::kAdvance,
     methods::kNow,
-    methods::kReflection,
-    methods::kReflectionAlpha,
     methods::kAppend,
     methods::kCombine,
     methods::kGather,

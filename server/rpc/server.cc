@@ -8,6 +8,7 @@
 #include "server/api/proto_time.h"
 #include "server/base/memory_budget.h"
 #include "server/rpc/admin/health_server.h"
+#include "server/rpc/admin/reflection.h"
 #include "server/rpc/call/server_limits.h"
 #include "server/rpc/services.h"
 
@@ -119,6 +120,8 @@ absl::Status Server::Start() {
   grpc::ServerBuilder builder;
   ApplyLimits(options_.limits, options_.connection_limits,
               options_.grpc_memory_bytes, &builder);
+  // No rule can guard it.
+  SetReflection(options_.reflection && options_.access == nullptr, &builder);
   services_->AddTo(&builder);
   options_.credentials.resize(options_.addresses.size());
   for (size_t i = 0; i < options_.addresses.size(); ++i) {

@@ -44,7 +44,7 @@ struct ServerOptions {
   // are the observers of calls.
   Access* access = nullptr;
   std::vector<CallObserver*> call_observers;
-  // Serve gRPC's server reflection.
+  // Serve gRPC's server reflection, unless there are rules.
   bool reflection = true;
   // Observes changes of namespaces.
   AdminObserver observer;

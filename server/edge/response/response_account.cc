@@ -46,10 +46,9 @@ grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient,
     HeldResponse held;
     std::unique_ptr<uint8_t[]> bytes;
   };
-  auto buffer =
-      std::unique_ptr<Buffer>(new Buffer{{shared_from_this(), bytes, patient},
-                                         std::unique_ptr<uint8_t[]>(
-                                             new uint8_t[size])});
+  auto buffer = std::unique_ptr<Buffer>(
+      new Buffer{{shared_from_this(), bytes, patient},
+                 std::unique_ptr<uint8_t[]>(new uint8_t[size])});
   uint8_t* const memory = buffer->bytes.get();
   // gRPC frees it, on any of its threads and under its locks.
   return grpc::Slice(

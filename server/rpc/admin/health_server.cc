@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "server/edge/grpc_version.h"
+#include "server/rpc/admin/reflection.h"
 #include "server/rpc/call/server_limits.h"
 
 namespace timecache::server {
@@ -30,6 +31,7 @@ absl::Status HealthServer::Start(const std::string& address) {
   ApplyLimits(limits, {.max_metadata_bytes = kMaxMetadataBytes},
               kGrpcMemoryBytes, &builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  SetReflection(false, &builder);
   builder.RegisterService(&health_service_);
   builder.RegisterCallbackGenericService(&unknown_service_);
   const absl::Status status =

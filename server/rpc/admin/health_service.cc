@@ -156,11 +156,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Watch(
   HealthCheckRequest from;
   absl::Status status = Admit(*context);
   if (status.ok()) status = Read(*request, &from);
-  return WatchReactor::Start(
-      std::make_shared<WatchReactor>(this, context,
-                                     ledger_->Find(context->peer()),
-                                     from.service().empty()),
-      std::move(status));
+  return WatchReactor::Start(std::make_shared<WatchReactor>(
+                                 this, context, ledger_->Find(context->peer()),
+                                 from.service().empty()),
+                             std::move(status));
 }
 
 absl::Status HealthService::Add(const std::shared_ptr<WatchReactor>& watch) {

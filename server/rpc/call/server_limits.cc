@@ -5,6 +5,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/resource_quota.h"
 #include "server/api/proto_time.h"
+#include "server/rpc/admin/reflection.h"
 #include "server/rpc/call/request.h"
 
 namespace timecache::server {
@@ -56,11 +57,13 @@ void ApplyLimits(const config::v1::ServerLimits& limits,
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Millis(connection.min_ping_interval));
   set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
+  grpc::ResourceQuota quota("timecached");
   if (grpc_memory_bytes > 0) {
-    grpc::ResourceQuota quota("timecached");
     quota.Resize(static_cast<size_t>(grpc_memory_bytes));
-    builder->SetResourceQuota(quota);
   }
+  // Reflection alone has threads for its calls; one more takes its calls.
+  quota.SetMaxThreads(kMaxReflectionStreams + 1);
+  builder->SetResourceQuota(quota);
 }
 
 }  // namespace timecache::server

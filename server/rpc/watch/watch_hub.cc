@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/edge/response/open_streams.h"
-#include "server/rpc/call/pacer.h"
 
 namespace timecache::server {
 
@@ -147,12 +146,10 @@ void WatchHub::QueueDue(int64_t now_us) {
 }
 
 void WatchHub::Run() {
-  Pacer pacer;
   absl::MutexLock lock(&mu_);
   while (!stopping_) {
     QueueDue(clock_->NowUs());
     if (queue_.empty()) {
-      pacer.Rest();
       clock_->WaitUntil(timers_.empty() ? kNeverUs : timers_.begin()->first,
                         &mu_, &wake_);
       continue;
@@ -164,9 +161,7 @@ void WatchHub::Run() {
     // Kept alive while it runs, even if it removes itself.
     std::shared_ptr<Watcher> watcher = it->second.first;
     mu_.Unlock();
-    bool more = false;
-    pacer.Run([&] { more = watcher->OnWake(why); });
-    if (more) Notify(watcher);
+    if (watcher->OnWake(why)) Notify(watcher);
     watcher.reset();
     mu_.Lock();
   }
