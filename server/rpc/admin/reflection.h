@@ -7,13 +7,9 @@
 
 namespace timecache::server {
 
-// Most streams of reflection at once; one more ends with RESOURCE_EXHAUSTED.
-// Each has a thread of gRPC's.
-inline constexpr int kMaxReflectionStreams = 8;
-
 // Whether the server that is built serves grpc.reflection.v1alpha: to every
-// caller, whatever the access rules. Where gRPC's library for it is linked,
-// each server has it unless this turns it off.
+// caller, whatever the access rules, kMaxReflectionStreams at once. Where
+// gRPC's library for it is linked, each server has it unless this turns it off.
 void SetReflection(bool on, grpc::ServerBuilder* builder);
 
 }  // namespace timecache::server

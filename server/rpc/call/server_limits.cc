@@ -5,7 +5,6 @@
 #include "absl/time/time.h"
 #include "grpcpp/resource_quota.h"
 #include "server/api/proto_time.h"
-#include "server/rpc/admin/reflection.h"
 #include "server/rpc/call/request.h"
 
 namespace timecache::server {
@@ -61,7 +60,7 @@ void ApplyLimits(const config::v1::ServerLimits& limits,
   if (grpc_memory_bytes > 0) {
     quota.Resize(static_cast<size_t>(grpc_memory_bytes));
   }
-  // Reflection alone has threads for its calls; one more takes its calls.
+  // Reflection alone has threads for its calls, and one that takes them.
   quota.SetMaxThreads(kMaxReflectionStreams + 1);
   builder->SetResourceQuota(quota);
 }

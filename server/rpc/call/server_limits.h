@@ -25,6 +25,10 @@ struct ConnectionLimits {
   absl::Duration min_ping_interval = absl::Seconds(10);
 };
 
+// Most streams of reflection at once; one more ends with RESOURCE_EXHAUSTED.
+// Each has a thread of gRPC's.
+inline constexpr int kMaxReflectionStreams = 8;
+
 // Applies max_calls_per_connection and max_connection_age of `limits`, and
 // `connection`. `grpc_memory_bytes`: for connections (about 20 KB each) and for
 // requests that gRPC has not delivered yet; beyond it idle connections get a
