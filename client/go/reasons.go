@@ -100,7 +100,7 @@ const (
 	LogChanged Reason = "LOG_CHANGED"
 	// MaxWatchers: RESOURCE_EXHAUSTED: limits.max_watchers.
 	MaxWatchers Reason = "MAX_WATCHERS"
-	// MaxExpiringWatchers: RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+	// MaxExpiringWatchers: RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams.
 	MaxExpiringWatchers Reason = "MAX_EXPIRING_WATCHERS"
 	// EventNotUnsettled: NOT_FOUND: no such event waits to be settled.
 	EventNotUnsettled Reason = "EVENT_NOT_UNSETTLED"

@@ -31,7 +31,6 @@ class RefusalTest(unittest.TestCase):
         )
         self.refused("needs service.enabled=false", "replicaCount=2")
         self.refused("resources.limits", "resources.limits.memory=null")
-        self.refused("cannot be guarded", "config.debug.channelz=true")
         self.refused("needs tls.enabled=true", "tls.certManager.enabled=true")
         self.refused(
             "needs tls.certManager.issuerRef.name",

@@ -43,11 +43,6 @@ inline constexpr absl::string_view kGroups = "timecache.v1.GroupService";
 inline constexpr absl::string_view kServer = "timecache.v1.ServerService";
 inline constexpr absl::string_view kTime =
     "timecache.testing.v1.VirtualClockService";
-inline constexpr absl::string_view kLook =
-    "grpc.reflection.v1.ServerReflection";
-// The same by its older name.
-inline constexpr absl::string_view kLookAlpha =
-    "grpc.reflection.v1alpha.ServerReflection";
 
 using enum MethodType;
 
@@ -81,8 +76,6 @@ using enum MethodType;
   METHOD(kBackupJournal, kServer, "BackupJournal", kServerStream)           \
   METHOD(kAdvance, kTime, "Advance", kUnary)                                \
   METHOD(kNow, kTime, "Now", kUnary)                                        \
-  METHOD(kReflection, kLook, "ServerReflectionInfo", kBidiStream)           \
-  METHOD(kReflectionAlpha, kLookAlpha, "ServerReflectionInfo", kBidiStream) \
   METHOD(kAppend, kData, "Append", kUnary)                                  \
   METHOD(kCombine, kData, "Combine", kUnary)                                \
   METHOD(kGather, kData, "Gather", kUnary)

@@ -70,8 +70,6 @@ std::vector<LossLog::Counter> CountersOf(const Server& server) {
       {"connections_unread",
        [&] { return server.responses().ended_connections; }},
       {"responses_refused", [&] { return server.responses().refused; }},
-      {"health_watches_refused",
-       [&] { return server.refused_health_watches(); }},
   };
 }
 

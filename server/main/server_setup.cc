@@ -72,7 +72,6 @@ ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
   options.virtual_clock = virtual_clock;
   options.observer = LogNamespace;
   options.reflection = config.debug().reflection();
-  options.channelz = config.debug().channelz();
   options.health_address = config.health_address();
   options.version = Version();
   return options;
@@ -106,10 +105,6 @@ void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
                 [=](const config::v1::ServerConfig& now) {
                   server->SetMaxWatchers(now.limits().max_watchers());
                 });
-  reload->Apply(
-      "limits.max_expiring_watchers", [=](const config::v1::ServerConfig& now) {
-        server->SetMaxExpiringWatchers(now.limits().max_expiring_watchers());
-      });
 }
 
 }  // namespace timecache::server

@@ -38,12 +38,6 @@ void AddServerMetrics(const Server* server, Metrics* metrics) {
   metrics->AddCounter({"timecache_calls_dropped_total",
                        "Calls not served: their connection was gone."},
                       {}, [server] { return server->guard().dropped(); });
-  metrics->AddGauge({"timecache_health_watches", "Open watches of health."}, {},
-                    [server] { return server->health_watches(); });
-  metrics->AddCounter(
-      {"timecache_health_watches_refused_total",
-       "Watches of health that were ended because there were too many."},
-      {}, [server] { return server->refused_health_watches(); });
 }
 
 void AddResponseMetrics(const Server* server, Metrics* metrics) {

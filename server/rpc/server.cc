@@ -5,10 +5,10 @@
 #include <thread>
 #include <utility>
 
-#include "grpcpp/ext/channelz_service_plugin.h"
 #include "server/api/proto_time.h"
 #include "server/base/memory_budget.h"
 #include "server/rpc/admin/health_server.h"
+#include "server/rpc/admin/reflection.h"
 #include "server/rpc/call/server_limits.h"
 #include "server/rpc/services.h"
 
@@ -65,8 +65,7 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
                       }}),
       gate_(options_.access, options_.call_observers, &acceptor_.guard(),
             &responses_),
-      hub_(clock, options_.limits.max_watchers(),
-           options_.limits.max_expiring_watchers()),
+      hub_(clock, options_.limits.max_watchers()),
       services_(std::make_unique<Services>(
           options_,
           Services::Parts{store, &gate_, &acceptor_.guard(), &hub_, &streams_,
@@ -118,9 +117,11 @@ absl::Status Server::Start() {
   start_us_ = clock_->NowUs();
   // Health is a service of our own.
   grpc::EnableDefaultHealthCheckService(false);
-  if (options_.channelz) grpc::channelz::experimental::InitChannelzService();
   grpc::ServerBuilder builder;
-  ApplyLimits(options_.limits, options_.grpc_memory_bytes, &builder);
+  ApplyLimits(options_.limits, options_.connection_limits,
+              options_.grpc_memory_bytes, &builder);
+  // No rule can guard it.
+  SetReflection(options_.reflection && options_.access == nullptr, &builder);
   services_->AddTo(&builder);
   options_.credentials.resize(options_.addresses.size());
   for (size_t i = 0; i < options_.addresses.size(); ++i) {
@@ -178,19 +179,8 @@ DrainReport Server::Drain(int64_t grace_us) {
   });
   server_->Wait();
   server_.reset();
-  // It stays for later reads of its counts.
   if (health_server_ != nullptr) health_server_->Stop();
   return report;
-}
-
-size_t Server::health_watches() const {
-  return services_->health().watches() +
-         (health_server_ == nullptr ? 0 : health_server_->watches());
-}
-
-uint64_t Server::refused_health_watches() const {
-  return services_->health().refused_watches() +
-         (health_server_ == nullptr ? 0 : health_server_->refused_watches());
 }
 
 void Server::Describe(v1::GetServerResponse* server) const {

@@ -76,9 +76,6 @@ class Server {
   // on the listeners for clients.
   const ConnectionPacer& pacer() const { return acceptor_.pacer(); }
   const PeerGuard& guard() const { return acceptor_.guard(); }
-  // Watches of health on all listeners, and those that were refused.
-  size_t health_watches() const;
-  uint64_t refused_health_watches() const;
   // Responses that clients have not read. From any thread.
   ResponseLedger::Statistics responses() const {
     return responses_.GetStatistics();
@@ -87,9 +84,6 @@ class Server {
   // From any thread, while it serves. Existing content above the limits stays,
   // and no more is accepted.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
-  void SetMaxExpiringWatchers(int64_t max_watchers) {
-    hub_.SetMaxExpiring(max_watchers);
-  }
 
   // From now on health reports NOT_SERVING and GetServer draining; everything
   // else continues.

@@ -15,6 +15,7 @@
 #include "server/rpc/admin/backup_source.h"
 #include "server/rpc/admin/change.h"
 #include "server/rpc/call/call_gate.h"
+#include "server/rpc/call/server_limits.h"
 #include "timecache/config/v1/config.pb.h"
 #include "timecache/v1/server.pb.h"
 
@@ -32,6 +33,7 @@ struct ServerOptions {
   config::v1::ServerLimits limits;
   // See ApplyLimits.
   int64_t grpc_memory_bytes = 0;
+  ConnectionLimits connection_limits;
   // Set: VirtualClockService controls it. Not owned; all other parts use the
   // same one.
   ManualClock* virtual_clock = nullptr;
@@ -42,10 +44,8 @@ struct ServerOptions {
   // are the observers of calls.
   Access* access = nullptr;
   std::vector<CallObserver*> call_observers;
-  // Serve gRPC's server reflection.
+  // Serve gRPC's server reflection, unless there are rules.
   bool reflection = true;
-  // Serve gRPC's channelz, to every caller.
-  bool channelz = false;
   // Observes changes of namespaces.
   AdminObserver observer;
   // The content of GetServer.

@@ -1,31 +1,10 @@
 #include "server/rpc/services.h"
 
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/algorithm/container.h"
 #include "server/api/proto_time.h"
 
 namespace timecache::server {
-namespace {
-
-// The services that reflection lists.
-std::vector<std::string> ServedServices(bool virtual_clock) {
-  std::vector<std::string> services = {
-      grpc::health::v1::Health::service_full_name()};
-  for (const Method& method : kMethods) {
-    const std::string service(method.service);
-    const bool served = service != methods::kTime || virtual_clock;
-    if (served && !absl::c_linear_search(services, service)) {
-      services.push_back(service);
-    }
-  }
-  return services;
-}
-
-}  // namespace
-
 Services::Services(const ServerOptions& options, const Parts& parts,
                    ServerService::DescribeServer describe_server)
     : health_(parts.guard, parts.ledger),
@@ -51,10 +30,6 @@ Services::Services(const ServerOptions& options, const Parts& parts,
     virtual_clock_ = std::make_unique<VirtualClockService>(
         parts.gate, options.virtual_clock, options.flush, parts.hub);
   }
-  if (options.reflection) {
-    reflection_ = std::make_unique<ReflectionService>(
-        parts.gate, parts.streams, ServedServices(virtual_clock_ != nullptr));
-  }
 }
 
 void Services::AddTo(grpc::ServerBuilder* builder) {
@@ -64,7 +39,6 @@ void Services::AddTo(grpc::ServerBuilder* builder) {
   builder->RegisterService(&groups_);
   builder->RegisterService(&server_);
   if (virtual_clock_ != nullptr) builder->RegisterService(virtual_clock_.get());
-  if (reflection_ != nullptr) reflection_->AddTo(builder);
   builder->RegisterCallbackGenericService(&unknown_);
 }
 

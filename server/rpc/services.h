@@ -13,7 +13,6 @@
 #include "server/rpc/admin/group_service.h"
 #include "server/rpc/admin/health_service.h"
 #include "server/rpc/admin/namespace_service.h"
-#include "server/rpc/admin/reflection_service.h"
 #include "server/rpc/admin/server_service.h"
 #include "server/rpc/admin/unknown_service.h"
 #include "server/rpc/admin/virtual_clock_service.h"
@@ -62,7 +61,6 @@ class Services {
   GroupService groups_;
   ServerService server_;
   std::unique_ptr<VirtualClockService> virtual_clock_;
-  std::unique_ptr<ReflectionService> reflection_;
   UnknownService unknown_;
 };
 

@@ -39,7 +39,7 @@ def _put_with(world, encoded, acknowledge=True, patience=10):
 
 @attack()
 def header_sizes(world):
-    """Just below and far above max_metadata_bytes (8 KiB)."""
+    """Just below and far above what a call may have (8 KiB)."""
     below = _put_with(world, literal("x-big", "v" * 7_000))
     expect(below.startswith("status 0"), f"7,000 B of metadata: {below}")
     above = {size: _put_with(world, literal("x-big", b"v" * size))

@@ -250,3 +250,25 @@ def small_streams_unread(world):
     peak_mib = expect_unread_bound(world, quiet_mib)
     return f"{1_000 * len(connections):,} checks of health, pipelines and scans of some " \
            f"bytes, never read: RSS {peak_mib} MiB at most"
+
+
+LISTED = SMALL_SERVER + """\
+listeners: [{address: '127.0.0.1:0'}]
+log: {level: info, format: json}
+namespaces: [{name: abuse, options: {ttl: 5s, num_buckets: 101}}, %s]
+""" % ", ".join(f"{{name: n{i}, options: {{num_shards: 1}}}}" for i in range(900))
+
+
+@attack(config=LISTED, max_p99_ratio=0, max_more_mib=MAX_UNREAD_MIB)
+def lists_unread(world):
+    """Descriptions of 900 namespaces, which do not wait for room."""
+    quiet_mib = world.server.usage()["peak_mib"]
+    body = messages.field(3, 1)
+    connections = [ask_unread(world, "/timecache.v1.NamespaceService/ListNamespaces", body, 1_000)
+                   for _ in range(world.scale(4, 10))]
+    time.sleep(3)
+    for connection in connections:
+        connection.close()
+    peak_mib = expect_unread_bound(world, quiet_mib)
+    return f"{1_000 * len(connections):,} lists of 900 namespaces, never read: RSS {peak_mib} " \
+           f"MiB at most"

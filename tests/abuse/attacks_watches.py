@@ -137,7 +137,7 @@ def again_and_again(world, count, seconds, method, body, messages_each=None):
 
 
 UNREAD_CONFIG = "limits: {max_memory_bytes: 256MiB}\n" + namespaces(
-    "{name: unread, options: {ttl: 600s, num_shards: 1}}")
+    "{name: unread, options: {ttl: 600s, num_buckets: 6001, num_shards: 1}}")
 # Of the responses that may be unread, what is on its way, and what the heap keeps.
 MAX_UNREAD_MIB = 128
 

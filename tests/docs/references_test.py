@@ -17,7 +17,8 @@ PROGRAMS = {
     "tc": [BUILD / "client" / "cli" / "timecachectl"],
 }
 WITH_LINKS = DOCUMENTS + [
-    "CHANGELOG.md", "docs/BENCHMARKS.md", "docs/DESIGN.md", "deploy/prometheus/METRICS.md",
+    "CHANGELOG.md", "docs/BENCHMARKS.md", "docs/DESIGN.md", "docs/EDGE.md",
+    "deploy/prometheus/METRICS.md",
     "deploy/prometheus/RUNBOOK.md"]
 # Words of the documents that stand for names.
 PLACEHOLDER = re.compile(r"[A-Z_]+$|\[.*\]$")

@@ -109,11 +109,11 @@ void ConnectionAcceptor::Wake() { eventfd_write(wake_fd_, 1); }
 void ConnectionAcceptor::Run() {
   std::vector<pollfd> polled = {{wake_fd_, POLLIN, 0},
                                 {unproven_.fd(), POLLIN, 0}};
-  const size_t first_door = polled.size();
+  const size_t first_listening = polled.size();
   for (Listener& listener : listeners_) {
     for (const int fd : listener.socket.fds()) {
       polled.push_back({fd, POLLIN, 0});
-      doors_.push_back({fd, &listener});
+      listening_.push_back({fd, &listener});
     }
   }
   while (!stopping_) {
@@ -124,8 +124,8 @@ void ConnectionAcceptor::Run() {
     if (polled[0].revents != 0) eventfd_read(wake_fd_, &woken);
     if (stopping_) break;
     bool paused = false;
-    for (size_t i = 0; i < doors_.size(); ++i) {
-      if (polled[first_door + i].revents != 0) {
+    for (size_t i = 0; i < listening_.size(); ++i) {
+      if (polled[first_listening + i].revents != 0) {
         paused = !AcceptSome(i) || paused;
       }
     }
@@ -151,14 +151,15 @@ int ConnectionAcceptor::WaitMs(bool may_look) const {
 }
 
 // False if no connection can be accepted at present.
-bool ConnectionAcceptor::AcceptSome(size_t door) {
+bool ConnectionAcceptor::AcceptSome(size_t listening) {
   for (int i = 0; i < kMaxAcceptsPerTurn; ++i) {
     sockaddr_storage from = {};
     socklen_t size = sizeof(from);
-    const int fd = accept4(doors_[door].fd, reinterpret_cast<sockaddr*>(&from),
-                           &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd =
+        accept4(listening_[listening].fd, reinterpret_cast<sockaddr*>(&from),
+                &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      Admit({fd, door, PeerEndpoint::Of(from)});
+      Admit({fd, listening, PeerEndpoint::Of(from)});
     } else if (errno == EAGAIN) {
       return true;
     } else if (!IsPassing(errno)) {
@@ -204,14 +205,14 @@ void ConnectionAcceptor::HandOver(PacedConnection connection) {
   if (!connection.peer.empty()) {
     unproven_.Add(connection.fd, connection.peer, Now());
   }
-  const Door& door = doors_[connection.listener];
+  const ListeningFd& listening = listening_[connection.listener];
   const int on = 1;
   // Fails on a unix socket, which has no delay.
   setsockopt(connection.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters to;
-  to.listener_fd = door.fd;
+  to.listener_fd = listening.fd;
   to.fd = connection.fd;
-  door.listener->acceptor->HandleNewConnection(&to);
+  listening.listener->acceptor->HandleNewConnection(&to);
 }
 
 }  // namespace timecache::server

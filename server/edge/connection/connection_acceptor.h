@@ -89,8 +89,7 @@ class ConnectionAcceptor {
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   };
 
-  // A listening descriptor, and whose it is.
-  struct Door {
+  struct ListeningFd {
     int fd;
     Listener* listener;
   };
@@ -98,7 +97,7 @@ class ConnectionAcceptor {
   // Wakes the thread to check at once. From any thread.
   void Wake();
   void Run();
-  bool AcceptSome(size_t door);
+  bool AcceptSome(size_t listening);
   void Admit(PacedConnection connection);
   void AdmitDue();
   void HandOver(PacedConnection connection);
@@ -113,7 +112,7 @@ class ConnectionAcceptor {
   UnprovenBytes unproven_;
   PeerGuard guard_{&pacer_, &connections_, &unproven_, [this] { Wake(); }};
   std::vector<Listener> listeners_;
-  std::vector<Door> doors_;
+  std::vector<ListeningFd> listening_;
   // Readable when there is work, or when it is to stop.
   const int wake_fd_;
   std::atomic<bool> stopping_{false};

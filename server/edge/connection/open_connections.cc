@@ -59,7 +59,7 @@ OpenConnections::~OpenConnections() {
 }
 
 template <typename Act>
-void OpenConnections::WithOpen(int fd, const Act& act) {
+void OpenConnections::WithOpen(int fd, const Act& act) const {
   const ino_t inode = connections_[static_cast<size_t>(fd)].inode;
   if (inode == 0 || dup3(fd, pinned_, O_CLOEXEC) < 0) return;
   if (InodeOf(pinned_) == inode) act(pinned_);
@@ -94,19 +94,13 @@ void OpenConnections::Clear(size_t fd) const {
   --count_;
 }
 
-int OpenConnections::Find(const PeerEndpoint& peer, bool* open) const {
-  const auto it = fds_.find(peer);
-  if (it == fds_.end()) return -1;
-  const int fd = it->second;
-  *open = InodeOf(fd) == connections_[static_cast<size_t>(fd)].inode;
-  return fd;
-}
-
 bool OpenConnections::IsGone(const PeerEndpoint& peer) const {
   absl::MutexLock lock(&mu_);
-  bool open = false;
-  const int fd = Find(peer, &open);
-  return fd >= 0 && (!open || IsClosed(fd));
+  const auto it = fds_.find(peer);
+  if (it == fds_.end()) return false;
+  bool gone = true;
+  WithOpen(it->second, [&gone](int fd) { gone = IsClosed(fd); });
+  return gone;
 }
 
 void OpenConnections::Cut(const PeerEndpoint& peer) {
@@ -118,10 +112,11 @@ void OpenConnections::Cut(const PeerEndpoint& peer) {
 std::optional<int64_t> OpenConnections::BytesReceived(
     const PeerEndpoint& peer) const {
   absl::MutexLock lock(&mu_);
-  bool open = false;
-  const int fd = Find(peer, &open);
-  if (fd < 0 || !open) return std::nullopt;
-  const std::optional<tcp_info> info = TcpInfo(fd);
+  std::optional<tcp_info> info;
+  const auto it = fds_.find(peer);
+  if (it != fds_.end()) {
+    WithOpen(it->second, [&info](int fd) { info = TcpInfo(fd); });
+  }
   if (!info.has_value() || info->tcpi_state == kTcpClosed) return std::nullopt;
   return static_cast<int64_t>(info->tcpi_bytes_received);
 }

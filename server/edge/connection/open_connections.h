@@ -70,16 +70,12 @@ class OpenConnections {
   void Recount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Forgets the closed connection that had this number.
   void Clear(size_t fd) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Its number, or -1 if it is not known; `*open` is false if another file has
-  // the number by now.
-  int Find(const PeerEndpoint& peer, bool* open) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-
   // Calls `act` with a descriptor of the connection that has this number, unless
   // it is gone. gRPC may close its own at any time, and the kernel give the
   // number to another connection: this one keeps the connection open.
   template <typename Act>
-  void WithOpen(int fd, const Act& act) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WithOpen(int fd, const Act& act) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const size_t max_;
   // Of WithOpen, which must not lack a descriptor: the number that it uses, and

@@ -1,7 +1,7 @@
 #include "server/edge/response/response_account.h"
 
 #include <algorithm>
-#include <new>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
@@ -9,35 +9,30 @@
 
 namespace timecache::server {
 
-// Stands in front of the bytes that it counts.
-struct alignas(std::max_align_t) ResponseAccount::Buffer {
-  ResponseAccountRef account;
-  Holding holding;
-};
-
-void ResponseAccount::HoldingList::PushBack(Holding* holding) {
-  holding->before = last;
-  holding->after = nullptr;
-  (last != nullptr ? last->after : first) = holding;
-  last = holding;
+HeldResponse::HeldResponse(ResponseAccountRef account, int64_t bytes,
+                           bool patient)
+    : account_(std::move(account)),
+      bytes_(bytes),
+      patient_(patient),
+      since_(std::chrono::steady_clock::now()) {
+  account_->Charge(bytes_);
+  if (patient_) account_->patient_bytes_ += bytes_;
+  absl::MutexLock lock(&account_->mu_);
+  (patient_ ? account_->held_patiently_ : account_->held_).insert(since_);
 }
 
-void ResponseAccount::HoldingList::Remove(Holding* holding) {
-  (holding->before != nullptr ? holding->before->after : first) =
-      holding->after;
-  (holding->after != nullptr ? holding->after->before : last) = holding->before;
-}
-
-int64_t ResponseAccount::bytes() const {
-  return response_bytes_.load(std::memory_order_relaxed) + calls() * kCallBytes;
+HeldResponse::~HeldResponse() {
+  {
+    absl::MutexLock lock(&account_->mu_);
+    auto& held = patient_ ? account_->held_patiently_ : account_->held_;
+    held.erase(held.find(since_));
+  }
+  if (patient_) account_->patient_bytes_ -= bytes_;
+  account_->Charge(-bytes_);
 }
 
 int64_t ResponseAccount::impatient_bytes() const {
   return bytes() - patient_bytes_.load(std::memory_order_relaxed);
-}
-
-int64_t ResponseAccount::uncounted_bytes() const {
-  return std::min(calls(), kUncountedCalls) * kCallBytes;
 }
 
 grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient,
@@ -47,58 +42,33 @@ grpc::Slice ResponseAccount::NewSlice(size_t size, bool patient,
     if (small_bytes == 0) return grpc::Slice(size);
     bytes = small_bytes;
   }
-  void* const memory = ::operator new(sizeof(Buffer) + size);
-  auto* const buffer =
-      new (memory) Buffer{ResponseAccountRef(this), {bytes, patient}};
-  Hold(&buffer->holding);
-  return grpc::Slice(buffer + 1, size, &FreeBuffer, buffer);
-}
-
-// gRPC's, on any of its threads and under its locks.
-void ResponseAccount::FreeBuffer(void* memory) {
-  auto* const buffer = static_cast<Buffer*>(memory);
-  const ResponseAccountRef account = std::move(buffer->account);
-  account->Drop(&buffer->holding);
-  buffer->~Buffer();
-  ::operator delete(memory);
-}
-
-void ResponseAccount::Hold(Holding* holding) {
-  holding->since = std::chrono::steady_clock::now();
-  response_bytes_.fetch_add(holding->bytes, std::memory_order_relaxed);
-  pool_->Add(holding->bytes);
-  if (holding->patient) {
-    patient_bytes_.fetch_add(holding->bytes, std::memory_order_relaxed);
-  }
-  absl::MutexLock lock(&mu_);
-  (holding->patient ? held_patiently_ : held_).PushBack(holding);
-}
-
-void ResponseAccount::Drop(Holding* holding) {
-  {
-    absl::MutexLock lock(&mu_);
-    (holding->patient ? held_patiently_ : held_).Remove(holding);
-  }
-  response_bytes_.fetch_sub(holding->bytes, std::memory_order_relaxed);
-  if (holding->patient) {
-    patient_bytes_.fetch_sub(holding->bytes, std::memory_order_relaxed);
-  }
-  pool_->Release(holding->bytes);
+  struct Buffer {
+    HeldResponse held;
+    std::unique_ptr<uint8_t[]> bytes;
+  };
+  auto buffer = std::unique_ptr<Buffer>(
+      new Buffer{{shared_from_this(), bytes, patient},
+                 std::unique_ptr<uint8_t[]>(new uint8_t[size])});
+  uint8_t* const memory = buffer->bytes.get();
+  // gRPC frees it, on any of its threads and under its locks.
+  return grpc::Slice(
+      memory, size, [](void* held) { delete static_cast<Buffer*>(held); },
+      buffer.release());
 }
 
 ResponseAccount::SteadyTime ResponseAccount::OldestSince(bool patient_too,
                                                          SteadyTime now) const {
   absl::MutexLock lock(&mu_);
   SteadyTime oldest = now;
-  if (held_.first != nullptr) oldest = held_.first->since;
-  if (patient_too && held_patiently_.first != nullptr) {
-    oldest = std::min(oldest, held_patiently_.first->since);
+  if (!held_.empty()) oldest = std::min(oldest, *held_.begin());
+  if (patient_too && !held_patiently_.empty()) {
+    oldest = std::min(oldest, *held_patiently_.begin());
   }
-  return std::min(oldest, now);
+  return oldest;
 }
 
 void ResponseAccount::Charge(int64_t bytes) {
-  response_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  bytes_.fetch_add(bytes, std::memory_order_relaxed);
   if (bytes > 0) {
     pool_->Add(bytes);
   } else {
@@ -110,20 +80,17 @@ void ResponseAccount::EndForCalls() {
   if (can_end_ && !ended_.exchange(true)) pool_->Ring();
 }
 
-bool ResponseAccount::AnswerCall() {
-  if (calls_.fetch_add(1, std::memory_order_relaxed) < kUncountedCalls) {
-    return false;
-  }
-  pool_->Add(kCallBytes);
-  return true;
+void ResponseAccount::AnswerCall() {
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  Charge(kCallBytes);
 }
 
-void ResponseAccount::EndCall(std::optional<bool> answered) {
+void ResponseAccount::EndCall(bool answered) {
   open_calls_.fetch_sub(1, std::memory_order_relaxed);
-  if (!answered.has_value()) return;
+  if (!answered) return;
   calls_.fetch_sub(1, std::memory_order_relaxed);
   calls_done_.fetch_add(1, std::memory_order_relaxed);
-  if (*answered) pool_->Release(kCallBytes);
+  Charge(-kCallBytes);
 }
 
 absl::Status ResponseAccount::Refusal() const {

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
@@ -24,12 +24,11 @@ namespace timecache::server {
 
 // Bytes that gRPC holds for one connection: of each large response from the
 // creation of its buffer until gRPC has passed the last part of it to the
-// kernel, even if the call has ended meanwhile; and for each unary call a fixed
-// share from its answer until it is done.
+// kernel, even if the call has ended meanwhile; and for each call a fixed share
+// from its answer until it is done.
 //
-// Thread-safe, and shared by the objects that it counts: see
-// ResponseAccountRef.
-class ResponseAccount {
+// Thread-safe, and shared by the objects that it counts.
+class ResponseAccount : public std::enable_shared_from_this<ResponseAccount> {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
   // Called once: with OK if there is room now, otherwise with the status of the
@@ -39,9 +38,6 @@ class ResponseAccount {
   static constexpr int64_t kCallBytes = ResponsePool::kCallBytes;
   // Smaller responses are not counted by themselves.
   static constexpr size_t kMinCountedBytes = 4 << 10;
-  // This many calls of a connection are added to the pool only at the ledger's
-  // next look: they touch no state that all connections share.
-  static constexpr int kUncountedCalls = 32;
 
   // `can_end`: its connection can be identified and closed.
   ResponseAccount(std::shared_ptr<ResponsePool> pool, std::string peer,
@@ -53,13 +49,11 @@ class ResponseAccount {
   const std::string& peer() const { return peer_; }
   bool can_end() const { return can_end_; }
   // Bytes held; of these, those that the client must read soon.
-  int64_t bytes() const;
+  int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   int64_t impatient_bytes() const;
   // Calls answered and not done; started and not done.
   int calls() const { return calls_.load(std::memory_order_relaxed); }
   int open_calls() const { return open_calls_.load(std::memory_order_relaxed); }
-  // Of the bytes, those that are not counted in the pool directly.
-  int64_t uncounted_bytes() const;
   // Since when the oldest response is held, now if there is none; of those that
   // must be read soon, or of all.
   SteadyTime OldestSince(bool patient_too, SteadyTime now) const
@@ -91,27 +85,14 @@ class ResponseAccount {
   grpc::Slice NewSlice(size_t size, bool patient = false,
                        int64_t small_bytes = 0) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The bytes that gRPC holds for the connection.
-  struct Holding {
-    int64_t bytes;
-    bool patient;
-    // Since when it counts.
-    SteadyTime since = {};
-    Holding* before = nullptr;
-    Holding* after = nullptr;
-  };
-  // Counts it until Drop; it must not move meanwhile.
-  void Hold(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
-  void Drop(Holding* holding) ABSL_LOCKS_EXCLUDED(mu_);
-
   // A call starts, unary or not; is answered, from when on it counts; and is
-  // done. EndCall gets the result of AnswerCall, if that was called.
+  // done. EndCall: whether it was answered.
   void BeginCall() {
     const int before = open_calls_.fetch_add(1, std::memory_order_relaxed);
     if (before >= pool_->max_open_calls()) EndForCalls();
   }
-  bool AnswerCall();
-  void EndCall(std::optional<bool> answered);
+  void AnswerCall();
+  void EndCall(bool answered);
 
   // For the ledger. The first waiting call, if it may continue now or has
   // waited since before `limit`; with the status to call it with.
@@ -134,23 +115,15 @@ class ResponseAccount {
   bool ended() const { return ended_.load(std::memory_order_relaxed); }
 
  private:
-  friend class ResponseAccountRef;
+  friend class HeldResponse;
   friend class ResponseCharge;
 
-  struct Buffer;
-  struct HoldingList {
-    void PushBack(Holding* holding);
-    void Remove(Holding* holding);
-    Holding* first = nullptr;
-    Holding* last = nullptr;
-  };
   struct Waiting {
     SteadyTime since;
     int64_t bytes;
     Waiter waiter;
   };
 
-  static void FreeBuffer(void* memory);
   // It has too many calls: it ends at once, and the ledger closes the
   // connection.
   void EndForCalls();
@@ -161,8 +134,7 @@ class ResponseAccount {
   const std::shared_ptr<ResponsePool> pool_;
   const std::string peer_;
   const bool can_end_;
-  std::atomic<int64_t> refs_{0};
-  std::atomic<int64_t> response_bytes_{0};
+  std::atomic<int64_t> bytes_{0};
   std::atomic<int64_t> patient_bytes_{0};
   std::atomic<int> calls_{0};
   std::atomic<int> open_calls_{0};
@@ -171,47 +143,31 @@ class ResponseAccount {
   std::atomic<bool> closing_{false};
 
   mutable absl::Mutex mu_;
-  // The held responses, the oldest first.
-  HoldingList held_ ABSL_GUARDED_BY(mu_);
-  HoldingList held_patiently_ ABSL_GUARDED_BY(mu_);
+  // Since when each response is held.
+  absl::btree_multiset<SteadyTime> held_ ABSL_GUARDED_BY(mu_);
+  absl::btree_multiset<SteadyTime> held_patiently_ ABSL_GUARDED_BY(mu_);
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mu_);
   int64_t waiting_bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// Keeps an account; null if calls are not counted.
-class ResponseAccountRef {
- public:
-  ResponseAccountRef() = default;
-  explicit ResponseAccountRef(ResponseAccount* account) : account_(account) {
-    if (account_ != nullptr) {
-      account_->refs_.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-  ResponseAccountRef(const ResponseAccountRef& other)
-      : ResponseAccountRef(other.account_) {}
-  ResponseAccountRef(ResponseAccountRef&& other) noexcept
-      : account_(std::exchange(other.account_, nullptr)) {}
-  ResponseAccountRef& operator=(ResponseAccountRef other) noexcept {
-    std::swap(account_, other.account_);
-    return *this;
-  }
-  ~ResponseAccountRef() {
-    if (account_ != nullptr &&
-        account_->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      delete account_;
-    }
-  }
+// Null if calls are not counted.
+using ResponseAccountRef = std::shared_ptr<ResponseAccount>;
 
-  // Whether this is the only reference. Stays true while this is not copied.
-  bool unique() const {
-    return account_->refs_.load(std::memory_order_acquire) == 1;
-  }
-  ResponseAccount* get() const { return account_; }
-  ResponseAccount* operator->() const { return account_; }
-  explicit operator bool() const { return account_ != nullptr; }
+// Bytes that an account counts as long as this exists. Thread-compatible; may
+// end on any thread.
+class HeldResponse {
+ public:
+  // `patient`: the reader has no time limit.
+  HeldResponse(ResponseAccountRef account, int64_t bytes, bool patient);
+  ~HeldResponse();
+  HeldResponse(const HeldResponse&) = delete;
+  HeldResponse& operator=(const HeldResponse&) = delete;
 
  private:
-  ResponseAccount* account_ = nullptr;
+  const ResponseAccountRef account_;
+  const int64_t bytes_;
+  const bool patient_;
+  const ResponseAccount::SteadyTime since_;
 };
 
 // The bytes that a call has ready for its next responses, counted with them.

@@ -47,8 +47,8 @@ ResponseAccountRef ResponseLedger::Find(absl::string_view peer) {
     it->second.looked_at = false;
     return it->second.account;
   }
-  const ResponseAccountRef account(
-      new ResponseAccount(pool_, std::string(peer), HasAddress(peer)));
+  const auto account = std::make_shared<ResponseAccount>(
+      pool_, std::string(peer), HasAddress(peer));
   shard.accounts.emplace(account->peer(), Entry{.account = account});
   return account;
 }
@@ -90,12 +90,12 @@ void ResponseLedger::Look(SteadyTime now) {
 std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
     SteadyTime now) {
   std::vector<Seen> seen;
-  int64_t uncounted = 0;
   for (Shard& shard : shards_) {
     absl::MutexLock lock(&shard.mu);
     absl::erase_if(shard.accounts, [](const auto& item) {
       const ResponseAccountRef& account = item.second.account;
-      return item.second.looked_at && account.unique() &&
+      // Others get it from here alone, under this lock.
+      return item.second.looked_at && account.use_count() == 1 &&
              account->waiting().calls == 0;
     });
     for (auto& [peer, entry] : shard.accounts) {
@@ -116,7 +116,6 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
           !account->ended()) {
         continue;
       }
-      uncounted += account->uncounted_bytes();
       // A connection with waiting and no answered calls may have been idle
       // before.
       const SteadyTime stalled_since =
@@ -132,7 +131,6 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
                       .waiting_since = waiting.since});
     }
   }
-  pool_->SetCallBytes(uncounted);
   return seen;
 }
 

@@ -36,10 +36,7 @@ class ResponsePool {
 
   int64_t max_bytes() const { return max_bytes_; }
   int max_open_calls() const { return max_open_calls_; }
-  int64_t held_bytes() const {
-    return bytes_.load(std::memory_order_relaxed) +
-           call_bytes_.load(std::memory_order_relaxed);
-  }
+  int64_t held_bytes() const { return bytes_.load(std::memory_order_relaxed); }
   bool HasRoomFor(int64_t account_bytes) const {
     const int64_t held = held_bytes();
     return max_bytes_ == 0 || account_bytes < max_bytes_ - held ||
@@ -57,10 +54,6 @@ class ResponsePool {
   void Release(int64_t bytes) {
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     if (waiting() > 0) Ring();
-  }
-  // The bytes of calls that the accounts do not Add one by one.
-  void SetCallBytes(int64_t bytes) {
-    call_bytes_.store(bytes, std::memory_order_relaxed);
   }
 
   // Calls that wait for room.
@@ -96,10 +89,7 @@ class ResponsePool {
  private:
   const int64_t max_bytes_;
   const int max_open_calls_;
-  // Large responses, and calls beyond ResponseAccount::kUncountedCalls of each.
   std::atomic<int64_t> bytes_{0};
-  // All other calls, as of the last look.
-  std::atomic<int64_t> call_bytes_{0};
   std::atomic<int64_t> waiting_{0};
   std::atomic<int64_t> waiting_bytes_{0};
   std::atomic<bool> stopped_{false};

@@ -4,50 +4,50 @@
 
 namespace timecache::server {
 
-struct SharedBytes::Reference {
-  std::shared_ptr<SharedBytes> shared;
-  ResponseAccountRef account;
-  ResponseAccount::Holding holding;
-  Reference* before = nullptr;
-  Reference* after = nullptr;
+// What a slice keeps.
+class SharedBytes::Reference {
+ public:
+  Reference(std::shared_ptr<SharedBytes> shared, ResponseAccount* account)
+      : shared_(std::move(shared)) {
+    if (account != nullptr) holder_ = shared_->Add(account->shared_from_this());
+  }
+  ~Reference() {
+    if (holder_.has_value()) shared_->Remove(*holder_);
+  }
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+
+ private:
+  const std::shared_ptr<SharedBytes> shared_;
+  std::optional<Holders::iterator> holder_;
 };
 
 grpc::Slice SharedBytes::Share(std::shared_ptr<SharedBytes> shared,
                                ResponseAccount* account) {
-  SharedBytes* const bytes = shared.get();
-  auto* const reference = new Reference{std::move(shared),
-                                        ResponseAccountRef(account),
-                                        {bytes->cost_bytes_, /*patient=*/true}};
-  if (account != nullptr) bytes->Add(reference);
-  // gRPC's API takes a mutable pointer, and does not write.
-  return grpc::Slice(const_cast<char*>(bytes->bytes_.data()),
-                     bytes->bytes_.size(), &FreeReference, reference);
+  const absl::string_view bytes = shared->bytes_;
+  // gRPC's API takes a mutable pointer, and does not write. It frees the
+  // reference on any of its threads and under its locks.
+  return grpc::Slice(
+      const_cast<char*>(bytes.data()), bytes.size(),
+      [](void* reference) { delete static_cast<Reference*>(reference); },
+      new Reference(std::move(shared), account));
 }
 
-// gRPC's, on any of its threads and under its locks.
-void SharedBytes::FreeReference(void* memory) {
-  const std::unique_ptr<Reference> reference(static_cast<Reference*>(memory));
-  if (reference->account) reference->shared->Remove(reference.get());
-}
-
-void SharedBytes::Add(Reference* reference) {
+SharedBytes::Holders::iterator SharedBytes::Add(ResponseAccountRef holder) {
   absl::MutexLock lock(&mu_);
-  reference->before = last_;
-  (last_ != nullptr ? last_->after : first_) = reference;
-  last_ = reference;
-  if (first_ == reference) reference->account->Hold(&reference->holding);
+  if (holders_.empty()) held_.emplace(holder, cost_bytes_, /*patient=*/true);
+  return holders_.insert(holders_.end(), std::move(holder));
 }
 
-void SharedBytes::Remove(Reference* reference) {
+void SharedBytes::Remove(Holders::iterator holder) {
   absl::MutexLock lock(&mu_);
-  const bool was_first = first_ == reference;
-  (reference->before != nullptr ? reference->before->after : first_) =
-      reference->after;
-  (reference->after != nullptr ? reference->after->before : last_) =
-      reference->before;
-  if (!was_first) return;
-  reference->account->Drop(&reference->holding);
-  if (first_ != nullptr) first_->account->Hold(&first_->holding);
+  const bool counted = holder == holders_.begin();
+  holders_.erase(holder);
+  if (!counted) return;
+  held_.reset();
+  if (!holders_.empty()) {
+    held_.emplace(holders_.front(), cost_bytes_, /*patient=*/true);
+  }
 }
 
 }  // namespace timecache::server

@@ -4,7 +4,10 @@
 #define TIMECACHED_SERVER_EDGE_RESPONSE_SHARED_BYTES_H_
 
 #include <cstdint>
+#include <list>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
@@ -19,7 +22,7 @@ namespace timecache::server {
 // So a client is charged neither for bytes that another one holds nor for bytes
 // that no client holds.
 //
-// Thread-safe. A reference costs an allocation and a lock.
+// Thread-safe. A reference costs two allocations and a lock.
 class SharedBytes {
  public:
   // `bytes` lie in `owner`, and cost `cost_bytes`.
@@ -35,11 +38,11 @@ class SharedBytes {
                            ResponseAccount* account);
 
  private:
-  struct Reference;
+  class Reference;
+  using Holders = std::list<ResponseAccountRef>;
 
-  static void FreeReference(void* reference);
-  void Add(Reference* reference) ABSL_LOCKS_EXCLUDED(mu_);
-  void Remove(Reference* reference) ABSL_LOCKS_EXCLUDED(mu_);
+  Holders::iterator Add(ResponseAccountRef holder) ABSL_LOCKS_EXCLUDED(mu_);
+  void Remove(Holders::iterator holder) ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::shared_ptr<const void> owner_;
   const absl::string_view bytes_;
@@ -47,9 +50,9 @@ class SharedBytes {
 
   // gRPC takes it under its own locks; before ResponseAccount::mu_.
   absl::Mutex mu_;
-  // The oldest first: that one is counted.
-  Reference* first_ ABSL_GUARDED_BY(mu_) = nullptr;
-  Reference* last_ ABSL_GUARDED_BY(mu_) = nullptr;
+  // Of each reference, the oldest first, and what that one counts.
+  Holders holders_ ABSL_GUARDED_BY(mu_);
+  std::optional<HeldResponse> held_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache::server

@@ -26,9 +26,8 @@ absl::StatusOr<std::unique_ptr<ExpiringCursor>> ExpiringFeed::Subscribe(
   }
   return ErrorWithReason(
       absl::StatusCode::kResourceExhausted, Reason::kMaxExpiringWatchers,
-      absl::StrCat("namespace ", name_,
-                   " is at the server's limits.max_expiring_watchers of ",
-                   max_cursors, ": share a stream of WatchExpiring"),
+      absl::StrCat("namespace ", name_, " has its most streams, ", max_cursors,
+                   ", of WatchExpiring: share one"),
       {{"namespace", name_}});
 }
 

@@ -59,7 +59,6 @@ void FillDefaults(config::v1::ServerConfig* config) {
   if (!access.has_file()) access.set_file("");
   config::v1::DebugConfig& debug = *config->mutable_debug();
   if (!debug.has_reflection()) debug.set_reflection(true);
-  if (!debug.has_channelz()) debug.set_channelz(false);
   if (!config->has_grace_period()) {
     config->mutable_grace_period()->set_seconds(kDefaultGracePeriodSeconds);
   }
@@ -90,7 +89,10 @@ class Validator {
     if (status.ok()) status = Check(FindLimitProblem(config));
     if (status.ok()) status = ValidateNamespaces(config);
     if (status.ok()) status = ValidateHttp(config);
-    if (status.ok()) status = ValidateAccess(config);
+    if (status.ok()) {
+      status = ValidateUpTo("log.slow_call", config.log().slow_call(),
+                            kMaxSlowCall, "0s (none)");
+    }
     if (status.ok()) {
       status =
           ValidateUpTo("grace_period", config.grace_period(), kMaxGracePeriod);
@@ -133,24 +135,6 @@ class Validator {
   absl::Status Check(const std::optional<ConfigProblem>& problem) const {
     return problem.has_value() ? Error(problem->path, problem->what)
                                : absl::OkStatus();
-  }
-
-  absl::Status ValidateAccess(const config::v1::ServerConfig& config) const {
-    absl::Status status = ValidateUpTo(
-        "log.slow_call", config.log().slow_call(), kMaxSlowCall, "0s (none)");
-    if (!status.ok() || !config.debug().channelz()) return status;
-    if (!config.access().file().empty()) {
-      return Error("debug.channelz",
-                   "does not go with access.file: no rule can guard it");
-    }
-    for (const config::v1::Listener& listener : config.listeners()) {
-      if (IsLocalAddress(listener.address())) continue;
-      return Error("debug.channelz",
-                   absl::StrCat("does not go with a listener that other "
-                                "machines may reach, ",
-                                listener.address(), ": no rule can guard it"));
-    }
-    return absl::OkStatus();
   }
 
   absl::Status ValidateHttp(const config::v1::ServerConfig& config) const {

@@ -55,16 +55,12 @@ constexpr NumberField kNumbers[] = {
      100'000},
     {TIMECACHED_FIELD(max_watchers), &Limits::set_max_watchers, 10'000, 1,
      1'000'000},
-    {TIMECACHED_FIELD(max_expiring_watchers),
-     &Limits::set_max_expiring_watchers, 256, 1, 1'000'000},
     {TIMECACHED_FIELD(max_connections), &Limits::set_max_connections, 10'000, 1,
      1'000'000},
     {TIMECACHED_FIELD(max_new_connections_per_second),
      &Limits::set_max_new_connections_per_second, 100, 1, 1'000'000},
     {TIMECACHED_FIELD(max_calls_per_connection),
      &Limits::set_max_calls_per_connection, 1'000, 1, 1'000'000},
-    {TIMECACHED_FIELD(max_metadata_bytes), &Limits::set_max_metadata_bytes,
-     8 << 10, 1 << 10, 64 << 10},
 };
 
 constexpr SizeField kSizes[] = {
@@ -79,14 +75,6 @@ constexpr SizeField kSizes[] = {
 const DurationField kDurations[] = {
     {TIMECACHED_FIELD(max_connection_age), &Limits::mutable_max_connection_age,
      absl::ZeroDuration(), kSecond, 7 * kDay, true},
-    {TIMECACHED_FIELD(connection_age_grace),
-     &Limits::mutable_connection_age_grace, kMinute, kSecond, kHour, false},
-    {TIMECACHED_FIELD(keepalive_interval), &Limits::mutable_keepalive_interval,
-     kMinute, kSecond, kDay, false},
-    {TIMECACHED_FIELD(keepalive_timeout), &Limits::mutable_keepalive_timeout,
-     20 * kSecond, kSecond, kHour, false},
-    {TIMECACHED_FIELD(min_ping_interval), &Limits::mutable_min_ping_interval,
-     10 * kSecond, kSecond, kHour, false},
     {TIMECACHED_FIELD(max_call_duration), &Limits::mutable_max_call_duration,
      kMinute, absl::Milliseconds(100), kHour, false},
     {TIMECACHED_FIELD(response_timeout), &Limits::mutable_response_timeout,

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "server/edge/grpc_version.h"
+#include "server/rpc/admin/reflection.h"
 #include "server/rpc/call/server_limits.h"
 
 namespace timecache::server {
@@ -27,12 +28,10 @@ absl::Status HealthServer::Start(const std::string& address) {
   grpc::ServerBuilder builder;
   config::v1::ServerLimits limits;
   limits.set_max_calls_per_connection(kMaxCallsPerConnection);
-  limits.set_max_metadata_bytes(kMaxMetadataBytes);
-  limits.mutable_keepalive_interval()->set_seconds(kKeepaliveIntervalSeconds);
-  limits.mutable_keepalive_timeout()->set_seconds(kKeepaliveTimeoutSeconds);
-  limits.mutable_min_ping_interval()->set_seconds(kMinPingIntervalSeconds);
-  ApplyLimits(limits, kGrpcMemoryBytes, &builder);
+  ApplyLimits(limits, {.max_metadata_bytes = kMaxMetadataBytes},
+              kGrpcMemoryBytes, &builder);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  SetReflection(false, &builder);
   builder.RegisterService(&health_service_);
   builder.RegisterCallbackGenericService(&unknown_service_);
   const absl::Status status =

@@ -32,9 +32,6 @@ class HealthServer {
   static constexpr int64_t kGrpcMemoryBytes = int64_t{64} << 20;
   static constexpr int64_t kMaxResponseBytes = int64_t{4} << 20;
   static constexpr int kResponseTimeoutSeconds = 10;
-  static constexpr int kKeepaliveIntervalSeconds = 60;
-  static constexpr int kKeepaliveTimeoutSeconds = 20;
-  static constexpr int kMinPingIntervalSeconds = 10;
 
   HealthServer();
   ~HealthServer() { Stop(); }
@@ -44,11 +41,8 @@ class HealthServer {
   // Says NOT_SERVING from now on. Errors as ConnectionAcceptor::Listen.
   absl::Status Start(const std::string& address);
   void SetServing(bool serving) { health_service_.SetServing(serving); }
-  // Ends open watches of health, and stops serving. Its counts stay.
+  // Ends open watches of health, and stops serving.
   void Stop();
-
-  size_t watches() const { return health_service_.watches(); }
-  uint64_t refused_watches() const { return health_service_.refused_watches(); }
 
   // With the port that was taken.
   std::string address() const { return acceptor_.addresses().front(); }

@@ -1,20 +1,27 @@
 #include "server/rpc/admin/health_service.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
 #include "server/edge/response/open_streams.h"
-#include "server/rpc/admin/health_watch.h"
 #include "server/rpc/call/request.h"
+#include "server/rpc/call/stream_reactor.h"
 
 namespace timecache::server {
 namespace {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+
+using ServingStatus = HealthCheckResponse::ServingStatus;
+
+ServingStatus StatusOf(bool serving) {
+  return serving ? HealthCheckResponse::SERVING
+                 : HealthCheckResponse::NOT_SERVING;
+}
 
 absl::Status Read(const grpc::ByteBuffer& bytes, HealthCheckRequest* request) {
   const size_t size = bytes.Valid() ? bytes.Length() : 0;
@@ -27,19 +34,90 @@ absl::Status Read(const grpc::ByteBuffer& bytes, HealthCheckRequest* request) {
   return ParseRequest(bytes, request);
 }
 
-absl::Status TooManyWatches(size_t max) {
-  return ErrorWithReason(
-      absl::StatusCode::kResourceExhausted, Reason::kMaxHealthWatches,
-      absl::StrCat("there are at most ", max,
-                   " watches of health: use Check, or try again later"),
-      {{"max_health_watches", absl::StrCat(max)}});
-}
-
 }  // namespace
+
+// Sends the status, and each one after it; of those that arrive while one is
+// being sent, only the last. Thread-safe. Lives until OnDone.
+class HealthService::WatchReactor final
+    : public StreamReactor<WatchReactor,
+                           grpc::ServerWriteReactor<grpc::ByteBuffer>> {
+ public:
+  // `account` is its connection's. `known`: whether there is such a service;
+  // otherwise the client receives only SERVICE_UNKNOWN.
+  WatchReactor(HealthService* service, grpc::CallbackServerContext* context,
+               ResponseAccountRef account, bool known)
+      : StreamReactor(context),
+        service_(service),
+        account_(std::move(account)),
+        known_(known) {
+    account_->BeginCall();
+  }
+  ~WatchReactor() override { account_->EndCall(/*answered=*/false); }
+
+  // Ends at once if `status` is an error.
+  static WatchReactor* Start(std::shared_ptr<WatchReactor> watch,
+                             absl::Status status) {
+    WatchReactor* const kept = Keep(std::move(watch));
+    if (status.ok()) status = kept->service_->Add(kept->self());
+    if (!status.ok()) kept->End(status, /*wait=*/true);
+    return kept;
+  }
+
+  void Send(bool serving) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    due_ = known_ ? StatusOf(serving) : HealthCheckResponse::SERVICE_UNKNOWN;
+    Continue();
+  }
+
+  // Ends after the message in flight, or without waiting for a client that does
+  // not read it.
+  void End(const absl::Status& status, bool wait) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    if (!end_.has_value()) end_ = status;
+    if (writing_ && !wait) context_->TryCancel();
+    Continue();
+  }
+
+  void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    writing_ = false;
+    if (!ok && !end_.has_value()) end_ = Gone();
+    Continue();
+  }
+  void OnCancel() override { End(Gone(), /*wait=*/true); }
+
+ private:
+  static absl::Status Gone() {
+    return absl::CancelledError("the client is gone");
+  }
+  void Leave() override { service_->Remove(this); }
+
+  // Writes the due status, or ends.
+  void Continue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (writing_ || ended()) return;
+    if (end_.has_value()) return Finish(ToGrpcStatus(*end_));
+    if (due_ == sent_) return;
+    sent_ = due_;
+    HealthCheckResponse response;
+    response.set_status(*due_);
+    message_ = ToBytes(response);
+    writing_ = true;
+    StartWrite(&message_);
+  }
+
+  HealthService* const service_;
+  const ResponseAccountRef account_;
+  const bool known_;
+
+  std::optional<ServingStatus> due_ ABSL_GUARDED_BY(mu_);
+  std::optional<ServingStatus> sent_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+};
 
 absl::Status HealthService::Admit(
     const grpc::CallbackServerContext& context) const {
-  if (guard_ == nullptr) return absl::OkStatus();
   if (guard_->IsGone(context)) return PeerGuard::GoneError();
   guard_->CountAnonymous(context);
   return absl::OkStatus();
@@ -50,7 +128,7 @@ grpc::ServerUnaryReactor* HealthService::Check(
     grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   CountedCall* const counted = CountedCall::Of(context);
-  if (counted != nullptr) counted->Begin(*context);
+  counted->Begin(*context);
   HealthCheckRequest from;
   absl::Status status = Admit(*context);
   if (status.ok()) status = Read(*request, &from);
@@ -64,12 +142,11 @@ grpc::ServerUnaryReactor* HealthService::Check(
     HealthCheckResponse to;
     {
       absl::MutexLock lock(&mu_);
-      to.set_status(serving_ ? HealthCheckResponse::SERVING
-                             : HealthCheckResponse::NOT_SERVING);
+      to.set_status(StatusOf(serving_));
     }
     *response = ToBytes(to);
   }
-  if (counted != nullptr) counted->Answer();
+  counted->Answer();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
@@ -79,107 +156,47 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Watch(
   HealthCheckRequest from;
   absl::Status status = Admit(*context);
   if (status.ok()) status = Read(*request, &from);
-  auto watch = std::make_shared<HealthWatch>(
-      this, context,
-      ledger_ == nullptr ? ResponseAccountRef()
-                         : ledger_->Find(context->peer()),
-      from.service().empty());
-  return status.ok() ? HealthWatch::Start(std::move(watch))
-                     : HealthWatch::Refuse(std::move(watch), status);
+  return WatchReactor::Start(std::make_shared<WatchReactor>(
+                                 this, context, ledger_->Find(context->peer()),
+                                 from.service().empty()),
+                             std::move(status));
 }
 
-absl::Status HealthService::Add(const std::shared_ptr<HealthWatch>& watch,
-                                const PeerAddress& from) {
-  std::shared_ptr<HealthWatch> given_up;
-  {
-    absl::MutexLock lock(&mu_);
-    if (ended_) return OpenStreams::DrainingError();
-    if (count_ >= max_watches_) {
-      ++refused_;
-      given_up = TakeFromLargest(from);
-      if (given_up == nullptr) return TooManyWatches(max_watches_);
-    }
-    watches_[from].push_back(watch);
-    ++count_;
-    // Under the lock: a later change is sent after it.
-    watch->Send(serving_);
-  }
-  if (given_up != nullptr) {
-    given_up->End(TooManyWatches(max_watches_), /*wait=*/false);
-  }
+absl::Status HealthService::Add(const std::shared_ptr<WatchReactor>& watch) {
+  absl::MutexLock lock(&mu_);
+  if (ended_) return OpenStreams::DrainingError();
+  watches_.emplace(watch.get(), watch);
+  // Under the lock: a later change is sent after it.
+  watch->Send(serving_);
   return absl::OkStatus();
 }
 
-std::shared_ptr<HealthWatch> HealthService::TakeFromLargest(
-    const PeerAddress& from) {
-  const auto largest = std::max_element(
-      watches_.begin(), watches_.end(), [](const auto& a, const auto& b) {
-        return a.second.size() < b.second.size();
-      });
-  const auto own = watches_.find(from);
-  const size_t has = own == watches_.end() ? 0 : own->second.size();
-  // This address would then have no more than its share.
-  if (largest == watches_.end() || largest->second.size() <= has + 1) {
-    return nullptr;
-  }
-  std::shared_ptr<HealthWatch> newest = std::move(largest->second.back());
-  largest->second.pop_back();
-  --count_;
-  return newest;
-}
-
-void HealthService::Remove(const HealthWatch* watch, const PeerAddress& from) {
+void HealthService::Remove(const WatchReactor* watch) {
   // Not destroyed under the lock.
-  std::shared_ptr<HealthWatch> last;
+  std::shared_ptr<WatchReactor> last;
   absl::MutexLock lock(&mu_);
-  const auto it = watches_.find(from);
+  const auto it = watches_.find(watch);
   if (it == watches_.end()) return;
-  Watches& own = it->second;
-  const auto at =
-      std::find_if(own.begin(), own.end(),
-                   [watch](const auto& each) { return each.get() == watch; });
-  if (at != own.end()) {
-    last = std::move(*at);
-    own.erase(at);
-    --count_;
-  }
-  if (own.empty()) watches_.erase(it);
+  last = std::move(it->second);
+  watches_.erase(it);
 }
 
 void HealthService::SetServing(bool serving) {
   absl::MutexLock lock(&mu_);
   serving_ = serving;
-  for (const auto& watch : All()) watch->Send(serving);
+  for (const auto& [key, watch] : watches_) watch->Send(serving);
 }
 
 void HealthService::EndWatches() {
-  Watches watches;
+  std::vector<std::shared_ptr<WatchReactor>> watches;
   {
     absl::MutexLock lock(&mu_);
     ended_ = true;
-    watches = All();
+    for (const auto& [key, watch] : watches_) watches.push_back(watch);
   }
   for (const auto& watch : watches) {
     watch->End(OpenStreams::DrainingError(), /*wait=*/false);
   }
-}
-
-size_t HealthService::watches() const {
-  absl::MutexLock lock(&mu_);
-  return count_;
-}
-
-uint64_t HealthService::refused_watches() const {
-  absl::MutexLock lock(&mu_);
-  return refused_;
-}
-
-HealthService::Watches HealthService::All() const {
-  Watches all;
-  for (const auto& [from, watches] : watches_) {
-    all.insert(all.end(), watches.begin(), watches.end());
-  }
-  return all;
 }
 
 }  // namespace timecache::server

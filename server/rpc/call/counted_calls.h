@@ -4,7 +4,6 @@
 #define TIMECACHED_SERVER_RPC_CALL_COUNTED_CALLS_H_
 
 #include <functional>
-#include <optional>
 
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/server_context.h"
@@ -42,7 +41,8 @@ class CountedCall final
   // response.
   void Answer() {
     request_.Clear();
-    answered_ = account_->AnswerCall();
+    account_->AnswerCall();
+    answered_ = true;
   }
   void Release() override {
     if (account_) account_->EndCall(answered_);
@@ -52,7 +52,7 @@ class CountedCall final
  private:
   ResponseLedger* const ledger_;
   ResponseAccountRef account_;
-  std::optional<bool> answered_;
+  bool answered_ = false;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
 };

@@ -3,8 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "server/rpc/call/pacer.h"
-
 namespace timecache::server {
 
 FairExecutor::~FairExecutor() {
@@ -23,18 +21,15 @@ void FairExecutor::Add(absl::string_view flow, std::shared_ptr<Task> task) {
 }
 
 void FairExecutor::Run() {
-  Pacer pacer;
   absl::MutexLock lock(&mu_);
   while (!stopping_) {
     if (queue_.empty()) {
-      pacer.Rest();
       wake_.Wait(&mu_);
       continue;
     }
     Turn turn = queue_.Pop();
     mu_.Unlock();
-    bool more = false;
-    pacer.Run([&] { more = turn.second->TakeTurn(); });
+    const bool more = turn.second->TakeTurn();
     if (!more) turn.second.reset();
     mu_.Lock();
     if (!more) continue;

@@ -1,8 +1,6 @@
 #include "server/rpc/call/server_limits.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <limits>
 
 #include "absl/time/time.h"
 #include "grpcpp/resource_quota.h"
@@ -20,20 +18,15 @@ constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 // A client that pings too often gets this many warnings.
 constexpr int kMaxPingStrikes = 2;
 
-// gRPC counts milliseconds in an int: 24 days.
 int Millis(absl::Duration duration) {
-  constexpr int64_t kMost = std::numeric_limits<int>::max();
-  return static_cast<int>(std::min(absl::ToInt64Milliseconds(duration), kMost));
-}
-
-int Millis(const google::protobuf::Duration& duration) {
-  return Millis(ToDuration(duration));
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
 }  // namespace
 
 void ApplyLimits(const config::v1::ServerLimits& limits,
-                 int64_t grpc_memory_bytes, grpc::ServerBuilder* builder) {
+                 const ConnectionLimits& connection, int64_t grpc_memory_bytes,
+                 grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(static_cast<int>(kMaxMessageBytes));
   const auto set = [builder](const char* name, int value) {
     builder->AddChannelArgument(name, value);
@@ -47,28 +40,29 @@ void ApplyLimits(const config::v1::ServerLimits& limits,
   set(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, Millis(kHandshakeTimeout));
   set(GRPC_ARG_MAX_CONCURRENT_STREAMS,
       static_cast<int>(limits.max_calls_per_connection()));
-  set(GRPC_ARG_MAX_METADATA_SIZE,
-      static_cast<int>(limits.max_metadata_bytes()));
-  if (const int age_ms = Millis(limits.max_connection_age()); age_ms > 0) {
+  set(GRPC_ARG_MAX_METADATA_SIZE, connection.max_metadata_bytes);
+  const int age_ms = Millis(ToDuration(limits.max_connection_age()));
+  if (age_ms > 0) {
     set(GRPC_ARG_MAX_CONNECTION_AGE_MS, age_ms);
-    set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
-        Millis(limits.connection_age_grace()));
+    set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Millis(connection.age_grace));
   }
-  set(GRPC_ARG_KEEPALIVE_TIME_MS, Millis(limits.keepalive_interval()));
-  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Millis(limits.keepalive_timeout()));
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, Millis(connection.keepalive_interval));
+  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Millis(connection.keepalive_timeout));
   // A connection without a call is pinged, too, and may ping: otherwise gRPC
   // treats more than one ping in 2 h there as an attack.
   set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   // A watch may be silent for long: pings continue nevertheless.
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-      Millis(limits.min_ping_interval()));
+      Millis(connection.min_ping_interval));
   set(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
+  grpc::ResourceQuota quota("timecached");
   if (grpc_memory_bytes > 0) {
-    grpc::ResourceQuota quota("timecached");
     quota.Resize(static_cast<size_t>(grpc_memory_bytes));
-    builder->SetResourceQuota(quota);
   }
+  // Reflection alone has threads for its calls, and one that takes them.
+  quota.SetMaxThreads(kMaxReflectionStreams + 1);
+  builder->SetResourceQuota(quota);
 }
 
 }  // namespace timecache::server

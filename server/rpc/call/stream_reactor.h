@@ -4,7 +4,6 @@
 #define TIMECACHED_SERVER_RPC_CALL_STREAM_REACTOR_H_
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -99,7 +98,10 @@ class CallStream : public StreamReactor<Stream, Reactor> {
   void EndCall(const absl::Status& status, Call::FieldPath field_path = nullptr)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (this->ended()) return;
-    if (account_) answered_ = account_->AnswerCall();
+    if (account_) {
+      account_->AnswerCall();
+      answered_ = true;
+    }
     this->Finish(call_.End(status, field_path));
   }
 
@@ -109,7 +111,7 @@ class CallStream : public StreamReactor<Stream, Reactor> {
   Call call_;
 
  private:
-  std::optional<bool> answered_;
+  bool answered_ = false;
 };
 
 }  // namespace timecache::server

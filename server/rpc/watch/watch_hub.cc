@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/edge/response/open_streams.h"
-#include "server/rpc/call/pacer.h"
 
 namespace timecache::server {
 
@@ -18,12 +17,8 @@ double PerSecond(const WatchHub::Needs& needs) {
 
 }  // namespace
 
-WatchHub::WatchHub(const Clock* clock, int64_t max_watchers,
-                   int64_t max_expiring)
-    : clock_(clock),
-      max_expiring_(max_expiring),
-      max_watchers_(max_watchers),
-      thread_([this] { Run(); }) {}
+WatchHub::WatchHub(const Clock* clock, int64_t max_watchers)
+    : clock_(clock), max_watchers_(max_watchers), thread_([this] { Run(); }) {}
 
 WatchHub::~WatchHub() {
   {
@@ -151,12 +146,10 @@ void WatchHub::QueueDue(int64_t now_us) {
 }
 
 void WatchHub::Run() {
-  Pacer pacer;
   absl::MutexLock lock(&mu_);
   while (!stopping_) {
     QueueDue(clock_->NowUs());
     if (queue_.empty()) {
-      pacer.Rest();
       clock_->WaitUntil(timers_.empty() ? kNeverUs : timers_.begin()->first,
                         &mu_, &wake_);
       continue;
@@ -168,9 +161,7 @@ void WatchHub::Run() {
     // Kept alive while it runs, even if it removes itself.
     std::shared_ptr<Watcher> watcher = it->second.first;
     mu_.Unlock();
-    bool more = false;
-    pacer.Run([&] { more = watcher->OnWake(why); });
-    if (more) Notify(watcher);
+    if (watcher->OnWake(why)) Notify(watcher);
     watcher.reset();
     mu_.Lock();
   }

@@ -53,9 +53,8 @@ class WatchHub {
   static constexpr int64_t kMaxHeartbeatsPerSecond = 10'000;
 
   // `clock` is not owned and must outlive the hub. At most `max_watchers` at
-  // once. `max_expiring`: most WatchExpiring streams of one namespace; the
-  // streams pass it on when they subscribe.
-  WatchHub(const Clock* clock, int64_t max_watchers, int64_t max_expiring);
+  // once.
+  WatchHub(const Clock* clock, int64_t max_watchers);
   ~WatchHub();
   WatchHub(const WatchHub&) = delete;
   WatchHub& operator=(const WatchHub&) = delete;
@@ -104,12 +103,6 @@ class WatchHub {
   int64_t max() const ABSL_LOCKS_EXCLUDED(mu_);
   // A change applies to later watchers.
   void SetMax(int64_t max_watchers) ABSL_LOCKS_EXCLUDED(mu_);
-  int64_t max_expiring() const {
-    return max_expiring_.load(std::memory_order_relaxed);
-  }
-  void SetMaxExpiring(int64_t max_expiring) {
-    max_expiring_.store(max_expiring, std::memory_order_relaxed);
-  }
 
  private:
   struct State {
@@ -127,7 +120,6 @@ class WatchHub {
   void QueueDue(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Clock* const clock_;
-  std::atomic<int64_t> max_expiring_;
   EventFilters filters_;
 
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kHub)

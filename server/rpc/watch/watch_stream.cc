@@ -8,6 +8,9 @@
 namespace timecache::server {
 namespace {
 
+// Most WatchExpiring streams of one namespace.
+constexpr int64_t kMaxExpiring = 256;
+
 // The engine knows one namespace; a watch has several.
 std::string WatchFieldPath(const std::string& field) {
   return field == "namespace" ? "namespaces" : field;
@@ -63,7 +66,7 @@ void WatchStream::OpenReaders(Store* store) {
   } else if (request_.lead_us > 0) {
     store->OpenExpiring(names,
                         {request_.lead_us, request_.key_prefix,
-                         request_.keys_only, hub_->max_expiring()},
+                         request_.keys_only, kMaxExpiring},
                         wake, WhenOpen());
   } else {
     store->OpenLogs(names, request_.start, request_.resume_points, wake,

@@ -197,7 +197,8 @@ TEST_F(ResponseLedgerTest, OthersThatAreReadDoNotHideOneThatIsNot) {
     taken.Add(one, 1);
     taken.Take();
     one->BeginCall();
-    one->EndCall(one->AnswerCall());
+    one->AnswerCall();
+    one->EndCall(/*answered=*/true);
   }
   LookAfter(seconds(15));
   EXPECT_THAT(ended_, ElementsAre(Peer(1)));
@@ -207,16 +208,15 @@ TEST_F(ResponseLedgerTest, SmallResponsesThatAreNotReadCountAsCalls) {
   ResponseLedger& ledger =
       Make({.max_bytes = kMax, .timeout = milliseconds(10'000)});
   const ResponseAccountRef one = ledger.Find(Peer(1));
-  std::vector<bool> calls;
   for (int i = 0; i < 100; ++i) {
     one->BeginCall();
-    calls.push_back(one->AnswerCall());
+    one->AnswerCall();
   }
   LookAfter(seconds(0));
   EXPECT_EQ(ledger.GetStatistics().bytes, 100 * ResponseAccount::kCallBytes);
   LookAfter(seconds(60));
   EXPECT_THAT(ended_, ElementsAre(Peer(1)));
-  for (const bool counted : calls) one->EndCall(counted);
+  for (int i = 0; i < 100; ++i) one->EndCall(/*answered=*/true);
   LookAfter(seconds(60));
   EXPECT_EQ(ledger.GetStatistics().bytes, 0);
 }
@@ -334,7 +334,8 @@ TEST_F(ResponseLedgerTest, WhoReadsIsNotEndedForWhatWaits) {
   for (int64_t i = 0; i < kCalls; ++i) many->WhenRoom([](absl::Status) {});
   for (int i = 0; i < 10; ++i) {
     many->BeginCall();
-    many->EndCall(many->AnswerCall());
+    many->AnswerCall();
+    many->EndCall(/*answered=*/true);
     LookAfter(i * ResponseLedger::kWaitingStall);
   }
   EXPECT_THAT(ended_, IsEmpty());
@@ -422,7 +423,7 @@ TEST_F(ResponseLedgerTest, CallsThatAreNotAnsweredHoldNoRoom) {
   LookAfter(seconds(60));
   EXPECT_TRUE(one->HasRoom());
   EXPECT_THAT(ended_, IsEmpty());
-  for (int i = 0; i < 10'000; ++i) one->EndCall(std::nullopt);
+  for (int i = 0; i < 10'000; ++i) one->EndCall(/*answered=*/false);
   EXPECT_EQ(one->open_calls(), 0);
 }
 

@@ -2,16 +2,15 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "grpc/reflection/v1/reflection.grpc.pb.h"
 #include "tests/integration/security/access_fixture.h"
 
 namespace timecache::test {
 namespace {
 
-using grpc::reflection::v1::ServerReflection;
-using grpc::reflection::v1::ServerReflectionRequest;
-using grpc::reflection::v1::ServerReflectionResponse;
 using ::testing::ElementsAre;
+
+constexpr char kReflection[] =
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 // A stream of what expires.
 template <typename Response>
@@ -100,43 +99,6 @@ class SignedPipeline {
   grpc::ClientContext context_;
   std::unique_ptr<
       grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>>
-      stream_;
-};
-
-class Reflection {
- public:
-  Reflection(const std::string& who,
-             const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(ServerReflection::NewStub(channel)) {
-    SignAs(who, &context_);
-    stream_ = stub_->ServerReflectionInfo(&context_);
-  }
-
-  ServerReflectionResponse Ask(const std::string& request) {
-    ServerReflectionResponse response;
-    EXPECT_TRUE(stream_->Write(Proto<ServerReflectionRequest>(request)));
-    EXPECT_TRUE(stream_->Read(&response));
-    return response;
-  }
-  void Send(const ServerReflectionRequest& request) {
-    EXPECT_TRUE(stream_->Write(request));
-  }
-  grpc::Status Drain() {
-    ServerReflectionResponse response;
-    while (stream_->Read(&response)) {
-    }
-    return stream_->Finish();
-  }
-  grpc::Status Close() {
-    stream_->WritesDone();
-    return Drain();
-  }
-
- private:
-  const std::unique_ptr<ServerReflection::Stub> stub_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<ServerReflectionRequest,
-                                           ServerReflectionResponse>>
       stream_;
 };
 
@@ -261,108 +223,8 @@ TEST_F(AccessStreamTest, AScanNeedsToRead) {
   ExpectDenied(reader->Finish(), "read");
 }
 
-TEST_F(AccessStreamTest, ReflectionIsForAdministratorsOfTheServer) {
-  SetRules("", Rule("reader", "admin") + Rule("watcher", "admin", "de*"));
-  for (const char* who : {"reader", "watcher", "nobody"}) {
-    const grpc::Status status = Reflection(who, server_->channel()).Drain();
-    ExpectError(status, grpc::StatusCode::PERMISSION_DENIED, v1::ACCESS_DENIED,
-                "whole server");
-  }
-  ExpectUnknown(Reflection("", server_->channel()).Drain(), v1::NO_CREDENTIALS);
-}
-
-TEST_F(AccessStreamTest, ReflectionDescribesTheServicesAndNothingElse) {
-  Reflection reflection("admin", server_->channel());
-  std::vector<std::string> services;
-  const auto listed = reflection.Ask("list_services: ''");
-  for (const auto& service : listed.list_services_response().service()) {
-    services.push_back(service.name());
-  }
-  EXPECT_THAT(
-      services,
-      ElementsAre("grpc.health.v1.Health", "timecache.v1.TimeCacheService",
-                  "timecache.v1.NamespaceService", "timecache.v1.GroupService",
-                  "timecache.v1.ServerService",
-                  "timecache.testing.v1.VirtualClockService",
-                  "grpc.reflection.v1.ServerReflection",
-                  "grpc.reflection.v1alpha.ServerReflection"));
-  // Its own file, and four that it imports.
-  const auto described = reflection.Ask(
-      "file_containing_symbol: 'timecache.v1.TimeCacheService.Put'");
-  EXPECT_GE(described.file_descriptor_response().file_descriptor_proto_size(),
-            5);
-  for (const char* name : {"watch", "namespaces", "groups", "server"}) {
-    EXPECT_GT(reflection
-                  .Ask(absl::StrCat("file_by_filename: 'timecache/v1/", name,
-                                    ".proto'"))
-                  .file_descriptor_response()
-                  .file_descriptor_proto_size(),
-              0)
-        << name;
-  }
-  // gRPC's own, and what errors carry.
-  for (const char* request :
-       {"file_containing_symbol: 'grpc.health.v1.Health'",
-        "file_containing_symbol: 'grpc.reflection.v1.ServerReflection'",
-        "file_containing_symbol: 'grpc.reflection.v1alpha.ServerReflection'",
-        "file_containing_symbol: 'google.rpc.ErrorInfo'"}) {
-    EXPECT_TRUE(reflection.Ask(request).has_file_descriptor_response())
-        << request;
-  }
-  // Compiled in, but no part of what is served.
-  for (const char* request :
-       {"file_containing_symbol: 'timecache.config.v1.AccessRules'",
-        "file_by_filename: 'timecache/config/v1/config.proto'",
-        "file_containing_symbol: 'no.such.Thing'",
-        "all_extension_numbers_of_type: 'timecache.v1.Entry'",
-        "file_containing_extension { containing_type: 'x' }"}) {
-    EXPECT_EQ(reflection.Ask(request).error_response().error_code(),
-              grpc::StatusCode::NOT_FOUND)
-        << request;
-  }
-  EXPECT_EQ(reflection.Ask("").error_response().error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_TRUE(reflection.Close().ok());
-}
-
-TEST_F(AccessStreamTest, ReflectionTakesNoLongRequests) {
-  Reflection reflection("admin", server_->channel());
-  ServerReflectionRequest request;
-  request.set_file_by_filename(std::string(5000, 'a'));
-  reflection.Send(request);
-  ExpectError(reflection.Drain(), grpc::StatusCode::INVALID_ARGUMENT,
-              v1::REQUEST_TOO_LARGE, "4096");
-}
-
-TEST_F(AccessStreamTest, IdleReflectionEndsWithItsRight) {
-  Reflection reflection("admin", server_->channel());
-  reflection.Ask("list_services: ''");
-  directory_.Write("access.yaml", "principals:\n" + PrincipalLine("admin") +
-                                      "rules:\n" +
-                                      Rule("admin", "admin", "default"));
-  watch_.Check();
-  ExpectError(reflection.Drain(), grpc::StatusCode::PERMISSION_DENIED,
-              v1::ACCESS_DENIED);
-}
-
-TEST_F(AccessStreamTest, IdleStreamsDoNotHoldUpADrain) {
-  Reflection reflection("admin", server_->channel());
-  reflection.Ask("list_services: ''");
-  server_->server().Drain(60 * server::kMicrosPerSecond);
-  ExpectError(reflection.Drain(), grpc::StatusCode::UNAVAILABLE, v1::DRAINING);
-}
-
-TEST(ReflectionTest, IsNotServedWhereItIsOff) {
-  TestServerOptions options;
-  options.change = [](server::ServerOptions* to) { to->reflection = false; };
-  TestServer server(options);
-  const auto stub = ServerReflection::NewStub(server.channel());
-  grpc::ClientContext context;
-  SetDeadline(&context);
-  const auto stream = stub->ServerReflectionInfo(&context);
-  ServerReflectionResponse response;
-  EXPECT_FALSE(stream->Read(&response));
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNIMPLEMENTED);
+TEST_F(AccessStreamTest, ReflectionIsOffWhereThereAreRules) {
+  EXPECT_EQ(CallRaw(server_->channel(), kReflection, "\x3a\x01*"), "");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // How long connections live: the old, the silent and those that ping too much.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -9,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/api/proto_time.h"
-#include "server/main/config/config.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/net/raw_connection.h"
 #include "tests/support/test_server.h"
@@ -57,10 +58,10 @@ std::vector<char> FrameTypes(const std::string& bytes) {
 
 class ConnectionLifeTest : public ::testing::Test {
  protected:
-  void Start(const config::v1::ServerLimits& limits) {
+  void Start(const std::function<void(server::ServerOptions*)>& change) {
     TestServerOptions options;
     options.change = [&](server::ServerOptions* to) {
-      to->limits = limits;
+      change(to);
       to->call_observers.push_back(&observer_);
     };
     server_ = std::make_unique<TestServer>(options);
@@ -89,10 +90,10 @@ class ConnectionLifeTest : public ::testing::Test {
 };
 
 TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
-  config::v1::ServerLimits limits = server::DefaultConfig().limits();
-  server::SetDuration(server::kMicrosPerSecond / 10,
-                      limits.mutable_max_connection_age());
-  Start(limits);
+  Start([](server::ServerOptions* to) {
+    server::SetDuration(server::kMicrosPerSecond / 10,
+                        to->limits.mutable_max_connection_age());
+  });
   const absl::Time end = absl::Now() + kPatience;
   for (int i = 0; peers() < 4; ++i) {
     ASSERT_LT(absl::Now(), end);
@@ -101,12 +102,11 @@ TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
 }
 
 TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
-  config::v1::ServerLimits limits = server::DefaultConfig().limits();
-  server::SetDuration(server::kMicrosPerSecond / 10,
-                      limits.mutable_max_connection_age());
-  server::SetDuration(server::kMicrosPerSecond,
-                      limits.mutable_connection_age_grace());
-  Start(limits);
+  Start([](server::ServerOptions* to) {
+    server::SetDuration(server::kMicrosPerSecond / 10,
+                        to->limits.mutable_max_connection_age());
+    to->connection_limits.age_grace = absl::Seconds(1);
+  });
   auto request = Proto<v1::WatchExpiredRequest>("namespaces: 'default'");
   // Takes what comes until the connection's end.
   const auto watch = [&] {
@@ -133,12 +133,10 @@ TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
 }
 
 TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
-  config::v1::ServerLimits limits = server::DefaultConfig().limits();
-  server::SetDuration(server::kMicrosPerSecond / 10,
-                      limits.mutable_keepalive_interval());
-  server::SetDuration(server::kMicrosPerSecond / 10,
-                      limits.mutable_keepalive_timeout());
-  Start(limits);
+  Start([](server::ServerOptions* to) {
+    to->connection_limits.keepalive_interval = absl::Milliseconds(100);
+    to->connection_limits.keepalive_timeout = absl::Milliseconds(100);
+  });
   const RawConnection silent = Connect();
   silent.Send(kPreface + SimpleFrame(kSettingsType, ""));
   EXPECT_THAT(FrameTypes(silent.ReadToEnd()), Contains(kPing));
@@ -147,10 +145,7 @@ TEST_F(ConnectionLifeTest, ASilentOneIsPingedAndThenClosed) {
 }
 
 TEST_F(ConnectionLifeTest, OneThatPingsTooOftenIsToldAndClosed) {
-  config::v1::ServerLimits limits = server::DefaultConfig().limits();
-  server::SetDuration(60 * server::kMicrosPerSecond,
-                      limits.mutable_min_ping_interval());
-  Start(limits);
+  Start([](server::ServerOptions*) {});
   const RawConnection noisy = Connect();
   std::string bytes = kPreface + SimpleFrame(kSettingsType, "");
   for (int i = 0; i < 10; ++i) bytes += SimpleFrame(kPing, "12345678");

@@ -43,23 +43,30 @@ TEST(Health, KnowsTheServerAndNoService) {
             "");
 }
 
+// ServerReflectionRequest{list_services: "*"}.
+std::string ListServices(const TestServer& server) {
+  return CallRaw(server.channel(),
+                 "/grpc.reflection.v1alpha.ServerReflection/"
+                 "ServerReflectionInfo",
+                 "\x3a\x01*");
+}
+
 TEST(Reflection, ListsTheServices) {
   TestServer server;
-  // ServerReflectionRequest{list_services: "*"}.
-  for (const char* version : {"v1", "v1alpha"}) {
-    const std::string answer =
-        CallRaw(server.channel(),
-                absl::StrCat("/grpc.reflection.", version,
-                             ".ServerReflection/ServerReflectionInfo"),
-                "\x3a\x01*");
-    EXPECT_THAT(answer, HasSubstr("timecache.v1.TimeCacheService"));
-    EXPECT_THAT(answer, HasSubstr("timecache.v1.NamespaceService"));
-    EXPECT_THAT(answer, HasSubstr("timecache.v1.GroupService"));
-    EXPECT_THAT(answer, HasSubstr("timecache.v1.ServerService"));
-    EXPECT_THAT(answer, HasSubstr("timecache.testing.v1.VirtualClockService"));
-    EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
-    EXPECT_THAT(answer, HasSubstr("grpc.reflection.v1.ServerReflection"));
-  }
+  const std::string answer = ListServices(server);
+  EXPECT_THAT(answer, HasSubstr("timecache.v1.TimeCacheService"));
+  EXPECT_THAT(answer, HasSubstr("timecache.v1.NamespaceService"));
+  EXPECT_THAT(answer, HasSubstr("timecache.v1.GroupService"));
+  EXPECT_THAT(answer, HasSubstr("timecache.v1.ServerService"));
+  EXPECT_THAT(answer, HasSubstr("timecache.testing.v1.VirtualClockService"));
+  EXPECT_THAT(answer, HasSubstr("grpc.health.v1.Health"));
+}
+
+TEST(Reflection, IsNotServedWhereItIsOff) {
+  TestServerOptions options;
+  options.change = [](server::ServerOptions* to) { to->reflection = false; };
+  TestServer server(options);
+  EXPECT_EQ(ListServices(server), "");
 }
 
 TEST(Drain, WatchersGetTheirLastWatermarkAndAGoodEnd) {

@@ -222,11 +222,7 @@ TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
 }
 
 TEST(LeadTimeLimit, OneWatchMoreThanANamespaceMayHaveIsRefused) {
-  TestServerOptions options;
-  options.change = [](server::ServerOptions* to) {
-    to->limits.set_max_expiring_watchers(2);
-  };
-  TestServer server(options);
+  TestServer server;
   server.Create("other");
   const auto watch = [&server](const std::string& name) {
     return std::make_unique<WatchReader>(
@@ -234,11 +230,13 @@ TEST(LeadTimeLimit, OneWatchMoreThanANamespaceMayHaveIsRefused) {
         Proto<v1::WatchExpiringRequest>(
             absl::StrCat("namespaces: '", name, "' lead_time { seconds: 5 }")));
   };
-  const auto first = watch("default");
-  const auto second = watch("default");
-  ASSERT_TRUE(first->Next() && second->Next());
+  std::vector<std::unique_ptr<WatchReader>> open;
+  for (int i = 0; i < 256; ++i) {
+    open.push_back(watch("default"));
+    ASSERT_TRUE(open.back()->Next());
+  }
   ExpectError(watch("default")->Drain(), grpc::StatusCode::RESOURCE_EXHAUSTED,
-              v1::MAX_EXPIRING_WATCHERS, "max_expiring_watchers of 2");
+              v1::MAX_EXPIRING_WATCHERS, "its most streams, 256,");
   EXPECT_TRUE(watch("other")->Next());
   EXPECT_TRUE(WatchReader(server.data(), "default").Next());
 }

@@ -22,8 +22,6 @@ TEST(ConfigAccessTest, NothingIsGuardedAndLittleIsShownByDefault) {
   EXPECT_TRUE(config.has_access());
   EXPECT_EQ(config.access().file(), "");
   EXPECT_TRUE(config.debug().reflection());
-  EXPECT_TRUE(config.debug().has_channelz());
-  EXPECT_FALSE(config.debug().channelz());
   EXPECT_EQ(config.log().slow_call().seconds(), 0);
   EXPECT_EQ(config.log().slow_call().nanos(), 100'000'000);
 }
@@ -47,21 +45,6 @@ TEST(ConfigAccessTest, SlowCallsAreOfAnHourAtMost) {
     EXPECT_THAT(AccessRefusal(yaml),
                 StartsWith("t.yaml:2: log.slow_call: must be"));
   }
-}
-
-TEST(ConfigAccessTest, ChannelzIsOnlyForAMachineOfOnesOwn) {
-  EXPECT_TRUE(ParseConfig("debug: {channelz: true}", "t.yaml").ok());
-  EXPECT_TRUE(ParseConfig("debug: {channelz: true}\n"
-                          "listeners: [{address: \"unix:/run/t.sock\"}]",
-                          "t.yaml")
-                  .ok());
-  EXPECT_THAT(AccessRefusal("access: {file: a.yaml}\ndebug: {channelz: true}"),
-              HasSubstr("t.yaml:2: debug.channelz: does not go with access"));
-  EXPECT_THAT(
-      AccessRefusal("debug: {channelz: true}\n"
-                    "listeners: [{address: \"0.0.0.0:7171\", allow_plaintext: "
-                    "true}]"),
-      HasSubstr("0.0.0.0:7171"));
 }
 
 }  // namespace

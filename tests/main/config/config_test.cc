@@ -42,7 +42,6 @@ TEST(ConfigTest, DefaultIsOneListenerAndOneNamespace) {
   EXPECT_FALSE(config.namespaces(0).has_options());
   EXPECT_EQ(config.limits().max_namespaces(), 1024);
   EXPECT_EQ(config.limits().max_watchers(), 10'000);
-  EXPECT_EQ(config.limits().max_expiring_watchers(), 256);
   EXPECT_EQ(config.limits().max_entries(), 0);
   EXPECT_EQ(config.log().level(), config::v1::LOG_LEVEL_INFO);
   EXPECT_EQ(config.log().format(), config::v1::LOG_FORMAT_TEXT);
@@ -106,12 +105,7 @@ TEST(ConfigTest, LimitsHaveTheirDefaults) {
   const config::v1::ServerLimits limits = DefaultConfig().limits();
   EXPECT_EQ(limits.max_connections(), 10'000);
   EXPECT_EQ(limits.max_calls_per_connection(), 1'000);
-  EXPECT_EQ(limits.max_metadata_bytes(), 8 << 10);
   EXPECT_EQ(limits.max_connection_age().seconds(), 0);
-  EXPECT_EQ(limits.connection_age_grace().seconds(), 60);
-  EXPECT_EQ(limits.keepalive_interval().seconds(), 60);
-  EXPECT_EQ(limits.keepalive_timeout().seconds(), 20);
-  EXPECT_EQ(limits.min_ping_interval().seconds(), 10);
   EXPECT_EQ(limits.max_call_duration().seconds(), 60);
   // It is the machine's.
   EXPECT_FALSE(limits.has_max_memory_bytes());
@@ -126,18 +120,12 @@ TEST(ConfigTest, LimitsHaveTheirRanges) {
            Case{"max_connections: 0", "must be from 1 to 1000000, got 0"},
            Case{"max_calls_per_connection: 1000001",
                 "must be from 1 to 1000000, got 1000001"},
-           Case{"max_metadata_bytes: 1023",
-                "must be from 1024 to 65536, got 1023"},
            Case{"max_memory_bytes: 1MiB",
                 "must be 0 or from 16777216 to 9223372036854775807, got "
                 "1048576"},
            Case{"max_connection_age: 999ms",
                 "must be 0 or from 1s to 7d, got 999ms"},
            Case{"max_connection_age: 8d", "must be 0 or from 1s to 7d, got 8d"},
-           Case{"connection_age_grace: 0s", "must be from 1s to 1h, got 0s"},
-           Case{"keepalive_interval: 25h", "must be from 1s to 1d, got 25h"},
-           Case{"keepalive_timeout: 61m", "must be from 1s to 1h, got 1h1m"},
-           Case{"min_ping_interval: 999ms", "must be from 1s to 1h, got 999ms"},
            Case{"max_call_duration: 99ms",
                 "must be from 100ms to 1h, got 99ms"},
        }) {
@@ -147,10 +135,9 @@ TEST(ConfigTest, LimitsHaveTheirRanges) {
                   c.problem);
   }
   for (const std::string limit :
-       {"max_connections: 1000000", "max_metadata_bytes: 64KiB",
-        "max_memory_bytes: 0", "max_memory_bytes: 16MiB",
-        "max_connection_age: 0s", "max_connection_age: 7d",
-        "keepalive_interval: 1d", "max_call_duration: 100ms"}) {
+       {"max_connections: 1000000", "max_memory_bytes: 0",
+        "max_memory_bytes: 16MiB", "max_connection_age: 0s",
+        "max_connection_age: 7d", "max_call_duration: 100ms"}) {
     EXPECT_TRUE(ParseConfig("limits: {" + limit + "}", "t.yaml").ok()) << limit;
   }
 }

@@ -71,7 +71,7 @@ class WatchHubTest : public ::testing::Test {
   }
 
   ManualClock clock_{1'000};
-  WatchHub hub_{&clock_, 3, 3};
+  WatchHub hub_{&clock_, 3};
   std::shared_ptr<FakeWatcher> last_ = NewWatcher();
 };
 
@@ -138,7 +138,7 @@ TEST_F(WatchHubTest, ATimerTakesThePlaceOfTheOneBefore) {
 
 TEST_F(WatchHubTest, ManyWatchersOfOneNamespaceDelayAnotherByOneTurn) {
   ManualClock clock(1'000);
-  WatchHub hub(&clock, 1'000, 1'000);
+  WatchHub hub(&clock, 1'000);
   absl::Mutex mu;
   std::vector<std::string> order;
   class Noting : public Watcher {
@@ -182,7 +182,7 @@ TEST_F(WatchHubTest, ManyWatchersOfOneNamespaceDelayAnotherByOneTurn) {
 
 TEST_F(WatchHubTest, HeartbeatsBeyondTheirMostAreSharedEqually) {
   ManualClock clock(1'000);
-  WatchHub hub(&clock, 1'000, 1'000);
+  WatchHub hub(&clock, 1'000);
   const WatchHub::Needs modest = {"a", 1, kMicrosPerSecond};
   const WatchHub::Needs greedy = {"b", 64, 10'000};
   std::vector<std::shared_ptr<FakeWatcher>> watchers;

@@ -111,7 +111,7 @@ enum class ErrorReason : int32_t {
   kLogChanged = 42,
   // RESOURCE_EXHAUSTED: limits.max_watchers.
   kMaxWatchers = 43,
-  // RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+  // RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams.
   kMaxExpiringWatchers = 44,
   // NOT_FOUND: no such event waits to be settled.
   kEventNotUnsettled = 45,
@@ -140,7 +140,7 @@ enum class ErrorReason : int32_t {
 
   // NOT_FOUND: the server has no such service, or reflection no such symbol.
   kUnknownService = 80,
-  // RESOURCE_EXHAUSTED: too many watches of health.
+  // Not given any more: too many watches of health.
   kMaxHealthWatches = 81,
 };
 

@@ -215,11 +215,5 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- if not (dig "limits" "memory" "" .resources) -}}
 {{- fail "resources.limits.memory is needed: without it the server takes the node's memory for its own" -}}
 {{- end -}}
-{{- if and .access.secretName .config.debug.channelz -}}
-{{- fail "config.debug.channelz cannot be guarded by access rules: unset it, or access.secretName" -}}
-{{- end -}}
-{{- if .config.debug.channelz -}}
-{{- fail "config.debug.channelz cannot be guarded, and other machines reach this server: unset it" -}}
-{{- end -}}
 {{- end -}}
 {{- end -}}

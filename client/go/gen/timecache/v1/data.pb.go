@@ -48,7 +48,7 @@
 // gRPC refuses some calls before the service sees them; these errors carry no
 // details. A retry of the same call fails again:
 //   RESOURCE_EXHAUSTED a message of more than 64 MiB, or metadata of more than
-//                     limits.max_metadata_bytes. (Errors about a namespace's limits
+//                     8 KiB. (Errors about a namespace's limits
 //                     differ in that they have an ErrorInfo.)
 //   UNIMPLEMENTED     a compressed message: turn compression off.
 // CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE and UNKNOWN without details come from the

@@ -48,7 +48,7 @@
 // gRPC refuses some calls before the service sees them; these errors carry no
 // details. A retry of the same call fails again:
 //   RESOURCE_EXHAUSTED a message of more than 64 MiB, or metadata of more than
-//                     limits.max_metadata_bytes. (Errors about a namespace's limits
+//                     8 KiB. (Errors about a namespace's limits
 //                     differ in that they have an ErrorInfo.)
 //   UNIMPLEMENTED     a compressed message: turn compression off.
 // CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE and UNKNOWN without details come from the
@@ -290,7 +290,7 @@ type TimeCacheServiceClient interface {
 	// it.
 	//
 	// The first message is sent at once, and the stream ends, as in WatchExpired. More
-	// than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+	// than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
 	// MAX_EXPIRING_WATCHERS).
 	WatchExpiring(ctx context.Context, in *WatchExpiringRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchExpiringResponse], error)
 	// Settles events that were delivered to members of a consumer group: done, deliver
@@ -705,7 +705,7 @@ type TimeCacheServiceServer interface {
 	// it.
 	//
 	// The first message is sent at once, and the stream ends, as in WatchExpired. More
-	// than limits.max_expiring_watchers on one namespace: RESOURCE_EXHAUSTED (reason
+	// than 256 of them on one namespace: RESOURCE_EXHAUSTED (reason
 	// MAX_EXPIRING_WATCHERS).
 	WatchExpiring(*WatchExpiringRequest, grpc.ServerStreamingServer[WatchExpiringResponse]) error
 	// Settles events that were delivered to members of a consumer group: done, deliver

@@ -118,7 +118,7 @@ const (
 	ErrorReason_LOG_CHANGED ErrorReason = 42
 	// RESOURCE_EXHAUSTED: limits.max_watchers.
 	ErrorReason_MAX_WATCHERS ErrorReason = 43
-	// RESOURCE_EXHAUSTED: limits.max_expiring_watchers.
+	// RESOURCE_EXHAUSTED: the namespace has 256 WatchExpiring streams.
 	ErrorReason_MAX_EXPIRING_WATCHERS ErrorReason = 44
 	// NOT_FOUND: no such event waits to be settled.
 	ErrorReason_EVENT_NOT_UNSETTLED ErrorReason = 45
@@ -140,7 +140,7 @@ const (
 	ErrorReason_MAX_BACKUPS ErrorReason = 65
 	// NOT_FOUND: the server has no such service, or reflection no such symbol.
 	ErrorReason_UNKNOWN_SERVICE ErrorReason = 80
-	// RESOURCE_EXHAUSTED: too many watches of health.
+	// Not given any more: too many watches of health.
 	ErrorReason_MAX_HEALTH_WATCHES ErrorReason = 81
 )
 
