@@ -9,9 +9,6 @@ from abuse.wire import Wire
 
 # A quiet p99 below this counts as this: a busy machine is no attack.
 MIN_QUIET_P99_MS = 5
-# Small attacks are tests, which run beside others on machines that others use: what
-# they hold up for less than this they do not hold up.
-MIN_HELD_UP_MS = 5_000
 # After an attack a server may have this much more than before.
 MAX_MORE_FDS = 16
 MAX_MORE_MIB = 256
@@ -28,10 +25,12 @@ class Attack:
     config: str = ""
     wrapper: tuple = ()
     max_more_mib: int = MAX_MORE_MIB
-    # The honest client's p99 may be so many times that of the quiet before; 0: any. More
-    # than this, and any, is what SECURITY.md says of the attack.
+    # Of the attack in full alone, which has the machine to itself: how late a call is on a
+    # machine that runs other tests says nothing of the server. The honest client's p99 may
+    # be so many times that of the quiet before; 0: any. More than this, and any, is what
+    # SECURITY.md says of the attack.
     max_p99_ratio: float = 10
-    # No call of the honest client may take longer, and no event come later; 0: any.
+    # The same: no call of the honest client may take longer, and no event come later; 0: any.
     max_wait_ms: float = 0
     # The honest client may have failed calls meanwhile.
     may_disturb: bool = False
@@ -73,6 +72,16 @@ def _wait_for_memory(server, most_mib, said):
                f"the server has at most {most_mib} MiB after: {said}")
 
 
+def _expect_latencies(found, quiet, attacked, said):
+    most_p99 = found.max_p99_ratio * max(quiet["p99_ms"], MIN_QUIET_P99_MS)
+    expect(not most_p99 or attacked["p99_ms"] <= most_p99,
+           f"the honest client's p99 is {attacked['p99_ms']:.0f} ms, and was "
+           f"{quiet['p99_ms']:.1f} ms: {said}")
+    waited_ms = max(attacked["max_ms"], attacked["late_max_ms"])
+    expect(not found.max_wait_ms or waited_ms <= found.max_wait_ms,
+           f"the honest client waited for {waited_ms:.0f} ms: {said}")
+
+
 def run(found, binary, full):
     """One line for people; raises Failed."""
     began = time.monotonic()
@@ -97,14 +106,8 @@ def run(found, binary, full):
         may_fail = 0 if full else found.max_failed_share * after_attack["calls"]
         expect(found.may_disturb or len(failures) <= may_fail,
                f"the honest client failed {len(failures)} times ({failures[:2]}): {said}")
-        held_up_ms = 0 if full else MIN_HELD_UP_MS
-        most_p99 = found.max_p99_ratio * max(quiet["p99_ms"], MIN_QUIET_P99_MS)
-        expect(not most_p99 or after_attack["p99_ms"] <= max(most_p99, held_up_ms),
-               f"the honest client's p99 is {after_attack['p99_ms']:.0f} ms, and was "
-               f"{quiet['p99_ms']:.1f} ms: {said}")
-        waited_ms = max(after_attack["max_ms"], after_attack["late_max_ms"])
-        expect(not found.max_wait_ms or waited_ms <= max(found.max_wait_ms, held_up_ms),
-               f"the honest client waited for {waited_ms:.0f} ms: {said}")
+        if full:
+            _expect_latencies(found, quiet, after_attack, said)
         line = (f"{found.name}: {said}. honest: {after_attack['calls']} puts+gets, "
                 f"{len(failures)} failed, p50 {after_attack['p50_ms']:.1f} "
                 f"p99 {after_attack['p99_ms']:.1f} max {after_attack['max_ms']:.0f} ms "

@@ -87,7 +87,7 @@ def statistics_of_many_buckets(world):
     channel.call(NAMESPACES + "DeleteNamespace", field(1, "many"))
     deleted_ms = (time.monotonic() - began) * 1000
     channel.close()
-    expect(deleted_ms < 5_000, f"the deletion takes {deleted_ms:.0f} ms")
+    expect(not world.full or deleted_ms < 5_000, f"the deletion takes {deleted_ms:.0f} ms")
     return f"{sum(each.calls for each in callers):,} statistics of {entries:,} live buckets, " \
            f"deleted in {deleted_ms:.0f} ms"
 
