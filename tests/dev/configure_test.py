@@ -14,7 +14,7 @@ PROGRAM_DIRECTORIES = [
 # Beside what the packages hold: other ways in which these get onto a machine.
 LATE_PROGRAMS = {"python3", "go", "node", "java", "ccache", "helm", "buildah", "runc"}
 # What decides how things are built, and which tests there are and how they are run.
-CONFIGURED = ["CMakeCache.txt", "build.ninja", "**/CTestTestfile.cmake", "**/*_include.cmake"]
+CONFIGURED = ["CMakeCache.txt", "build.ninja", "**/CTestTestfile.cmake"]
 # Tests of something that is not built, with a program that was not there.
 LATE_TESTS = ["Alerts.AreRulesOfPrometheus", "Alerts.FireForWhatTheyAreFor", "BenchPeers"]
 
