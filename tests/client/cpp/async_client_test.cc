@@ -224,71 +224,11 @@ TEST_F(AsyncRetryTest, WhatIsSafeToRepeatIsTriedAgainUntilItSucceeds) {
   }
 }
 
-TEST_F(AsyncRetryTest, WhatMayHaveBeenDoneIsNotRepeated) {
-  Batch batch;
-  batch.Add(Operation::Get("key"));
-  const std::vector<std::function<absl::Status()>> unsafe = {
-      [&] { return Put(); },
-      [&] {
-        return StatusOf<RemoveResult>(
-            [&](auto done) { async_.Remove("key", std::move(done)); });
-      },
-      [&] {
-        Promise<std::vector<OperationResult>> results;
-        async_.Execute(batch, results.done());
-        return results.Get()->at(0).status;
-      }};
-  for (size_t i = 0; i < unsafe.size(); ++i) {
-    Fail(2, Draining());
-    EXPECT_TRUE(absl::IsUnavailable(unsafe[i]())) << i;
-    EXPECT_EQ(attempts_, 1) << i;
-  }
-}
-
-TEST_F(AsyncRetryTest, CallerMaySayThatACallIsRepeatable) {
-  Fail(2, Draining());
-  EXPECT_TRUE(Put({.repeatable = true}).ok());
-  EXPECT_EQ(attempts_, 3);
-}
-
 TEST_F(AsyncRetryTest, ConnectionThatIsLostUnderWayIsReplaced) {
   ASSERT_TRUE(Put().ok());
   Fail(1, {grpc::StatusCode::UNAVAILABLE, "Socket closed"});
   EXPECT_TRUE(Get(async_).ok());
   EXPECT_EQ(attempts_, 2);
-}
-
-TEST_F(AsyncRetryTest, AttemptsAreBoundedAndTheLastErrorIsTold) {
-  Fail(100, Draining());
-  const absl::Status status = Get(async_);
-  EXPECT_TRUE(HasReason(status, ErrorReason::kDraining)) << status;
-  EXPECT_EQ(attempts_, kQuick.max_attempts);
-}
-
-TEST_F(AsyncRetryTest, AnswerAboutTheRequestStands) {
-  Fail(1, MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "no",
-                    v1::MAX_OPERATION_RATE));
-  EXPECT_TRUE(absl::IsResourceExhausted(Get(async_)));
-  EXPECT_EQ(attempts_, 1);
-}
-
-TEST_F(AsyncRetryTest, CallWithoutAConnectionIsNotRepeated) {
-  std::string address;
-  {
-    FakeService gone;
-    address = gone.address();
-  }
-  const AsyncClient async(
-      Client(address, {.timeout = absl::InfiniteDuration(), .retry = kHourly}));
-  EXPECT_TRUE(absl::IsUnavailable(Get(async)));
-}
-
-TEST_F(AsyncRetryTest, NoPauseGoesBeyondTheTimeout) {
-  Fail(100, Draining());
-  const AsyncClient async(
-      service_.MakeClient({.timeout = absl::Minutes(1), .retry = kHourly}));
-  EXPECT_TRUE(absl::IsUnavailable(Get(async)));
-  EXPECT_EQ(attempts_, 1);
 }
 
 TEST_F(AsyncRetryTest, CancellationEndsThePause) {

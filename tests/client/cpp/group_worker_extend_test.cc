@@ -17,7 +17,6 @@ namespace timecache {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::WatchExpiredResponse Delivery(uint64_t event_id, uint32_t attempt,

@@ -24,39 +24,6 @@ using ::testing::HasSubstr;
 
 class GroupWorkerTest : public GroupWorkerFixture {};
 
-TEST_F(GroupWorkerTest, SettlesAsTheHandlerSays) {
-  service_.AddWatch({.messages = {Deliveries(1, 3)}, .hang = true});
-  GroupWorkerOptions options = Quick();
-  options.threads = 1;
-  options.max_in_flight = 7;
-  options.start = WatchStart::kEarliest;
-  GroupWorker worker(client_, options, [](const ExpiredEvent& event) {
-    EXPECT_EQ(event.key, absl::StrCat("key", event.event_id));
-    EXPECT_EQ(event.attempt, 1u);
-    if (event.event_id == 1) return Settle::Ack();
-    if (event.event_id == 2) return Settle::Nack(absl::Seconds(5));
-    return Settle::PutBack(absl::Minutes(1));
-  });
-  const auto settled = AwaitSettled(3);
-  EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_TRUE(settled[0].has_ack());
-  EXPECT_EQ(settled[1].nack().delay().seconds(), 5);
-  EXPECT_EQ(settled[2].put_back().ttl().seconds(), 60);
-  for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(settled[i].event_id(), i + 1);
-    EXPECT_EQ(settled[i].attempt(), 1u);
-  }
-  const GroupWorkerCounters counters = worker.counters();
-  EXPECT_EQ(counters.handled, 3u);
-  EXPECT_EQ(counters.acked, 1u);
-  EXPECT_EQ(counters.nacked, 1u);
-  EXPECT_EQ(counters.put_back, 1u);
-  const auto request = service_.consume_requests().at(0);
-  EXPECT_EQ(request.group(), "billing");
-  EXPECT_EQ(request.max_in_flight(), 7u);
-  EXPECT_EQ(request.start(), v1::WATCH_START_EARLIEST);
-}
-
 TEST_F(GroupWorkerTest, HoldsTwiceAsManyEventsAsItHasThreads) {
   service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
   GroupWorkerOptions options = Quick();

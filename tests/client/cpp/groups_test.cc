@@ -22,36 +22,6 @@ class GroupsTest : public ::testing::Test {
   Client client_ = service_.MakeClient();
 };
 
-TEST_F(GroupsTest, CreatedWithDefaultsUpdatedAndDeleted) {
-  auto group = client_.CreateGroup("billing");
-  ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->name, "billing");
-  EXPECT_EQ(group->ns, "default");
-  EXPECT_EQ(group->options.ack_timeout, absl::Seconds(30));
-  EXPECT_EQ(group->options.max_attempts, 5u);
-  EXPECT_EQ(group->options.max_backlog_bytes, 256u << 20);
-  EXPECT_FALSE(group->statistics.has_value());
-  EXPECT_EQ(ReasonName(client_.CreateGroup("billing").status()),
-            Name(v1::GROUP_EXISTS));
-  group = client_.GetGroup("billing");
-  ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->name, "billing");
-  EXPECT_FALSE(group->statistics.has_value());
-
-  group = client_.UpdateGroup("billing", {.max_attempts = 7});
-  ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->options.ack_timeout, absl::Seconds(30));
-  EXPECT_EQ(group->options.max_attempts, 7u);
-
-  EXPECT_TRUE(client_.DeleteGroup("billing").ok());
-  EXPECT_EQ(ReasonName(client_.DeleteGroup("billing")),
-            Name(v1::GROUP_NOT_FOUND));
-  EXPECT_EQ(ReasonName(client_.UpdateGroup("billing", {}).status()),
-            Name(v1::GROUP_NOT_FOUND));
-  EXPECT_EQ(ReasonName(client_.GetGroup("billing").status()),
-            Name(v1::GROUP_NOT_FOUND));
-}
-
 TEST_F(GroupsTest, UpdateNamesWhatTakesItsDefault) {
   ASSERT_TRUE(client_.CreateGroup("billing").ok());
   ASSERT_TRUE(client_.UpdateGroup("billing", {.max_attempts = 7}).ok());
@@ -68,25 +38,6 @@ TEST_F(GroupsTest, UpdateNamesWhatTakesItsDefault) {
   EXPECT_EQ(group->options.ack_timeout, std::nullopt);
   EXPECT_EQ(group->options.max_attempts, 8u);
   EXPECT_EQ(group->options.max_backlog_bytes, 3u << 20);
-}
-
-TEST_F(GroupsTest, CreatedWithOptionsFromEarliestInAnotherNamespace) {
-  ASSERT_TRUE(client_.CreateNamespace("orders").ok());
-  auto group =
-      client_.In("orders").CreateGroup("g",
-                                       {.ack_timeout = absl::Milliseconds(1500),
-                                        .max_attempts = 2,
-                                        .max_backlog_bytes = 3 << 20},
-                                       WatchStart::kEarliest);
-  ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->ns, "orders");
-  EXPECT_EQ(group->options.ack_timeout, absl::Milliseconds(1500));
-  EXPECT_EQ(group->options.max_attempts, 2u);
-  EXPECT_EQ(group->options.max_backlog_bytes, 3u << 20);
-  group = client_.In("orders").GetGroup("g", {.include_statistics = true});
-  ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->statistics->backlog, 1u);  // The stand-in's sign for it.
-  EXPECT_TRUE(client_.ListGroups()->empty());
 }
 
 TEST_F(GroupsTest, ListTellsAllStatistics) {
@@ -139,14 +90,6 @@ TEST_F(GroupsTest, ListTellsAllStatistics) {
                                         statistics.dead_letters_dropped};
   EXPECT_EQ(counts, (std::vector<uint64_t>{1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
                                            13, 14, 15, 16}));
-}
-
-TEST_F(GroupsTest, StatisticsAreToldWhereTheyAreAskedFor) {
-  ASSERT_TRUE(client_.CreateGroup("billing").ok());
-  EXPECT_FALSE(client_.ListGroups()->at(0).statistics.has_value());
-  EXPECT_TRUE(client_.ListGroups({.include_statistics = true})
-                  ->at(0)
-                  .statistics.has_value());
 }
 
 TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {

@@ -60,53 +60,6 @@ class PipelineTest : public ::testing::Test {
   Results results_;
 };
 
-TEST_F(PipelineTest, AllAreDoneInOrder) {
-  constexpr int kCount = 5000;
-  Pipeline pipeline(client_);
-  for (int i = 0; i < kCount; ++i) {
-    ASSERT_TRUE(
-        pipeline
-            .Add(Operation::Put(absl::StrCat("key", i % 100), absl::StrCat(i)),
-                 results_.Take(i))
-            .ok());
-  }
-  EXPECT_TRUE(pipeline.Close().ok());
-  results_.ExpectInOrder(kCount);
-  EXPECT_THAT(results_.statuses(), Each(absl::OkStatus()));
-  EXPECT_EQ(client_.Size()->entries, 100u);
-  EXPECT_EQ(client_.Get("key99").value()->value, "4999");
-}
-
-TEST_F(PipelineTest, WhatOneOperationWritesTheNextOneReads) {
-  Pipeline pipeline(client_);
-  std::string value;
-  ASSERT_TRUE(pipeline.Add(Operation::Put("key", "1"), results_.Take(0)).ok());
-  ASSERT_TRUE(pipeline
-                  .Add(Operation::Get("key"),
-                       [&](const OperationResult& result) {
-                         if (result.found) value = result.entry->value;
-                       })
-                  .ok());
-  EXPECT_TRUE(pipeline.Wait().ok());
-  EXPECT_EQ(value, "1");
-}
-
-TEST_F(PipelineTest, OperationThatFailsFailsAlone) {
-  Pipeline pipeline(client_);
-  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "1"), results_.Take(0)).ok());
-  ASSERT_TRUE(pipeline
-                  .Add(Operation::Put("b", "1", {.ttl = absl::ZeroDuration()}),
-                       results_.Take(1))
-                  .ok());
-  ASSERT_TRUE(pipeline.Add(Operation::Put("c", "1"), results_.Take(2)).ok());
-  EXPECT_TRUE(pipeline.Close().ok());
-  const auto statuses = results_.statuses();
-  ASSERT_EQ(statuses.size(), 3u);
-  EXPECT_TRUE(statuses[0].ok());
-  EXPECT_EQ(ReasonName(statuses[1]), Name(v1::INVALID_FIELD));
-  EXPECT_TRUE(statuses[2].ok());
-}
-
 TEST_F(PipelineTest, FirstGoesAloneAndTheOthersTogether) {
   service_.Hang(true);
   Pipeline pipeline(client_, {.batch_operations_max = 4});

@@ -49,42 +49,6 @@ class WatcherTest : public ::testing::Test {
   Client client_ = service_.MakeClient();
 };
 
-TEST_F(WatcherTest, GivesEventsAndWatermarks) {
-  service_.AddWatch({.messages = {MakeBatch("default", "", 0, 10),
-                                  MakeBatch("default", "key", 40, 41)},
-                     .hang = true});
-  Watcher watcher(client_, {.keys_only = true,
-                            .heartbeat_interval = absl::Milliseconds(20)});
-  auto batch = watcher.Next();
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->ns, "default");
-  EXPECT_TRUE(batch->events.empty());
-  EXPECT_EQ(batch->watermark, At(10));
-  EXPECT_FALSE(batch->reconnected);
-  batch = watcher.Next();
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  ASSERT_EQ(batch->events.size(), 1u);
-  const ExpiredEvent& event = batch->events[0];
-  EXPECT_EQ(event.key, "key");
-  EXPECT_EQ(event.value, "value of key");
-  EXPECT_EQ(event.put_time, At(10));
-  EXPECT_EQ(event.death_time, At(40));
-  EXPECT_EQ(event.delivered_at, At(41));
-  EXPECT_EQ(event.cause, ExpiryCause::kExpired);
-  const auto request = service_.watch_requests().at(0);
-  EXPECT_EQ(request.namespaces(0), "default");
-  EXPECT_TRUE(request.keys_only());
-  EXPECT_EQ(request.heartbeat_interval().nanos(), 20'000'000);
-}
-
-TEST_F(WatcherTest, LostIsPassedOn) {
-  auto message = MakeBatch("default", "", 0, 10);
-  message.set_lost(17);
-  service_.AddWatch({.messages = {message}, .hang = true});
-  Watcher watcher(client_);
-  EXPECT_EQ(watcher.Next()->lost, 17u);
-}
-
 TEST_F(WatcherTest, TimeoutLeavesTheWatchStanding) {
   service_.AddWatch(
       {.messages = {MakeBatch("default", "", 0, 10)}, .hang = true});
@@ -176,21 +140,6 @@ TEST_F(WatcherTest, NamespaceThatNeverSpokeStartsAsAsked) {
   EXPECT_EQ(request.start(), v1::WATCH_START_EARLIEST);
 }
 
-TEST_F(WatcherTest, GoesOnWhereAnEarlierProcessStopped) {
-  service_.AddWatch(
-      {.messages = {MakeBatch("a", "", 0, 20)}, .end = Unavailable()});
-  service_.AddWatch({.messages = {MakeBatch("a", "", 0, 30)}, .hang = true});
-  WatchOptions options = Quick();
-  options.namespaces = {"a", "b"};
-  options.resume_tokens = {{"a", "a@10"}, {"b", "b@11"}};
-  Watcher watcher(client_, options);
-  EXPECT_FALSE(watcher.Next()->reconnected);
-  EXPECT_TRUE(watcher.Next()->reconnected);
-  const auto requests = service_.watch_requests();
-  EXPECT_THAT(requests.at(0).resume_tokens(), ElementsAre("a@10", "b@11"));
-  EXPECT_THAT(requests.at(1).resume_tokens(), ElementsAre("a@20", "b@11"));
-}
-
 TEST_F(WatcherTest, LogThatChangedIsBegunAnewAndSaidSo) {
   service_.AddWatch(
       {.messages = {MakeBatch("a", "", 0, 10), MakeBatch("b", "", 0, 11)},
@@ -271,32 +220,6 @@ TEST_F(WatcherTest, FailOnLossEndsItWhereSomethingIsMissing) {
   EXPECT_TRUE(absl::IsFailedPrecondition(changed.Next().status()));
 }
 
-TEST_F(WatcherTest, LeadTimeTellsWhatIsGoingToDie) {
-  auto message = MakeBatch("default", "key", 40, 10);
-  message.mutable_events(0)->set_cause(v1::EXPIRY_CAUSE_EXPIRING);
-  message.clear_resume_token();
-  service_.AddWatch({.messages = {message}, .end = Unavailable()});
-  service_.AddWatch({.messages = {message}, .hang = true});
-  WatchOptions options = Quick();
-  options.lead_time = absl::Minutes(1);
-  options.key_prefix = "k";
-  options.keys_only = true;
-  options.heartbeat_interval = absl::Seconds(2);
-  Watcher watcher(client_, options);
-  EXPECT_EQ(watcher.Next()->events.at(0).cause, ExpiryCause::kExpiring);
-  EXPECT_TRUE(watcher.Next()->reconnected);
-  EXPECT_EQ(service_.expiring_requests().size(), 2u);
-  for (const auto& request : service_.expiring_requests()) {
-    EXPECT_THAT(request.namespaces(), ElementsAre("default"));
-    EXPECT_EQ(request.lead_time().seconds(), 60);
-    EXPECT_EQ(request.key_prefix(), "k");
-    EXPECT_TRUE(request.keys_only());
-    EXPECT_EQ(request.heartbeat_interval().seconds(), 2);
-    EXPECT_EQ(request.max_message_bytes(), 64u << 20);
-  }
-  EXPECT_THAT(service_.watch_requests(), IsEmpty());
-}
-
 // What gRPC makes of RST_STREAM with ENHANCE_YOUR_CALM; the server itself says
 // a reason, which may pass, too.
 TEST_F(WatcherTest, StreamThatIsResetForWantOfCalmIsABreak) {
@@ -338,34 +261,6 @@ TEST_F(WatcherTest, PlaceAmongThoseThatAreToldWhatWillDieMayStillBeTaken) {
   const auto batch = watcher.Next();
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->reconnected);
-}
-
-TEST_F(WatcherTest, MemberOfAGroupIsToldWhatToSettle) {
-  auto first = MakeDelivery("default", "key", 17, 3);
-  first.set_lost(5);
-  service_.AddWatch({.messages = {first}, .end = Unavailable()});
-  service_.AddWatch(
-      {.messages = {MakeDelivery("default", "key", 17, 4)}, .hang = true});
-  WatchOptions options = Quick();
-  options.group = "billing";
-  options.max_in_flight = 5;
-  Watcher watcher(client_, options);
-  auto batch = watcher.Next();
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->events.at(0).event_id, 17u);
-  EXPECT_EQ(batch->events.at(0).attempt, 3u);
-  EXPECT_EQ(batch->lost, 5u);
-  EXPECT_EQ(batch->watermark, At(41));
-  EXPECT_EQ(batch->resume_token, "");
-  EXPECT_EQ(watcher.Next()->events.at(0).attempt, 4u);
-  EXPECT_THAT(service_.watch_requests(), IsEmpty());
-  const auto requests = service_.consume_requests();
-  EXPECT_THAT(requests.at(0).namespaces(), ElementsAre("default"));
-  EXPECT_EQ(requests.at(0).group(), "billing");
-  EXPECT_EQ(requests.at(0).max_in_flight(), 5u);
-  EXPECT_EQ(requests.at(0).start(), v1::WATCH_START_UNSPECIFIED);
-  // If it has to be made again, nothing that has died meanwhile is left out.
-  EXPECT_EQ(requests.at(1).start(), v1::WATCH_START_EARLIEST);
 }
 
 TEST_F(WatcherTest, OptionsThatDoNotGoTogetherEndItBeforeAnyCall) {
@@ -468,21 +363,6 @@ TEST_F(WatcherTest, ChannelOfOurOwnTakesTheLargestValue) {
   const auto batch = watcher.Next();
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->events.at(0).value.size(), 16u << 20);
-}
-
-TEST_F(WatcherTest, DeletedNamespaceEndsIt) {
-  service_.AddWatch(
-      {.messages = {MakeBatch("default", "", 0, 10)},
-       .end = MakeError(grpc::StatusCode::NOT_FOUND, "namespace was deleted",
-                        v1::NAMESPACE_NOT_FOUND)});
-  Watcher watcher(client_, Quick());
-  ASSERT_TRUE(watcher.Next().ok());
-  for (int i = 0; i < 2; ++i) {
-    const absl::Status end = watcher.Next().status();
-    EXPECT_TRUE(absl::IsNotFound(end));
-    EXPECT_EQ(ReasonName(end), Name(v1::NAMESPACE_NOT_FOUND));
-  }
-  EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
 
 TEST_F(WatcherTest, OwnErrorOfTheServerEndsIt) {

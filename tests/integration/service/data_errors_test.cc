@@ -99,19 +99,6 @@ TEST_F(DataErrorsTest, KeysOutOfRangeAreRefusedByEveryRpc) {
                 "key_prefix", "4096");
 }
 
-TEST_F(DataErrorsTest, AValueOverTheNamespacesLimitIsRefused) {
-  server_.Create("small", "max_value_bytes: 3");
-  EXPECT_TRUE(Do(&Data::Put, "namespace: 'small' key: 'k' value: '123'").ok());
-  ExpectInvalid(Do(&Data::Put, "namespace: 'small' key: 'k' value: '1234'"),
-                "value", "at most 3 bytes");
-  v1::PutRequest request;
-  request.set_namespace_("default");
-  request.set_key("k");
-  request.set_value(std::string((1 << 20) + 1, 'v'));
-  ExpectInvalid(Call(server_.data(), &Data::Put, request).status, "value",
-                "1048576");
-}
-
 TEST_F(DataErrorsTest, TtlsOutOfRangeAreNeverClamped) {
   for (const char* ttl : {"", "seconds: -1", "nanos: -1", "nanos: 999000"}) {
     const std::string fields =
@@ -131,68 +118,6 @@ TEST_F(DataErrorsTest, TtlsOutOfRangeAreNeverClamped) {
   ExpectInvalid(Do(&Data::Put, over), "ttl", "max_ttl of 168h");
   ExpectInvalid(Do(&Data::Touch, over), "ttl", "max_ttl of 168h");
   EXPECT_FALSE(server_.Get("k").has_entry());
-}
-
-TEST_F(DataErrorsTest, ConditionsThatMakeNoSenseAreRefused) {
-  const std::string fields = "namespace: 'default' key: 'k' ";
-  ExpectInvalid(Do(&Data::Put, fields + "if_version: 0"), "if_version",
-                "IF_ABSENT");
-  ExpectInvalid(Do(&Data::Remove, fields + "if_version: 0"), "if_version",
-                "must not be 0");
-  ExpectInvalid(Do(&Data::Touch, fields + "if_version: 0"), "if_version",
-                "must not be 0");
-  ExpectInvalid(Do(&Data::Put, fields + "condition: 99"), "condition", "99");
-}
-
-TEST_F(DataErrorsTest, WatchesOutOfRangeAreRefused) {
-  const std::function<grpc::Status(const std::string&)> all[] = {
-      [this](const std::string& r) { return Stream(&Data::WatchExpired, r); },
-      [this](const std::string& r) {
-        return Stream(&Data::ConsumeExpired, "group: 'g' " + r);
-      },
-      [this](const std::string& r) {
-        return Stream(&Data::WatchExpiring, "lead_time { seconds: 5 } " + r);
-      }};
-  std::string many;
-  for (int i = 0; i < 65; ++i) {
-    absl::StrAppend(&many, "namespaces: 'n", i, "' ");
-  }
-  for (size_t i = 0; i < std::size(all); ++i) {
-    SCOPED_TRACE(i);
-    const auto& watch = all[i];
-    ExpectInvalid(watch(""), "namespaces", "1 to 64");
-    ExpectInvalid(watch("namespaces: 'default' namespaces: 'default'"),
-                  "namespaces", "once");
-    ExpectInvalid(watch(many), "namespaces", "not 65");
-    for (const char* interval :
-         {"", "nanos: 9999000", "seconds: -1", "seconds: 3601"}) {
-      ExpectInvalid(
-          watch(absl::StrCat("namespaces: 'default' heartbeat_interval { ",
-                             interval, " }")),
-          "heartbeat_interval", "10ms and 1h");
-    }
-    ExpectInvalid(watch("namespaces: 'default' heartbeat_interval { seconds: 1 "
-                        "nanos: -1 }"),
-                  "heartbeat_interval", "google.protobuf.Duration");
-  }
-  ExpectInvalid(Stream(&Data::WatchExpired, "namespaces: 'default' start: 9"),
-                "start", "9");
-  EXPECT_EQ(server_.Describe().statistics().watchers(), 0u);
-}
-
-TEST_F(DataErrorsTest, WhatMakesAWatchAnotherOneIsRequired) {
-  ExpectInvalid(Stream(&Data::ConsumeExpired, "namespaces: 'default'"), "group",
-                "63");
-  ExpectInvalid(Stream(&Data::WatchExpiring, "namespaces: 'default'"),
-                "lead_time", "must be set");
-  for (const char* lead_time :
-       {"", "nanos: 999000", "seconds: -1", "seconds: 315360001"}) {
-    ExpectInvalid(Stream(&Data::WatchExpiring,
-                         absl::StrCat("namespaces: 'default' lead_time { ",
-                                      lead_time, " }")),
-                  "lead_time", "between 1ms and 10 years");
-  }
-  EXPECT_EQ(server_.Describe().statistics().watchers(), 0u);
 }
 
 }  // namespace

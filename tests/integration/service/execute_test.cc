@@ -42,91 +42,6 @@ class ExecuteTest : public ::testing::Test {
   TestServer server_;
 };
 
-TEST_F(ExecuteTest, EveryOperationHasItsResultInOrder) {
-  const v1::ExecuteResponse response = Execute(R"(
-      operations { put { key: 'a' value: 'one' } }
-      operations { get { key: 'a' } }
-      operations { get { key: 'b' } }
-      operations { contains { key: 'a' } }
-      operations { contains { key: 'b' } }
-      operations { touch { key: 'a' ttl { seconds: 5 } } }
-      operations { touch { key: 'b' } }
-      operations { put { key: 'a' value: 'two' return_previous: true } }
-      operations { remove { key: 'a' return_previous: true } }
-      operations { remove { key: 'a' } })");
-  ASSERT_EQ(response.results_size(), 10);
-  const auto& results = response.results();
-  const uint64_t version = results[0].put().version();
-  EXPECT_GT(version, 0u);
-  const v1::Entry& got = results[1].get().entry();
-  EXPECT_EQ(got.key(), "") << "the operation says it";
-  EXPECT_EQ(got.value(), "one");
-  EXPECT_EQ(got.version(), version);
-  EXPECT_EQ(ToUs(got.put_time()), kStartUs);
-  EXPECT_EQ(ToUs(got.deadline()), kStartUs + kTtlUs);
-  ASSERT_TRUE(results[2].has_get());
-  EXPECT_FALSE(results[2].get().has_entry());
-  EXPECT_TRUE(results[3].contains().contains());
-  ASSERT_TRUE(results[4].has_contains());
-  EXPECT_FALSE(results[4].contains().contains());
-  EXPECT_TRUE(results[5].touch().touched());
-  EXPECT_EQ(results[5].touch().version(), version);
-  ASSERT_TRUE(results[6].has_touch());
-  EXPECT_FALSE(results[6].touch().touched());
-  const v1::Entry& previous = results[7].put().previous();
-  EXPECT_EQ(previous.value(), "one");
-  EXPECT_EQ(ToUs(previous.deadline()), kStartUs + 5 * server::kMicrosPerSecond);
-  EXPECT_TRUE(results[8].remove().removed());
-  EXPECT_EQ(results[8].remove().previous().value(), "two");
-  ASSERT_TRUE(results[9].has_remove());
-  EXPECT_FALSE(results[9].remove().removed());
-}
-
-TEST_F(ExecuteTest, OneBadOperationFailsAloneWithItsDetails) {
-  const v1::ExecuteResponse response = Execute(R"(
-      operations { put { key: 'a' value: '1' } }
-      operations { put { key: 'a' condition: PUT_CONDITION_IF_ABSENT } }
-      operations { get {} }
-      operations {}
-      operations { put { key: 'b' ttl { seconds: -1 } } }
-      operations { remove { key: 'a' if_version: 0 } }
-      operations { touch { key: 'a' namespace: 'other' } }
-      operations { get { key: 'a' namespace: 'default' } })");
-  ASSERT_EQ(response.results_size(), 8);
-  const auto& results = response.results();
-  EXPECT_TRUE(results[0].has_put());
-  ExpectError(StatusOf(results[1]), StatusCode::FAILED_PRECONDITION,
-              v1::KEY_EXISTS);
-  ExpectInvalid(StatusOf(results[2]), "key", "must not be empty");
-  ExpectInvalid(StatusOf(results[3]), "request", "must be set to one of");
-  ExpectInvalid(StatusOf(results[4]), "ttl", "between 1ms and");
-  ExpectInvalid(StatusOf(results[5]), "if_version", "must not be 0");
-  ExpectInvalid(StatusOf(results[6]), "namespace", "the batch's");
-  EXPECT_EQ(results[7].get().entry().value(), "1");
-}
-
-TEST_F(ExecuteTest, ARequestThatCannotBeTriedFailsAsAWhole) {
-  ExpectInvalid(Execute(Request("")).status, "operations", "1 to 4096");
-  ExpectError(Execute(Proto<v1::ExecuteRequest>(
-                          "namespace: 'none' operations { get { key: 'a' } }"))
-                  .status,
-              StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND);
-  v1::ExecuteRequest many = Request("");
-  for (int i = 0; i < 4097; ++i) {
-    many.add_operations()->mutable_put()->set_key(absl::StrCat("k", i));
-  }
-  ExpectInvalid(Execute(many).status, "operations", "1 to 4096");
-  EXPECT_FALSE(server_.Get("k0").has_entry());
-}
-
-TEST_F(ExecuteTest, BytesThatAreNoRequestAreRefused) {
-  RawStream call(server_.channel(), "/timecache.v1.TimeCacheService/Execute",
-                 "\xff\xff");
-  EXPECT_EQ(call.Next(), std::nullopt);
-  server_.Put("a", "1");
-  EXPECT_TRUE(server_.Get("a").has_entry()) << "the server goes on";
-}
-
 // Eight values of a megabyte: three have room in an answer, and what is asked
 // for again comes then.
 TEST_F(ExecuteTest, AnAnswerHasABoundAndWhatDoesNotFitChangesNothing) {
@@ -229,12 +144,6 @@ TEST_F(PipelineTest, AnswersComeInOrderAndSeeWhatWasWrittenBefore) {
     EXPECT_EQ(response.results(0).get().entry().value(),
               i == 0 ? "" : absl::StrCat(i - 1));
   }
-  EXPECT_TRUE(pipeline.Finish().ok());
-}
-
-TEST_F(PipelineTest, NothingSentEndsWell) {
-  Pipeline pipeline(server_.data());
-  pipeline.Close();
   EXPECT_TRUE(pipeline.Finish().ok());
 }
 

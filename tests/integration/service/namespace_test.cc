@@ -64,28 +64,6 @@ class NamespaceTest : public ::testing::Test {
   TestServer server_;
 };
 
-TEST_F(NamespaceTest, CreateFillsInTheDefaults) {
-  const v1::Namespace made = Must(Create("")).namespace_();
-  EXPECT_EQ(made.name(), "new");
-  EXPECT_EQ(made.options().SerializeAsString(),
-            Proto<v1::NamespaceOptions>(
-                "ttl { seconds: 30 } num_buckets: 101 max_ttl { seconds: "
-                "604800 } sliding: false max_entries: 0 max_bytes: 0 "
-                "limit_policy: LIMIT_POLICY_REJECT max_value_bytes: 1048576 "
-                "event_retention { seconds: 300 } event_retention_bytes: "
-                "67108864 num_shards: 16 dead_letter_namespace: '' "
-                "max_operations_per_second: 0 max_backlog_bytes: 0 "
-                "unused_group_ttl { seconds: 604800 } "
-                "durability: DURABILITY_MEMORY "
-                "restart_policy: RESTART_POLICY_FIRE")
-                .SerializeAsString());
-  EXPECT_EQ(ToUs(made.bucket_width()), 300'000);
-  EXPECT_FALSE(made.has_statistics());
-  EXPECT_EQ(server_.Describe("new").statistics().entries(), 0u);
-  EXPECT_THAT(List(), ElementsAre("default", "new"));
-  EXPECT_THAT(server_.observed().back(), HasSubstr("namespace_created new"));
-}
-
 TEST_F(NamespaceTest, CreateTakesEveryOptionAtItsExtremes) {
   EXPECT_TRUE(
       Must(Create("ttl { nanos: 1000000 } num_buckets: 11 max_ttl { seconds: "
@@ -103,64 +81,6 @@ TEST_F(NamespaceTest, CreateTakesEveryOptionAtItsExtremes) {
             int64_t{315'360'000} * server::kMicrosPerSecond);
   EXPECT_EQ(server_.Describe("new").options().limit_policy(),
             v1::LIMIT_POLICY_EVICT_OLDEST);
-}
-
-TEST_F(NamespaceTest, EveryOptionOutOfItsRangeIsRefusedByName) {
-  const struct {
-    const char* option;
-    const char* field;
-    const char* limit;
-  } kCases[] = {
-      {"ttl { nanos: 999000 }", "ttl", "between 1ms"},
-      {"ttl {}", "ttl", "between 1ms"},
-      {"ttl { seconds: -5 }", "ttl", "not -5s"},
-      {"ttl { seconds: 315360001 }", "ttl", "87600h"},
-      {"ttl { seconds: 1 nanos: -1 }", "ttl", "google.protobuf.Duration"},
-      {"num_buckets: 0", "num_buckets", "between 2 and 100000, not 0"},
-      {"num_buckets: 1", "num_buckets", "between 2 and 100000, not 1"},
-      {"num_buckets: 100001", "num_buckets", "not 100001"},
-      {"num_buckets: 4294967295", "num_buckets", "at most"},
-      {"ttl { nanos: 1000000 } num_buckets: 12", "num_buckets", "at most 11"},
-      {"max_ttl { seconds: 29 }", "max_ttl", "between 30s"},
-      {"max_ttl { seconds: 315360001 }", "max_ttl", "87600h"},
-      {"max_ttl { nanos: 1000000000 }", "max_ttl", "google.protobuf.Duration"},
-      {"max_entries: 9223372036854775808", "max_entries",
-       "9223372036854775807"},
-      {"max_bytes: 18446744073709551615", "max_bytes", "9223372036854775807"},
-      {"limit_policy: 7", "limit_policy", "7"},
-      {"max_value_bytes: 0", "max_value_bytes", "between 1 and 16777216"},
-      {"max_value_bytes: 16777217", "max_value_bytes", "not 16777217"},
-      {"event_retention { nanos: -1000 }", "event_retention", "between 0"},
-      {"event_retention { seconds: 604801 }", "event_retention", "168h"},
-      {"event_retention_bytes: 1048575", "event_retention_bytes", "1048576"},
-      {"event_retention_bytes: 68719476737", "event_retention_bytes",
-       "68719476736"},
-      {"num_shards: 0", "num_shards", "between 1 and 256"},
-      {"num_shards: 3", "num_shards", "power of two"},
-      {"num_shards: 512", "num_shards", "between 1 and 256"},
-      {"durability: 4", "durability", "has no value 4"},
-      {"restart_policy: 3", "restart_policy", "has no value 3"},
-      {"restart_policy: RESTART_POLICY_PAUSE", "restart_policy", "durability"},
-  };
-  for (const auto& c : kCases) {
-    SCOPED_TRACE(c.option);
-    const std::string field = absl::StrCat("options.", c.field);
-    ExpectInvalid(Create(c.option).status, field, c.limit);
-    ExpectError(Do(&Names::GetNamespace, "name: 'new'").status,
-                StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND);
-  }
-  const std::string before = server_.Describe().options().SerializeAsString();
-  for (const auto& c : kCases) {
-    SCOPED_TRACE(c.option);
-    const grpc::Status status = Update(c.option).status;
-    EXPECT_EQ(PartsOf(status).code, StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(PartsOf(status).field,
-              absl::StrCat("namespace.options.", c.field));
-    // Nor does a mask make it right.
-    EXPECT_EQ(PartsOf(Update(c.option, {"options"}).status).code,
-              StatusCode::INVALID_ARGUMENT);
-  }
-  EXPECT_EQ(server_.Describe().options().SerializeAsString(), before);
 }
 
 TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
@@ -186,12 +106,6 @@ TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
   }
 }
 
-TEST_F(NamespaceTest, ANamespaceIsMadeOnce) {
-  EXPECT_TRUE(Create("").status.ok());
-  ExpectError(Create("").status, StatusCode::ALREADY_EXISTS,
-              v1::NAMESPACE_EXISTS, "new");
-}
-
 class FewNamespacesTest : public NamespaceTest {
  protected:
   static TestServerOptions Few() {
@@ -209,23 +123,6 @@ TEST_F(FewNamespacesTest, OneTooManyIsRefusedUntilAnotherGoes) {
   Must(Do(&Names::DeleteNamespace, "name: 'second'"));
   EXPECT_TRUE(Create("").status.ok());
   EXPECT_THAT(List(), ElementsAre("default", "new"));
-}
-
-TEST_F(NamespaceTest, UpdateChangesWhatIsSetAndKeepsTheRest) {
-  Must(Update("sliding: true max_entries: 7"));
-  v1::Namespace now = Must(Update("num_buckets: 4")).namespace_();
-  EXPECT_TRUE(now.options().sliding());
-  EXPECT_EQ(now.options().max_entries(), 7u);
-  EXPECT_EQ(now.options().num_buckets(), 4u);
-  EXPECT_EQ(ToUs(now.options().ttl()), kTtlUs);
-  EXPECT_EQ(ToUs(now.bucket_width()), 10 * server::kMicrosPerSecond);
-  now = Must(Update("sliding: false")).namespace_();
-  EXPECT_FALSE(now.options().sliding());
-  EXPECT_EQ(now.options().num_buckets(), 4u);
-  EXPECT_EQ(Must(Update("")).namespace_().options().SerializeAsString(),
-            now.options().SerializeAsString());
-  EXPECT_THAT(server_.observed().back(),
-              HasSubstr("namespace_updated default"));
 }
 
 TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
@@ -297,38 +194,6 @@ TEST_F(NamespaceTest, AMaskChangesWhatItNamesAndNothingElse) {
             101u);
 }
 
-TEST_F(NamespaceTest, AMaskOfAllSetsTheRestToTheirDefaults) {
-  const v1::NamespaceOptions defaults = server_.Describe().options();
-  for (const char* all : {"options", "*"}) {
-    SCOPED_TRACE(all);
-    Must(
-        Update("ttl { seconds: 60 } num_buckets: 4 max_ttl { seconds: 90 } "
-               "sliding: true max_entries: 7 max_bytes: 1000 "
-               "limit_policy: LIMIT_POLICY_EVICT_OLDEST max_value_bytes: 10 "
-               "event_retention {} event_retention_bytes: 1048576 "
-               "dead_letter_namespace: 'dead' max_operations_per_second: "
-               "1000000 max_backlog_bytes: 1048576 unused_group_ttl {}"));
-    v1::NamespaceOptions expected = defaults;
-    expected.set_max_entries(9);
-    EXPECT_EQ(Updated("max_entries: 9", {all}).SerializeAsString(),
-              expected.SerializeAsString());
-  }
-}
-
-// As at a namespace's creation.
-TEST_F(NamespaceTest, TheDefaultOfTheLongestTtlIsNotBelowTheTtl) {
-  constexpr int64_t kLongUs = int64_t{31'536'000} * server::kMicrosPerSecond;
-  const std::string year = "ttl { seconds: 31536000 }";
-  EXPECT_EQ(ToUs(Updated(year, {"options.ttl", "options.max_ttl"}).max_ttl()),
-            kLongUs);
-  EXPECT_EQ(ToUs(Updated("", {"options.max_ttl"}).max_ttl()), kLongUs);
-  EXPECT_EQ(ToUs(Updated(year, {"*"}).max_ttl()), kLongUs);
-  EXPECT_EQ(ToUs(Updated("", {"*"}).max_ttl()),
-            int64_t{604'800} * server::kMicrosPerSecond);
-  ExpectInvalid(Update(year + " max_ttl { seconds: 60 }", {"*"}).status,
-                "namespace.options.max_ttl", "8760h");
-}
-
 TEST_F(NamespaceTest, AMaskThatNamesAnythingElseIsRefused) {
   const std::string before = server_.Describe().options().SerializeAsString();
   for (const char* path :
@@ -349,82 +214,6 @@ TEST_F(NamespaceTest, AMaskThatNamesAnythingElseIsRefused) {
   ExpectInvalid(
       Update("", std::vector<std::string>(100'000, "options.ttl")).status,
       "update_mask", "100000");
-}
-
-TEST_F(NamespaceTest, AShorterTtlKeepsThePromiseToWhatIsIn) {
-  server_.Put("old", "1");
-  Must(Update("ttl { seconds: 1 } num_buckets: 2"));
-  server_.Put("new", "2");
-  server_.AdvanceBy(2 * server::kMicrosPerSecond);
-  EXPECT_FALSE(server_.Get("new").has_entry());
-  server_.AdvanceTo(DeathUs(kStartUs) - 1);
-  EXPECT_TRUE(server_.Get("old").has_entry());
-  server_.AdvanceTo(DeathUs(kStartUs));
-  EXPECT_FALSE(server_.Get("old").has_entry());
-}
-
-TEST_F(NamespaceTest, DeleteTakesEverythingAlong) {
-  server_.Put("a", "1");
-  Must(Do(&Names::DeleteNamespace, "name: 'default'"));
-  ExpectError(Do(&Names::DeleteNamespace, "name: 'default'").status,
-              StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND);
-  EXPECT_THAT(List(), ElementsAre());
-  server_.Create("default");
-  EXPECT_FALSE(server_.Get("a").has_entry());
-}
-
-TEST_F(NamespaceTest, RotateKillsTheOldestBucketNow) {
-  EXPECT_EQ(server_.Rotate(), 0u);
-  server_.Put("a", "1");
-  server_.Put("b", "2");
-  server_.AdvanceBy(kWidthUs);
-  server_.Put("c", "3");
-  EXPECT_EQ(server_.Describe().statistics().live_buckets(), 2u);
-  EXPECT_EQ(server_.Rotate(), 2u);
-  EXPECT_FALSE(server_.Get("a").has_entry());
-  EXPECT_TRUE(server_.Get("c").has_entry());
-  EXPECT_EQ(server_.Rotate(), 1u);
-  EXPECT_THAT(server_.observed().back(),
-              HasSubstr("namespace_rotated default entries: 1"));
-}
-
-TEST_F(NamespaceTest, StatisticsComeWhereTheyAreAskedFor) {
-  server_.Put("a", "1");
-  EXPECT_FALSE(Must(Create("")).namespace_().has_statistics());
-  EXPECT_FALSE(Must(Update("sliding: true")).namespace_().has_statistics());
-  const auto get = [this](const std::string& more) {
-    return Must(
-               Do(&Names::GetNamespace, absl::StrCat("name: 'default' ", more)))
-        .namespace_();
-  };
-  EXPECT_FALSE(get("").has_statistics());
-  EXPECT_EQ(get("include_statistics: true").statistics().entries(), 1u);
-  EXPECT_TRUE(get("").has_options());
-  EXPECT_EQ(ToUs(get("").bucket_width()), kWidthUs);
-  const auto list = [this](const std::string& more) {
-    const auto listed = Must(Do(&Names::ListNamespaces, more));
-    EXPECT_EQ(listed.namespaces_size(), 2);
-    return listed;
-  };
-  const auto plain = list("");
-  for (const auto& each : plain.namespaces()) {
-    EXPECT_FALSE(each.has_statistics()) << each.name();
-    EXPECT_TRUE(each.has_options()) << each.name();
-  }
-  const auto listed = list("include_statistics: true");
-  EXPECT_EQ(listed.namespaces(0).statistics().entries(), 1u);
-  EXPECT_TRUE(listed.namespaces(1).has_statistics());
-}
-
-TEST_F(NamespaceTest, StatisticsCountLookups) {
-  server_.Put("a", "1");
-  EXPECT_TRUE(server_.Get("a").has_entry());
-  EXPECT_FALSE(server_.Get("b").has_entry());
-  EXPECT_FALSE(server_.Get("c").has_entry());
-  const v1::NamespaceStatistics now = server_.Describe().statistics();
-  EXPECT_EQ(now.puts(), 1u);
-  EXPECT_EQ(now.hits(), 1u);
-  EXPECT_EQ(now.misses(), 2u);
 }
 
 TEST_F(NamespaceTest, StatisticsTellWhatIsInAndWhatHappened) {
@@ -454,22 +243,6 @@ TEST_F(NamespaceTest, StatisticsTellWhatIsInAndWhatHappened) {
   EXPECT_GT(now.events_retained_bytes(), 0u);
   EXPECT_EQ(ToUs(now.watermark()), server_.now_us());
   EXPECT_EQ(now.watchers(), 0u);
-}
-
-TEST_F(NamespaceTest, EvictedAndRetainedBytesStayWithinTheirLimits) {
-  server_.Create("small",
-                 "max_bytes: 100 limit_policy: LIMIT_POLICY_EVICT_OLDEST");
-  server_.Put("a", "1", 0, "small");
-  v1::PutRequest request = Proto<v1::PutRequest>("namespace: 'small' key: 'b'");
-  request.set_value(std::string(100, 'x'));
-  ExpectError(
-      Call(server_.data(), &v1::TimeCacheService::Stub::Put, request).status,
-      StatusCode::RESOURCE_EXHAUSTED, v1::MAX_BYTES, "max_bytes of 100");
-  EXPECT_TRUE(server_.Get("a", "small").has_entry());
-  request.set_value(std::string(99, 'x'));
-  Must(Call(server_.data(), &v1::TimeCacheService::Stub::Put, request));
-  EXPECT_FALSE(server_.Get("a", "small").has_entry());
-  EXPECT_LE(server_.Describe("small").statistics().bytes(), 100u);
 }
 
 TEST_F(NamespaceTest, ListsInPages) {

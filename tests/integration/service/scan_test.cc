@@ -142,55 +142,6 @@ TEST_F(ScanTest, APositionOfAnotherScanIsRefused) {
   refused("namespace: 'default'", position);
 }
 
-TEST_F(ScanTest, OfNothingSendsNoPage) { EXPECT_TRUE(Scan().empty()); }
-
-TEST_F(ScanTest, FindsEveryEntryOnceInBoundedPages) {
-  constexpr int kEntries = 3'500;
-  server_.Fill(kEntries, "key", "value");
-  const auto pages = Scan();
-  for (const auto& page : pages) {
-    EXPECT_GE(page.entries_size(), 1);
-    EXPECT_LE(page.entries_size(), 1'000);
-  }
-  const auto entries = EntriesOf(pages);
-  ASSERT_EQ(entries.size(), static_cast<size_t>(kEntries));
-  EXPECT_EQ(entries.at("key77"), "value");
-}
-
-TEST_F(ScanTest, EntriesAreWhole) {
-  const uint64_t version =
-      server_.Put("a", "one", 5 * server::kMicrosPerSecond);
-  const v1::Entry entry = Scan().at(0).entries(0);
-  EXPECT_EQ(entry.key(), "a");
-  EXPECT_EQ(entry.value(), "one");
-  EXPECT_EQ(entry.version(), version);
-  EXPECT_EQ(ToUs(entry.put_time()), kStartUs);
-  EXPECT_EQ(ToUs(entry.deadline()), kStartUs + 5 * server::kMicrosPerSecond);
-}
-
-TEST_F(ScanTest, FiltersByPrefixAndLeavesValuesOut) {
-  server_.Put("apple", "1");
-  server_.Put("apricot", "2");
-  server_.Put("banana", "3");
-  EXPECT_EQ(
-      EntriesOf(Scan("key_prefix: 'ap'")),
-      (std::map<std::string, std::string>{{"apple", "1"}, {"apricot", "2"}}));
-  EXPECT_EQ(
-      EntriesOf(Scan("key_prefix: 'ap' keys_only: true")),
-      (std::map<std::string, std::string>{{"apple", ""}, {"apricot", ""}}));
-  EXPECT_TRUE(Scan("key_prefix: 'c'").empty());
-}
-
-TEST_F(ScanTest, TheDeadAreNotFound) {
-  server_.Put("short", "1", server::kMicrosPerSecond);
-  server_.Put("long", "2");
-  server_.AdvanceTo(DeathUs(kStartUs, server::kMicrosPerSecond) - 1);
-  EXPECT_EQ(EntriesOf(Scan()).size(), 2u);
-  server_.AdvanceTo(DeathUs(kStartUs, server::kMicrosPerSecond));
-  EXPECT_EQ(EntriesOf(Scan()),
-            (std::map<std::string, std::string>{{"long", "2"}}));
-}
-
 // The reader has gRPC's default limit of 4 MiB a message.
 TEST_F(ScanTest, LargeValuesComeInPagesThatADefaultClientTakes) {
   constexpr int kEntries = 20;

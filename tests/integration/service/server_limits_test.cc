@@ -332,5 +332,26 @@ TEST(MemoryLimit, NothingIsMadeOrPutWithoutMemory) {
   server.Put("more", "value");
 }
 
+TEST(ServerLimits, AreSharedByAllNamespaces) {
+  TestServerOptions options;
+  options.limits.max_entries = 2;
+  options.limits.max_bytes = 100;
+  TestServer server(options);
+  server.Create("other");
+  server.Put("a", "1");
+  server.Put("a", "1", 0, "other");
+  const auto put = [&server](const std::string& request) {
+    return Call(server.data(), &Data::Put, Proto<v1::PutRequest>(request))
+        .status;
+  };
+  ExpectError(put("namespace: 'default' key: 'b'"),
+              StatusCode::RESOURCE_EXHAUSTED, v1::SERVER_MAX_ENTRIES,
+              "limits.max_entries");
+  ExpectError(put("namespace: 'default' key: 'a' value: '" +
+                  std::string(99, 'x') + "'"),
+              StatusCode::RESOURCE_EXHAUSTED, v1::SERVER_MAX_BYTES,
+              "limits.max_bytes");
+}
+
 }  // namespace
 }  // namespace timecache::test

@@ -14,7 +14,6 @@ namespace timecache::test {
 namespace {
 
 using Groups = v1::GroupService::Stub;
-using Names = v1::NamespaceService::Stub;
 using grpc::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -64,39 +63,6 @@ class GroupAdminTest : public ::testing::Test {
   TestServer server_;
   GroupClient group_{&server_};
 };
-
-TEST_F(GroupAdminTest, CreateFillsInTheDefaults) {
-  const v1::Group made = Must(Create("g")).group();
-  EXPECT_EQ(made.name(), "g");
-  EXPECT_EQ(made.namespace_(), "default");
-  EXPECT_EQ(made.options().SerializeAsString(),
-            Proto<v1::GroupOptions>("ack_timeout { seconds: 30 } max_attempts: "
-                                    "5 max_backlog_bytes: 268435456 "
-                                    "unused_ttl {}")
-                .SerializeAsString());
-  EXPECT_FALSE(made.has_statistics());
-  const v1::GroupStatistics statistics = group_.Statistics();
-  v1::GroupStatistics unused;
-  *unused.mutable_unused_since() = statistics.unused_since();
-  EXPECT_TRUE(unused.has_unused_since());
-  EXPECT_EQ(statistics.SerializeAsString(), unused.SerializeAsString());
-  EXPECT_EQ(made.created_by(), "anonymous");
-  EXPECT_THAT(server_.observed().back(),
-              HasSubstr("group_created default group: g ack_timeout"));
-}
-
-TEST_F(GroupAdminTest, AGroupOfAFirstMemberHasTheDefaultsAndGoesWhenUnused) {
-  auto member = group_.Join();
-  v1::Group found = group_.Describe();
-  EXPECT_EQ(found.options().unused_ttl().seconds(), 604'800);
-  EXPECT_EQ(found.created_by(), "anonymous");
-  found.mutable_options()->clear_unused_ttl();
-  v1::GroupOptions made = Must(Create("made")).group().options();
-  made.clear_unused_ttl();
-  EXPECT_EQ(found.options().SerializeAsString(), made.SerializeAsString());
-  EXPECT_EQ(found.statistics().members(), 1u);
-  EXPECT_FALSE(found.statistics().has_unused_since());
-}
 
 TEST_F(GroupAdminTest, CreateTakesEveryOptionAtItsExtremes) {
   EXPECT_TRUE(Create("least",
@@ -152,29 +118,6 @@ TEST_F(GroupAdminTest, EveryOptionOutOfItsRangeIsRefusedByName) {
   EXPECT_EQ(group_.Describe().options().SerializeAsString(), before);
 }
 
-TEST_F(GroupAdminTest, ANameThatNoGroupCanHaveIsRefused) {
-  for (const std::string& name : {std::string(), std::string("G"),
-                                  std::string("g-"), std::string(64, 'g')}) {
-    SCOPED_TRACE(name);
-    ExpectInvalid(Create(name).status, "name", name.empty() ? "" : "63");
-    const std::string group =
-        absl::StrCat("namespace: 'default' name: '", name, "'");
-    ExpectInvalid(Do(&Groups::GetGroup, group).status, "name", "63");
-    ExpectInvalid(Do(&Groups::DeleteGroup, group).status, "name", "63");
-    ExpectInvalid(
-        Do(&Groups::UpdateGroup, absl::StrCat("group { ", group, " }")).status,
-        "group.name", "63");
-  }
-  EXPECT_THAT(List(), IsEmpty());
-}
-
-TEST_F(GroupAdminTest, AGroupThatExistsIsNotMadeAgain) {
-  Must(Create("g", "max_attempts: 7"));
-  ExpectError(Create("g").status, StatusCode::ALREADY_EXISTS, v1::GROUP_EXISTS,
-              "g");
-  EXPECT_EQ(group_.Describe().options().max_attempts(), 7u);
-}
-
 TEST_F(GroupAdminTest, OneGroupTooManyIsRefusedHoweverItIsMade) {
   for (int i = 0; i < 64; ++i) Must(Create(absl::StrCat("g", i)));
   ExpectError(Create("one-more").status, StatusCode::RESOURCE_EXHAUSTED,
@@ -184,13 +127,6 @@ TEST_F(GroupAdminTest, OneGroupTooManyIsRefusedHoweverItIsMade) {
   Must(Do(&Groups::DeleteGroup, "namespace: 'default' name: 'g7'"));
   group_.Join();
   EXPECT_EQ(List().size(), 64u);
-}
-
-TEST_F(GroupAdminTest, ListIsOrderedByNameAndOfOneNamespace) {
-  server_.Create("other");
-  for (const char* name : {"m", "z", "a", "m.1", "0"}) Must(Create(name));
-  EXPECT_THAT(List(), ElementsAre("0", "a", "m", "m.1", "z"));
-  EXPECT_THAT(List("other"), IsEmpty());
 }
 
 TEST_F(GroupAdminTest, ListsInPages) {
@@ -236,38 +172,6 @@ TEST_F(GroupAdminTest, AsManyAsANamespaceMayHaveAreOnePage) {
   EXPECT_EQ(most.next_page_token(), "g8");
 }
 
-TEST_F(GroupAdminTest, GetDescribesOneGroup) {
-  Must(Create("other"));
-  const v1::Group made = Must(Create("g", "max_attempts: 7")).group();
-  const v1::Group found =
-      Must(Do(&Groups::GetGroup, "namespace: 'default' name: 'g'")).group();
-  EXPECT_EQ(found.SerializeAsString(), made.SerializeAsString());
-  EXPECT_EQ(found.options().max_attempts(), 7u);
-  ExpectError(
-      Do(&Groups::GetGroup, "namespace: 'default' name: 'absent'").status,
-      StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND, "absent");
-}
-
-TEST_F(GroupAdminTest, StatisticsComeWhereTheyAreAskedFor) {
-  const std::string group = "namespace: 'default' name: 'g' ";
-  EXPECT_FALSE(Must(Create("g")).group().has_statistics());
-  EXPECT_FALSE(Must(Update("max_attempts: 2")).group().has_statistics());
-  const auto member = group_.Join();
-  const auto get = [&](const std::string& more) {
-    return Must(Do(&Groups::GetGroup, group + more)).group();
-  };
-  EXPECT_FALSE(get("").has_statistics());
-  EXPECT_EQ(get("include_statistics: true").statistics().members(), 1u);
-  const auto list = [this](const std::string& more) {
-    const auto listed = Must(
-        Do(&Groups::ListGroups, absl::StrCat("namespace: 'default' ", more)));
-    EXPECT_EQ(listed.groups_size(), 1);
-    return listed.groups(0);
-  };
-  EXPECT_FALSE(list("").has_statistics());
-  EXPECT_EQ(list("include_statistics: true").statistics().members(), 1u);
-}
-
 TEST_F(GroupAdminTest, AMaskChangesWhatItNamesAndNothingElse) {
   Must(Create("g",
               "ack_timeout { seconds: 5 } max_attempts: 7 "
@@ -294,19 +198,6 @@ TEST_F(GroupAdminTest, AMaskChangesWhatItNamesAndNothingElse) {
             "max_backlog_bytes: 1048576 unused_ttl { }");
 }
 
-TEST_F(GroupAdminTest, AMaskOfAllSetsTheRestToTheirDefaults) {
-  Must(Create("g"));
-  for (const char* all : {"options", "*"}) {
-    SCOPED_TRACE(all);
-    Must(
-        Update("ack_timeout { seconds: 5 } max_attempts: 7 "
-               "max_backlog_bytes: 1048576 unused_ttl { seconds: 60 }"));
-    EXPECT_EQ(Updated("max_attempts: 9", {all}),
-              "ack_timeout { seconds: 30 } max_attempts: 9 "
-              "max_backlog_bytes: 268435456 unused_ttl { }");
-  }
-}
-
 TEST_F(GroupAdminTest, AMaskThatNamesAnythingElseIsRefused) {
   Must(Create("g", "max_attempts: 7"));
   for (const char* path :
@@ -321,49 +212,6 @@ TEST_F(GroupAdminTest, AMaskThatNamesAnythingElseIsRefused) {
                 HasSubstr(absl::StrCat("\"", path, "\"")));
     EXPECT_EQ(group_.Describe().options().max_attempts(), 7u);
   }
-}
-
-TEST_F(GroupAdminTest, UpdateChangesWhatIsSetAndNothingElse) {
-  Must(Create("g", "max_attempts: 7 max_backlog_bytes: 1048576"));
-  const v1::Group group = Must(Update("ack_timeout { seconds: 5 }")).group();
-  EXPECT_EQ(group.name(), "g");
-  EXPECT_EQ(group.options().SerializeAsString(),
-            Proto<v1::GroupOptions>("ack_timeout { seconds: 5 } max_attempts: "
-                                    "7 max_backlog_bytes: 1048576 "
-                                    "unused_ttl {}")
-                .SerializeAsString());
-  EXPECT_THAT(server_.observed().back(),
-              HasSubstr("group_updated default group: g ack_timeout"));
-}
-
-TEST_F(GroupAdminTest, ANewTimeOutIsOfWhatIsGivenOutFromNowOn) {
-  const auto member = group_.Join();
-  const auto kill = [this](const std::string& key) {
-    server_.Put(key, "", server::kMicrosPerSecond);
-    server_.AdvanceTo(DeathUs(server_.now_us(), server::kMicrosPerSecond));
-  };
-  kill("a");
-  const v1::ExpiredEvent a = group_.TakeOne(member.get());
-  EXPECT_EQ(a.key(), "a");
-  Must(Update("ack_timeout { seconds: 5 }"));
-  kill("b");
-  EXPECT_EQ(group_.TakeOne(member.get()).key(), "b");
-  server_.AdvanceBy(5 * server::kMicrosPerSecond);
-  EXPECT_EQ(group_.Statistics().timed_out(), 1u);
-  group_.Ack(a);
-  const auto other = group_.Start();
-  EXPECT_EQ(group_.TakeOne(other.get()).key(), "b");
-}
-
-TEST_F(GroupAdminTest, DeleteForgetsTheGroup) {
-  Must(Create("g"));
-  Must(Do(&Groups::DeleteGroup, "namespace: 'default' name: 'g'"));
-  EXPECT_THAT(server_.observed().back(), "group_deleted default group: g");
-  EXPECT_THAT(List(), IsEmpty());
-  ExpectError(Do(&Groups::DeleteGroup, "namespace: 'default' name: 'g'").status,
-              StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND, "g");
-  ExpectError(Update("max_attempts: 2").status, StatusCode::NOT_FOUND,
-              v1::GROUP_NOT_FOUND, "g");
 }
 
 TEST_F(GroupAdminTest, EveryCallNeedsItsNamespace) {
@@ -386,15 +234,6 @@ TEST_F(GroupAdminTest, EveryCallNeedsItsNamespace) {
     ExpectInvalid(Do(&Groups::UpdateGroup, unset).status, "group.namespace",
                   "must be set");
   }
-}
-
-TEST_F(GroupAdminTest, FromEarliestBeginsWithWhatIsRetained) {
-  server_.Put("a", "1");
-  server_.AdvanceTo(DeathUs(kStartUs));
-  Must(Do(&Groups::CreateGroup,
-          "namespace: 'default' name: 'g' from_earliest: true"));
-  EXPECT_EQ(group_.Statistics().backlog(), 1u);
-  EXPECT_EQ(group_.TakeOne(group_.Start().get()).key(), "a");
 }
 
 TEST_F(GroupAdminTest, StatisticsSayHowFarTheGroupIsBehind) {
@@ -422,31 +261,6 @@ TEST_F(GroupAdminTest, StatisticsSayHowFarTheGroupIsBehind) {
   EXPECT_EQ(statistics.in_flight(), 0u);
   EXPECT_EQ(statistics.backlog_bytes(), 0u);
   EXPECT_FALSE(statistics.has_oldest_unsettled());
-}
-
-TEST_F(GroupAdminTest, ANamespaceIsNotItsOwnDeadLetterNamespace) {
-  const auto update = [this](const std::string& name) {
-    return Call(server_.namespaces(), &Names::UpdateNamespace,
-                Proto<v1::UpdateNamespaceRequest>(
-                    absl::StrCat("namespace { name: 'default' options { "
-                                 "dead_letter_namespace: '",
-                                 name, "' } }")))
-        .status;
-  };
-  const std::string field = "namespace.options.dead_letter_namespace";
-  ExpectInvalid(update("default"), field, "another");
-  ExpectInvalid(update("Dead"), field, "not Dead");
-  ExpectInvalid(Call(server_.namespaces(), &Names::CreateNamespace,
-                     Proto<v1::CreateNamespaceRequest>(
-                         "name: 'n' options { dead_letter_namespace: 'n' }"))
-                    .status,
-                "options.dead_letter_namespace", "another");
-  EXPECT_EQ(server_.Describe().options().dead_letter_namespace(), "");
-  // It need not be there yet, and may be taken back.
-  EXPECT_TRUE(update("dead").ok());
-  EXPECT_EQ(server_.Describe().options().dead_letter_namespace(), "dead");
-  EXPECT_TRUE(update("").ok());
-  EXPECT_EQ(server_.Describe().options().dead_letter_namespace(), "");
 }
 
 }  // namespace

@@ -19,12 +19,9 @@ namespace {
 using Groups = v1::GroupService::Stub;
 using Names = v1::NamespaceService::Stub;
 using grpc::StatusCode;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-// The default.
-constexpr int64_t kAckTimeoutUs = 30 * server::kMicrosPerSecond;
 constexpr int64_t kKillUs = server::kMicrosPerSecond;
 
 class GroupTest : public ::testing::Test {
@@ -40,49 +37,6 @@ class GroupTest : public ::testing::Test {
   TestServer server_;
   GroupClient group_{&server_};
 };
-
-TEST_F(GroupTest, TheFirstMessageComesAtOnceAndHasNoToken) {
-  const auto member = group_.Start();
-  const auto first = member->Next();
-  ASSERT_TRUE(first.has_value());
-  EXPECT_EQ(first->namespace_(), "default");
-  EXPECT_THAT(first->events(), IsEmpty());
-  EXPECT_EQ(ToUs(first->watermark()), kStartUs);
-  EXPECT_EQ(first->lost(), 0u);
-  EXPECT_EQ(first->resume_token(), "");
-  EXPECT_EQ(group_.Statistics().members(), 1u);
-}
-
-TEST_F(GroupTest, AnEventCarriesAllThatIsKnownAndItsNumberAndAttempt) {
-  const auto member = group_.Join();
-  const uint64_t version = server_.Put("a", "one");
-  server_.Put("b", "two", 60 * server::kMicrosPerSecond);
-  const int64_t death_us = DeathUs(kStartUs);
-  server_.AdvanceTo(death_us + 5);
-  const v1::ExpiredEvent event = group_.TakeOne(member.get());
-  EXPECT_EQ(event.namespace_(), "default");
-  EXPECT_EQ(event.key(), "a");
-  EXPECT_EQ(event.value(), "one");
-  EXPECT_EQ(event.version(), version);
-  EXPECT_EQ(ToUs(event.put_time()), kStartUs);
-  EXPECT_EQ(ToUs(event.deadline()), kStartUs + kTtlUs);
-  EXPECT_EQ(ToUs(event.death_time()), death_us);
-  EXPECT_EQ(ToUs(event.delivered_at()), death_us + 5);
-  EXPECT_EQ(event.cause(), v1::EXPIRY_CAUSE_EXPIRED);
-  EXPECT_GT(event.event_id(), 0u);
-  EXPECT_EQ(event.attempt(), 1u);
-  server_.AdvanceBy(60 * server::kMicrosPerSecond);
-  // It has timed out, and is for another member.
-  member->Cancel();
-  const auto other = group_.Start("max_in_flight: 1");
-  const v1::ExpiredEvent again = group_.TakeOne(other.get());
-  EXPECT_EQ(again.event_id(), event.event_id());
-  EXPECT_EQ(again.attempt(), 2u);
-  group_.Ack(again);
-  const v1::ExpiredEvent next = group_.TakeOne(other.get());
-  EXPECT_EQ(next.event_id(), event.event_id() + 1);
-  EXPECT_EQ(next.attempt(), 1u);
-}
 
 TEST_F(GroupTest, AWatcherBesideTheGroupSeesItAll) {
   const auto member = group_.Join();
@@ -139,62 +93,6 @@ TEST_F(GroupTest, AMemberThatDoesNotReadLeavesItsEventsToAnother) {
   EXPECT_EQ(group_.Statistics().unresponsive_members(), 0u);
 }
 
-TEST_F(GroupTest, MembersShareTheEventsUpToWhatEachMayHold) {
-  constexpr int kShare = 100;
-  std::vector<std::unique_ptr<WatchReader>> members;
-  for (int i = 0; i < 3; ++i) {
-    members.push_back(group_.Join(absl::StrCat("max_in_flight: ", kShare)));
-  }
-  server_.Fill(3 * kShare + 1, "k", "v");
-  server_.AdvanceTo(DeathUs(kStartUs));
-  std::set<std::string> keys;
-  std::vector<v1::ExpiredEvent> last;
-  for (const auto& member : members) {
-    last = group_.Take(member.get(), kShare);
-    for (const auto& event : last) keys.insert(event.key());
-  }
-  EXPECT_EQ(keys.size(), size_t{3 * kShare});
-  EXPECT_EQ(group_.Statistics().in_flight(), 3u * kShare);
-  EXPECT_EQ(group_.Statistics().backlog(), 1u);
-  // Who settles one is given the one that is left.
-  group_.Ack(last[7]);
-  keys.insert(group_.TakeOne(members.back().get()).key());
-  EXPECT_EQ(keys.size(), size_t{3 * kShare + 1});
-}
-
-TEST_F(GroupTest, TheWatermarkWaitsForWhatIsUnsettled) {
-  const auto member = group_.Join();
-  Kill({"a"});
-  const v1::ExpiredEvent event = group_.TakeOne(member.get());
-  server_.AdvanceBy(server::kMicrosPerSecond);
-  const auto heartbeat = member->Next();
-  ASSERT_TRUE(heartbeat.has_value());
-  EXPECT_LT(ToUs(heartbeat->watermark()), ToUs(event.death_time()));
-  group_.Ack(event);
-  server_.AdvanceBy(server::kMicrosPerSecond);
-  EXPECT_THAT(member->ReadUpTo(server_.now_us()), IsEmpty());
-}
-
-TEST_F(GroupTest, WhatIsNotSettledInTimeComesAgainAndNotBefore) {
-  const auto member = group_.Join();
-  Kill({"a"});
-  const v1::ExpiredEvent first = group_.TakeOne(member.get());
-  server_.AdvanceBy(kAckTimeoutUs - 1);
-  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
-  EXPECT_EQ(group_.Statistics().timed_out(), 0u);
-  server_.AdvanceBy(1);
-  const auto other = group_.Start();
-  const v1::ExpiredEvent second = group_.TakeOne(other.get());
-  EXPECT_EQ(second.key(), "a");
-  EXPECT_EQ(second.event_id(), first.event_id());
-  EXPECT_EQ(second.attempt(), 2u);
-  EXPECT_EQ(group_.Statistics().timed_out(), 1u);
-  EXPECT_EQ(group_.Statistics().redelivered(), 1u);
-  // Late, and still before the event is settled.
-  group_.Ack(first);
-  EXPECT_EQ(group_.Statistics().in_flight(), 0u);
-}
-
 TEST_F(GroupTest, WhatAMemberHeldGoesToAnotherAtOnceWhenItIsCancelled) {
   const auto first = group_.Join();
   Kill({"a", "b"});
@@ -230,33 +128,6 @@ TEST_F(GroupTest, AMemberThatStoppedReadingGivesBackWhatWasOnItsWay) {
   EXPECT_EQ(group_.Statistics().in_flight(), size_t{kEvents});
 }
 
-TEST_F(GroupTest, TheEventsOfOneKeyComeOneAfterTheOther) {
-  const auto member = group_.Join();
-  Kill({"a"});
-  Kill({"a", "b"});
-  const auto events = group_.Take(member.get(), 2);
-  EXPECT_THAT(KeysOf(events), ElementsAre("a", "b"));
-  EXPECT_EQ(group_.Statistics().backlog(), 1u);
-  group_.Ack(events[0]);
-  const v1::ExpiredEvent next = group_.TakeOne(member.get());
-  EXPECT_EQ(next.key(), "a");
-  EXPECT_GT(next.event_id(), events[0].event_id());
-  EXPECT_EQ(next.attempt(), 1u);
-}
-
-TEST_F(GroupTest, KeysOnlyLeavesTheValuesOut) {
-  const auto member = group_.Join("keys_only: true");
-  Kill({"a"});
-  const v1::ExpiredEvent event = group_.TakeOne(member.get());
-  EXPECT_EQ(event.key(), "a");
-  EXPECT_EQ(event.value(), "");
-  EXPECT_EQ(event.attempt(), 1u);
-  EXPECT_EQ(ToUs(event.deadline()), kStartUs + kKillUs);
-  // The group has it still.
-  member->Cancel();
-  EXPECT_EQ(group_.TakeOne(group_.Start().get()).value(), "a's value");
-}
-
 TEST_F(GroupTest, OneStreamIsAMemberInSeveralNamespaces) {
   server_.Create("other");
   WatchReader member(
@@ -277,58 +148,6 @@ TEST_F(GroupTest, OneStreamIsAMemberInSeveralNamespaces) {
   EXPECT_EQ(group_.Statistics("other").backlog(), 1u);
 }
 
-TEST_F(GroupTest, AGroupBeginsNowOrWithTheOldestEventAsItsFirstMemberSays) {
-  Kill({"before"});
-  const auto now = group_.Join();
-  const auto earliest = std::make_unique<WatchReader>(
-      server_.data(),
-      Proto<v1::ConsumeExpiredRequest>("namespaces: 'default' group: 'all' "
-                                       "start: WATCH_START_EARLIEST"));
-  EXPECT_EQ(group_.TakeOne(earliest.get()).key(), "before");
-  Kill({"after"});
-  EXPECT_EQ(group_.TakeOne(now.get()).key(), "after");
-  EXPECT_EQ(group_.TakeOne(earliest.get()).key(), "after");
-  // One that is there keeps its place, whatever the next one says.
-  const auto again = group_.Join("start: WATCH_START_EARLIEST");
-  now->Cancel();
-  EXPECT_EQ(group_.TakeOne(again.get()).key(), "after");
-}
-
-TEST_F(GroupTest, AGroupWithoutMembersKeepsItsEventsBeyondRetention) {
-  server_.Create("brief", "event_retention {}");
-  group_.Create("", "brief");
-  server_.Put("a", "1", 0, "brief");
-  server_.AdvanceBy(3600 * server::kMicrosPerSecond);
-  EXPECT_EQ(server_.Describe("brief").statistics().events_retained(), 0u);
-  EXPECT_EQ(group_.Statistics("brief").backlog(), 1u);
-  const auto member = group_.Start("", "brief");
-  EXPECT_EQ(group_.TakeOne(member.get()).key(), "a");
-}
-
-TEST_F(GroupTest, WhatIsBeyondTheBacklogsBytesIsLostAndTold) {
-  constexpr int kEvents = 100;
-  group_.Create("max_backlog_bytes: 1048576");
-  server_.Fill(kEvents, "k", std::string(100'000, 'v'));
-  server_.AdvanceTo(DeathUs(kStartUs));
-  const auto statistics = group_.Statistics();
-  EXPECT_GT(statistics.lost(), 0u);
-  EXPECT_EQ(statistics.lost() + statistics.backlog(), uint64_t{kEvents});
-  EXPECT_LE(statistics.backlog_bytes(), 1u << 20);
-  const auto member = group_.Start();
-  // Members hold half of that at a time, so they settle as they go.
-  for (uint64_t events = 0; events < statistics.backlog();) {
-    const auto message = member->Next();
-    ASSERT_TRUE(message.has_value());
-    for (const v1::ExpiredEvent& event : message->events()) {
-      group_.Ack(event);
-      ++events;
-    }
-  }
-  EXPECT_EQ(member->lost(), statistics.lost());
-  server_.AdvanceBy(1);
-  EXPECT_THAT(member->ReadUpTo(server_.now_us()), IsEmpty());
-}
-
 TEST_F(GroupTest, MessagesAreNoLargerThanAWatchersAre) {
   constexpr int kEvents = 20'000;
   const auto member = group_.Join("max_in_flight: 65536");
@@ -342,27 +161,6 @@ TEST_F(GroupTest, MessagesAreNoLargerThanAWatchersAre) {
   }
   EXPECT_EQ(member->events(), size_t{kEvents});
   EXPECT_LT(member->largest_message_bytes(), size_t{3} << 20);
-}
-
-TEST_F(GroupTest, ADeletedGroupEndsItsMembers) {
-  const auto first = group_.Join();
-  const auto second = group_.Join();
-  Kill({"a"});
-  const auto remove = [this] {
-    return Call(server_.groups(), &Groups::DeleteGroup,
-                Proto<v1::DeleteGroupRequest>("namespace: 'default' name: 'g'"))
-        .status;
-  };
-  EXPECT_TRUE(remove().ok());
-  for (WatchReader* member : {first.get(), second.get()}) {
-    ExpectError(member->Drain(), StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND,
-                "group g of namespace default was deleted");
-  }
-  ExpectError(remove(), StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND);
-  // The next one of that name is another.
-  const auto member = group_.Join();
-  Kill({"b"});
-  EXPECT_EQ(group_.TakeOne(member.get()).key(), "b");
 }
 
 TEST_F(GroupTest, ADeletedNamespaceEndsItsMembers) {

@@ -17,12 +17,9 @@
 namespace timecache::test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
-constexpr int64_t kLeadUs = 5 * server::kMicrosPerSecond;
 constexpr char kLead[] = "namespaces: 'default' lead_time { seconds: 5 } ";
 
 class LeadTimeTest : public ::testing::Test {
@@ -38,44 +35,6 @@ class LeadTimeTest : public ::testing::Test {
 
   TestServer server_;
 };
-
-TEST_F(LeadTimeTest, AnEntryIsToldWhenItsBucketComesWithinTheLeadTime) {
-  const auto reader = Watch(kLead);
-  EXPECT_EQ(server_.Describe().statistics().watchers(), 1u);
-  const uint64_t version = server_.Put("a", "one");
-  const int64_t death_us = DeathUs(kStartUs);
-  server_.AdvanceTo(death_us - kLeadUs - 1);
-  EXPECT_THAT(reader->ReadUpTo(server_.now_us()), IsEmpty());
-  server_.AdvanceBy(1);
-  const auto events = reader->ReadUpTo(server_.now_us());
-  ASSERT_THAT(events, SizeIs(1));
-  const v1::ExpiredEvent& event = events[0];
-  EXPECT_EQ(event.namespace_(), "default");
-  EXPECT_EQ(event.key(), "a");
-  EXPECT_EQ(event.value(), "one");
-  EXPECT_EQ(event.version(), version);
-  EXPECT_EQ(ToUs(event.put_time()), kStartUs);
-  EXPECT_EQ(ToUs(event.deadline()), kStartUs + kTtlUs);
-  EXPECT_EQ(ToUs(event.death_time()), death_us);
-  EXPECT_EQ(ToUs(event.delivered_at()), server_.now_us());
-  EXPECT_EQ(event.cause(), v1::EXPIRY_CAUSE_EXPIRING);
-  EXPECT_EQ(server_.Get("a").entry().value(), "one");
-  server_.AdvanceTo(death_us);
-  EXPECT_THAT(reader->ReadUpTo(death_us), IsEmpty());
-}
-
-TEST_F(LeadTimeTest, TheFirstMessageTellsWhatIsThereAndHasNoToken) {
-  server_.Put("late", "1");
-  server_.Put("soon", "2", 2 * server::kMicrosPerSecond);
-  WatchReader reader(server_.data(), Proto<v1::WatchExpiringRequest>(kLead));
-  const auto first = reader.Next();
-  ASSERT_TRUE(first.has_value());
-  ASSERT_THAT(first->events(), SizeIs(1));
-  EXPECT_EQ(first->events(0).key(), "soon");
-  EXPECT_EQ(ToUs(first->watermark()), kStartUs);
-  EXPECT_EQ(first->resume_token(), "");
-  EXPECT_EQ(first->lost(), 0u);
-}
 
 // Ten lives of everything, and not a single death.
 TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
@@ -111,44 +70,6 @@ TEST_F(LeadTimeTest, AClientThatTouchesAllItIsToldKeepsEverythingAlive) {
   EXPECT_THAT(deaths.ReadUpTo(server_.now_us()), SizeIs(kEntries));
 }
 
-TEST_F(LeadTimeTest, AnEntryWithLittleLeftFromTheStartIsToldSoon) {
-  const auto reader = Watch(kLead);
-  server_.Put("a", "v", 2 * server::kMicrosPerSecond);
-  server_.AdvanceBy(kWidthUs);
-  EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us())), ElementsAre("a"));
-}
-
-TEST_F(LeadTimeTest, FiltersHoldHereToo) {
-  const auto prefix = Watch(absl::StrCat(kLead, "key_prefix: 'user/'"));
-  const auto keys = Watch(absl::StrCat(kLead, "keys_only: true"));
-  server_.Put("user/1", "one");
-  server_.Put("order/1", "two");
-  server_.AdvanceTo(DeathUs(kStartUs) - 1);
-  const auto users = prefix->ReadUpTo(server_.now_us());
-  ASSERT_THAT(users, SizeIs(1));
-  EXPECT_EQ(users[0].key(), "user/1");
-  EXPECT_EQ(users[0].value(), "one");
-  EXPECT_EQ(users[0].cause(), v1::EXPIRY_CAUSE_EXPIRING);
-  const auto all = keys->ReadUpTo(server_.now_us());
-  EXPECT_THAT(KeysOf(all), UnorderedElementsAre("user/1", "order/1"));
-  for (const auto& event : all) EXPECT_EQ(event.value(), "");
-}
-
-TEST_F(LeadTimeTest, SeveralNamespacesInOneCall) {
-  server_.Create("short", "ttl { seconds: 10 } num_buckets: 11");
-  const auto reader =
-      Watch("namespaces: ['default', 'short'] lead_time { seconds: 5 }");
-  ASSERT_TRUE(reader->Next());
-  server_.Put("a", "1");
-  server_.Put("b", "2", 0, "short");
-  server_.AdvanceBy(7 * server::kMicrosPerSecond);
-  EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us(), "short")),
-              ElementsAre("b"));
-  server_.AdvanceTo(DeathUs(kStartUs) - 1);
-  EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us(), "default")),
-              ElementsAre("a"));
-}
-
 TEST_F(LeadTimeTest, AMassOfThemComesInMessagesThatClientsTake) {
   constexpr int kEntries = 50'000;
   server_.Fill(kEntries, "key", std::string(100, 'v'));
@@ -157,15 +78,6 @@ TEST_F(LeadTimeTest, AMassOfThemComesInMessagesThatClientsTake) {
                          "namespaces: 'default' lead_time { seconds: 60 }"));
   EXPECT_THAT(reader.ReadUpTo(kStartUs), SizeIs(kEntries));
   EXPECT_LT(reader.largest_message_bytes(), size_t{3} << 20);
-}
-
-TEST_F(LeadTimeTest, TheEndOfTheNamespaceEndsTheWatch) {
-  server_.Create("gone");
-  const auto reader = Watch("namespaces: 'gone' lead_time { seconds: 5 }");
-  Must(Call(server_.namespaces(), &v1::NamespaceService::Stub::DeleteNamespace,
-            Proto<v1::DeleteNamespaceRequest>("name: 'gone'")));
-  ExpectError(reader->Drain(), grpc::StatusCode::NOT_FOUND,
-              v1::NAMESPACE_NOT_FOUND, "gone");
 }
 
 TEST_F(LeadTimeTest, TheEndOfTheServerIsAGoodEnd) {

@@ -16,8 +16,6 @@ namespace {
 
 using Data = v1::TimeCacheService::Stub;
 using grpc::StatusCode;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr char kAckText[] = "ack {}";
 constexpr char kNack[] = "nack {}";
@@ -47,102 +45,6 @@ class SettleTest : public ::testing::Test {
   std::unique_ptr<WatchReader> member_ = group_.Join();
 };
 
-TEST_F(SettleTest, AnAckIsTheEndOfAnEvent) {
-  const v1::ExpiredEvent event = Given();
-  const v1::SettleResult result = Settle(event, kAckText);
-  EXPECT_FALSE(result.has_error()) << result.error().message();
-  EXPECT_EQ(result.version(), 0u);
-  EXPECT_EQ(group_.Statistics().acked(), 1u);
-  EXPECT_EQ(group_.Statistics().in_flight(), 0u);
-  server_.AdvanceBy(2 * kSettleTimeoutUs);
-  EXPECT_THAT(member_->ReadUpTo(server_.now_us()), IsEmpty());
-  for (const char* how : {kAckText, kNack, kPutBack}) {
-    ExpectError(ErrorOf(Settle(event, how)), StatusCode::NOT_FOUND,
-                v1::EVENT_NOT_UNSETTLED);
-  }
-}
-
-TEST_F(SettleTest, ANackGivesItOutAgainAtOnce) {
-  const v1::ExpiredEvent event = Given();
-  EXPECT_FALSE(Settle(event, kNack).has_error());
-  const v1::ExpiredEvent again = group_.TakeOne(member_.get());
-  EXPECT_EQ(again.event_id(), event.event_id());
-  EXPECT_EQ(again.attempt(), 2u);
-  EXPECT_EQ(group_.Statistics().nacked(), 1u);
-}
-
-TEST_F(SettleTest, ANackWithADelayGivesItOutThenAndNotBefore) {
-  const v1::ExpiredEvent event = Given();
-  EXPECT_FALSE(Settle(event, "nack { delay { seconds: 60 } }").has_error());
-  server_.AdvanceBy(60 * server::kMicrosPerSecond - 1);
-  EXPECT_EQ(group_.Statistics().backlog(), 1u);
-  EXPECT_EQ(group_.Statistics().delivered(), 1u);
-  server_.AdvanceBy(1);
-  EXPECT_EQ(group_.TakeOne(member_.get()).attempt(), 2u);
-}
-
-TEST_F(SettleTest, APutBackIsThereAgainWithAFreshTtl) {
-  const v1::ExpiredEvent event = Given();
-  const v1::SettleResult result =
-      Settle(event, "put_back { ttl { seconds: 60 } }");
-  EXPECT_FALSE(result.has_error()) << result.error().message();
-  const v1::Entry entry = server_.Get("a").entry();
-  EXPECT_EQ(entry.value(), "a's value");
-  EXPECT_EQ(entry.version(), result.version());
-  EXPECT_GT(entry.version(), event.version());
-  EXPECT_EQ(ToUs(entry.deadline()),
-            server_.now_us() + 60 * server::kMicrosPerSecond);
-  EXPECT_EQ(group_.Statistics().put_back(), 1u);
-  // It dies again, as another event.
-  server_.AdvanceBy(61 * server::kMicrosPerSecond);
-  const v1::ExpiredEvent next = group_.TakeOne(member_.get());
-  EXPECT_EQ(next.version(), result.version());
-  EXPECT_GT(next.event_id(), event.event_id());
-  EXPECT_EQ(next.attempt(), 1u);
-  // With the time to live that it had.
-  EXPECT_FALSE(Settle(next, kPutBack).has_error());
-  EXPECT_EQ(ToUs(server_.Get("a").entry().deadline()),
-            server_.now_us() + 60 * server::kMicrosPerSecond);
-}
-
-TEST_F(SettleTest, APutBackLeavesAKeyAloneThatIsThereAgain) {
-  const v1::ExpiredEvent event = Given();
-  const uint64_t version = server_.Put("a", "new");
-  const v1::SettleResult result = Settle(event, kPutBack);
-  EXPECT_FALSE(result.has_error()) << result.error().message();
-  EXPECT_EQ(result.version(), 0u);
-  EXPECT_EQ(server_.Get("a").entry().value(), "new");
-  EXPECT_EQ(server_.Get("a").entry().version(), version);
-  EXPECT_EQ(group_.Statistics().in_flight(), 0u);
-}
-
-TEST_F(SettleTest, APutBackThatDoesNotFitLeavesTheEventUnsettled) {
-  const v1::ExpiredEvent event = Given();
-  Must(test::Call(
-      server_.namespaces(), &v1::NamespaceService::Stub::UpdateNamespace,
-      Proto<v1::UpdateNamespaceRequest>(
-          "namespace { name: 'default' options { max_entries: 1 } }")));
-  server_.Put("b", "1");
-  ExpectError(ErrorOf(Settle(event, kPutBack)), StatusCode::RESOURCE_EXHAUSTED,
-              v1::MAX_ENTRIES);
-  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
-  EXPECT_FALSE(Settle(event, kAckText).has_error());
-}
-
-TEST_F(SettleTest, AnExtensionKeepsTheEventForItsMember) {
-  const v1::ExpiredEvent event = Given();
-  for (int i = 0; i < 5; ++i) {
-    server_.AdvanceBy(kSettleTimeoutUs - 1);
-    EXPECT_FALSE(Settle(event, "extend {}").has_error());
-  }
-  EXPECT_EQ(group_.Statistics().timed_out(), 0u);
-  EXPECT_EQ(group_.Statistics().extended(), 5u);
-  server_.AdvanceBy(kSettleTimeoutUs);
-  EXPECT_EQ(group_.Statistics().timed_out(), 1u);
-  ExpectError(ErrorOf(Settle(event, "extend {}")),
-              StatusCode::FAILED_PRECONDITION, v1::STALE_ATTEMPT);
-}
-
 // Its stream has ended, and the next member has the same attempt.
 TEST_F(SettleTest, ANackThatNamesItsReturnsEndsNoOtherDelivery) {
   const v1::ExpiredEvent first = Given();
@@ -158,21 +60,6 @@ TEST_F(SettleTest, ANackThatNamesItsReturnsEndsNoOtherDelivery) {
   }
   EXPECT_EQ(group_.Statistics().in_flight(), 1u);
   EXPECT_FALSE(Settle(first, "returns: 0 ack {}").has_error());
-}
-
-TEST_F(SettleTest, OnlyAnAckMayComeFromAnEarlierAttempt) {
-  const v1::ExpiredEvent first = Given();
-  server_.AdvanceBy(kSettleTimeoutUs);
-  const auto other = group_.Start();
-  const v1::ExpiredEvent second = group_.TakeOne(other.get());
-  EXPECT_EQ(second.attempt(), 2u);
-  for (const char* how : {kNack, kPutBack}) {
-    ExpectError(ErrorOf(Settle(first, how)), StatusCode::FAILED_PRECONDITION,
-                v1::STALE_ATTEMPT);
-  }
-  EXPECT_FALSE(Settle(first, kAckText).has_error());
-  ExpectError(ErrorOf(Settle(second, kAckText)), StatusCode::NOT_FOUND,
-              v1::EVENT_NOT_UNSETTLED);
 }
 
 TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
@@ -325,31 +212,6 @@ TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
   EXPECT_EQ(page.entries(0).key(), key);
   EXPECT_FALSE(scan->Read(&page));
   EXPECT_TRUE(scan->Finish().ok());
-}
-
-TEST_F(SettleTest, ADeadLetterThatFindsNoPlaceIsKeptAndTriedAgain) {
-  Must(test::Call(server_.namespaces(),
-                  &v1::NamespaceService::Stub::UpdateNamespace,
-                  Proto<v1::UpdateNamespaceRequest>(
-                      "namespace { name: 'default' "
-                      "options { dead_letter_namespace: 'later' } }")));
-  Must(test::Call(
-      server_.groups(), &v1::GroupService::Stub::UpdateGroup,
-      Proto<v1::UpdateGroupRequest>("group { namespace: 'default' name: 'g' "
-                                    "options { max_attempts: 1 } }")));
-  const v1::ExpiredEvent event = Given();
-  server_.AdvanceBy(kSettleTimeoutUs);
-  EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
-  EXPECT_EQ(group_.Statistics().dead_lettered(), 0u);
-  server_.Create("later");
-  server_.AdvanceBy(kSettleTimeoutUs - 1);
-  EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
-  EXPECT_EQ(group_.Statistics().dead_lettered(), 0u);
-  server_.AdvanceBy(1);
-  EXPECT_EQ(group_.Statistics().dead_letter_failures(), 1u);
-  EXPECT_EQ(group_.Statistics().dead_lettered(), 1u);
-  EXPECT_TRUE(server_.Get(absl::StrCat("default/g/", event.event_id()), "later")
-                  .has_entry());
 }
 
 }  // namespace

@@ -79,23 +79,6 @@ TEST_F(WatchFlowTest, AStalledReaderIsToldExactlyHowManyItLost) {
   EXPECT_EQ(stalled.ReadUpTo(server_.now_us(), "small").size(), 1u);
 }
 
-// The reader stands while all of it dies, so that the heartbeat of the new time
-// meets a message that has more behind it, of which nothing passes the filter:
-// the watermark must still come, for on this clock no other heartbeat does.
-TEST_F(WatchFlowTest, TheWatermarkMovesBehindBatchesThatAreFilteredOut) {
-  WatchReader reader(server_.data(),
-                     Proto<v1::WatchExpiredRequest>(
-                         "namespaces: 'default' key_prefix: 'match'"));
-  ASSERT_TRUE(reader.Next());
-  const std::string value(1 << 20, 'v');
-  server_.Fill(3, "match", value);
-  server_.AdvanceBy(server::kMicrosPerSecond);
-  server_.Fill(5, "other", value);
-  server_.AdvanceBy(2 * kTtlUs);
-  EXPECT_EQ(reader.ReadUpTo(server_.now_us()).size(), 3u);
-  EXPECT_EQ(reader.lost(), 0u);
-}
-
 TEST_F(WatchFlowTest, TheWatermarkMovesWhenEverythingIsFilteredOut) {
   WatchReader reader(server_.data(),
                      Proto<v1::WatchExpiredRequest>(
