@@ -76,6 +76,26 @@ class TidyTest(unittest.TestCase):
         self.assertEqual([line.partition(": ")[0] for line in found.splitlines()], ["two.cc:3"])
         self.assertEqual(self.tidy("--only", "one.cc"), (0, ""))
 
+    def test_what_has_changed_since_a_commit_and_what_includes_it(self):
+        def git(*arguments):
+            subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments],
+                           cwd=self.root, check=True)
+
+        (self.root / ".gitignore").write_text("/build/\n", "utf-8")
+        git("init", "--quiet")
+        git("add", "-A")
+        git("commit", "--quiet", "-m", "All.")
+        self.assertEqual(self.tidy("--since", "HEAD"), (0, ""))
+        with open(self.root / "inner.h", "a", encoding="utf-8") as file:
+            file.write("// Changed.\n")
+        status, found = self.tidy("--since", "HEAD")
+        self.assertEqual(status, 1)
+        self.assertIn("inner.h:7", found)
+        git("commit", "--quiet", "-am", "A comment.")
+        self.assertEqual(self.tidy("--since", "HEAD"), (0, ""))
+        (self.root / ".clang-tidy").write_text(FILES[".clang-tidy"] + "# All.\n", "utf-8")
+        self.assertEqual(self.tidy("--since", "HEAD")[0], 1)
+
     def test_apart_finds_an_include_that_is_missing(self):
         status, found = self.tidy("--apart", "--only", "two.cc")
         self.assertEqual(status, 1)

@@ -32,6 +32,9 @@ import threading
 # What CMake adds for precompiled headers, for gcc or clang.
 PRECOMPILED = re.compile(
     r" -Winvalid-pch|( -Xclang)? -include(-pch)?( -Xclang)? \S+/cmake_pch\.hxx(\.pch)?")
+# What says how sources are compiled and looked at; of a proto sources are made.
+EVERYBODYS = re.compile(r"^CMakeLists\.txt$|^CMakePresets\.json$|\.clang-tidy$|^tests/tidy/|"
+                        r"\.proto$")
 # Of a source that CMake makes of several.
 UNITY = re.compile(r"/Unity/unity_\d+_cxx\.cxx$")
 INCLUDED = re.compile(r'^#include "(.*)"$', re.M)
@@ -109,6 +112,26 @@ def give_headers(units, root):
     for unit, wanted in zip(units, own):
         for header in sorted(wanted):
             give(header, unit)
+
+
+def changed_since(commit, root):
+    """The files that differ from a commit's; None where all are concerned."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", root, *arguments], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout.splitlines()
+
+    names = git("diff", "--name-only", commit, "--") + git(
+        "ls-files", "--others", "--exclude-standard")
+    if any(EVERYBODYS.search(name) for name in names):
+        return None
+    return {os.path.join(root, name) for name in names}
+
+
+def is_concerned(unit, changed):
+    """Whether what it is made of has changed, or how that is compiled."""
+    described = [os.path.dirname(name) for name in changed if name.endswith("/CMakeLists.txt")]
+    return not changed.isdisjoint(unit.files() + unit.dependencies) or any(
+        is_below(source, described) for source in unit.sources)
 
 
 def is_below(file, paths):
@@ -216,6 +239,8 @@ def main():
     parser.add_argument("--apart", action="store_true", help="look at each source by itself")
     parser.add_argument("--only", action="append", metavar="PATH",
                         help="what is at this path of the root, or below it")
+    parser.add_argument("--since", metavar="COMMIT",
+                        help="what has changed since this commit, and what includes it")
     parser.add_argument("root", type=os.path.realpath)
     parser.add_argument("builds", nargs="+", type=os.path.realpath, metavar="BUILD")
     arguments = parser.parse_args()
@@ -236,6 +261,14 @@ def main():
         units = [unit for unit in units if any(
             is_below(os.path.relpath(file, root), arguments.only) for file in unit.files())]
     units = [unit for unit in units if unit.files()]
+    if arguments.since:
+        changed = changed_since(arguments.since, root)
+        if changed is not None:
+            units = [unit for unit in units if is_concerned(unit, changed)]
+            print(f"tidy: {sum(len(unit.files()) for unit in units)} files have changed since "
+                  f"{arguments.since}, or include one that has", file=sys.stderr)
+            if not units:
+                return 0
     if not units:
         sys.exit(f"tidy: no source at or below {' '.join(arguments.only or [root])}")
 
