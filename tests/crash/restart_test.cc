@@ -27,14 +27,6 @@ class RestartTest : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
-  // A server that must not start.
-  Exit Refused(std::vector<std::string> more = {}) const {
-    std::vector<std::string> argv = Arguments(std::move(more));
-    argv.insert(argv.begin(), TIMECACHED);
-    const Exit exit = RunToEnd(argv);
-    EXPECT_EQ(exit.code, 1);
-    return exit;
-  }
   static void Create(const Client& client, Durability durability) {
     NamespaceOptions options;
     options.ttl = absl::Hours(1);
@@ -99,41 +91,6 @@ TEST_F(RestartTest, WithoutAJournalADurableNamespaceIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(created.status()));
   EXPECT_THAT(std::string(created.status().message()),
               AllOf(HasSubstr("durability"), HasSubstr("journal.directory")));
-}
-
-TEST_F(RestartTest, TwoServersOnOneJournalAreRefused) {
-  ServerProcess server(Arguments());
-  EXPECT_THAT(Refused().err, AllOf(HasSubstr("the journal cannot be opened"),
-                                   HasSubstr(journal_), HasSubstr("in use")));
-}
-
-TEST_F(RestartTest, AJournalWithoutAParentIsRefused) {
-  const Exit exit = RunToEnd({TIMECACHED, "--listen", "127.0.0.1:0",
-                              "--journal", journal_ + "/of/nothing"});
-  EXPECT_EQ(exit.code, 1);
-  EXPECT_THAT(exit.err, AllOf(HasSubstr("the journal cannot be opened"),
-                              HasSubstr(journal_ + "/of/nothing")));
-}
-
-TEST_F(RestartTest, AServerGoesOnFromAJournalsTimeThatIsAheadOfTheClock) {
-  const absl::Time ahead = absl::Now() + absl::Hours(2);
-  {
-    ServerProcess server(Arguments({"--virtual-clock"}));
-    const Client client(server.address());
-    Create(client, Durability::kSync);
-    EXPECT_TRUE(VirtualClock(client).AdvanceTo(ahead).ok());
-    EXPECT_TRUE(client.In("kept").Put("key", "value").ok());
-    server.process().Signal(SIGTERM);
-    server.process().Wait();
-  }
-  ServerProcess server(Arguments());
-  const auto info = Client(server.address()).GetServer();
-  ASSERT_TRUE(info.ok()) << info.status();
-  EXPECT_GE(info->now, ahead);
-  ASSERT_TRUE(info->clock_offset.has_value());
-  EXPECT_LT(*info->clock_offset, -absl::Hours(1));
-  const auto entry = Client(server.address()).In("kept").Get("key");
-  EXPECT_TRUE(entry.ok() && entry->has_value()) << entry.status();
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class CliDeadTest : public CliTest {
  protected:

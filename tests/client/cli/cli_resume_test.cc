@@ -105,24 +105,6 @@ TEST_F(CliResumeTest, GoesOnWhereItStopped) {
   EXPECT_THAT(Tokens(1), ElementsAre("second"));
 }
 
-TEST_F(CliResumeTest, GoesOnAfterItWasKilled) {
-  service_.AddWatch(
-      {.messages = {MakeResumable("one", 40, 41, "first")}, .hang = true});
-  service_.AddWatch(
-      {.messages = {MakeResumable("two", 60, 61, "second")}, .hang = true});
-  {
-    test::ChildProcess process(Argv(Watch({})));
-    EXPECT_THAT(process.ReadLine(), HasSubstr("one"));
-    // It records what it has printed, a little later.
-    test::Await([&] { return Watermark() == "1970-01-01T00:00:41Z"; });
-    process.Signal(SIGKILL);
-    EXPECT_EQ(process.Wait().code, -1);
-  }
-  const test::Exit result = Run(Watch({"--count", "1"}));
-  EXPECT_THAT(result.out, HasSubstr("two"));
-  EXPECT_THAT(Tokens(1), ElementsAre("first"));
-}
-
 TEST_F(CliResumeTest, WhatCouldNotBePrintedIsNotRecorded) {
   v1::WatchExpiredResponse second = MakeResumable("two", 50, 51, "second");
   // More than a pipe holds: it is not printed before somebody reads.
@@ -163,23 +145,6 @@ TEST_F(CliResumeTest, EachNamespaceHasItsOwnPlace) {
     EXPECT_EQ(Run(Watch({"b", "a", "--count", "2"})).code, 0);
   }
   EXPECT_THAT(Tokens(1), ::testing::UnorderedElementsAre("a1", "b1"));
-}
-
-TEST_F(CliResumeTest, FileThatIsDamagedOrOfOthersIsAnErrorAndStays) {
-  service_.AddWatch(
-      {.messages = {MakeResumable("one", 40, 41, "first")}, .hang = true});
-  EXPECT_EQ(Run(Watch({"--count", "1"})).code, 0);
-  test::Exit result = Run(Watch({"other"}));
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("is of a watch of default, this one is of "
-                                    "other: watch the same, or give another"));
-  std::ofstream(path_) << "{";
-  result = Run(Watch({}));
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("damaged"));
-  EXPECT_THAT(result.err, HasSubstr("remove it to start again"));
-  EXPECT_EQ(Content(), "{");
-  EXPECT_EQ(service_.watch_requests().size(), 1u);
 }
 
 TEST_F(CliResumeTest, FileInADirectoryThatIsNotThereIsAnError) {

@@ -24,7 +24,6 @@ namespace timecache::test {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::Optional;
 
 constexpr absl::Duration kJoinTtl = absl::Seconds(10);

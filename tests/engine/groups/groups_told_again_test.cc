@@ -16,7 +16,6 @@ namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using Kind = GroupChange::Kind;
 
 class GroupsToldAgainTest : public GroupsReplayTest {

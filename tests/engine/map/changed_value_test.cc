@@ -19,8 +19,6 @@
 namespace timecache::server {
 namespace {
 
-using ::testing::ElementsAre;
-
 constexpr int64_t kChangedTtlUs = 30 * kSecond;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 

@@ -18,8 +18,6 @@
 namespace timecache::server {
 namespace {
 
-using ::testing::ElementsAre;
-
 constexpr int64_t kGatherTtlUs = 30 * kSecond;
 constexpr absl::string_view kNames[] = {"gender", "age"};
 

@@ -96,20 +96,6 @@ TEST_F(OperationsProcessTest, SighupAppliesWhatCanChangeAndNamesWhatCannot) {
   EXPECT_THAT(NamesOf(&server), ElementsAre("a", "b"));
 }
 
-TEST_F(OperationsProcessTest, SighupWithAWrongFileChangesNothing) {
-  ServerProcess server({"--config", WriteConfig("")});
-  WriteConfig("namespaces:\n  - name: b\nlimits:\n  max_watcher: 5\n");
-  const json refused = Reload(&server, "config_refused");
-  EXPECT_EQ(refused["level"], "error");
-  EXPECT_THAT(refused["error"].get<std::string>(),
-              HasSubstr("timecached.yaml:6: limits.max_watcher"));
-  WriteConfig("namespaces:\n  - name: Not_a_name\n");
-  EXPECT_THAT(Reload(&server, "config_refused")["error"].get<std::string>(),
-              HasSubstr("Not_a_name"));
-  EXPECT_THAT(NamesOf(&server), ElementsAre("default"));
-  EXPECT_EQ(HealthOf(server.channel()), 1);
-}
-
 TEST_F(OperationsProcessTest, FlagsStayAboveTheFileThatIsReadAgain) {
   // Every ServerProcess is told to log JSON.
   ServerProcess server(
@@ -118,14 +104,6 @@ TEST_F(OperationsProcessTest, FlagsStayAboveTheFileThatIsReadAgain) {
   const json line = Reload(&server, "config_reloaded");
   EXPECT_EQ(line["applied"], "none");
   EXPECT_EQ(line["needs_restart"], "none");
-}
-
-TEST_F(OperationsProcessTest, SighupWithoutAFileIsNoHarm) {
-  ServerProcess server;
-  const json line = Reload(&server, "config_reloaded");
-  EXPECT_EQ(line["applied"], "none");
-  EXPECT_EQ(line["needs_restart"], "none");
-  EXPECT_EQ(HealthOf(server.channel()), 1);
 }
 
 TEST_F(OperationsProcessTest, TheServiceManagerIsToldAll) {

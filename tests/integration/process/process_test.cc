@@ -170,56 +170,6 @@ TEST_F(ProcessTest, ServesWhatItsConfigurationSays) {
   EXPECT_EQ(list.namespaces(0).bucket_width().seconds(), 600);
 }
 
-// Nobody asks: what is due must come by itself.
-TEST_F(ProcessTest, WhatNobodySettlesTimesOutAndBecomesADeadLetter) {
-  ServerProcess server(
-      {"--config",
-       WriteConfig("listeners:\n  - address: 127.0.0.1:0\n"
-                   "namespaces:\n  - name: quick\n    options:\n"
-                   "      ttl: 20ms\n      num_buckets: 3\n"
-                   "      dead_letter_namespace: dead\n  - name: dead\n")});
-  const auto groups = v1::GroupService::NewStub(server.channel());
-  Must(Call(groups.get(), &v1::GroupService::Stub::CreateGroup,
-            Proto<v1::CreateGroupRequest>(
-                "namespace: 'quick' name: 'g' options { max_attempts: 1 "
-                "ack_timeout { nanos: 20000000 } }")));
-  WatchReader letters(server.data(),
-                      Proto<v1::WatchExpiredRequest>(
-                          "namespaces: 'dead' heartbeat_interval { nanos: "
-                          "20000000 }"));
-  ASSERT_TRUE(letters.Next());
-  WatchReader member(
-      server.data(),
-      Proto<v1::ConsumeExpiredRequest>("namespaces: 'quick' group: 'g' "
-                                       "heartbeat_interval { seconds: 3600 }"));
-  Must(Call(server.data(), &v1::TimeCacheService::Stub::Put,
-            Proto<v1::PutRequest>("namespace: 'quick' key: 'a' value: '1'")));
-  v1::ExpiredEvent event;
-  for (uint32_t attempt = 1; attempt <= 1;) {
-    const auto message = member.Next();
-    ASSERT_TRUE(message.has_value());
-    for (const auto& each : message->events()) {
-      EXPECT_EQ(each.key(), "a");
-      EXPECT_EQ(each.attempt(), attempt++);
-      event = each;
-    }
-  }
-  v1::GetRequest get;
-  get.set_namespace_("dead");
-  get.set_key(absl::StrCat("quick/g/", event.event_id()));
-  v1::GetResponse letter;
-  // Each heartbeat of the other watch is 20 ms of patience.
-  for (int i = 0; i < 1'500 && !letter.has_entry(); ++i) {
-    ASSERT_TRUE(letters.Next());
-    letter = Must(Call(server.data(), &v1::TimeCacheService::Stub::Get, get));
-  }
-  v1::ExpiredEvent read;
-  ASSERT_TRUE(read.ParseFromString(letter.entry().value()));
-  EXPECT_TRUE(read.has_dead_letter());
-  read.clear_dead_letter();
-  EXPECT_EQ(read.SerializeAsString(), event.SerializeAsString());
-}
-
 TEST_F(ProcessTest, APortInUseIsOneLineAndExitCodeOne) {
   ServerProcess server;
   ExpectRefused(RunToEnd({TIMECACHED, "--listen", server.address()}), 1,

@@ -69,26 +69,5 @@ TEST_F(AccessCertificateTest, EveryKindOfNameIsKnown) {
             server::ReasonName(server::Reason::kUnknownCertificate));
 }
 
-TEST_F(AccessCertificateTest, ANameOfAnotherTypeIsAnotherName) {
-  Serve(config::v1::CLIENT_CERTIFICATE_REQUIRED, "", access_.get());
-  for (const char* san :
-       {"DNS:10.0.0.7", "URI:10.0.0.7", "email:10.0.0.7", "URI:basket.shop",
-        "email:basket.shop", "DNS:audit@shop.example",
-        "DNS:spiffe://shop/basket", "email:spiffe://shop/basket"}) {
-    EXPECT_EQ(WhoIs(san),
-              server::ReasonName(server::Reason::kUnknownCertificate))
-        << san;
-  }
-}
-
-TEST_F(AccessCertificateTest, TheTokenDecides) {
-  Serve(config::v1::CLIENT_CERTIFICATE_OPTIONAL, "", access_.get());
-  EXPECT_EQ(WhoIs("DNS:basket.shop", "token"), "token");
-  EXPECT_EQ(WhoIs("DNS:basket.shop", "wrong"),
-            server::ReasonName(server::Reason::kUnknownToken));
-  EXPECT_EQ(WhoIs("", "token"), "token");
-  EXPECT_EQ(WhoIs(""), server::ReasonName(server::Reason::kNoCredentials));
-}
-
 }  // namespace
 }  // namespace timecache::test

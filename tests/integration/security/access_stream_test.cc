@@ -109,33 +109,6 @@ constexpr char kPutAndGet[] =
     "operations { get { key: 'a' } }";
 constexpr int kDenied = grpc::StatusCode::PERMISSION_DENIED;
 
-TEST_F(AccessStreamTest, AWatchNeedsAllItsNamespaces) {
-  ASSERT_TRUE(
-      server_->registry().Create("other", server::NamespaceOptions()).ok());
-  ExpectUnknown(Watch("", data()).Drain(), v1::NO_CREDENTIALS);
-  ExpectDenied(Watch("reader", data()).Drain(), "watch");
-  ExpectDenied(
-      Watch("watcher", data(), "namespaces: 'default' namespaces: 'other'")
-          .Drain(),
-      "watch", "other");
-  Watch("watcher", data()).AwaitStart();
-}
-
-TEST_F(AccessStreamTest, WhatIsGoingToDieIsForThoseWhoWatch) {
-  ExpectUnknown(Expiring("", data()).Drain(), v1::NO_CREDENTIALS);
-  ExpectDenied(Expiring("reader", data()).Drain(), "watch");
-  Expiring watcher("watcher", data());
-  watcher.AwaitStart();
-  SetRules("watcher");
-  ExpectUnknown(watcher.Drain(), v1::UNKNOWN_TOKEN);
-}
-
-TEST_F(AccessStreamTest, AMemberOfAGroupSettles) {
-  ExpectUnknown(Member("", data()).Drain(), v1::NO_CREDENTIALS);
-  ExpectDenied(Member("watcher", data()).Drain(), "settle");
-  Member("worker", data()).AwaitStart();
-}
-
 TEST_F(AccessStreamTest, AnIdleWatchEndsWithItsRight) {
   const std::string idle =
       "namespaces: 'default' heartbeat_interval { seconds: 3600 }";
@@ -174,12 +147,6 @@ TEST_F(AccessStreamTest, APipelineGoesOnWithWhatItsCallerMayDo) {
   ExpectDenied(pipeline.Drain(), "", "other");
 }
 
-TEST_F(AccessStreamTest, APipelineOfOneWhoIsNotKnownIsNotRead) {
-  ExpectUnknown(SignedPipeline("", data()).Drain(), v1::NO_CREDENTIALS);
-  ExpectUnknown(SignedPipeline("unheard-of", data()).Drain(),
-                v1::UNKNOWN_TOKEN);
-}
-
 TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsPrincipal) {
   SignedPipeline pipeline("reader", data());
   EXPECT_THAT(pipeline.Run(kPutAndGet), ElementsAre(kDenied, 0));
@@ -211,16 +178,6 @@ TEST_F(AccessStreamTest, AScanEndsWithItsRight) {
   while (reader->Read(&page)) entries += page.entries_size();
   ExpectUnknown(reader->Finish(), v1::UNKNOWN_TOKEN);
   EXPECT_LT(entries, 3'000);
-}
-
-TEST_F(AccessStreamTest, AScanNeedsToRead) {
-  grpc::ClientContext context;
-  SignAs("writer", &context);
-  const auto reader =
-      data()->Scan(&context, Proto<v1::ScanRequest>("namespace: 'default'"));
-  v1::ScanResponse page;
-  EXPECT_FALSE(reader->Read(&page));
-  ExpectDenied(reader->Finish(), "read");
 }
 
 TEST_F(AccessStreamTest, ReflectionIsOffWhereThereAreRules) {

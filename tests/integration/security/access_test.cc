@@ -20,50 +20,6 @@ using Groups = v1::GroupService::Stub;
 using Info = v1::ServerService::Stub;
 using Names = v1::NamespaceService::Stub;
 
-TEST_F(AccessTest, WhoIsNotKnownIsToldWhy) {
-  const auto size = [this](const std::vector<std::string>& authorizations) {
-    grpc::ClientContext context;
-    SetDeadline(&context);
-    for (const std::string& value : authorizations) {
-      context.AddMetadata("authorization", value);
-    }
-    v1::SizeResponse response;
-    return data()->Size(
-        &context, Proto<v1::SizeRequest>("namespace: 'default'"), &response);
-  };
-  ExpectUnknown(size({}), v1::NO_CREDENTIALS);
-  ExpectUnknown(size({"Bearer wrong"}), v1::UNKNOWN_TOKEN);
-  ExpectUnknown(size({"Basic YTpi"}), v1::MALFORMED_CREDENTIALS);
-  ExpectUnknown(size({"Bearer token-of-admin", "Bearer token-of-admin"}),
-                v1::MALFORMED_CREDENTIALS);
-  EXPECT_TRUE(size({"Bearer token-of-admin"}).ok());
-}
-
-TEST_F(AccessTest, EveryVerbIsItsOwn) {
-  const std::string key = "namespace: 'default' key: 'k'";
-  Must(As("writer", &Data::Put, key));
-  Must(As("reader", &Data::Get, key));
-  Must(As("reader", &Data::Contains, key));
-  Must(As("reader", &Data::Size, "namespace: 'default'"));
-  Must(As("writer", &Data::Touch, key));
-  ExpectDenied(As("reader", &Data::Put, key).status, "write");
-  ExpectDenied(As("reader", &Data::Touch, key).status, "write");
-  ExpectDenied(As("reader", &Data::Remove, key).status, "write");
-  ExpectDenied(As("writer", &Data::Get, key).status, "read");
-  ExpectDenied(As("writer", &Data::Contains, key).status, "read");
-  ExpectDenied(As("writer", &Data::Size, "namespace: 'default'").status,
-               "read");
-  // What answers with an entry reads, what renews one writes.
-  ExpectDenied(As("writer", &Data::Put, key + " return_previous: true").status,
-               "read");
-  ExpectDenied(
-      As("writer", &Data::Remove, key + " return_previous: true").status,
-      "read");
-  ExpectDenied(As("reader", &Data::Get, key + " touch: true").status, "write");
-  ExpectDenied(As("nobody", &Data::Get, key).status, "read");
-  Must(As("writer", &Data::Remove, key));
-}
-
 TEST_F(AccessTest, WhatANamespaceIsCannotBeGuessed) {
   const std::string there = "namespace: 'default' key: 'k'";
   const std::string missing = "namespace: 'missing' key: 'k'";
@@ -77,19 +33,6 @@ TEST_F(AccessTest, WhatANamespaceIsCannotBeGuessed) {
       "");
   EXPECT_EQ(As("admin", &Data::Get, missing).status.error_code(),
             grpc::StatusCode::NOT_FOUND);
-}
-
-TEST_F(AccessTest, LongAndStrangeNamesAreDeniedAsAnyOther) {
-  v1::SizeRequest request;
-  for (const std::string& name :
-       {std::string(), std::string("*"), std::string(1 << 20, 'a'),
-        absl::StrCat(std::string(63, 'a'), "\xc3\xa9")}) {
-    request.set_namespace_(name);
-    const auto reply = CallAs("reader", data(), &Data::Size, request);
-    ExpectError(reply.status, grpc::StatusCode::PERMISSION_DENIED,
-                v1::ACCESS_DENIED);
-    EXPECT_LT(reply.status.error_message().size(), 300u);
-  }
 }
 
 TEST_F(AccessTest, ABatchGoesOnWithoutWhatItsCallerMayNotDo) {
@@ -341,44 +284,6 @@ TEST_F(AccessTest, DeadLettersStayWhenTheGroupsMakerMayNotWriteThemAnyMore) {
   EXPECT_EQ(group().dead_lettered(), 1u);
   EXPECT_EQ(letters(), 1u);
   context.TryCancel();
-}
-
-TEST_F(AccessTest, AFailedCallSaysItsRequestId) {
-  const auto id_of = [this](const std::string& given, bool fails) {
-    grpc::ClientContext context;
-    SignAs(fails ? "nobody" : "admin", &context);
-    if (!given.empty()) context.AddMetadata("x-request-id", given);
-    v1::SizeResponse response;
-    EXPECT_EQ(
-        data()
-            ->Size(&context, Proto<v1::SizeRequest>("namespace: 'default'"),
-                   &response)
-            .ok(),
-        !fails);
-    const auto& metadata = context.GetServerTrailingMetadata();
-    const auto it = metadata.find("x-request-id");
-    return it == metadata.end()
-               ? std::string()
-               : std::string(it->second.data(), it->second.size());
-  };
-  EXPECT_EQ(id_of("mine-7", true), "mine-7");
-  EXPECT_EQ(id_of("mine-7", false), "");
-  const std::string made = id_of("", true);
-  EXPECT_EQ(made.size(), 32u);
-  EXPECT_NE(id_of("", true), made);
-  EXPECT_EQ(id_of(std::string(128, 'x'), true), std::string(128, 'x'));
-  EXPECT_EQ(id_of(std::string(129, 'x'), true).size(), 32u);
-  EXPECT_EQ(id_of("two words", true).size(), 32u);
-}
-
-TEST_F(AccessTest, AWrongFileChangesNothing) {
-  directory_.Write("access.yaml", "principals: [{name: reader}]\nrule: []\n");
-  watch_.Check();
-  EXPECT_FALSE(access_->state().ok);
-  Must(As("reader", &Data::Size, "namespace: 'default'"));
-  SetRules("reader");
-  ExpectUnknown(As("reader", &Data::Size, "namespace: 'default'").status,
-                v1::UNKNOWN_TOKEN);
 }
 
 // Makes it about the namespace "default".

@@ -129,45 +129,5 @@ TEST_F(TlsRotationTest, ClientsFilesAreFollowedAsWell) {
   EXPECT_TRUE(SizeOver(Connected(channel)).ok());
 }
 
-TEST_F(TlsRotationTest, WhatMakesNoSenseLeavesTheOldInForce) {
-  directory_.Write("server", server_authority_.Issue(Named("one")));
-  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
-  const Certificate two = server_authority_.Issue(Named("two"));
-  // Half a file, a key that does not fit, none at all.
-  directory_.Write("server.crt",
-                   two.certificate.substr(0, two.certificate.size() / 2));
-  watch_.Check();
-  EXPECT_EQ(Seen(), "one");
-  directory_.Write("server.crt", two.certificate);
-  watch_.Check();
-  EXPECT_EQ(Seen(), "one");
-  fs::remove(directory_.Path("server.key"));
-  watch_.Check();
-  EXPECT_EQ(Seen(), "one");
-  EXPECT_EQ(listener_->state().refusals, 3u);
-  directory_.Write("server.key", two.key);
-  watch_.Check();
-  EXPECT_EQ(Seen(), "two");
-}
-
-TEST_F(TlsRotationTest, FollowsTheSymlinkSwapOfAKubernetesVolume) {
-  for (const char* name : {"one", "two"}) {
-    fs::create_directory(directory_.Path(name));
-    directory_.Write(std::string(name) + "/server",
-                     server_authority_.Issue(Named(name)));
-  }
-  fs::create_symlink("one", directory_.Path("..data"));
-  for (const char* file : {"server.crt", "server.key"}) {
-    fs::remove(directory_.Path(file));
-    fs::create_symlink(fs::path("..data") / file, directory_.Path(file));
-  }
-  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
-  EXPECT_EQ(Seen(), "one");
-  fs::create_symlink("two", directory_.Path("..data_tmp"));
-  fs::rename(directory_.Path("..data_tmp"), directory_.Path("..data"));
-  watch_.Check();
-  EXPECT_EQ(Seen(), "two");
-}
-
 }  // namespace
 }  // namespace timecache::test
