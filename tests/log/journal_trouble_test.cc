@@ -357,10 +357,8 @@ class PowerLossWorld {
   int lost_ = 0;
 };
 
-uint64_t FirstSeed() { return std::random_device()(); }
-
 void LosePowerOften(MemoryFileSystem::Unsynced unsynced) {
-  const uint64_t first = FirstSeed();
+  const uint64_t first = Seed();
   for (uint64_t seed = first; seed < first + test::Rounds(40); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     PowerLossWorld world(seed, unsynced, /*syncs=*/true);

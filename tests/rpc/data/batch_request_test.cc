@@ -169,8 +169,8 @@ int Rounds() {
 }
 
 TEST(BatchRequestTest, ReadsWhatTheGeneratedParserReads) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  const uint64_t seed = test::Seed();
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
   RandomRequests requests(seed);
   for (int i = 0; i < Rounds(); ++i) {
     const std::string bytes = requests.Next().SerializeAsString();
@@ -183,8 +183,8 @@ TEST(BatchRequestTest, ReadsWhatTheGeneratedParserReads) {
 // is malformed is refused by both, and what has fields twice, unknown ones or
 // odd encodings means the same to both.
 TEST(BatchRequestTest, ReadsMutilatedBytesAsTheGeneratedParserDoes) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  const uint64_t seed = test::Seed();
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
   RandomRequests requests(seed);
   int refused = 0;
   for (int i = 0; i < Rounds(); ++i) {

@@ -108,8 +108,8 @@ TEST_F(BatchRequestWireTest, AllFieldsInEveryOrderAreReadAsGenerated) {
 }
 
 TEST_F(BatchRequestWireTest, RepeatedAndUnknownFieldsAreReadAsGenerated) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  const uint64_t seed = test::Seed();
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
   Dice dice(seed);
   int read = 0;
   for (int i = 0; i < kRounds; ++i) {

@@ -207,8 +207,8 @@ TEST(BatchResponseTest, ValuesOfEveryLength) {
 }
 
 TEST(BatchResponseTest, WritesTheBytesOfTheGeneratedSerializer) {
-  const uint64_t seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  const uint64_t seed = test::Seed();
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
   std::mt19937_64 random(seed);
   for (int round = 0; round < test::Rounds(5'000); ++round) {
     // A request whose operations are refused or not, as chance will have it.

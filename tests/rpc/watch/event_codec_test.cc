@@ -14,6 +14,7 @@
 #include "server/base/clock.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/rpc/watch/watch_message.h"
+#include "tests/support/effort.h"
 #include "timecache/v1/data.pb.h"
 #include "timecache/v1/watch.pb.h"
 
@@ -185,7 +186,7 @@ TEST(EventCodecTest, PartsTakeThePlaceOfAValue) {
 }
 
 TEST(EventCodecTest, WritesWhatTheGeneratedClassesWrite) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = test::Seed();
   SCOPED_TRACE(seed);
   RandomSamples random(seed);
   for (int round = 0; round < 300; ++round) {
@@ -280,7 +281,7 @@ std::string Ordered(const std::string& bytes) {
 
 // To a member of a group, and as a dead letter.
 TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = test::Seed();
   SCOPED_TRACE(seed);
   RandomSamples random(seed);
   for (int round = 0; round < 300; ++round) {

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "tests/support/effort.h"
 
 namespace timecache::server {
 namespace {
@@ -48,7 +49,7 @@ TEST(ResumeToken, OneThatIsDamagedAnywhereIsRefused) {
 }
 
 TEST(ResumeToken, RandomBytesAreRefused) {
-  const uint64_t seed = std::random_device()();
+  const uint64_t seed = test::Seed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 10'000; ++round) {

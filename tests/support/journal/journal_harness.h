@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,15 +12,12 @@
 #include <vector>
 
 #include "server/log/local/local_journal.h"
+#include "tests/support/effort.h"
 #include "tests/support/journal/memory_file_system.h"
 
 namespace timecache::server {
 
-// Of all that is random in a test.
-inline uint64_t Seed() {
-  const char* const text = std::getenv("TIMECACHED_SEED");
-  return text != nullptr ? std::stoull(text) : 20111204;
-}
+using test::Seed;
 
 inline constexpr char kTestDirectory[] = "/journal";
 
