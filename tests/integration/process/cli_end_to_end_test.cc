@@ -17,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class CliEndToEndTest : public ::testing::Test {
  protected:
@@ -55,21 +54,6 @@ TEST_F(CliEndToEndTest, PutsReadsRenewsAndRemoves) {
   for (const char* command : {"get", "contains", "touch", "rm"}) {
     EXPECT_EQ(Run({command, "a"}).code, 1) << command;
   }
-}
-
-TEST_F(CliEndToEndTest, SpeaksJson) {
-  const uint64_t version = RunJson({"put", "a", "one"})["version"];
-  const json got = RunJson({"get", "a"});
-  EXPECT_EQ(got["key"], "a");
-  EXPECT_EQ(got["value"], "one");
-  EXPECT_EQ(got["version"], version);
-  EXPECT_EQ(RunJson({"touch", "a"})["version"], version);
-  EXPECT_EQ(RunJson({"size"})["entries"], 1);
-  EXPECT_EQ(RunJson({"scan"})["key"], "a");
-  EXPECT_EQ(RunJson({"rm", "a"})["removed"], true);
-  EXPECT_EQ(RunJson({"rm", "a"}, 1)["removed"], false);
-  EXPECT_EQ(RunJson({"put", "a", "x", "--if-present"}, 1)["reason"],
-            "KEY_NOT_FOUND");
 }
 
 TEST_F(CliEndToEndTest, ChangesValuesWhereTheyAre) {
@@ -200,21 +184,6 @@ TEST_F(CliEndToEndTest, LoadsManyEntries) {
   EXPECT_EQ(std::count(scanned.out.begin(), scanned.out.end(), '\n'), kEntries);
 }
 
-// Also to a bucket of 100 us, as fast as which no load is.
-TEST_F(CliEndToEndTest, ALoadKeepsDeadlinesHoweverLongItTakes) {
-  ASSERT_EQ(Run({"ns", "create", "wide", "--ttl", "1h"}).code, 0);
-  ASSERT_EQ(
-      Run({"ns", "create", "narrow", "--ttl", "1ms", "--buckets", "11"}).code,
-      0);
-  ASSERT_EQ(Run({"put", "a", "one", "-n", "wide", "--ttl", "1h"}).code, 0);
-  const Exit loaded =
-      Run({"load", "-n", "narrow"}, Run({"dump", "-n", "wide"}).out);
-  EXPECT_EQ(loaded.code, 0);
-  EXPECT_EQ(loaded.err, "");
-  EXPECT_EQ(RunJson({"get", "a", "-n", "narrow"})["deadline"],
-            RunJson({"get", "a", "-n", "wide"})["deadline"]);
-}
-
 TEST_F(CliEndToEndTest, TellsWhatIsGoingToDieInTimeToTouchIt) {
   ASSERT_EQ(Run({"ns", "create", "saved", "--ttl", "1h"}).code, 0);
   ASSERT_EQ(Run({"put", "a", "one", "-n", "saved"}).code, 0);
@@ -223,17 +192,6 @@ TEST_F(CliEndToEndTest, TellsWhatIsGoingToDieInTimeToTouchIt) {
   EXPECT_EQ(event["type"], "expiring");
   EXPECT_EQ(event["key"], "a");
   EXPECT_GT(event["left_ms"], 3'000'000);
-}
-
-TEST_F(CliEndToEndTest, WithoutAServerItSaysWhichOneItMissed) {
-  server_.process().Signal(SIGTERM);
-  EXPECT_EQ(server_.process().Wait().code, 0);
-  const Exit exit = Run({"get", "a"});
-  EXPECT_EQ(exit.code, 2);
-  EXPECT_THAT(exit.err, StartsWith("timecachectl: "));
-  EXPECT_THAT(exit.err,
-              HasSubstr(absl::StrCat("no server at ", server_.address(),
-                                     ": is timecached running there?")));
 }
 
 }  // namespace

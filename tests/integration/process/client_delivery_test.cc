@@ -8,7 +8,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -128,55 +127,6 @@ TEST_F(ClientDeliveryTest, EveryEventComesOnceOverBreaks) {
             keys.size());
 }
 
-TEST_F(ClientDeliveryTest, AnotherWatchGoesOnBehindTheLastBatch) {
-  std::string token;
-  {
-    Watcher first(MakeClient());
-    ASSERT_TRUE(first.Next().ok());
-    token = ReadUpTo(first, Kill("before", 1)).back().resume_token;
-    ReadUpTo(first, Kill("not handled", 1));
-  }
-  const absl::Time now = Kill("meanwhile", 1);
-  Watcher second(MakeClient(), {.resume_tokens = {{"default", token}}});
-  EXPECT_THAT(KeysOf(ReadUpTo(second, now)),
-              ElementsAre("not handled0", "meanwhile0"));
-}
-
-TEST_F(ClientDeliveryTest, WhatIsLostIsCountedOrEndsIt) {
-  constexpr int kRounds = 40;
-  timecache::NamespaceOptions options;
-  options.event_retention_bytes = 1 << 20;
-  ASSERT_TRUE(MakeClient().CreateNamespace("small", options).ok());
-  const Client client = MakeClient().In("small");
-  std::string token;
-  {
-    Watcher watcher(client);
-    token = watcher.Next()->resume_token;
-  }
-  absl::Time now;
-  for (int i = 0; i < kRounds; ++i) {
-    now = Kill(absl::StrCat(i, "/"), 1, std::string(100'000, 'v'), "small");
-  }
-  Watcher watcher(client, {.resume_tokens = {{"small", token}}});
-  uint64_t lost = 0;
-  uint64_t told = 0;
-  for (const WatchBatch& batch : ReadUpTo(watcher, now)) {
-    EXPECT_TRUE(batch.lost == 0 || told == 0);
-    lost += batch.lost;
-    told += batch.events.size();
-  }
-  EXPECT_GT(lost, 0u);
-  EXPECT_GT(told, 0u);
-  EXPECT_EQ(lost + told, static_cast<uint64_t>(kRounds));
-
-  Watcher strict(client,
-                 {.resume_tokens = {{"small", token}}, .fail_on_loss = true});
-  const absl::Status end = strict.Next().status();
-  EXPECT_TRUE(absl::IsOutOfRange(end)) << end;
-  EXPECT_TRUE(HasReason(end, ErrorReason::kResumePointTrimmed)) << end;
-  EXPECT_EQ(ErrorMetadata(end, "lost"), absl::StrCat(lost));
-}
-
 TEST_F(ClientDeliveryTest, RestartIsSaidAndNothingOfTheNewLogIsMissed) {
   bool broken = false;
   absl::Time now;
@@ -220,26 +170,6 @@ TEST_F(ClientDeliveryTest, RestartEndsAWatchThatMustNotLose) {
   absl::Status end;
   while (end.ok()) end = watcher.Next().status();
   EXPECT_TRUE(HasReason(end, ErrorReason::kLogChanged)) << end;
-}
-
-TEST_F(ClientDeliveryTest, WhatIsGoingToDieCanBeSaved) {
-  const Client client = MakeClient();
-  ASSERT_TRUE(client.Put("saved", "").ok());
-  ASSERT_TRUE(client.Put("let go", "").ok());
-  Watcher dead(client);
-  ASSERT_TRUE(dead.Next().ok());
-  Watcher dying(client, {.lead_time = kTtl / 2});
-  const absl::Time soon = Pass(kTtl * 3 / 4);
-  for (const WatchBatch& batch : ReadUpTo(dying, soon)) {
-    EXPECT_EQ(batch.resume_token, "");
-    for (const ExpiredEvent& event : batch.events) {
-      EXPECT_EQ(event.cause, ExpiryCause::kExpiring);
-      EXPECT_GT(event.death_time, soon);
-      if (event.key != "saved") continue;
-      EXPECT_TRUE(client.Touch(event.key).ok());
-    }
-  }
-  EXPECT_THAT(KeysOf(ReadUpTo(dead, Pass(kTtl / 2))), ElementsAre("let go"));
 }
 
 // A group's workers, and what their handlers were given and have done.
@@ -310,45 +240,6 @@ TEST_F(GroupDeliveryTest, WorkersShareAndSettleEverything) {
   EXPECT_GT(statistics.nacked, 0u);
 }
 
-TEST_F(GroupDeliveryTest, WhatIsPutBackIsThereAndComesAgain) {
-  ASSERT_TRUE(MakeClient().CreateGroup("billing").ok());
-  GroupWorker worker(MakeClient(), Quick(), [&](const ExpiredEvent& event) {
-    Done(event);
-    absl::MutexLock lock(&mu_);
-    return done_[event.key] == 1 ? Settle::PutBack(absl::Hours(1))
-                                 : Settle::Ack();
-  });
-  Kill("key", 1);
-  while (worker.counters().put_back == 0) std::this_thread::yield();
-  const auto entry = MakeClient().Get("key0");
-  ASSERT_TRUE(entry.ok() && entry->has_value()) << entry.status();
-  EXPECT_EQ(entry->value().value, "value");
-  Pass(absl::Hours(2));
-  while (worker.counters().acked == 0) std::this_thread::yield();
-  EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(Statistics().backlog + Statistics().in_flight, 0u);
-}
-
-TEST_F(GroupDeliveryTest, MembersByHandSettleByAnyConnection) {
-  Watcher member(MakeClient(), {.group = "billing", .max_in_flight = 1});
-  ASSERT_TRUE(member.Next().ok());
-  Kill("key", 1);
-  std::vector<ExpiredEvent> events;
-  while (events.empty()) events = member.Next()->events;
-  EXPECT_EQ(events[0].attempt, 1u);
-  const Settlement settlement = {events[0].event_id, events[0].attempt,
-                                 Settle::Ack()};
-  auto results = MakeClient().Settle("billing", {settlement});
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_TRUE(results->at(0).status.ok()) << results->at(0).status;
-  results = MakeClient().Settle("billing", {settlement});
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_TRUE(HasReason(results->at(0).status, ErrorReason::kEventNotUnsettled))
-      << results->at(0).status;
-  const absl::Status none = MakeClient().Settle("none", {settlement}).status();
-  EXPECT_TRUE(HasReason(none, ErrorReason::kGroupNotFound)) << none;
-}
-
 TEST_F(GroupDeliveryTest, WorkerGoesOnWithARestartedServer) {
   std::atomic<int> breaks = 0;
   GroupWorkerOptions options = Quick();
@@ -400,16 +291,6 @@ TEST_F(GroupDeliveryTest, HandlerThatOutlivesARestartSettlesNothingNew) {
   EXPECT_TRUE(worker.Stop().ok());
   absl::MutexLock lock(&mu_);
   EXPECT_EQ(done_["new0"], 1);
-}
-
-TEST_F(GroupDeliveryTest, WorkerEndsWithItsGroup) {
-  ASSERT_TRUE(MakeClient().CreateGroup("billing").ok());
-  GroupWorker worker(MakeClient(), Quick(),
-                     [](const ExpiredEvent&) { return Settle::Ack(); });
-  while (Statistics().members == 0) {
-  }
-  ASSERT_TRUE(MakeClient().DeleteGroup("billing").ok());
-  EXPECT_TRUE(HasReason(worker.Wait(), ErrorReason::kGroupNotFound));
 }
 
 }  // namespace
