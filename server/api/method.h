@@ -47,37 +47,37 @@ inline constexpr absl::string_view kTime =
 using enum MethodType;
 
 // The methods: identifier, service, name, type.
-#define TIMECACHED_METHODS(METHOD)                                          \
-  METHOD(kPut, kData, "Put", kUnary)                                        \
-  METHOD(kGet, kData, "Get", kUnary)                                        \
-  METHOD(kRemove, kData, "Remove", kUnary)                                  \
-  METHOD(kContains, kData, "Contains", kUnary)                              \
-  METHOD(kSize, kData, "Size", kUnary)                                      \
-  METHOD(kTouch, kData, "Touch", kUnary)                                    \
-  METHOD(kExecute, kData, "Execute", kUnary)                                \
-  METHOD(kPipeline, kData, "Pipeline", kBidiStream)                         \
-  METHOD(kScan, kData, "Scan", kServerStream)                               \
-  METHOD(kWatchExpired, kData, "WatchExpired", kServerStream)               \
-  METHOD(kConsumeExpired, kData, "ConsumeExpired", kServerStream)           \
-  METHOD(kWatchExpiring, kData, "WatchExpiring", kServerStream)             \
-  METHOD(kSettleExpired, kData, "SettleExpired", kUnary)                    \
-  METHOD(kCreateNamespace, kNames, "CreateNamespace", kUnary)               \
-  METHOD(kGetNamespace, kNames, "GetNamespace", kUnary)                     \
-  METHOD(kListNamespaces, kNames, "ListNamespaces", kUnary)                 \
-  METHOD(kUpdateNamespace, kNames, "UpdateNamespace", kUnary)               \
-  METHOD(kDeleteNamespace, kNames, "DeleteNamespace", kUnary)               \
-  METHOD(kRotateNamespace, kNames, "RotateNamespace", kUnary)               \
-  METHOD(kCreateGroup, kGroups, "CreateGroup", kUnary)                      \
-  METHOD(kGetGroup, kGroups, "GetGroup", kUnary)                            \
-  METHOD(kListGroups, kGroups, "ListGroups", kUnary)                        \
-  METHOD(kUpdateGroup, kGroups, "UpdateGroup", kUnary)                      \
-  METHOD(kDeleteGroup, kGroups, "DeleteGroup", kUnary)                      \
-  METHOD(kGetServer, kServer, "GetServer", kUnary)                          \
-  METHOD(kBackupJournal, kServer, "BackupJournal", kServerStream)           \
-  METHOD(kAdvance, kTime, "Advance", kUnary)                                \
-  METHOD(kNow, kTime, "Now", kUnary)                                        \
-  METHOD(kAppend, kData, "Append", kUnary)                                  \
-  METHOD(kCombine, kData, "Combine", kUnary)                                \
+#define TIMECACHED_METHODS(METHOD)                                \
+  METHOD(kPut, kData, "Put", kUnary)                              \
+  METHOD(kGet, kData, "Get", kUnary)                              \
+  METHOD(kRemove, kData, "Remove", kUnary)                        \
+  METHOD(kContains, kData, "Contains", kUnary)                    \
+  METHOD(kSize, kData, "Size", kUnary)                            \
+  METHOD(kTouch, kData, "Touch", kUnary)                          \
+  METHOD(kExecute, kData, "Execute", kUnary)                      \
+  METHOD(kPipeline, kData, "Pipeline", kBidiStream)               \
+  METHOD(kScan, kData, "Scan", kServerStream)                     \
+  METHOD(kWatchExpired, kData, "WatchExpired", kServerStream)     \
+  METHOD(kConsumeExpired, kData, "ConsumeExpired", kServerStream) \
+  METHOD(kWatchExpiring, kData, "WatchExpiring", kServerStream)   \
+  METHOD(kSettleExpired, kData, "SettleExpired", kUnary)          \
+  METHOD(kCreateNamespace, kNames, "CreateNamespace", kUnary)     \
+  METHOD(kGetNamespace, kNames, "GetNamespace", kUnary)           \
+  METHOD(kListNamespaces, kNames, "ListNamespaces", kUnary)       \
+  METHOD(kUpdateNamespace, kNames, "UpdateNamespace", kUnary)     \
+  METHOD(kDeleteNamespace, kNames, "DeleteNamespace", kUnary)     \
+  METHOD(kRotateNamespace, kNames, "RotateNamespace", kUnary)     \
+  METHOD(kCreateGroup, kGroups, "CreateGroup", kUnary)            \
+  METHOD(kGetGroup, kGroups, "GetGroup", kUnary)                  \
+  METHOD(kListGroups, kGroups, "ListGroups", kUnary)              \
+  METHOD(kUpdateGroup, kGroups, "UpdateGroup", kUnary)            \
+  METHOD(kDeleteGroup, kGroups, "DeleteGroup", kUnary)            \
+  METHOD(kGetServer, kServer, "GetServer", kUnary)                \
+  METHOD(kBackupJournal, kServer, "BackupJournal", kServerStream) \
+  METHOD(kAdvance, kTime, "Advance", kUnary)                      \
+  METHOD(kNow, kTime, "Now", kUnary)                              \
+  METHOD(kAppend, kData, "Append", kUnary)                        \
+  METHOD(kCombine, kData, "Combine", kUnary)                      \
   METHOD(kGather, kData, "Gather", kUnary)
 
 enum class Index : size_t {
