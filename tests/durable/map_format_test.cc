@@ -85,7 +85,7 @@ std::vector<std::string> Groups(TimeCacheMap* map, int64_t now_us) {
         s.nacked, ", put back ", s.put_back, ", dead-lettered ",
         s.dead_lettered, ", lost ", s.lost));
     const auto member = group->Join(1'000, [] {});
-    const GroupChunk chunk = member->Take(now_us, 1'000, 1 << 20);
+    const EventChunk chunk = member->Take(now_us, 1'000, 1 << 20);
     for (const Delivery& delivery : chunk.deliveries) {
       lines.push_back(absl::StrCat(
           "delivery ", delivery.event_id, " attempt ", delivery.attempt, " ",
