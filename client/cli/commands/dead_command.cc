@@ -35,7 +35,7 @@ void WarnOfOthers(const Context& context, const DeadLetterWalk& walk) {
   }
 }
 
-int RunList(const Context& context, const DeadArguments& arguments) {
+int RunListLetters(const Context& context, const DeadArguments& arguments) {
   bool written = true;
   DeadLetterWalk walk;
   const absl::Status status = VisitDeadLetters(
@@ -303,7 +303,7 @@ Examples:
   auto arguments = std::make_shared<DeadArguments>();
   CLI::App* list =
       AddDeadCommand(*dead, context, "list",
-                     "List them, in no particular order", arguments, RunList);
+                     "List them, in no particular order", arguments, RunListLetters);
   AddFilter(*list, arguments->filter);
   list->footer(
       R"(Prints, tab-separated: when the letter was made, how the last attempt ended,

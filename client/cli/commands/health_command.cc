@@ -9,7 +9,7 @@ namespace timecache::cli {
 namespace {
 
 // As grpc.health.v1 names them.
-std::string NameOf(ServingStatus status) {
+std::string StatusName(ServingStatus status) {
   switch (status) {
     case ServingStatus::kServing:
       return "SERVING";
@@ -24,7 +24,7 @@ std::string NameOf(ServingStatus status) {
 int RunHealth(const Context& context) {
   const auto status = context.MakeClient().CheckHealth();
   if (!status.ok()) return context.Fail(status.status());
-  const std::string name = NameOf(*status);
+  const std::string name = StatusName(*status);
   const bool written =
       context.json ? WriteJson({{"status", name}}) : WriteLine(name);
   if (!written || !Flush()) return context.FailToWrite();

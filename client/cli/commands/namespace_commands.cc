@@ -31,7 +31,7 @@ int Print(const Context& context, const absl::StatusOr<Namespace>& ns) {
   return Print(context, ToJson(*ns), Describe(*ns));
 }
 
-int RunList(const Context& context) {
+int RunListNamespaces(const Context& context) {
   const auto list =
       context.MakeClient().ListNamespaces({.include_statistics = true});
   if (!list.ok()) return context.Fail(list.status());
@@ -269,7 +269,7 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
           "  timecachectl ns get sessions --json | jq .statistics.expired");
   CLI::App* list = ns->add_subcommand("list", "List all namespaces");
   list->footer("Example:\n  timecachectl ns list");
-  OnRun(list, context, RunList);
+  OnRun(list, context, RunListNamespaces);
   AddDelete(*ns, context);
   AddNamespaceCommand(
       *ns, context, "rotate",
