@@ -122,6 +122,6 @@ const (
 	MaxBackups Reason = "MAX_BACKUPS"
 	// UnknownService: NOT_FOUND: the server has no such service, or reflection no such symbol.
 	UnknownService Reason = "UNKNOWN_SERVICE"
-	// MaxHealthWatches: RESOURCE_EXHAUSTED: too many watches of health.
+	// MaxHealthWatches: Not given any more: too many watches of health.
 	MaxHealthWatches Reason = "MAX_HEALTH_WATCHES"
 )
