@@ -163,14 +163,6 @@ TEST(SweepTest, WhatDiesDuringAStepIsNotDeliveredBeforeItDied) {
   }
 }
 
-TEST(SweepTest, TheWatermarkMovesWithoutAnyDeath) {
-  MapHarness harness(Tens());
-  harness.Pass(5);
-  EXPECT_EQ(harness.ReadEvents().watermark_us, kStartUs + 5);
-  harness.Pass(kHour);
-  EXPECT_EQ(harness.ReadEvents().watermark_us, kStartUs + 5 + kHour);
-}
-
 TEST(SweepTest, AWatchFromNowSkipsWhatIsDeadAndUnswept) {
   MapHarness harness(Tens());
   harness.Put("dead", "v");

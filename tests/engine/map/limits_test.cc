@@ -13,10 +13,6 @@ namespace timecache::server {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
-
-NamespaceOptions Tens() { return WithBuckets(10 * kSecond, 11); }
 
 NamespaceOptions Limited(int64_t max_entries, int64_t max_bytes,
                          LimitPolicy policy) {
@@ -34,18 +30,6 @@ void ExpectFull(const Result& result, Reason reason) {
   EXPECT_EQ(result.version, 0u);
 }
 
-TEST(LimitsTest, AFullMapRefusesFreshKeysAndTakesOverwrites) {
-  MapHarness harness(Limited(2, 0, LimitPolicy::kReject));
-  harness.Put("a", "1");
-  harness.Put("b", "1");
-  ExpectFull(harness.Put("c", "1"), Reason::kMaxEntries);
-  EXPECT_TRUE(harness.Put("a", "a longer one").status.ok());
-  EXPECT_EQ(harness.Entries(), 2);
-  EXPECT_FALSE(harness.Contains("c"));
-  harness.Apply(Operation::Remove("a"));
-  EXPECT_TRUE(harness.Put("c", "1").status.ok());
-}
-
 TEST(LimitsTest, AFullMapRefusesBytesButNotFewerOfThem) {
   MapHarness harness(Limited(0, 20, LimitPolicy::kReject));
   EXPECT_TRUE(harness.Put("a", std::string(9, 'v')).status.ok());
@@ -58,34 +42,6 @@ TEST(LimitsTest, AFullMapRefusesBytesButNotFewerOfThem) {
   EXPECT_EQ(harness.Bytes(), 20);
 }
 
-TEST(LimitsTest, TouchAndGetNeverMeetALimit) {
-  MapHarness harness(Limited(1, 4, LimitPolicy::kReject));
-  harness.Put("key", "v");
-  harness.Pass(5 * kSecond);
-  EXPECT_TRUE(harness.Apply(Operation::Touch("key")).status.ok());
-  Operation get = Operation::Get("key");
-  get.touch = true;
-  EXPECT_TRUE(harness.Apply(get).status.ok());
-}
-
-TEST(LimitsTest, DeathReleasesWithoutAnySweep) {
-  for (const LimitPolicy policy :
-       {LimitPolicy::kReject, LimitPolicy::kEvictOldest}) {
-    MapHarness harness(Limited(10, 0, policy));
-    for (int round = 0; round < 5; ++round) {
-      for (int i = 0; i < 10; ++i) {
-        EXPECT_TRUE(harness.Put(absl::StrCat("key", i), "v").status.ok());
-      }
-      harness.Pass(10 * kSecond);
-    }
-    const Reading reading = harness.ReadEvents();
-    EXPECT_EQ(reading.events.size(), 50u);
-    for (const DeliveredEvent& told : reading.events) {
-      EXPECT_EQ(told.cause, Cause::kExpired);
-    }
-  }
-}
-
 TEST(LimitsTest, AConditionIsJudgedBeforeALimit) {
   MapHarness harness(Limited(1, 0, LimitPolicy::kReject));
   harness.Put("a", "1");
@@ -94,30 +50,6 @@ TEST(LimitsTest, AConditionIsJudgedBeforeALimit) {
   EXPECT_EQ(ReasonOf(harness.Apply(op).status), Reason::kKeyNotFound);
   op.condition = Condition::kIfAbsent;
   ExpectFull(harness.Apply(op), Reason::kMaxEntries);
-}
-
-TEST(LimitsTest, EvictOldestKillsTheWholeBucketThatWouldDieNext) {
-  MapHarness harness(Limited(4, 0, LimitPolicy::kEvictOldest));
-  harness.Put("a1", "v");
-  harness.Put("a2", "v");
-  harness.Pass(kSecond);
-  harness.Put("b1", "v");
-  harness.PutFor("short", "v", 2 * kSecond);
-  EXPECT_TRUE(harness.Put("c1", "v").status.ok());
-  EXPECT_FALSE(harness.Contains("short")) << "it would have died first";
-  EXPECT_TRUE(harness.Put("c2", "v").status.ok());
-  EXPECT_EQ(harness.Entries(), 3);
-  const Reading reading = harness.ReadEvents();
-  EXPECT_THAT(
-      reading.Texts(),
-      testing::AllOf(testing::SizeIs(3), testing::Contains("short=v"),
-                     testing::Contains("a1=v"), testing::Contains("a2=v")));
-  EXPECT_EQ(reading.Texts()[0], "short=v");
-  for (const DeliveredEvent& told : reading.events) {
-    EXPECT_EQ(told.cause, Cause::kEvicted);
-    EXPECT_EQ(told.death_us, harness.now_us());
-  }
-  EXPECT_EQ(harness.Statistics().evicted, 3u);
 }
 
 // Options whose one bucket takes all that a test puts.
@@ -149,27 +81,6 @@ TEST(LimitsTest, InOneFullBucketEachPutEvictsTheOldestEntry) {
     EXPECT_EQ(reading.events[i].put_us, kStartUs + static_cast<int64_t>(i) + 1);
   }
   EXPECT_EQ(harness.Statistics().evicted, 200u);
-}
-
-TEST(LimitsTest, InOneFullBucketAsManyAreEvictedAsTheirBytesMustBe) {
-  MapHarness harness(OneBucket(0, 1'000));
-  for (int i = 0; i < 10; ++i) {
-    harness.Pass(1);
-    harness.Put(absl::StrCat(i), std::string(99, 'v'));
-  }
-  ASSERT_EQ(harness.Bytes(), 1'000);
-  EXPECT_TRUE(harness.Put("x", std::string(249, 'v')).status.ok());
-  EXPECT_EQ(harness.Entries(), 8);
-  EXPECT_EQ(harness.Bytes(), 950);
-  EXPECT_TRUE(harness.Put("9", std::string(149, 'v')).status.ok());
-  EXPECT_EQ(harness.Bytes(), 1'000);
-  EXPECT_TRUE(harness.Put("9", std::string(150, 'v')).status.ok());
-  EXPECT_EQ(harness.Bytes(), 901);
-  const Reading reading = harness.ReadEvents();
-  std::vector<std::string> keys;
-  for (const DeliveredEvent& told : reading.events) keys.push_back(told.key);
-  // In what order those of one put are told is the engine's to choose.
-  EXPECT_THAT(keys, UnorderedElementsAre("0", "1", "2", "3"));
 }
 
 TEST(LimitsTest, InOneFullBucketWhatWasRenewedOrRemovedIsPassed) {
@@ -269,19 +180,6 @@ TEST(LimitsTest, EvictedEntriesDoNotPileUp) {
   EXPECT_EQ(harness.ReadEvents().events.size(), kPuts - 10u);
 }
 
-TEST(LimitsTest, EvictOldestGoesOnUntilThePutFits) {
-  MapHarness harness(Limited(0, 100, LimitPolicy::kEvictOldest));
-  for (int i = 0; i < 5; ++i) {
-    harness.Put(absl::StrCat(i), std::string(19, 'v'));
-    harness.Pass(kSecond);
-  }
-  EXPECT_EQ(harness.Entries(), 5);
-  EXPECT_TRUE(harness.Put("x", std::string(50, 'v')).status.ok());
-  EXPECT_EQ(harness.Entries(), 3);
-  EXPECT_EQ(harness.Bytes(), 20 + 20 + 51);
-  EXPECT_EQ(harness.ReadEvents().events.size(), 3u);
-}
-
 TEST(LimitsTest, EvictionMayTakeTheOldValueOfTheVeryKey) {
   MapHarness harness(Limited(0, 20, LimitPolicy::kEvictOldest));
   const uint64_t old_version = harness.Put("a", "old").version;
@@ -308,30 +206,6 @@ TEST(LimitsTest, AnIfPresentPutMayLoseItsKeyToItsOwnEviction) {
   op.condition = Condition::kIfPresent;
   EXPECT_EQ(ReasonOf(harness.Apply(op).status), Reason::kKeyNotFound);
   EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("a=old"));
-}
-
-TEST(LimitsTest, APutLargerThanTheMapIsRefusedAndKillsNothing) {
-  MapHarness harness(Limited(0, 100, LimitPolicy::kEvictOldest));
-  harness.Put("a", "v");
-  ExpectFull(harness.Put("b", std::string(100, 'v')), Reason::kMaxBytes);
-  EXPECT_EQ(harness.Get("a"), "v") << "after an error nothing was changed";
-  EXPECT_THAT(harness.ReadEvents().events, IsEmpty());
-}
-
-TEST(LimitsTest, ALoweredLimitRefusesOrEvictsWithTheNextPut) {
-  MapHarness harness(Tens());
-  for (int i = 0; i < 10; ++i) {
-    harness.Put(absl::StrCat(i), "v");
-    if (i % 2 == 1) harness.Pass(kSecond);
-  }
-  harness.Update(Limited(4, 0, LimitPolicy::kReject));
-  EXPECT_EQ(harness.Entries(), 10);
-  ExpectFull(harness.Put("x", "v"), Reason::kMaxEntries);
-  EXPECT_TRUE(harness.Put("9", "v").status.ok()) << "does not grow";
-  harness.Update(Limited(4, 0, LimitPolicy::kEvictOldest));
-  EXPECT_TRUE(harness.Put("x", "v").status.ok());
-  EXPECT_LE(harness.Entries(), 4);
-  EXPECT_TRUE(harness.Contains("x"));
 }
 
 TEST(LimitsTest, TheServersLimitHoldsForAllMapsTogether) {
@@ -378,27 +252,6 @@ TEST(RotateTest, KillsTheBucketThatWouldDieNextInAllShards) {
   EXPECT_EQ(harness.Statistics().rotated, 101u);
 }
 
-TEST(RotateTest, WithNothingLiveNothingHappens) {
-  MapHarness harness(Tens());
-  EXPECT_EQ(harness.Rotate(), 0);
-  harness.Put("key", "v");
-  harness.Pass(10 * kSecond);
-  EXPECT_EQ(harness.Rotate(), 0) << "it died of age";
-  const Reading reading = harness.ReadEvents();
-  ASSERT_EQ(reading.events.size(), 1u);
-  EXPECT_EQ(reading.events[0].cause, Cause::kExpired);
-}
-
-TEST(RotateTest, ABucketThatWasEmptiedDoesNotCount) {
-  MapHarness harness(Tens());
-  harness.Put("old", "v");
-  harness.Pass(kSecond);
-  harness.Put("young", "v");
-  harness.Apply(Operation::Remove("old"));
-  EXPECT_EQ(harness.Rotate(), 1);
-  EXPECT_FALSE(harness.Contains("young"));
-}
-
 TEST(RotateTest, AtAFrozenClockTheDeathIsAfterTheWatermark) {
   MapHarness harness(Tens());
   for (int i = 0; i < 5; ++i) {
@@ -423,20 +276,6 @@ TEST(RotateTest, AWatchFromNowSeesWhatIsKilledAfterIt) {
   EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("key=v"));
 }
 
-TEST(RotateTest, APutIntoTheKilledBucketsTimeMakesItAnew) {
-  MapHarness harness(Tens());
-  harness.Pass(1);
-  harness.Put("key", "first");
-  EXPECT_EQ(harness.Rotate(), 1);
-  harness.Put("key", "second");
-  EXPECT_EQ(harness.Get("key"), "second");
-  EXPECT_EQ(harness.Entries(), 1);
-  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=first"));
-  harness.GoTo(kStartUs + 11 * kSecond);
-  EXPECT_FALSE(harness.Contains("key"));
-  EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("key=second"));
-}
-
 TEST(UpdateTest, KeepsThePromiseForEntriesThatAreIn) {
   MapHarness harness(Tens());
   harness.Pass(1);
@@ -452,20 +291,6 @@ TEST(UpdateTest, KeepsThePromiseForEntriesThatAreIn) {
   harness.Pass(1);
   EXPECT_FALSE(harness.Contains("old"));
   EXPECT_THAT(harness.ReadEvents().Texts(), ElementsAre("new=v", "old=v"));
-}
-
-TEST(UpdateTest, ALongerTtlHoldsFromTheNextPutOrTouchOn) {
-  MapHarness harness(Tens());
-  harness.Put("left", "v");
-  harness.Put("touched", "v");
-  harness.Update(WithBuckets(100 * kSecond, 11));
-  harness.Apply(Operation::Touch("touched"));
-  harness.Pass(10 * kSecond);
-  EXPECT_FALSE(harness.Contains("left"));
-  EXPECT_TRUE(harness.Contains("touched"));
-  EXPECT_EQ(harness.Apply(Operation::Get("touched")).entry.deadline_us,
-            kStartUs + 100 * kSecond);
-  EXPECT_EQ(harness.Statistics().bucket_width_us, 10 * kSecond);
 }
 
 TEST(UpdateTest, BucketsOfDifferentWidthsDieInOrderOfDeath) {
@@ -487,18 +312,6 @@ TEST(UpdateTest, BucketsOfDifferentWidthsDieInOrderOfDeath) {
     EXPECT_EQ(told.death_us,
               DeathTimeUs(told.deadline_us, std::stoll(told.value)));
   }
-}
-
-TEST(UpdateTest, SlidingTakesEffectAtOnce) {
-  MapHarness harness(Tens());
-  harness.Put("key", "v");
-  NamespaceOptions options = Tens();
-  options.sliding = true;
-  harness.Update(options);
-  harness.Pass(5 * kSecond);
-  EXPECT_EQ(harness.Get("key"), "v");
-  harness.Pass(9 * kSecond);
-  EXPECT_TRUE(harness.Contains("key"));
 }
 
 TEST(UpdateTest, RetentionTakesEffectAtOnce) {
