@@ -62,23 +62,14 @@ class EntryTimesTest : public DurableStoreTest {
   }
 };
 
-TEST_F(EntryTimesTest, AllTimesOutliveACrash) {
+TEST_F(EntryTimesTest, AllTimesOutliveCrashesACheckpointAndABackup) {
   FillAndAge();
-  LosePower();
-  Reopen();
-  ExpectAll();
-}
-
-TEST_F(EntryTimesTest, AllTimesOutliveACheckpoint) {
-  FillAndAge();
-  Trim();
-  LosePower();
-  Reopen();
-  ExpectAll();
-}
-
-TEST_F(EntryTimesTest, AllTimesAreInABackup) {
-  FillAndAge();
+  for (const bool trims : {false, true}) {
+    if (trims) Trim();
+    LosePower();
+    Reopen();
+    ExpectAll();
+  }
   ASSERT_TRUE(store_.Restore(store_.BackUp()).ok());
   Reopen();
   ExpectAll();
