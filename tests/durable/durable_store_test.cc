@@ -79,10 +79,7 @@ TEST_F(DurableStoreTest, AMapWhoseEndWasNotKeptIsNotBesideItsSuccessor) {
   EXPECT_EQ(store_.map("a")->origin().log_id, next.origin.log_id);
   EXPECT_EQ(store_.Get("a", "key"), "(none)");
   // Nor is it there again without that.
-  absl::Notification deleted;
-  store_.store().DeleteNamespace(
-      "a", [&](const absl::Status&) { deleted.Notify(); });
-  deleted.WaitForNotification();
+  Delete("a");
   store_.Crash();
   Reopen();
   EXPECT_EQ(store_.map("a"), nullptr);
@@ -102,31 +99,18 @@ TEST_F(DurableStoreTest, AnAppendWritesItsBytesAndNotTheValue) {
 TEST_F(DurableStoreTest, NamespacesComeAndGoAsTheyDid) {
   ASSERT_TRUE(store_.Create("b").ok());
   ASSERT_TRUE(store_.Put("b", "key", "old").status.ok());
-  absl::Notification deleted;
-  store_.store().DeleteNamespace("b", [&](const absl::Status& status) {
-    EXPECT_TRUE(status.ok());
-    deleted.Notify();
-  });
-  deleted.WaitForNotification();
+  Delete("b");
   ASSERT_TRUE(store_.Create("c").ok());
   LosePower();
   Reopen();
   EXPECT_EQ(store_.map("b"), nullptr);
   ASSERT_TRUE(store_.Create("b").ok());
   EXPECT_EQ(store_.Get("b", "key"), "(none)");
-  absl::Notification updated;
-  store_.store().UpdateNamespace(
-      "c",
-      [](NamespaceOptions* options) {
-        options->ttl_us = 120 * kSecond;
-        options->dead_letter_namespace = "a";
-        return absl::OkStatus();
-      },
-      [&](const absl::StatusOr<NamespaceInfo>& info) {
-        EXPECT_TRUE(info.ok());
-        updated.Notify();
-      });
-  updated.WaitForNotification();
+  Update("c", [](NamespaceOptions* options) {
+    options->ttl_us = 120 * kSecond;
+    options->dead_letter_namespace = "a";
+    return absl::OkStatus();
+  });
   LosePower();
   Reopen();
   EXPECT_EQ(store_.map("c")->options().ttl_us, 120 * kSecond);
@@ -215,14 +199,7 @@ TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
   const std::vector<Operation> operations = {Operation::Put("key", "new"),
                                              Operation::Get("key"),
                                              Operation::Remove("key")};
-  std::vector<Result> results(operations.size());
-  absl::Notification done;
-  store_.store().Execute("a", operations, absl::MakeSpan(results),
-                         [&](const absl::Status& status) {
-                           EXPECT_TRUE(status.ok()) << status;
-                           done.Notify();
-                         });
-  done.WaitForNotification();
+  const std::vector<Result> results = ExecuteAll(operations);
   EXPECT_EQ(results[1].entry.value, "value");
   EXPECT_EQ(Refused(LimitHit::kDiskFull), 4u);
   store_.files().SetRoom(UINT64_MAX);
@@ -245,14 +222,7 @@ TEST_F(DurableStoreTest, AChangeWithoutRoomFailsReadsOfItsKeyAlone) {
   EXPECT_EQ(ReasonOf(first.status), Reason::kDiskFull) << first.status;
   const std::vector<Operation> operations = {
       Operation::Get("key"), Operation::Get("big"), Operation::Get("none")};
-  std::vector<Result> results(operations.size());
-  absl::Notification done;
-  store_.store().Execute("a", operations, absl::MakeSpan(results),
-                         [&](const absl::Status& status) {
-                           EXPECT_TRUE(status.ok()) << status;
-                           done.Notify();
-                         });
-  done.WaitForNotification();
+  const std::vector<Result> results = ExecuteAll(operations);
   EXPECT_EQ(results[0].entry.value, "value");
   EXPECT_EQ(ReasonOf(results[1].status), Reason::kDiskFull);
   EXPECT_FALSE(results[1].found);

@@ -132,17 +132,6 @@ TEST(ExpiringCursorTest,
   EXPECT_EQ(reader.cursor().NextDueUs(), kStartUs + 7 * kSecond);
 }
 
-TEST(ExpiringCursorTest, TheDeadAreNotTold) {
-  MapHarness harness(Tens());
-  LeadReader reader(&harness, kLeadUs);
-  harness.Put("a", "v");
-  harness.Pass(10 * kSecond);
-  EXPECT_THAT(reader.Look(), IsEmpty());
-  EXPECT_EQ(reader.chunk().watermark_us, harness.now_us());
-  harness.Sweep();
-  EXPECT_THAT(reader.Look(), IsEmpty());
-}
-
 TEST(ExpiringCursorTest, TheFewestBuckets) {
   MapHarness harness(WithBuckets(10 * kSecond, 2));
   LeadReader reader(&harness, kLeadUs);
@@ -216,26 +205,6 @@ TEST(ExpiringCursorTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
               ::testing::UnorderedElementsAre(
                   "small", "large0", "large1", "large2", "large3", "large4",
                   "large5", "large6", "large7", "huge", "last"));
-}
-
-// They stand behind the segment that small ones go on to be put into.
-TEST(ExpiringCursorTest, SmallAndLargeOnesInTurnAreEachToldOnce) {
-  MapHarness harness(OneCursorShard());
-  LeadReader reader(&harness, 20 * kSecond);
-  for (int i = 0; i < 40; ++i) {
-    const std::string small = absl::StrCat("small", i);
-    const std::string large = absl::StrCat("large", i);
-    harness.Put(small, "v");
-    if (i % 2 == 0) harness.Put(large, std::string(kLargeBytes, 'v'));
-    const std::vector<std::string> told = KeysOf(reader.Look());
-    if (i % 2 == 0) {
-      EXPECT_THAT(told, ElementsAre(large, small));
-    } else {
-      EXPECT_THAT(told, ElementsAre(small));
-    }
-    if (i % 3 == 0) harness.Apply(Operation::Remove(large));
-    if (i % 5 == 0) harness.Apply(Operation::Remove(small));
-  }
 }
 
 // Its segments are still there, and wait for the sweep.
