@@ -1,7 +1,6 @@
 // What is left of a damaged journal makes maps again: fewer, older, never
 // wrong.
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>

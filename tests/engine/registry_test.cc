@@ -111,13 +111,6 @@ TEST_F(RegistryTest, NoLimitRefusesAConfiguredNamespace) {
   MemoryBudget::Process().SetLimit(0);
 }
 
-TEST_F(RegistryTest, ListsByName) {
-  for (const char* name : {"m", "z", "a", "b.1", "b"}) {
-    ASSERT_TRUE(registry_.Create(name, Options()).ok());
-  }
-  EXPECT_THAT(Names(registry_), ElementsAre("a", "b", "b.1", "m", "z"));
-}
-
 TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
   const auto map = registry_.Create("a", Options());
   const auto updated = registry_.Update("a", [](NamespaceOptions* options) {
@@ -226,6 +219,11 @@ TEST_F(RegistryTest, ServerLimitsHoldForAllNamespacesTogether) {
   EXPECT_EQ(
       ReasonOf(one->Apply(Operation::Put("1", large), clock_.NowUs()).status),
       Reason::kServerMaxBytes);
+  // What has died has no share of them, nor has what is deleted.
+  EXPECT_EQ(one->GetSize(clock_.NowUs() + 10 * kSecond).entries, 0);
+  EXPECT_TRUE(two->Apply(Operation::Put("key", "v").WithTtl(kSecond),
+                         clock_.NowUs() + 10 * kSecond)
+                  .status.ok());
   one.reset();
   EXPECT_TRUE(registry.Delete("one").ok());
   EXPECT_TRUE(
@@ -282,7 +280,7 @@ TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
   EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("key=v"));
 }
 
-TEST_F(RegistryTest, ListsPartsInOrderOfNames) {
+TEST_F(RegistryTest, ListsAllOrPartsInOrderOfNames) {
   for (const char* name : {"c", "a", "e", "b"}) {
     ASSERT_TRUE(registry_.Create(name, Options()).ok());
   }
@@ -295,6 +293,7 @@ TEST_F(RegistryTest, ListsPartsInOrderOfNames) {
   };
   EXPECT_THAT(after("", 2), ElementsAre("a", "b"));
   EXPECT_THAT(after("b", 2), ElementsAre("c", "e"));
+  EXPECT_THAT(Names(registry_), ElementsAre("a", "b", "c", "e"));
   // Where a name was deleted, the others go on.
   ASSERT_TRUE(registry_.Delete("c").ok());
   EXPECT_THAT(after("b", 2), ElementsAre("e"));

@@ -4,9 +4,6 @@
 
 #include <malloc.h>
 
-#include <algorithm>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // How deaths become events: batches, sweeps in steps, watermarks, watchers'
 // starts and the schedule of whoever drives a map.
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>

@@ -1,12 +1,8 @@
 // What a group keeps, and what it loses.
 
-#include <string>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/base/error.h"
 #include "tests/support/engine/group_harness.h"
 
 namespace timecache::server {

@@ -1,7 +1,6 @@
 // Who is given what a member let time out or NACKed, where the model of delivery
 // says less.
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"

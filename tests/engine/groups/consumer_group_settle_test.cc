@@ -1,9 +1,7 @@
 // Settling, and what becomes of what is not settled.
 
-#include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"

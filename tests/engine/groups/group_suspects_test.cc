@@ -1,10 +1,8 @@
 // What the end of a member's stream means for the events that it held.
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"

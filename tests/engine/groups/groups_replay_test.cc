@@ -3,7 +3,6 @@
 
 #include "server/engine/groups/groups_replay.h"
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,7 +1,6 @@
 // Limits, eviction, rotation by hand and live changes of the options.
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -156,31 +155,6 @@ TEST(LimitsTest, EvictedEntriesDoNotPileUp) {
   EXPECT_EQ(statistics.evicted, kPuts - 10u);
   EXPECT_GE(statistics.lateness.total(), kPuts - 10 - Sweeper::kMaxWaiting - 1);
   EXPECT_EQ(harness.ReadEvents().events.size(), kPuts - 10u);
-}
-
-TEST(LimitsTest, TheServersLimitHoldsForAllMapsTogether) {
-  Usage server(3, 0);
-  MapHarness one(Tens(), kStartUs, &server);
-  MapHarness two(Tens(), kStartUs, &server);
-  one.Put("a", "v");
-  one.Put("b", "v");
-  two.Put("a", "v");
-  ExpectFull(two.Put("b", "v"), Reason::kServerMaxEntries);
-  EXPECT_EQ(two.Entries(), 1);
-  one.Pass(10 * kSecond);
-  EXPECT_EQ(one.Entries(), 0);
-  EXPECT_TRUE(two.Put("b", "v").status.ok());
-}
-
-TEST(LimitsTest, ADeletedMapGivesItsShareOfTheServerBack) {
-  Usage server(10, 0);
-  {
-    MapHarness map(Tens(), kStartUs, &server);
-    for (int i = 0; i < 10; ++i) map.Put(absl::StrCat(i), "v");
-    EXPECT_EQ(server.entries(), 10);
-  }
-  EXPECT_EQ(server.entries(), 0);
-  EXPECT_EQ(server.bytes(), 0);
 }
 
 TEST(RotateTest, AtAFrozenClockTheDeathIsAfterTheWatermark) {

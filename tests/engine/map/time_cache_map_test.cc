@@ -65,21 +65,6 @@ TEST(TimeCacheMapTest, AnErrorNamesTheFieldAndItsLimit) {
   EXPECT_EQ(harness.Get("key"), most);
 }
 
-TEST(TimeCacheMapTest, AMapMadeAgainLaterGivesNoVersionTwice) {
-  std::set<uint64_t> seen;
-  for (const int64_t created_us : {kStartUs, kStartUs + kSecond}) {
-    MapHarness harness(WithBuckets(kTtlUs, 3), created_us);
-    for (int i = 0; i < 900; ++i) {
-      const uint64_t version = harness.Put("one-key", "v").version;
-      if (created_us == kStartUs) {
-        seen.insert(version);
-      } else {
-        EXPECT_EQ(seen.count(version), 0u) << version;
-      }
-    }
-  }
-}
-
 TEST(TimeCacheMapTest, KeysOfOneByteAndOfFourKiBAreTaken) {
   MapHarness harness(WithBuckets(kTtlUs, 3));
   const std::string longest(kMaxKeyBytes, 'k');

@@ -1,10 +1,8 @@
 // Batches: as if their operations came one after the other.
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
