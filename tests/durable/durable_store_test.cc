@@ -43,15 +43,6 @@ TEST_F(DurableStoreTest, WithoutSyncsAnAnsweredPutIsLostToAPowerLoss) {
   EXPECT_EQ(store_.Get("a", "key"), "(none)");
 }
 
-TEST_F(DurableStoreTest, AnAnsweredPutOfAnAsyncMapOutlivesTheProcess) {
-  ASSERT_TRUE(
-      store_.Create("b", DurableOptions(NamespaceDurability::kAsync)).ok());
-  ASSERT_TRUE(store_.Put("b", "key", "value").status.ok());
-  store_.Crash();
-  Reopen();
-  EXPECT_EQ(store_.Get("b", "key"), "value");
-}
-
 TEST_F(DurableStoreTest, AMapThatIsNotDurableIsGone) {
   ASSERT_TRUE(
       store_.Create("m", DurableOptions(NamespaceDurability::kMemory)).ok());

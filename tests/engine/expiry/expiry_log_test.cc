@@ -1,7 +1,5 @@
 #include "server/engine/expiry/expiry_log.h"
 
-#include <algorithm>
-#include <deque>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -12,7 +10,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
-#include "tests/support/engine/dice.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -211,34 +208,6 @@ TEST(ExpiryLogTest, SkippedEventsAreLostToACursorThatWasThere) {
   const Reading reading = ReadAll(cursor.get());
   EXPECT_EQ(reading.events.size() + reading.lost, 6u);
   EXPECT_THAT(Keys(reading), ElementsAre("c"));
-}
-
-TEST(ExpiryLogTest, TheWatermarkIsNeverAheadOfWhatWasRead) {
-  ExpiryLog log(kSecond, kLogMiB);
-  const auto cursor = Subscribe(&log, Start::kEarliest);
-  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
-  Append(&log, BatchOf(100, {"b"}, 1'000), 100);
-  Append(&log, BatchOf(300, {"c"}, 1'000), 300);
-  log.AdvanceWatermark(400);
-  EXPECT_LT(cursor->Read(1).watermark_us, 100);
-  const int64_t second_us = cursor->Read(1).watermark_us;
-  EXPECT_LT(second_us, 300);
-  const int64_t third_us = cursor->Read(1).watermark_us;
-  EXPECT_EQ(third_us, 400);
-}
-
-TEST(ExpiryLogTest, TheWatermarkNeverGoesBack) {
-  ExpiryLog log(kSecond, kLogMiB);
-  log.AdvanceWatermark(500);
-  log.AdvanceWatermark(400);
-  EXPECT_EQ(log.watermark_us(), 500);
-  const auto cursor = Subscribe(&log, Start::kEarliest);
-  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 500);
-  // A batch that is not read yet holds the watermark; it does not pull it back.
-  Append(&log, BatchOf(501, {"a"}, 1'000), 501);
-  Append(&log, BatchOf(502, {"b"}, 1'000), 502);
-  EXPECT_GE(cursor->Read(1).watermark_us, 500);
-  EXPECT_GE(cursor->Read(1).watermark_us, 500);
 }
 
 TEST(ExpiryLogTest, WakesItsCursorsWhenThereIsSomethingToRead) {
@@ -551,70 +520,6 @@ TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsOneBatchMoreThanItMay) {
   log.SetReplaying(false);
   log.Trim(500);
   EXPECT_EQ(log.retained_event(), 4u);
-}
-
-// Cursors come, read in their own time, and go; bytes drop what some have not
-// read, age what all have.
-TEST(ExpiryLogTest, AgeDropsWhatAllCursorsHaveReadWhateverTheyDo) {
-  Dice dice(4711);
-  constexpr int64_t kRetentionUs = 50;
-  ExpiryLog log(kRetentionUs, kLogMiB);
-  struct Reader {
-    std::unique_ptr<ExpiryLog::Cursor> cursor;
-    uint64_t next = 0;
-  };
-  struct Batch {
-    uint64_t end = 0;
-    int64_t appended_us = 0;
-  };
-  std::vector<Reader> readers;
-  std::deque<Batch> batches;
-  uint64_t next = 1;
-  for (int64_t now_us = 1; now_us < 20'000; ++now_us) {
-    switch (dice.Index(6)) {
-      case 0:
-        if (readers.size() < 8) {
-          const bool earliest = dice.Index(2) == 0;
-          readers.push_back(
-              {Subscribe(&log, earliest ? Start::kEarliest : Start::kNow),
-               earliest ? log.retained_event() : next});
-        }
-        break;
-      case 1:
-        if (!readers.empty()) {
-          std::swap(readers[dice.Index(readers.size())], readers.back());
-          readers.pop_back();
-        }
-        break;
-      case 2:
-      case 3:
-        if (!readers.empty()) {
-          Reader& one = readers[dice.Index(readers.size())];
-          one.next = one.cursor->Read(1).point.next_event;
-        }
-        break;
-      case 4:
-        Append(&log, BatchOf(now_us, {"a", "b"}, dice.Index(300'000)), now_us);
-        next += 2;
-        batches.push_back({next, now_us});
-        break;
-      default:
-        break;
-    }
-    log.Trim(now_us);
-    // What bytes have dropped.
-    const uint64_t retained = log.retained_event();
-    uint64_t needed = next;
-    for (const Reader& one : readers) needed = std::min(needed, one.next);
-    while (!batches.empty() && batches.front().end <= retained) {
-      batches.pop_front();
-    }
-    ASSERT_EQ(log.next_event(), next);
-    if (batches.empty()) continue;
-    ASSERT_FALSE(batches.front().appended_us + kRetentionUs <= now_us &&
-                 batches.front().end <= needed)
-        << "at " << now_us;
-  }
 }
 
 }  // namespace

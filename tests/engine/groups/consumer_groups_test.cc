@@ -34,13 +34,6 @@ class ConsumerGroupsTest : public testing::Test {
     return *group;
   }
 
-  // Puts and dies.
-  void Die(const std::vector<std::string>& keys) {
-    for (const std::string& key : keys) harness_.Put(key, "value of " + key);
-    harness_.Pass(11 * kSecond);
-    harness_.Sweep();
-  }
-
   MapHarness harness_{Options()};
 };
 
@@ -137,50 +130,6 @@ TEST_F(ConsumerGroupsTest, NamesTheGroupThatIsNotThere) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
     EXPECT_EQ(ReasonOf(status), Reason::kGroupNotFound);
   }
-}
-
-TEST_F(ConsumerGroupsTest, DeletingAGroupEndsItsMembersAndLeavesTheOthers) {
-  const auto group = Create();
-  const auto other = groups().FindOrCreate("other", Start::kNow, now_us());
-  TestMember member(group.get(), 10);
-  TestMember other_member(other->get(), 10);
-  ASSERT_TRUE(groups().Delete("workers").ok());
-  EXPECT_TRUE(member.Take(now_us()).closed);
-  Die({"a"});
-  EXPECT_THAT(Given(member.Take(now_us())), IsEmpty());
-  EXPECT_THAT(Given(other_member.Take(now_us())), ElementsAre("a#1"));
-  // One that is made anew knows nothing of the old one.
-  TestMember fresh(Create().get(), 10);
-  EXPECT_THAT(Given(fresh.Take(now_us())), IsEmpty());
-}
-
-TEST_F(ConsumerGroupsTest, ClosingTheMapEndsAllMembersAndMakesNoMoreGroups) {
-  const auto group = Create();
-  TestMember member(group.get(), 10);
-  harness_.map().Close();
-  EXPECT_TRUE(member.Take(now_us()).closed);
-  EXPECT_EQ(*groups().Find("workers"), group);
-  EXPECT_EQ(
-      ReasonOf(groups().FindOrCreate("other", Start::kNow, now_us()).status()),
-      Reason::kNamespaceNotFound);
-}
-
-TEST_F(ConsumerGroupsTest, InTheMiddleOfASweepNowIsBehindAllOfIt) {
-  for (int i = 0; i < 1000; ++i) harness_.Put(absl::StrCat("k", i), "v");
-  harness_.Pass(11 * kSecond);
-  harness_.map().Advance(now_us());
-  ASSERT_TRUE(harness_.map().Sweep(now_us(), 300));
-  const auto now = groups().FindOrCreate("now", Start::kNow, now_us());
-  const auto earliest =
-      groups().FindOrCreate("earliest", Start::kEarliest, now_us());
-  TestMember from_now(now->get(), 10'000);
-  TestMember from_earliest(earliest->get(), 10'000);
-  harness_.Sweep();
-  EXPECT_EQ(from_now.Take(now_us(), 10'000).deliveries.size(), 0u);
-  EXPECT_EQ(from_earliest.Take(now_us(), 10'000).deliveries.size(), 1000u);
-  Die({"after"});
-  EXPECT_THAT(Given(from_now.Take(now_us())), ElementsAre("after#1"));
-  EXPECT_EQ((*now)->GetStatistics().lost, 0u);
 }
 
 TEST_F(ConsumerGroupsTest, LetsTimeOutsHappenOnTheReapersThread) {
