@@ -32,10 +32,6 @@ NamespaceOptions OneCursorShard() {
   return options;
 }
 
-Result Touch(MapHarness* harness, const std::string& key) {
-  return harness->Apply(Operation::Touch(key));
-}
-
 TEST(ExpiringCursorTest,
      AnEntryIsToldExactlyWhenItsBucketComesWithinTheLeadTime) {
   MapHarness harness(Tens());

@@ -24,11 +24,6 @@ using ::testing::UnorderedElementsAre;
 using Kind = GroupChange::Kind;
 using Start = ExpiryLog::Start;
 
-NamespaceOptions WithDeadLetters(NamespaceOptions options) {
-  options.dead_letter_namespace = "dead";
-  return options;
-}
-
 TEST_F(GroupsReplayTest, APauseOfASuspectGoesOnOverACrash) {
   Create();
   Die({"bomb"});
@@ -121,71 +116,43 @@ TEST_F(GroupsReplayTest, AnEventThatIsPutBackIsAnEntryBeforeItIsSettled) {
   EXPECT_EQ(Statistics().put_back, 1u);
 }
 
-// --- Losses.
-
-class GroupsReplayLossTest : public GroupsReplayTest {
- protected:
-  static NamespaceOptions Small() {
-    NamespaceOptions options = CrashOptions(10 * kSecond, 11);
-    options.max_backlog_bytes = 1'500;
-    return options;
-  }
-  GroupsReplayLossTest() : GroupsReplayTest(Small()) {}
-};
-
-// --- Dead letters.
-
 class GroupsReplayDeadLetterTest : public GroupsReplayTest {
  protected:
-  GroupsReplayDeadLetterTest()
-      : GroupsReplayTest(WithDeadLetters(CrashOptions(10 * kSecond, 11))) {
-    journaled_.SetDeadLetterSink(
-        [this](const ConsumerGroups::DeadLetter& letter,
-               ConsumerGroups::DeadLetterDone done) {
-          letters_.emplace_back(letter.key, letter.value);
-          if (lasts_) {
-            done(absl::OkStatus());
-          } else {
-            waiting_.push_back(std::move(done));
-          }
-        });
+  static NamespaceOptions WithDeadLetters() {
+    NamespaceOptions options = CrashOptions(10 * kSecond, 11);
+    options.dead_letter_namespace = "dead";
+    return options;
   }
-
-  // The only attempt of an event times out; its letter does not last yet.
-  std::unique_ptr<TestMember> FailWhileLettersWait() {
-    Create(WithAckTimeout(10 * kSecond, 1));
-    auto member = Join();
-    Die({"a"});
-    Take(member.get());
-    lasts_ = false;
-    Pass(10 * kSecond);
-    return member;
-  }
-
-  bool lasts_ = true;
-  std::vector<std::pair<std::string, std::string>> letters_;
-  std::vector<ConsumerGroups::DeadLetterDone> waiting_;
+  GroupsReplayDeadLetterTest() : GroupsReplayTest(WithDeadLetters()) {}
 };
 
 TEST_F(GroupsReplayDeadLetterTest, IsPutAgainAsItWasIfItWasNotSettled) {
-  auto member = FailWhileLettersWait();
-  ASSERT_EQ(letters_.size(), 1u);
+  std::vector<std::pair<std::string, std::string>> letters;
+  std::vector<ConsumerGroups::DeadLetterDone> waiting;
+  journaled_.SetDeadLetterSink([&](const ConsumerGroups::DeadLetter& letter,
+                                   ConsumerGroups::DeadLetterDone done) {
+    letters.emplace_back(letter.key, letter.value);
+    waiting.push_back(std::move(done));
+  });
+  Create(WithAckTimeout(10 * kSecond, 1));
+  auto member = Join();
+  Die({"a"});
+  Take(member.get());
+  Pass(10 * kSecond);
+  ASSERT_EQ(letters.size(), 1u);
   // Not settled before the letter lasts.
   EXPECT_EQ(Statistics().dead_lettered, 0u);
   EXPECT_EQ(Statistics().backlog, 1u);
-  waiting_.clear();
+  waiting.clear();
   Crash(&member);
   Pass(10 * kSecond);
-  ASSERT_EQ(letters_.size(), 2u);
-  EXPECT_EQ(letters_[0], letters_[1]);
-  ASSERT_EQ(waiting_.size(), 1u);
-  waiting_[0](absl::OkStatus());
-  waiting_.clear();
+  ASSERT_EQ(letters.size(), 2u);
+  EXPECT_EQ(letters[0], letters[1]);
+  ASSERT_EQ(waiting.size(), 1u);
+  waiting[0](absl::OkStatus());
   EXPECT_EQ(Statistics().dead_lettered, 1u);
   EXPECT_EQ(Statistics().backlog, 0u);
 }
-
-// --- What is told.
 
 TEST_F(GroupsReplayTest, EventsThatAreSettledInARowAreOneChange) {
   Create();
@@ -217,8 +184,6 @@ TEST_F(GroupsReplayTest, AGroupIsToldOfBeforeTheTickOfItsFirstEvent) {
   EXPECT_EQ(log_.last().tick->next_event, JournaledMap::kFirstEvent + 1);
   EXPECT_EQ(log_.last().groups[0].change().end, JournaledMap::kFirstEvent + 1);
 }
-
-// --- What no map tells.
 
 TEST_F(GroupsReplayTest, WhatNoMapTellsIsDataLoss) {
   Create();
