@@ -210,6 +210,20 @@ TEST(ExpiryLogTest, SkippedEventsAreLostToACursorThatWasThere) {
   EXPECT_THAT(Keys(reading), ElementsAre("c"));
 }
 
+TEST(ExpiryLogTest, TheWatermarkNeverGoesBack) {
+  ExpiryLog log(kSecond, kLogMiB);
+  log.AdvanceWatermark(500);
+  log.AdvanceWatermark(400);
+  EXPECT_EQ(log.watermark_us(), 500);
+  const auto cursor = Subscribe(&log, Start::kEarliest);
+  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 500);
+  // A batch that is not read yet holds the watermark; it does not pull it back.
+  Append(&log, BatchOf(501, {"a"}, 1'000), 501);
+  Append(&log, BatchOf(502, {"b"}, 1'000), 502);
+  EXPECT_GE(cursor->Read(1).watermark_us, 500);
+  EXPECT_GE(cursor->Read(1).watermark_us, 500);
+}
+
 TEST(ExpiryLogTest, WakesItsCursorsWhenThereIsSomethingToRead) {
   ExpiryLog log(kSecond, kLogMiB);
   int wakes = 0;
