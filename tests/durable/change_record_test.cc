@@ -8,72 +8,17 @@
 #include <cstring>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "tests/support/engine/crash_world.h"
+#include "tests/support/journal/change_text.h"
 #include "tests/support/journal/journal_harness.h"
 
 namespace timecache::server {
 namespace {
-
-// As text, so that a difference can be read.
-std::string TextOf(int shard, const Change& change) {
-  const Record& record = change.record;
-  return absl::StrCat(
-      shard, " ", static_cast<int>(change.kind), " ", record.key, "=",
-      record.value, record.parts ? " parts" : "", " version ", record.version,
-      " of ", change.base_version, change.renewed ? " renewed" : "", " put ",
-      record.put_us, " life ", record.life_us, " own ", record.own_ttl_us,
-      " created ", record.create_us, " death ", change.death_us, " at ",
-      change.at_us, " kill ", change.kill, " ", static_cast<int>(change.cause));
-}
-std::string TextOf(const Tick& tick) {
-  return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event, " ",
-                      tick.retained_event, " ", tick.kills);
-}
-std::string TextOf(const GroupChange& change) {
-  const GroupOptions& o = change.options;
-  const GroupStatistics& s = change.statistics;
-  const ExpiredEvent& e = change.event;
-  return absl::StrCat(
-      "group ", change.name, " ", static_cast<int>(change.kind), " events ",
-      change.first, " ", change.end, " attempt ", change.attempt, " ready ",
-      change.ready_us, " returns ", change.returns, change.returned,
-      static_cast<int>(change.reason), " options ",
-      absl::StrJoin({o.ack_timeout_us, int64_t{o.max_attempts},
-                     o.max_backlog_bytes, o.unused_ttl_us},
-                    " "),
-      " by ", change.created_by, " unused ", change.unused_since_us, " lost ",
-      change.unreported, " counts ",
-      absl::StrJoin({s.delivered, s.redelivered, s.acked, s.nacked, s.put_back,
-                     s.timed_out, s.dead_lettered, s.dead_letter_failures,
-                     s.dead_letters_denied, s.dead_letters_dropped, s.lost,
-                     s.returned, s.extended},
-                    " "),
-      " event ", e.key, "=", e.value, e.parts ? " parts" : "", " version ",
-      e.version, " put ", e.put_us, " deadline ", e.deadline_us, " created ",
-      e.create_us, " own ", e.own_ttl_us, " death ", change.death.death_us, " ",
-      change.death.published_us, " ", static_cast<int>(change.death.cause));
-}
-
-std::string TextOf(const RetainedEvents& events) {
-  std::string text = absl::StrCat(
-      "retained ", events.first_event, " appended ", events.appended_us,
-      " death ", events.death.death_us, " ", events.death.published_us, " ",
-      static_cast<int>(events.death.cause));
-  for (const ExpiredEvent& e : events.events) {
-    absl::StrAppend(&text, " event ", e.key, "=", e.value,
-                    e.parts ? " parts" : "", " version ", e.version, " put ",
-                    e.put_us, " deadline ", e.deadline_us, " created ",
-                    e.create_us, " own ", e.own_ttl_us);
-  }
-  return text;
-}
 
 absl::Status Read(absl::string_view record, std::vector<std::string>* texts) {
   return ReadChangeRecord(

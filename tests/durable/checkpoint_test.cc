@@ -343,55 +343,6 @@ TEST_F(CheckpointTest, NumbersOfEventsGoOnOverATrim) {
   EXPECT_GT(store_.map("n")->first_event(), next + 100);
 }
 
-// What a group keeps from before a round is written again, and no record of it is
-// needed any more.
-TEST_F(CheckpointTest, AGroupKeepsItsEventsOverATrim) {
-  NamespaceOptions options = DurableOptions();
-  options.retention_us = 0;
-  ASSERT_TRUE(store_.Create("n", options).ok());
-  ASSERT_TRUE(store_.map("n")
-                  ->groups()
-                  .Create("workers", GroupOptions(), ExpiryLog::Start::kNow,
-                          store_.clock().NowUs())
-                  .ok());
-  for (int i = 0; i < 40; ++i) {
-    ASSERT_TRUE(store_.Put("n", absl::StrCat("k", i), std::string(100, 'v'))
-                    .status.ok());
-  }
-  store_.AdvanceBy(120 * kSecond);
-  auto member =
-      store_.map("n")->groups().Find("workers").value()->Join(100, [] {});
-  const ConsumerGroup::Chunk chunk =
-      member->Take(store_.clock().NowUs(), 1'000, 1 << 20);
-  ASSERT_EQ(chunk.deliveries.size(), 40u);
-  for (int i = 0; i < 10; ++i) {
-    const Delivery& delivery = chunk.deliveries[static_cast<size_t>(i)];
-    const Settlement ack = {delivery.event_id, delivery.attempt,
-                            SettleAction::kAck, 0, 0};
-    SettleResult result;
-    ASSERT_TRUE(
-        store_.map("n")
-            ->groups()
-            .Settle("workers", {&ack, 1}, store_.clock().NowUs(), {&result, 1})
-            .ok());
-    ASSERT_TRUE(result.status.ok());
-  }
-  for (int i = 0; i < 1'000; ++i) {
-    ASSERT_TRUE(store_.Put("n", "key", std::string(500, 'v')).status.ok());
-  }
-  const uint64_t before = disk_bytes();
-  Round();
-  EXPECT_TRUE(Await([&] { return disk_bytes() < before / 2; }));
-  member = nullptr;
-  LosePower();
-  Reopen();
-  const GroupStatistics statistics =
-      store_.map("n")->groups().Find("workers").value()->GetStatistics();
-  EXPECT_EQ(statistics.backlog, 30u);
-  EXPECT_EQ(statistics.acked, 10u);
-  EXPECT_EQ(statistics.lost, 0u);
-}
-
 // Each round writes it again: it would be the next one's reason.
 TEST_F(CheckpointTest, WhatGroupsKeepIsNoReasonForARound) {
   NamespaceOptions options = DurableOptions();

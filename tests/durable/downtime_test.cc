@@ -1,32 +1,23 @@
 // Maps of restart_policy FIRE over restarts: what counts as downtime.
 
 #include <cstdint>
-#include <random>
 
 #include "gtest/gtest.h"
+#include "tests/durable/durable_store_fixture.h"
 #include "tests/support/await.h"
-#include "tests/support/journal/durable_store.h"
 
 namespace timecache::server {
 namespace {
 
 using ::timecache::test::Await;
-using Unsynced = MemoryFileSystem::Unsynced;
 
-constexpr int64_t kHour = 3'600 * kSecond;
-
-class DowntimeTest : public ::testing::Test {
+class DowntimeTest : public DurableStoreTest {
  protected:
-  void SetUp() override {
-    ASSERT_TRUE(store_.Open().ok());
-    ASSERT_TRUE(store_.Create("a").ok());
-  }
   void Restart(int64_t downtime_us, int64_t behind_us = 0) {
-    store_.LosePower(Unsynced::kDropped, &random_);
+    LosePower();
     store_.clock().AdvanceBy(downtime_us);
     store_.recovery_options().clock_behind_us = behind_us;
-    const absl::Status status = store_.Open();
-    ASSERT_TRUE(status.ok()) << status;
+    Reopen();
   }
   NamespaceStatistics Statistics() {
     return store_.map("a")->GetStatistics(store_.clock().NowUs());
@@ -41,9 +32,6 @@ class DowntimeTest : public ::testing::Test {
     const Result get = store_.Execute("a", Operation::Get(key));
     return get.found ? get.entry.deadline_us : 0;
   }
-
-  DurableStore store_;
-  std::mt19937_64 random_{7};
 };
 
 TEST_F(DowntimeTest, DeathsOfTheDowntimeAreNoViolations) {

@@ -4,11 +4,18 @@
 #define TIMECACHED_TESTS_DURABLE_DURABLE_STORE_FIXTURE_H_
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/engine/local_readers.h"
+#include "tests/support/await.h"
 #include "tests/support/journal/durable_store.h"
 #include "tests/support/journal/journal_harness.h"
 
@@ -38,6 +45,72 @@ class DurableStoreTest : public ::testing::Test {
     const auto cursor = store_.map(name)->Subscribe(
         ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
     return ReadAll(cursor.get());
+  }
+
+  // What comes behind the point, or the reason why it is refused.
+  std::vector<std::string> From(const LogPoint& point,
+                                const std::string& name = "a") {
+    auto cursor =
+        store_.map(name)->Resume(point, store_.clock().NowUs(), [] {});
+    if (!cursor.ok()) return {std::string(ReasonNameOf(cursor.status()))};
+    return ReadAll(cursor->get()).Texts();
+  }
+  // An entry of this key dies, and is delivered.
+  void Die(const std::string& key, const std::string& name = "a") {
+    ASSERT_TRUE(store_.Put(name, key, "v").status.ok());
+    const uint64_t end = store_.End(name).next_event + 1;
+    store_.AdvanceBy(62 * kSecond);
+    ASSERT_TRUE(
+        test::Await([&] { return store_.End(name).next_event >= end; }));
+  }
+  // In one batch of "a".
+  std::vector<Result> ExecuteAll(const std::vector<Operation>& operations) {
+    std::vector<Result> results(operations.size());
+    absl::Notification done;
+    store_.store().Execute("a", operations, absl::MakeSpan(results),
+                           [&](const absl::Status& status) {
+                             EXPECT_TRUE(status.ok()) << status;
+                             done.Notify();
+                           });
+    done.WaitForNotification();
+    return results;
+  }
+  void Update(const std::string& name, OptionsChange<NamespaceOptions> change) {
+    absl::Notification done;
+    store_.store().UpdateNamespace(name, std::move(change),
+                                   [&](const auto&) { done.Notify(); });
+    done.WaitForNotification();
+  }
+  void Delete(const std::string& name) {
+    absl::Notification done;
+    store_.store().DeleteNamespace(name,
+                                   [&](const absl::Status&) { done.Notify(); });
+    done.WaitForNotification();
+  }
+  // A member of the group "g", which is made if it is not there.
+  std::unique_ptr<EventReader> JoinGroup(const std::string& name = "a") {
+    Membership member;
+    member.group = "g";
+    auto reader = JoinGroupReader(store_.map(name), member,
+                                  store_.clock().NowUs(), [] {});
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return reader.ok() ? *std::move(reader) : nullptr;
+  }
+  absl::Status Settle(const std::string& name, const Delivery& delivery,
+                      SettleAction action = SettleAction::kAck) {
+    const Settlement settlement = {.event_id = delivery.event_id,
+                                   .attempt = delivery.attempt,
+                                   .action = action};
+    SettleResult result;
+    absl::Status status;
+    absl::Notification done;
+    store_.store().Settle({name, "g"}, {&settlement, 1}, {&result, 1},
+                          [&](absl::Status settled) {
+                            status = std::move(settled);
+                            done.Notify();
+                          });
+    done.WaitForNotification();
+    return status.ok() ? result.status : status;
   }
 
   // Operations of "a", by what refused them.

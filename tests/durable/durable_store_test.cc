@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/durable/map_record.h"
@@ -19,7 +18,6 @@
 namespace timecache::server {
 namespace {
 
-using ::testing::HasSubstr;
 using ::timecache::test::Await;
 
 TEST_F(DurableStoreTest, AnAnsweredPutOutlivesAPowerLoss) {
@@ -43,15 +41,6 @@ TEST_F(DurableStoreTest, WithoutSyncsAnAnsweredPutIsLostToAPowerLoss) {
   LosePower();
   Reopen();
   EXPECT_EQ(store_.Get("a", "key"), "(none)");
-}
-
-TEST_F(DurableStoreTest, AnAnsweredPutOfAnAsyncMapOutlivesTheProcess) {
-  ASSERT_TRUE(
-      store_.Create("b", DurableOptions(NamespaceDurability::kAsync)).ok());
-  ASSERT_TRUE(store_.Put("b", "key", "value").status.ok());
-  store_.Crash();
-  Reopen();
-  EXPECT_EQ(store_.Get("b", "key"), "value");
 }
 
 TEST_F(DurableStoreTest, AMapThatIsNotDurableIsGone) {
@@ -80,82 +69,10 @@ TEST_F(DurableStoreTest, AMapWhoseEndWasNotKeptIsNotBesideItsSuccessor) {
   EXPECT_EQ(store_.map("a")->origin().log_id, next.origin.log_id);
   EXPECT_EQ(store_.Get("a", "key"), "(none)");
   // Nor is it there again without that.
-  absl::Notification deleted;
-  store_.store().DeleteNamespace(
-      "a", [&](const absl::Status&) { deleted.Notify(); });
-  deleted.WaitForNotification();
+  Delete("a");
   store_.Crash();
   Reopen();
   EXPECT_EQ(store_.map("a"), nullptr);
-}
-
-TEST_F(DurableStoreTest, EveryKindOfChangeOutlivesACrash) {
-  for (const char* key : {"put", "removed", "renewed", "replaced"}) {
-    ASSERT_TRUE(store_.Put("a", key, "1").status.ok());
-  }
-  ASSERT_TRUE(store_.Execute("a", Operation::Remove("removed")).status.ok());
-  ASSERT_TRUE(
-      store_.Execute("a", Operation::Touch("renewed").WithTtl(3600 * kSecond))
-          .status.ok());
-  ASSERT_TRUE(store_.Put("a", "replaced", "2").status.ok());
-  store_.Crash();
-  Reopen();
-  EXPECT_EQ(store_.Get("a", "put"), "1");
-  EXPECT_EQ(store_.Get("a", "removed"), "(none)");
-  EXPECT_EQ(store_.Get("a", "replaced"), "2");
-  EXPECT_EQ(store_.Execute("a", Operation::Get("renewed")).entry.deadline_us,
-            kStartUs + 3600 * kSecond);
-}
-
-TEST_F(DurableStoreTest, WhatWasAppendedCombinedAndGatheredOutlivesAPowerLoss) {
-  const auto gather = [this](absl::string_view part) {
-    Gathering gathering;
-    EXPECT_TRUE(gathering.Set(part, 3, {}).ok());
-    return store_.Execute("a", Operation::Gather("join", &gathering, part));
-  };
-  std::string log;
-  Result last;
-  for (int i = 0; i < 50; ++i) {
-    const std::string piece = absl::StrCat("piece ", i, ",");
-    last = store_.Execute("a", Operation::Append("log", piece));
-    ASSERT_TRUE(last.status.ok()) << last.status;
-    log += piece;
-    store_.Execute("a", Operation::Combine("sum", Combination::kAdd, i));
-  }
-  Operation touching = Operation::Append("own", "1").WithTtl(3600 * kSecond);
-  touching.touch = true;
-  store_.Put("a", "own", "0");
-  ASSERT_TRUE(store_.Execute("a", touching).status.ok());
-  Operation keeping = Operation::Put("own", "01-");
-  keeping.keep_deadline = true;
-  ASSERT_TRUE(store_.Execute("a", keeping).status.ok());
-  ASSERT_TRUE(gather("x").status.ok());
-  ASSERT_TRUE(gather("y").status.ok());
-  LosePower();
-  Reopen();
-  EXPECT_EQ(store_.Get("a", "log"), log);
-  EXPECT_EQ(store_.Execute("a", Operation::Get("log")).entry.version,
-            last.version);
-  EXPECT_EQ(store_.Get("a", "sum"), "1225");
-  EXPECT_EQ(store_.Get("a", "own"), "01-");
-  EXPECT_EQ(store_.Execute("a", Operation::Get("own")).entry.deadline_us,
-            kStartUs + 3600 * kSecond);
-  EXPECT_TRUE(store_.Execute("a", Operation::Get("join")).entry.parts);
-  // It goes on as if nothing had happened.
-  EXPECT_EQ(store_.Execute("a", Operation::Append("log", "more")).number,
-            static_cast<int64_t>(log.size() + 4));
-  const Result whole = gather("z");
-  ASSERT_TRUE(whole.has_entry) << whole.status;
-  PartsReader reader(whole.entry.value);
-  std::string names;
-  for (GatheredPart part; reader.Next(&part);) {
-    absl::StrAppend(&names, part.name);
-  }
-  EXPECT_EQ(names, "xyz");
-  LosePower();
-  Reopen();
-  EXPECT_EQ(store_.Get("a", "join"), "(none)");
-  EXPECT_EQ(store_.Get("a", "log"), log + "more");
 }
 
 TEST_F(DurableStoreTest, AnAppendWritesItsBytesAndNotTheValue) {
@@ -172,31 +89,18 @@ TEST_F(DurableStoreTest, AnAppendWritesItsBytesAndNotTheValue) {
 TEST_F(DurableStoreTest, NamespacesComeAndGoAsTheyDid) {
   ASSERT_TRUE(store_.Create("b").ok());
   ASSERT_TRUE(store_.Put("b", "key", "old").status.ok());
-  absl::Notification deleted;
-  store_.store().DeleteNamespace("b", [&](const absl::Status& status) {
-    EXPECT_TRUE(status.ok());
-    deleted.Notify();
-  });
-  deleted.WaitForNotification();
+  Delete("b");
   ASSERT_TRUE(store_.Create("c").ok());
   LosePower();
   Reopen();
   EXPECT_EQ(store_.map("b"), nullptr);
   ASSERT_TRUE(store_.Create("b").ok());
   EXPECT_EQ(store_.Get("b", "key"), "(none)");
-  absl::Notification updated;
-  store_.store().UpdateNamespace(
-      "c",
-      [](NamespaceOptions* options) {
-        options->ttl_us = 120 * kSecond;
-        options->dead_letter_namespace = "a";
-        return absl::OkStatus();
-      },
-      [&](const absl::StatusOr<NamespaceInfo>& info) {
-        EXPECT_TRUE(info.ok());
-        updated.Notify();
-      });
-  updated.WaitForNotification();
+  Update("c", [](NamespaceOptions* options) {
+    options->ttl_us = 120 * kSecond;
+    options->dead_letter_namespace = "a";
+    return absl::OkStatus();
+  });
   LosePower();
   Reopen();
   EXPECT_EQ(store_.map("c")->options().ttl_us, 120 * kSecond);
@@ -217,30 +121,6 @@ TEST_F(DurableStoreTest, WhatDiedWhileTheServerWasDownIsDeliveredWithItsDeath) {
   EXPECT_EQ(reading.events[0].version, put.version);
   EXPECT_EQ(reading.events[0].value, "value");
   EXPECT_EQ(reading.events[0].death_us, kStartUs + 60 * kSecond);
-}
-
-TEST_F(DurableStoreTest, AWatcherGoesOnWhereItStoodOverACrash) {
-  for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(store_.Put("a", absl::StrCat("early", i), "").status.ok());
-  }
-  store_.AdvanceBy(30 * kSecond);
-  for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(store_.Put("a", absl::StrCat("late", i), "").status.ok());
-  }
-  const uint64_t first = store_.map("a")->first_event();
-  store_.AdvanceBy(30 * kSecond);
-  EXPECT_EQ(ReadEarliest().events.size(), 10u);
-  // Up to the fourth.
-  const LogPoint point = {store_.map("a")->origin().log_id, first + 4,
-                          INT64_MIN};
-  LosePower();
-  Reopen();
-  store_.AdvanceBy(30 * kSecond);
-  const Reading reading = ReadFrom(point);
-  EXPECT_EQ(reading.lost, 0u);
-  ASSERT_EQ(reading.events.size(), 16u);
-  EXPECT_THAT(reading.events[5].key, HasSubstr("early"));
-  EXPECT_THAT(reading.events[6].key, HasSubstr("late"));
 }
 
 TEST_F(DurableStoreTest, NothingIsDeliveredBeforeItsTickIsKept) {
@@ -309,14 +189,7 @@ TEST_F(DurableStoreTest, AFullDiskRefusesWritesAndReadsGoOn) {
   const std::vector<Operation> operations = {Operation::Put("key", "new"),
                                              Operation::Get("key"),
                                              Operation::Remove("key")};
-  std::vector<Result> results(operations.size());
-  absl::Notification done;
-  store_.store().Execute("a", operations, absl::MakeSpan(results),
-                         [&](const absl::Status& status) {
-                           EXPECT_TRUE(status.ok()) << status;
-                           done.Notify();
-                         });
-  done.WaitForNotification();
+  const std::vector<Result> results = ExecuteAll(operations);
   EXPECT_EQ(results[1].entry.value, "value");
   EXPECT_EQ(Refused(LimitHit::kDiskFull), 4u);
   store_.files().SetRoom(UINT64_MAX);
@@ -339,14 +212,7 @@ TEST_F(DurableStoreTest, AChangeWithoutRoomFailsReadsOfItsKeyAlone) {
   EXPECT_EQ(ReasonOf(first.status), Reason::kDiskFull) << first.status;
   const std::vector<Operation> operations = {
       Operation::Get("key"), Operation::Get("big"), Operation::Get("none")};
-  std::vector<Result> results(operations.size());
-  absl::Notification done;
-  store_.store().Execute("a", operations, absl::MakeSpan(results),
-                         [&](const absl::Status& status) {
-                           EXPECT_TRUE(status.ok()) << status;
-                           done.Notify();
-                         });
-  done.WaitForNotification();
+  const std::vector<Result> results = ExecuteAll(operations);
   EXPECT_EQ(results[0].entry.value, "value");
   EXPECT_EQ(ReasonOf(results[1].status), Reason::kDiskFull);
   EXPECT_FALSE(results[1].found);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/durable/durable_store_fixture.h"
@@ -62,23 +61,14 @@ class EntryTimesTest : public DurableStoreTest {
   }
 };
 
-TEST_F(EntryTimesTest, AllTimesOutliveACrash) {
+TEST_F(EntryTimesTest, AllTimesOutliveCrashesACheckpointAndABackup) {
   FillAndAge();
-  LosePower();
-  Reopen();
-  ExpectAll();
-}
-
-TEST_F(EntryTimesTest, AllTimesOutliveACheckpoint) {
-  FillAndAge();
-  Trim();
-  LosePower();
-  Reopen();
-  ExpectAll();
-}
-
-TEST_F(EntryTimesTest, AllTimesAreInABackup) {
-  FillAndAge();
+  for (const bool trims : {false, true}) {
+    if (trims) Trim();
+    LosePower();
+    Reopen();
+    ExpectAll();
+  }
   ASSERT_TRUE(store_.Restore(store_.BackUp()).ok());
   Reopen();
   ExpectAll();

@@ -6,17 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/durable/durable_store_fixture.h"
 #include "tests/support/await.h"
 #include "tests/support/engine/dice.h"
-#include "tests/support/journal/durable_store.h"
 
 namespace timecache::server {
 namespace {
 
 using ::timecache::test::Await;
-using Unsynced = MemoryFileSystem::Unsynced;
 
-class PauseTest : public ::testing::Test {
+class PauseTest : public DurableStoreTest {
  protected:
   void SetUp() override {
     NamespaceOptions options = DurableOptions();
@@ -30,23 +29,14 @@ class PauseTest : public ::testing::Test {
     ASSERT_TRUE(store_.Put("a", "time", "").status.ok());
   }
   void Restart(int64_t downtime_us) {
-    store_.LosePower(Unsynced::kDropped, &random_);
+    LosePower();
     store_.clock().AdvanceBy(downtime_us);
-    const absl::Status status = store_.Open();
-    ASSERT_TRUE(status.ok()) << status;
+    Reopen();
   }
   int64_t DeadlineOf(const std::string& key) {
     const Result get = store_.Execute("a", Operation::Get(key));
     return get.found ? get.entry.deadline_us : 0;
   }
-  Reading ReadEarliest() {
-    const auto cursor = store_.map("a")->Subscribe(
-        ExpiryLog::Start::kEarliest, store_.clock().NowUs(), [] {});
-    return ReadAll(cursor.get());
-  }
-
-  DurableStore store_;
-  std::mt19937_64 random_{7};
 };
 
 TEST_F(PauseTest, AnEntryLivesOnForWhatItHadLeft) {

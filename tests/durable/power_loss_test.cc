@@ -5,11 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
@@ -42,86 +39,48 @@ class PowerLossTest : public DurableStoreTest {
     ASSERT_TRUE(store_.Create("sync").ok());
     Delete("sync");
   }
-  void Delete(const std::string& name) {
-    absl::Notification done;
-    store_.store().DeleteNamespace(name,
-                                   [&](const absl::Status&) { done.Notify(); });
-    done.WaitForNotification();
-  }
-  void Die(const std::string& key, const std::string& name = "b") {
-    ASSERT_TRUE(store_.Put(name, key, "v").status.ok());
-    const uint64_t end = End(name).next_event + 1;
-    store_.AdvanceBy(62 * kSecond);
-    ASSERT_TRUE(Await([&] { return End(name).next_event >= end; }));
-  }
   LogPoint End(const std::string& name = "b") { return store_.End(name); }
-  // What comes behind the point, or the reason why it is refused.
-  std::vector<std::string> From(const LogPoint& point,
-                                const std::string& name = "b") {
-    auto cursor =
-        store_.map(name)->Resume(point, store_.clock().NowUs(), [] {});
-    if (!cursor.ok()) return {std::string(ReasonNameOf(cursor.status()))};
-    return ReadAll(cursor->get()).Texts();
-  }
-  std::unique_ptr<EventReader> Join() {
-    Membership member;
-    member.group = "g";
-    auto reader =
-        JoinGroupReader(store_.map("b"), member, store_.clock().NowUs(), [] {});
-    EXPECT_TRUE(reader.ok()) << reader.status();
-    return reader.ok() ? *std::move(reader) : nullptr;
-  }
-  absl::Status Settle(const Delivery& delivery) {
-    const Settlement settlement = {.event_id = delivery.event_id,
-                                   .attempt = delivery.attempt};
-    SettleResult result;
-    absl::Notification done;
-    store_.store().Settle({"b", "g"}, {&settlement, 1}, {&result, 1},
-                          [&](const absl::Status&) { done.Notify(); });
-    done.WaitForNotification();
-    return result.status;
-  }
 };
 
 TEST_F(PowerLossTest, APointBehindWhatItTookIsRefused) {
-  Die("kept");
+  Die("kept", "b");
   Sync();
   const LogPoint kept = End();
-  Die("taken");
+  Die("taken", "b");
   const LogPoint taken = End();
   LosePower();
   Reopen();
   EXPECT_EQ(store_.report().forked, 1u);
-  Die("other");
-  Die("another");
-  EXPECT_THAT(From(taken), ElementsAre(ReasonName(Reason::kLogChanged)));
-  EXPECT_THAT(From(kept), ElementsAre("other=v", "another=v"));
+  Die("other", "b");
+  Die("another", "b");
+  EXPECT_THAT(From(taken, "b"), ElementsAre(ReasonName(Reason::kLogChanged)));
+  EXPECT_THAT(From(kept, "b"), ElementsAre("other=v", "another=v"));
   // Also after other restarts.
   store_.Crash();
   Reopen();
   EXPECT_EQ(store_.report().forked, 0u);
-  EXPECT_THAT(From(taken), ElementsAre(ReasonName(Reason::kLogChanged)));
-  EXPECT_THAT(From(kept), ElementsAre("other=v", "another=v"));
+  EXPECT_THAT(From(taken, "b"), ElementsAre(ReasonName(Reason::kLogChanged)));
+  EXPECT_THAT(From(kept, "b"), ElementsAre("other=v", "another=v"));
 }
 
 TEST_F(PowerLossTest, ASettlementOfAnEventThatItTookSettlesNothing) {
-  std::unique_ptr<EventReader> reader = Join();
+  std::unique_ptr<EventReader> reader = JoinGroup("b");
   Sync();
-  Die("taken");
+  Die("taken", "b");
   const auto taken =
       reader->Read(store_.clock().NowUs(), 10, 1 << 20).deliveries;
   ASSERT_EQ(taken.size(), 1u);
   reader = nullptr;
   LosePower();
   Reopen();
-  reader = Join();
-  Die("other");
+  reader = JoinGroup("b");
+  Die("other", "b");
   const auto other =
       reader->Read(store_.clock().NowUs(), 10, 1 << 20).deliveries;
   ASSERT_EQ(other.size(), 1u);
   EXPECT_EQ(other[0].event().key, "other");
-  EXPECT_EQ(ReasonOf(Settle(taken[0])), Reason::kEventNotUnsettled);
-  EXPECT_TRUE(Settle(other[0]).ok());
+  EXPECT_EQ(ReasonOf(Settle("b", taken[0])), Reason::kEventNotUnsettled);
+  EXPECT_TRUE(Settle("b", other[0]).ok());
 }
 
 TEST_F(PowerLossTest, ASyncMapHasLostNothing) {
@@ -138,15 +97,10 @@ TEST_F(PowerLossTest, ASyncMapHasLostNothing) {
 // Until then it promised more.
 TEST_F(PowerLossTest, AMapThatWasMadeAsyncSaysSo) {
   ASSERT_TRUE(store_.Create("a").ok());
-  absl::Notification done;
-  store_.store().UpdateNamespace(
-      "a",
-      [](NamespaceOptions* to) {
-        to->durability = NamespaceDurability::kAsync;
-        return absl::OkStatus();
-      },
-      [&](const auto&) { done.Notify(); });
-  done.WaitForNotification();
+  Update("a", [](NamespaceOptions* to) {
+    to->durability = NamespaceDurability::kAsync;
+    return absl::OkStatus();
+  });
   Die("taken", "a");
   const LogPoint taken = End("a");
   LosePower();
@@ -156,35 +110,35 @@ TEST_F(PowerLossTest, AMapThatWasMadeAsyncSaysSo) {
 }
 
 TEST_F(PowerLossTest, ACrashOfTheProcessTakesNothing) {
-  Die("event");
+  Die("event", "b");
   const LogPoint end = End();
   store_.Crash();
   Reopen();
   EXPECT_EQ(End().log_id, end.log_id);
-  EXPECT_THAT(From(end), IsEmpty());
+  EXPECT_THAT(From(end, "b"), IsEmpty());
 }
 
 TEST_F(PowerLossTest, AnOrderlyStopLeavesNothingToTake) {
-  Die("event");
+  Die("event", "b");
   const LogPoint end = End();
   store_.Close();
   LosePower();
   Reopen();
   EXPECT_EQ(End().log_id, end.log_id);
-  EXPECT_THAT(From(end), IsEmpty());
+  EXPECT_THAT(From(end, "b"), IsEmpty());
 }
 
 // As versions that noted no boot leave it: what is known stays good.
 TEST_F(PowerLossTest, AJournalWithoutABootMayHaveLostSomething) {
-  Die("event");
+  Die("event", "b");
   const LogPoint end = End();
   ASSERT_TRUE(
       store_.files().Remove(absl::StrCat(kTestDirectory, "/", kBootFile)).ok());
   store_.Crash();
   Reopen();
   EXPECT_EQ(store_.report().forked, 1u);
-  Die("other");
-  EXPECT_THAT(From(end), ElementsAre("other=v"));
+  Die("other", "b");
+  EXPECT_THAT(From(end, "b"), ElementsAre("other=v"));
   store_.Crash();
   Reopen();
   EXPECT_EQ(store_.report().forked, 0u);
@@ -195,20 +149,21 @@ class EndedStartTest : public PowerLossTest {
  protected:
   // What was delivered and then lost, and a disk that has just lost it.
   void LoseAnEvent() {
-    Die("kept");
+    Die("kept", "b");
     Sync();
     kept_ = End();
-    Die("taken");
+    Die("taken", "b");
     taken_ = End();
     LosePower();
   }
   // The next start records it.
   void ExpectRefused() {
     Reopen();
-    Die("other");
-    Die("another");
-    EXPECT_THAT(From(taken_), ElementsAre(ReasonName(Reason::kLogChanged)));
-    EXPECT_THAT(From(kept_), ElementsAre("other=v", "another=v"));
+    Die("other", "b");
+    Die("another", "b");
+    EXPECT_THAT(From(taken_, "b"),
+                ElementsAre(ReasonName(Reason::kLogChanged)));
+    EXPECT_THAT(From(kept_, "b"), ElementsAre("other=v", "another=v"));
   }
 
   LogPoint kept_;
@@ -249,22 +204,28 @@ TEST_F(EndedStartTest, BehindTheRecovery) {
   ExpectRefused();
 }
 
-// By kill -9.
+// By kill -9, or by another loss of power.
 TEST_F(EndedStartTest, AfterAnyChangeOfTheDisk) {
   LoseAnEvent();
   const std::unique_ptr<MemoryFileSystem> lost = store_.files().Copy();
-  int kills = 0;
-  for (bool ended = true; ended; ++kills) {
-    SCOPED_TRACE(absl::StrCat("after ", kills, " changes"));
-    store_.GoOnWith(lost->Copy());
-    store_.files().KillAfter(kills);
-    store_.options().on_failure = [](const std::string&) {};
-    ended = !store_.Open().ok();
-    store_.Crash();
-    ASSERT_NO_FATAL_FAILURE(ExpectRefused());
+  store_.options().on_failure = [](const std::string&) {};
+  for (const bool power : {true, false}) {
+    int kills = 0;
+    for (bool ended = true; ended; ++kills) {
+      SCOPED_TRACE(absl::StrCat("power ", power, ", ", kills, " changes"));
+      store_.GoOnWith(lost->Copy());
+      store_.files().KillAfter(kills);
+      ended = !store_.Open().ok();
+      if (power) {
+        store_.Crash();
+      } else {
+        store_.LosePower(Unsynced::kKeptInPart, &random_);
+      }
+      ASSERT_NO_FATAL_FAILURE(ExpectRefused());
+    }
+    // It removes END, cuts the log, continues it, and notes the boot.
+    EXPECT_GT(kills, 5);
   }
-  // It removes END, cuts the log, continues it, and notes the boot.
-  EXPECT_GT(kills, 5);
 }
 
 // It closes as far as it can.
@@ -291,26 +252,10 @@ TEST_F(EndedStartTest, ByAnErrorOfTheDisk) {
   EXPECT_GT(errors, 5);
 }
 
-TEST_F(EndedStartTest, ByAnotherLossOfPower) {
-  LoseAnEvent();
-  const std::unique_ptr<MemoryFileSystem> lost = store_.files().Copy();
-  int kills = 0;
-  for (bool ended = true; ended; ++kills) {
-    SCOPED_TRACE(absl::StrCat("after ", kills, " changes"));
-    store_.GoOnWith(lost->Copy());
-    store_.files().KillAfter(kills);
-    store_.options().on_failure = [](const std::string&) {};
-    ended = !store_.Open().ok();
-    store_.LosePower(Unsynced::kKeptInPart, &random_);
-    ASSERT_NO_FATAL_FAILURE(ExpectRefused());
-  }
-  EXPECT_GT(kills, 5);
-}
-
 // What was closed in order has lost nothing, however the starts behind that
 // end.
 TEST_F(EndedStartTest, OfWhatWasClosedInOrder) {
-  Die("event");
+  Die("event", "b");
   const LogPoint end = End();
   store_.Close();
   LosePower();

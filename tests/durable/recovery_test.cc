@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/base/memory_budget.h"
 #include "tests/durable/durable_store_fixture.h"
@@ -39,13 +38,8 @@ TEST_F(RecoveryTest, ARecoveryKeepsToTheLimitOfMemory) {
     for (const std::string& key : keys) {
       puts.push_back(Operation::Put(key, value));
     }
-    for (size_t at = 0; at < puts.size(); at += 100) {
-      std::vector<Result> results(100);
-      absl::Notification done;
-      store_.store().Execute("a", absl::MakeSpan(puts).subspan(at, 100),
-                             absl::MakeSpan(results),
-                             [&](const absl::Status&) { done.Notify(); });
-      done.WaitForNotification();
+    for (auto at = puts.begin(); at != puts.end(); at += 100) {
+      const std::vector<Result> results = ExecuteAll({at, at + 100});
       ASSERT_TRUE(results[99].status.ok()) << results[99].status;
       most = std::max(most, memory.used_bytes());
     }
@@ -74,11 +68,7 @@ TEST_F(RecoveryTest, ARecoveryLooksWhetherItIsCancelledWithinARecord) {
   for (int i = 0; i < kEntries; ++i) keys.push_back(absl::StrCat(i));
   std::vector<Operation> puts;
   for (const std::string& key : keys) puts.push_back(Operation::Put(key, "v"));
-  std::vector<Result> results(kEntries);
-  absl::Notification done;
-  store_.store().Execute("a", puts, absl::MakeSpan(results),
-                         [&](const absl::Status&) { done.Notify(); });
-  done.WaitForNotification();
+  ExecuteAll(puts);
   store_.AdvanceBy(120 * kSecond);
   ASSERT_TRUE(Await([&] {
     return ReadEarliest().events.size() == static_cast<size_t>(kEntries);

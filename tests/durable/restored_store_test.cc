@@ -3,20 +3,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/base/reason.h"
 #include "server/engine/local_readers.h"
+#include "tests/durable/durable_store_fixture.h"
 #include "tests/support/await.h"
-#include "tests/support/journal/durable_store.h"
 
 namespace timecache::server {
 namespace {
@@ -25,61 +23,31 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::timecache::test::Await;
 
-constexpr int64_t kLifeUs = 62 * kSecond;
-
-class RestoredStoreTest : public ::testing::Test {
+class RestoredStoreTest : public DurableStoreTest {
  protected:
-  void SetUp() override {
-    ASSERT_TRUE(store_.Open().ok());
-    ASSERT_TRUE(store_.Create("a").ok());
-  }
   uint64_t Put(const std::string& key, const std::string& value = "v") {
     const Result result = store_.Put("a", key, value);
     EXPECT_TRUE(result.status.ok()) << result.status;
     return result.version;
   }
-  // Entries of these keys die, and are delivered.
-  void Die(const std::vector<std::string>& keys) {
-    for (const std::string& key : keys) Put(key);
-    const uint64_t end = EndPoint().next_event + keys.size();
-    store_.AdvanceBy(kLifeUs);
-    EXPECT_TRUE(Await([&] { return EndPoint().next_event >= end; }));
-  }
   void Restore(const std::string& archive) {
-    absl::Status status = store_.Restore(archive);
+    const absl::Status status = store_.Restore(archive);
     ASSERT_TRUE(status.ok()) << status;
     Reopen();
   }
-  void Reopen() {
-    const absl::Status status = store_.Open();
-    ASSERT_TRUE(status.ok()) << status;
-  }
   LogPoint EndPoint() { return store_.End("a"); }
-  // What comes behind the point, or the reason why it is refused.
-  std::vector<std::string> From(const LogPoint& point) {
-    auto cursor = store_.map("a")->Resume(point, store_.clock().NowUs(), [] {});
-    if (!cursor.ok()) return {std::string(ReasonNameOf(cursor.status()))};
-    return ReadAll(cursor->get()).Texts();
-  }
-
-  static Membership Member() {
-    Membership member;
-    member.group = "g";
-    return member;
-  }
-
-  DurableStore store_;
 };
 
 TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
-  Die({"one"});
+  Die("one");
   const LogPoint before = EndPoint();
-  Die({"two"});
+  Die("two");
   const LogPoint at = EndPoint();
   Put("three");
   const std::string archive = store_.BackUp();
   // It goes on, and delivers what the other will never have.
-  Die({"other", "others"});
+  Die("other");
+  Die("others");
   const LogPoint later = EndPoint();
   ASSERT_EQ(From(before).size(), 4u);
 
@@ -90,7 +58,9 @@ TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
   EXPECT_THAT(From(at), ElementsAre("three=v"));
   EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   // Also once as many events have been delivered here.
-  Die({"four", "five", "six"});
+  Die("four");
+  Die("five");
+  Die("six");
   EXPECT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
   EXPECT_THAT(From(before), ElementsAre("two=v", "three=v", testing::_,
                                         testing::_, testing::_));
@@ -107,12 +77,12 @@ TEST_F(RestoredStoreTest, APointBeforeTheBackupIsGoodAndALaterOneIsRefused) {
 // It has heard that nothing died until a time that the backup did not reach:
 // here something may.
 TEST_F(RestoredStoreTest, APointBehindTheBackupsTimeIsRefused) {
-  Die({"one"});
+  Die("one");
   const LogPoint before = EndPoint();
   Put("removed");
   const std::string archive = store_.BackUp();
   ASSERT_TRUE(store_.Execute("a", Operation::Remove("removed")).status.ok());
-  store_.AdvanceBy(kLifeUs);
+  store_.AdvanceBy(62 * kSecond);
   store_.map("a")->RefreshWatermark(store_.clock().NowUs());
   EXPECT_TRUE(
       Await([&] { return EndPoint().watermark_us > before.watermark_us; }));
@@ -126,18 +96,18 @@ TEST_F(RestoredStoreTest, APointBehindTheBackupsTimeIsRefused) {
 }
 
 TEST_F(RestoredStoreTest, TwoRestoresOfABackupAreTwoLogs) {
-  Die({"one"});
+  Die("one");
   const std::string archive = store_.BackUp();
   Restore(archive);
-  Die({"two"});
+  Die("two");
   const LogPoint first = EndPoint();
   Restore(archive);
-  Die({"other"});
+  Die("other");
   EXPECT_THAT(From(first), ElementsAre(ReasonName(Reason::kLogChanged)));
   // And a restore of the second one's backup.
   const LogPoint second = EndPoint();
   const std::string again = store_.BackUp();
-  Die({"third"});
+  Die("third");
   const LogPoint behind = EndPoint();
   Restore(again);
   EXPECT_THAT(From(second), IsEmpty());
@@ -161,18 +131,12 @@ TEST_F(RestoredStoreTest, NoVersionIsGivenTwice) {
 
 TEST_F(RestoredStoreTest, WhatACheckpointDropsIsNotForgotten) {
   store_.checkpointer_options().min_journal_bytes = 64 << 10;
-  Die({"one"});
+  Die("one");
   const std::string archive = store_.BackUp();
-  Die({"two"});
+  Die("two");
   const LogPoint later = EndPoint();
   Restore(archive);
-  const auto update = [&](OptionsChange<NamespaceOptions> change) {
-    absl::Notification done;
-    store_.store().UpdateNamespace("a", std::move(change),
-                                   [&](const auto&) { done.Notify(); });
-    done.WaitForNotification();
-  };
-  update([](NamespaceOptions* to) {
+  Update("a", [](NamespaceOptions* to) {
     to->retention_us = 0;
     return absl::OkStatus();
   });
@@ -193,9 +157,9 @@ TEST_F(RestoredStoreTest, WhatACheckpointDropsIsNotForgotten) {
 }
 
 TEST_F(RestoredStoreTest, ACrashBeforeTheMarkIsGoneMakesJustAnotherLog) {
-  Die({"one"});
+  Die("one");
   const std::string archive = store_.BackUp();
-  Die({"two"});
+  Die("two");
   const LogPoint later = EndPoint();
   store_.CrashBeforeNoting();
   Restore(archive);
@@ -208,15 +172,14 @@ TEST_F(RestoredStoreTest, ACrashBeforeTheMarkIsGoneMakesJustAnotherLog) {
 
 // By kill -9, or by a loss of power.
 TEST_F(RestoredStoreTest, AStartMayEndAtAnyChangeOfTheDisk) {
-  Die({"one"});
+  Die("one");
   const LogPoint before = EndPoint();
   const std::string archive = store_.BackUp();
-  Die({"two"});
+  Die("two");
   const LogPoint later = EndPoint();
   ASSERT_TRUE(store_.Restore(archive).ok());
   const std::unique_ptr<MemoryFileSystem> restored = store_.files().Copy();
   store_.options().on_failure = [](const std::string&) {};
-  std::mt19937_64 random(1);
   int kills = 0;
   for (bool ended = true; ended; ++kills) {
     for (const bool power : {true, false}) {
@@ -227,7 +190,7 @@ TEST_F(RestoredStoreTest, AStartMayEndAtAnyChangeOfTheDisk) {
       if (power) {
         store_.Crash();
       } else {
-        store_.LosePower(MemoryFileSystem::Unsynced::kKeptInPart, &random);
+        store_.LosePower(Unsynced::kKeptInPart, &random_);
       }
       Reopen();
       ASSERT_THAT(From(later), ElementsAre(ReasonName(Reason::kLogChanged)));
@@ -249,67 +212,43 @@ TEST_F(RestoredStoreTest, APowerLossDoesNotTakeTheOtherLogOfAnAsyncMap) {
   EXPECT_NE(fork.id, 0u);
   // It delivers something, which the disk has.
   ASSERT_TRUE(store_.Put("async", "key", "v").status.ok());
-  store_.AdvanceBy(kLifeUs);
+  store_.AdvanceBy(62 * kSecond);
   EXPECT_TRUE(
       Await([&] { return store_.End("async").next_event > fork.next_event; }));
   Put("synced");
-  std::mt19937_64 random(1);
-  store_.LosePower(MemoryFileSystem::Unsynced::kDropped, &random);
+  store_.LosePower(Unsynced::kDropped, &random_);
   Reopen();
   // Which has lost something itself, and is another one again.
   EXPECT_EQ(store_.map("async")->origin().fork.from_id, fork.id);
 }
 
 TEST_F(RestoredStoreTest, ASettlementOfTheOtherLogSettlesNothing) {
-  const auto take = [&] {
-    const auto map = store_.map("a");
-    auto reader = JoinGroupReader(map, Member(), store_.clock().NowUs(), [] {});
-    EXPECT_TRUE(reader.ok()) << reader.status();
-    EventChunk chunk;
+  const auto take = [&](EventReader* reader) {
+    std::vector<Delivery> taken;
     EXPECT_TRUE(Await([&] {
-      EventChunk more = (*reader)->Read(store_.clock().NowUs(), 10, 1 << 20);
-      chunk.deliveries.insert(chunk.deliveries.end(), more.deliveries.begin(),
-                              more.deliveries.end());
-      return chunk.deliveries.size() >= 1;
+      taken = reader->Read(store_.clock().NowUs(), 10, 1 << 20).deliveries;
+      return !taken.empty();
     }));
-    return std::make_pair(*std::move(reader), std::move(chunk.deliveries));
+    return taken;
   };
-  const auto settle = [&](const Delivery& delivery) {
-    const Settlement settlement = {.event_id = delivery.event_id,
-                                   .attempt = delivery.attempt};
-    SettleResult result;
-    absl::Status status;
-    absl::Notification done;
-    store_.store().Settle({"a", "g"}, {&settlement, 1}, {&result, 1},
-                          [&](absl::Status settled) {
-                            status = std::move(settled);
-                            done.Notify();
-                          });
-    done.WaitForNotification();
-    return status.ok() ? result.status : status;
-  };
-  {
-    const auto joined = JoinGroupReader(store_.map("a"), Member(),
-                                        store_.clock().NowUs(), [] {});
-    ASSERT_TRUE(joined.ok());
-  }
+  JoinGroup();
   Put("key");
   const std::string archive = store_.BackUp();
-  store_.AdvanceBy(kLifeUs);
-  auto [old_reader, old] = take();
+  store_.AdvanceBy(62 * kSecond);
+  auto reader = JoinGroup();
+  const std::vector<Delivery> old = take(reader.get());
   ASSERT_EQ(old.size(), 1u);
 
-  old_reader = nullptr;
-  const absl::Status restored = store_.Restore(archive);
-  ASSERT_TRUE(restored.ok()) << restored;
-  Reopen();
+  reader = nullptr;
+  Restore(archive);
   store_.AdvanceBy(0);
-  const auto [reader, own] = take();
+  reader = JoinGroup();
+  const std::vector<Delivery> own = take(reader.get());
   ASSERT_EQ(own.size(), 1u);
   EXPECT_NE(own[0].event_id, old[0].event_id);
   EXPECT_LT(own[0].event_id, uint64_t{1} << 53);
-  EXPECT_EQ(ReasonOf(settle(old[0])), Reason::kEventNotUnsettled);
-  EXPECT_TRUE(settle(own[0]).ok());
+  EXPECT_EQ(ReasonOf(Settle("a", old[0])), Reason::kEventNotUnsettled);
+  EXPECT_TRUE(Settle("a", own[0]).ok());
 }
 
 }  // namespace

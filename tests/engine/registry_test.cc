@@ -32,24 +32,23 @@ class RegistryTest : public testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
+  Registry registry_{&clock_, &reaper_, RegistryLimits(), EventFormat::Plain()};
 };
 
 TEST_F(RegistryTest, FindsWhatWasCreated) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  const auto created = registry.Create("sessions", Options());
+  const auto created = registry_.Create("sessions", Options());
   ASSERT_TRUE(created.ok()) << created.status();
   EXPECT_EQ((*created)->name(), "sessions");
   EXPECT_EQ((*created)->options().num_buckets, 11);
-  const auto found = registry.Find("sessions");
+  const auto found = registry_.Find("sessions");
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->get(), created->get());
 }
 
 TEST_F(RegistryTest, NamesTheNamespaceThatIsNotThere) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   for (const absl::Status& status :
-       {registry.Find("missing").status(), registry.Delete("missing"),
-        registry
+       {registry_.Find("missing").status(), registry_.Delete("missing"),
+        registry_
             .Update("missing",
                     [](NamespaceOptions*) { return absl::OkStatus(); })
             .status()}) {
@@ -60,27 +59,24 @@ TEST_F(RegistryTest, NamesTheNamespaceThatIsNotThere) {
 }
 
 TEST_F(RegistryTest, RefusesNamesThatNoNamespaceCanHave) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  EXPECT_EQ(FieldOf(registry.Create("Bad_Name", Options()).status()),
+  EXPECT_EQ(FieldOf(registry_.Create("Bad_Name", Options()).status()),
             "namespace");
-  EXPECT_EQ(registry.Find("").status().code(),
+  EXPECT_EQ(registry_.Find("").status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(registry.Delete("-").code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Names(registry), IsEmpty());
+  EXPECT_EQ(registry_.Delete("-").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Names(registry_), IsEmpty());
 }
 
 TEST_F(RegistryTest, RefusesOptionsOutOfTheirRange) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   NamespaceOptions options = Options();
   options.num_buckets = 1;
-  EXPECT_EQ(FieldOf(registry.Create("a", options).status()), "num_buckets");
-  EXPECT_THAT(Names(registry), IsEmpty());
+  EXPECT_EQ(FieldOf(registry_.Create("a", options).status()), "num_buckets");
+  EXPECT_THAT(Names(registry_), IsEmpty());
 }
 
 TEST_F(RegistryTest, ANameIsTakenOnce) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  ASSERT_TRUE(registry.Create("a", Options()).ok());
-  const absl::Status status = registry.Create("a", Options()).status();
+  ASSERT_TRUE(registry_.Create("a", Options()).ok());
+  const absl::Status status = registry_.Create("a", Options()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(ReasonOf(status), Reason::kNamespaceExists);
 }
@@ -115,18 +111,9 @@ TEST_F(RegistryTest, NoLimitRefusesAConfiguredNamespace) {
   MemoryBudget::Process().SetLimit(0);
 }
 
-TEST_F(RegistryTest, ListsByName) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  for (const char* name : {"m", "z", "a", "b.1", "b"}) {
-    ASSERT_TRUE(registry.Create(name, Options()).ok());
-  }
-  EXPECT_THAT(Names(registry), ElementsAre("a", "b", "b.1", "m", "z"));
-}
-
 TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  const auto map = registry.Create("a", Options());
-  const auto updated = registry.Update("a", [](NamespaceOptions* options) {
+  const auto map = registry_.Create("a", Options());
+  const auto updated = registry_.Update("a", [](NamespaceOptions* options) {
     EXPECT_EQ(options->ttl_us, 10 * kSecond) << "those in force";
     options->ttl_us = 20 * kSecond;
     return absl::OkStatus();
@@ -137,15 +124,14 @@ TEST_F(RegistryTest, UpdateChangesWhatItIsToldTo) {
 }
 
 TEST_F(RegistryTest, AnUpdateThatIsWrongChangesNothing) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  const auto map = registry.Create("a", Options());
-  const auto invalid = registry.Update("a", [](NamespaceOptions* options) {
+  const auto map = registry_.Create("a", Options());
+  const auto invalid = registry_.Update("a", [](NamespaceOptions* options) {
     options->ttl_us = 20 * kSecond;
     options->num_buckets = 1;
     return absl::OkStatus();
   });
   EXPECT_EQ(FieldOf(invalid.status()), "num_buckets");
-  const auto refused = registry.Update("a", [](NamespaceOptions* options) {
+  const auto refused = registry_.Update("a", [](NamespaceOptions* options) {
     options->ttl_us = 20 * kSecond;
     return absl::InvalidArgumentError("no");
   });
@@ -156,13 +142,12 @@ TEST_F(RegistryTest, AnUpdateThatIsWrongChangesNothing) {
 TEST_F(RegistryTest, UpdatesAreAtomicAmongThemselves) {
   constexpr int kThreads = 4;
   constexpr int kUpdates = 200;
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  const auto map = registry.Create("a", Options());
+  const auto map = registry_.Create("a", Options());
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&registry] {
+    threads.emplace_back([this] {
       for (int j = 0; j < kUpdates; ++j) {
-        EXPECT_TRUE(registry
+        EXPECT_TRUE(registry_
                         .Update("a",
                                 [](NamespaceOptions* options) {
                                   ++options->max_entries;
@@ -177,41 +162,38 @@ TEST_F(RegistryTest, UpdatesAreAtomicAmongThemselves) {
 }
 
 TEST_F(RegistryTest, DeletedNamespacesAreGoneAndTheirWatchersAreTold) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  const auto map = registry.Create("a", Options());
+  const auto map = registry_.Create("a", Options());
   bool woken = false;
   const auto cursor = (*map)->Subscribe(ExpiryLog::Start::kNow, clock_.NowUs(),
                                         [&woken] { woken = true; });
   (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs());
-  EXPECT_TRUE(registry.Delete("a").ok());
+  EXPECT_TRUE(registry_.Delete("a").ok());
   EXPECT_TRUE(woken);
   const Reading reading = ReadAll(cursor.get());
   EXPECT_TRUE(reading.closed);
   EXPECT_THAT(reading.events, IsEmpty()) << "a deletion makes no events";
-  EXPECT_EQ(registry.Find("a").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(Names(registry), IsEmpty());
+  EXPECT_EQ(registry_.Find("a").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Names(registry_), IsEmpty());
 }
 
 TEST_F(RegistryTest, AMapMayBeUsedAfterItsDeletion) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  const auto map = registry.Create("a", Options());
-  EXPECT_TRUE(registry.Delete("a").ok());
+  const auto map = registry_.Create("a", Options());
+  EXPECT_TRUE(registry_.Delete("a").ok());
   EXPECT_TRUE(
       (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs()).status.ok());
   EXPECT_TRUE((*map)->Apply(Operation::Get("key"), clock_.NowUs()).found);
 }
 
 TEST_F(RegistryTest, ANameThatWasDeletedMayBeTakenAgainEmpty) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   uint64_t old_version = 0;
   {
-    const auto map = registry.Create("a", Options());
+    const auto map = registry_.Create("a", Options());
     old_version =
         (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs()).version;
   }
-  EXPECT_TRUE(registry.Delete("a").ok());
+  EXPECT_TRUE(registry_.Delete("a").ok());
   clock_.AdvanceBy(kSecond);
-  const auto map = registry.Create("a", Options());
+  const auto map = registry_.Create("a", Options());
   ASSERT_TRUE(map.ok()) << map.status();
   EXPECT_FALSE((*map)->Apply(Operation::Get("key"), clock_.NowUs()).found);
   EXPECT_GT((*map)->Apply(Operation::Put("key", "v"), clock_.NowUs()).version,
@@ -237,6 +219,11 @@ TEST_F(RegistryTest, ServerLimitsHoldForAllNamespacesTogether) {
   EXPECT_EQ(
       ReasonOf(one->Apply(Operation::Put("1", large), clock_.NowUs()).status),
       Reason::kServerMaxBytes);
+  // What has died has no share of them, nor has what is deleted.
+  EXPECT_EQ(one->GetSize(clock_.NowUs() + 10 * kSecond).entries, 0);
+  EXPECT_TRUE(two->Apply(Operation::Put("key", "v").WithTtl(kSecond),
+                         clock_.NowUs() + 10 * kSecond)
+                  .status.ok());
   one.reset();
   EXPECT_TRUE(registry.Delete("one").ok());
   EXPECT_TRUE(
@@ -274,19 +261,17 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
 }
 
 TEST_F(RegistryTest, AFirstLimitOfEntriesNeedsARestart) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   RegistryLimits limits;
   limits.max_namespaces = 5;
-  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  EXPECT_TRUE(registry_.SetLimits(limits).ok());
   limits.max_entries = 1;
-  EXPECT_EQ(registry.SetLimits(limits).code(),
+  EXPECT_EQ(registry_.SetLimits(limits).code(),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(registry.limits().max_entries, 0);
+  EXPECT_EQ(registry_.limits().max_entries, 0);
 }
 
 TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  const auto map = registry.Create("a", Options());
+  const auto map = registry_.Create("a", Options());
   const auto cursor =
       (*map)->Subscribe(ExpiryLog::Start::kNow, clock_.NowUs(), [] {});
   (*map)->Apply(Operation::Put("key", "v"), clock_.NowUs());
@@ -295,26 +280,26 @@ TEST_F(RegistryTest, ItsNamespacesAreDrivenByTheReaper) {
   EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("key=v"));
 }
 
-TEST_F(RegistryTest, ListsPartsInOrderOfNames) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
+TEST_F(RegistryTest, ListsAllOrPartsInOrderOfNames) {
   for (const char* name : {"c", "a", "e", "b"}) {
-    ASSERT_TRUE(registry.Create(name, Options()).ok());
+    ASSERT_TRUE(registry_.Create(name, Options()).ok());
   }
   const auto after = [&](const char* name, size_t most) {
     std::vector<std::string> names;
-    for (const auto& map : registry.ListAfter(name, most)) {
+    for (const auto& map : registry_.ListAfter(name, most)) {
       names.push_back(map->name());
     }
     return names;
   };
   EXPECT_THAT(after("", 2), ElementsAre("a", "b"));
   EXPECT_THAT(after("b", 2), ElementsAre("c", "e"));
+  EXPECT_THAT(Names(registry_), ElementsAre("a", "b", "c", "e"));
   // Where a name was deleted, the others go on.
-  ASSERT_TRUE(registry.Delete("c").ok());
+  ASSERT_TRUE(registry_.Delete("c").ok());
   EXPECT_THAT(after("b", 2), ElementsAre("e"));
   EXPECT_THAT(after("c", 2), ElementsAre("e"));
   EXPECT_THAT(after("e", 2), IsEmpty());
-  EXPECT_THAT(Names(registry), ElementsAre("a", "b", "e"));
+  EXPECT_THAT(Names(registry_), ElementsAre("a", "b", "e"));
 }
 
 // --- Dead letters.
@@ -339,35 +324,34 @@ absl::Status SetDeadLetters(Registry* registry, const std::string& name,
 }
 
 TEST_F(RegistryTest, RefusesDeadLettersThatWouldComeBack) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  ASSERT_TRUE(registry.Create("a", ToDeadLetters("b")).ok());
-  ASSERT_TRUE(registry.Create("b", ToDeadLetters("c")).ok());
+  ASSERT_TRUE(registry_.Create("a", ToDeadLetters("b")).ok());
+  ASSERT_TRUE(registry_.Create("b", ToDeadLetters("c")).ok());
   const absl::Status created =
-      registry.Create("c", ToDeadLetters("a")).status();
+      registry_.Create("c", ToDeadLetters("a")).status();
   EXPECT_EQ(FieldOf(created), "dead_letter_namespace");
   EXPECT_THAT(std::string(created.message()),
               testing::HasSubstr("c -> a -> b -> c"));
-  ASSERT_TRUE(registry.Create("c", ToDeadLetters("")).ok());
-  const absl::Status updated = SetDeadLetters(&registry, "c", "b");
+  ASSERT_TRUE(registry_.Create("c", ToDeadLetters("")).ok());
+  const absl::Status updated = SetDeadLetters(&registry_, "c", "b");
   EXPECT_EQ(FieldOf(updated), "dead_letter_namespace");
   EXPECT_THAT(std::string(updated.message()),
               testing::HasSubstr("c -> b -> c"));
-  EXPECT_EQ((*registry.Find("c"))->options().dead_letter_namespace, "");
-  ASSERT_TRUE(SetDeadLetters(&registry, "b", "").ok());
-  EXPECT_TRUE(SetDeadLetters(&registry, "c", "a").ok());
+  EXPECT_EQ((*registry_.Find("c"))->options().dead_letter_namespace, "");
+  ASSERT_TRUE(SetDeadLetters(&registry_, "b", "").ok());
+  EXPECT_TRUE(SetDeadLetters(&registry_, "c", "a").ok());
 }
 
 // What an older server let be may have other changes.
 TEST_F(RegistryTest, ACycleThatIsThereKeepsNoOtherChangeFrom) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
   for (const auto& [name, to] : {std::pair("a", "b"), std::pair("b", "a")}) {
-    ASSERT_TRUE(registry.Add(registry.Make(name, ToDeadLetters(to), {})).ok());
+    ASSERT_TRUE(
+        registry_.Add(registry_.Make(name, ToDeadLetters(to), {})).ok());
   }
-  EXPECT_TRUE(SetDeadLetters(&registry, "a", "b").ok());
+  EXPECT_TRUE(SetDeadLetters(&registry_, "a", "b").ok());
   // One that leads into it makes none.
-  EXPECT_TRUE(registry.Create("c", ToDeadLetters("a")).ok());
-  EXPECT_TRUE(SetDeadLetters(&registry, "a", "").ok());
-  EXPECT_FALSE(SetDeadLetters(&registry, "a", "b").ok());
+  EXPECT_TRUE(registry_.Create("c", ToDeadLetters("a")).ok());
+  EXPECT_TRUE(SetDeadLetters(&registry_, "a", "").ok());
+  EXPECT_FALSE(SetDeadLetters(&registry_, "a", "b").ok());
 }
 
 TEST_F(RegistryTest, TwoChangesAtATimeMakeNoCycleOfDeadLetters) {
@@ -385,24 +369,23 @@ TEST_F(RegistryTest, TwoChangesAtATimeMakeNoCycleOfDeadLetters) {
 }
 
 TEST_F(RegistryTest, WarnsOfDeadLettersThatExpireSoonOrHaveNoPlace) {
-  Registry registry(&clock_, &reaper_, RegistryLimits(), EventFormat::Plain());
-  ASSERT_TRUE(registry.Create("a", ToDeadLetters("dead")).ok());
-  EXPECT_THAT(registry.Warnings("a"),
+  ASSERT_TRUE(registry_.Create("a", ToDeadLetters("dead")).ok());
+  EXPECT_THAT(registry_.Warnings("a"),
               ElementsAre(testing::HasSubstr("dead does not exist")));
-  ASSERT_TRUE(registry.Create("dead", Options()).ok());
-  EXPECT_THAT(registry.Warnings("a"),
+  ASSERT_TRUE(registry_.Create("dead", Options()).ok());
+  EXPECT_THAT(registry_.Warnings("a"),
               ElementsAre(testing::HasSubstr("by the ttl of dead, 10s")));
-  EXPECT_THAT(registry.Warnings("dead"),
+  EXPECT_THAT(registry_.Warnings("dead"),
               ElementsAre(testing::HasSubstr("of 1 namespace,")));
-  ASSERT_TRUE(registry
+  ASSERT_TRUE(registry_
                   .Update("dead",
                           [](NamespaceOptions* options) {
                             *options = ToDeadLetters("");
                             return absl::OkStatus();
                           })
                   .ok());
-  EXPECT_THAT(registry.Warnings("a"), IsEmpty());
-  EXPECT_THAT(registry.Warnings("dead"), IsEmpty());
+  EXPECT_THAT(registry_.Warnings("a"), IsEmpty());
+  EXPECT_THAT(registry_.Warnings("dead"), IsEmpty());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "server/durable/map_record.h"
 #include "server/engine/store/namespace_options.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/journal/change_text.h"
 
 namespace timecache::server {
 namespace {
@@ -24,86 +25,31 @@ struct Reading {
   std::string bytes;
 };
 
-std::string TextOf(int shard, const Change& change) {
-  const Record& record = change.record;
-  return absl::StrCat(
-      "change ", static_cast<int>(change.kind), " ", shard, " at ",
-      change.at_us, " death ", change.death_us, " kill ", change.kill, " ",
-      static_cast<int>(change.cause), " base ", change.base_version, " ",
-      change.renewed, " parts ", record.parts, " of ", record.version, " ",
-      record.put_us, " ", record.life_us, " ", record.own_ttl_us, " ",
-      record.create_us, " \"", record.key, "\" \"", record.value, "\"\n");
-}
-
-std::string TextOf(const Tick& tick) {
-  return absl::StrCat("tick ", tick.watermark_us, " ", tick.next_event, " ",
-                      tick.retained_event, " ", tick.kills, "\n");
-}
-
-std::string TextOf(const GroupChange& change) {
-  const GroupOptions& options = change.options;
-  const GroupStatistics& statistics = change.statistics;
-  std::string text = absl::StrCat(
-      "group ", static_cast<int>(change.kind), " \"", change.name, "\" ",
-      change.first, " to ", change.end, " attempt ", change.attempt, " ready ",
-      change.ready_us, " returns ", change.returns, " ", change.returned, " ",
-      static_cast<int>(change.reason), " unused ", change.unused_since_us,
-      " unreported ", change.unreported, " by \"", change.created_by,
-      "\" options ", options.ack_timeout_us, " ", options.max_attempts, " ",
-      options.max_backlog_bytes, " ", options.unused_ttl_us);
-  absl::StrAppend(&text, " counts ", statistics.events, " ", statistics.acked,
-                  " ", statistics.nacked, " ", statistics.put_back, " ",
-                  statistics.timed_out, " ", statistics.dead_lettered, " ",
-                  statistics.lost, " ", statistics.returned, " ",
-                  statistics.extended);
-  const ExpiredEvent& event = change.event;
-  return absl::StrCat(text, " event ", event.parts, " \"", event.key, "\" \"",
-                      event.value, "\" ", event.version, " ", event.put_us, " ",
-                      event.deadline_us, " ", event.create_us, " ",
-                      event.own_ttl_us, " died ", change.death.death_us, " ",
-                      change.death.published_us, " ",
-                      static_cast<int>(change.death.cause), "\n");
-}
-
-std::string TextOf(const RetainedEvents& events) {
-  std::string text = absl::StrCat(
-      "retained ", events.first_event, " appended ", events.appended_us,
-      " died ", events.death.death_us, " ", events.death.published_us, " ",
-      static_cast<int>(events.death.cause));
-  for (const ExpiredEvent& event : events.events) {
-    absl::StrAppend(&text, " event ", event.parts, " \"", event.key, "\" \"",
-                    event.value, "\" ", event.version, " ", event.put_us, " ",
-                    event.deadline_us, " ", event.create_us, " ",
-                    event.own_ttl_us);
-  }
-  return text + "\n";
-}
-
 Reading ReadChanges(absl::string_view bytes) {
   Reading reading;
   ChangeRecord again;
   reading.status = ReadChangeRecord(
       bytes,
       [&](int shard, const Change& change) {
-        reading.text += TextOf(shard, change);
+        absl::StrAppend(&reading.text, TextOf(shard, change), "\n");
         reading.bad_shard = reading.bad_shard || shard < 0;
         again.Add(shard, change);
         return absl::OkStatus();
       },
       [&](const Tick& tick) {
-        reading.text += TextOf(tick);
+        absl::StrAppend(&reading.text, TextOf(tick), "\n");
         again.Add(tick);
         return absl::OkStatus();
       },
       [&](const GroupChange& change) {
         Require(!change.name.empty(), "a group without a name");
-        reading.text += TextOf(change);
+        absl::StrAppend(&reading.text, TextOf(change), "\n");
         again.Add(change);
         return absl::OkStatus();
       },
       [&](const RetainedEvents& events) {
         Require(!events.events.empty(), "no events");
-        reading.text += TextOf(events);
+        absl::StrAppend(&reading.text, TextOf(events), "\n");
         again.Add(events);
         return absl::OkStatus();
       });

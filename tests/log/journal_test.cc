@@ -34,30 +34,6 @@ class JournalTest : public ::testing::Test {
   JournalHarness harness_;
 };
 
-TEST_F(JournalTest, RecordsAreReadInTheOrderOfTheirAppends) {
-  EXPECT_EQ(*harness_.AppendNow(0, "a"), 0);
-  EXPECT_EQ(*harness_.AppendNow(1, "x"), 0);
-  harness_.Append(0, {"b", "c"});
-  harness_.Append(1, {""});
-  harness_.Append(0, {"d"});
-  harness_.RunOnce();
-  EXPECT_EQ(*harness_.results()[2], 1);
-  EXPECT_EQ(*harness_.results()[4], 3);
-  EXPECT_THAT(Read(), ElementsAre(ElementsAre(Pair(0, "a"), Pair(1, "b"),
-                                              Pair(2, "c"), Pair(3, "d")),
-                                  ElementsAre(Pair(0, "x"), Pair(1, ""))));
-}
-
-TEST_F(JournalTest, PositionsGoOnAfterARestart) {
-  ASSERT_TRUE(harness_.AppendNow(0, "a").ok());
-  ASSERT_TRUE(harness_.Open().ok());
-  EXPECT_EQ(*harness_.AppendNow(0, "b"), 1);
-  harness_.Crash();
-  ASSERT_TRUE(harness_.Open().ok());
-  EXPECT_EQ(*harness_.AppendNow(0, "c"), 2);
-  EXPECT_THAT(Read()[0], ElementsAre(Pair(0, "a"), Pair(1, "b"), Pair(2, "c")));
-}
-
 TEST_F(JournalTest, AGroupHasOneSync) {
   const uint64_t before = harness_.files().syncs(harness_.LastSegment());
   for (int i = 0; i < 100; ++i) {

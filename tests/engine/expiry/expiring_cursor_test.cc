@@ -4,9 +4,6 @@
 
 #include <malloc.h>
 
-#include <algorithm>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,10 +32,6 @@ NamespaceOptions OneCursorShard() {
   return options;
 }
 
-Result Touch(MapHarness* harness, const std::string& key) {
-  return harness->Apply(Operation::Touch(key));
-}
-
 TEST(ExpiringCursorTest,
      AnEntryIsToldExactlyWhenItsBucketComesWithinTheLeadTime) {
   MapHarness harness(Tens());
@@ -62,36 +55,6 @@ TEST(ExpiringCursorTest,
   EXPECT_EQ(told[0].cause, Cause::kExpiring);
 }
 
-TEST(ExpiringCursorTest, ItIsToldOnceForEachDeath) {
-  MapHarness harness(Tens());
-  LeadReader reader(&harness, kLeadUs);
-  harness.Put("a", "one");
-  harness.Pass(7 * kSecond);
-  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("a"));
-  EXPECT_THAT(reader.Look(), IsEmpty());
-  harness.Pass(3 * kSecond - 1);
-  EXPECT_THAT(reader.Look(), IsEmpty());
-  harness.Pass(1);
-  EXPECT_THAT(reader.Look(), IsEmpty());
-}
-
-TEST(ExpiringCursorTest, ATouchedEntryIsToldAgainWhenItsTimeComes) {
-  MapHarness harness(Tens());
-  LeadReader reader(&harness, kLeadUs);
-  harness.Put("a", "one");
-  harness.Pass(7 * kSecond);
-  EXPECT_THAT(reader.Look(), SizeIs(1));
-  const uint64_t version = Touch(&harness, "a").version;
-  const int64_t touched_us = harness.now_us();
-  harness.Pass(7 * kSecond - 1);
-  EXPECT_THAT(reader.Look(), IsEmpty());
-  harness.Pass(1);
-  const std::vector<DeliveredEvent> told = reader.Drain();
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].version, version);
-  EXPECT_EQ(told[0].put_us, touched_us);
-}
-
 // Their version says nothing of when they came into the bucket, whose other
 // entries have been told already.
 TEST(ExpiringCursorTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
@@ -113,21 +76,6 @@ TEST(ExpiringCursorTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].key, "b");
   EXPECT_EQ(told[0].put_us, kStartUs + kSecond);
-}
-
-TEST(ExpiringCursorTest, WhatIsRemovedOrPutAnewIsNotTold) {
-  MapHarness harness(Tens());
-  LeadReader reader(&harness, kLeadUs);
-  harness.Put("removed", "v");
-  harness.Put("anew", "v");
-  harness.Put("stays", "v");
-  harness.Pass(5 * kSecond);
-  harness.Apply(Operation::Remove("removed"));
-  harness.Put("anew", "v");
-  harness.Pass(2 * kSecond);
-  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("stays"));
-  harness.Pass(5 * kSecond);
-  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("anew"));
 }
 
 TEST(ExpiringCursorTest,
@@ -177,17 +125,6 @@ TEST(ExpiringCursorTest,
   EXPECT_EQ(reader.cursor().NextDueUs(), kStartUs + 7 * kSecond);
 }
 
-TEST(ExpiringCursorTest, TheDeadAreNotTold) {
-  MapHarness harness(Tens());
-  LeadReader reader(&harness, kLeadUs);
-  harness.Put("a", "v");
-  harness.Pass(10 * kSecond);
-  EXPECT_THAT(reader.Look(), IsEmpty());
-  EXPECT_EQ(reader.chunk().watermark_us, harness.now_us());
-  harness.Sweep();
-  EXPECT_THAT(reader.Look(), IsEmpty());
-}
-
 TEST(ExpiringCursorTest, TheFewestBuckets) {
   MapHarness harness(WithBuckets(10 * kSecond, 2));
   LeadReader reader(&harness, kLeadUs);
@@ -197,30 +134,6 @@ TEST(ExpiringCursorTest, TheFewestBuckets) {
   EXPECT_THAT(reader.Look(), IsEmpty());
   harness.Pass(1);
   EXPECT_THAT(KeysOf(reader.Drain()), ElementsAre("a"));
-}
-
-TEST(ExpiringCursorTest, ALeadTimeLongerThanTheTtlTellsEveryPut) {
-  MapHarness harness(Tens());
-  LeadReader reader(&harness, 3600 * kSecond);
-  for (int i = 0; i < 50; ++i) {
-    harness.Put(absl::StrCat("key", i), "v");
-    EXPECT_THAT(KeysOf(reader.Look()), ElementsAre(absl::StrCat("key", i)));
-    harness.Pass(kSecond / 3);
-  }
-}
-
-TEST(ExpiringCursorTest, EachCursorHasItsOwnLeadTime) {
-  MapHarness harness(Tens());
-  LeadReader early(&harness, 6 * kSecond);
-  LeadReader late(&harness, 2 * kSecond);
-  harness.Put("a", "v");
-  harness.Pass(4 * kSecond);
-  EXPECT_THAT(early.Look(), SizeIs(1));
-  EXPECT_THAT(late.Look(), IsEmpty());
-  harness.Pass(4 * kSecond);
-  EXPECT_THAT(early.Look(), IsEmpty());
-  EXPECT_THAT(late.Look(), SizeIs(1));
-  EXPECT_EQ(harness.Statistics().watchers, 3);
 }
 
 TEST(ExpiringCursorTest,
@@ -285,58 +198,6 @@ TEST(ExpiringCursorTest, LargeValuesComeAloneOrUpToTheBytesAsked) {
               ::testing::UnorderedElementsAre(
                   "small", "large0", "large1", "large2", "large3", "large4",
                   "large5", "large6", "large7", "huge", "last"));
-}
-
-// They stand behind the segment that small ones go on to be put into.
-TEST(ExpiringCursorTest, SmallAndLargeOnesInTurnAreEachToldOnce) {
-  MapHarness harness(OneCursorShard());
-  LeadReader reader(&harness, 20 * kSecond);
-  for (int i = 0; i < 40; ++i) {
-    const std::string small = absl::StrCat("small", i);
-    const std::string large = absl::StrCat("large", i);
-    harness.Put(small, "v");
-    if (i % 2 == 0) harness.Put(large, std::string(kLargeBytes, 'v'));
-    const std::vector<std::string> told = KeysOf(reader.Look());
-    if (i % 2 == 0) {
-      EXPECT_THAT(told, ElementsAre(large, small));
-    } else {
-      EXPECT_THAT(told, ElementsAre(small));
-    }
-    if (i % 3 == 0) harness.Apply(Operation::Remove(large));
-    if (i % 5 == 0) harness.Apply(Operation::Remove(small));
-  }
-}
-
-TEST(ExpiringCursorTest, ABucketThatWasEmptiedAndFilledAgainIsToldAgain) {
-  MapHarness harness(OneCursorShard());
-  LeadReader reader(&harness, 20 * kSecond);
-  for (int i = 0; i < 100; ++i) {
-    harness.Put("a", "v");
-    if (i % 3 == 0) harness.Put("b", "v");
-    EXPECT_THAT(reader.Look(), SizeIs(i % 3 == 0 ? 2 : 1));
-    harness.Apply(Operation::Remove("a"));
-    harness.Apply(Operation::Remove("b"));
-    if (i % 2 == 0) {
-      EXPECT_THAT(reader.Look(), IsEmpty());
-    }
-    // Another bucket has its turn: an empty one is given up.
-    if (i % 5 == 0) harness.PutFor("c", "v", 1'000 * kSecond);
-  }
-}
-
-TEST(ExpiringCursorTest, WhatIsKilledByHandIsNotToldAndTheOthersAre) {
-  MapHarness harness(Tens());
-  LeadReader reader(&harness, 5 * kSecond);
-  harness.Put("first", "v");
-  harness.Pass(kSecond);
-  harness.Put("second", "v");
-  harness.Pass(5 * kSecond);
-  EXPECT_EQ(harness.Rotate(), 1);
-  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("second"));
-  EXPECT_EQ(harness.Rotate(), 1);
-  EXPECT_THAT(reader.Look(), IsEmpty());
-  harness.PutFor("second", "v", 5 * kSecond);
-  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("second"));
 }
 
 // Its segments are still there, and wait for the sweep.

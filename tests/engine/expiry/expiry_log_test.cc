@@ -1,7 +1,5 @@
 #include "server/engine/expiry/expiry_log.h"
 
-#include <algorithm>
-#include <deque>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -12,7 +10,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
-#include "tests/support/engine/dice.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -107,26 +104,6 @@ TEST(EventBatchTest, HoldsNoMoreBytesThanABatchMayUnlessItIsOneEvent) {
   EXPECT_FALSE(large.HasRoomFor(EventOf("", "")));
 }
 
-TEST(ExpiryLogTest, TellsEveryCursorEverythingInOrder) {
-  ExpiryLog log(kSecond, kLogMiB);
-  const auto one = Subscribe(&log, Start::kNow);
-  const auto two = Subscribe(&log, Start::kEarliest);
-  Append(&log, BatchOf(100, {"a", "b"}), 100);
-  Append(&log, BatchOf(200, {"c"}), 200);
-  log.AdvanceWatermark(250);
-  for (const auto* cursor : {&one, &two}) {
-    const Reading reading = ReadAll(cursor->get());
-    EXPECT_THAT(Keys(reading), ElementsAre("a", "b", "c"));
-    EXPECT_THAT(reading.batch_sizes, ElementsAre(2, 1));
-    EXPECT_EQ(reading.events[0].death_us, 100);
-    EXPECT_EQ(reading.events[2].death_us, 200);
-    EXPECT_EQ(reading.watermark_us, 250);
-    EXPECT_EQ(reading.lost, 0u);
-    EXPECT_FALSE(reading.closed);
-    EXPECT_THAT(ReadAll(cursor->get()).events, IsEmpty());
-  }
-}
-
 TEST(ExpiryLogTest, CursorsShareTheBytesOfABatch) {
   ExpiryLog log(kSecond, kLogMiB);
   const auto one = Subscribe(&log, Start::kNow);
@@ -177,17 +154,6 @@ TEST(ExpiryLogTest, StartNowKnowsAllUpToNow) {
   EXPECT_EQ(ReadAll(cursor.get()).watermark_us, 300);
 }
 
-TEST(ExpiryLogTest, StartEarliestBeginsWithTheOldestRetainedEvent) {
-  ExpiryLog log(kSecond, kLogMiB);
-  Append(&log, BatchOf(100, {"trimmed"}), 100);
-  Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
-  log.Trim(2 * kSecond);
-  const auto cursor = Subscribe(&log, Start::kEarliest, 2 * kSecond);
-  const Reading reading = ReadAll(cursor.get());
-  EXPECT_THAT(Keys(reading), ElementsAre("kept"));
-  EXPECT_EQ(reading.lost, 0u);
-}
-
 TEST(ExpiryLogTest, RetainsByAge) {
   ExpiryLog log(kSecond, kLogMiB);
   Append(&log, BatchOf(100, {"a", "b"}), 1'000);
@@ -203,66 +169,6 @@ TEST(ExpiryLogTest, RetainsByAge) {
   EXPECT_EQ(log.NextTrimUs(2 * kSecond), kNeverUs);
 }
 
-TEST(ExpiryLogTest, AConnectedSlowCursorKeepsOldBatchesUntilTheByteBound) {
-  ExpiryLog log(kSecond, kLogMiB);
-  const auto slow = Subscribe(&log, Start::kNow);
-  const auto fast = Subscribe(&log, Start::kNow);
-  Append(&log, BatchOf(100, {"a", "b"}, 300'000), 100);
-  ReadAll(fast.get());
-  log.Trim(100 * kSecond);
-  EXPECT_EQ(log.GetStatistics().events, 2u);
-  Append(&log, BatchOf(200, {"c"}, 300'000), 100 * kSecond);
-  EXPECT_EQ(log.GetStatistics().events, 3u);
-  Append(&log, BatchOf(300, {"d"}, 300'000), 100 * kSecond);
-  const Reading reading = ReadAll(slow.get());
-  EXPECT_EQ(reading.lost, 2u);
-  EXPECT_THAT(Keys(reading), ElementsAre("c", "d"));
-  EXPECT_EQ(ReadAll(slow.get()).lost, 0u);
-  EXPECT_EQ(ReadAll(fast.get()).lost, 0u);
-}
-
-TEST(ExpiryLogTest, OldBatchesGoOnceTheSlowCursorHasReadOrLeft) {
-  ExpiryLog log(kSecond, kLogMiB);
-  auto reads = Subscribe(&log, Start::kNow);
-  auto leaves = Subscribe(&log, Start::kNow);
-  Append(&log, BatchOf(100, {"a"}), 100);
-  ReadAll(reads.get());
-  log.Trim(10 * kSecond);
-  EXPECT_EQ(log.GetStatistics().events, 1u);
-  leaves.reset();
-  log.Trim(10 * kSecond);
-  EXPECT_EQ(log.GetStatistics().events, 0u);
-}
-
-TEST(ExpiryLogTest, LostIsExactOverManyDroppedBatches) {
-  ExpiryLog log(kSecond, kLogMiB);
-  const auto slow = Subscribe(&log, Start::kNow);
-  uint64_t appended = 0, delivered = 0, lost = 0;
-  for (int64_t i = 1; i <= 200; ++i) {
-    Append(&log, BatchOf(i, {"a", "b", "c"}, 10'000), i);
-    appended += 3;
-    if (i % 60 != 0) continue;
-    const ExpiryLog::Chunk chunk = slow->Read(100'000);
-    for (const auto& batch : chunk.batches) delivered += batch->size();
-    lost += chunk.lost;
-  }
-  const Reading rest = ReadAll(slow.get());
-  delivered += rest.events.size();
-  lost += rest.lost;
-  EXPECT_GT(lost, 0u);
-  EXPECT_GT(delivered, 0u);
-  EXPECT_EQ(delivered + lost, appended);
-}
-
-TEST(ExpiryLogTest, NeverHoldsMoreThanItsBytes) {
-  ExpiryLog log(kMaxRetentionUs, kLogMiB);
-  for (int64_t i = 1; i <= 100; ++i) {
-    Append(&log, BatchOf(i, {"key"}, 50'000), i);
-    ASSERT_LE(log.GetStatistics().bytes, kLogMiB);
-  }
-  EXPECT_GE(log.GetStatistics().events, 15u);
-}
-
 // As what is killed by hand is: the clock is a tick behind it.
 TEST(ExpiryLogTest, WhatIsPublishedATickAheadShortensNoRetention) {
   ExpiryLog log(kSecond, kLogMiB);
@@ -271,22 +177,6 @@ TEST(ExpiryLogTest, WhatIsPublishedATickAheadShortensNoRetention) {
   EXPECT_EQ(log.GetStatistics().events, 2u);
   log.Trim(1'000 + kSecond);
   EXPECT_EQ(log.GetStatistics().events, 1u);
-}
-
-TEST(ExpiryLogTest, LowerRetentionTakesEffectAtOnce) {
-  ExpiryLog log(100 * kSecond, 4 * kLogMiB);
-  const auto slow = Subscribe(&log, Start::kNow);
-  for (int64_t i = 1; i <= 20; ++i) {
-    Append(&log, BatchOf(i, {"key"}, 150'000), i);
-  }
-  EXPECT_EQ(log.GetStatistics().events, 20u);
-  log.SetRetention(100 * kSecond, kLogMiB, 20);
-  EXPECT_LE(log.GetStatistics().bytes, kLogMiB);
-  const Reading reading = ReadAll(slow.get());
-  EXPECT_EQ(reading.events.size() + reading.lost, 20u);
-  EXPECT_GT(reading.lost, 0u);
-  log.SetRetention(kSecond, kLogMiB, 2 * kSecond);
-  EXPECT_EQ(log.GetStatistics().events, 0u);
 }
 
 TEST(ExpiryLogTest, NobodyWantsEventsWithoutRetentionAndCursors) {
@@ -302,37 +192,22 @@ TEST(ExpiryLogTest, NobodyWantsEventsWithoutRetentionAndCursors) {
   EXPECT_TRUE(log.Wanted());
 }
 
-TEST(ExpiryLogTest, WithoutRetentionNothingIsLeftForEarliest) {
-  ExpiryLog log(0, kLogMiB);
-  const auto reader = Subscribe(&log, Start::kNow);
-  Append(&log, BatchOf(100, {"a"}), 100);
-  ReadAll(reader.get());
-  log.Trim(101);
-  const auto late = Subscribe(&log, Start::kEarliest, 101);
-  EXPECT_THAT(ReadAll(late.get()).events, IsEmpty());
-}
-
 TEST(ExpiryLogTest, SkippedEventsAreLostToACursorThatWasThere) {
   ExpiryLog log(0, kLogMiB);
   log.Skip(4);
   const auto cursor = Subscribe(&log, Start::kNow);
+  const ExpiryLog::Point point = cursor->Read(kLogMiB).point;
   EXPECT_EQ(ReadAll(cursor.get()).lost, 0u);
   log.Skip(3);
   EXPECT_EQ(ReadAll(cursor.get()).lost, 3u);
-}
-
-TEST(ExpiryLogTest, TheWatermarkIsNeverAheadOfWhatWasRead) {
-  ExpiryLog log(kSecond, kLogMiB);
-  const auto cursor = Subscribe(&log, Start::kEarliest);
-  Append(&log, BatchOf(100, {"a"}, 1'000), 100);
-  Append(&log, BatchOf(100, {"b"}, 1'000), 100);
-  Append(&log, BatchOf(300, {"c"}, 1'000), 300);
-  log.AdvanceWatermark(400);
-  EXPECT_LT(cursor->Read(1).watermark_us, 100);
-  const int64_t second_us = cursor->Read(1).watermark_us;
-  EXPECT_LT(second_us, 300);
-  const int64_t third_us = cursor->Read(1).watermark_us;
-  EXPECT_EQ(third_us, 400);
+  // Also to one that comes back, and behind what is still retained.
+  EXPECT_EQ(ReadAll(log.Resume(point, 0, [] {})->get()).lost, 3u);
+  Append(&log, BatchOf(100, {"a", "b"}), 100);
+  log.Skip(3);
+  Append(&log, BatchOf(300, {"c"}), 300);
+  const Reading reading = ReadAll(cursor.get());
+  EXPECT_EQ(reading.events.size() + reading.lost, 6u);
+  EXPECT_THAT(Keys(reading), ElementsAre("c"));
 }
 
 TEST(ExpiryLogTest, TheWatermarkNeverGoesBack) {
@@ -408,47 +283,6 @@ TEST(ExpiryLogTest, ASubscriptionToAClosedLogFindsItClosed) {
   EXPECT_TRUE(ReadAll(cursor.get()).closed);
 }
 
-// What a reader sees who leaves after each read and comes back by his point.
-TEST(ExpiryLogTest, ResumingIsAsIfTheCursorHadStayed) {
-  ExpiryLog log(kMaxRetentionUs, kLogMiB);
-  ExpiryLog::Point point = Subscribe(&log, Start::kNow)->Read(kLogMiB).point;
-  EXPECT_EQ(point.log_id, log.id());
-  std::vector<std::string> keys;
-  int64_t watermark_us = INT64_MIN;
-  for (int64_t i = 1; i <= 20; ++i) {
-    log.Append(BatchOf(i, {absl::StrCat("a", i), absl::StrCat("b", i)}), i, i);
-    if (i % 3 != 0) continue;
-    const auto cursor = *log.Resume(point, 0, [] {});
-    const ExpiryLog::Chunk chunk = cursor->Read(1);
-    ASSERT_EQ(chunk.batches.size(), 1u);
-    for (int j = 0; j < 2; ++j) {
-      keys.emplace_back(chunk.batches[0]->event(j).key);
-    }
-    EXPECT_GE(chunk.watermark_us, watermark_us);
-    EXPECT_EQ(chunk.lost, 0u);
-    watermark_us = chunk.watermark_us;
-    point = chunk.point;
-  }
-  EXPECT_THAT(keys, ElementsAre("a1", "b1", "a2", "b2", "a3", "b3", "a4", "b4",
-                                "a5", "b5", "a6", "b6"));
-  EXPECT_EQ(watermark_us, 6);
-}
-
-TEST(ExpiryLogTest, APointThatIsTrimmedTellsExactlyWhatIsLost) {
-  ExpiryLog log(kSecond, kLogMiB);
-  Append(&log, BatchOf(100, {"read"}), 100);
-  const auto reader = Subscribe(&log, Start::kEarliest);
-  const ExpiryLog::Point point = reader->Read(kLogMiB).point;
-  Append(&log, BatchOf(200, {"lost", "lost too"}), 200);
-  reader->Read(kLogMiB);
-  log.Trim(200 + kSecond);
-  Append(&log, BatchOf(2 * kSecond, {"kept"}), 2 * kSecond);
-  const auto resumed = *log.Resume(point, 0, [] {});
-  const Reading reading = ReadAll(resumed.get());
-  EXPECT_EQ(reading.lost, 2u);
-  EXPECT_THAT(Keys(reading), ElementsAre("kept"));
-}
-
 // What a reader from there on has lost, as "events prefix".
 std::vector<std::string> LostOf(ExpiryLog* log, const ExpiryLog::Point& point) {
   std::vector<std::string> all;
@@ -497,26 +331,6 @@ TEST(ExpiryLogTest, NothingIsKnownOfLostEventsThatWereNotGathered) {
   EXPECT_THAT(LostOf(&log, point), IsEmpty());
   point.next_event = log.next_event() - 2;
   EXPECT_THAT(LostOf(&log, point), ElementsAre("2 "));
-}
-
-TEST(ExpiryLogTest, SkippedEventsAreLostToWhoComesBack) {
-  ExpiryLog log(0, kLogMiB);
-  auto cursor = Subscribe(&log, Start::kNow);
-  const ExpiryLog::Point point = cursor->Read(kLogMiB).point;
-  cursor.reset();
-  log.Skip(7);
-  EXPECT_EQ(ReadAll(log.Resume(point, 0, [] {})->get()).lost, 7u);
-}
-
-TEST(ExpiryLogTest, SkippedEventsAreLostAlsoBehindWhatIsStillRetained) {
-  ExpiryLog log(0, kLogMiB);
-  const auto cursor = Subscribe(&log, Start::kNow);
-  Append(&log, BatchOf(100, {"a", "b"}), 100);
-  log.Skip(3);
-  Append(&log, BatchOf(300, {"c"}), 300);
-  const Reading reading = ReadAll(cursor.get());
-  EXPECT_EQ(reading.events.size() + reading.lost, 6u);
-  EXPECT_THAT(Keys(reading), ElementsAre("c"));
 }
 
 TEST(ExpiryLogTest, APointOfAnotherLogOrOneAheadIsRefused) {
@@ -720,90 +534,6 @@ TEST(ExpiryLogTest, WhileItIsMadeAgainItKeepsOneBatchMoreThanItMay) {
   log.SetReplaying(false);
   log.Trim(500);
   EXPECT_EQ(log.retained_event(), 4u);
-}
-
-// Cursors come, read in their own time, and go; bytes drop what some have not
-// read, age what all have.
-TEST(ExpiryLogTest, AgeDropsWhatAllCursorsHaveReadWhateverTheyDo) {
-  Dice dice(4711);
-  constexpr int64_t kRetentionUs = 50;
-  ExpiryLog log(kRetentionUs, kLogMiB);
-  struct Reader {
-    std::unique_ptr<ExpiryLog::Cursor> cursor;
-    uint64_t next = 0;
-  };
-  struct Batch {
-    uint64_t end = 0;
-    int64_t appended_us = 0;
-  };
-  std::vector<Reader> readers;
-  std::deque<Batch> batches;
-  uint64_t next = 1;
-  for (int64_t now_us = 1; now_us < 20'000; ++now_us) {
-    switch (dice.Index(6)) {
-      case 0:
-        if (readers.size() < 8) {
-          const bool earliest = dice.Index(2) == 0;
-          readers.push_back(
-              {Subscribe(&log, earliest ? Start::kEarliest : Start::kNow),
-               earliest ? log.retained_event() : next});
-        }
-        break;
-      case 1:
-        if (!readers.empty()) {
-          std::swap(readers[dice.Index(readers.size())], readers.back());
-          readers.pop_back();
-        }
-        break;
-      case 2:
-      case 3:
-        if (!readers.empty()) {
-          Reader& one = readers[dice.Index(readers.size())];
-          one.next = one.cursor->Read(1).point.next_event;
-        }
-        break;
-      case 4:
-        Append(&log, BatchOf(now_us, {"a", "b"}, dice.Index(300'000)), now_us);
-        next += 2;
-        batches.push_back({next, now_us});
-        break;
-      default:
-        break;
-    }
-    log.Trim(now_us);
-    // What bytes have dropped.
-    const uint64_t retained = log.retained_event();
-    uint64_t needed = next;
-    for (const Reader& one : readers) needed = std::min(needed, one.next);
-    while (!batches.empty() && batches.front().end <= retained) {
-      batches.pop_front();
-    }
-    ASSERT_EQ(log.next_event(), next);
-    if (batches.empty()) continue;
-    ASSERT_FALSE(batches.front().appended_us + kRetentionUs <= now_us &&
-                 batches.front().end <= needed)
-        << "at " << now_us;
-  }
-}
-
-// Of age alone nothing goes that one has not read.
-TEST(ExpiryLogTest, AgeKeepsWhatTheSlowestHasYetToRead) {
-  ExpiryLog log(10, kLogMiB);
-  const auto slow = Subscribe(&log, Start::kNow);
-  auto quick = Subscribe(&log, Start::kNow);
-  for (int64_t now_us = 1; now_us <= 100; ++now_us) {
-    Append(&log, BatchOf(now_us, {"a"}), now_us);
-    quick->Read(kLogMiB);
-  }
-  log.Trim(1'000);
-  EXPECT_EQ(log.retained_event(), 1u);
-  slow->Read(1);
-  log.Trim(1'000);
-  EXPECT_EQ(log.retained_event(), 2u);
-  quick.reset();
-  EXPECT_EQ(ReadAll(slow.get()).lost, 0u);
-  log.Trim(1'000);
-  EXPECT_EQ(log.retained_event(), 101u);
 }
 
 }  // namespace

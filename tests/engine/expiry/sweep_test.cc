@@ -1,7 +1,6 @@
 // How deaths become events: batches, sweeps in steps, watermarks, watchers'
 // starts and the schedule of whoever drives a map.
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
@@ -163,29 +162,6 @@ TEST(SweepTest, WhatDiesDuringAStepIsNotDeliveredBeforeItDied) {
   }
 }
 
-TEST(SweepTest, TheWatermarkMovesWithoutAnyDeath) {
-  MapHarness harness(Tens());
-  harness.Pass(5);
-  EXPECT_EQ(harness.ReadEvents().watermark_us, kStartUs + 5);
-  harness.Pass(kHour);
-  EXPECT_EQ(harness.ReadEvents().watermark_us, kStartUs + 5 + kHour);
-}
-
-TEST(SweepTest, AWatchFromNowSkipsWhatIsDeadAndUnswept) {
-  MapHarness harness(Tens());
-  harness.Put("dead", "v");
-  harness.Pass(kSecond);
-  harness.Put("alive", "v");
-  harness.Pass(9 * kSecond);
-  const auto cursor = harness.Subscribe(Start::kNow);
-  EXPECT_EQ(ReadAll(cursor.get()).watermark_us, harness.now_us());
-  harness.Pass(kSecond);
-  harness.Sweep();
-  const Reading reading = ReadAll(cursor.get());
-  EXPECT_THAT(reading.Texts(), ElementsAre("alive=v"));
-  EXPECT_EQ(reading.lost, 0u);
-}
-
 // Some of the bucket's batches are in the log by then, others are not: it is
 // dead as a whole, and none of it is the new watcher's.
 TEST(SweepTest, AWatchFromNowAmidTheSweepOfABucketSkipsTheRestOfIt) {
@@ -212,19 +188,6 @@ TEST(SweepTest, AWatchFromNowAmidTheSweepOfABucketSkipsTheRestOfIt) {
   EXPECT_EQ(reading.lost, 0u);
 }
 
-TEST(SweepTest, AWatchFromTheEarliestBeginsWithWhatIsRetained) {
-  MapHarness harness(Tens());
-  harness.Put("one", "v");
-  harness.Pass(20 * kSecond);
-  harness.Sweep();
-  harness.Put("two", "v");
-  const auto cursor = harness.Subscribe(Start::kEarliest);
-  EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("one=v"));
-  harness.Pass(20 * kSecond);
-  harness.Sweep();
-  EXPECT_THAT(ReadAll(cursor.get()).Texts(), ElementsAre("two=v"));
-}
-
 TEST(SweepTest, StatisticsCountDeathsAndLateness) {
   MapHarness harness(Tens());
   for (int i = 0; i < 10; ++i) harness.Put(absl::StrCat("key", i), "v");
@@ -244,29 +207,6 @@ TEST(SweepTest, StatisticsCountDeathsAndLateness) {
   EXPECT_EQ(statistics.watermark_us, harness.now_us());
   EXPECT_EQ(statistics.events_retained, 11u);
   EXPECT_EQ(statistics.watchers, 1);
-}
-
-// A driver that comes only when it was told to misses nothing.
-TEST(SweepTest, TheScheduleIsEnoughToDriveTheMap) {
-  MapHarness harness(Tens());
-  int64_t due_us = kNeverUs;
-  harness.map().SetSchedule(
-      [&due_us](int64_t told_us) { due_us = std::min(due_us, told_us); });
-  harness.Pass(1);
-  due_us = harness.map().NextDueUs(harness.now_us());
-  EXPECT_EQ(due_us, kNeverUs);
-  harness.Put("namespace", "v");
-  EXPECT_EQ(due_us, kStartUs + 11 * kSecond);
-  harness.PutFor("shorter", "v", 2 * kSecond);
-  EXPECT_EQ(due_us, kStartUs + 3 * kSecond);
-  harness.PutFor("longer", "v", 20 * kSecond);
-  EXPECT_EQ(due_us, kStartUs + 3 * kSecond);
-  harness.GoTo(due_us);
-  harness.Sweep();
-  due_us = harness.map().NextDueUs(harness.now_us());
-  EXPECT_EQ(due_us, kStartUs + 11 * kSecond);
-  harness.Apply(Operation::Touch("longer").WithTtl(kSecond));
-  EXPECT_EQ(due_us, kStartUs + 4 * kSecond);
 }
 
 TEST(SweepTest, WhileSomethingWaitsForTheSweepTheMapIsDue) {

@@ -1,12 +1,8 @@
 // What a group keeps, and what it loses.
 
-#include <string>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/base/error.h"
 #include "tests/support/engine/group_harness.h"
 
 namespace timecache::server {
@@ -17,25 +13,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr size_t kKiB = 1024;
-
-TEST(GroupBacklogTest, BeyondItsLimitItLosesTheOldestAndSaysSoOnce) {
-  GroupHarness harness(WithBacklog(1 << 20));
-  const auto one = harness.Join();
-  const auto two = harness.Join();
-  for (int i = 0; i < 10; ++i) {
-    harness.DieMany(absl::StrCat(i, "-"), 2, 100 * kKiB);
-  }
-  harness.Advance();
-  // Five batches of a little more than 200 KiB fit.
-  EXPECT_EQ(harness.Statistics().lost, 10u);
-  EXPECT_LE(harness.Statistics().backlog_bytes, 1 << 20);
-  EXPECT_EQ(harness.Statistics().backlog, 10u);
-  const EventChunk chunk = one->Take(harness.now_us(), 1);
-  EXPECT_THAT(Given(chunk), ElementsAre("5-0#1"));
-  EXPECT_EQ(chunk.lost, 10u);
-  EXPECT_EQ(two->Take(harness.now_us()).lost, 0u);
-  EXPECT_EQ(Sum(harness.Statistics()), 20u);
-}
 
 TEST(GroupBacklogTest, WakesAMemberForALossAlone) {
   GroupHarness harness(WithBacklog(8 << 20));
@@ -53,27 +30,6 @@ TEST(GroupBacklogTest, WakesAMemberForALossAlone) {
   EXPECT_EQ(chunk.lost, 1u);
   harness.Pass(kSecond);
   EXPECT_THAT(harness.Take(member.get()), ElementsAre("b#2"));
-}
-
-TEST(GroupBacklogTest, WhatMembersHoldIsNotDropped) {
-  GroupHarness harness(WithBacklog(1 << 20));
-  const auto member = harness.Join();
-  harness.DieMany("a", 4, 200 * kKiB);
-  EXPECT_THAT(harness.Take(member.get(), 2), SizeIs(2));
-  harness.DieMany("b", 4, 200 * kKiB);
-  harness.Advance();
-  // Two of the first batch are held; the newest batch stays whole.
-  EXPECT_EQ(harness.Statistics().lost, 2u);
-  EXPECT_EQ(harness.Statistics().in_flight, 2u);
-  EXPECT_EQ(harness.Statistics().backlog, 4u);
-  EXPECT_LT(harness.Statistics().backlog_bytes,
-            static_cast<int64_t>(6 * 201 * kKiB));
-  // They can be read and settled, and come again.
-  EXPECT_TRUE(harness.Ack(1, 1).ok());
-  EXPECT_TRUE(harness.Nack(2, 1).ok());
-  EXPECT_THAT(harness.Take(member.get(), 2), ElementsAre("a1#2", "b0#1"));
-  EXPECT_EQ(ReasonOf(harness.Ack(3, 1)), Reason::kEventNotUnsettled);
-  EXPECT_EQ(Sum(harness.Statistics()), 8u);
 }
 
 // What members hold is not dropped for the limit, so they may hold half of it.
@@ -178,22 +134,6 @@ TEST(GroupBacklogTest, CopiesTheFewThatAreLeftBeforeItLosesAny) {
   }
   harness.AckAll(again);
   EXPECT_EQ(harness.Statistics().backlog_bytes, 0);
-}
-
-TEST(GroupBacklogTest, AKeyWhoseFirstEventIsLostGoesOnWithTheNext) {
-  GroupHarness harness(WithBacklog(1 << 20));
-  const auto member = harness.Join();
-  harness.Die({"a"}, 600 * kKiB);
-  harness.Die({"a"}, 100 * kKiB);
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
-  EXPECT_TRUE(harness.Nack(1, 1, kSecond).ok());
-  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
-  harness.Die({"b"}, 600 * kKiB);
-  harness.Advance();
-  const EventChunk chunk = member->Take(harness.now_us());
-  EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
-  EXPECT_EQ(chunk.deliveries[0].event_id, 2u);
-  EXPECT_EQ(chunk.lost, 1u);
 }
 
 TEST(GroupBacklogTest, ALowerLimitTakesEffectAtOnce) {

@@ -1,9 +1,7 @@
 // Settling, and what becomes of what is not settled.
 
-#include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
@@ -15,33 +13,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-TEST(GroupSettleTest, AnAckSettles) {
-  GroupHarness harness(WithAckTimeout(kSecond));
-  const auto member = harness.Join();
-  harness.Die({"a"});
-  harness.AckAll(member->Take(harness.now_us()));
-  harness.Pass(kSecond);
-  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
-  const GroupStatistics statistics = harness.Statistics();
-  EXPECT_EQ(statistics.acked, 1u);
-  EXPECT_EQ(statistics.backlog, 0u);
-  EXPECT_EQ(statistics.backlog_bytes, 0);
-  EXPECT_EQ(statistics.in_flight, 0u);
-  EXPECT_EQ(statistics.oldest_unsettled_us, kNeverUs);
-  EXPECT_EQ(harness.group().NextDueUs(), kNeverUs);
-}
-
-TEST(GroupSettleTest, ANackWithoutDelayIsGivenOutAtOnce) {
-  GroupHarness harness;
-  const auto member = harness.Join();
-  harness.Die({"a", "b"});
-  EXPECT_THAT(harness.Take(member.get(), 1), ElementsAre("a#1"));
-  EXPECT_TRUE(harness.Nack(1, 1).ok());
-  // What comes again comes before what is fresh.
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2", "b#1"));
-  EXPECT_EQ(harness.Statistics().nacked, 1u);
-}
 
 TEST(GroupSettleTest, ANackIsGivenOutAfterItsDelayAndNotOneTickBefore) {
   GroupHarness harness(WithAckTimeout(kSecond));
@@ -57,42 +28,6 @@ TEST(GroupSettleTest, ANackIsGivenOutAfterItsDelayAndNotOneTickBefore) {
   harness.Advance();
   EXPECT_EQ(member->TakeWakes(), 1);
   EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
-}
-
-TEST(GroupSettleTest, AnAckOfAnEarlierAttemptSettles) {
-  GroupHarness harness(WithAckTimeout(kSecond));
-  const auto member = harness.Join();
-  harness.Die({"a", "b"});
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1", "b#1"));
-  harness.Pass(kSecond);
-  const auto other = harness.Join();
-  EXPECT_THAT(harness.Take(other.get(), 1), ElementsAre("a#2"));
-  // One is in flight again, one waits.
-  EXPECT_TRUE(harness.Ack(1, 1).ok());
-  EXPECT_TRUE(harness.Ack(2, 1).ok());
-  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
-  EXPECT_EQ(harness.Statistics().acked, 2u);
-  EXPECT_EQ(harness.Statistics().in_flight, 0u);
-}
-
-TEST(GroupSettleTest, ANackOrPutBackOfAnEarlierAttemptIsStale) {
-  GroupHarness harness(WithAckTimeout(kSecond));
-  const auto member = harness.Join();
-  harness.Die({"a"});
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
-  harness.Pass(kSecond);
-  // Nobody has it, and then somebody else.
-  for (int i = 0; i < 2; ++i) {
-    for (const absl::Status& status :
-         {harness.Nack(1, 1), harness.BeginPutBack(1, 1).status()}) {
-      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-      EXPECT_EQ(ReasonOf(status), Reason::kStaleAttempt);
-    }
-    if (i > 0) break;
-    EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
-  }
-  EXPECT_TRUE(harness.Nack(1, 2).ok());
-  EXPECT_EQ(ReasonOf(harness.Nack(1, 2)), Reason::kStaleAttempt);
 }
 
 TEST(GroupSettleTest, NamesTheFieldThatIsOutOfItsRange) {
@@ -111,36 +46,6 @@ TEST(GroupSettleTest, NamesTheFieldThatIsOutOfItsRange) {
   EXPECT_EQ(FieldOf(harness.Ack(2, 1)), "attempt");
   EXPECT_EQ(FieldOf(harness.Ack(4, 1)), "attempt");
   EXPECT_TRUE(harness.Nack(1, 1, kMaxNackDelayUs).ok());
-}
-
-TEST(GroupSettleTest, WhatIsNotUnsettledIsNotFound) {
-  GroupHarness harness;
-  const auto member = harness.Join();
-  harness.Die({"a"});
-  harness.AckAll(member->Take(harness.now_us()));
-  for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{2}}) {
-    for (const absl::Status& status : {harness.Ack(id, 1), harness.Nack(id, 1),
-                                       harness.BeginPutBack(id, 1).status()}) {
-      EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-      EXPECT_EQ(ReasonOf(status), Reason::kEventNotUnsettled);
-    }
-  }
-}
-
-TEST(GroupSettleTest, SettlesUpToThePutBack) {
-  GroupHarness harness;
-  const auto member = harness.Join();
-  harness.Die({"a", "b", "c"});
-  EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
-  const std::vector<Settlement> settlements = {
-      {1, 1, SettleAction::kAck, 0, 0},
-      {2, 1, SettleAction::kPutBack, 0, 0},
-      {3, 1, SettleAction::kAck, 0, 0}};
-  std::vector<SettleResult> results(3);
-  EXPECT_EQ(harness.group().Settle(settlements, harness.now_us(),
-                                   absl::MakeSpan(results)),
-            1u);
-  EXPECT_EQ(harness.Statistics().acked, 1u);
 }
 
 TEST(GroupSettleTest, WhatIsBeingPutBackIsNotGivenOut) {
@@ -202,18 +107,6 @@ TEST(GroupSettleTest, AnAckMayComeWhileItsEventIsPutBack) {
   EXPECT_EQ(harness.Statistics().acked, 1u);
   EXPECT_EQ(harness.Statistics().put_back, 0u);
   EXPECT_EQ(Sum(harness.Statistics()), 1u);
-}
-
-TEST(GroupSettleTest, WithoutAPlaceForDeadLettersEventsAreGivenOutOn) {
-  GroupHarness harness(WithAckTimeout(kSecond, 2));
-  harness.Die({"a"});
-  for (int attempt = 1; attempt <= 5; ++attempt) {
-    const auto member = harness.Join();
-    EXPECT_THAT(harness.Take(member.get()),
-                ElementsAre(absl::StrCat("a#", attempt)));
-    harness.Pass(kSecond);
-    EXPECT_THAT(harness.Advance(), IsEmpty());
-  }
 }
 
 TEST(GroupSettleTest, WhatWasGivenOutInVainBecomesADeadLetter) {
@@ -306,22 +199,6 @@ TEST(GroupSettleTest, AnAckSettlesWhatIsDoomed) {
   EXPECT_THAT(harness.Advance(), IsEmpty());
   EXPECT_EQ(harness.Statistics().acked, 2u);
   EXPECT_EQ(Sum(harness.Statistics()), 2u);
-}
-
-TEST(GroupSettleTest, WhatWasDoomedIsGivenOutWhenOptionsChange) {
-  GroupHarness harness(WithAckTimeout(kSecond, 1));
-  harness.group().SetDeadLetters(true);
-  const auto member = harness.Join();
-  harness.Die({"a", "b"});
-  EXPECT_THAT(harness.Take(member.get()), SizeIs(2));
-  EXPECT_TRUE(harness.Nack(1, 1).ok());
-  harness.group().SetOptions(WithAckTimeout(kSecond, 2));
-  EXPECT_THAT(harness.Advance(), IsEmpty());
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
-  EXPECT_TRUE(harness.Nack(1, 2).ok());
-  harness.group().SetDeadLetters(false);
-  EXPECT_THAT(harness.Advance(), IsEmpty());
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#3"));
 }
 
 TEST(GroupSettleTest, GivesTheDeadLettersThatThereIsRoomFor) {

@@ -16,32 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST(ConsumerGroupTest, GivesEachEventToOneMember) {
-  GroupHarness harness;
-  const auto one = harness.Join();
-  const auto two = harness.Join();
-  harness.Die({"a", "b", "c", "d"});
-  EXPECT_THAT(harness.Take(one.get()), ElementsAre("a#1", "b#1"));
-  EXPECT_THAT(harness.Take(two.get()), ElementsAre("c#1", "d#1"));
-  EXPECT_THAT(harness.Take(one.get()), IsEmpty());
-  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
-}
-
-TEST(ConsumerGroupTest, TellsAnEventWhole) {
-  GroupHarness harness;
-  const auto member = harness.Join();
-  harness.Die({"a"}, 3);
-  const EventChunk chunk = member->Take(harness.now_us());
-  ASSERT_THAT(chunk.deliveries, SizeIs(1));
-  const Delivery& delivery = chunk.deliveries[0];
-  EXPECT_EQ(delivery.event_id, 1u);
-  EXPECT_EQ(delivery.attempt, 1);
-  EXPECT_EQ(delivery.event().key, "a");
-  EXPECT_EQ(delivery.event().value, "vvv");
-  EXPECT_EQ(delivery.event().version, 7u);
-  EXPECT_EQ(delivery.batch->death_us(), harness.now_us());
-}
-
 TEST(ConsumerGroupTest, GivesAgainWhatIsNotSettledInTimeAndNotOneTickBefore) {
   GroupHarness harness(WithAckTimeout(10 * kSecond));
   const auto member = harness.Join();
@@ -64,18 +38,6 @@ TEST(ConsumerGroupTest, GivesAgainWhatIsNotSettledInTimeAndNotOneTickBefore) {
   EXPECT_EQ(statistics.timed_out, 1u);
   EXPECT_EQ(statistics.delivered, 2u);
   EXPECT_EQ(statistics.redelivered, 1u);
-}
-
-TEST(ConsumerGroupTest, TakeHonoursTheTimeOutByItself) {
-  GroupHarness harness(WithAckTimeout(10 * kSecond));
-  const auto one = harness.Join();
-  const auto two = harness.Join();
-  harness.Die({"a"});
-  EXPECT_THAT(harness.Take(one.get()), ElementsAre("a#1"));
-  harness.Pass(10 * kSecond - 1);
-  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
-  harness.Pass(1);
-  EXPECT_THAT(harness.Take(two.get()), ElementsAre("a#2"));
 }
 
 TEST(ConsumerGroupTest, ThreeMembersShareOneBatch) {
@@ -165,23 +127,6 @@ TEST(ConsumerGroupTest, WakesAnotherWhenTheOneThatWasWokenDoesNotCome) {
   EXPECT_THAT(harness.Take(stuck.get()), ElementsAre("b#1"));
 }
 
-TEST(ConsumerGroupTest, AMemberThatLeavesGivesBackAtOnce) {
-  GroupHarness harness;
-  const auto one = harness.Join();
-  const auto two = harness.Join();
-  harness.Take(two.get());
-  harness.Die({"a", "b"});
-  EXPECT_THAT(harness.Take(one.get(), 1), ElementsAre("a#1"));
-  EXPECT_THAT(harness.Take(two.get()), ElementsAre("b#1"));
-  two->TakeWakes();
-  one->Leave();
-  EXPECT_EQ(two->TakeWakes(), 1);
-  EXPECT_THAT(harness.Take(two.get()), ElementsAre("a#1"));
-  EXPECT_EQ(harness.Statistics().returned, 1u);
-  EXPECT_EQ(harness.Statistics().members, 1);
-  EXPECT_EQ(harness.Statistics().timed_out, 0u);
-}
-
 TEST(ConsumerGroupTest, OneWhoHoldsVeryManyGivesThemAllBack) {
   GroupHarness harness;
   const auto one = harness.Join(8192);
@@ -197,20 +142,6 @@ TEST(ConsumerGroupTest, OneWhoHoldsVeryManyGivesThemAllBack) {
   while (two->Take(harness.now_us()).more) {
   }
   EXPECT_EQ(harness.Statistics().redelivered, 5000u);
-}
-
-TEST(ConsumerGroupTest, GivesNoMoreThanMaxInFlight) {
-  GroupHarness harness;
-  const auto member = harness.Join(2);
-  harness.Die({"a", "b", "c"});
-  const EventChunk chunk = member->Take(harness.now_us());
-  EXPECT_THAT(Given(chunk), ElementsAre("a#1", "b#1"));
-  EXPECT_FALSE(chunk.more);
-  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
-  member->TakeWakes();
-  EXPECT_TRUE(harness.Ack(2, 1).ok());
-  EXPECT_EQ(member->TakeWakes(), 1);
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("c#1"));
 }
 
 TEST(ConsumerGroupTest, WakesNobodyWhoMayTakeNoMore) {
@@ -235,45 +166,6 @@ TEST(ConsumerGroupTest, GivesAboutMaxBytesAndAtLeastOne) {
   const EventChunk second = member->Take(harness.now_us(), 1000, 2100);
   EXPECT_THAT(Given(second), ElementsAre("b#1", "c#1"));
   EXPECT_FALSE(second.more);
-}
-
-TEST(ConsumerGroupTest, EventsOfOneKeyComeOneAfterTheOther) {
-  GroupHarness harness;
-  const auto one = harness.Join();
-  const auto two = harness.Join();
-  harness.Die({"a", "b"});
-  harness.Die({"a", "c"});
-  harness.Die({"a"});
-  EXPECT_THAT(harness.Take(one.get(), 2), ElementsAre("a#1", "b#1"));
-  EXPECT_THAT(harness.Take(two.get()), ElementsAre("c#1"));
-  EXPECT_THAT(harness.Take(one.get()), IsEmpty());
-  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
-  EXPECT_TRUE(harness.Ack(1, 1).ok());
-  EXPECT_EQ(one->TakeWakes() + two->TakeWakes(), 1);
-  const EventChunk second = one->Take(harness.now_us());
-  ASSERT_THAT(Given(second), ElementsAre("a#1"));
-  EXPECT_EQ(second.deliveries[0].event_id, 3u);
-  EXPECT_THAT(harness.Take(two.get()), IsEmpty());
-  EXPECT_TRUE(harness.Ack(3, 1).ok());
-  const EventChunk third = two->Take(harness.now_us());
-  ASSERT_THAT(Given(third), ElementsAre("a#1"));
-  EXPECT_EQ(third.deliveries[0].event_id, 5u);
-}
-
-TEST(ConsumerGroupTest, ANackedEventComesBeforeTheNextOfItsKey) {
-  GroupHarness harness;
-  const auto member = harness.Join();
-  harness.Die({"a", "b"});
-  harness.Die({"a"});
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1", "b#1"));
-  EXPECT_TRUE(harness.Nack(1, 1, kSecond).ok());
-  EXPECT_THAT(harness.Take(member.get()), IsEmpty());
-  harness.Pass(kSecond);
-  const EventChunk again = member->Take(harness.now_us());
-  ASSERT_THAT(Given(again), ElementsAre("a#2"));
-  EXPECT_EQ(again.deliveries[0].event_id, 1u);
-  EXPECT_TRUE(harness.Ack(1, 2).ok());
-  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
 }
 
 TEST(ConsumerGroupTest, GivesOutNothingFreshWhileTooMuchWaitsBehindItsKey) {

@@ -1,6 +1,5 @@
 #include "server/engine/groups/consumer_groups.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using Start = ExpiryLog::Start;
 
 // Buckets of a second: what is put at a whole second with the default TTL dies
@@ -34,21 +32,6 @@ class ConsumerGroupsTest : public testing::Test {
     auto group = groups().Create("workers", options, start, now_us());
     EXPECT_TRUE(group.ok()) << group.status();
     return *group;
-  }
-
-  // Puts and dies.
-  void Die(const std::vector<std::string>& keys) {
-    for (const std::string& key : keys) harness_.Put(key, "value of " + key);
-    harness_.Pass(11 * kSecond);
-    harness_.Sweep();
-  }
-
-  SettleResult Settle(const Settlement& settlement) {
-    SettleResult result;
-    const absl::Status status = groups().Settle(
-        "workers", {&settlement, 1}, now_us(), absl::MakeSpan(&result, 1));
-    EXPECT_TRUE(status.ok()) << status;
-    return result;
   }
 
   MapHarness harness_{Options()};
@@ -149,103 +132,6 @@ TEST_F(ConsumerGroupsTest, NamesTheGroupThatIsNotThere) {
   }
 }
 
-TEST_F(ConsumerGroupsTest, DeletingAGroupEndsItsMembersAndLeavesTheOthers) {
-  const auto group = Create();
-  const auto other = groups().FindOrCreate("other", Start::kNow, now_us());
-  TestMember member(group.get(), 10);
-  TestMember other_member(other->get(), 10);
-  ASSERT_TRUE(groups().Delete("workers").ok());
-  EXPECT_TRUE(member.Take(now_us()).closed);
-  Die({"a"});
-  EXPECT_THAT(Given(member.Take(now_us())), IsEmpty());
-  EXPECT_THAT(Given(other_member.Take(now_us())), ElementsAre("a#1"));
-  // One that is made anew knows nothing of the old one.
-  TestMember fresh(Create().get(), 10);
-  EXPECT_THAT(Given(fresh.Take(now_us())), IsEmpty());
-}
-
-TEST_F(ConsumerGroupsTest, ClosingTheMapEndsAllMembersAndMakesNoMoreGroups) {
-  const auto group = Create();
-  TestMember member(group.get(), 10);
-  harness_.map().Close();
-  EXPECT_TRUE(member.Take(now_us()).closed);
-  EXPECT_EQ(*groups().Find("workers"), group);
-  EXPECT_EQ(
-      ReasonOf(groups().FindOrCreate("other", Start::kNow, now_us()).status()),
-      Reason::kNamespaceNotFound);
-}
-
-TEST_F(ConsumerGroupsTest, StartsNowOrWithTheOldestThatIsRetained) {
-  Die({"before"});
-  const auto now = groups().FindOrCreate("now", Start::kNow, now_us());
-  const auto earliest =
-      groups().FindOrCreate("earliest", Start::kEarliest, now_us());
-  TestMember from_now(now->get(), 10);
-  TestMember from_earliest(earliest->get(), 10);
-  EXPECT_EQ(from_now.Take(now_us()).watermark_us, now_us());
-  Die({"after"});
-  EXPECT_THAT(Given(from_now.Take(now_us())), ElementsAre("after#1"));
-  EXPECT_THAT(Given(from_earliest.Take(now_us())),
-              ElementsAre("before#1", "after#1"));
-}
-
-TEST_F(ConsumerGroupsTest, InTheMiddleOfASweepNowIsBehindAllOfIt) {
-  for (int i = 0; i < 1000; ++i) harness_.Put(absl::StrCat("k", i), "v");
-  harness_.Pass(11 * kSecond);
-  harness_.map().Advance(now_us());
-  ASSERT_TRUE(harness_.map().Sweep(now_us(), 300));
-  const auto now = groups().FindOrCreate("now", Start::kNow, now_us());
-  const auto earliest =
-      groups().FindOrCreate("earliest", Start::kEarliest, now_us());
-  TestMember from_now(now->get(), 10'000);
-  TestMember from_earliest(earliest->get(), 10'000);
-  harness_.Sweep();
-  EXPECT_EQ(from_now.Take(now_us(), 10'000).deliveries.size(), 0u);
-  EXPECT_EQ(from_earliest.Take(now_us(), 10'000).deliveries.size(), 1000u);
-  Die({"after"});
-  EXPECT_THAT(Given(from_now.Take(now_us())), ElementsAre("after#1"));
-  EXPECT_EQ((*now)->GetStatistics().lost, 0u);
-}
-
-TEST_F(ConsumerGroupsTest, KeepsItsEventsBeyondTheLogsRetention) {
-  NamespaceOptions options = Options();
-  options.retention_us = 0;
-  MapHarness harness(options);
-  const auto group = harness.map().groups().FindOrCreate("workers", Start::kNow,
-                                                         harness.now_us());
-  TestMember member(group->get(), 10);
-  harness.Put("a", "1");
-  harness.Pass(11 * kSecond);
-  harness.ReadEvents();
-  harness.Pass(3600 * kSecond);
-  harness.ReadEvents();
-  EXPECT_EQ(harness.Statistics().events_retained, 0u);
-  EXPECT_THAT(Given(member.Take(harness.now_us())), ElementsAre("a#1"));
-}
-
-TEST_F(ConsumerGroupsTest, TimeOutsAreTheMapsToSchedule) {
-  GroupOptions options;
-  options.ack_timeout_us = 2 * kSecond;
-  const auto group = Create(options);
-  TestMember member(group.get(), 10);
-  member.Take(now_us());
-  Die({"a"});
-  EXPECT_EQ(member.TakeWakes(), 1);
-  int64_t scheduled_us = kNeverUs;
-  harness_.map().SetSchedule(
-      [&](int64_t due_us) { scheduled_us = std::min(scheduled_us, due_us); });
-  harness_.map().NextDueUs(now_us());
-  EXPECT_THAT(Given(member.Take(now_us())), ElementsAre("a#1"));
-  EXPECT_EQ(scheduled_us, now_us() + 2 * kSecond);
-  EXPECT_EQ(harness_.map().NextDueUs(now_us()), now_us() + 2 * kSecond);
-  TestMember other(group.get(), 10);
-  other.Take(now_us());
-  harness_.Pass(2 * kSecond);
-  harness_.Sweep();
-  EXPECT_EQ(other.TakeWakes(), 1);
-  EXPECT_THAT(Given(other.Take(now_us())), ElementsAre("a#2"));
-}
-
 TEST_F(ConsumerGroupsTest, LetsTimeOutsHappenOnTheReapersThread) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
@@ -263,93 +149,6 @@ TEST_F(ConsumerGroupsTest, LetsTimeOutsHappenOnTheReapersThread) {
   EXPECT_EQ(group->GetStatistics().timed_out, 1u);
   TestMember other(group.get(), 10);
   EXPECT_THAT(Given(other.Take(clock.NowUs())), ElementsAre("a#2"));
-}
-
-// --- Putting back.
-
-TEST_F(ConsumerGroupsTest, PutsBackWithAFreshTtl) {
-  const auto group = Create();
-  TestMember member(group.get(), 10);
-  Die({"a"});
-  EXPECT_THAT(Given(member.Take(now_us())), ElementsAre("a#1"));
-  EXPECT_EQ(harness_.Get("a"), "(none)");
-  const SettleResult result = Settle({1, 1, SettleAction::kPutBack, 0, 0});
-  EXPECT_TRUE(result.status.ok()) << result.status;
-  const Result got = harness_.Apply(Operation::Get("a"));
-  ASSERT_TRUE(got.has_entry);
-  EXPECT_EQ(got.entry.value, "value of a");
-  EXPECT_EQ(got.entry.version, result.version);
-  EXPECT_EQ(got.entry.deadline_us, now_us() + 10 * kSecond);
-  EXPECT_EQ(group->GetStatistics().put_back, 1u);
-  EXPECT_EQ(group->GetStatistics().in_flight, 0u);
-  // It dies again, as another event.
-  harness_.Pass(11 * kSecond);
-  harness_.Sweep();
-  const EventChunk again = member.Take(now_us());
-  EXPECT_THAT(Given(again), ElementsAre("a#1"));
-  EXPECT_EQ(again.deliveries[0].event_id, 2u);
-}
-
-TEST_F(ConsumerGroupsTest, PutsBackWithAnOwnTtl) {
-  TestMember member(Create().get(), 10);
-  Die({"a"});
-  EXPECT_THAT(Given(member.Take(now_us())), ElementsAre("a#1"));
-  EXPECT_TRUE(
-      Settle({1, 1, SettleAction::kPutBack, 0, 60 * kSecond}).status.ok());
-  EXPECT_EQ(harness_.Apply(Operation::Get("a")).entry.deadline_us,
-            now_us() + 60 * kSecond);
-}
-
-TEST_F(ConsumerGroupsTest, PuttingBackOntoAKeyThatIsThereAgainSettles) {
-  const auto group = Create();
-  TestMember member(group.get(), 10);
-  Die({"a"});
-  EXPECT_THAT(Given(member.Take(now_us())), ElementsAre("a#1"));
-  harness_.Put("a", "new");
-  const SettleResult result = Settle({1, 1, SettleAction::kPutBack, 0, 0});
-  EXPECT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.version, 0u);
-  EXPECT_EQ(harness_.Get("a"), "new");
-  EXPECT_EQ(group->GetStatistics().put_back, 1u);
-  EXPECT_EQ(group->GetStatistics().in_flight, 0u);
-}
-
-TEST_F(ConsumerGroupsTest, WhatCannotBePutBackStaysUnsettled) {
-  const auto group = Create();
-  TestMember member(group.get(), 10);
-  Die({"a"});
-  EXPECT_THAT(Given(member.Take(now_us())), ElementsAre("a#1"));
-  const SettleResult result = Settle({1, 1, SettleAction::kPutBack, 0, -1});
-  EXPECT_EQ(FieldOf(result.status), "ttl");
-  EXPECT_EQ(group->GetStatistics().in_flight, 1u);
-  EXPECT_TRUE(Settle({1, 1, SettleAction::kAck, 0, 0}).status.ok());
-}
-
-TEST_F(ConsumerGroupsTest, SettlesEachByItselfAndInOrder) {
-  TestMember member(Create().get(), 10);
-  Die({"a", "b", "c"});
-  const EventChunk chunk = member.Take(now_us());
-  ASSERT_THAT(chunk.deliveries, SizeIs(3));
-  const std::vector<Settlement> settlements = {
-      {1, 1, SettleAction::kPutBack, 0, 0},
-      {1, 1, SettleAction::kAck, 0, 0},
-      {2, 1, SettleAction::kAck, 0, 0},
-      {2, 1, SettleAction::kPutBack, 0, 0},
-      {3, 1, SettleAction::kNack, 0, 0},
-      {3, 1, SettleAction::kAck, 0, 0}};
-  std::vector<SettleResult> results(settlements.size());
-  ASSERT_TRUE(
-      groups()
-          .Settle("workers", settlements, now_us(), absl::MakeSpan(results))
-          .ok());
-  std::vector<std::optional<Reason>> reasons;
-  for (const SettleResult& result : results) {
-    EXPECT_EQ(result.status.ok(), !ReasonOf(result.status).has_value());
-    reasons.push_back(ReasonOf(result.status));
-  }
-  EXPECT_THAT(reasons, ElementsAre(std::nullopt, Reason::kEventNotUnsettled,
-                                   std::nullopt, Reason::kEventNotUnsettled,
-                                   std::nullopt, std::nullopt));
 }
 
 // --- Dead letters.

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -187,15 +186,6 @@ TEST_F(GroupLifeTest, AGroupMadeByUseGoesWhenItIsUnused) {
   EXPECT_EQ(Statistics().backlog_bytes, 0);
 }
 
-TEST_F(GroupLifeTest, AMemberThatComesBackStartsTheTimeAnew) {
-  const auto group = Use("workers");
-  for (int i = 0; i < 3; ++i) {
-    Pass(5 * kDay);
-    TestMember member(Use("workers").get(), 10);
-  }
-  EXPECT_EQ(Use("workers"), group);
-}
-
 TEST_F(GroupLifeTest, AGroupThatWasCreatedStays) {
   ASSERT_TRUE(
       groups().Create("made", GroupOptions(), Start::kNow, now_us()).ok());
@@ -249,18 +239,6 @@ TEST_F(GroupLifeTest, OneThatComesBackAfterwardsIsToldWhatIsLost) {
   // Once.
   Die(1);
   EXPECT_EQ(member.Take(now_us()).lost, 0u);
-}
-
-TEST_F(GroupLifeTest, OneThatComesBackForTheEarliestGetsWhatIsRetained) {
-  Use("workers");
-  Die(3);
-  Pass(7 * kDay);
-  ASSERT_FALSE(groups().Find("workers").ok());
-  Die(2);
-  TestMember member(Use("workers", Start::kEarliest).get(), 10);
-  const EventChunk chunk = member.Take(now_us());
-  EXPECT_THAT(Given(chunk), ElementsAre("key3#1", "key4#1"));
-  EXPECT_EQ(chunk.lost, 3u);
 }
 
 TEST_F(GroupLifeTest, ADeletedGroupLeavesNothingToItsSuccessor) {

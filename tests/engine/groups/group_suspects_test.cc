@@ -1,10 +1,8 @@
 // What the end of a member's stream means for the events that it held.
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
@@ -38,58 +36,6 @@ class GroupReturnTest : public ::testing::Test {
 
   GroupHarness harness_;
 };
-
-TEST_F(GroupReturnTest, NoEndOfAStreamIsAnAttempt) {
-  harness_.Die({"a"});
-  for (int i = 0; i < 20; ++i) {
-    const auto member = harness_.Join();
-    const EventChunk chunk = member->Take(harness_.now_us());
-    ASSERT_THAT(Given(chunk), ElementsAre("a#1"));
-    EXPECT_EQ(chunk.deliveries[0].returns, i);
-    member->Leave();
-    EXPECT_THAT(harness_.Advance(), IsEmpty());
-  }
-  EXPECT_EQ(Statistics().returned, 20u);
-  EXPECT_EQ(Statistics().delivered, 20u);
-  EXPECT_EQ(Statistics().redelivered, 19u);
-  // The server's own doing.
-  EXPECT_EQ(Statistics().suspects, 0u);
-  // Each of them may still end it.
-  EXPECT_TRUE(harness_.Ack(1, 1).ok());
-}
-
-TEST_F(GroupReturnTest, ASettlementNamesTheDeliveryThatItMeans) {
-  harness_.Die({"a"});
-  TakeAndVanish();
-  const auto member = harness_.Join();
-  EXPECT_THAT(harness_.Take(member.get()), ElementsAre("a#1"));
-  for (const SettleAction action :
-       {SettleAction::kNack, SettleAction::kExtend}) {
-    EXPECT_EQ(ReasonOf(harness_.Settle({1, 1, action, 0, 0, 0})),
-              Reason::kStaleAttempt);
-  }
-  EXPECT_EQ(Statistics().in_flight, 1u);
-  EXPECT_TRUE(harness_.Settle({1, 1, SettleAction::kExtend, 0, 0, 1}).ok());
-  EXPECT_EQ(Statistics().extended, 1u);
-  EXPECT_TRUE(harness_.Settle({1, 1, SettleAction::kAck, 0, 0, 0}).ok());
-}
-
-TEST_F(GroupReturnTest, AnAttemptGoesOnForAsLongAsItIsExtended) {
-  harness_.Die({"a"});
-  const auto member = harness_.Join();
-  const auto other = harness_.Join();
-  EXPECT_THAT(harness_.Take(member.get()), ElementsAre("a#1"));
-  for (int i = 0; i < 10; ++i) {
-    harness_.Pass(500 * kSecond);
-    EXPECT_TRUE(harness_.Extend(1, 1).ok());
-    EXPECT_THAT(harness_.Take(other.get()), IsEmpty());
-  }
-  EXPECT_EQ(Statistics().timed_out, 0u);
-  EXPECT_EQ(Statistics().extended, 10u);
-  harness_.Pass(600 * kSecond);
-  EXPECT_EQ(ReasonOf(harness_.Extend(1, 1)), Reason::kStaleAttempt);
-  EXPECT_THAT(harness_.Take(other.get()), ElementsAre("a#2"));
-}
 
 TEST_F(GroupReturnTest, ANackOfTheLastAttemptIsADeadLetterAtOnce) {
   harness_.Die({"a"});

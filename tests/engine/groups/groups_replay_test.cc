@@ -3,7 +3,6 @@
 
 #include "server/engine/groups/groups_replay.h"
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,84 +24,6 @@ using ::testing::UnorderedElementsAre;
 using Kind = GroupChange::Kind;
 using Start = ExpiryLog::Start;
 
-NamespaceOptions WithDeadLetters(NamespaceOptions options) {
-  options.dead_letter_namespace = "dead";
-  return options;
-}
-
-TEST_F(GroupsReplayTest, WhatWasSettledStaysSettledAndTheRestComesAgain) {
-  Create();
-  auto member = Join();
-  Die({"a", "b", "c"});
-  Take(member.get());
-  ASSERT_TRUE(Ack("a").ok());
-  journaled_.Commit();
-  ASSERT_TRUE(Ack("b").ok());
-  Crash(&member);
-  member = Join();
-  EXPECT_THAT(Take(member.get()), UnorderedElementsAre("b#1", "c#1"));
-  EXPECT_EQ(Statistics().acked, 1u);
-  EXPECT_EQ(Statistics().events, 3u);
-  EXPECT_EQ(group()->created_by(), "alice");
-}
-
-// It can fail: without the changes that settle, all comes again.
-TEST_F(GroupsReplayTest, WithoutTheChangesThatSettleAllComesAgain) {
-  journaled_.KeepOnly(
-      [](const GroupChange& change) { return !change.settles(); });
-  Create();
-  auto member = Join();
-  Die({"a", "b"});
-  Take(member.get());
-  ASSERT_TRUE(Ack("a").ok());
-  journaled_.Commit();
-  Crash(&member);
-  member = Join();
-  EXPECT_THAT(Take(member.get()), UnorderedElementsAre("a#1", "b#1"));
-}
-
-TEST_F(GroupsReplayTest, AttemptsThatEndedCountAndTheOneInFlightDoesNot) {
-  Create(WithAckTimeout(10 * kSecond));
-  auto member = Join();
-  Die({"a", "b", "c"});
-  Take(member.get());
-  ASSERT_TRUE(Nack("a", 1, 0).ok());
-  Pass(10 * kSecond);
-  // Two have timed out, so their member may hold less now.
-  member = Join();
-  EXPECT_THAT(Take(member.get()), UnorderedElementsAre("a#2", "b#2", "c#2"));
-  journaled_.Commit();
-  Crash(&member);
-  const GroupStatistics statistics = Statistics();
-  EXPECT_EQ(statistics.delivered, 3u);
-  EXPECT_EQ(statistics.redelivered, 0u);
-  EXPECT_EQ(statistics.nacked, 1u);
-  EXPECT_EQ(statistics.timed_out, 2u);
-  EXPECT_EQ(statistics.in_flight, 0u);
-  member = Join();
-  EXPECT_THAT(Take(member.get()), UnorderedElementsAre("a#2", "b#2", "c#2"));
-}
-
-TEST_F(GroupsReplayTest, WhatAMemberReturnsIsNoAttemptAfterACrashEither) {
-  Create();
-  Die({"a"});
-  for (int returns = 0; returns < 3; ++returns) {
-    auto member = Join();
-    const EventChunk chunk = member->Take(now_us_);
-    ASSERT_THAT(Given(chunk), ElementsAre("a#1"));
-    EXPECT_EQ(chunk.deliveries[0].returns, returns);
-    events_["a"] = chunk.deliveries[0].event_id;
-    member.reset();
-    journaled_.Commit();
-    Crash(nullptr);
-    EXPECT_EQ(Statistics().returned, static_cast<uint64_t>(returns) + 1);
-    EXPECT_EQ(Statistics().redelivered, static_cast<uint64_t>(returns));
-  }
-  // Whoever had it may still end it.
-  EXPECT_TRUE(Ack("a", 1).ok());
-  EXPECT_EQ(Statistics().delivered, 3u);
-}
-
 TEST_F(GroupsReplayTest, APauseOfASuspectGoesOnOverACrash) {
   Create();
   Die({"bomb"});
@@ -119,21 +40,6 @@ TEST_F(GroupsReplayTest, APauseOfASuspectGoesOnOverACrash) {
   EXPECT_EQ(group()->NextDueUs(), now_us_ + kSecond);
   // Who was suspected is forgotten.
   EXPECT_EQ(Statistics().suspects, 0u);
-}
-
-TEST_F(GroupsReplayTest, ADelayGoesOnOverACrash) {
-  Create();
-  auto member = Join();
-  Die({"a"});
-  Take(member.get());
-  ASSERT_TRUE(Nack("a", 1, 60 * kSecond).ok());
-  journaled_.Commit();
-  Crash(&member);
-  member = Join();
-  EXPECT_THAT(Take(member.get()), IsEmpty());
-  EXPECT_EQ(group()->NextDueUs(), now_us_ + 60 * kSecond);
-  now_us_ += 60 * kSecond;
-  EXPECT_THAT(Take(member.get()), ElementsAre("a#2"));
 }
 
 TEST_F(GroupsReplayTest, AnAckOfALostDeliverySettlesAndANackDoesNot) {
@@ -177,44 +83,6 @@ TEST_F(GroupsReplayTest, AnAckOfWhatNobodyWasGivenSinceTheRestartIsRefused) {
   EXPECT_TRUE(Ack("before").ok());
 }
 
-TEST_F(GroupsReplayTest, EventsOfOneKeyComeOneAfterTheOther) {
-  Create();
-  auto member = Join();
-  Die({"k"});
-  Take(member.get());
-  Die({"k", "other"});
-  EXPECT_THAT(Take(member.get()), ElementsAre("other#1"));
-  ASSERT_TRUE(Ack("other").ok());
-  journaled_.Commit();
-  Crash(&member);
-  member = Join();
-  EXPECT_THAT(Take(member.get()), ElementsAre("k#1"));
-  ASSERT_TRUE(Ack("k").ok());
-  EXPECT_THAT(Take(member.get()), ElementsAre("k#1"));
-  ASSERT_TRUE(Ack("k").ok());
-  EXPECT_THAT(Take(member.get()), IsEmpty());
-}
-
-TEST_F(GroupsReplayTest, AGroupThatBeganWithTheEarliestHasThemAgain) {
-  Die({"a", "b"});
-  Create(GroupOptions(), Start::kEarliest);
-  Die({"c"});
-  Crash(nullptr);
-  auto member = Join();
-  EXPECT_THAT(Take(member.get()), UnorderedElementsAre("a#1", "b#1", "c#1"));
-}
-
-TEST_F(GroupsReplayTest, AGroupThatBeganNowHasNothingFromBefore) {
-  Die({"a"});
-  Create();
-  journaled_.Commit();
-  Crash(nullptr);
-  auto member = Join();
-  EXPECT_THAT(Take(member.get()), IsEmpty());
-  Die({"b"});
-  EXPECT_THAT(Take(member.get()), ElementsAre("b#1"));
-}
-
 TEST_F(GroupsReplayTest, WhatDiedWhileNobodyRanIsDelivered) {
   Create();
   ASSERT_TRUE(
@@ -224,72 +92,6 @@ TEST_F(GroupsReplayTest, WhatDiedWhileNobodyRanIsDelivered) {
   journaled_.Settle(now_us_);
   auto member = Join();
   EXPECT_THAT(Take(member.get()), ElementsAre("a#1"));
-}
-
-TEST_F(GroupsReplayTest, OptionsAreThoseThatWereSetLast) {
-  Create();
-  ASSERT_TRUE(groups()
-                  .Update(kGroup,
-                          [](GroupOptions* options) {
-                            options->max_attempts = 17;
-                            return absl::OkStatus();
-                          })
-                  .ok());
-  journaled_.Commit();
-  Crash(nullptr);
-  EXPECT_EQ(group()->options().max_attempts, 17);
-}
-
-TEST_F(GroupsReplayTest, ADeletedGroupIsGoneAndOneOfItsNameBeginsAnew) {
-  Create();
-  Die({"a"});
-  ASSERT_TRUE(groups().Delete(kGroup).ok());
-  journaled_.Commit();
-  Crash(nullptr);
-  EXPECT_EQ(ReasonOf(groups().Find(kGroup).status()), Reason::kGroupNotFound);
-  Create();
-  Die({"b"});
-  Crash(nullptr);
-  auto member = Join();
-  EXPECT_THAT(Take(member.get()), ElementsAre("b#1"));
-  EXPECT_EQ(Statistics().lost, 0u);
-}
-
-TEST_F(GroupsReplayTest, AGroupThatWasUnusedTooLongIsRememberedByItsName) {
-  GroupOptions options;
-  options.unused_ttl_us = 100 * kSecond;
-  Create(options);
-  Die({"a", "b"});
-  Pass(50 * kSecond);
-  const int64_t since_us = Statistics().unused_since_us;
-  Crash(nullptr);
-  EXPECT_EQ(Statistics().unused_since_us, since_us);
-  Pass(30 * kSecond);
-  ASSERT_FALSE(groups().Find(kGroup).ok());
-  Die({"c"});
-  Crash(nullptr);
-  const auto expired = groups().LastExpired(10);
-  ASSERT_EQ(expired.size(), 1u);
-  EXPECT_EQ(expired[0].unsettled, 2u);
-  EXPECT_EQ(groups().expired(), 0u);
-  Create();
-  journaled_.Commit();
-  Crash(nullptr);
-  EXPECT_EQ(Statistics().lost, 3u);
-  EXPECT_THAT(groups().LastExpired(10), IsEmpty());
-  auto member = Join();
-  EXPECT_EQ(member->Take(now_us_).lost, 3u);
-}
-
-TEST_F(GroupsReplayTest, AGroupWithMembersIsUnusedSinceTheCrashAtTheEarliest) {
-  GroupOptions options;
-  options.unused_ttl_us = 100 * kSecond;
-  Create(options);
-  auto member = Join();
-  Pass(3600 * kSecond);
-  Crash(&member);
-  Pass(3600 * kSecond);
-  EXPECT_EQ(Statistics().unused_since_us, now_us_);
 }
 
 TEST_F(GroupsReplayTest, AnEventThatIsPutBackIsAnEntryBeforeItIsSettled) {
@@ -314,113 +116,43 @@ TEST_F(GroupsReplayTest, AnEventThatIsPutBackIsAnEntryBeforeItIsSettled) {
   EXPECT_EQ(Statistics().put_back, 1u);
 }
 
-// --- Losses.
-
-class GroupsReplayLossTest : public GroupsReplayTest {
- protected:
-  static NamespaceOptions Small() {
-    NamespaceOptions options = CrashOptions(10 * kSecond, 11);
-    options.max_backlog_bytes = 1'500;
-    return options;
-  }
-  GroupsReplayLossTest() : GroupsReplayTest(Small()) {}
-};
-
-TEST_F(GroupsReplayLossTest, WhatWasLostStaysLostAndIsReported) {
-  Create();
-  for (int i = 0; i < 20; ++i) Die({absl::StrCat("key", i)});
-  const GroupStatistics before = Statistics();
-  ASSERT_GT(before.lost, 0u);
-  ASSERT_GT(before.backlog, 0u);
-  Crash(nullptr);
-  EXPECT_EQ(Statistics().lost, before.lost);
-  EXPECT_EQ(Statistics().backlog, before.backlog);
-  auto member = Join();
-  EXPECT_EQ(member->Take(now_us_).lost, before.lost);
-  journaled_.Commit();
-  Crash(&member);
-  member = Join();
-  EXPECT_EQ(member->Take(now_us_).lost, 0u);
-  EXPECT_EQ(Statistics().lost, before.lost);
-}
-
-// --- Dead letters.
-
 class GroupsReplayDeadLetterTest : public GroupsReplayTest {
  protected:
-  GroupsReplayDeadLetterTest()
-      : GroupsReplayTest(WithDeadLetters(CrashOptions(10 * kSecond, 11))) {
-    journaled_.SetDeadLetterSink(
-        [this](const ConsumerGroups::DeadLetter& letter,
-               ConsumerGroups::DeadLetterDone done) {
-          letters_.emplace_back(letter.key, letter.value);
-          if (lasts_) {
-            done(absl::OkStatus());
-          } else {
-            waiting_.push_back(std::move(done));
-          }
-        });
+  static NamespaceOptions WithDeadLetters() {
+    NamespaceOptions options = CrashOptions(10 * kSecond, 11);
+    options.dead_letter_namespace = "dead";
+    return options;
   }
-
-  // The only attempt of an event times out; its letter does not last yet.
-  std::unique_ptr<TestMember> FailWhileLettersWait() {
-    Create(WithAckTimeout(10 * kSecond, 1));
-    auto member = Join();
-    Die({"a"});
-    Take(member.get());
-    lasts_ = false;
-    Pass(10 * kSecond);
-    return member;
-  }
-
-  bool lasts_ = true;
-  std::vector<std::pair<std::string, std::string>> letters_;
-  std::vector<ConsumerGroups::DeadLetterDone> waiting_;
+  GroupsReplayDeadLetterTest() : GroupsReplayTest(WithDeadLetters()) {}
 };
 
-TEST_F(GroupsReplayDeadLetterTest, IsPutOnceItsSettlementLasts) {
+TEST_F(GroupsReplayDeadLetterTest, IsPutAgainAsItWasIfItWasNotSettled) {
+  std::vector<std::pair<std::string, std::string>> letters;
+  std::vector<ConsumerGroups::DeadLetterDone> waiting;
+  journaled_.SetDeadLetterSink([&](const ConsumerGroups::DeadLetter& letter,
+                                   ConsumerGroups::DeadLetterDone done) {
+    letters.emplace_back(letter.key, letter.value);
+    waiting.push_back(std::move(done));
+  });
   Create(WithAckTimeout(10 * kSecond, 1));
   auto member = Join();
   Die({"a"});
   Take(member.get());
   Pass(10 * kSecond);
-  EXPECT_EQ(letters_.size(), 1u);
-  Crash(&member);
-  Pass(10 * kSecond);
-  EXPECT_EQ(letters_.size(), 1u);
-  EXPECT_EQ(Statistics().dead_lettered, 1u);
-}
-
-TEST_F(GroupsReplayDeadLetterTest, IsPutAgainAsItWasIfItWasNotSettled) {
-  auto member = FailWhileLettersWait();
-  ASSERT_EQ(letters_.size(), 1u);
+  ASSERT_EQ(letters.size(), 1u);
   // Not settled before the letter lasts.
   EXPECT_EQ(Statistics().dead_lettered, 0u);
   EXPECT_EQ(Statistics().backlog, 1u);
-  waiting_.clear();
+  waiting.clear();
   Crash(&member);
   Pass(10 * kSecond);
-  ASSERT_EQ(letters_.size(), 2u);
-  EXPECT_EQ(letters_[0], letters_[1]);
-  ASSERT_EQ(waiting_.size(), 1u);
-  waiting_[0](absl::OkStatus());
-  waiting_.clear();
+  ASSERT_EQ(letters.size(), 2u);
+  EXPECT_EQ(letters[0], letters[1]);
+  ASSERT_EQ(waiting.size(), 1u);
+  waiting[0](absl::OkStatus());
   EXPECT_EQ(Statistics().dead_lettered, 1u);
   EXPECT_EQ(Statistics().backlog, 0u);
 }
-
-TEST_F(GroupsReplayDeadLetterTest, OneThatNeverFitsIsLostOverACrash) {
-  auto member = FailWhileLettersWait();
-  waiting_.at(0)(absl::OutOfRangeError("too large"));
-  waiting_.clear();
-  journaled_.Commit();
-  Crash(&member);
-  EXPECT_EQ(Statistics().lost, 1u);
-  EXPECT_EQ(Statistics().dead_letters_dropped, 1u);
-  EXPECT_EQ(Statistics().backlog, 0u);
-}
-
-// --- What is told.
 
 TEST_F(GroupsReplayTest, EventsThatAreSettledInARowAreOneChange) {
   Create();
@@ -452,8 +184,6 @@ TEST_F(GroupsReplayTest, AGroupIsToldOfBeforeTheTickOfItsFirstEvent) {
   EXPECT_EQ(log_.last().tick->next_event, JournaledMap::kFirstEvent + 1);
   EXPECT_EQ(log_.last().groups[0].change().end, JournaledMap::kFirstEvent + 1);
 }
-
-// --- What no map tells.
 
 TEST_F(GroupsReplayTest, WhatNoMapTellsIsDataLoss) {
   Create();

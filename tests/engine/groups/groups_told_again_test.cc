@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,75 +25,7 @@ class GroupsToldAgainTest : public GroupsReplayTest {
     return options;
   }
   GroupsToldAgainTest() : GroupsReplayTest(WithoutRetention()) {}
-
-  // Tells all again, `most` events a step, and drops what was committed before.
-  void AppendAgain(int most = 3) {
-    do {
-      Pass(0);
-    } while (journaled_.StepTrim(now_us_, most));
-  }
 };
-
-TEST_F(GroupsToldAgainTest, WhatTheyKeepIsAllThereAndTheRestIsNotNeeded) {
-  Create(WithAckTimeout(3600 * kSecond));
-  auto member = Join();
-  std::vector<std::string> keys;
-  for (int i = 0; i < 50; ++i) keys.push_back(absl::StrCat("key", i));
-  Die(keys);
-  Take(member.get());
-  for (int i = 0; i < 50; ++i) {
-    const std::string key = absl::StrCat("key", i);
-    if (i % 3 == 0) {
-      ASSERT_TRUE(Ack(key).ok());
-    } else if (i % 3 == 1) {
-      ASSERT_TRUE(Nack(key, 1, 600 * kSecond).ok());
-    }
-  }
-  Die({"later1", "later2"});
-  AppendAgain();
-  const GroupStatistics before = Statistics();
-  const auto described = journaled_.DescribeGroups();
-  member.reset();
-  journaled_.Crash(now_us_);
-  const GroupStatistics after = Statistics();
-  EXPECT_EQ(after.events, before.events);
-  EXPECT_EQ(after.acked, before.acked);
-  EXPECT_EQ(after.nacked, before.nacked);
-  EXPECT_EQ(after.lost, 0u);
-  EXPECT_EQ(after.backlog, before.backlog + before.in_flight);
-  const auto again = journaled_.DescribeGroups();
-  ASSERT_EQ(again.size(), described.size());
-  for (size_t i = 1; i < again.size(); ++i) {
-    const GroupChange is = again[i].change();
-    const GroupChange was = described[i].change();
-    EXPECT_EQ(is.first, was.first);
-    EXPECT_EQ(is.attempt, was.attempt);
-    EXPECT_EQ(is.ready_us, was.ready_us);
-    EXPECT_EQ(is.event.key, was.event.key);
-    EXPECT_EQ(is.event.value, was.event.value);
-    EXPECT_EQ(is.event.version, was.event.version);
-    EXPECT_EQ(is.event.put_us, was.event.put_us);
-    EXPECT_EQ(is.event.deadline_us, was.event.deadline_us);
-    EXPECT_EQ(is.death.death_us, was.death.death_us);
-    EXPECT_EQ(is.death.published_us, was.death.published_us);
-    EXPECT_EQ(is.death.cause, was.death.cause);
-  }
-}
-
-TEST_F(GroupsToldAgainTest, ARememberedNameIsToldAgain) {
-  GroupOptions options;
-  options.unused_ttl_us = kSecond;
-  Create(options);
-  Die({"a"});
-  Pass(20 * kSecond);
-  ASSERT_EQ(groups().LastExpired(10).size(), 1u);
-  AppendAgain();
-  journaled_.Crash(now_us_);
-  const auto expired = groups().LastExpired(10);
-  ASSERT_EQ(expired.size(), 1u);
-  EXPECT_EQ(expired[0].name, kGroup);
-  EXPECT_EQ(expired[0].next_event, JournaledMap::kFirstEvent + 1);
-}
 
 // It may begin while others are told again, with what is told again.
 TEST_F(GroupsToldAgainTest, ANewGroupBeginsWithEventsThatWereToldAgain) {
@@ -175,24 +106,6 @@ TEST_F(GroupsToldAgainTest, HalfOfWhatIsToldOfAnEventTakesNothingFromIt) {
   const EventChunk chunk = member->Take(now_us_);
   ASSERT_THAT(Given(chunk), ElementsAre("a#2"));
   EXPECT_EQ(chunk.deliveries[0].returns, 1);
-}
-
-TEST_F(GroupsToldAgainTest, TellingAgainChangesNothingOfWhatIsKnown) {
-  Create();
-  auto member = Join();
-  Die({"a", "b", "c"});
-  Take(member.get());
-  ASSERT_TRUE(Nack("a", 1, 600 * kSecond).ok());
-  // Half of a walk, then a crash: all from before is still there.
-  ConsumerGroups::WalkPosition place;
-  EXPECT_TRUE(groups().AppendAgain(2, 1 << 20, &place));
-  ASSERT_TRUE(Ack("b").ok());
-  journaled_.Commit();
-  Crash(&member);
-  EXPECT_EQ(Statistics().backlog, 2u);
-  EXPECT_EQ(Statistics().acked, 1u);
-  EXPECT_EQ(Statistics().delivered, 2u);
-  EXPECT_EQ(Statistics().lost, 0u);
 }
 
 }  // namespace

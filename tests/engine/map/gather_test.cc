@@ -1,15 +1,13 @@
-// Gather: parts that come one by one, and are given to one caller together.
+// Gather at its limits, and by many callers: what it does is checked beside the
+// reference model.
 
 #include <atomic>
 #include <cstdint>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/engine/map/time_cache_map.h"
@@ -19,18 +17,6 @@ namespace timecache::server {
 namespace {
 
 constexpr int64_t kGatherTtlUs = 30 * kSecond;
-constexpr absl::string_view kNames[] = {"gender", "age"};
-
-// "gender=f age=7", in the order in which they lie.
-std::string PartsOf(absl::string_view value) {
-  std::vector<std::string> texts;
-  PartsReader reader(value);
-  GatheredPart part;
-  while (reader.Next(&part)) {
-    texts.push_back(absl::StrCat(part.name, "=", part.value));
-  }
-  return absl::StrJoin(texts, " ");
-}
 
 void ExpectRefused(const Result& result, Reason reason) {
   EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition);
@@ -40,104 +26,15 @@ void ExpectRefused(const Result& result, Reason reason) {
 
 class GatherTest : public ::testing::Test {
  protected:
-  // Of so many; of kNames, if that is 0.
   Result Gather(absl::string_view key, absl::string_view part,
-                absl::string_view value, uint64_t expected = 0) {
+                absl::string_view value, uint64_t expected) {
     Gathering gathering;
-    const absl::Status status =
-        gathering.Set(part, expected,
-                      expected == 0 ? absl::MakeConstSpan(kNames)
-                                    : absl::Span<const absl::string_view>());
-    EXPECT_TRUE(status.ok()) << status;
-    Operation op = Operation::Gather(key, &gathering, value);
-    op.touch = std::exchange(touch_, false);
-    return harness_.Apply(op);
-  }
-  Entry Get(absl::string_view key) {
-    return harness_.Apply(Operation::Get(key)).entry;
+    EXPECT_TRUE(gathering.Set(part, expected, {}).ok());
+    return harness_.Apply(Operation::Gather(key, &gathering, value));
   }
 
   MapHarness harness_{WithBuckets(kGatherTtlUs, 4)};
-  // Of the next Gather.
-  bool touch_ = false;
 };
-
-TEST_F(GatherTest, TheLastPartGetsAllAndTheKeyIsGone) {
-  const Result first = Gather("1", "a", "x", 3);
-  ASSERT_TRUE(first.status.ok()) << first.status;
-  EXPECT_FALSE(first.found);
-  EXPECT_FALSE(first.has_entry);
-  EXPECT_EQ(first.number, 1);
-  EXPECT_NE(first.version, 0u);
-  const Result second = Gather("1", "b", "", 3);
-  EXPECT_EQ(second.number, 2);
-  EXPECT_GT(second.version, first.version);
-  const Result last = Gather("1", "c", "z", 3);
-  ASSERT_TRUE(last.has_entry);
-  EXPECT_TRUE(last.removed);
-  EXPECT_TRUE(last.entry.parts);
-  EXPECT_EQ(last.number, 3);
-  EXPECT_EQ(last.version, 0u);
-  EXPECT_EQ(PartsOf(last.entry.value), "a=x b= c=z");
-  EXPECT_EQ(harness_.Entries(), 0);
-  EXPECT_EQ(harness_.Bytes(), 0);
-  harness_.Pass(3 * kGatherTtlUs);
-  EXPECT_TRUE(harness_.ReadEvents().events.empty());
-  EXPECT_EQ(harness_.Statistics().operations.gathers, 3u);
-}
-
-TEST_F(GatherTest, NamesSayWhatIsComplete) {
-  EXPECT_FALSE(Gather("1", "age", "7").has_entry);
-  const Result last = Gather("1", "gender", "f");
-  ASSERT_TRUE(last.has_entry);
-  EXPECT_EQ(PartsOf(last.entry.value), "age=7 gender=f");
-}
-
-TEST_F(GatherTest, OnePartMayBeAll) {
-  const Result only = Gather("1", "a", "x", 1);
-  ASSERT_TRUE(only.has_entry);
-  EXPECT_FALSE(only.found);
-  EXPECT_EQ(PartsOf(only.entry.value), "a=x");
-  EXPECT_EQ(only.entry.deadline_us, harness_.now_us() + kGatherTtlUs);
-  EXPECT_EQ(harness_.Entries(), 0);
-}
-
-TEST_F(GatherTest, TheSamePartAgainChangesNothing) {
-  const Result first = Gather("1", "a", "x", 3);
-  Gather("1", "b", "y", 3);
-  const Entry before = Get("1");
-  harness_.Pass(kSecond);
-  touch_ = true;
-  const Result again = Gather("1", "a", "x", 3);
-  ASSERT_TRUE(again.status.ok()) << again.status;
-  EXPECT_TRUE(again.duplicate);
-  EXPECT_EQ(again.number, 2);
-  EXPECT_EQ(again.version, before.version);
-  EXPECT_GT(again.version, first.version);
-  const Entry after = Get("1");
-  EXPECT_EQ(after.value, before.value);
-  EXPECT_EQ(after.version, before.version);
-  EXPECT_EQ(after.deadline_us, before.deadline_us);
-}
-
-TEST_F(GatherTest, APartWithAnotherValueIsRefused) {
-  Gather("1", "a", "x", 2);
-  const Entry before = Get("1");
-  const Result other = Gather("1", "a", "y", 2);
-  EXPECT_EQ(other.status.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(ReasonOf(other.status), Reason::kPartExists);
-  EXPECT_EQ(Get("1").value, before.value);
-  EXPECT_EQ(Get("1").version, before.version);
-}
-
-TEST_F(GatherTest, AnotherExpectationIsRefused) {
-  Gather("1", "gender", "f");
-  ExpectRefused(Gather("1", "a", "x", 2), Reason::kGatherMismatch);
-  ExpectRefused(Gather("1", "gender", "f", 2), Reason::kGatherMismatch);
-  Gather("2", "a", "x", 3);
-  ExpectRefused(Gather("2", "b", "y", 2), Reason::kGatherMismatch);
-  ExpectRefused(Gather("2", "age", "7"), Reason::kGatherMismatch);
-}
 
 // One expectation is a beginning of the other, as it lies in the value.
 TEST_F(GatherTest, FewerNamesAreAnotherExpectation) {
@@ -147,51 +44,6 @@ TEST_F(GatherTest, FewerNamesAreAnotherExpectation) {
   harness_.Apply(Operation::Gather("1", &two, "x"));
   ExpectRefused(harness_.Apply(Operation::Gather("1", &one, "x")),
                 Reason::kGatherMismatch);
-}
-
-TEST_F(GatherTest, PartsAreNoValueAndAValueIsNoParts) {
-  Gather("1", "a", "x", 2);
-  ExpectRefused(harness_.Apply(Operation::Append("1", "y")),
-                Reason::kValueKindMismatch);
-  ExpectRefused(harness_.Apply(Operation::Combine("1", Combination::kAdd, 1)),
-                Reason::kValueKindMismatch);
-  harness_.Put("2", "value");
-  ExpectRefused(Gather("2", "a", "x", 2), Reason::kValueKindMismatch);
-  EXPECT_EQ(harness_.Get("2"), "value");
-  // A put makes parts a value.
-  harness_.Put("1", "value");
-  EXPECT_FALSE(Get("1").parts);
-  harness_.Apply(Operation::Append("1", "s"));
-  EXPECT_EQ(harness_.Get("1"), "values");
-}
-
-TEST_F(GatherTest, AGatherKeepsTheDeadlineUnlessItTouches) {
-  Gather("1", "a", "x", 4);
-  const int64_t deadline_us = Get("1").deadline_us;
-  harness_.Pass(kSecond);
-  Gather("1", "b", "y", 4);
-  EXPECT_EQ(Get("1").deadline_us, deadline_us);
-  touch_ = true;
-  Gather("1", "c", "z", 4);
-  EXPECT_EQ(Get("1").deadline_us, deadline_us + kSecond);
-  harness_.Apply(Operation::Touch("1"));
-  EXPECT_TRUE(Get("1").parts);
-  EXPECT_EQ(PartsOf(Gather("1", "d", "w", 4).entry.value), "a=x b=y c=z d=w");
-}
-
-TEST_F(GatherTest, WhatIsIncompleteDiesWithThePartsThatCame) {
-  Gather("1", "age", "7");
-  Gather("2", "a", "x", 3);
-  Gather("2", "b", "y", 3);
-  harness_.Put("3", "value");
-  harness_.Pass(3 * kGatherTtlUs);
-  std::vector<std::string> texts;
-  for (const DeliveredEvent& told : harness_.ReadEvents().events) {
-    texts.push_back(absl::StrCat(
-        told.key, ": ", told.parts ? PartsOf(told.value) : told.value));
-  }
-  EXPECT_THAT(texts, ::testing::UnorderedElementsAre("1: age=7", "2: a=x b=y",
-                                                     "3: value"));
 }
 
 TEST_F(GatherTest, AllPartsAreWithinTheValueLimit) {

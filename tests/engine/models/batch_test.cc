@@ -1,10 +1,8 @@
 // Batches: as if their operations came one after the other.
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -90,20 +88,6 @@ void CompareWithSingles(const NamespaceOptions& options, int key_space) {
   }
 }
 
-TEST(BatchTest, EqualsSinglesWithoutLimits) {
-  NamespaceOptions options;
-  options.ttl_us = 3'000'000;
-  CompareWithSingles(options, 2'000);
-}
-
-TEST(BatchTest, EqualsSinglesOnFewHotKeys) {
-  NamespaceOptions options;
-  options.ttl_us = 3'000'000;
-  options.num_buckets = 3;
-  options.sliding = true;
-  CompareWithSingles(options, 5);
-}
-
 // With one shard the operations keep their order, so that the same ones meet
 // the limit.
 TEST(BatchTest, EqualsSinglesAtALimit) {
@@ -115,19 +99,6 @@ TEST(BatchTest, EqualsSinglesAtALimit) {
     options.limit_policy = policy;
     CompareWithSingles(options, 2'000);
   }
-}
-
-TEST(BatchTest, OneBadOperationFailsAlone) {
-  TimeCacheMap map("map", NamespaceOptions(), nullptr, 0);
-  const std::vector<Operation> ops = {
-      Operation::Put("a", "1"), Operation::Put("", "2"),
-      Operation::Put("b", "3"), Operation::Get("a")};
-  std::vector<Result> results(ops.size());
-  map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
-  EXPECT_TRUE(results[0].status.ok());
-  EXPECT_EQ(FieldOf(results[1].status), "key");
-  EXPECT_TRUE(results[2].status.ok());
-  EXPECT_EQ(results[3].entry.value, "1");
 }
 
 TEST(BatchTest, WhatHasNoRoomInTheAnswerIsNotApplied) {
@@ -173,12 +144,6 @@ TEST(BatchTest, OneAnswerMayBeLargerThanTheRoom) {
   map.ApplyBatch(ops, kNowUs, absl::MakeSpan(results));
   EXPECT_EQ(results[0].entry.value, large);
   EXPECT_EQ(ReasonOf(results[1].status), Reason::kMaxResponseBytes);
-}
-
-TEST(BatchTest, NothingIsAskedNothingIsDone) {
-  TimeCacheMap map("map", NamespaceOptions(), nullptr, 0);
-  map.ApplyBatch({}, kNowUs, {});
-  EXPECT_EQ(map.GetSize(kNowUs).entries, 0);
 }
 
 // Keys that come in the order of one map's index are in no order for another's:

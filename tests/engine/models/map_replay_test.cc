@@ -44,43 +44,6 @@ class MapReplayTest : public ::testing::Test {
   JournaledMap journaled_{CrashOptions(10 * kSecond, 11), &log_};
 };
 
-TEST_F(MapReplayTest, WhatWasCommittedIsThereAndTheRestIsNot) {
-  Put("a", "1");
-  Put("b", "2");
-  journaled_.Commit();
-  Put("c", "3");
-  journaled_.map().Apply(Operation::Remove("a"), now_us_);
-  journaled_.Crash(now_us_);
-  EXPECT_EQ(Get("a"), "1");
-  EXPECT_EQ(Get("b"), "2");
-  EXPECT_EQ(Get("c"), "(none)");
-  EXPECT_EQ(journaled_.map().GetSize(now_us_).entries, 2);
-  EXPECT_EQ(journaled_.map().GetSize(now_us_).bytes, 4);
-}
-
-TEST_F(MapReplayTest, AnEntryIsAsItWasToTheLastDetail) {
-  journaled_.map().Apply(Operation::Put("a", "1").WithTtl(kSecond + 17),
-                         now_us_);
-  now_us_ += 5;
-  journaled_.map().Apply(Operation::Touch("a"), now_us_);
-  const Entry before =
-      journaled_.map().Apply(Operation::Get("a"), now_us_).entry;
-  journaled_.Commit();
-  journaled_.Crash(now_us_);
-  const Entry after =
-      journaled_.map().Apply(Operation::Get("a"), now_us_).entry;
-  EXPECT_EQ(after.value, before.value);
-  EXPECT_EQ(after.version, before.version);
-  EXPECT_EQ(after.put_us, before.put_us);
-  EXPECT_EQ(after.deadline_us, before.deadline_us);
-  // Its own TTL stays its own.
-  now_us_ += 5;
-  journaled_.map().Apply(Operation::Touch("a"), now_us_);
-  EXPECT_EQ(
-      journaled_.map().Apply(Operation::Get("a"), now_us_).entry.deadline_us,
-      now_us_ + kSecond + 17);
-}
-
 TEST_F(MapReplayTest, NothingIsToldBeforeItIsPermitted) {
   Put("a", "1");
   now_us_ += 20 * kSecond;
@@ -114,28 +77,6 @@ TEST_F(MapReplayTest, PermissionIsAskedForOnceAndAsksForASweep) {
   journaled_.map().Advance(now_us_);
   journaled_.Commit();
   EXPECT_FALSE(log_.last().tick.has_value());
-}
-
-TEST_F(MapReplayTest, WhatWasToldIsToldAgainInTheSamePlaces) {
-  for (int i = 0; i < 1'000; ++i) {
-    Put(absl::StrCat("k", i), "before");
-    if (i % 3 == 0) Put(absl::StrCat("k", i / 2), "after");
-  }
-  now_us_ += 20 * kSecond;
-  journaled_.Settle(now_us_);
-  ASSERT_EQ(journaled_.told().size(), 1'000u);
-  journaled_.Crash(now_us_);
-  const auto cursor =
-      journaled_.map().Subscribe(ExpiryLog::Start::kEarliest, now_us_, [] {});
-  const Reading again = ReadAll(cursor.get());
-  ASSERT_EQ(again.events.size(), 1'000u);
-  for (size_t i = 0; i < again.events.size(); ++i) {
-    EXPECT_EQ(again.events[i].key, journaled_.told()[i].key);
-    EXPECT_EQ(again.events[i].version, journaled_.told()[i].version);
-  }
-  // And who has read them is not told again.
-  journaled_.Read();
-  EXPECT_EQ(journaled_.told().size(), 1'000u);
 }
 
 TEST_F(MapReplayTest, AWatcherThatLeavesWithinABucketChangesNoNumbers) {
@@ -182,34 +123,6 @@ TEST_F(MapReplayTest, TheLogRetainsWhatTheOneBeforeDid) {
   journaled.Crash(now_us_);
   journaled.Read();
   EXPECT_EQ(journaled.told().size(), 1u);
-}
-
-TEST_F(MapReplayTest, WhatDiedWhileNobodyRanIsToldOnce) {
-  Put("a", "1");
-  journaled_.Commit();
-  now_us_ += 3600 * kSecond;
-  journaled_.Crash(now_us_);
-  EXPECT_EQ(Get("a"), "(none)");
-  journaled_.Settle(now_us_);
-  EXPECT_THAT(ToldTexts(), ElementsAre("a=1"));
-  EXPECT_EQ(journaled_.told()[0].death_us, kStartUs + 10 * kSecond);
-  journaled_.Crash(now_us_);
-  journaled_.Settle(now_us_);
-  EXPECT_THAT(ToldTexts(), ElementsAre("a=1"));
-}
-
-TEST_F(MapReplayTest, AKilledBucketIsKilledAgain) {
-  Put("a", "1");
-  now_us_ += 5 * kSecond;
-  Put("b", "2");
-  EXPECT_EQ(journaled_.map().Rotate(now_us_), 1);
-  journaled_.Commit();
-  journaled_.Crash(now_us_);
-  EXPECT_EQ(Get("a"), "(none)");
-  EXPECT_EQ(Get("b"), "2");
-  journaled_.Settle(now_us_);
-  EXPECT_THAT(ToldTexts(), ElementsAre("a=1"));
-  EXPECT_EQ(journaled_.told()[0].cause, Cause::kRotated);
 }
 
 TEST_F(MapReplayTest, VersionsGoOnAboveAllThatWereCommitted) {
@@ -374,28 +287,6 @@ TEST_F(MapReplayTest, AKillThatWasToldBeforeTheFirstEventIsNotToldAgain) {
   now_us_ += 20 * kSecond;
   journaled_.Settle(now_us_);
   EXPECT_THAT(ToldTexts(), ElementsAre("a=1", "b=2"));
-}
-
-TEST_F(MapReplayTest, WhatIsLiveIsToldAgainAndTheRestIsNotNeeded) {
-  for (int i = 0; i < 2'000; ++i) Put(absl::StrCat("long", i), "first");
-  journaled_.map().Apply(Operation::Put("forever", "v").WithTtl(3600 * kSecond),
-                         now_us_);
-  journaled_.Commit();
-  now_us_ += 11 * kSecond;
-  journaled_.Settle(now_us_);
-  Put("short", "v");
-  do {
-    journaled_.Settle(now_us_);
-  } while (journaled_.StepTrim(now_us_, 10));
-  journaled_.Crash(now_us_);
-  EXPECT_EQ(journaled_.ReadRetained(now_us_).size(), 2'000u);
-  EXPECT_EQ(Get("forever"), "v");
-  EXPECT_EQ(Get("short"), "v");
-  EXPECT_EQ(journaled_.map().GetSize(now_us_).entries, 2);
-  now_us_ += 11 * kSecond;
-  journaled_.Settle(now_us_);
-  ASSERT_EQ(journaled_.told().size(), 2'001u);
-  EXPECT_EQ(journaled_.told().back().key, "short");
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include "server/engine/store/namespace_options.h"
 
+#include <functional>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "server/base/error.h"
@@ -31,36 +35,75 @@ TEST(OptionsTest, DefaultsAreValidAndAtMostOnePercentLate) {
   EXPECT_EQ(BucketWidthUs(options) * 100, options.ttl_us);
 }
 
-TEST(OptionsTest, Ttl) {
-  NamespaceOptions options;
-  options.num_buckets = 2;
-  options.ttl_us = kMinTtlUs;
-  EXPECT_TRUE(Validate(options).ok());
-  options.ttl_us = kMaxTtlUs;
-  options.max_ttl_us = kMaxTtlUs;
-  EXPECT_TRUE(Validate(options).ok());
-  options.ttl_us = kMinTtlUs - 1;
-  ExpectRefused(options, "ttl", "1ms");
-  options.ttl_us = 0;
-  ExpectRefused(options, "ttl", "1ms");
-  options.ttl_us = -kOptionSecond;
-  ExpectRefused(options, "ttl", "1ms");
-  options.ttl_us = kMaxTtlUs + 1;
-  ExpectRefused(options, "ttl", "87600h");
-}
-
-TEST(OptionsTest, NumBuckets) {
-  NamespaceOptions options;
-  options.num_buckets = kMinBuckets;
-  EXPECT_TRUE(Validate(options).ok());
-  options.num_buckets = kMaxBuckets;
-  EXPECT_TRUE(Validate(options).ok());
-  for (const int refused : {kMinBuckets - 1, 0, -3}) {
-    options.num_buckets = refused;
-    ExpectRefused(options, "num_buckets", "2");
+// Each field at the ends of its range, and one beyond them.
+TEST(OptionsTest, EachFieldHasARangeThatItsErrorNames) {
+  struct Row {
+    std::function<void(NamespaceOptions*, int64_t)> set;
+    std::vector<int64_t> taken;
+    absl::string_view field;
+    std::vector<std::pair<int64_t, absl::string_view>> refused;
+  };
+  const auto member = [](auto field) {
+    return [field](NamespaceOptions* to, int64_t value) {
+      to->*field = static_cast<std::decay_t<decltype(to->*field)>>(value);
+    };
+  };
+  using O = NamespaceOptions;
+  const Row rows[] = {
+      {[](O* to, int64_t us) {
+         to->num_buckets = 2;
+         to->max_ttl_us = kMaxTtlUs;
+         to->ttl_us = us;
+       },
+       {kMinTtlUs, kMaxTtlUs},
+       "ttl",
+       {{kMinTtlUs - 1, "1ms"},
+        {0, "1ms"},
+        {-kOptionSecond, "1ms"},
+        {kMaxTtlUs + 1, "87600h"}}},
+      {member(&O::num_buckets),
+       {kMinBuckets, kMaxBuckets},
+       "num_buckets",
+       {{kMinBuckets - 1, "2"},
+        {0, "2"},
+        {-3, "2"},
+        {kMaxBuckets + 1, "100000"}}},
+      // No shorter than the ttl.
+      {member(&O::max_ttl_us),
+       {30 * kOptionSecond, kMaxTtlUs},
+       "max_ttl",
+       {{30 * kOptionSecond - 1, "30s"}, {kMaxTtlUs + 1, "87600h"}}},
+      {member(&O::max_entries), {0, INT64_MAX}, "max_entries", {{-1, "0"}}},
+      {member(&O::max_bytes), {0, INT64_MAX}, "max_bytes", {{-1, "0"}}},
+      {member(&O::max_value_bytes),
+       {1, kMaxValueBytesLimit},
+       "max_value_bytes",
+       {{0, "1"}, {kMaxValueBytesLimit + 1, "16777216"}}},
+      {member(&O::retention_us),
+       {0, kMaxRetentionUs},
+       "event_retention",
+       {{-1, "168h"}, {kMaxRetentionUs + 1, "168h"}}},
+      {member(&O::retention_bytes),
+       {kMinRetentionBytes, kMaxRetentionBytes},
+       "event_retention_bytes",
+       {{kMinRetentionBytes - 1, "1048576"},
+        {kMaxRetentionBytes + 1, "68719476736"}}},
+      {member(&O::num_shards),
+       {1, 2, 4, 8, 16, 32, 64, 128, kMaxShards},
+       "num_shards",
+       {{0, "1"}, {2 * kMaxShards, "256"}, {12, "power of two"}}},
+  };
+  for (const Row& row : rows) {
+    NamespaceOptions options;
+    for (const int64_t value : row.taken) {
+      row.set(&options, value);
+      EXPECT_TRUE(Validate(options).ok()) << row.field << " " << value;
+    }
+    for (const auto& [value, limit] : row.refused) {
+      row.set(&options, value);
+      ExpectRefused(options, row.field, limit);
+    }
   }
-  options.num_buckets = kMaxBuckets + 1;
-  ExpectRefused(options, "num_buckets", "100000");
 }
 
 TEST(OptionsTest, NoBucketIsNarrowerThanTheLeastWidth) {
@@ -71,73 +114,6 @@ TEST(OptionsTest, NoBucketIsNarrowerThanTheLeastWidth) {
   options.num_buckets = 102;
   // What to do next is in the message: the most buckets for this ttl.
   ExpectRefused(options, "num_buckets", "101");
-}
-
-TEST(OptionsTest, MaxTtlIsNoShorterThanTtl) {
-  NamespaceOptions options;
-  options.max_ttl_us = options.ttl_us;
-  EXPECT_TRUE(Validate(options).ok());
-  options.max_ttl_us = options.ttl_us - 1;
-  ExpectRefused(options, "max_ttl", "30s");
-  options.max_ttl_us = kMaxTtlUs + 1;
-  ExpectRefused(options, "max_ttl", "87600h");
-}
-
-TEST(OptionsTest, LimitsAreZeroOrMore) {
-  NamespaceOptions options;
-  options.max_entries = INT64_MAX;
-  options.max_bytes = INT64_MAX;
-  EXPECT_TRUE(Validate(options).ok());
-  options.max_entries = -1;
-  ExpectRefused(options, "max_entries", "0");
-  options.max_entries = 0;
-  options.max_bytes = -1;
-  ExpectRefused(options, "max_bytes", "0");
-}
-
-TEST(OptionsTest, MaxValueBytes) {
-  NamespaceOptions options;
-  options.max_value_bytes = 1;
-  EXPECT_TRUE(Validate(options).ok());
-  options.max_value_bytes = kMaxValueBytesLimit;
-  EXPECT_TRUE(Validate(options).ok());
-  options.max_value_bytes = 0;
-  ExpectRefused(options, "max_value_bytes", "1");
-  options.max_value_bytes = kMaxValueBytesLimit + 1;
-  ExpectRefused(options, "max_value_bytes", "16777216");
-}
-
-TEST(OptionsTest, Retention) {
-  NamespaceOptions options;
-  options.retention_us = 0;
-  options.retention_bytes = kMinRetentionBytes;
-  EXPECT_TRUE(Validate(options).ok());
-  options.retention_us = kMaxRetentionUs;
-  options.retention_bytes = kMaxRetentionBytes;
-  EXPECT_TRUE(Validate(options).ok());
-  options.retention_us = -1;
-  ExpectRefused(options, "event_retention", "168h");
-  options.retention_us = kMaxRetentionUs + 1;
-  ExpectRefused(options, "event_retention", "168h");
-  options.retention_us = 0;
-  options.retention_bytes = kMinRetentionBytes - 1;
-  ExpectRefused(options, "event_retention_bytes", "1048576");
-  options.retention_bytes = kMaxRetentionBytes + 1;
-  ExpectRefused(options, "event_retention_bytes", "68719476736");
-}
-
-TEST(OptionsTest, NumShardsIsAPowerOfTwo) {
-  NamespaceOptions options;
-  for (int shards = 1; shards <= kMaxShards; shards *= 2) {
-    options.num_shards = shards;
-    EXPECT_TRUE(Validate(options).ok()) << shards;
-  }
-  options.num_shards = 0;
-  ExpectRefused(options, "num_shards", "1");
-  options.num_shards = 2 * kMaxShards;
-  ExpectRefused(options, "num_shards", "256");
-  options.num_shards = 12;
-  ExpectRefused(options, "num_shards", "power of two");
 }
 
 TEST(OptionsTest, NamespaceNames) {

@@ -1,5 +1,6 @@
 #include "server/rpc/call/call.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -102,6 +103,7 @@ class Recorder final : public CallObserver {
                                 " ", denial.verbs.ToString()));
   }
   void OnRefused(const CallRefusal& refusal) override {
+    refused += refusal.operations;
     seen.push_back(absl::StrCat(
         "refused ", refusal.method.name, " ", ReasonNameOf(refusal.status), " ",
         refusal.operations, " ", refusal.details.Namespace()));
@@ -112,6 +114,8 @@ class Recorder final : public CallObserver {
   void OnSent(const Method& /*method*/) override { seen.push_back("sent"); }
 
   std::vector<std::string> seen;
+  // Operations, by whatever refused them.
+  uint64_t refused = 0;
 };
 
 class CallTest : public ::testing::Test {
@@ -431,35 +435,14 @@ TEST_F(CallTest, AWatchThatEndsBecauseItsPlaceIsTrimmedIsRefused) {
                           "handled WatchExpired 11 anonymous baskets"));
 }
 
-TEST(RefusalCountTest, ManyMessagesAreCountedToo) {
-  std::vector<std::string> seen;
+TEST_F(CallTest, RefusalsWithManyMessagesAreCountedToo) {
   RefusalCount refused;
-  uint64_t told = 0;
   for (int i = 0; i < 100; ++i) {
     refused.Add(absl::ResourceExhaustedError(absl::StrCat(i)));
   }
-  class Sum final : public CallObserver {
-   public:
-    explicit Sum(uint64_t* sum) : sum_(sum) {}
-    void OnStarted(const Method& /*method*/) override {}
-    void OnHandled(const CallRecord& /*record*/) override {}
-    void OnDenied(const CallDenial& /*denial*/) override {}
-    void OnRefused(const CallRefusal& refusal) override {
-      *sum_ += refusal.operations;
-    }
-    void OnReceived(const Method& /*method*/) override {}
-    void OnSent(const Method& /*method*/) override {}
-
-   private:
-    uint64_t* const sum_;
-  };
-  Sum sum(&told);
-  const CallGate gate(nullptr, {&sum});
-  grpc::ServerContext context;
-  grpc::testing::ServerContextTestSpouse spouse(&context);
-  Call call(gate, methods::kExecute, &context);
+  Call call(open_, methods::kExecute, &context_);
   refused.Count(call);
-  EXPECT_EQ(told, 100u);
+  EXPECT_EQ(recorder_.refused, 100u);
 }
 
 }  // namespace

@@ -134,8 +134,7 @@ void DeliveryWorld::StepOperation() {
   }
   map_.Apply(op, now_us_, &result_);
   const Result model = ApplyToModel(op, result_.version);
-  ASSERT_EQ(result_.status.code(), model.status.code()) << result_.status;
-  ASSERT_EQ(result_.found, model.found);
+  ExpectSameAnswer(result_, model);
 }
 
 absl::string_view DeliveryWorld::RandomValue() {

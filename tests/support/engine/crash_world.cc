@@ -204,17 +204,7 @@ void CrashWorld::StepOperation() {
   }
   journaled_.map().Apply(op, now_us_, &result_);
   const Result model = model_.Apply(op, now_us_, result_.version);
-  ASSERT_EQ(result_.status.code(), model.status.code()) << result_.status;
-  ASSERT_EQ(result_.found, model.found);
-  ASSERT_EQ(result_.number, model.number);
-  ASSERT_EQ(result_.removed, model.removed);
-  if (result_.has_entry) {
-    ASSERT_EQ(result_.entry.value, model.entry.value);
-    ASSERT_EQ(result_.entry.version, model.entry.version);
-    ASSERT_EQ(result_.entry.deadline_us, model.entry.deadline_us);
-    ASSERT_EQ(result_.entry.create_us, model.entry.create_us);
-    ASSERT_EQ(result_.entry.own_ttl_us, model.entry.own_ttl_us);
-  }
+  ExpectSameAnswer(result_, model);
 }
 
 void CrashWorld::Commit() {

@@ -332,35 +332,7 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
       op.has_ttl ? op.ttl_us : 0, ", expire at ",
       op.has_expire_at ? op.expire_at_us : 0, ", value of ", op.value.size(),
       " bytes, key ", std::string(op.key.substr(0, 20)), ", now ", now_us_));
-  ASSERT_EQ(engine.status.code(), model.status.code()) << engine.status;
-  ASSERT_EQ(ReasonOf(engine.status), ReasonOf(model.status)) << engine.status;
-  ASSERT_EQ(FieldOf(engine.status), FieldOf(model.status)) << engine.status;
-  if (!model.status.ok()) {
-    ASSERT_FALSE(engine.status.message().empty());
-    ASSERT_EQ(engine.version, 0u);
-    return;
-  }
-  ASSERT_EQ(engine.found, model.found);
-  if (model.version != engine.version) {
-    ASSERT_TRUE(model.version == 0 || model.version == kNoWorldVersion);
-    ADD_FAILURE() << (model.version == 0 ? "a version where none is due"
-                                         : "no version where one is due");
-  }
-  ASSERT_EQ(engine.has_entry, model.has_entry);
-  if (model.has_entry) {
-    ASSERT_TRUE(engine.entry.value == model.entry.value)
-        << engine.entry.value.size() << " bytes instead of "
-        << model.entry.value.size() << ", or others";
-    ASSERT_EQ(engine.entry.version, model.entry.version);
-    ASSERT_EQ(engine.entry.put_us, model.entry.put_us);
-    ASSERT_EQ(engine.entry.deadline_us, model.entry.deadline_us);
-    ASSERT_EQ(engine.entry.create_us, model.entry.create_us);
-    ASSERT_EQ(engine.entry.own_ttl_us, model.entry.own_ttl_us);
-    ASSERT_EQ(engine.entry.parts, model.entry.parts);
-  }
-  ASSERT_EQ(engine.removed, model.removed);
-  ASSERT_EQ(engine.duplicate, model.duplicate);
-  ASSERT_EQ(engine.number, model.number);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameAnswer(engine, model));
   const bool is_new = engine.version != 0 && !engine.duplicate;
   if (is_new && op.kind != OpKind::kTouch) CheckVersion(op.key, engine.version);
 }

@@ -86,6 +86,36 @@ void ReadParts(ReferenceModel::Stored* stored) {
 
 }  // namespace
 
+void ExpectSameAnswer(const Result& engine, const Result& model) {
+  ASSERT_EQ(engine.status.code(), model.status.code()) << engine.status;
+  ASSERT_EQ(ReasonOf(engine.status), ReasonOf(model.status)) << engine.status;
+  ASSERT_EQ(FieldOf(engine.status), FieldOf(model.status)) << engine.status;
+  if (!model.status.ok()) {
+    ASSERT_FALSE(engine.status.message().empty());
+    ASSERT_EQ(engine.version, 0u);
+    return;
+  }
+  ASSERT_EQ(engine.found, model.found);
+  ASSERT_EQ(engine.version, model.version)
+      << (model.version == 0 ? "a version where none is due"
+                             : "no version where one is due");
+  ASSERT_EQ(engine.has_entry, model.has_entry);
+  if (model.has_entry) {
+    ASSERT_TRUE(engine.entry.value == model.entry.value)
+        << engine.entry.value.size() << " bytes instead of "
+        << model.entry.value.size() << ", or others";
+    ASSERT_EQ(engine.entry.version, model.entry.version);
+    ASSERT_EQ(engine.entry.put_us, model.entry.put_us);
+    ASSERT_EQ(engine.entry.deadline_us, model.entry.deadline_us);
+    ASSERT_EQ(engine.entry.create_us, model.entry.create_us);
+    ASSERT_EQ(engine.entry.own_ttl_us, model.entry.own_ttl_us);
+    ASSERT_EQ(engine.entry.parts, model.entry.parts);
+  }
+  ASSERT_EQ(engine.removed, model.removed);
+  ASSERT_EQ(engine.duplicate, model.duplicate);
+  ASSERT_EQ(engine.number, model.number);
+}
+
 Result ReferenceModel::Apply(const Operation& op, int64_t now_us,
                              uint64_t version) {
   Advance(now_us);

@@ -123,6 +123,9 @@ class ReferenceModel {
   std::vector<Death> deaths_;
 };
 
+// Fails the test where the engine answers otherwise than the model.
+void ExpectSameAnswer(const Result& engine, const Result& model);
+
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_TESTS_SUPPORT_ENGINE_REFERENCE_MODEL_H_
