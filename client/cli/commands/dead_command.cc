@@ -301,9 +301,9 @@ Examples:
   timecachectl dead return -n orders-failed orders/billing/7
   timecachectl dead drop -n orders-failed --all)");
   auto arguments = std::make_shared<DeadArguments>();
-  CLI::App* list =
-      AddDeadCommand(*dead, context, "list",
-                     "List them, in no particular order", arguments, RunListLetters);
+  CLI::App* list = AddDeadCommand(*dead, context, "list",
+                                  "List them, in no particular order",
+                                  arguments, RunListLetters);
   AddFilter(*list, arguments->filter);
   list->footer(
       R"(Prints, tab-separated: when the letter was made, how the last attempt ended,
