@@ -183,29 +183,42 @@ TEST_F(GroupWorkerSettleTest, WhatWasGivenBackIsHandledAgainBeforeTheAnswer) {
   EXPECT_EQ(worker.counters().acked, 1u);
 }
 
-TEST_F(GroupWorkerSettleTest, PutBackThatCameTooLateIsDoneForTheNewestAttempt) {
-  const auto counters =
-      SettleWhatComesAgain(1, 2,
-                           MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                     "given out again", v1::STALE_ATTEMPT),
-                           Settle::PutBack());
-  EXPECT_EQ(counters.handled, 2u);
-  EXPECT_EQ(counters.put_back, 2u);
-  EXPECT_EQ(counters.stale, 0u);
-}
-
-// A durable server that has started again does not count the attempt that was
-// under way: it refuses its acknowledgement, and gives the event out with the
-// same number.
-TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatARestartedServerGivesAgain) {
-  const auto counters =
-      SettleWhatComesAgain(1, 1,
-                           MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                     "not given out", v1::STALE_ATTEMPT),
-                           Settle::Ack());
-  EXPECT_EQ(counters.handled, 2u);
-  EXPECT_EQ(counters.acked, 2u);
-  EXPECT_EQ(counters.stale, 0u);
+TEST_F(GroupWorkerSettleTest, WhatIsRefusedAndComesAgainIsSettledAgain) {
+  const struct {
+    const char* why;
+    uint32_t first;
+    uint32_t next;
+    grpc::Status refusal;
+    Settle how;
+  } kCases[] = {
+      {"it came too late", 1, 2,
+       MakeError(grpc::StatusCode::FAILED_PRECONDITION, "given out again",
+                 v1::STALE_ATTEMPT),
+       Settle::PutBack()},
+      // It does not count the attempt that was under way: it refuses its
+      // acknowledgement, and gives the event out with the same number.
+      {"a durable server has started again", 1, 1,
+       MakeError(grpc::StatusCode::FAILED_PRECONDITION, "not given out",
+                 v1::STALE_ATTEMPT),
+       Settle::Ack()},
+      {"the group was made anew, and its attempts with it", 3, 1,
+       MakeError(grpc::StatusCode::INVALID_ARGUMENT,
+                 "attempt: must be at most 1", v1::INVALID_FIELD),
+       Settle::Ack()},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.why);
+    {
+      absl::MutexLock lock(&mu_);
+      settled_.clear();
+    }
+    const auto counters =
+        SettleWhatComesAgain(c.first, c.next, c.refusal, c.how);
+    EXPECT_EQ(counters.handled, 2u);
+    EXPECT_EQ(counters.acked + counters.put_back, 2u);
+    EXPECT_EQ(counters.stale, 0u);
+    EXPECT_EQ(counters.unsettled, 0u);
+  }
 }
 
 // A log that is made anew may give its ids to other events.
@@ -235,18 +248,6 @@ TEST_F(GroupWorkerSettleTest, AnotherEventWithTheSameIdIsHandledToo) {
   EXPECT_EQ(worker.counters().put_back, 1u);
   EXPECT_EQ(worker.counters().acked, 0u);
   EXPECT_EQ(worker.counters().stale, 1u);
-}
-
-// So do groups that are made anew with their attempts.
-TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatAnotherGroupOfTheNameGives) {
-  const auto counters = SettleWhatComesAgain(
-      3, 1,
-      MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                "attempt: must be at most 1", v1::INVALID_FIELD),
-      Settle::Ack());
-  EXPECT_EQ(counters.handled, 2u);
-  EXPECT_EQ(counters.acked, 2u);
-  EXPECT_EQ(counters.unsettled, 0u);
 }
 
 TEST_F(GroupWorkerSettleTest, SettlementsThatFindNoRoomAreSentAgain) {
