@@ -1,11 +1,8 @@
 // timecachectl against timecached: what only the real server shows.
-#include <signal.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -152,36 +149,16 @@ TEST_F(CliEndToEndTest, SaysWhenToComeAgainAfterTooManyOperations) {
   EXPECT_EQ(Run({"put", "a", "1", "-n", "slow"}).code, 0);
 }
 
-TEST_F(CliEndToEndTest, WatchesWhatExpires) {
-  ASSERT_EQ(
-      Run({"ns", "create", "quick", "--ttl", "200ms", "--buckets", "3"}).code,
-      0);
-  ChildProcess watch(Argv(
-      {"watch", "-n", "quick", "--json", "--count", "2", "--from-earliest"}));
-  ASSERT_EQ(Run({"put", "a", "one", "-n", "quick"}).code, 0);
-  const json first = json::parse(watch.ReadLine(), nullptr, false);
-  EXPECT_EQ(first["key"], "a");
-  EXPECT_EQ(first["value"], "one");
-  EXPECT_EQ(first["cause"], "expired");
-  ASSERT_EQ(Run({"put", "b", "two", "-n", "quick"}).code, 0);
-  EXPECT_EQ(json::parse(watch.ReadLine(), nullptr, false)["key"], "b");
-  const Exit exit = watch.Wait();
-  EXPECT_EQ(exit.code, 0) << exit.err;
-  EXPECT_EQ(exit.out, "");
-}
-
-TEST_F(CliEndToEndTest, LoadsManyEntries) {
-  constexpr int kEntries = 2'000;
-  std::string lines;
-  for (int i = 0; i < kEntries; ++i) {
-    absl::StrAppend(&lines, "key", i, "\tvalue", i, "\n");
-  }
-  const Exit loaded = Run({"load", "-"}, lines);
-  EXPECT_EQ(loaded.code, 0) << loaded.err;
-  EXPECT_EQ(RunJson({"size"})["entries"], kEntries);
-  EXPECT_EQ(Run({"get", "key77"}).out, "value77\n");
-  const Exit scanned = Run({"scan", "--json"});
-  EXPECT_EQ(std::count(scanned.out.begin(), scanned.out.end(), '\n'), kEntries);
+TEST_F(CliEndToEndTest, SaysWhetherTheServerServes) {
+  const Exit serving = Run({"health"});
+  EXPECT_EQ(serving.code, 0) << serving.err;
+  EXPECT_EQ(serving.out, "SERVING\n");
+  EXPECT_EQ(RunJson({"health"}), json({{"status", "SERVING"}}));
+  const Exit none =
+      RunToEnd({TIMECACHECTL, "--address", "127.0.0.1:1", "health"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, HasSubstr("no server at "));
 }
 
 TEST_F(CliEndToEndTest, TellsWhatIsGoingToDieInTimeToTouchIt) {

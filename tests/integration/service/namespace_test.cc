@@ -10,7 +10,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/test_server.h"
-#include "tests/support/watch_reader.h"
 
 namespace timecache::test {
 namespace {
@@ -64,25 +63,6 @@ class NamespaceTest : public ::testing::Test {
   TestServer server_;
 };
 
-TEST_F(NamespaceTest, CreateTakesEveryOptionAtItsExtremes) {
-  EXPECT_TRUE(
-      Must(Create("ttl { nanos: 1000000 } num_buckets: 11 max_ttl { seconds: "
-                  "315360000 } sliding: true max_value_bytes: 16777216 "
-                  "event_retention {} event_retention_bytes: 1048576 "
-                  "num_shards: 1 limit_policy: LIMIT_POLICY_EVICT_OLDEST"))
-          .has_namespace_());
-  EXPECT_TRUE(
-      Do(&Names::CreateNamespace,
-         "name: 'other' options { ttl { seconds: 315360000 } num_buckets: "
-         "100000 event_retention { seconds: 604800 } event_retention_bytes: "
-         "68719476736 max_value_bytes: 1 num_shards: 256 }")
-          .status.ok());
-  EXPECT_EQ(ToUs(server_.Describe("other").options().max_ttl()),
-            int64_t{315'360'000} * server::kMicrosPerSecond);
-  EXPECT_EQ(server_.Describe("new").options().limit_policy(),
-            v1::LIMIT_POLICY_EVICT_OLDEST);
-}
-
 TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
   for (const char* name : {"", "UPPER", "a_b", "-a"}) {
     const std::string request = absl::StrCat("name: '", name, "'");
@@ -104,25 +84,6 @@ TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
     ExpectError(status, StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND,
                 "absent");
   }
-}
-
-class FewNamespacesTest : public NamespaceTest {
- protected:
-  static TestServerOptions Few() {
-    TestServerOptions options;
-    options.limits.max_namespaces = 2;
-    return options;
-  }
-  FewNamespacesTest() : NamespaceTest(Few()) {}
-};
-
-TEST_F(FewNamespacesTest, OneTooManyIsRefusedUntilAnotherGoes) {
-  server_.Create("second");
-  ExpectError(Create("").status, StatusCode::RESOURCE_EXHAUSTED,
-              v1::MAX_NAMESPACES, "max_namespaces of 2");
-  Must(Do(&Names::DeleteNamespace, "name: 'second'"));
-  EXPECT_TRUE(Create("").status.ok());
-  EXPECT_THAT(List(), ElementsAre("default", "new"));
 }
 
 TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
@@ -147,24 +108,6 @@ TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
   EXPECT_TRUE(Update("", {"options.num_shards"}).status.ok());
   EXPECT_TRUE(
       Update("num_shards: 1", {"options.num_shards"}, "one").status.ok());
-}
-
-TEST_F(NamespaceTest, WhetherItIsMemoryIsFixedAtCreation) {
-  const auto expect_fixed = [](const grpc::Status& status) {
-    ExpectInvalid(status, "namespace.options.durability",
-                  "fixed at creation, to memory");
-  };
-  for (const char* durable :
-       {"durability: DURABILITY_ASYNC", "durability: DURABILITY_SYNC"}) {
-    SCOPED_TRACE(durable);
-    expect_fixed(Update(durable).status);
-    expect_fixed(Update(durable, {"options"}).status);
-    expect_fixed(Update(durable, {"options.durability"}).status);
-  }
-  EXPECT_EQ(Updated("durability: DURABILITY_MEMORY", {}).durability(),
-            v1::DURABILITY_MEMORY);
-  EXPECT_EQ(Updated("", {"options.durability"}).durability(),
-            v1::DURABILITY_MEMORY);
 }
 
 TEST_F(NamespaceTest, AMaskChangesWhatItNamesAndNothingElse) {
@@ -214,35 +157,6 @@ TEST_F(NamespaceTest, AMaskThatNamesAnythingElseIsRefused) {
   ExpectInvalid(
       Update("", std::vector<std::string>(100'000, "options.ttl")).status,
       "update_mask", "100000");
-}
-
-TEST_F(NamespaceTest, StatisticsTellWhatIsInAndWhatHappened) {
-  server_.Create("full",
-                 "max_entries: 1 limit_policy: LIMIT_POLICY_EVICT_OLDEST");
-  server_.Put("a", "1", 0, "full");
-  server_.Put("b", "22", 0, "full");
-  v1::NamespaceStatistics now = server_.Describe("full").statistics();
-  EXPECT_EQ(now.entries(), 1u);
-  EXPECT_EQ(now.bytes(), 3u);
-  EXPECT_GT(now.memory_bytes(), 0u);
-  EXPECT_EQ(now.live_buckets(), 1u);
-  EXPECT_EQ(now.puts(), 2u);
-  server_.AdvanceBy(kTtlUs + kWidthUs);
-  server_.Put("c", "", 0, "full");
-  EXPECT_EQ(server_.Rotate("full"), 1u);
-  server_.AdvanceBy(1);
-  now = server_.Describe("full").statistics();
-  EXPECT_EQ(now.entries(), 0u);
-  EXPECT_EQ(now.puts(), 3u);
-  EXPECT_EQ(now.hits(), 0u);
-  EXPECT_EQ(now.misses(), 0u);
-  EXPECT_EQ(now.evicted(), 1u);
-  EXPECT_EQ(now.expired(), 1u);
-  EXPECT_EQ(now.rotated(), 1u);
-  EXPECT_EQ(now.events_retained(), 3u);
-  EXPECT_GT(now.events_retained_bytes(), 0u);
-  EXPECT_EQ(ToUs(now.watermark()), server_.now_us());
-  EXPECT_EQ(now.watchers(), 0u);
 }
 
 TEST_F(NamespaceTest, ListsInPages) {
