@@ -102,36 +102,6 @@ TEST_F(CliEndToEndTest, GathersPartsAndLoadsThemFromADump) {
   EXPECT_EQ(Run({"get", "7"}).code, 1);
 }
 
-TEST_F(CliEndToEndTest, ErrorsOfTheServerAreTwoAndSayWhatIsWrong) {
-  const std::vector<std::vector<std::string>> cases = {
-      {"get", "a", "-n", "absent"}, {"put", "a", "x", "--ttl", "8d"},
-      {"ns", "create", "UPPER"},    {"ns", "create", "new", "--buckets", "1"},
-      {"ns", "get", "absent"},      {"watch", "-n", "absent"}};
-  const std::vector<std::string> words = {"absent",    "max_ttl", "1 to 63",
-                                          "between 2", "absent",  "absent"};
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const Exit exit = Run(cases[i]);
-    EXPECT_EQ(exit.code, 2) << words[i];
-    EXPECT_THAT(exit.err, HasSubstr(words[i]));
-  }
-}
-
-TEST_F(CliEndToEndTest, AdministersNamespaces) {
-  EXPECT_EQ(
-      Run({"ns", "create", "new", "--ttl", "10s", "--buckets", "11"}).code, 0);
-  EXPECT_EQ(Run({"ns", "create", "new"}).code, 2);
-  EXPECT_THAT(Run({"ns", "list"}).out, HasSubstr("new"));
-  EXPECT_EQ(Run({"ns", "update", "new", "--max-entries", "5"}).code, 0);
-  const Exit described = Run({"ns", "get", "new", "--json"});
-  EXPECT_THAT(described.out, HasSubstr("\"max_entries\":5"));
-  EXPECT_THAT(described.out, HasSubstr("\"num_buckets\":11"));
-  EXPECT_EQ(Run({"put", "a", "1", "-n", "new"}).code, 0);
-  EXPECT_EQ(Run({"ns", "rotate", "new"}).code, 0);
-  EXPECT_EQ(Run({"get", "a", "-n", "new"}).code, 1);
-  EXPECT_EQ(Run({"ns", "delete", "new"}).code, 0);
-  EXPECT_EQ(Run({"ns", "delete", "new"}).code, 2);
-}
-
 TEST_F(CliEndToEndTest, SaysWhenToComeAgainAfterTooManyOperations) {
   constexpr int kMaxPuts = 100;
   EXPECT_EQ(Run({"ns", "create", "slow", "--max-ops", "1"}).code, 0);

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/test_server.h"
+#include "tests/support/watch_reader.h"
 
 namespace timecache::test {
 namespace {
@@ -157,6 +158,35 @@ TEST_F(NamespaceTest, AMaskThatNamesAnythingElseIsRefused) {
   ExpectInvalid(
       Update("", std::vector<std::string>(100'000, "options.ttl")).status,
       "update_mask", "100000");
+}
+
+TEST_F(NamespaceTest, StatisticsTellWhatIsInAndWhatHappened) {
+  server_.Create("full",
+                 "max_entries: 1 limit_policy: LIMIT_POLICY_EVICT_OLDEST");
+  server_.Put("a", "1", 0, "full");
+  server_.Put("b", "22", 0, "full");
+  v1::NamespaceStatistics now = server_.Describe("full").statistics();
+  EXPECT_EQ(now.entries(), 1u);
+  EXPECT_EQ(now.bytes(), 3u);
+  EXPECT_GT(now.memory_bytes(), 0u);
+  EXPECT_EQ(now.live_buckets(), 1u);
+  EXPECT_EQ(now.puts(), 2u);
+  server_.AdvanceBy(kTtlUs + kWidthUs);
+  server_.Put("c", "", 0, "full");
+  EXPECT_EQ(server_.Rotate("full"), 1u);
+  server_.AdvanceBy(1);
+  now = server_.Describe("full").statistics();
+  EXPECT_EQ(now.entries(), 0u);
+  EXPECT_EQ(now.puts(), 3u);
+  EXPECT_EQ(now.hits(), 0u);
+  EXPECT_EQ(now.misses(), 0u);
+  EXPECT_EQ(now.evicted(), 1u);
+  EXPECT_EQ(now.expired(), 1u);
+  EXPECT_EQ(now.rotated(), 1u);
+  EXPECT_EQ(now.events_retained(), 3u);
+  EXPECT_GT(now.events_retained_bytes(), 0u);
+  EXPECT_EQ(ToUs(now.watermark()), server_.now_us());
+  EXPECT_EQ(now.watchers(), 0u);
 }
 
 TEST_F(NamespaceTest, ListsInPages) {
