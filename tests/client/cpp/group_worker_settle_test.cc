@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
@@ -22,6 +23,27 @@ using ::testing::Pair;
 
 class GroupWorkerSettleTest : public GroupWorkerFixture {
  protected:
+  // What follows the first message comes once that is being settled; no
+  // settlement is answered before came_again_.
+  void HoldSettlements(std::vector<v1::WatchExpiredResponse> messages) {
+    service_.AddWatch({.messages = std::move(messages),
+                       .before =
+                           [this](size_t message) {
+                             if (message == 1) asked_.WaitForNotification();
+                           },
+                       .hang = true});
+    service_.OnSettle([this](const v1::SettleExpiredRequest& request,
+                             v1::SettleExpiredResponse*) {
+      if (!asked_.HasBeenNotified()) asked_.Notify();
+      came_again_.WaitForNotification();
+      Note(request);
+      return grpc::Status::OK;
+    });
+  }
+
+  absl::Notification asked_;
+  absl::Notification came_again_;
+
   // A worker that settles all as `how`, and is given an event again, in attempt
   // `next`, while its first settlement is under way, which gets `refusal`.
   // Returns once that and another event are settled.
@@ -133,25 +155,11 @@ TEST_F(GroupWorkerSettleTest, BreakLosesWhatWasNotBegunToOthers) {
 }
 
 TEST_F(GroupWorkerSettleTest, WhatIsBeingAcknowledgedIsNotHandledAgain) {
-  absl::Notification asked;
-  absl::Notification came_again;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key1", 1, 2),
-                                  MakeDelivery("default", "key2", 2, 1)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) asked.WaitForNotification();
-                         },
-                     .hang = true});
-  service_.OnSettle(
-      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
-        if (!asked.HasBeenNotified()) asked.Notify();
-        came_again.WaitForNotification();
-        Note(request);
-        return grpc::Status::OK;
-      });
+  HoldSettlements({MakeDelivery("default", "key1", 1, 1),
+                   MakeDelivery("default", "key1", 1, 2),
+                   MakeDelivery("default", "key2", 2, 1)});
   GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
-    if (event.event_id == 2) came_again.Notify();
+    if (event.event_id == 2) came_again_.Notify();
     return Settle::Ack();
   });
   AwaitSettled(2);
@@ -161,25 +169,11 @@ TEST_F(GroupWorkerSettleTest, WhatIsBeingAcknowledgedIsNotHandledAgain) {
 }
 
 TEST_F(GroupWorkerSettleTest, WhatWasGivenBackIsHandledAgainBeforeTheAnswer) {
-  absl::Notification asked;
-  absl::Notification came_again;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key1", 1, 2)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) asked.WaitForNotification();
-                         },
-                     .hang = true});
-  service_.OnSettle(
-      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
-        if (!asked.HasBeenNotified()) asked.Notify();
-        came_again.WaitForNotification();
-        Note(request);
-        return grpc::Status::OK;
-      });
+  HoldSettlements({MakeDelivery("default", "key1", 1, 1),
+                   MakeDelivery("default", "key1", 1, 2)});
   GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
     if (event.attempt == 1) return Settle::Nack();
-    came_again.Notify();
+    came_again_.Notify();
     return Settle::Ack();
   });
   const auto settled = AwaitSettled(2);
