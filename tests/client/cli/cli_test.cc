@@ -233,6 +233,9 @@ TEST_F(CliTest, WrongUsageExitsWithTwo) {
     EXPECT_NE(result.err, "") << ::testing::PrintToString(arguments);
     EXPECT_EQ(result.out, "") << ::testing::PrintToString(arguments);
   }
+  const test::Exit zero = Run({"scan", "--limit", "0"});
+  EXPECT_THAT(zero.err, HasSubstr("is not a number from 1"));
+  EXPECT_LT(zero.err.size(), 100u);
 }
 
 TEST_F(CliTest, HelpAndVersionAreCommandsToo) {

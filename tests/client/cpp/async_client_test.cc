@@ -179,6 +179,13 @@ class AsyncRetryTest : public ::testing::Test {
   AsyncClient async_{client_};
 };
 
+TEST_F(AsyncRetryTest, ConnectionThatIsLostUnderWayIsReplaced) {
+  ASSERT_TRUE(Put().ok());
+  Fail(1, {grpc::StatusCode::UNAVAILABLE, "Socket closed"});
+  EXPECT_TRUE(Get(async_).ok());
+  EXPECT_EQ(attempts_, 2);
+}
+
 TEST_F(AsyncRetryTest, CancellationEndsThePause) {
   Fail(100, Draining());
   const AsyncClient async(service_.MakeClient(
