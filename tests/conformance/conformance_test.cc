@@ -1,15 +1,17 @@
 // The scenarios of this directory, each of them a test.
 
+#include <signal.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/conformance/runner.h"
-#include "tests/examples/server_process.h"
+#include "tests/support/process.h"
 
 namespace timecache::conformance {
 namespace {
@@ -32,18 +34,30 @@ std::vector<Json> Scenarios() {
 class Scenario : public testing::TestWithParam<Json> {
  protected:
   static void SetUpTestSuite() {
-    server_ = std::make_unique<ServerProcess>(
-        std::vector<std::string>{"--virtual-clock"});
+    server_ = std::make_unique<test::ChildProcess>(
+        std::vector<std::string>{TIMECACHED, "--log-format=json",
+                                 "--listen=127.0.0.1:0", "--virtual-clock"});
+    Json line = Json::object();
+    while (line.value("event", "") != "server_started") {
+      line = Json::parse(server_->ReadErrorLine());
+    }
+    address_ = line["address"];
   }
-  static void TearDownTestSuite() { server_.reset(); }
+  static void TearDownTestSuite() {
+    server_->Signal(SIGTERM);
+    server_->Wait();
+    server_.reset();
+  }
 
-  static std::unique_ptr<ServerProcess> server_;
+  static std::unique_ptr<test::ChildProcess> server_;
+  static std::string address_;
 };
 
-std::unique_ptr<ServerProcess> Scenario::server_;
+std::unique_ptr<test::ChildProcess> Scenario::server_;
+std::string Scenario::address_;
 
 TEST_P(Scenario, ComesOut) {
-  Runner runner(server_->address());
+  Runner runner(address_);
   try {
     runner.Run(GetParam());
   } catch (const Mismatch& mismatch) {

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/main/config/config.h"
+#include "tests/support/journal/temporary_directory.h"
 
 namespace timecache::server {
 namespace {
@@ -95,12 +96,8 @@ TEST_F(StartupChecksTest, DeadLettersThatLastLessThanTheirEventsAreTold) {
 class MachineTest : public ::testing::Test {
  protected:
   MachineTest() {
-    char path[] = "/tmp/timecached_machine_test.XXXXXX";
-    EXPECT_NE(mkdtemp(path), nullptr);
-    root_ = path;
     Write("/proc/meminfo", "MemTotal:       16000000 kB\nMemFree: 1 kB\n");
   }
-  ~MachineTest() override { std::filesystem::remove_all(root_); }
 
   void Write(const std::string& path, const std::string& text) {
     const std::filesystem::path file = root_ + path;
@@ -108,7 +105,8 @@ class MachineTest : public ::testing::Test {
     std::ofstream(file) << text;
   }
 
-  std::string root_;
+  const TemporaryDirectory directory_;
+  const std::string root_ = directory_.path();
 };
 
 TEST_F(MachineTest, WithoutAControlGroupIsTheWholeMachine) {

@@ -1,13 +1,12 @@
 // The default of limits.max_memory_bytes, from files as Linux has them.
 #include "server/main/system_memory.h"
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/support/journal/temporary_directory.h"
 
 namespace timecache::server {
 namespace {
@@ -18,14 +17,11 @@ constexpr uint64_t kNoLimit = UINT64_MAX;
 class SystemMemoryTest : public ::testing::Test {
  protected:
   SystemMemoryTest() {
-    std::string path = ::testing::TempDir() + "/system_memory_test.XXXXXX";
-    EXPECT_NE(mkdtemp(path.data()), nullptr);
-    sources_.root = path;
+    sources_.root = directory_.path();
     sources_.address_space_bytes = kNoLimit;
     Write("/proc/meminfo",
           "MemTotal:       10485760 kB\nMemFree:         1048576 kB\n");
   }
-  ~SystemMemoryTest() override { std::filesystem::remove_all(sources_.root); }
 
   void Write(const std::string& path, const std::string& text) {
     const std::filesystem::path to = sources_.root + path;
@@ -44,6 +40,7 @@ class SystemMemoryTest : public ::testing::Test {
                 static_cast<double>(bytes), 100);
   }
 
+  const TemporaryDirectory directory_;
   MemorySources sources_;
 };
 

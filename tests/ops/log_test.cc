@@ -81,18 +81,6 @@ TEST(LogTest, AnObjectStaysOne) {
               EndsWith(R"("options":"ttl: 30\n"})"));
 }
 
-TEST(LogTest, EveryLevelHasItsName) {
-  const auto level = [](LogLevel level) {
-    const std::string line =
-        FormatLogLine(LogFormat::kJson, kTime, level, "e", {});
-    return nlohmann::json::parse(line)["level"].get<std::string>();
-  };
-  EXPECT_EQ(level(LogLevel::kDebug), "debug");
-  EXPECT_EQ(level(LogLevel::kInfo), "info");
-  EXPECT_EQ(level(LogLevel::kWarning), "warn");
-  EXPECT_EQ(level(LogLevel::kError), "error");
-}
-
 TEST(LogTest, AnyBytesMakeOneLineOfPrintableAscii) {
   std::string bytes;
   for (int c = 0; c < 256; ++c) bytes.push_back(static_cast<char>(c));

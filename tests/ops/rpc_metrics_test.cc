@@ -152,15 +152,6 @@ TEST_F(RpcMetricsTest, DenialsAreCountedByReasonAndReasonsAreBounded) {
   EXPECT_THAT(text, Not(HasSubstr(others[kCounted])));
 }
 
-TEST_F(RpcMetricsTest, TellsNothingOfThoseWhoCall) {
-  Handle(methods::kPut, grpc::StatusCode::OK, 10);
-  Deny(Reason::kAccessDenied);
-  const std::string text = Text();
-  for (const char* word : {"alice", "192.0.2.1", "request-1", "secret-place"}) {
-    EXPECT_THAT(text, Not(HasSubstr(word)));
-  }
-}
-
 TEST_F(RpcMetricsTest, NoCallIsLostAmongThreads) {
   constexpr int kThreads = 12;
   constexpr int kCalls = 2'000;

@@ -46,6 +46,18 @@ class ServerProcess {
   }
 
   ChildProcess& process() { return process_; }
+  // Reads the log up to this event, and returns its line.
+  nlohmann::json AwaitEvent(const std::string& event) {
+    for (;;) {
+      const std::string text = process_.ReadErrorLine();
+      const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+      if (line.is_object() && line.value("event", "") == event) return line;
+      if (!line.is_object()) {
+        ADD_FAILURE() << "no " << event << " in the log: " << text;
+        return nlohmann::json::object();
+      }
+    }
+  }
   // The line that says so.
   const nlohmann::json& started() const { return started_; }
   const std::string& address() const { return address_; }

@@ -26,14 +26,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(LatencyHistogramTest, OfNothingIsZero) {
-  const LatencyHistogram histogram;
-  EXPECT_EQ(histogram.count(), 0u);
-  EXPECT_EQ(histogram.PercentileNs(50), 0u);
-  EXPECT_EQ(histogram.max_ns(), 0u);
-  EXPECT_EQ(histogram.mean_ns(), 0);
-}
-
 TEST(LatencyHistogramTest, ShortOnesAreExact) {
   LatencyHistogram histogram;
   for (uint64_t ns = 1; ns <= 100; ++ns) histogram.Add(ns);

@@ -16,6 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/client/cli/cli_fixture.h"
 #include "tests/support/await.h"
+#include "tests/support/journal/temporary_directory.h"
 
 namespace timecache {
 namespace {
@@ -27,15 +28,8 @@ using ::testing::UnorderedElementsAre;
 
 class CliGroupTest : public CliTest {
  protected:
-  CliGroupTest() {
-    std::string name = absl::StrCat(::testing::TempDir(), "/group.XXXXXX");
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  ~CliGroupTest() override { std::filesystem::remove_all(directory_); }
-
   std::string Path(const std::string& name) const {
-    return absl::StrCat(directory_, "/", name);
+    return absl::StrCat(directory_.path(), "/", name);
   }
   std::string Content(const std::string& name) const {
     std::ifstream file(Path(name));
@@ -64,7 +58,7 @@ class CliGroupTest : public CliTest {
     test::Await([&] { return std::filesystem::exists(Path(name)); });
   }
 
-  std::string directory_;
+  const server::TemporaryDirectory directory_;
 };
 
 TEST_F(CliGroupTest, PrintsEventsAndAcknowledgesThem) {
@@ -172,54 +166,6 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
                                      {"lost", 0}}));
 }
 
-TEST_F(CliGroupTest, EventIsExtendedWhileItsCommandRuns) {
-  v1::Group group;
-  group.set_namespace_("default");
-  group.set_name("g");
-  *group.mutable_options()->mutable_ack_timeout() =
-      ToProto(absl::Milliseconds(30));
-  service_.SetGroup(group);
-  service_.AddWatch(
-      {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
-  const auto extends = [this] {
-    size_t count = 0;
-    for (const v1::SettleExpiredRequest& request : service_.settle_requests()) {
-      for (const v1::Settlement& settlement : request.settlements()) {
-        count += settlement.has_extend();
-      }
-    }
-    return count;
-  };
-  test::ChildProcess process(Argv(Worker(
-      absl::StrCat("until test -e ", Path("go"), "; do sleep 0.01; done"))));
-  test::Await([&] { return extends() >= 2; });
-  std::ofstream(Path("go")).close();
-  test::Await([&] { return Settled().at(7).has_ack(); });
-  process.Signal(SIGTERM);
-  const test::Exit result = process.Wait();
-  EXPECT_EQ(result.code, 0);
-  EXPECT_EQ(result.err,
-            "timecachectl: 1 events handled: 1 done, 0 failed, 0 put back\n");
-}
-
-TEST_F(CliGroupTest, ResultThatIsNotSettledIsReported) {
-  service_.AddWatch(
-      {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
-  service_.OnSettle([](const auto&, v1::SettleExpiredResponse* response) {
-    response->mutable_results(0)->mutable_error()->ParseFromString(
-        MakeError(grpc::StatusCode::NOT_FOUND, "no such event",
-                  v1::EVENT_NOT_UNSETTLED)
-            .error_details());
-    return grpc::Status::OK;
-  });
-  test::ChildProcess process(Argv(Worker("true")));
-  AwaitSettled(1);
-  process.Signal(SIGTERM);
-  EXPECT_THAT(process.Wait().err,
-              HasSubstr("default: key \"one\", event 7, attempt 1 has been "
-                        "handled, but is not settled: no such event"));
-}
-
 TEST_F(CliGroupTest, ExitCodeOfPutBackIsAFailureUnlessAskedFor) {
   service_.AddWatch(
       {.messages = {MakeDelivery("default", "one", 7, 1)}, .hang = true});
@@ -228,17 +174,6 @@ TEST_F(CliGroupTest, ExitCodeOfPutBackIsAFailureUnlessAskedFor) {
   process.Signal(SIGTERM);
   EXPECT_EQ(process.Wait().code, 0);
   EXPECT_EQ(Settled().at(7).nack().delay().seconds(), 1);
-}
-
-TEST_F(CliGroupTest, CommandMayIgnoreAValueLargerThanAPipe) {
-  v1::WatchExpiredResponse batch = MakeDelivery("default", "one", 7, 1);
-  batch.mutable_events(0)->set_value(std::string(2 << 20, 'x'));
-  service_.AddWatch({.messages = {batch}, .hang = true});
-  test::ChildProcess process(Argv(Worker("true")));
-  AwaitSettled(1);
-  process.Signal(SIGTERM);
-  EXPECT_EQ(process.Wait().code, 0);
-  EXPECT_TRUE(Settled().at(7).has_ack());
 }
 
 TEST_F(CliGroupTest, KeyThatNoEnvironmentHoldsIsAFailureThatSaysWhatToDo) {
@@ -434,23 +369,6 @@ TEST_F(CliGroupTest, GroupOrNamespaceThatIsMissingSaysHowToListThem) {
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, HasSubstr("timecachectl ns groups default"));
   }
-}
-
-TEST_F(CliGroupTest, DeadLettersOfANamespaceAreSetShownAndUnset) {
-  const auto dead_letters = [](const json& ns) {
-    return ns["options"]["dead_letter_namespace"];
-  };
-  EXPECT_EQ(dead_letters(
-                RunJson({"ns", "create", "orders", "--dead-letter", "failed"})),
-            "failed");
-  EXPECT_EQ(dead_letters(RunJson({"ns", "get", "orders"})), "failed");
-  EXPECT_THAT(Run({"ns", "get", "orders"}).out,
-              HasSubstr("dead letters      failed\n"));
-  EXPECT_EQ(
-      dead_letters(RunJson({"ns", "update", "orders", "--dead-letter", ""})),
-      "");
-  EXPECT_THAT(Run({"ns", "get", "orders"}).out,
-              HasSubstr("dead letters      none\n"));
 }
 
 }  // namespace

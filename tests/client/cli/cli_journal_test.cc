@@ -1,5 +1,4 @@
 // timecachectl journal: on directories that a journal has written.
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -114,31 +113,6 @@ TEST_F(CliJournalTest, OfADamagedOneItSaysWhichFileHowMuchAndWhatToDo) {
   EXPECT_FALSE(report.at("files").at(1).contains("damage"));
 }
 
-TEST_F(CliJournalTest, ASegmentThatIsMissingIsDamage) {
-  fs::remove(Segment(1));
-  const test::Exit result = Run({"check", path_});
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.out, HasSubstr(absl::StrCat(Segment(1), ": is missing")));
-  // It is this command that the journal's own errors tell of.
-  EXPECT_THAT(result.out, Not(HasSubstr("journal check")));
-}
-
-TEST_F(CliJournalTest, WhatACrashCutShortIsNoDamage) {
-  fs::remove(path_ + "/END");
-  std::string last;
-  for (const auto& file : fs::directory_iterator(path_)) {
-    const std::string name = file.path().filename();
-    if (name[0] == '0') last = std::max(last, file.path().string());
-  }
-  fs::resize_file(last, fs::file_size(last) - 1);
-  const test::Exit result = Run({"check", path_});
-  EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.out, HasSubstr("cut the last write short"));
-  const json report = Check(0);
-  EXPECT_EQ(report.at("torn_tail"), true);
-  EXPECT_EQ(report.at("lost"), 0);
-}
-
 TEST_F(CliJournalTest, RestoreOfAnArchiveSaysHowToRestoreOne) {
   const std::string archive = path_ + ".tar";
   const std::string to = path_ + ".new";
@@ -184,24 +158,6 @@ TEST_F(CliJournalTest, SalvageMakesAJournalOfWhatIsReadable) {
                          })
                   .ok());
   EXPECT_EQ(records, readable);
-}
-
-TEST_F(CliJournalTest, SalvageSaysInJsonWhatItCopied) {
-  const test::Exit result = Run({"salvage", path_, copy_, "--json"});
-  EXPECT_EQ(result.code, 0) << result.err;
-  const json report = json::parse(result.out);
-  EXPECT_EQ(report.at("salvaged_to"), copy_);
-  EXPECT_EQ(report.at("records"), kRecords);
-  EXPECT_EQ(report.at("lost"), 0);
-}
-
-TEST_F(CliJournalTest, SalvageWritesIntoNoDirectoryThatHasSomething) {
-  fs::create_directory(copy_);
-  std::ofstream(copy_ + "/notes") << "mine";
-  const test::Exit result = Run({"salvage", path_, copy_});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr(copy_));
-  EXPECT_EQ(std::distance(fs::directory_iterator(copy_), {}), 1);
 }
 
 TEST_F(CliJournalTest, AJournalInUseIsLeftAlone) {

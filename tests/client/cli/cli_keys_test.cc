@@ -87,17 +87,5 @@ TEST_F(CliKeysTest, MoreKeysThanARequestTakesAreAllRead) {
   EXPECT_EQ(Run(arguments).out, expected);
 }
 
-TEST_F(CliKeysTest, AnErrorEndsIt) {
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{
-           {"get", "a", "b", "-n", "none"},
-           {"rm", "a", "b", "-n", "none"},
-           {"rm", "--prefix", "", "-n", "none"}}) {
-    const test::Exit result = Run(arguments);
-    EXPECT_EQ(result.code, 2);
-    EXPECT_THAT(result.err, HasSubstr("timecachectl ns create none"));
-  }
-}
-
 }  // namespace
 }  // namespace timecache

@@ -99,23 +99,6 @@ TEST_F(CliLoadTest, KeepsTheOrderOfOneKeyWhateverIsInFlight) {
   }
 }
 
-TEST_F(CliLoadTest, TakesWhatScanPrintsAsItWas) {
-  const std::string key = "C:\\x00\ttab\n"s;
-  const std::string value = "\\\0\xff{\\\\"s;
-  ASSERT_TRUE(client_.Put(key, value).ok());
-  ASSERT_TRUE(client_.Put("{", "a\tb").ok());
-  ASSERT_TRUE(client_.Put(" ", "").ok());
-  ASSERT_TRUE(client_.CreateNamespace("copy").ok());
-  const test::Exit scanned = Run({"scan"});
-  const test::Exit loaded = Run({"load", "-n", "copy"}, scanned.out);
-  EXPECT_EQ(loaded.code, 0) << loaded.err;
-  const Client copy = client_.In("copy");
-  EXPECT_EQ(copy.Size()->entries, 3u);
-  EXPECT_EQ(copy.Get(key).value()->value, value);
-  EXPECT_EQ(copy.Get("{").value()->value, "a\tb");
-  EXPECT_EQ(copy.Get(" ").value()->value, "");
-}
-
 TEST_F(CliLoadTest, ALoneBackslashIsABadLineUnlessTheFormatIsRaw) {
   const std::string input = "path\tC:\\temp\n";
   const test::Exit result = Run({"load"}, input);

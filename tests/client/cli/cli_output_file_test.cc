@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -19,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/cli/cli_fixture.h"
+#include "tests/support/journal/temporary_directory.h"
 
 namespace timecache::cli {
 namespace {
@@ -31,14 +31,6 @@ using Replace = OutputFile::Replace;
 // A directory of the test's own, and what it holds.
 class Files {
  protected:
-  Files() {
-    std::string name = absl::StrCat(::testing::TempDir(), "/output.XXXXXX");
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = fs::canonical(name);
-    path_ = directory_ + "/file";
-  }
-  ~Files() { fs::remove_all(directory_); }
-
   static std::string Content(const std::string& path) {
     std::ifstream file(path);
     return (std::ostringstream() << file.rdbuf()).str();
@@ -65,8 +57,9 @@ class Files {
   }
 
   static constexpr Replace kBoth[] = {Replace::kWhenWhole, Replace::kInPlace};
-  std::string directory_;
-  std::string path_;
+  const server::TemporaryDirectory root_;
+  const std::string directory_ = root_.path();
+  const std::string path_ = directory_ + "/file";
 };
 
 class OutputFileTest : public ::testing::Test, protected Files {};
@@ -263,14 +256,6 @@ TEST_F(OutputFileCommandTest, DumpAndTimelineWriteThroughADevice) {
     EXPECT_EQ(after.st_mode, before.st_mode);
     EXPECT_FALSE(fs::exists("/dev/full.partial"));
   }
-}
-
-TEST_F(OutputFileCommandTest, DumpKeepsTheModeOfAFile) {
-  ASSERT_TRUE(client_.Put("a", "1").ok());
-  Make("old", 0600);
-  EXPECT_EQ(Run({"dump", path_}).code, 0);
-  EXPECT_EQ(ModeOf(path_), 0600u);
-  EXPECT_THAT(Content(path_), HasSubstr("dump_end"));
 }
 
 TEST_F(OutputFileCommandTest, StandardOutputByItsNamesIsStandardOutput) {

@@ -1,21 +1,17 @@
 // timecachectl watch --resume-file, against a stand-in for the server.
-#include <signal.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/cli/cli_fixture.h"
-#include "tests/support/await.h"
+#include "tests/support/journal/temporary_directory.h"
 
 namespace timecache {
 namespace {
@@ -55,14 +51,6 @@ grpc::Status LogChanged() {
 
 class CliResumeTest : public CliTest {
  protected:
-  CliResumeTest() {
-    std::string name = absl::StrCat(::testing::TempDir(), "/resume.XXXXXX");
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    directory_ = name;
-    path_ = absl::StrCat(directory_, "/file");
-  }
-  ~CliResumeTest() override { std::filesystem::remove_all(directory_); }
-
   std::string Content() const {
     std::ifstream file(path_);
     return (std::ostringstream() << file.rdbuf()).str();
@@ -81,8 +69,8 @@ class CliResumeTest : public CliTest {
     return {request.resume_tokens().begin(), request.resume_tokens().end()};
   }
 
-  std::string directory_;
-  std::string path_;
+  const server::TemporaryDirectory directory_;
+  const std::string path_ = directory_.path() + "/file";
 };
 
 TEST_F(CliResumeTest, GoesOnWhereItStopped) {
@@ -145,15 +133,6 @@ TEST_F(CliResumeTest, EachNamespaceHasItsOwnPlace) {
     EXPECT_EQ(Run(Watch({"b", "a", "--count", "2"})).code, 0);
   }
   EXPECT_THAT(Tokens(1), ::testing::UnorderedElementsAre("a1", "b1"));
-}
-
-TEST_F(CliResumeTest, FileInADirectoryThatIsNotThereIsAnError) {
-  path_ = directory_ + "/absent/file";
-  const test::Exit result = Run(Watch({"--json"}));
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(json::parse(result.err)["error"]["message"].get<std::string>(),
-              HasSubstr("No such file or directory"));
-  EXPECT_TRUE(service_.watch_requests().empty());
 }
 
 TEST_F(CliResumeTest, TokenThatTheServerCannotReadIsDamageOfTheFile) {

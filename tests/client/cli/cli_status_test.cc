@@ -245,14 +245,5 @@ TEST_F(StatusTest, TopPrintsBlocksWhereThereIsNoTerminal) {
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(StatusTest, AServerThatIsNotThereIsAnError) {
-  const test::Exit result =
-      test::ChildProcess({TIMECACHECTL, "--address", "127.0.0.1:1", "status"})
-          .Wait();
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("no server at 127.0.0.1:1"));
-  EXPECT_EQ(Run({"top", "--interval", "1ms"}).code, 2);
-}
-
 }  // namespace
 }  // namespace timecache

@@ -158,11 +158,5 @@ TEST_F(CliWatchTest, EndsQuietlyWhenNobodyReads) {
   EXPECT_EQ(result.err, "");
 }
 
-TEST_F(CliWatchTest, OfAMissingNamespaceIsAnError) {
-  const test::Exit result = Run({"watch", "none"});
-  EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, HasSubstr("timecachectl ns create"));
-}
-
 }  // namespace
 }  // namespace timecache

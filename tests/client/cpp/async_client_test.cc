@@ -2,7 +2,6 @@
 #include "timecache/async_client.h"
 
 #include <atomic>
-#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -14,7 +13,6 @@
 #include "absl/functional/function_ref.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
-#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -88,26 +86,6 @@ TEST_F(AsyncClientTest, EachCallAnswersAsTheClientsDoes) {
   Promise<RemoveResult> remove;
   async_.Remove("key", remove.done());
   EXPECT_TRUE(remove.Get().value().removed);
-}
-
-TEST_F(AsyncClientTest, ErrorHasItsReason) {
-  const AsyncClient nowhere(client_.In("nowhere"));
-  Promise<std::optional<Entry>> get;
-  nowhere.Get("key", get.done());
-  EXPECT_TRUE(HasReason(get.Get().status(), ErrorReason::kNamespaceNotFound));
-}
-
-TEST_F(AsyncClientTest, NoServerIsUnavailable) {
-  std::string address;
-  {
-    FakeService gone;
-    address = gone.address();
-  }
-  const Client client(address);
-  const AsyncClient async(client);
-  Promise<std::optional<Entry>> get;
-  async.Get("key", get.done());
-  EXPECT_TRUE(absl::IsUnavailable(get.Get().status()));
 }
 
 TEST_F(AsyncClientTest, TimeoutAndCancellationAreTheCallsOwn) {
@@ -200,29 +178,6 @@ class AsyncRetryTest : public ::testing::Test {
   Client client_ = service_.MakeClient({.retry = kQuick});
   AsyncClient async_{client_};
 };
-
-TEST_F(AsyncRetryTest, WhatIsSafeToRepeatIsTriedAgainUntilItSucceeds) {
-  ASSERT_TRUE(Put().ok());
-  const std::vector<std::function<absl::Status()>> safe = {
-      [&] { return Get(async_); },
-      [&] {
-        return StatusOf<bool>(
-            [&](auto done) { async_.Contains("key", std::move(done)); });
-      },
-      [&] {
-        return StatusOf<SizeResult>(
-            [&](auto done) { async_.Size(std::move(done)); });
-      },
-      [&] {
-        return StatusOf<std::optional<uint64_t>>(
-            [&](auto done) { async_.Touch("key", std::move(done)); });
-      }};
-  for (size_t i = 0; i < safe.size(); ++i) {
-    Fail(2, Draining());
-    EXPECT_TRUE(safe[i]().ok()) << i;
-    EXPECT_EQ(attempts_, 3) << i;
-  }
-}
 
 TEST_F(AsyncRetryTest, ConnectionThatIsLostUnderWayIsReplaced) {
   ASSERT_TRUE(Put().ok());

@@ -1,7 +1,6 @@
 // timecache::Client against a stand-in for the server.
 #include "timecache/client.h"
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 #include "timecache/status.h"
-#include "timecache/virtual_clock.h"
 
 namespace timecache {
 namespace {
@@ -22,15 +20,6 @@ class ClientTest : public ::testing::Test {
   FakeService service_;
   Client client_ = service_.MakeClient();
 };
-
-TEST_F(ClientTest, UnsetTtlIsNotSent) {
-  ASSERT_TRUE(client_.Put("key", "value").ok());
-  EXPECT_FALSE(service_.last_put().has_ttl());
-  ASSERT_TRUE(
-      client_.Put("key", "value", {.ttl = absl::Milliseconds(1500)}).ok());
-  EXPECT_EQ(service_.last_put().ttl().seconds(), 1);
-  EXPECT_EQ(service_.last_put().ttl().nanos(), 500'000'000);
-}
 
 TEST_F(ClientTest, PutAsksForOneConditionAndTheVersionGoesBeforeTheOther) {
   ASSERT_TRUE(client_.Put("key", "1").ok());
@@ -110,41 +99,6 @@ TEST_F(ClientTest, ScanUpToSaysWhetherThereIsMore) {
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->entries.size(), 3u);
   EXPECT_FALSE(all->more);
-}
-
-TEST_F(ClientTest, CallThatIsNotAnsweredEndsAtItsDeadline) {
-  service_.Hang(true);
-  const Client client =
-      service_.MakeClient({.timeout = absl::Milliseconds(50)});
-  EXPECT_TRUE(absl::IsDeadlineExceeded(client.Get("key").status()));
-  service_.Hang(false);
-}
-
-TEST_F(ClientTest, ErrorKeepsCodeMessageAndReason) {
-  service_.FailWith(MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED,
-                              "max_entries: 10 are in", v1::MAX_ENTRIES));
-  const absl::Status status = client_.Put("key", "value").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(), "max_entries: 10 are in");
-  EXPECT_EQ(ReasonName(status), Name(v1::MAX_ENTRIES));
-}
-
-TEST_F(ClientTest, ErrorWithoutReadableDetailsHasNoReason) {
-  service_.FailWith(
-      grpc::Status(grpc::StatusCode::INTERNAL, "a bug", "\xff\xff"));
-  const absl::Status status = client_.Size().status();
-  EXPECT_EQ(status, absl::InternalError("a bug"));
-  EXPECT_EQ(ReasonName(status), std::nullopt);
-  EXPECT_TRUE(FieldViolations(status).empty());
-}
-
-TEST(ClientWithoutServerTest, IsUnavailable) {
-  std::string address;
-  {
-    FakeService service;
-    address = service.address();
-  }
-  EXPECT_TRUE(absl::IsUnavailable(Client(address).Get("key").status()));
 }
 
 TEST_F(ClientTest, UpdateNamesWhatTakesItsDefault) {

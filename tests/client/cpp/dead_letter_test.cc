@@ -74,17 +74,6 @@ TEST(DeadLetterTest, OfAnOlderServerTheKeySaysTheGroup) {
   EXPECT_EQ(letter->event.event_id, 7u);
 }
 
-TEST(DeadLetterTest, PartsAreThere) {
-  v1::ExpiredEvent event = Event();
-  event.clear_value();
-  event.mutable_parts()->set_expected_parts(2);
-  event.mutable_parts()->add_parts()->set_name("left");
-  const auto letter = DecodeDeadLetter(EntryOf(event));
-  ASSERT_TRUE(letter.ok()) << letter.status();
-  ASSERT_TRUE(letter->event.parts);
-  EXPECT_EQ(letter->event.parts->parts.at(0).name, "left");
-}
-
 TEST(DeadLetterTest, OtherEntriesAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(
       DecodeDeadLetter(MakeEntry("orders/billing/7", "text")).status()));

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
@@ -22,6 +23,27 @@ using ::testing::Pair;
 
 class GroupWorkerSettleTest : public GroupWorkerFixture {
  protected:
+  // What follows the first message comes once that is being settled; no
+  // settlement is answered before came_again_.
+  void HoldSettlements(std::vector<v1::WatchExpiredResponse> messages) {
+    service_.AddWatch({.messages = std::move(messages),
+                       .before =
+                           [this](size_t message) {
+                             if (message == 1) asked_.WaitForNotification();
+                           },
+                       .hang = true});
+    service_.OnSettle([this](const v1::SettleExpiredRequest& request,
+                             v1::SettleExpiredResponse*) {
+      if (!asked_.HasBeenNotified()) asked_.Notify();
+      came_again_.WaitForNotification();
+      Note(request);
+      return grpc::Status::OK;
+    });
+  }
+
+  absl::Notification asked_;
+  absl::Notification came_again_;
+
   // A worker that settles all as `how`, and is given an event again, in attempt
   // `next`, while its first settlement is under way, which gets `refusal`.
   // Returns once that and another event are settled.
@@ -65,25 +87,31 @@ class GroupWorkerSettleTest : public GroupWorkerFixture {
 };
 
 TEST_F(GroupWorkerSettleTest, SettlementIsSentAgainUntilItArrives) {
-  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
-  std::atomic<int> calls = 0;
-  service_.OnSettle([&](const v1::SettleExpiredRequest& request,
-                        v1::SettleExpiredResponse* response) {
-    if (++calls <= 2) return Unavailable();
-    // One of the attempts that nobody has answered did settle it.
-    Refuse(
-        MakeError(grpc::StatusCode::NOT_FOUND, "gone", v1::EVENT_NOT_UNSETTLED),
-        response->mutable_results(0));
-    Note(request);
-    return grpc::Status::OK;
-  });
-  GroupWorker worker(client_, Quick(),
-                     [](const ExpiredEvent&) { return Settle::Ack(); });
-  AwaitSettled(1);
-  EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(worker.counters().acked, 1u);
-  EXPECT_EQ(worker.counters().stale, 0u);
-  EXPECT_EQ(errors().size(), 2u);
+  size_t settled = 0;
+  for (const grpc::Status& failure :
+       {Unavailable(), MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "behind",
+                                 v1::JOURNAL_BACKLOG)}) {
+    service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
+    std::atomic<int> calls = 0;
+    service_.OnSettle([&](const v1::SettleExpiredRequest& request,
+                          v1::SettleExpiredResponse* response) {
+      if (++calls <= 2) return failure;
+      // One of the attempts that nobody has answered did settle it.
+      Refuse(MakeError(grpc::StatusCode::NOT_FOUND, "gone",
+                       v1::EVENT_NOT_UNSETTLED),
+             response->mutable_results(0));
+      Note(request);
+      return grpc::Status::OK;
+    });
+    GroupWorker worker(client_, Quick(),
+                       [](const ExpiredEvent&) { return Settle::Ack(); });
+    AwaitSettled(++settled);
+    EXPECT_TRUE(worker.Stop().ok());
+    EXPECT_EQ(worker.counters().acked, 1u);
+    EXPECT_EQ(worker.counters().stale, 0u);
+    EXPECT_EQ(worker.counters().unsettled, 0u);
+    EXPECT_EQ(errors().size(), 2 * settled);
+  }
 }
 
 TEST_F(GroupWorkerSettleTest, BreakLosesWhatWasNotBegunToOthers) {
@@ -127,25 +155,11 @@ TEST_F(GroupWorkerSettleTest, BreakLosesWhatWasNotBegunToOthers) {
 }
 
 TEST_F(GroupWorkerSettleTest, WhatIsBeingAcknowledgedIsNotHandledAgain) {
-  absl::Notification asked;
-  absl::Notification came_again;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key1", 1, 2),
-                                  MakeDelivery("default", "key2", 2, 1)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) asked.WaitForNotification();
-                         },
-                     .hang = true});
-  service_.OnSettle(
-      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
-        if (!asked.HasBeenNotified()) asked.Notify();
-        came_again.WaitForNotification();
-        Note(request);
-        return grpc::Status::OK;
-      });
+  HoldSettlements({MakeDelivery("default", "key1", 1, 1),
+                   MakeDelivery("default", "key1", 1, 2),
+                   MakeDelivery("default", "key2", 2, 1)});
   GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
-    if (event.event_id == 2) came_again.Notify();
+    if (event.event_id == 2) came_again_.Notify();
     return Settle::Ack();
   });
   AwaitSettled(2);
@@ -155,25 +169,11 @@ TEST_F(GroupWorkerSettleTest, WhatIsBeingAcknowledgedIsNotHandledAgain) {
 }
 
 TEST_F(GroupWorkerSettleTest, WhatWasGivenBackIsHandledAgainBeforeTheAnswer) {
-  absl::Notification asked;
-  absl::Notification came_again;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "key1", 1, 2)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) asked.WaitForNotification();
-                         },
-                     .hang = true});
-  service_.OnSettle(
-      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
-        if (!asked.HasBeenNotified()) asked.Notify();
-        came_again.WaitForNotification();
-        Note(request);
-        return grpc::Status::OK;
-      });
+  HoldSettlements({MakeDelivery("default", "key1", 1, 1),
+                   MakeDelivery("default", "key1", 1, 2)});
   GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
     if (event.attempt == 1) return Settle::Nack();
-    came_again.Notify();
+    came_again_.Notify();
     return Settle::Ack();
   });
   const auto settled = AwaitSettled(2);
@@ -183,29 +183,42 @@ TEST_F(GroupWorkerSettleTest, WhatWasGivenBackIsHandledAgainBeforeTheAnswer) {
   EXPECT_EQ(worker.counters().acked, 1u);
 }
 
-TEST_F(GroupWorkerSettleTest, PutBackThatCameTooLateIsDoneForTheNewestAttempt) {
-  const auto counters =
-      SettleWhatComesAgain(1, 2,
-                           MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                     "given out again", v1::STALE_ATTEMPT),
-                           Settle::PutBack());
-  EXPECT_EQ(counters.handled, 2u);
-  EXPECT_EQ(counters.put_back, 2u);
-  EXPECT_EQ(counters.stale, 0u);
-}
-
-// A durable server that has started again does not count the attempt that was
-// under way: it refuses its acknowledgement, and gives the event out with the
-// same number.
-TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatARestartedServerGivesAgain) {
-  const auto counters =
-      SettleWhatComesAgain(1, 1,
-                           MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                     "not given out", v1::STALE_ATTEMPT),
-                           Settle::Ack());
-  EXPECT_EQ(counters.handled, 2u);
-  EXPECT_EQ(counters.acked, 2u);
-  EXPECT_EQ(counters.stale, 0u);
+TEST_F(GroupWorkerSettleTest, WhatIsRefusedAndComesAgainIsSettledAgain) {
+  const struct {
+    const char* why;
+    uint32_t first;
+    uint32_t next;
+    grpc::Status refusal;
+    Settle how;
+  } kCases[] = {
+      {"it came too late", 1, 2,
+       MakeError(grpc::StatusCode::FAILED_PRECONDITION, "given out again",
+                 v1::STALE_ATTEMPT),
+       Settle::PutBack()},
+      // It does not count the attempt that was under way: it refuses its
+      // acknowledgement, and gives the event out with the same number.
+      {"a durable server has started again", 1, 1,
+       MakeError(grpc::StatusCode::FAILED_PRECONDITION, "not given out",
+                 v1::STALE_ATTEMPT),
+       Settle::Ack()},
+      {"the group was made anew, and its attempts with it", 3, 1,
+       MakeError(grpc::StatusCode::INVALID_ARGUMENT,
+                 "attempt: must be at most 1", v1::INVALID_FIELD),
+       Settle::Ack()},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.why);
+    {
+      absl::MutexLock lock(&mu_);
+      settled_.clear();
+    }
+    const auto counters =
+        SettleWhatComesAgain(c.first, c.next, c.refusal, c.how);
+    EXPECT_EQ(counters.handled, 2u);
+    EXPECT_EQ(counters.acked + counters.put_back, 2u);
+    EXPECT_EQ(counters.stale, 0u);
+    EXPECT_EQ(counters.unsettled, 0u);
+  }
 }
 
 // A log that is made anew may give its ids to other events.
@@ -235,38 +248,6 @@ TEST_F(GroupWorkerSettleTest, AnotherEventWithTheSameIdIsHandledToo) {
   EXPECT_EQ(worker.counters().put_back, 1u);
   EXPECT_EQ(worker.counters().acked, 0u);
   EXPECT_EQ(worker.counters().stale, 1u);
-}
-
-// So do groups that are made anew with their attempts.
-TEST_F(GroupWorkerSettleTest, AckIsSaidAgainOfWhatAnotherGroupOfTheNameGives) {
-  const auto counters = SettleWhatComesAgain(
-      3, 1,
-      MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                "attempt: must be at most 1", v1::INVALID_FIELD),
-      Settle::Ack());
-  EXPECT_EQ(counters.handled, 2u);
-  EXPECT_EQ(counters.acked, 2u);
-  EXPECT_EQ(counters.unsettled, 0u);
-}
-
-TEST_F(GroupWorkerSettleTest, SettlementsThatFindNoRoomAreSentAgain) {
-  service_.AddWatch({.messages = {Deliveries(1, 1)}, .hang = true});
-  std::atomic<int> calls = 0;
-  service_.OnSettle(
-      [&](const v1::SettleExpiredRequest& request, v1::SettleExpiredResponse*) {
-        if (++calls <= 2) {
-          return MakeError(grpc::StatusCode::RESOURCE_EXHAUSTED, "behind",
-                           v1::JOURNAL_BACKLOG);
-        }
-        Note(request);
-        return grpc::Status::OK;
-      });
-  GroupWorker worker(client_, Quick(),
-                     [](const ExpiredEvent&) { return Settle::Ack(); });
-  AwaitSettled(1);
-  EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(worker.counters().acked, 1u);
-  EXPECT_EQ(worker.counters().unsettled, 0u);
 }
 
 TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCountedAndReported) {

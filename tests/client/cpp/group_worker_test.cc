@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/barrier.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -188,13 +186,6 @@ TEST_F(GroupWorkerTest, GroupThatIsDeletedEndsIt) {
   EXPECT_EQ(ReasonName(worker.Wait()), Name(v1::GROUP_NOT_FOUND));
   // What its handlers had to say has been sent all the same.
   EXPECT_EQ(worker.counters().acked, 1u);
-}
-
-TEST_F(GroupWorkerTest, FirstAttemptThatFailsEndsIt) {
-  service_.AddWatch({.end = Unavailable()});
-  GroupWorker worker(client_, Quick(),
-                     [](const ExpiredEvent&) { return Settle::Ack(); });
-  EXPECT_TRUE(absl::IsUnavailable(worker.Wait()));
 }
 
 TEST_F(GroupWorkerTest, WithoutAGroupItTakesPartInNothing) {

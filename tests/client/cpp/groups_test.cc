@@ -1,7 +1,6 @@
 // The calls of timecache::Client about consumer groups, against a stand-in for
 // the server.
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -9,7 +8,6 @@
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
 #include "timecache/client.h"
-#include "timecache/status.h"
 
 namespace timecache {
 namespace {
@@ -116,25 +114,6 @@ TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
   EXPECT_FALSE(request.settlements(3).put_back().has_expire_at());
   EXPECT_EQ(request.settlements(4).put_back().expire_at().seconds(), 7);
   EXPECT_TRUE(request.settlements(4).put_back().allow_past());
-}
-
-TEST_F(GroupsTest, EverySettlementHasItsOwnResult) {
-  service_.OnSettle([](const v1::SettleExpiredRequest&,
-                       v1::SettleExpiredResponse* response) {
-    const grpc::Status stale = MakeError(grpc::StatusCode::FAILED_PRECONDITION,
-                                         "given out again", v1::STALE_ATTEMPT);
-    auto& error = *response->mutable_results(0)->mutable_error();
-    error.ParseFromString(stale.error_details());
-    response->mutable_results(1)->set_version(9);
-    return grpc::Status::OK;
-  });
-  const auto results = client_.Settle(
-      "billing", {{1, 1, Settle::Nack()}, {2, 1, Settle::PutBack()}});
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(results->at(0).status));
-  EXPECT_EQ(ReasonName(results->at(0).status), Name(v1::STALE_ATTEMPT));
-  EXPECT_TRUE(results->at(1).status.ok());
-  EXPECT_EQ(results->at(1).version, 9u);
 }
 
 TEST_F(GroupsTest, NothingToSettleIsNoCall) {

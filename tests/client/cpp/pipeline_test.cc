@@ -21,7 +21,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Le;
 
 // What the callbacks were called with, in their order. Thread-safe.
 class Results {
@@ -81,21 +80,6 @@ TEST_F(PipelineTest, FlushSendsWhatThereIs) {
   ASSERT_TRUE(pipeline.Add(Operation::Put("c", "v"), results_.Take(2)).ok());
   service_.Hang(false);
   EXPECT_TRUE(pipeline.Wait().ok());
-  EXPECT_THAT(service_.pipeline_requests(), ElementsAre(1, 1, 1));
-}
-
-TEST_F(PipelineTest, LargeOperationsAreDividedIntoRequests) {
-  service_.Hang(true);
-  Pipeline pipeline(client_, {.bytes_in_flight_max = 32 << 20});
-  const std::string value(9 << 20, 'v');
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(
-        pipeline.Add(Operation::Put(absl::StrCat(i), value), results_.Take(i))
-            .ok());
-  }
-  service_.Hang(false);
-  EXPECT_TRUE(pipeline.Close().ok());
-  results_.ExpectInOrder(3);
   EXPECT_THAT(service_.pipeline_requests(), ElementsAre(1, 1, 1));
 }
 
@@ -191,20 +175,6 @@ TEST_F(PipelineTest, NoMoreRequestsThanAllowedAreInFlight) {
   go_on.Notify();
   EXPECT_TRUE(pipeline.Close().ok());
   results_.ExpectInOrder(5);
-}
-
-TEST_F(PipelineTest, AddWaitsForRoomAndGoesOn) {
-  service_.Hang(true);
-  Pipeline pipeline(client_, {.operations_in_flight_max = 2});
-  ASSERT_TRUE(pipeline.Add(Operation::Put("a", "v"), results_.Take(0)).ok());
-  ASSERT_TRUE(pipeline.Add(Operation::Put("b", "v"), results_.Take(1)).ok());
-  std::thread adder([&] {
-    EXPECT_TRUE(pipeline.Add(Operation::Put("c", "v"), results_.Take(2)).ok());
-  });
-  service_.Hang(false);
-  adder.join();
-  EXPECT_TRUE(pipeline.Close().ok());
-  results_.ExpectInOrder(3);
 }
 
 TEST_F(PipelineTest, CallbackMayAdd) {
@@ -365,32 +335,6 @@ TEST_F(PipelineTest, DestructorClosesIt) {
 
 TEST_F(PipelineTest, UnusedOneClosesCleanly) {
   EXPECT_TRUE(Pipeline(client_).Close().ok());
-}
-
-TEST_F(PipelineTest, BatchesAreNoLargerThanTold) {
-  Pipeline pipeline(client_, {.batch_operations_max = 3});
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(
-        pipeline.Add(Operation::Put("key", "v"), results_.Take(i)).ok());
-  }
-  EXPECT_TRUE(pipeline.Close().ok());
-  EXPECT_THAT(service_.pipeline_requests(), Each(Le(3)));
-}
-
-TEST(PipelineWithoutServerTest, TellsEachThatThereIsNone) {
-  std::string address;
-  {
-    FakeService service;
-    address = service.address();
-  }
-  Results results;
-  Pipeline pipeline((Client(address)));
-  const absl::Status status =
-      pipeline.Add(Operation::Get("key"), results.Take(0));
-  const absl::Status end = pipeline.Close();
-  EXPECT_TRUE(absl::IsUnavailable(end)) << end;
-  // Whether it was told by Add or by the callback: once.
-  EXPECT_EQ(results.numbers().size(), status.ok() ? 1u : 0u);
 }
 
 TEST(PipelineWithoutServerTest, ServerThatIsGoneMidwayIsToldToEach) {

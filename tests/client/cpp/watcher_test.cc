@@ -355,16 +355,6 @@ TEST_F(WatcherTest, MessageThatTheChannelDoesNotTakeEndsItWhereNothingHelps) {
   EXPECT_THAT(end.message(), HasSubstr("grpc.max_receive_message_length"));
 }
 
-TEST_F(WatcherTest, ChannelOfOurOwnTakesTheLargestValue) {
-  auto large = MakeBatch("default", "large", 10, 20);
-  large.mutable_events(0)->set_value(std::string(16 << 20, 'v'));
-  service_.AddWatch({.messages = {large}, .hang = true});
-  Watcher watcher(client_);
-  const auto batch = watcher.Next();
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(batch->events.at(0).value.size(), 16u << 20);
-}
-
 TEST_F(WatcherTest, OwnErrorOfTheServerEndsIt) {
   service_.AddWatch({.messages = {MakeBatch("default", "", 0, 10)},
                      .end = MakeError(grpc::StatusCode::INTERNAL, "a bug",
@@ -442,28 +432,6 @@ TEST_F(WatcherTest, TimeoutHoldsWhileItWaitsToReconnect) {
   ASSERT_TRUE(watcher.Next().ok());
   EXPECT_TRUE(
       absl::IsDeadlineExceeded(watcher.Next(absl::Milliseconds(20)).status()));
-}
-
-TEST_F(WatcherTest, ServerThatIsGoneAndComesBackIsFoundAgain) {
-  auto service = std::make_unique<FakeService>();
-  const std::string address = service->address();
-  service->AddWatch(
-      {.messages = {MakeBatch("default", "", 0, 10)}, .hang = true});
-  WatchOptions options = Quick();
-  int breaks = 0;
-  options.on_break = [&](const absl::Status&) {
-    if (++breaks != 3) return;  // Some attempts find nobody.
-    service = std::make_unique<FakeService>(address);
-    service->AddWatch(
-        {.messages = {MakeBatch("default", "", 0, 20)}, .hang = true});
-  };
-  Watcher watcher(Client(address), options);
-  ASSERT_TRUE(watcher.Next().ok());
-  service.reset();
-  const auto batch = watcher.Next();
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_TRUE(batch->reconnected);
-  EXPECT_EQ(batch->watermark, At(20));
 }
 
 TEST_F(WatcherTest, ThreadCallsBackAndEndsWhenCancelled) {

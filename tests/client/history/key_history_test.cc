@@ -51,17 +51,6 @@ HistoryEntry PutIf(int64_t called_at, int64_t answered_at, uint64_t if_version,
   return entry;
 }
 
-HistoryEntry Appended(int64_t called_at, int64_t answered_at,
-                      const std::string& value, int64_t length,
-                      uint64_t version) {
-  HistoryEntry entry = At(kAppend, called_at, answered_at);
-  entry.value = value;
-  entry.found = length > static_cast<int64_t>(value.size());
-  entry.result = length;
-  entry.version = version;
-  return entry;
-}
-
 HistoryEntry Added(int64_t called_at, int64_t answered_at, int64_t number,
                    int64_t result, uint64_t version) {
   HistoryEntry entry = At(kAdd, called_at, answered_at);
@@ -95,26 +84,6 @@ void ExpectBad(const std::vector<HistoryEntry>& history) {
   ExpectVerdict(Verdict::kNotLinearizable, history);
 }
 
-TEST(KeyHistoryTest, OneAfterTheOther) {
-  ExpectGood({});
-  ExpectGood({Missed(1, 2), Put(3, 4, "a", 7), Got(5, 6, "a", 7)});
-}
-
-TEST(KeyHistoryTest, AStaleReadIsFound) {
-  const std::vector<HistoryEntry> puts = {Put(1, 2, "a", 7), Put(3, 4, "b", 8)};
-  std::vector<HistoryEntry> history = puts;
-  history.push_back(Got(5, 6, "b", 8));
-  ExpectGood(history);
-  history = puts;
-  history.push_back(Got(5, 6, "a", 7));
-  ExpectBad(history);
-  // It is none if the second put was under way.
-  history.back().called_at = 3;
-  history.back().answered_at = 5;
-  history[1].answered_at = 6;
-  ExpectGood(history);
-}
-
 TEST(KeyHistoryTest, AReadThatGoesBackIsFound) {
   // The put is under way: each read may see the old or the new value, but none
   // the old one behind another that saw the new one.
@@ -124,30 +93,11 @@ TEST(KeyHistoryTest, AReadThatGoesBackIsFound) {
              Got(6, 7, "a", 7)});
 }
 
-TEST(KeyHistoryTest, AMissOfWhatIsThereIsFound) {
-  ExpectBad({Put(1, 2, "a", 7), Missed(3, 4)});
-  ExpectBad({Got(1, 2, "a", 7), Put(3, 4, "a", 7)});
-}
-
-TEST(KeyHistoryTest, VersionsGrow) {
-  ExpectBad({Put(1, 2, "a", 8), Put(3, 4, "b", 7)});
-  ExpectGood({Put(1, 4, "a", 8), Put(2, 3, "b", 7)});
-}
-
 TEST(KeyHistoryTest, TwoChangesOfOneVersionAreFound) {
   ExpectGood({Put(1, 2, "a", 7), PutIf(3, 6, 7, 8), PutIf(4, 5, 7, 0)});
   ExpectBad({Put(1, 2, "a", 7), PutIf(3, 6, 7, 8), PutIf(4, 5, 7, 9)});
   // Nor may the only one be refused.
   ExpectBad({Put(1, 2, "a", 7), PutIf(3, 4, 7, 0)});
-}
-
-TEST(KeyHistoryTest, ALostAppendIsFound) {
-  ExpectGood({Appended(1, 4, "a", 1, 7), Appended(2, 3, "b", 2, 8),
-              Got(5, 6, "ab", 8)});
-  ExpectBad({Appended(1, 4, "a", 1, 7), Appended(2, 3, "b", 1, 8),
-             Got(5, 6, "b", 8)});
-  ExpectBad({Appended(1, 2, "a", 1, 7), Appended(3, 4, "b", 2, 8),
-             Got(5, 6, "abb", 8)});
 }
 
 TEST(KeyHistoryTest, ALostSumIsFound) {

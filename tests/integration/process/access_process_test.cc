@@ -41,18 +41,6 @@ class AccessProcessTest : public ::testing::Test {
     return directory_.Write(
         "timecached.yaml", absl::StrCat("access: {file: ", access_file, "}\n"));
   }
-  // The next line of the log with this event.
-  static json AwaitEvent(ServerProcess* server, const std::string& event) {
-    constexpr int kMaxLines = 1000;
-    for (int i = 0; i < kMaxLines; ++i) {
-      const std::string line = server->process().ReadErrorLine();
-      const json fields = json::parse(line, nullptr, false);
-      if (!fields.is_object()) break;
-      if (fields.value("event", "") == event) return fields;
-    }
-    ADD_FAILURE() << "no line with " << event;
-    return json::object();
-  }
   static Exit Ctl(const ServerProcess& server, std::vector<std::string> rest) {
     rest.insert(rest.begin(), {TIMECACHECTL, "--address", server.address()});
     return RunToEnd(rest);
@@ -66,12 +54,12 @@ TEST_F(AccessProcessTest, TimecachectlShowsItsTokenAndIsHeldToTheRules) {
   const std::string token = directory_.Write("token", kToken);
   ServerProcess server({"--listen", "127.0.0.1:0", "--config", config});
   EXPECT_EQ(Ctl(server, {"put", "k", "v"}).code, 2);
-  EXPECT_EQ(AwaitEvent(&server, "access_denied")["reason"], "NO_CREDENTIALS");
+  EXPECT_EQ(server.AwaitEvent("access_denied")["reason"], "NO_CREDENTIALS");
   EXPECT_EQ(Ctl(server, {"--token-file", token, "put", "k", "v"}).code, 0);
   const Exit denied = Ctl(server, {"--token-file", token, "get", "k"});
   EXPECT_EQ(denied.code, 2);
   EXPECT_THAT(denied.err, HasSubstr("read"));
-  const json line = AwaitEvent(&server, "access_denied");
+  const json line = server.AwaitEvent("access_denied");
   EXPECT_EQ(line["principal"], "basket");
   EXPECT_EQ(line["verb"], "read");
   EXPECT_EQ(line["namespace"], "default");
@@ -81,11 +69,11 @@ TEST_F(AccessProcessTest, TimecachectlShowsItsTokenAndIsHeldToTheRules) {
   // A wrong file is refused, a good one taken at once.
   WriteRules("fly");
   server.process().Signal(SIGHUP);
-  EXPECT_THAT(AwaitEvent(&server, "access_file_refused")["error"],
+  EXPECT_THAT(server.AwaitEvent("access_file_refused")["error"],
               HasSubstr("rules[0].verbs[0]"));
   WriteRules("write, read");
   server.process().Signal(SIGHUP);
-  EXPECT_EQ(AwaitEvent(&server, "access_file_loaded")["rules"], 1);
+  EXPECT_EQ(server.AwaitEvent("access_file_loaded")["rules"], 1);
   EXPECT_EQ(Ctl(server, {"--token-file", token, "get", "k"}).out, "v\n");
 }
 

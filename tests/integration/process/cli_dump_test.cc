@@ -295,17 +295,6 @@ TEST(LoadTest, ManyLargeValuesFitIntoAnEmptyServer) {
   EXPECT_EQ(json::parse(size.out)["entries"], kCount);
 }
 
-TEST_F(CliDumpTest, ADumpThatCannotBeWrittenLeavesNoFile) {
-  Fill("a");
-  const Exit nowhere = Run({"dump", "-n", "a", "/nonexistent/dump"});
-  EXPECT_EQ(nowhere.code, 2);
-  EXPECT_THAT(nowhere.err, HasSubstr("/nonexistent/dump"));
-  const Exit missing = Run({"dump", "-n", "nothing", path_});
-  EXPECT_EQ(missing.code, 2);
-  EXPECT_EQ(access(path_.c_str(), F_OK), -1);
-  EXPECT_EQ(access((path_ + ".partial").c_str(), F_OK), -1);
-}
-
 TEST_F(CliDumpTest, ALifeThatIsTooLongForANamespaceNamesItsRecord) {
   Fill("a");
   ASSERT_EQ(

@@ -1,11 +1,8 @@
 // timecachectl against timecached: what only the real server shows.
-#include <signal.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -105,36 +102,6 @@ TEST_F(CliEndToEndTest, GathersPartsAndLoadsThemFromADump) {
   EXPECT_EQ(Run({"get", "7"}).code, 1);
 }
 
-TEST_F(CliEndToEndTest, ErrorsOfTheServerAreTwoAndSayWhatIsWrong) {
-  const std::vector<std::vector<std::string>> cases = {
-      {"get", "a", "-n", "absent"}, {"put", "a", "x", "--ttl", "8d"},
-      {"ns", "create", "UPPER"},    {"ns", "create", "new", "--buckets", "1"},
-      {"ns", "get", "absent"},      {"watch", "-n", "absent"}};
-  const std::vector<std::string> words = {"absent",    "max_ttl", "1 to 63",
-                                          "between 2", "absent",  "absent"};
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const Exit exit = Run(cases[i]);
-    EXPECT_EQ(exit.code, 2) << words[i];
-    EXPECT_THAT(exit.err, HasSubstr(words[i]));
-  }
-}
-
-TEST_F(CliEndToEndTest, AdministersNamespaces) {
-  EXPECT_EQ(
-      Run({"ns", "create", "new", "--ttl", "10s", "--buckets", "11"}).code, 0);
-  EXPECT_EQ(Run({"ns", "create", "new"}).code, 2);
-  EXPECT_THAT(Run({"ns", "list"}).out, HasSubstr("new"));
-  EXPECT_EQ(Run({"ns", "update", "new", "--max-entries", "5"}).code, 0);
-  const Exit described = Run({"ns", "get", "new", "--json"});
-  EXPECT_THAT(described.out, HasSubstr("\"max_entries\":5"));
-  EXPECT_THAT(described.out, HasSubstr("\"num_buckets\":11"));
-  EXPECT_EQ(Run({"put", "a", "1", "-n", "new"}).code, 0);
-  EXPECT_EQ(Run({"ns", "rotate", "new"}).code, 0);
-  EXPECT_EQ(Run({"get", "a", "-n", "new"}).code, 1);
-  EXPECT_EQ(Run({"ns", "delete", "new"}).code, 0);
-  EXPECT_EQ(Run({"ns", "delete", "new"}).code, 2);
-}
-
 TEST_F(CliEndToEndTest, SaysWhenToComeAgainAfterTooManyOperations) {
   constexpr int kMaxPuts = 100;
   EXPECT_EQ(Run({"ns", "create", "slow", "--max-ops", "1"}).code, 0);
@@ -152,36 +119,16 @@ TEST_F(CliEndToEndTest, SaysWhenToComeAgainAfterTooManyOperations) {
   EXPECT_EQ(Run({"put", "a", "1", "-n", "slow"}).code, 0);
 }
 
-TEST_F(CliEndToEndTest, WatchesWhatExpires) {
-  ASSERT_EQ(
-      Run({"ns", "create", "quick", "--ttl", "200ms", "--buckets", "3"}).code,
-      0);
-  ChildProcess watch(Argv(
-      {"watch", "-n", "quick", "--json", "--count", "2", "--from-earliest"}));
-  ASSERT_EQ(Run({"put", "a", "one", "-n", "quick"}).code, 0);
-  const json first = json::parse(watch.ReadLine(), nullptr, false);
-  EXPECT_EQ(first["key"], "a");
-  EXPECT_EQ(first["value"], "one");
-  EXPECT_EQ(first["cause"], "expired");
-  ASSERT_EQ(Run({"put", "b", "two", "-n", "quick"}).code, 0);
-  EXPECT_EQ(json::parse(watch.ReadLine(), nullptr, false)["key"], "b");
-  const Exit exit = watch.Wait();
-  EXPECT_EQ(exit.code, 0) << exit.err;
-  EXPECT_EQ(exit.out, "");
-}
-
-TEST_F(CliEndToEndTest, LoadsManyEntries) {
-  constexpr int kEntries = 2'000;
-  std::string lines;
-  for (int i = 0; i < kEntries; ++i) {
-    absl::StrAppend(&lines, "key", i, "\tvalue", i, "\n");
-  }
-  const Exit loaded = Run({"load", "-"}, lines);
-  EXPECT_EQ(loaded.code, 0) << loaded.err;
-  EXPECT_EQ(RunJson({"size"})["entries"], kEntries);
-  EXPECT_EQ(Run({"get", "key77"}).out, "value77\n");
-  const Exit scanned = Run({"scan", "--json"});
-  EXPECT_EQ(std::count(scanned.out.begin(), scanned.out.end(), '\n'), kEntries);
+TEST_F(CliEndToEndTest, SaysWhetherTheServerServes) {
+  const Exit serving = Run({"health"});
+  EXPECT_EQ(serving.code, 0) << serving.err;
+  EXPECT_EQ(serving.out, "SERVING\n");
+  EXPECT_EQ(RunJson({"health"}), json({{"status", "SERVING"}}));
+  const Exit none =
+      RunToEnd({TIMECACHECTL, "--address", "127.0.0.1:1", "health"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_EQ(none.out, "");
+  EXPECT_THAT(none.err, HasSubstr("no server at "));
 }
 
 TEST_F(CliEndToEndTest, TellsWhatIsGoingToDieInTimeToTouchIt) {

@@ -19,7 +19,6 @@
 #include "tests/support/server_process.h"
 #include "timecache/client.h"
 #include "timecache/group_worker.h"
-#include "timecache/status.h"
 #include "timecache/virtual_clock.h"
 #include "timecache/watcher.h"
 
@@ -159,17 +158,6 @@ TEST_F(ClientDeliveryTest, RestartIsSaidAndNothingOfTheNewLogIsMissed) {
   // It goes on from there.
   now = Kill("newer", 1);
   EXPECT_THAT(KeysOf(ReadUpTo(watcher, now)), ElementsAre("newer0"));
-}
-
-TEST_F(ClientDeliveryTest, RestartEndsAWatchThatMustNotLose) {
-  Watcher watcher(MakeClient(), {.fail_on_loss = true,
-                                 .min_pause = absl::Milliseconds(1),
-                                 .max_pause = absl::Milliseconds(10)});
-  ASSERT_TRUE(watcher.Next().ok());
-  Restart();
-  absl::Status end;
-  while (end.ok()) end = watcher.Next().status();
-  EXPECT_TRUE(HasReason(end, ErrorReason::kLogChanged)) << end;
 }
 
 // A group's workers, and what their handlers were given and have done.

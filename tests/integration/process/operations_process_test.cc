@@ -1,25 +1,22 @@
 // timecached as a process in the hands of an operator: reloads, service
 // managers, delays, logs that nobody takes.
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/journal/temporary_directory.h"
 #include "tests/support/process.h"
 #include "tests/support/rpc.h"
 #include "tests/support/server_process.h"
@@ -38,35 +35,16 @@ constexpr char kListen[] = "listeners:\n  - address: 127.0.0.1:0\n";
 
 class OperationsProcessTest : public ::testing::Test {
  protected:
-  OperationsProcessTest() {
-    char path[] = "/tmp/timecached_operations_test.XXXXXX";
-    EXPECT_NE(mkdtemp(path), nullptr);
-    directory_ = path;
-  }
-  ~OperationsProcessTest() override { std::filesystem::remove_all(directory_); }
-
   // What the server reads, with a listener of its own.
   std::string WriteConfig(const std::string& yaml) {
-    const std::string path = directory_ + "/timecached.yaml";
+    const std::string path = directory_.path() + "/timecached.yaml";
     std::ofstream(path) << kListen << yaml;
     return path;
   }
 
-  // Logs until this event, and returns its line.
-  static json AwaitEvent(ServerProcess* server, const std::string& event) {
-    constexpr int kMaxLines = 100;
-    for (int i = 0; i < kMaxLines; ++i) {
-      const json line =
-          json::parse(server->process().ReadErrorLine(), nullptr, false);
-      if (line.is_object() && line.value("event", "") == event) return line;
-      if (!line.is_object()) break;
-    }
-    ADD_FAILURE() << "no " << event << " in the log";
-    return json::object();
-  }
   static json Reload(ServerProcess* server, const std::string& event) {
     server->process().Signal(SIGHUP);
-    return AwaitEvent(server, event);
+    return server->AwaitEvent(event);
   }
   static std::vector<std::string> NamesOf(ServerProcess* server) {
     const auto stub = v1::NamespaceService::NewStub(server->channel());
@@ -79,7 +57,7 @@ class OperationsProcessTest : public ::testing::Test {
     return names;
   }
 
-  std::string directory_;
+  const server::TemporaryDirectory directory_;
 };
 
 TEST_F(OperationsProcessTest, SighupAppliesWhatCanChangeAndNamesWhatCannot) {
@@ -107,7 +85,7 @@ TEST_F(OperationsProcessTest, FlagsStayAboveTheFileThatIsReadAgain) {
 }
 
 TEST_F(OperationsProcessTest, TheServiceManagerIsToldAll) {
-  const std::string path = directory_ + "/notify";
+  const std::string path = directory_.path() + "/notify";
   const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
   ASSERT_GE(fd, 0);
   sockaddr_un address = {};
@@ -141,7 +119,7 @@ TEST_F(OperationsProcessTest, TheServiceManagerIsToldAll) {
 TEST_F(OperationsProcessTest, ItServesOnForTheDrainDelay) {
   ServerProcess server({"--config", WriteConfig("drain_delay: 5m\n")});
   server.process().Signal(SIGTERM);
-  EXPECT_EQ(AwaitEvent(&server, "drain_started")["drain_delay_ms"], 300'000);
+  EXPECT_EQ(server.AwaitEvent("drain_started")["drain_delay_ms"], 300'000);
   // It says so a moment later.
   constexpr int kMaxAsks = 10'000;
   int health = 1;
@@ -149,18 +127,22 @@ TEST_F(OperationsProcessTest, ItServesOnForTheDrainDelay) {
     health = HealthOf(server.channel());
   }
   EXPECT_EQ(health, 2);
+  const Exit exit =
+      RunToEnd({TIMECACHECTL, "--address", server.address(), "health"});
+  EXPECT_EQ(exit.code, 1);
+  EXPECT_EQ(exit.out, "NOT_SERVING\n");
   Must(Call(server.data(), &v1::TimeCacheService::Stub::Put,
             Proto<v1::PutRequest>("namespace: 'default' key: 'a'")));
   // A second signal ends the delay, and the drain goes on as always.
   server.process().Signal(SIGTERM);
-  const json stopped = AwaitEvent(&server, "server_stopped");
+  const json stopped = server.AwaitEvent("server_stopped");
   EXPECT_EQ(stopped["calls_cancelled"], false);
   EXPECT_EQ(server.process().Wait().code, 0);
 }
 
 // Its log cannot be written at all.
 TEST_F(OperationsProcessTest, AFullDiskBelowTheLogIsNoHarm) {
-  const std::string target = "unix:" + directory_ + "/socket";
+  const std::string target = "unix:" + directory_.path() + "/socket";
   ChildProcess server({"/bin/sh", "-c", "exec \"$0\" \"$@\" 2>/dev/full",
                        TIMECACHED, "--listen", target});
   const auto channel = Connected(
@@ -205,7 +187,7 @@ TEST_F(OperationsProcessTest, TheLogSaysWhatLimitsRefuseAndOptionsAsJson) {
   Must(Call(names.get(), &Names::CreateNamespace,
             Proto<v1::CreateNamespaceRequest>(
                 "name: 'made' options { ttl { seconds: 120 } }")));
-  const json made = AwaitEvent(&server, "namespace_created");
+  const json made = server.AwaitEvent("namespace_created");
   EXPECT_EQ(made["namespace"], "made");
   EXPECT_EQ(made["options"]["ttl"], "2m");
   EXPECT_EQ(made["options"]["num_buckets"], 101);
@@ -215,7 +197,7 @@ TEST_F(OperationsProcessTest, TheLogSaysWhatLimitsRefuseAndOptionsAsJson) {
     request.add_operations()->mutable_put()->set_key(absl::StrCat("key-", i));
   }
   Must(Call(server.data(), &v1::TimeCacheService::Stub::Execute, request));
-  const json refused = AwaitEvent(&server, "limit_refused");
+  const json refused = server.AwaitEvent("limit_refused");
   EXPECT_EQ(refused["level"], "warn");
   EXPECT_EQ(refused["reason"], "MAX_ENTRIES");
   EXPECT_EQ(refused["namespace"], "small");
@@ -225,7 +207,7 @@ TEST_F(OperationsProcessTest, TheLogSaysWhatLimitsRefuseAndOptionsAsJson) {
   Must(Call(server.data(), &v1::TimeCacheService::Stub::Execute, request));
   // Those that follow are counted; the end says how many.
   server.process().Signal(SIGTERM);
-  EXPECT_EQ(AwaitEvent(&server, "limit_refused")["count"], 3);
+  EXPECT_EQ(server.AwaitEvent("limit_refused")["count"], 3);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "tests/support/process.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -10,7 +9,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/journal/temporary_directory.h"
 #include "tests/support/rpc.h"
 #include "tests/support/server_process.h"
 #include "tests/support/watch_reader.h"
@@ -46,15 +45,8 @@ void ExpectRefused(const Exit& exit, int code, const std::string& part) {
 
 class ProcessTest : public ::testing::Test {
  protected:
-  ProcessTest() {
-    char path[] = "/tmp/timecached_process_test.XXXXXX";
-    EXPECT_NE(mkdtemp(path), nullptr);
-    directory_ = path;
-  }
-  ~ProcessTest() override { std::filesystem::remove_all(directory_); }
-
   std::string WriteConfig(const std::string& yaml) {
-    const std::string path = directory_ + "/timecached.yaml";
+    const std::string path = directory_.path() + "/timecached.yaml";
     std::ofstream(path) << yaml;
     return path;
   }
@@ -63,7 +55,7 @@ class ProcessTest : public ::testing::Test {
         {TIMECACHED, "--listen", "127.0.0.1:0", "--config", WriteConfig(yaml)});
   }
 
-  std::string directory_;
+  const server::TemporaryDirectory directory_;
 };
 
 TEST_F(ProcessTest, LogsItsStartAsOneJsonLine) {
@@ -151,7 +143,7 @@ TEST_F(ProcessTest, TellsDeathsAndHeartbeatsOnTheRealClock) {
 }
 
 TEST_F(ProcessTest, ServesWhatItsConfigurationSays) {
-  const std::string socket = directory_ + "/socket";
+  const std::string socket = directory_.path() + "/socket";
   ServerProcess server(
       {"--config", WriteConfig(absl::StrCat(
                        "listeners:\n  - address: 127.0.0.1:0\n"
@@ -179,7 +171,8 @@ TEST_F(ProcessTest, APortInUseIsOneLineAndExitCodeOne) {
 }
 
 TEST_F(ProcessTest, ASocketPathThatCannotBeMadeIsNamed) {
-  const std::string path = "unix:" + directory_ + "/no/such/directory/socket";
+  const std::string path =
+      "unix:" + directory_.path() + "/no/such/directory/socket";
   ExpectRefused(RunToEnd({TIMECACHED, "--listen", path}), 1,
                 "cannot listen on " + path);
 }
@@ -191,34 +184,12 @@ TEST_F(ProcessTest, AWrongFlagIsExitCodeTwo) {
   ExpectRefused(RunToEnd({TIMECACHED, "--log-format", "xml"}), 2, "text, json");
 }
 
-TEST_F(ProcessTest, AMissingConfigurationIsNamed) {
-  const std::string path = directory_ + "/absent.yaml";
-  ExpectRefused(RunToEnd({TIMECACHED, "--config", path}), 1, path);
-}
-
 TEST_F(ProcessTest, AWrongFieldIsNamedWithFileAndLine) {
   ExpectRefused(
       RunWithConfig("limits:\n  max_watchers: 5\n  max_namespace: 5\n"), 1,
-      directory_ + "/timecached.yaml:3: limits.max_namespace");
+      directory_.path() + "/timecached.yaml:3: limits.max_namespace");
   ExpectRefused(RunWithConfig("limits:\n  max_watchers: many\n"), 1,
-                directory_ + "/timecached.yaml:2: limits.max_watchers");
-}
-
-TEST_F(ProcessTest, ABadNamespaceIsNamed) {
-  ExpectRefused(RunWithConfig("namespaces:\n  - name: sessions\n    options:\n"
-                              "      num_buckets: 1\n"),
-                1, "namespace \"sessions\": num_buckets must be between 2");
-  ExpectRefused(RunWithConfig("namespaces:\n  - name: sessions\n    options:\n"
-                              "      dead_letter_namespace: sessions\n"),
-                1, "namespace \"sessions\": dead_letter_namespace must be");
-  ExpectRefused(RunWithConfig("namespaces:\n  - name: Not_a_name\n"), 1,
-                "Not_a_name");
-  ExpectRefused(
-      RunWithConfig("namespaces:\n  - name: twice\n  - name: twice\n"), 1,
-      "timecached.yaml:3: namespaces[1].name");
-  ExpectRefused(RunWithConfig("limits:\n  max_namespaces: 1\nnamespaces:\n"
-                              "  - name: a\n  - name: b\n"),
-                1, "max_namespaces");
+                directory_.path() + "/timecached.yaml:2: limits.max_watchers");
 }
 
 // The process that listens on a unix socket, to which it connects.
@@ -237,7 +208,7 @@ pid_t ListenerOf(const std::string& path) {
 
 // A connection with the number of standard error would get log lines.
 TEST_F(ProcessTest, StandardFilesThatAreClosedAreNotUsedForOthers) {
-  const std::string path = directory_ + "/socket";
+  const std::string path = directory_.path() + "/socket";
   ChildProcess process({"/bin/sh", "-c", "exec \"$0\" \"$@\" <&- >&- 2>&-",
                         TIMECACHED, "--listen", "unix:" + path});
   EXPECT_EQ(HealthOf(Connected(grpc::CreateChannel(

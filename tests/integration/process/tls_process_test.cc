@@ -1,10 +1,8 @@
 // timecached and timecachectl with TLS, as users run them.
-#include <sys/stat.h>
 
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -126,23 +124,6 @@ TEST_F(TlsProcessTest, HangupLooksAtTheFilesAtOnce) {
   // Within the default interval of 10 s it may have been seen already: once for
   // the certificate alone, which does not fit the key.
   EXPECT_EQ(Await(server, "tls_reloaded")["subject"], "CN=next");
-}
-
-TEST_F(TlsProcessTest, DoesNotStartWithFilesThatMakeNoSense) {
-  directory_.Write("server.key",
-                   authority_.Issue(CertificateOptions::Client("x")).key);
-  const Exit exit = RunToEnd(ServerArguments());
-  EXPECT_EQ(exit.code, 1);
-  EXPECT_THAT(exit.err,
-              AllOf(HasSubstr("timecached: listener 127.0.0.1:0: tls.key_file"),
-                    HasSubstr("does not fit")));
-}
-
-TEST_F(TlsProcessTest, DoesNotServePlainTextToOthersUnasked) {
-  const Exit exit = RunToEnd({TIMECACHED, "--listen=0.0.0.0:0"});
-  EXPECT_EQ(exit.code, 1);
-  EXPECT_THAT(exit.err, AllOf(HasSubstr("would serve plain text"),
-                              HasSubstr("--allow-plaintext")));
 }
 
 }  // namespace

@@ -12,60 +12,30 @@ using ::testing::ElementsAre;
 constexpr char kReflection[] =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-// A stream of what expires.
-template <typename Response>
-class Stream {
+// WatchExpired, as `who`.
+class Watch {
  public:
+  Watch(const std::string& who, v1::TimeCacheService::Stub* stub,
+        const std::string& request = "namespaces: 'default'") {
+    SignAs(who, &context_);
+    reader_ =
+        stub->WatchExpired(&context_, Proto<v1::WatchExpiredRequest>(request));
+  }
   // Waits for the first message, with which the watch stands.
   void AwaitStart() {
-    Response message;
+    v1::WatchExpiredResponse message;
     EXPECT_TRUE(reader_->Read(&message));
   }
   grpc::Status Drain() {
-    Response message;
+    v1::WatchExpiredResponse message;
     while (reader_->Read(&message)) {
     }
     return reader_->Finish();
   }
 
- protected:
-  explicit Stream(const std::string& who) { SignAs(who, &context_); }
-
+ private:
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<Response>> reader_;
-};
-
-// WatchExpired, as `who`.
-class Watch : public Stream<v1::WatchExpiredResponse> {
- public:
-  Watch(const std::string& who, v1::TimeCacheService::Stub* stub,
-        const std::string& request = "namespaces: 'default'")
-      : Stream(who) {
-    reader_ =
-        stub->WatchExpired(&context_, Proto<v1::WatchExpiredRequest>(request));
-  }
-};
-
-// ConsumeExpired, as `who`, in the group "g".
-class Member : public Stream<v1::ConsumeExpiredResponse> {
- public:
-  Member(const std::string& who, v1::TimeCacheService::Stub* stub)
-      : Stream(who) {
-    reader_ = stub->ConsumeExpired(
-        &context_,
-        Proto<v1::ConsumeExpiredRequest>("namespaces: 'default' group: 'g'"));
-  }
-};
-
-// WatchExpiring, as `who`.
-class Expiring : public Stream<v1::WatchExpiringResponse> {
- public:
-  Expiring(const std::string& who, v1::TimeCacheService::Stub* stub)
-      : Stream(who) {
-    reader_ = stub->WatchExpiring(
-        &context_, Proto<v1::WatchExpiringRequest>(
-                       "namespaces: 'default' lead_time { seconds: 5 }"));
-  }
+  std::unique_ptr<grpc::ClientReader<v1::WatchExpiredResponse>> reader_;
 };
 
 class SignedPipeline {

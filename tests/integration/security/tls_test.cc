@@ -14,11 +14,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(TlsTest, ServesWhoTrustsItsRoot) {
-  Serve(config::v1::CLIENT_CERTIFICATE_NONE);
-  EXPECT_TRUE(CallWith(Trusting()).ok());
-}
-
 TEST_F(TlsTest, ClientWithAnotherRootRefusesTheServer) {
   Serve(config::v1::CLIENT_CERTIFICATE_NONE);
   ChannelOptions options;

@@ -5,11 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -104,32 +100,6 @@ TEST_F(BackupTest, AllOfItComesInPieces) {
   EXPECT_TRUE(Await([&] { return journal_.open == 0; }));
 }
 
-TEST_F(BackupTest, WithoutAJournalItSaysWhatToDo) {
-  TestServer server;
-  const auto stream = Begin(&server);
-  const grpc::Status status = ReadAll(stream.get());
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(PartsOf(status).reason, v1::NO_JOURNAL);
-  EXPECT_THAT(status.error_message(), HasSubstr("--journal"));
-}
-
-TEST_F(BackupTest, AThirdOneIsRefusedUntilAnotherEnds) {
-  TestServer server(Options());
-  auto first = Begin(&server);
-  auto second = Begin(&server);
-  EXPECT_TRUE(Await([&] { return journal_.open == 2; }));
-  const auto third = Begin(&server);
-  const grpc::Status refused = ReadAll(third.get());
-  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(PartsOf(refused).reason, v1::MAX_BACKUPS);
-  first->context.TryCancel();
-  EXPECT_TRUE(Await([&] { return journal_.open == 1; }));
-  const auto fourth = Begin(&server);
-  EXPECT_TRUE(ReadAll(fourth.get()).ok());
-  EXPECT_TRUE(ReadAll(second.get()).ok());
-  first->reader->Finish();
-}
-
 TEST_F(BackupTest, AReaderThatTakesNothingIsWaitedForAndThenEnded) {
   impatient_ = true;
   // More than gRPC's windows may become.
@@ -142,17 +112,6 @@ TEST_F(BackupTest, AReaderThatTakesNothingIsWaitedForAndThenEnded) {
   EXPECT_TRUE(Await([&] { return journal_.open == 0; }));
   EXPECT_LT(journal_.read, journal_.bytes);
   EXPECT_FALSE(ReadAll(stream.get()).ok());
-}
-
-TEST_F(BackupTest, AClientThatIsGoneLetsItGo) {
-  TestServer server(Options());
-  {
-    const auto stream = Begin(&server);
-    EXPECT_TRUE(Await([&] { return journal_.open == 1; }));
-    stream->context.TryCancel();
-    stream->reader->Finish();
-  }
-  EXPECT_TRUE(Await([&] { return journal_.open == 0; }));
 }
 
 TEST_F(BackupTest, ADrainEndsItAndWaitsForNoReader) {

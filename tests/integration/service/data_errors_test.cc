@@ -1,6 +1,5 @@
 // Bad input to the data's RPCs: code, reason, field and limit of each.
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +12,6 @@ namespace timecache::test {
 namespace {
 
 using Data = v1::TimeCacheService::Stub;
-using grpc::StatusCode;
 
 class DataErrorsTest : public ::testing::Test {
  protected:
@@ -69,21 +67,6 @@ TEST_F(DataErrorsTest, MalformedNamesAreRefusedByEveryRpc) {
   ExpectInvalid(Do(&Data::Size, ""), "namespace", "must be set");
 }
 
-TEST_F(DataErrorsTest, AMissingNamespaceIsNotFoundForEveryRpc) {
-  const std::string fields = "namespace: 'absent'";
-  for (const Rpc& rpc : KeyRpcs()) {
-    ExpectError(rpc(fields + " key: 'k'"), StatusCode::NOT_FOUND,
-                v1::NAMESPACE_NOT_FOUND, "absent");
-  }
-  ExpectError(Do(&Data::Size, fields), StatusCode::NOT_FOUND,
-              v1::NAMESPACE_NOT_FOUND, "absent");
-  ExpectError(Stream(&Data::Scan, fields), StatusCode::NOT_FOUND,
-              v1::NAMESPACE_NOT_FOUND, "absent");
-  ExpectError(
-      Stream(&Data::WatchExpired, "namespaces: 'default' namespaces: 'absent'"),
-      StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND, "absent");
-}
-
 TEST_F(DataErrorsTest, KeysOutOfRangeAreRefusedByEveryRpc) {
   const std::string long_key(4097, 'k');
   for (const Rpc& rpc : KeyRpcs()) {
@@ -97,27 +80,6 @@ TEST_F(DataErrorsTest, KeysOutOfRangeAreRefusedByEveryRpc) {
                 "key_prefix", "4096");
   ExpectInvalid(Stream(&Data::WatchExpired, "namespaces: 'default' " + prefix),
                 "key_prefix", "4096");
-}
-
-TEST_F(DataErrorsTest, TtlsOutOfRangeAreNeverClamped) {
-  for (const char* ttl : {"", "seconds: -1", "nanos: -1", "nanos: 999000"}) {
-    const std::string fields =
-        absl::StrCat("namespace: 'default' key: 'k' ttl { ", ttl, " }");
-    ExpectInvalid(Do(&Data::Put, fields), "ttl", "between 1ms");
-    ExpectInvalid(Do(&Data::Touch, fields), "ttl", "between 1ms");
-  }
-  for (const char* ttl :
-       {"nanos: 1000000000", "seconds: 1 nanos: -1", "seconds: 315576000001"}) {
-    const std::string fields =
-        absl::StrCat("namespace: 'default' key: 'k' ttl { ", ttl, " }");
-    ExpectInvalid(Do(&Data::Put, fields), "ttl", "google.protobuf.Duration");
-    ExpectInvalid(Do(&Data::Touch, fields), "ttl", "google.protobuf.Duration");
-  }
-  const std::string over =
-      "namespace: 'default' key: 'k' ttl { seconds: 604800 nanos: 1 }";
-  ExpectInvalid(Do(&Data::Put, over), "ttl", "max_ttl of 168h");
-  ExpectInvalid(Do(&Data::Touch, over), "ttl", "max_ttl of 168h");
-  EXPECT_FALSE(server_.Get("k").has_entry());
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,13 +19,7 @@ namespace {
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-constexpr int kStatusServing = 1;
 constexpr int64_t kDrainGraceUs = 60 * server::kMicrosPerSecond;
-
-TEST(Health, ServesFromTheStart) {
-  TestServer server;
-  EXPECT_EQ(HealthOf(server.channel()), kStatusServing);
-}
 
 TEST(Health, KnowsTheServerAndNoService) {
   TestServer server;
@@ -65,42 +57,6 @@ TEST(Reflection, IsNotServedWhereItIsOff) {
   options.change = [](server::ServerOptions* to) { to->reflection = false; };
   TestServer server(options);
   EXPECT_EQ(ListServices(server), "");
-}
-
-TEST(Drain, WatchersGetTheirLastWatermarkAndAGoodEnd) {
-  TestServer server;
-  WatchReader reader(server.data(), "default");
-  ASSERT_TRUE(reader.Next());
-  server.Put("dead", "1");
-  server.Put("live", "2", 3600 * server::kMicrosPerSecond);
-  server.AdvanceBy(2 * kTtlUs);
-  EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
-  int64_t watermark_us = 0;
-  while (const auto message = reader.Next()) {
-    watermark_us = ToUs(message->watermark());
-  }
-  EXPECT_EQ(watermark_us, server.now_us());
-  EXPECT_EQ(reader.events(), 1u);
-  const grpc::Status status = reader.Drain();
-  EXPECT_TRUE(status.ok()) << status.error_message();
-}
-
-TEST(Drain, IsQuickWithManyIdleWatchers) {
-  TestServer server;
-  std::vector<std::shared_ptr<grpc::Channel>> channels;
-  std::vector<std::unique_ptr<v1::TimeCacheService::Stub>> stubs;
-  std::vector<std::unique_ptr<WatchReader>> readers;
-  for (int i = 0; i < 100; ++i) {
-    if (i % 20 == 0) {
-      channels.push_back(server.NewChannel());
-      stubs.push_back(v1::TimeCacheService::NewStub(channels.back()));
-    }
-    readers.push_back(
-        std::make_unique<WatchReader>(stubs.back().get(), "default"));
-    ASSERT_TRUE(readers.back()->Next());
-  }
-  EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
-  for (auto& reader : readers) EXPECT_TRUE(reader->Drain().ok());
 }
 
 TEST(Drain, ANewCallIsUnavailable) {
@@ -186,26 +142,6 @@ TEST(Drain, AClientThatIsSilentDoesNotHoldIt) {
               std::string("\0\0\0\4\0\0\0\0\0", 9));
   EXPECT_TRUE(silent.IsServed());
   EXPECT_TRUE(server.server().Drain(kDrainGraceUs).in_time);
-}
-
-TEST(Start, APortThatIsTakenIsNamed) {
-  TestServer server;
-  const std::string address = server.server().addresses().at(0);
-  server::ManualClock clock;
-  server::Reaper reaper(&clock);
-  server::Registry registry(&clock, &reaper, {}, server::WireFormat());
-  server::ServerOptions options;
-  options.limits = server::DefaultConfig().limits();
-  options.addresses = {"127.0.0.1:0", address};
-  options.observer = [](const server::AdminChange&) {};
-  server::LocalStore store(&registry, &clock);
-  server::Server second(&store, &clock, options);
-  const absl::Status status = second.Start();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("cannot listen on " + address + ": Address already"));
-  // The first is not disturbed.
-  EXPECT_EQ(HealthOf(server.channel()), kStatusServing);
 }
 
 }  // namespace

@@ -1,17 +1,12 @@
 // Many operations in one message: Execute and Pipeline, over the wire.
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/api/call_observer.h"
 #include "server/base/error.h"
 #include "tests/support/test_server.h"
-#include "tests/support/watch_reader.h"
 
 namespace timecache::test {
 namespace {
@@ -74,23 +69,6 @@ TEST_F(ExecuteTest, AnAnswerHasABoundAndWhatDoesNotFitChangesNothing) {
   EXPECT_EQ(removed, 8);
 }
 
-TEST_F(ExecuteTest, OneValueLargerThanTheBoundIsAnswered) {
-  server_.Create("large", "max_value_bytes: 16777216");
-  const std::string value(16 << 20, 'v');
-  v1::ExecuteRequest request;
-  request.set_namespace_("large");
-  request.add_operations()->mutable_put()->set_key("a");
-  request.mutable_operations(0)->mutable_put()->set_value(value);
-  request.add_operations()->mutable_get()->set_key("a");
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(32 << 20);
-  const auto channel = server_.NewChannel(arguments);
-  const auto stub = v1::TimeCacheService::NewStub(channel);
-  const auto response = Must(Call(stub.get(), &Stub::Execute, request));
-  ASSERT_EQ(response.results_size(), 2);
-  EXPECT_EQ(response.results(1).get().entry().value(), value);
-}
-
 // A Pipeline call.
 class Pipeline {
  public:
@@ -127,25 +105,6 @@ class Pipeline {
 };
 
 class PipelineTest : public ExecuteTest {};
-
-TEST_F(PipelineTest, AnswersComeInOrderAndSeeWhatWasWrittenBefore) {
-  Pipeline pipeline(server_.data());
-  constexpr int kRequests = 200;
-  for (int i = 0; i < kRequests; ++i) {
-    EXPECT_TRUE(
-        pipeline.Send(absl::StrCat("operations { get { key: 'k' } } "
-                                   "operations { put { key: 'k' value: '",
-                                   i, "' } }")));
-  }
-  pipeline.Close();
-  for (int i = 0; i < kRequests; ++i) {
-    const v1::ExecuteResponse response = pipeline.Receive();
-    ASSERT_EQ(response.results_size(), 2);
-    EXPECT_EQ(response.results(0).get().entry().value(),
-              i == 0 ? "" : absl::StrCat(i - 1));
-  }
-  EXPECT_TRUE(pipeline.Finish().ok());
-}
 
 TEST_F(PipelineTest, ARequestThatFailsAsAWholeEndsTheStream) {
   Pipeline pipeline(server_.data());
@@ -207,63 +166,6 @@ TEST_F(PipelineTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
   EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
   ExpectError(pipeline.Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
   ExpectError(idle.Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
-}
-
-// Is told of refusals, as text, on the calls' threads.
-class RefusalObserver final : public server::CallObserver {
- public:
-  void OnStarted(const server::Method& /*method*/) override {}
-  void OnHandled(const server::CallRecord& /*record*/) override {}
-  void OnDenied(const server::CallDenial& /*denial*/) override {}
-  void OnRefused(const server::CallRefusal& refusal) override {
-    absl::MutexLock lock(&mu_);
-    seen_.push_back(absl::StrCat(
-        refusal.method.name, " ", server::ReasonNameOf(refusal.status), " ",
-        refusal.details.Namespace(), " ", refusal.operations));
-  }
-  void OnReceived(const server::Method& /*method*/) override {}
-  void OnSent(const server::Method& /*method*/) override {}
-
-  std::vector<std::string> seen() const {
-    absl::MutexLock lock(&mu_);
-    return seen_;
-  }
-
- private:
-  mutable absl::Mutex mu_;
-  std::vector<std::string> seen_ ABSL_GUARDED_BY(mu_);
-};
-
-TEST(RefusalTest, OperationsOfABatchThatALimitRefusesAreTold) {
-  RefusalObserver observer;
-  TestServerOptions options;
-  options.change = [&](server::ServerOptions* to) {
-    to->call_observers.push_back(&observer);
-  };
-  TestServer server(options);
-  server.Create("small", "max_entries: 2");
-  v1::ExecuteRequest request;
-  request.set_namespace_("small");
-  for (int i = 0; i < 5; ++i) {
-    request.add_operations()->mutable_put()->set_key(absl::StrCat(i));
-  }
-  // A condition that does not hold is no limit's doing. Which two of the five
-  // are stored depends on their shards, so it is about none of them.
-  v1::PutRequest* const put = request.add_operations()->mutable_put();
-  put->set_key("absent");
-  put->set_condition(v1::PUT_CONDITION_IF_PRESENT);
-  EXPECT_EQ(Must(Call(server.data(), &Stub::Execute, request)).results_size(),
-            6);
-  EXPECT_THAT(observer.seen(),
-              ::testing::ElementsAre("Execute MAX_ENTRIES small 3"));
-  // And a call of one.
-  EXPECT_EQ(Call(server.data(), &Stub::Put,
-                 Proto<v1::PutRequest>("namespace: 'small' key: 'new'"))
-                .status.error_code(),
-            StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(observer.seen(),
-              ::testing::ElementsAre("Execute MAX_ENTRIES small 3",
-                                     "Put MAX_ENTRIES small 1"));
 }
 
 }  // namespace

@@ -64,25 +64,6 @@ class NamespaceTest : public ::testing::Test {
   TestServer server_;
 };
 
-TEST_F(NamespaceTest, CreateTakesEveryOptionAtItsExtremes) {
-  EXPECT_TRUE(
-      Must(Create("ttl { nanos: 1000000 } num_buckets: 11 max_ttl { seconds: "
-                  "315360000 } sliding: true max_value_bytes: 16777216 "
-                  "event_retention {} event_retention_bytes: 1048576 "
-                  "num_shards: 1 limit_policy: LIMIT_POLICY_EVICT_OLDEST"))
-          .has_namespace_());
-  EXPECT_TRUE(
-      Do(&Names::CreateNamespace,
-         "name: 'other' options { ttl { seconds: 315360000 } num_buckets: "
-         "100000 event_retention { seconds: 604800 } event_retention_bytes: "
-         "68719476736 max_value_bytes: 1 num_shards: 256 }")
-          .status.ok());
-  EXPECT_EQ(ToUs(server_.Describe("other").options().max_ttl()),
-            int64_t{315'360'000} * server::kMicrosPerSecond);
-  EXPECT_EQ(server_.Describe("new").options().limit_policy(),
-            v1::LIMIT_POLICY_EVICT_OLDEST);
-}
-
 TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
   for (const char* name : {"", "UPPER", "a_b", "-a"}) {
     const std::string request = absl::StrCat("name: '", name, "'");
@@ -104,25 +85,6 @@ TEST_F(NamespaceTest, EveryRpcRefusesMalformedAndMissingNames) {
     ExpectError(status, StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND,
                 "absent");
   }
-}
-
-class FewNamespacesTest : public NamespaceTest {
- protected:
-  static TestServerOptions Few() {
-    TestServerOptions options;
-    options.limits.max_namespaces = 2;
-    return options;
-  }
-  FewNamespacesTest() : NamespaceTest(Few()) {}
-};
-
-TEST_F(FewNamespacesTest, OneTooManyIsRefusedUntilAnotherGoes) {
-  server_.Create("second");
-  ExpectError(Create("").status, StatusCode::RESOURCE_EXHAUSTED,
-              v1::MAX_NAMESPACES, "max_namespaces of 2");
-  Must(Do(&Names::DeleteNamespace, "name: 'second'"));
-  EXPECT_TRUE(Create("").status.ok());
-  EXPECT_THAT(List(), ElementsAre("default", "new"));
 }
 
 TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
@@ -147,24 +109,6 @@ TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
   EXPECT_TRUE(Update("", {"options.num_shards"}).status.ok());
   EXPECT_TRUE(
       Update("num_shards: 1", {"options.num_shards"}, "one").status.ok());
-}
-
-TEST_F(NamespaceTest, WhetherItIsMemoryIsFixedAtCreation) {
-  const auto expect_fixed = [](const grpc::Status& status) {
-    ExpectInvalid(status, "namespace.options.durability",
-                  "fixed at creation, to memory");
-  };
-  for (const char* durable :
-       {"durability: DURABILITY_ASYNC", "durability: DURABILITY_SYNC"}) {
-    SCOPED_TRACE(durable);
-    expect_fixed(Update(durable).status);
-    expect_fixed(Update(durable, {"options"}).status);
-    expect_fixed(Update(durable, {"options.durability"}).status);
-  }
-  EXPECT_EQ(Updated("durability: DURABILITY_MEMORY", {}).durability(),
-            v1::DURABILITY_MEMORY);
-  EXPECT_EQ(Updated("", {"options.durability"}).durability(),
-            v1::DURABILITY_MEMORY);
 }
 
 TEST_F(NamespaceTest, AMaskChangesWhatItNamesAndNothingElse) {

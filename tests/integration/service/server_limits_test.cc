@@ -18,7 +18,6 @@
 #include "gtest/gtest.h"
 #include "server/api/access.h"
 #include "server/api/proto_time.h"
-#include "server/base/memory_budget.h"
 #include "tests/support/await.h"
 #include "tests/support/end_observer.h"
 #include "tests/support/group_client.h"
@@ -172,43 +171,6 @@ TEST(ConnectionLimit, CallsOfOneConnectionWaitForEachOther) {
   Must(Call(data.get(), &Data::Contains, request));
 }
 
-TEST(ConnectionLimit, MetadataIsBounded) {
-  TestServer server;
-  // gRPC may end the connection behind a call with too much of it.
-  const auto call = [&](size_t bytes) {
-    const auto data = v1::TimeCacheService::NewStub(server.NewChannel());
-    grpc::ClientContext context;
-    SetDeadline(&context);
-    context.AddMetadata("x-large", std::string(bytes, 'x'));
-    v1::ContainsRequest request;
-    request.set_namespace_("default");
-    request.set_key("key");
-    v1::ContainsResponse response;
-    return data->Contains(&context, request, &response).error_code();
-  };
-  EXPECT_EQ(call(7 << 10), StatusCode::OK);
-  EXPECT_EQ(call(16 << 10), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(call(7 << 10), StatusCode::OK);
-}
-
-TEST(ConnectionLimit, UnixSocketsAreServedAlike) {
-  const std::string path =
-      absl::StrCat("/tmp/timecached_limits.", getpid(), ".socket");
-  TestServerOptions options;
-  options.change = [&](server::ServerOptions* to) {
-    to->addresses.push_back("unix:" + path);
-  };
-  TestServer server(options);
-  const auto data = v1::TimeCacheService::NewStub(
-      grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials()));
-  v1::PutRequest request;
-  request.set_namespace_("default");
-  request.set_key("key");
-  request.set_value("value");
-  Must(Call(data.get(), &Data::Put, request));
-  EXPECT_EQ(server.Get("key").entry().value(), "value");
-}
-
 // --- Calls.
 
 TEST(CallLimit, AScanWhoseReaderStallsEndsInTime) {
@@ -274,23 +236,6 @@ TEST(CallLimit, AScanGoesOnForAsLongAsItsReaderReads) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
-TEST(CallLimit, OperationsBeyondTheRateSayWhenToComeAgain) {
-  TestServer server;
-  server.Create("slow", "max_operations_per_second: 2");
-  server.Put("a", "1", 0, "slow");
-  server.Put("b", "1", 0, "slow");
-  const auto put = Proto<v1::PutRequest>("namespace: 'slow' key: 'c'");
-  const auto refused = Call(server.data(), &Data::Put, put);
-  ExpectError(refused.status, StatusCode::RESOURCE_EXHAUSTED,
-              v1::MAX_OPERATION_RATE, "max_operations_per_second of 2");
-  EXPECT_EQ(PartsOf(refused.status).retry_after, absl::Milliseconds(500));
-  EXPECT_EQ(server.Describe("slow").statistics().rate_limited(), 1u);
-  // Others have their own.
-  server.Put("c", "1");
-  server.AdvanceBy(server::kMicrosPerSecond / 2);
-  Must(Call(server.data(), &Data::Put, put));
-}
-
 TEST(WatcherLimit, AMemberTooManyLeavesNoGroupBehind) {
   TestServerOptions options;
   options.max_watchers = 1;
@@ -304,53 +249,6 @@ TEST(WatcherLimit, AMemberTooManyLeavesNoGroupBehind) {
                         Proto<v1::ListGroupsRequest>("namespace: 'default'")))
                   .groups(),
               IsEmpty());
-}
-
-TEST(MemoryLimit, NothingIsMadeOrPutWithoutMemory) {
-  TestServer server;
-  server.Put("key", "value");
-  server::MemoryBudget& memory = server::MemoryBudget::Process();
-  memory.SetLimit(memory.used_bytes());
-  ExpectError(Call(server.data(), &Data::Put,
-                   Proto<v1::PutRequest>("namespace: 'default' key: 'more'"))
-                  .status,
-              StatusCode::RESOURCE_EXHAUSTED, v1::MAX_MEMORY,
-              "limits.max_memory_bytes of");
-  ExpectError(
-      Call(server.namespaces(), &v1::NamespaceService::Stub::CreateNamespace,
-           Proto<v1::CreateNamespaceRequest>("name: 'more'"))
-          .status,
-      StatusCode::RESOURCE_EXHAUSTED, v1::MAX_MEMORY,
-      "limits.max_memory_bytes of");
-  EXPECT_EQ(server.Get("key").entry().value(), "value");
-  const auto info =
-      Must(Call(server.about(), &v1::ServerService::Stub::GetServer,
-                v1::GetServerRequest()));
-  EXPECT_EQ(info.memory_bytes().max(), info.memory_bytes().used());
-  EXPECT_GT(info.memory_shares().entries_bytes(), 0u);
-  memory.SetLimit(0);
-  server.Put("more", "value");
-}
-
-TEST(ServerLimits, AreSharedByAllNamespaces) {
-  TestServerOptions options;
-  options.limits.max_entries = 2;
-  options.limits.max_bytes = 100;
-  TestServer server(options);
-  server.Create("other");
-  server.Put("a", "1");
-  server.Put("a", "1", 0, "other");
-  const auto put = [&server](const std::string& request) {
-    return Call(server.data(), &Data::Put, Proto<v1::PutRequest>(request))
-        .status;
-  };
-  ExpectError(put("namespace: 'default' key: 'b'"),
-              StatusCode::RESOURCE_EXHAUSTED, v1::SERVER_MAX_ENTRIES,
-              "limits.max_entries");
-  ExpectError(put("namespace: 'default' key: 'a' value: '" +
-                  std::string(99, 'x') + "'"),
-              StatusCode::RESOURCE_EXHAUSTED, v1::SERVER_MAX_BYTES,
-              "limits.max_bytes");
 }
 
 }  // namespace

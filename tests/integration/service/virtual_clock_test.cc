@@ -38,12 +38,6 @@ TEST_F(VirtualClockTest, StandsStillUntilItIsAdvanced) {
   EXPECT_EQ(Now(), 5'001 * server::kMicrosPerSecond);
 }
 
-TEST_F(VirtualClockTest, MayStayWhereItIs) {
-  EXPECT_EQ(ToUs(Must(Advance("by {}")).now()), kStartUs);
-  EXPECT_EQ(ToUs(Must(Advance("to { seconds: 1000 nanos: 1000 }")).now()),
-            kStartUs);
-}
-
 TEST_F(VirtualClockTest, NeverGoesBack) {
   ExpectInvalid(Advance("by { nanos: -1000 }").status, "by", "negative");
   ExpectInvalid(Advance("to { seconds: 1000 }").status, "to",

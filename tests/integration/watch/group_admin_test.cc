@@ -8,7 +8,6 @@
 #include "gtest/gtest.h"
 #include "tests/support/group_client.h"
 #include "tests/support/test_server.h"
-#include "tests/support/watch_reader.h"
 
 namespace timecache::test {
 namespace {
@@ -17,7 +16,6 @@ using Groups = v1::GroupService::Stub;
 using grpc::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class GroupAdminTest : public ::testing::Test {
  protected:
@@ -64,60 +62,6 @@ class GroupAdminTest : public ::testing::Test {
   GroupClient group_{&server_};
 };
 
-TEST_F(GroupAdminTest, CreateTakesEveryOptionAtItsExtremes) {
-  EXPECT_TRUE(Create("least",
-                     "ack_timeout { nanos: 10000000 } max_attempts: 1 "
-                     "max_backlog_bytes: 1048576")
-                  .status.ok());
-  const auto most =
-      Must(Create(std::string(63, 'm'),
-                  "ack_timeout { seconds: 604800 } max_attempts: 1000000 "
-                  "max_backlog_bytes: 68719476736"));
-  EXPECT_EQ(most.group().options().max_backlog_bytes(), uint64_t{64} << 30);
-  EXPECT_EQ(most.group().options().max_attempts(), 1'000'000u);
-  EXPECT_EQ(most.group().options().ack_timeout().seconds(), 604'800);
-}
-
-TEST_F(GroupAdminTest, EveryOptionOutOfItsRangeIsRefusedByName) {
-  const struct {
-    const char* option;
-    const char* field;
-    const char* limit;
-  } kCases[] = {
-      {"ack_timeout { nanos: 9999000 }", "ack_timeout", "10ms"},
-      {"ack_timeout {}", "ack_timeout", "10ms"},
-      {"ack_timeout { seconds: -1 }", "ack_timeout", "10ms"},
-      {"ack_timeout { seconds: 604801 }", "ack_timeout", "168h"},
-      {"ack_timeout { seconds: 1 nanos: -1 }", "ack_timeout",
-       "google.protobuf.Duration"},
-      {"max_attempts: 0", "max_attempts", "1"},
-      {"max_attempts: 1000001", "max_attempts", "1000000"},
-      {"max_attempts: 4294967295", "max_attempts", "at most"},
-      {"max_backlog_bytes: 1048575", "max_backlog_bytes", "1048576"},
-      {"max_backlog_bytes: 68719476737", "max_backlog_bytes", "68719476736"},
-      {"max_backlog_bytes: 18446744073709551615", "max_backlog_bytes",
-       "at most"},
-      {"unused_ttl { nanos: 999999000 }", "unused_ttl", "1s"},
-      {"unused_ttl { seconds: -1 }", "unused_ttl", "1s"},
-      {"unused_ttl { seconds: 315360001 }", "unused_ttl", "87600h"},
-  };
-  for (const auto& c : kCases) {
-    SCOPED_TRACE(c.option);
-    ExpectInvalid(Create("g", c.option).status,
-                  absl::StrCat("options.", c.field), c.limit);
-    EXPECT_THAT(List(), IsEmpty());
-  }
-  const std::string before =
-      Must(Create("g")).group().options().SerializeAsString();
-  for (const auto& c : kCases) {
-    SCOPED_TRACE(c.option);
-    const std::string field = absl::StrCat("group.options.", c.field);
-    ExpectInvalid(Update(c.option).status, field, c.limit);
-    ExpectInvalid(Update(c.option, {"*"}).status, field, c.limit);
-  }
-  EXPECT_EQ(group_.Describe().options().SerializeAsString(), before);
-}
-
 TEST_F(GroupAdminTest, OneGroupTooManyIsRefusedHoweverItIsMade) {
   for (int i = 0; i < 64; ++i) Must(Create(absl::StrCat("g", i)));
   ExpectError(Create("one-more").status, StatusCode::RESOURCE_EXHAUSTED,
@@ -161,17 +105,6 @@ TEST_F(GroupAdminTest, ListsInPages) {
   ExpectInvalid(list("page_token: 'No_Name'"), "page_token", "next_page_token");
 }
 
-TEST_F(GroupAdminTest, AsManyAsANamespaceMayHaveAreOnePage) {
-  for (int i = 0; i < 64; ++i) Must(Create(absl::StrCat("g", i)));
-  const auto all = Must(Do(&Groups::ListGroups, "namespace: 'default'"));
-  EXPECT_EQ(all.groups_size(), 64);
-  EXPECT_EQ(all.next_page_token(), "");
-  const auto most =
-      Must(Do(&Groups::ListGroups, "namespace: 'default' page_size: 63"));
-  EXPECT_EQ(most.groups_size(), 63);
-  EXPECT_EQ(most.next_page_token(), "g8");
-}
-
 TEST_F(GroupAdminTest, AMaskChangesWhatItNamesAndNothingElse) {
   Must(Create("g",
               "ack_timeout { seconds: 5 } max_attempts: 7 "
@@ -198,22 +131,6 @@ TEST_F(GroupAdminTest, AMaskChangesWhatItNamesAndNothingElse) {
             "max_backlog_bytes: 1048576 unused_ttl { }");
 }
 
-TEST_F(GroupAdminTest, AMaskThatNamesAnythingElseIsRefused) {
-  Must(Create("g", "max_attempts: 7"));
-  for (const char* path :
-       {"", "max_attempts", "options.", "options.nonsense", "options.*",
-        "options.ack_timeout.seconds", "Options", "name", "namespace",
-        "statistics", "statistics.members", "created_by"}) {
-    SCOPED_TRACE(path);
-    const auto status =
-        Update("max_attempts: 9", {"options.max_attempts", path}).status;
-    ExpectInvalid(status, "update_mask", "options.ack_timeout");
-    EXPECT_THAT(PartsOf(status).message,
-                HasSubstr(absl::StrCat("\"", path, "\"")));
-    EXPECT_EQ(group_.Describe().options().max_attempts(), 7u);
-  }
-}
-
 TEST_F(GroupAdminTest, EveryCallNeedsItsNamespace) {
   const auto check = [](const grpc::Status& none, const grpc::Status& unset) {
     ExpectError(none, StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND, "none");
@@ -234,33 +151,6 @@ TEST_F(GroupAdminTest, EveryCallNeedsItsNamespace) {
     ExpectInvalid(Do(&Groups::UpdateGroup, unset).status, "group.namespace",
                   "must be set");
   }
-}
-
-TEST_F(GroupAdminTest, StatisticsSayHowFarTheGroupIsBehind) {
-  Must(Create("g"));
-  server_.Fill(3, "k", "value");
-  const int64_t death_us = DeathUs(kStartUs);
-  server_.AdvanceTo(death_us);
-  v1::GroupStatistics statistics = group_.Statistics();
-  EXPECT_EQ(statistics.backlog(), 3u);
-  EXPECT_GT(statistics.backlog_bytes(), 0u);
-  EXPECT_EQ(statistics.in_flight(), 0u);
-  EXPECT_EQ(ToUs(statistics.oldest_unsettled()), death_us);
-  const auto member = group_.Start("max_in_flight: 2");
-  const auto events = group_.Take(member.get(), 2);
-  statistics = group_.Statistics();
-  EXPECT_EQ(statistics.members(), 1u);
-  EXPECT_EQ(statistics.backlog(), 1u);
-  EXPECT_EQ(statistics.in_flight(), 2u);
-  EXPECT_EQ(statistics.delivered(), 2u);
-  EXPECT_EQ(ToUs(statistics.oldest_unsettled()), death_us);
-  group_.Ack(events);
-  group_.Ack(group_.TakeOne(member.get()));
-  statistics = group_.Statistics();
-  EXPECT_EQ(statistics.acked(), 3u);
-  EXPECT_EQ(statistics.in_flight(), 0u);
-  EXPECT_EQ(statistics.backlog_bytes(), 0u);
-  EXPECT_FALSE(statistics.has_oldest_unsettled());
 }
 
 }  // namespace

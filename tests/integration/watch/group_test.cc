@@ -6,7 +6,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/group_client.h"
@@ -16,11 +15,8 @@
 namespace timecache::test {
 namespace {
 
-using Groups = v1::GroupService::Stub;
 using Names = v1::NamespaceService::Stub;
 using grpc::StatusCode;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kKillUs = server::kMicrosPerSecond;
 
@@ -93,22 +89,6 @@ TEST_F(GroupTest, AMemberThatDoesNotReadLeavesItsEventsToAnother) {
   EXPECT_EQ(group_.Statistics().unresponsive_members(), 0u);
 }
 
-TEST_F(GroupTest, WhatAMemberHeldGoesToAnotherAtOnceWhenItIsCancelled) {
-  const auto first = group_.Join();
-  Kill({"a", "b"});
-  EXPECT_EQ(group_.Take(first.get(), 2).size(), 2u);
-  const auto second = group_.Join();
-  first->Cancel();
-  const auto events = group_.Take(second.get(), 2);
-  EXPECT_THAT(KeysOf(events), UnorderedElementsAre("a", "b"));
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[0].attempt(), 1u);
-  EXPECT_EQ(events[0].returns(), 1u);
-  EXPECT_EQ(group_.Statistics().returned(), 2u);
-  EXPECT_EQ(group_.Statistics().members(), 1u);
-  EXPECT_EQ(group_.Statistics().timed_out(), 0u);
-}
-
 TEST_F(GroupTest, AMemberThatStoppedReadingGivesBackWhatWasOnItsWay) {
   constexpr int kEvents = 16;
   const auto stalled = group_.Join();
@@ -175,16 +155,6 @@ TEST_F(GroupTest, ADeletedNamespaceEndsItsMembers) {
   }
 }
 
-TEST_F(GroupTest, AServerThatStopsEndsItsMembersWell) {
-  const auto member = group_.Join("max_in_flight: 1");
-  Kill({"a", "b"});
-  group_.Take(member.get(), 1);
-  EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
-  const grpc::Status status = member->Drain();
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(member->events(), 1u);
-}
-
 // A member that has room, and reads slowly, gets what was under way and no
 // more: what else there is waits for the next server, or for other members.
 TEST_F(GroupTest, AServerThatStopsGivesNothingMoreOut) {
@@ -209,49 +179,6 @@ TEST_F(GroupTest, AServerThatStopsGivesNothingMoreOut) {
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_LT(member->events(), static_cast<size_t>(kEvents));
   drain.join();
-}
-
-TEST_F(GroupTest, FieldsOutOfTheirRangeAreNamed) {
-  const struct {
-    const char* request;
-    const char* field;
-    const char* limit;
-  } kCases[] = {
-      {"group: 'G'", "group", "63"},
-      {"group: '-g'", "group", "63"},
-      {"group: 'g' max_in_flight: 0", "max_in_flight", "1 to 65536, not 0"},
-      {"group: 'g' max_in_flight: 65537", "max_in_flight", "not 65537"},
-      {"", "group", "63"},
-      {"max_in_flight: 1", "group", "63"},
-      {"group: 'g' start: 3", "start", "3"},
-      {"group: 'g' namespaces: 'default'", "namespaces", "once"},
-  };
-  for (const auto& c : kCases) {
-    SCOPED_TRACE(c.request);
-    WatchReader reader(server_.data(),
-                       Proto<v1::ConsumeExpiredRequest>(
-                           absl::StrCat("namespaces: 'default' ", c.request)));
-    ExpectInvalid(reader.Drain(), c.field, c.limit);
-  }
-  EXPECT_THAT(Must(Call(server_.groups(), &Groups::ListGroups,
-                        Proto<v1::ListGroupsRequest>("namespace: 'default'")))
-                  .groups(),
-              IsEmpty());
-}
-
-TEST(GroupLimit, AMemberIsAWatcherLikeOthers) {
-  TestServerOptions options;
-  options.max_watchers = 1;
-  TestServer server(options);
-  GroupClient group(&server);
-  const auto first = group.Join();
-  ExpectError(group.Start()->Drain(), StatusCode::RESOURCE_EXHAUSTED,
-              v1::MAX_WATCHERS);
-  // The one that was refused holds nothing.
-  server.Put("a", "1");
-  server.AdvanceTo(DeathUs(kStartUs));
-  EXPECT_EQ(group.TakeOne(first.get()).key(), "a");
-  EXPECT_EQ(group.Statistics().members(), 1u);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace timecache::test {
 namespace {
 
 using grpc::StatusCode;
-using ::testing::ElementsAre;
 
 class ResumeTest : public ::testing::Test {
  protected:
@@ -80,43 +79,6 @@ TEST_F(ResumeTest, ALossOfOtherKeysIsNoneOfAPrefix) {
       Watch({token}, "namespaces: 'brief' fail_on_loss: true key_prefix: 'd'");
   ExpectError(reader->Drain(), StatusCode::OUT_OF_RANGE,
               v1::RESUME_POINT_TRIMMED, "1 events");
-}
-
-TEST_F(ResumeTest, ATokenOfAnotherServerIsOfAnotherLog) {
-  const std::string token = TokenOfNow();
-  TestServer other;
-  auto request = Proto<v1::WatchExpiredRequest>("namespaces: 'default'");
-  request.add_resume_tokens(token);
-  ExpectError(WatchReader(other.data(), request).Drain(),
-              StatusCode::FAILED_PRECONDITION, v1::LOG_CHANGED);
-}
-
-TEST_F(ResumeTest, EachNamespaceGoesOnFromItsOwnToken) {
-  server_.Create("one");
-  server_.Create("two");
-  server_.Create("new");
-  const std::string one = TokenOfNow("one");
-  Kill("a", "one");
-  Kill("b", "two");
-  const std::string two = TokenOfNow("two");
-  Kill("c", "two");
-  Kill("d", "new");
-  const auto reader = Watch(
-      {two, one}, "namespaces: 'one' namespaces: 'two' namespaces: 'new'");
-  EXPECT_THAT(KeysOf(reader->ReadUpTo(server_.now_us(), "one")),
-              ElementsAre("a"));
-  EXPECT_EQ(reader->lost(), 0u);
-  // `two` resumed behind b, and `new` began now.
-  const auto again = Watch({two}, "namespaces: 'two' namespaces: 'new'");
-  EXPECT_THAT(KeysOf(again->ReadUpTo(server_.now_us(), "two")),
-              ElementsAre("c"));
-  EXPECT_EQ(again->events(), 1u);
-}
-
-TEST_F(ResumeTest, ADamagedTokenIsRefused) {
-  std::string token = TokenOfNow();
-  token.back() = static_cast<char>(token.back() ^ 1);
-  ExpectInvalid(Watch({token})->Drain(), "resume_tokens", "damaged");
 }
 
 }  // namespace

@@ -2,10 +2,7 @@
 // was given.
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/group_client.h"
 #include "tests/support/test_server.h"
@@ -20,8 +17,6 @@ using grpc::StatusCode;
 constexpr char kAckText[] = "ack {}";
 constexpr char kNack[] = "nack {}";
 constexpr char kPutBack[] = "put_back {}";
-// The default.
-constexpr int64_t kSettleTimeoutUs = 30 * server::kMicrosPerSecond;
 
 class SettleTest : public ::testing::Test {
  protected:
@@ -44,23 +39,6 @@ class SettleTest : public ::testing::Test {
   GroupClient group_{&server_};
   std::unique_ptr<WatchReader> member_ = group_.Join();
 };
-
-// Its stream has ended, and the next member has the same attempt.
-TEST_F(SettleTest, ANackThatNamesItsReturnsEndsNoOtherDelivery) {
-  const v1::ExpiredEvent first = Given();
-  member_->Cancel();
-  const auto other = group_.Start();
-  const v1::ExpiredEvent second = group_.TakeOne(other.get());
-  EXPECT_EQ(second.attempt(), 1u);
-  EXPECT_EQ(second.returns(), 1u);
-  for (const char* how : {"returns: 0 nack {}", "returns: 0 put_back {}",
-                          "returns: 0 extend {}"}) {
-    ExpectError(ErrorOf(Settle(first, how)), StatusCode::FAILED_PRECONDITION,
-                v1::STALE_ATTEMPT);
-  }
-  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
-  EXPECT_FALSE(Settle(first, "returns: 0 ack {}").has_error());
-}
 
 TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
   const v1::ExpiredEvent a = Given("a");
@@ -95,46 +73,6 @@ TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
   EXPECT_EQ(group_.TakeOne(member_.get()).key(), "c");
 }
 
-TEST_F(SettleTest, AFieldOutOfItsRangeIsNamedAndTheEventStays) {
-  const v1::ExpiredEvent event = Given();
-  const struct {
-    std::string how;
-    const char* field;
-    const char* limit;
-  } kCases[] = {
-      {"", "action", "must be set"},
-      {absl::StrCat(kAckText, " attempt: 2"), "attempt", "1"},
-      {absl::StrCat(kAckText, " attempt: 4294967295"), "attempt", "1"},
-      {"nack { delay { nanos: -1000 } }", "nack.delay", "168h"},
-      {"nack { delay { seconds: 604800 nanos: 1 } }", "nack.delay", "168h"},
-      {"nack { delay { seconds: 1 nanos: -1 } }", "nack.delay",
-       "google.protobuf.Duration"},
-      {"put_back { ttl {} }", "put_back.ttl", "1ms"},
-      {"put_back { ttl { nanos: 999000 } }", "put_back.ttl", "1ms"},
-      {"put_back { ttl { seconds: 604801 } }", "put_back.ttl", "168h"},
-  };
-  for (const auto& c : kCases) {
-    SCOPED_TRACE(c.how);
-    ExpectInvalid(ErrorOf(Settle(event, c.how)), c.field, c.limit);
-    EXPECT_EQ(group_.Statistics().in_flight(), 1u);
-  }
-  auto request = Proto<v1::SettleExpiredRequest>(
-      "namespace: 'default' group: 'g' settlements { ack {} }");
-  v1::Settlement* const settlement = request.mutable_settlements(0);
-  settlement->set_event_id(event.event_id());
-  ExpectInvalid(ErrorOf(Must(Call(request)).results(0)), "attempt", "1");
-  // An action that a later client knows, and this server does not.
-  settlement->set_attempt(event.attempt());
-  settlement->clear_ack();
-  settlement->GetReflection()
-      ->MutableUnknownFields(settlement)
-      ->AddLengthDelimited(9, "");
-  ExpectInvalid(ErrorOf(Must(Call(request)).results(0)), "action",
-                "must be set");
-  EXPECT_EQ(group_.Statistics().in_flight(), 1u);
-  EXPECT_FALSE(Settle(event, kAckText).has_error());
-}
-
 TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
   auto request = Proto<v1::SettleExpiredRequest>(
       "namespace: 'default' "
@@ -166,52 +104,6 @@ TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
   request.clear_settlements();
   request.add_settlements();
   ExpectError(Call(request).status, StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND);
-}
-
-TEST_F(SettleTest, WhatIsNeverSettledBecomesADeadLetter) {
-  server_.Create("dead");
-  Must(test::Call(server_.namespaces(),
-                  &v1::NamespaceService::Stub::UpdateNamespace,
-                  Proto<v1::UpdateNamespaceRequest>(
-                      "namespace { name: 'default' "
-                      "options { dead_letter_namespace: 'dead' } }")));
-  Must(test::Call(
-      server_.groups(), &v1::GroupService::Stub::UpdateGroup,
-      Proto<v1::UpdateGroupRequest>("group { namespace: 'default' name: 'g' "
-                                    "options { max_attempts: 2 } }")));
-  v1::ExpiredEvent event = Given();
-  EXPECT_FALSE(Settle(event, kNack).has_error());
-  event = group_.TakeOne(member_.get());
-  EXPECT_EQ(event.attempt(), 2u);
-  server_.AdvanceBy(kSettleTimeoutUs);
-  const std::string key = absl::StrCat("default/g/", event.event_id());
-  const v1::Entry letter = server_.Get(key, "dead").entry();
-  v1::ExpiredEvent read;
-  ASSERT_TRUE(read.ParseFromString(letter.value()));
-  EXPECT_EQ(read.dead_letter().group(), "g");
-  EXPECT_EQ(read.dead_letter().attempts(), 2u);
-  EXPECT_EQ(read.dead_letter().reason(), v1::DEAD_LETTER_REASON_TIMED_OUT);
-  EXPECT_EQ(ToUs(read.dead_letter().time()), server_.now_us());
-  EXPECT_EQ(read.key(), "a");
-  EXPECT_EQ(read.value(), "a's value");
-  EXPECT_EQ(read.event_id(), event.event_id());
-  EXPECT_EQ(read.attempt(), 2u);
-  EXPECT_EQ(group_.Statistics().dead_lettered(), 1u);
-  EXPECT_EQ(group_.Statistics().in_flight(), 0u);
-  ExpectError(ErrorOf(Settle(event, kAckText)), StatusCode::NOT_FOUND,
-              v1::EVENT_NOT_UNSETTLED);
-
-  grpc::ClientContext context;
-  SetDeadline(&context);
-  auto scan = server_.data()->Scan(
-      &context,
-      Proto<v1::ScanRequest>("namespace: 'dead' key_prefix: 'default/g/'"));
-  v1::ScanResponse page;
-  ASSERT_TRUE(scan->Read(&page));
-  ASSERT_EQ(page.entries_size(), 1);
-  EXPECT_EQ(page.entries(0).key(), key);
-  EXPECT_FALSE(scan->Read(&page));
-  EXPECT_TRUE(scan->Finish().ok());
 }
 
 }  // namespace

@@ -90,22 +90,6 @@ TEST_F(WatchFlowTest, TheWatermarkMovesWhenEverythingIsFilteredOut) {
   EXPECT_EQ(reader.lost(), 0u);
 }
 
-TEST_F(WatchFlowTest, ManyWatchersAllSeeAll) {
-  constexpr int kWatchers = 50;
-  std::vector<std::unique_ptr<WatchReader>> readers;
-  for (int i = 0; i < kWatchers; ++i) {
-    readers.push_back(std::make_unique<WatchReader>(server_.data(), "default"));
-    ASSERT_TRUE(readers.back()->Next());
-  }
-  for (int round = 0; round < 3; ++round) {
-    server_.Fill(100, absl::StrCat(round, "/"), "v");
-    server_.AdvanceBy(2 * kTtlUs);
-    for (auto& reader : readers) {
-      EXPECT_EQ(reader->ReadUpTo(server_.now_us()).size(), 100u);
-    }
-  }
-}
-
 // What it costs to bring the watermark up to date does not depend on how many
 // want to hear it.
 TEST_F(WatchFlowTest, HeartbeatsOfManyStreamsShareOneAdvance) {

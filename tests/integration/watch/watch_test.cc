@@ -1,12 +1,9 @@
 // WatchExpired over the wire: what its messages carry, in which order, and from
 // where on.
-#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
 #include "tests/support/test_server.h"
@@ -49,42 +46,6 @@ TEST_F(WatchTest, DeliveredAtIsTheSameForAllWatchersHoweverLateTheyRead) {
     const auto events = reader->ReadUpTo(server_.now_us());
     ASSERT_EQ(events.size(), 1u);
     EXPECT_EQ(ToUs(events[0].delivered_at()), published_us);
-  }
-}
-
-TEST_F(WatchTest, ARequestThatIsNoneIsRefused) {
-  grpc::GenericStub stub(server_.channel());
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const auto call = stub.PrepareCall(
-      &context, "/timecache.v1.TimeCacheService/WatchExpired", &queue);
-  int tag = 0;
-  const auto await = [&queue] {
-    void* got;
-    bool ok = false;
-    return queue.Next(&got, &ok) && ok;
-  };
-  call->StartCall(&tag);
-  ASSERT_TRUE(await());
-  // Field 1, of 100 bytes, and then nothing.
-  const grpc::Slice slice("\x0a\x64");
-  call->WriteLast(grpc::ByteBuffer(&slice, 1), {}, &tag);
-  ASSERT_TRUE(await());
-  grpc::Status status;
-  call->Finish(&status, &tag);
-  ASSERT_TRUE(await());
-  ExpectError(status, StatusCode::INVALID_ARGUMENT, v1::MALFORMED_REQUEST,
-              "is not a timecache.v1.WatchExpiredRequest");
-}
-
-TEST_F(WatchTest, EveryHeartbeatSaysTheServersTime) {
-  const auto reader = Watch("namespaces: 'default'");
-  for (int i = 0; i < 5; ++i) {
-    server_.AdvanceBy(1 + i);
-    const auto heartbeat = reader->Next();
-    ASSERT_TRUE(heartbeat.has_value());
-    EXPECT_THAT(heartbeat->events(), IsEmpty());
-    EXPECT_EQ(ToUs(heartbeat->watermark()), server_.now_us());
   }
 }
 

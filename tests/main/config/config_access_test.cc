@@ -8,22 +8,12 @@
 namespace timecache::server {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 std::string AccessRefusal(absl::string_view yaml) {
   const auto config = ParseConfig(yaml, "t.yaml");
   EXPECT_FALSE(config.ok()) << yaml;
   return std::string(config.status().message());
-}
-
-TEST(ConfigAccessTest, NothingIsGuardedAndLittleIsShownByDefault) {
-  const config::v1::ServerConfig config = DefaultConfig();
-  EXPECT_TRUE(config.has_access());
-  EXPECT_EQ(config.access().file(), "");
-  EXPECT_TRUE(config.debug().reflection());
-  EXPECT_EQ(config.log().slow_call().seconds(), 0);
-  EXPECT_EQ(config.log().slow_call().nanos(), 100'000'000);
 }
 
 TEST(ConfigAccessTest, WhatTheFileSaysStays) {

@@ -30,16 +30,6 @@ std::string Tls(const std::string& fields) {
   return "listeners: [{address: 0.0.0.0:1, tls: {" + fields + "}}]";
 }
 
-TEST(ConfigListenersTest, DefaultIsPlainTextOnLoopbackAndNoHealthAddress) {
-  const config::v1::ServerConfig config = DefaultConfig();
-  ASSERT_EQ(config.listeners_size(), 1);
-  EXPECT_FALSE(config.listeners(0).has_tls());
-  EXPECT_TRUE(config.listeners(0).has_allow_plaintext());
-  EXPECT_FALSE(config.listeners(0).allow_plaintext());
-  EXPECT_TRUE(config.has_health_address());
-  EXPECT_EQ(config.health_address(), "");
-}
-
 TEST(ConfigListenersTest, TlsHasItsDefaults) {
   const config::v1::TlsConfig tls =
       ParsedListeners(Tls("certificate_file: c, key_file: k"))

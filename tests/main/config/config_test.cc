@@ -33,21 +33,6 @@ std::string LoadProblem(const std::string& path) {
   return std::string(LoadConfig(path).status().message());
 }
 
-TEST(ConfigTest, DefaultIsOneListenerAndOneNamespace) {
-  const config::v1::ServerConfig config = DefaultConfig();
-  ASSERT_EQ(config.listeners_size(), 1);
-  EXPECT_EQ(config.listeners(0).address(), "127.0.0.1:7171");
-  ASSERT_EQ(config.namespaces_size(), 1);
-  EXPECT_EQ(config.namespaces(0).name(), "default");
-  EXPECT_FALSE(config.namespaces(0).has_options());
-  EXPECT_EQ(config.limits().max_namespaces(), 1024);
-  EXPECT_EQ(config.limits().max_watchers(), 10'000);
-  EXPECT_EQ(config.limits().max_entries(), 0);
-  EXPECT_EQ(config.log().level(), config::v1::LOG_LEVEL_INFO);
-  EXPECT_EQ(config.log().format(), config::v1::LOG_FORMAT_TEXT);
-  EXPECT_EQ(config.grace_period().seconds(), 10);
-}
-
 TEST(ConfigTest, EmptyFileIsTheDefault) {
   EXPECT_EQ(Parsed("").SerializeAsString(),
             DefaultConfig().SerializeAsString());
@@ -99,16 +84,6 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
     EXPECT_EQ(Refusal(absl::StrCat("stall_grace: ", bad)),
               "t.yaml:1: stall_grace: must be from 200ms to 1h");
   }
-}
-
-TEST(ConfigTest, LimitsHaveTheirDefaults) {
-  const config::v1::ServerLimits limits = DefaultConfig().limits();
-  EXPECT_EQ(limits.max_connections(), 10'000);
-  EXPECT_EQ(limits.max_calls_per_connection(), 1'000);
-  EXPECT_EQ(limits.max_connection_age().seconds(), 0);
-  EXPECT_EQ(limits.max_call_duration().seconds(), 60);
-  // It is the machine's.
-  EXPECT_FALSE(limits.has_max_memory_bytes());
 }
 
 TEST(ConfigTest, LimitsHaveTheirRanges) {
@@ -248,20 +223,6 @@ TEST(ConfigTest, WrongNamespacesAreRefused) {
       Refusal(
           "limits: {max_namespaces: 1}\nnamespaces: [{name: a}, {name: b}]\n"),
       "t.yaml:2: namespaces: has 2, more than limits.max_namespaces, 1");
-}
-
-TEST(ConfigTest, ANamespaceSaysWhereItsDeadLettersGo) {
-  const config::v1::ServerConfig config = Parsed(
-      "namespaces:\n"
-      "  - name: a\n"
-      "    options: {dead_letter_namespace: dead}\n"
-      "  - name: dead\n"
-      "    options: {dead_letter_namespace: ''}\n");
-  ASSERT_EQ(config.namespaces_size(), 2);
-  EXPECT_EQ(config.namespaces(0).options().dead_letter_namespace(), "dead");
-  EXPECT_TRUE(config.namespaces(1).options().has_dead_letter_namespace());
-  EXPECT_EQ(Parsed(ProtoToYaml(config)).SerializeAsString(),
-            config.SerializeAsString());
 }
 
 TEST(ConfigTest, DeadLettersThatWouldComeBackAreRefused) {

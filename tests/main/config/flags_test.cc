@@ -148,20 +148,5 @@ TEST(FlagsTest, FlagsOverrideTheFile) {
   EXPECT_EQ(config->log().format(), config::v1::LOG_FORMAT_JSON);
 }
 
-TEST(FlagsTest, ListenersGivenTwiceAreRefused) {
-  Flags flags;
-  flags.listen = {"localhost:3", "localhost:3"};
-  EXPECT_EQ(ConfigFromFlags(flags).status().message(),
-            "command line: listeners[1].address: the same as listeners[0]");
-}
-
-TEST(FlagsTest, FileThatIsMissingIsNamed) {
-  Flags flags;
-  flags.config = testing::TempDir() + "/flags_test_missing.yaml";
-  const auto config = ConfigFromFlags(flags);
-  EXPECT_EQ(config.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(config.status().message(), HasSubstr("flags_test_missing.yaml"));
-}
-
 }  // namespace
 }  // namespace timecache::server
