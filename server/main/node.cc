@@ -191,14 +191,9 @@ void Node::AddMetrics() {
                                                         checkpointer_.get());
     metrics->Add(journal_metrics_.get());
   }
-  AddServerMetrics(&*server_, metrics);
-  AddResponseMetrics(&*server_, metrics);
-  AddMemoryMetrics(metrics);
-  AddClockMetrics(&system_clock_, metrics);
-  AddLogMetrics(metrics);
-  AddReloadMetrics(&*reload_, metrics);
-  AddAccessMetrics(access_.get(), metrics);
-  AddTlsMetrics(tls_.get(), metrics);
+  AddStateMetrics(
+      {&*server_, &system_clock_, &*reload_, access_.get(), tls_.get()},
+      metrics);
 }
 
 void Node::EndAfter(absl::Duration patience) {
