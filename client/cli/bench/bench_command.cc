@@ -372,13 +372,10 @@ void AddBenchCommand(CLI::App& app, Context& context) {
   // What is exported for other commands is not for a benchmark to fill.
   bench->preparse_callback(
       [&app](size_t) { app.get_option("--namespace")->envname(""); });
-  bench->callback([&context, options] {
-    if (options->batch == 1) options->is_unary = true;
-    if (options->operations > 0) options->duration = kMaxDuration;
-    CheckTogether(*options);
-    context.command = [&context, options] {
-      return RunBench(context, *options);
-    };
+  OnRun(bench, context, options, RunBench, [](BenchOptions& given) {
+    if (given.batch == 1) given.is_unary = true;
+    if (given.operations > 0) given.duration = kMaxDuration;
+    CheckTogether(given);
   });
 }
 

@@ -140,9 +140,9 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
                                    ": stop it first, or take a backup of it"));
 }
 
-int RunCheck(const Context& context, const std::string& directory) {
-  const auto lock = Lock(directory);
-  if (!lock.ok()) return context.Fail(lock.status());
+int RunCheck(const Context& context, const JournalArguments& arguments) {
+  const std::string& directory = arguments.directory;
+  const auto lock = Lock(directory).value();
   const auto report = server::CheckJournal(FileSystem::Posix(), directory);
   if (absl::IsDataLoss(report.status())) {
     // Not even how many partitions there were is readable.
@@ -161,15 +161,14 @@ int RunCheck(const Context& context, const std::string& directory) {
 }
 
 int RunSalvage(const Context& context, const JournalArguments& arguments) {
-  const auto lock = Lock(arguments.directory);
-  if (!lock.ok()) return context.Fail(lock.status());
+  const auto lock = Lock(arguments.directory).value();
   const auto report = server::SalvageJournal(FileSystem::Posix(),
-                                             arguments.directory, arguments.to);
-  if (!report.ok()) return context.Fail(report.status());
-  Json object = ReportToJson(arguments.directory, *report);
+                                             arguments.directory, arguments.to)
+                          .value();
+  Json object = ReportToJson(arguments.directory, report);
   object["salvaged_to"] = arguments.to;
   return Print(context, object,
-               DescribeSalvage(arguments.directory, arguments.to, *report));
+               DescribeSalvage(arguments.directory, arguments.to, report));
 }
 
 absl::StatusOr<JournalReport> RestoreInput(const std::string& to) {
@@ -208,13 +207,13 @@ int RunRestore(const Context& context, const JournalArguments& arguments) {
         to, " < ", from)));
   }
   const auto report =
-      from == "-" ? RestoreInput(to)
-                  : server::RestoreJournal(FileSystem::Posix(), from, to);
-  if (!report.ok()) return context.Fail(report.status());
-  Json object = ReportToJson(to, *report);
+      (from == "-" ? RestoreInput(to)
+                   : server::RestoreJournal(FileSystem::Posix(), from, to))
+          .value();
+  Json object = ReportToJson(to, report);
   object["restored"] = true;
   return Print(context, object,
-               absl::StrCat("restored ", RecordsText(report->Records()), " to ",
+               absl::StrCat("restored ", RecordsText(report.Records()), " to ",
                             to, ": start timecached --journal ", to));
 }
 
@@ -280,11 +279,7 @@ size of the readable part. An incomplete last write of a crash is no damage.
 Examples:
   timecachectl journal check /var/lib/timecached/journal
   timecachectl journal check backup --json | jq .lost)");
-  check->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunCheck(context, arguments->directory);
-    };
-  });
+  OnRun(check, context, arguments, RunCheck);
   CLI::App* salvage = journal->add_subcommand(
       "salvage", "Copy the readable part of a damaged journal into a new one");
   AddDirectory(*salvage, "directory", arguments->directory,

@@ -31,9 +31,8 @@ std::string PreviousText(const Context& context,
 }
 
 int RemoveOne(const Context& context, const RemoveArguments& arguments) {
-  const auto key = context.Key(arguments.keys[0]);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto result = context.MakeClient().Remove(*key, arguments.options);
+  const auto key = context.Key(arguments.keys[0]).value();
+  const auto result = context.MakeClient().Remove(key, arguments.options);
   if (absl::IsFailedPrecondition(result.status())) {
     return Refused(context, "removed", result.status());
   }
@@ -56,9 +55,7 @@ class KeyRemover {
 
   int Run() {
     for (const std::string& argument : arguments_.keys) {
-      auto key = context_.Key(argument);
-      if (!key.ok()) return context_.Fail(key.status());
-      keys_.push_back(*std::move(key));
+      keys_.push_back(context_.Key(argument).value());
     }
     const absl::Status status = RemoveAll();
     if (!written_ || !Flush()) return context_.FailToWrite();
@@ -121,13 +118,12 @@ bool MayRemove(const Context& context, const RemoveArguments& arguments) {
 
 // What a scan finds is removed while the scan goes on.
 int RemovePrefix(const Context& context, const RemoveArguments& arguments) {
-  auto prefix = context.Key(*arguments.prefix);
-  if (!prefix.ok()) return context.Fail(prefix.status());
+  std::string prefix = context.Key(*arguments.prefix).value();
   if (!MayRemove(context, arguments)) {
     Warn("nothing was removed");
     return kExitError;
   }
-  ScanOptions options = {.key_prefix = *std::move(prefix), .keys_only = true};
+  ScanOptions options = {.key_prefix = std::move(prefix), .keys_only = true};
   if (context.timeout_given) options.timeout = context.timeout;
   const Client client = context.MakeClient();
   uint64_t removed = 0;
@@ -200,12 +196,7 @@ void AddRemoveCommand(CLI::App& app, Context& context) {
       "  timecachectl rm session:7 session:8\n"
       "  timecachectl rm --prefix session:\n"
       "  timecachectl rm lock:job --if-version 4711");
-  rm->callback([&context, arguments] {
-    CheckTogether(*arguments);
-    context.command = [&context, arguments] {
-      return Run(context, *arguments);
-    };
-  });
+  OnRun(rm, context, arguments, Run, CheckTogether);
 }
 
 }  // namespace timecache::cli
