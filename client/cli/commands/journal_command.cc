@@ -1,10 +1,7 @@
 // journal check, salvage, restore: on a directory that no server has open.
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -127,9 +124,6 @@ std::string DescribeSalvage(const std::string& directory, const std::string& to,
   return text;
 }
 
-// Of an archive, at once.
-constexpr size_t kInputBytes = 1 << 20;
-
 // What a server writes while it is read would look like damage.
 absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
     const std::string& directory) {
@@ -171,24 +165,6 @@ int RunSalvage(const Context& context, const JournalArguments& arguments) {
                DescribeSalvage(arguments.directory, arguments.to, report));
 }
 
-absl::StatusOr<JournalReport> RestoreInput(const std::string& to) {
-  if (isatty(STDIN_FILENO) == 1) {
-    return absl::InvalidArgumentError(
-        "standard input is a terminal: redirect a backup to it");
-  }
-  auto copy = server::JournalCopy::Begin(FileSystem::Posix(), to);
-  if (!copy.ok()) return copy.status();
-  std::string bytes(kInputBytes, '\0');
-  const absl::Status status =
-      (*copy)->AddArchive([&bytes]() -> absl::StatusOr<std::string> {
-        const size_t size = std::fread(bytes.data(), 1, bytes.size(), stdin);
-        if (size > 0 || std::ferror(stdin) == 0) return bytes.substr(0, size);
-        return absl::ErrnoToStatus(errno, "standard input");
-      });
-  if (!status.ok()) return status;
-  return (*copy)->Finish();
-}
-
 int RunRestore(const Context& context, const JournalArguments& arguments) {
   const std::string& from = arguments.directory;
   const std::string& to = arguments.to;
@@ -207,7 +183,7 @@ int RunRestore(const Context& context, const JournalArguments& arguments) {
         to, " < ", from)));
   }
   const auto report =
-      (from == "-" ? RestoreInput(to)
+      (from == "-" ? server::RestoreInput(to)
                    : server::RestoreJournal(FileSystem::Posix(), from, to))
           .value();
   Json object = ReportToJson(to, report);
