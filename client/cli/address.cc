@@ -27,6 +27,10 @@ absl::StatusOr<std::string> CompleteAddress(std::string_view text) {
         "\"", address, "\" is a URL, and not an address; use --tls for TLS"));
   }
   const auto colons = std::ranges::count(address, ':');
+  if (address.empty() || (colons == 1 && address[0] == ':')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", address, "\" has no host: write HOST or HOST:PORT"));
+  }
   const bool in_brackets = absl::StartsWith(address, "[");
   // More than one: an IPv6 address by itself.
   if (!in_brackets && colons > 1) address = absl::StrCat("[", address, "]");
