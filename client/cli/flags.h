@@ -29,21 +29,40 @@
 
 namespace timecache::cli {
 
+// Runs a command. An error that it throws, as StatusOr's value() does, is how it
+// ends.
+template <typename Run, typename... Arguments>
+int RunCommand(const Context& context, const Run& run,
+               const Arguments&... arguments) {
+  try {
+    return run(context, arguments...);
+  } catch (const absl::BadStatusOrAccess& error) {
+    return context.Fail(error.status());
+  }
+}
+
+struct NoCheck {
+  void operator()(const auto& /*arguments*/) const {}
+};
+
 // The command calls `run` with the context, and with its arguments if it has
-// any.
-template <typename Arguments, typename Run>
+// any. Before, `check` throws a CLI::ParseError for arguments that do not go
+// together.
+template <typename Arguments, typename Run, typename Check = NoCheck>
 void OnRun(CLI::App* app, Context& context,
-           const std::shared_ptr<Arguments>& arguments, Run run) {
-  app->callback([&context, arguments, run] {
+           const std::shared_ptr<Arguments>& arguments, Run run,
+           Check check = {}) {
+  app->callback([&context, arguments, run, check] {
+    check(*arguments);
     context.command = [&context, arguments, run] {
-      return run(context, *arguments);
+      return RunCommand(context, run, *arguments);
     };
   });
 }
 template <typename Run>
 void OnRun(CLI::App* app, Context& context, Run run) {
   app->callback([&context, run] {
-    context.command = [&context, run] { return run(context); };
+    context.command = [&context, run] { return RunCommand(context, run); };
   });
 }
 
@@ -54,7 +73,7 @@ void OnRunAbout(CLI::App* app, Context& context,
                 const std::shared_ptr<Arguments>& arguments, Run run) {
   OnRun(app, context, arguments, [run](Context about, const Arguments& given) {
     about.namespaces = {given.ns};
-    return run(about, given);
+    return RunCommand(about, run, given);
   });
 }
 

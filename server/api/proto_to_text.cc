@@ -31,25 +31,17 @@ ordered_json ToValue(const Message& message, const FieldDescriptor& field,
                      int index) {
   const Reflection& reflection = *message.GetReflection();
   switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return TIMECACHED_GET(Int32);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return TIMECACHED_GET(Int64);
     case FieldDescriptor::CPPTYPE_UINT32:
       return TIMECACHED_GET(UInt32);
     case FieldDescriptor::CPPTYPE_UINT64:
       return TIMECACHED_GET(UInt64);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return TIMECACHED_GET(Double);
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return TIMECACHED_GET(Float);
     case FieldDescriptor::CPPTYPE_BOOL:
       return TIMECACHED_GET(Bool);
     case FieldDescriptor::CPPTYPE_ENUM:
       return EnumName(*TIMECACHED_GET(Enum));
     case FieldDescriptor::CPPTYPE_STRING:
       return TIMECACHED_GET(String);
-    case FieldDescriptor::CPPTYPE_MESSAGE:
+    default:
       break;
   }
   const Message& value = TIMECACHED_GET(Message);

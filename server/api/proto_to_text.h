@@ -8,8 +8,8 @@
 namespace timecache::server {
 
 // The fields of `message` that are set, with names and values as in the
-// configuration: durations as "30s", enums in lower case without prefix. No map
-// fields, no negative durations. Thread-safe.
+// configuration: durations as "30s", enums in lower case without prefix. Of
+// the types that YamlToProto knows; no negative durations. Thread-safe.
 
 // A JSON object in one line, for logs; numbers as numbers.
 std::string ProtoToJson(const google::protobuf::Message& message);

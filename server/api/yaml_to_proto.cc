@@ -1,6 +1,5 @@
 #include "server/api/yaml_to_proto.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <sstream>
@@ -14,7 +13,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "google/protobuf/duration.pb.h"
 #include "server/api/enum_names.h"
@@ -133,118 +131,70 @@ bool IsBytesField(const FieldDescriptor& field) {
   return absl::StrContains(field.name(), "bytes");
 }
 
-// Reads decimal digits after an optional minus, and sizes where the field takes
-// bytes.
-template <typename T>
-bool ParseInteger(const FieldDescriptor& field, absl::string_view text,
-                  T* value) {
-  const absl::string_view digits = absl::StripPrefix(text, "-");
-  if (!digits.empty() && absl::c_all_of(digits, absl::ascii_isdigit)) {
-    return absl::SimpleAtoi(text, value);
-  }
-  const auto bytes = ParseSize(text);
-  if (!IsBytesField(field) || !bytes.ok()) return false;
-  *value = static_cast<T>(*bytes);
-  return *bytes <= static_cast<uint64_t>(std::numeric_limits<T>::max());
-}
-
-template <typename T>
-std::string IntegerExpected(const FieldDescriptor& field) {
-  return absl::StrCat(
-      "a whole number from ", std::numeric_limits<T>::min(), " to ",
-      std::numeric_limits<T>::max(),
-      IsBytesField(field) ? ", or with a unit: 512B, 64KiB, 64MiB, 1GiB" : "");
-}
-
-template <typename T>
-using Setter = void (Reflection::*)(Message*, const FieldDescriptor*, T) const;
-
-template <typename T>
-void Store(Message* message, const FieldDescriptor& field, T value,
-           Setter<T> set, Setter<T> add) {
+// Sets a number that is no list. Returns what was expected, if `text` is not
+// that: decimal digits or, where the field takes bytes, a size.
+std::string StoreNumber(Message* message, const FieldDescriptor& field,
+                        const std::string& text) {
   const Reflection& reflection = *message->GetReflection();
-  (reflection.*(field.is_repeated() ? add : set))(message, &field,
-                                                  std::move(value));
-}
-
-template <typename T>
-std::string StoreInteger(Message* message, const FieldDescriptor& field,
-                         absl::string_view text, Setter<T> set, Setter<T> add) {
-  T value = 0;
-  if (!ParseInteger(field, text, &value)) return IntegerExpected<T>(field);
-  Store(message, field, value, set, add);
+  const bool is_narrow = field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32;
+  const uint64_t most = is_narrow ? std::numeric_limits<uint32_t>::max()
+                                  : std::numeric_limits<uint64_t>::max();
+  uint64_t value = 0;
+  bool is_number = !text.empty() && absl::c_all_of(text, absl::ascii_isdigit) &&
+                   absl::SimpleAtoi(text, &value);
+  if (const auto size = ParseSize(text);
+      !is_number && IsBytesField(field) && size.ok()) {
+    is_number = true;
+    value = *size;
+  }
+  if (!is_number || value > most) {
+    return absl::StrCat("a whole number from 0 to ", most,
+                        IsBytesField(field)
+                            ? ", or with a unit: 512B, 64KiB, 64MiB, 1GiB"
+                            : "");
+  }
+  if (is_narrow) {
+    reflection.SetUInt32(message, &field, static_cast<uint32_t>(value));
+  } else {
+    reflection.SetUInt64(message, &field, value);
+  }
   return "";
 }
 
-std::string StoreFloat(Message* message, const FieldDescriptor& field,
-                       absl::string_view text) {
-  double value = 0;
-  if (!absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
-    return "a finite number";
-  }
-  if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-    Store(message, field, value, &Reflection::SetDouble,
-          &Reflection::AddDouble);
-    return "";
-  }
-  if (std::abs(value) > std::numeric_limits<float>::max()) {
-    return "a smaller number";
-  }
-  Store(message, field, static_cast<float>(value), &Reflection::SetFloat,
-        &Reflection::AddFloat);
-  return "";
-}
-
-std::string StoreEnum(Message* message, const FieldDescriptor& field,
-                      absl::string_view text) {
-  const EnumValueDescriptor* value = FindEnumValue(*field.enum_type(), text);
-  if (value == nullptr) {
-    return absl::StrJoin(EnumNames(*field.enum_type()), ", ");
-  }
-  Store(message, field, value->number(), &Reflection::SetEnumValue,
-        &Reflection::AddEnumValue);
-  return "";
-}
-
-// Sets, or adds to, a field that is no message. Returns what was expected, if
-// `text` is not that.
+// The same of any field that is no message, and adds to a list of strings or
+// enums.
 std::string StoreScalar(Message* message, const FieldDescriptor& field,
                         const std::string& text) {
+  const Reflection& reflection = *message->GetReflection();
   switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return StoreInteger<int32_t>(message, field, text, &Reflection::SetInt32,
-                                   &Reflection::AddInt32);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return StoreInteger<int64_t>(message, field, text, &Reflection::SetInt64,
-                                   &Reflection::AddInt64);
     case FieldDescriptor::CPPTYPE_UINT32:
-      return StoreInteger<uint32_t>(
-          message, field, text, &Reflection::SetUInt32, &Reflection::AddUInt32);
     case FieldDescriptor::CPPTYPE_UINT64:
-      return StoreInteger<uint64_t>(
-          message, field, text, &Reflection::SetUInt64, &Reflection::AddUInt64);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return StoreFloat(message, field, text);
+      return StoreNumber(message, field, text);
     case FieldDescriptor::CPPTYPE_BOOL:
       if (text != "true" && text != "false") return "true or false";
-      Store(message, field, text == "true", &Reflection::SetBool,
-            &Reflection::AddBool);
+      reflection.SetBool(message, &field, text == "true");
       return "";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return StoreEnum(message, field, text);
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const EnumValueDescriptor* value =
+          FindEnumValue(*field.enum_type(), text);
+      if (value == nullptr) {
+        return absl::StrJoin(EnumNames(*field.enum_type()), ", ");
+      }
+      field.is_repeated() ? reflection.AddEnum(message, &field, value)
+                          : reflection.SetEnum(message, &field, value);
+      return "";
+    }
     case FieldDescriptor::CPPTYPE_STRING:
       // yaml-cpp turns the escapes \N and \_ into single bytes.
       if (FindInvalidUtf8(text) != absl::string_view::npos) {
         return "UTF-8, with the characters themselves for \\N and \\_";
       }
-      Store(message, field, text, &Reflection::SetString,
-            &Reflection::AddString);
+      field.is_repeated() ? reflection.AddString(message, &field, text)
+                          : reflection.SetString(message, &field, text);
       return "";
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      break;
+    default:
+      return "a value";
   }
-  return "a value";
 }
 
 bool IsDuration(const FieldDescriptor& field) {

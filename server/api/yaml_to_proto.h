@@ -25,14 +25,15 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 //
 //   string     text
 //   bool       true, false
-//   integers   decimal; in a field with "bytes" in its name also a size, as in
+//   uint32, uint64
+//              decimal; in a field with "bytes" in its name also a size, as in
 //              server/base/units.h: 512B, 64KiB, 1.5GiB
-//   floats     decimal, finite
 //   enums      as in enum_names.h: evict_oldest
 //   Duration   as in server/base/units.h: 500ms, 30s, 5m, 24h, 7d.
 //
 // A message or a sequence without a value (`limits:` and nothing more) is
-// empty; an empty text changes nothing. Map fields are not supported.
+// empty; an empty text changes nothing. Other types of fields, and lists of
+// numbers, are not supported: no configuration has them.
 //
 // Anything else is INVALID_ARGUMENT with the position and the remedy:
 //

@@ -42,7 +42,7 @@ absl::Status ValidateAddress(absl::string_view address) {
   }
   const absl::string_view host = address.substr(0, colon);
   const absl::string_view port_text = address.substr(colon + 1);
-  if (host.empty()) {
+  if (host.empty() || host == "[]") {
     return wrong("has no host: 0.0.0.0:PORT takes all IPv4 addresses");
   }
   const bool in_brackets =

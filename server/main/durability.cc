@@ -1,10 +1,7 @@
 #include "server/main/durability.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -29,8 +26,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 // Of a new journal. Each is recovered by one thread.
 constexpr uint32_t kPartitions = 64;
-// Of a backup, at once.
-constexpr size_t kInputBytes = size_t{1} << 20;
 constexpr unsigned kMaxRecoveryThreads = 8;
 // How long a recovery may be without progress until the service manager may
 // consider it stuck: includes rebuilding maps from the last records.
@@ -127,32 +122,6 @@ absl::Status CheckClock(const config::v1::ServerConfig& config,
       " ahead: all entries that were due in between would expire, for good. "
       "Correct the clock; or, if it is right, and nothing durable has changed "
       "for so long, set journal.max_clock_lead to more than that"));
-}
-
-// The next bytes of standard input.
-absl::StatusOr<std::string> ReadInput() {
-  std::string bytes(kInputBytes, '\0');
-  while (true) {
-    const ssize_t size = read(STDIN_FILENO, bytes.data(), bytes.size());
-    if (size >= 0) {
-      bytes.resize(static_cast<size_t>(size));
-      return bytes;
-    }
-    if (errno != EINTR) return absl::ErrnoToStatus(errno, "standard input");
-  }
-}
-
-absl::StatusOr<JournalReport> RestoreInput(const std::string& directory) {
-  if (isatty(STDIN_FILENO) == 1) {
-    return absl::InvalidArgumentError(
-        "standard input is a terminal: redirect a backup to it (timecached "
-        "--restore - < FILE)");
-  }
-  auto copy = JournalCopy::Begin(FileSystem::Posix(), directory);
-  if (!copy.ok()) return copy.status();
-  absl::Status status = (*copy)->AddArchive(ReadInput);
-  if (!status.ok()) return status;
-  return (*copy)->Finish();
 }
 
 class LocalBackup final : public BackupBytes {

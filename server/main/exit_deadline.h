@@ -3,13 +3,14 @@
 #ifndef TIMECACHED_SERVER_MAIN_EXIT_DEADLINE_H_
 #define TIMECACHED_SERVER_MAIN_EXIT_DEADLINE_H_
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+#include <stop_token>
 #include <thread>
+#include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/base/steady_cond_var.h"
 
 namespace timecache::server {
 
@@ -20,19 +21,19 @@ class ExitDeadline {
  public:
   // Calls `expired` on a thread of its own, unless this is destroyed within
   // `patience`: it is expected to end the process.
-  ExitDeadline(absl::Duration patience, std::function<void()> expired);
-  ~ExitDeadline();
-  ExitDeadline(const ExitDeadline&) = delete;
-  ExitDeadline& operator=(const ExitDeadline&) = delete;
+  ExitDeadline(absl::Duration patience, std::function<void()> expired)
+      : thread_([patience, expired = std::move(expired)](
+                    const std::stop_token& destroyed) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any never;
+          never.wait_for(lock, destroyed, absl::ToChronoNanoseconds(patience),
+                         [] { return false; });
+          if (!destroyed.stop_requested()) expired();
+        }) {}
 
  private:
-  void Run(absl::Duration patience, const std::function<void()>& expired)
-      ABSL_LOCKS_EXCLUDED(mu_);
-
-  absl::Mutex mu_;
-  SteadyCondVar change_;
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread thread_;
+  const std::jthread thread_;
 };
 
 }  // namespace timecache::server

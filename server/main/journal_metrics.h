@@ -1,13 +1,15 @@
-// Metrics of the journal, for Prometheus.
+// What is said of the journal: metrics, and its status in GetServer.
 
 #ifndef TIMECACHED_SERVER_MAIN_JOURNAL_METRICS_H_
 #define TIMECACHED_SERVER_MAIN_JOURNAL_METRICS_H_
 
+#include <string>
 #include <vector>
 
 #include "prometheus/collectable.h"
 #include "server/durable/checkpointer.h"
 #include "server/durable/map_change_log.h"
+#include "timecache/v1/server.pb.h"
 
 namespace timecache::server {
 
@@ -25,6 +27,11 @@ class JournalMetrics final : public prometheus::Collectable {
   MapChangeLogs& logs_;
   const Checkpointer& checkpointer_;
 };
+
+// Describes it in GetServer. Thread-safe, O(segments of the journal).
+void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
+                     const Checkpointer& checkpointer,
+                     v1::JournalStatus* status);
 
 }  // namespace timecache::server
 

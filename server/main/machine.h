@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
 
 namespace timecache::server {
 
@@ -32,6 +35,19 @@ Machine ReadMachine(const std::string& root = "");
 // Raises the soft limit of open files to the hard one, as a program may that
 // does not use select(2).
 void RaiseOpenFiles();
+
+// For the above, with `root` before the paths of /proc and /sys, for tests.
+
+// The text of a small file of the kernel's without white space around it; empty
+// if it cannot be read.
+std::string ReadSystemFile(const std::string& path);
+
+// The directories of the group that `controller` has this process in, and of
+// all groups above it, whose limits hold as well: of version 2, and of version
+// 1 where that has the controller. In a container the path may be the host's,
+// and not be there: then the first directory is the container's own.
+std::vector<std::string> ControlGroupDirectories(const std::string& root,
+                                                 absl::string_view controller);
 
 }  // namespace timecache::server
 

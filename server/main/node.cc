@@ -2,12 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "server/api/proto_time.h"
 #include "server/api/proto_to_text.h"
 #include "server/base/memory_budget.h"
 #include "server/base/version.h"
@@ -15,8 +19,6 @@
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/disk_log.h"
 #include "server/main/durability.h"
-#include "server/main/journal_status.h"
-#include "server/main/lifecycle.h"
 #include "server/main/server_setup.h"
 #include "server/main/startup_checks.h"
 #include "server/main/state_metrics.h"
@@ -33,6 +35,11 @@ constexpr int kExitTimedOut = 1;
 constexpr std::chrono::seconds kLogInterval{1};
 // How soon a journal that is too large is noticed.
 constexpr std::chrono::seconds kCheckpointInterval{1};
+
+// For the journal to write what waits and to close, once the calls are done: at
+// most this part of the grace period, unless that is shorter.
+constexpr absl::Duration kCloseTime = absl::Seconds(2);
+constexpr int kCloseShare = 4;
 
 void LogStarted(const Flags& flags, const config::v1::ServerConfig& config,
                 const Server& server, const Monitoring& monitoring,
@@ -191,14 +198,51 @@ void Node::AddMetrics() {
                                                         checkpointer_.get());
     metrics->Add(journal_metrics_.get());
   }
-  AddServerMetrics(&*server_, metrics);
-  AddResponseMetrics(&*server_, metrics);
-  AddMemoryMetrics(metrics);
-  AddClockMetrics(&system_clock_, metrics);
-  AddLogMetrics(metrics);
-  AddReloadMetrics(&*reload_, metrics);
-  AddAccessMetrics(access_.get(), metrics);
-  AddTlsMetrics(tls_.get(), metrics);
+  AddStateMetrics(
+      {&*server_, &system_clock_, &*reload_, access_.get(), tls_.get()},
+      metrics);
+}
+
+// Returns the signal that ends it.
+int Node::ServeUntilSignal() {
+  while (true) {
+    const int signal = signals_.Next();
+    if (signal != SIGHUP) return signal;
+    manager_.Reloading();
+    manager_.Ready(reload_->Run() ? "Serving"
+                                  : "Serving; the configuration has an error, "
+                                    "see the log");
+  }
+}
+
+void Node::Drain(int signal) {
+  const auto start = std::chrono::steady_clock::now();
+  const absl::Duration delay = ToDuration(reload_->config().drain_delay());
+  const absl::Duration grace = ToDuration(reload_->config().grace_period());
+  Log(LogLevel::kInfo, "drain_started",
+      {{"signal", strsignal(signal)},
+       {"drain_delay_ms", absl::ToInt64Milliseconds(delay)},
+       {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
+  manager_.Stopping(delay + grace);
+  server_->SetNotServing();
+  if (delay > absl::ZeroDuration()) signals_.NextEndWithin(delay);
+  signals_.Release();
+  absl::Duration drain = grace;
+  // Without a journal nothing waits for a disk.
+  if (journal_.logs != nullptr) {
+    drain -= std::min(kCloseTime, grace / kCloseShare);
+    EndAfter(drain + kCloseTime);
+  }
+  const DrainReport report = server_->Drain(absl::ToInt64Microseconds(drain));
+  Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
+      {{"calls_cancelled", !report.in_time},
+       {"watchers", report.watchers},
+       {"watchers_cut", report.watchers_cut},
+       {"pipelines", report.pipelines},
+       {"pipelines_cut", report.pipelines_cut},
+       {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::steady_clock::now() - start)
+                       .count()}});
 }
 
 void Node::EndAfter(absl::Duration patience) {
@@ -228,14 +272,11 @@ void Node::Run() {
       disk_log.Look();
       clock_watch.Look();
     });
-    Lifecycle lifecycle = {&signals_, &manager_, monitoring_.readiness(),
-                           &*reload_, &*server_, nullptr};
-    if (journal_.logs != nullptr) {
-      lifecycle.end_after = [this](absl::Duration patience) {
-        EndAfter(patience);
-      };
-    }
-    lifecycle.Run();
+    monitoring_.readiness()->Set(Readiness::State::kServing);
+    manager_.Ready("Serving");
+    const int signal = ServeUntilSignal();
+    monitoring_.readiness()->Set(Readiness::State::kDraining);
+    Drain(signal);
   }
   clock_watch.Look();
   call_log_.Finish();

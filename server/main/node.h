@@ -50,7 +50,15 @@ class Node {
   // opened, and why; the node is of no use then.
   absl::Status Start();
 
-  // Serves until a signal ends it (Lifecycle). After Start.
+  // After Start: notifies probes and the service manager. SIGHUP
+  // reloads. SIGINT or SIGTERM drains it, by the configuration in force at that
+  // time: first it reports that it is not ready, and keeps serving for
+  // drain_delay, then it drains, within grace_period. Logs drain_started and
+  // server_stopped. A part of grace_period is for the journal, with which the
+  // process ends: within grace_period, or up to two seconds later if that is
+  // less than eight. A second
+  // signal ends the delay, and a third one, or a second one without a delay,
+  // the process at once.
   void Run();
 
  private:
@@ -58,6 +66,8 @@ class Node {
   absl::Status OpenFiles();
   absl::Status RecoverJournal();
 
+  int ServeUntilSignal();
+  void Drain(int signal);
   // Ends the process that long from now on.
   void EndAfter(absl::Duration patience);
   void AddMetrics();

@@ -32,9 +32,7 @@ std::vector<prometheus::MetricFamily> RecoveryMetrics::Collect() const {
   if (state == State::kNone) return families;
   const bool done = state == State::kDone;
   const auto gauge = [&families](const MetricInfo& info, double value) {
-    AddSample(
-        {}, value,
-        &families.emplace_back(NewFamily(info, prometheus::MetricType::Gauge)));
+    AddSample({}, value, &families.emplace_back(NewFamily(info)));
   };
   gauge({"timecache_recovery_running",
          "1 while the journal is read at the start; nothing is served then."},

@@ -16,7 +16,7 @@ namespace timecache::server {
 namespace {
 
 // For what comes on top of draining on a busy machine. The journal closes within
-// the grace period (Lifecycle), whatever its disk does.
+// the grace period (Node::Run), whatever its disk does.
 constexpr absl::Duration kReserve = absl::Seconds(40);
 
 int64_t MonotonicUs() {

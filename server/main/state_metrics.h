@@ -12,19 +12,17 @@
 
 namespace timecache::server {
 
-// Each is not owned and must outlive the last Metrics::Text.
-void AddServerMetrics(const Server* server, Metrics* metrics);
-// Responses that clients have not read. `server` must outlive the metrics.
-void AddResponseMetrics(const Server* server, Metrics* metrics);
-// The memory account of this process.
-void AddMemoryMetrics(Metrics* metrics);
-void AddClockMetrics(const SystemClock* clock, Metrics* metrics);
-// The log of this process.
-void AddLogMetrics(Metrics* metrics);
-void AddReloadMetrics(const Reload* reload, Metrics* metrics);
-// Nothing for null.
-void AddAccessMetrics(const AccessFile* access, Metrics* metrics);
-void AddTlsMetrics(const TlsListeners* tls, Metrics* metrics);
+// Each must outlive the last Metrics::Text.
+struct StateSources {
+  const Server* server;
+  const SystemClock* clock;
+  const Reload* reload;
+  const AccessFile* access;  // May be null.
+  const TlsListeners* tls;
+};
+
+// Those of these, and of the process's memory account and log.
+void AddStateMetrics(const StateSources& from, Metrics* metrics);
 
 }  // namespace timecache::server
 

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "server/main/control_group.h"
+#include "server/main/machine.h"
 #include "server/rpc/call/request.h"
 
 namespace timecache::server {

@@ -1,8 +1,11 @@
 #include "server/ops/http_server.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -17,7 +20,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "httplib.h"
-#include "server/ops/http_stream.h"
 #include "server/ops/log.h"
 #include "server/ops/shared_page.h"
 
@@ -32,6 +34,99 @@ constexpr int kUnavailable = 503;
 constexpr char kText[] = "text/plain; charset=utf-8";
 // Prometheus' text format.
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
+
+// cpp-httplib's own stream has a time-out for each read and write, and may so
+// be kept busy forever by one byte at a time. This one ends when its time is up
+// or so many bytes have been read. Used by one thread, but for Cut. Does not
+// own its socket.
+class HttpStream final : public httplib::Stream {
+ public:
+  struct Limits {
+    size_t max_read_bytes;
+    // From the beginning to the end.
+    std::chrono::milliseconds max_time;
+    // The same while `crowded` says that other connections wait for the thread.
+    std::chrono::milliseconds max_time_crowded;
+    std::function<bool()> crowded;
+  };
+
+  // `limits` is not owned.
+  HttpStream(int fd, const Limits* limits)
+      : fd_(fd), limits_(*limits), left_(limits->max_read_bytes) {}
+
+  // Ends it: waiting calls return. Thread-safe while the socket is open.
+  void Cut() { shutdown(fd_, SHUT_RDWR); }
+
+  bool is_readable() const override { return true; }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* to, size_t size) override;
+  ssize_t write(const char* from, size_t size) override;
+  // Never called.
+  void get_remote_ip_and_port(std::string& /*ip*/,
+                              int& /*port*/) const override {}
+  void get_local_ip_and_port(std::string& /*ip*/,
+                             int& /*port*/) const override {}
+  socket_t socket() const override { return fd_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Waits for it; false once the time is up.
+  bool Wait(short events);  // NOLINT(runtime/int): poll's type
+
+  const int fd_;
+  const Limits& limits_;
+  const Clock::time_point start_ = Clock::now();
+  size_t left_;
+  std::array<char, 1024> buffer_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+};
+
+bool HttpStream::Wait(short events) {  // NOLINT(runtime/int)
+  for (;;) {
+    const auto age =
+        std::chrono::floor<std::chrono::milliseconds>(Clock::now() - start_);
+    if (age >= limits_.max_time) return false;
+    if (age >= limits_.max_time_crowded && limits_.crowded()) return false;
+    // Then waiting connections are checked again.
+    const auto next =
+        age < limits_.max_time_crowded
+            ? limits_.max_time_crowded
+            : std::min(age + limits_.max_time_crowded, limits_.max_time);
+    pollfd poll_fd = {fd_, events, 0};
+    const int ready = poll(&poll_fd, 1, static_cast<int>((next - age).count()));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+ssize_t HttpStream::read(char* to, size_t size) {
+  while (begin_ == end_) {
+    const ssize_t got = recv(fd_, buffer_.data(),
+                             std::min(buffer_.size(), left_), MSG_DONTWAIT);
+    if (got > 0) {
+      begin_ = 0;
+      end_ = static_cast<size_t>(got);
+      left_ -= end_;
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR) ||
+               !Wait(POLLIN)) {
+      return got == 0 ? 0 : -1;
+    }
+  }
+  const size_t count = std::min(size, end_ - begin_);
+  std::memcpy(to, buffer_.data() + begin_, count);
+  begin_ += count;
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t HttpStream::write(const char* from, size_t size) {
+  for (;;) {
+    const ssize_t sent = send(fd_, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) return sent;
+    if ((errno != EAGAIN && errno != EINTR) || !Wait(POLLOUT)) return -1;
+  }
+}
 
 // Whether the connection that this thread accepts is to be closed at once.
 thread_local bool refuse = false;

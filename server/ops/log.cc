@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -12,66 +11,25 @@
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "server/ops/log_sink.h"
-#include "spdlog/spdlog.h"
 
 namespace timecache::server {
 namespace {
 
 std::atomic<LogFormat> log_format{LogFormat::kText};
+std::atomic<LogLevel> log_level{LogLevel::kInfo};
 
 // Never destroyed: a thread may log while the process ends.
-const std::shared_ptr<LogSink>& StandardError() {
-  static const auto& sink = *new std::shared_ptr<LogSink>(
-      std::make_shared<LogSink>(STDERR_FILENO, [](uint64_t dropped) {
-        return FormatLogLine(log_format, absl::Now(), LogLevel::kWarning,
-                             "log_lines_dropped", {{"lines", dropped}});
-      }));
+LogSink& StandardError() {
+  static auto& sink = *new LogSink(STDERR_FILENO, [](uint64_t dropped) {
+    return FormatLogLine(log_format, absl::Now(), LogLevel::kWarning,
+                         "log_lines_dropped", {{"lines", dropped}});
+  });
   return sink;
 }
 
-// One line per message, and nothing but the message: the form is
-// FormatLogLine's.
-std::shared_ptr<spdlog::logger> MakeLogger() {
-  auto logger = std::make_shared<spdlog::logger>("timecached", StandardError());
-  logger->set_pattern("%v");
-  logger->set_level(spdlog::level::info);
-  logger->flush_on(spdlog::level::trace);
-  return logger;
-}
-
-// Never destroyed: a thread may log while the process ends.
-spdlog::logger& Logger() {
-  static const auto& logger =
-      *new std::shared_ptr<spdlog::logger>(MakeLogger());
-  return *logger;
-}
-
-spdlog::level::level_enum ToSpdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarning:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      break;
-  }
-  return spdlog::level::err;
-}
-
 const char* LevelName(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "debug";
-    case LogLevel::kInfo:
-      return "info";
-    case LogLevel::kWarning:
-      return "warn";
-    case LogLevel::kError:
-      break;
-  }
-  return "error";
+  constexpr const char* kNames[] = {"debug", "info", "warn", "error"};
+  return kNames[static_cast<size_t>(level)];
 }
 
 std::string TimeText(absl::Time time) {
@@ -123,18 +81,15 @@ std::string TextValue(const LogValue& value) {
 
 void SetLogging(LogLevel least_level, LogFormat format) {
   log_format = format;
-  Logger().set_level(ToSpdlog(least_level));
+  log_level = least_level;
 }
 
-uint64_t DroppedLogLines() { return StandardError()->dropped(); }
+uint64_t DroppedLogLines() { return StandardError().dropped(); }
 
 void Log(LogLevel level, std::string_view event, LogFields fields) {
-  spdlog::logger& logger = Logger();
-  const spdlog::level::level_enum spdlog_level = ToSpdlog(level);
-  if (!logger.should_log(spdlog_level)) return;
-  const std::string line =
-      FormatLogLine(log_format, absl::Now(), level, event, fields);
-  logger.log(spdlog_level, spdlog::string_view_t(line.data(), line.size()));
+  if (level < log_level) return;
+  StandardError().Write(
+      FormatLogLine(log_format, absl::Now(), level, event, fields));
 }
 
 std::string FormatLogLine(LogFormat format, absl::Time time, LogLevel level,

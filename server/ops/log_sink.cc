@@ -32,19 +32,19 @@ ssize_t WriteSome(int fd, const std::string& bytes) {
 
 }  // namespace
 
-void LogSink::sink_it_(const spdlog::details::log_msg& message) {
-  const uint64_t dropped = dropped_.load(std::memory_order_relaxed);
+void LogSink::Write(std::string line) {
+  absl::MutexLock lock(&mu_);
+  const uint64_t dropped = this->dropped();
   const bool reported =
-      dropped == reported_ || Write(describe_(dropped - reported_));
+      dropped == reported_ || WriteLine(describe_(dropped - reported_));
   if (reported) reported_ = dropped;
-  if (!reported ||
-      !Write(std::string(message.payload.data(), message.payload.size()))) {
+  if (!reported || !WriteLine(std::move(line))) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 // False if nothing of the line was written; else all of it is or will be.
-bool LogSink::Write(std::string line) {
+bool LogSink::WriteLine(std::string line) {
   if (!WriteRest()) return false;
   const size_t size = line.size() + 1;
   rest_ = std::move(line);

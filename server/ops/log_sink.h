@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <utility>
 
-#include "spdlog/sinks/base_sink.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 
 namespace timecache::server {
 
@@ -23,30 +23,31 @@ namespace timecache::server {
 //
 // Thread-safe; lines do not mix. A line costs a poll and a write, and never
 // waits, but for a file's disk or network.
-class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
+class LogSink {
  public:
   // `describe` makes the line that says how many were dropped.
   LogSink(int fd, std::function<std::string(uint64_t dropped)> describe)
       : fd_(fd), describe_(std::move(describe)) {}
 
+  // Without its end.
+  void Write(std::string line) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Lines so far that could not be written.
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override;
-  void flush_() override {}
-
  private:
-  bool WriteRest();
-  bool Write(std::string line);
+  bool WriteRest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool WriteLine(std::string line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const int fd_;
   const std::function<std::string(uint64_t)> describe_;
-  // The part of dropped_ that a line has reported.
-  uint64_t reported_ = 0;
-  // The rest of a line that was written in part; goes first.
-  std::string rest_;
   std::atomic<uint64_t> dropped_{0};
+
+  absl::Mutex mu_;
+  // The part of dropped_ that a line has reported.
+  uint64_t reported_ ABSL_GUARDED_BY(mu_) = 0;
+  // The rest of a line that was written in part; goes first.
+  std::string rest_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache::server

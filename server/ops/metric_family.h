@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "prometheus/client_metric.h"
 #include "prometheus/metric_family.h"
 
 namespace timecache::server {
 
-// A metric without its samples. Names end in their unit, and counters in
-// _total.
+// A metric without its samples. Names end in their unit, and those of counters,
+// no others, in _total.
 struct MetricInfo {
   const char* name;
   const char* help;
@@ -26,6 +27,12 @@ using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 inline prometheus::MetricFamily NewFamily(const MetricInfo& info,
                                           prometheus::MetricType type) {
   return {info.name, info.help, type, {}};
+}
+// Of a counter or gauge.
+inline prometheus::MetricFamily NewFamily(const MetricInfo& info) {
+  return NewFamily(info, absl::EndsWith(info.name, "_total")
+                             ? prometheus::MetricType::Counter
+                             : prometheus::MetricType::Gauge);
 }
 
 // Adds a sample of a counter or gauge, as the family is one.

@@ -12,34 +12,21 @@ void Metrics::Add(const prometheus::Collectable* source) {
   sources_.push_back(source);
 }
 
-void Metrics::AddGauge(const MetricInfo& info, MetricLabels labels,
-                       std::function<double()> value) {
+void Metrics::Add(const MetricInfo& info, std::function<double()> value,
+                  MetricLabels labels) {
   absl::MutexLock lock(&mu_);
-  numbers_.push_back({info, prometheus::MetricType::Gauge, std::move(labels),
-                      std::move(value)});
-}
-
-void Metrics::AddCounter(const MetricInfo& info, MetricLabels labels,
-                         std::function<double()> value) {
-  absl::MutexLock lock(&mu_);
-  numbers_.push_back({info, prometheus::MetricType::Counter, std::move(labels),
-                      std::move(value)});
-}
-
-std::vector<prometheus::MetricFamily> Metrics::Numbers() const {
-  std::vector<prometheus::MetricFamily> families;
-  for (const Number& number : numbers_) {
-    if (families.empty() || families.back().name != number.info.name) {
-      families.push_back(NewFamily(number.info, number.type));
-    }
-    AddSample(number.labels, number.value(), &families.back());
-  }
-  return families;
+  numbers_.push_back({info, std::move(value), std::move(labels)});
 }
 
 std::string Metrics::Text() const {
   absl::MutexLock lock(&mu_);
-  std::vector<prometheus::MetricFamily> families = Numbers();
+  std::vector<prometheus::MetricFamily> families;
+  for (const Number& number : numbers_) {
+    if (families.empty() || families.back().name != number.info.name) {
+      families.push_back(NewFamily(number.info));
+    }
+    AddSample(number.labels, number.value(), &families.back());
+  }
   for (const prometheus::Collectable* source : sources_) {
     std::vector<prometheus::MetricFamily> more = source->Collect();
     std::move(more.begin(), more.end(), std::back_inserter(families));

@@ -29,12 +29,11 @@ class Metrics {
   // `source` is not owned and must outlive the last Text.
   void Add(const prometheus::Collectable* source) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // One number, read at each Text; `value` must not call this. Several with the
-  // same name must differ in their labels and follow each other.
-  void AddGauge(const MetricInfo& info, MetricLabels labels,
-                std::function<double()> value) ABSL_LOCKS_EXCLUDED(mu_);
-  void AddCounter(const MetricInfo& info, MetricLabels labels,
-                  std::function<double()> value) ABSL_LOCKS_EXCLUDED(mu_);
+  // One number, a counter or gauge, read at each Text; `value` must not call
+  // this. Several with the same name must differ in their labels and follow each
+  // other.
+  void Add(const MetricInfo& info, std::function<double()> value,
+           MetricLabels labels = {}) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Prometheus' text format.
   std::string Text() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -42,13 +41,9 @@ class Metrics {
  private:
   struct Number {
     MetricInfo info;
-    prometheus::MetricType type;
-    MetricLabels labels;
     std::function<double()> value;
+    MetricLabels labels;
   };
-
-  std::vector<prometheus::MetricFamily> Numbers() const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable absl::Mutex mu_ ABSL_ACQUIRED_BEFORE(lock_order::kUpdate);
   std::vector<const prometheus::Collectable*> sources_ ABSL_GUARDED_BY(mu_);

@@ -18,15 +18,15 @@ Monitoring::Monitoring(const Registry* registry, const Reaper* reaper,
                        const Clock* clock)
     : engine_(registry, reaper, clock),
       http_(&readiness_, [this] { return metrics_.Text(); }) {
-  metrics_.AddGauge(kBuild, {{"version", std::string(Version())}},
-                    [] { return 1; });
+  metrics_.Add(kBuild, [] { return 1; }, {{"version", std::string(Version())}});
   for (const auto& [state, name] :
        {std::pair{Readiness::State::kStarting, "starting"},
         std::pair{Readiness::State::kServing, "serving"},
         std::pair{Readiness::State::kDraining, "draining"}}) {
-    metrics_.AddGauge(kState, {{"state", name}}, [this, state = state] {
-      return readiness_.state() == state ? 1 : 0;
-    });
+    metrics_.Add(
+        kState,
+        [this, state = state] { return readiness_.state() == state ? 1 : 0; },
+        {{"state", name}});
   }
   metrics_.Add(&calls_);
   metrics_.Add(&engine_);

@@ -16,22 +16,6 @@
 namespace timecache::server {
 namespace {
 
-using prometheus::MetricType;
-
-constexpr MetricInfo kCpu = {"process_cpu_seconds_total",
-                             "User and system time of all threads."};
-constexpr MetricInfo kResident = {"process_resident_memory_bytes",
-                                  "Memory that is not swapped or returned to "
-                                  "the system."};
-constexpr MetricInfo kVirtual = {"process_virtual_memory_bytes",
-                                 "Address space."};
-constexpr MetricInfo kThreads = {"process_threads", "Threads."};
-constexpr MetricInfo kStart = {"process_start_time_seconds",
-                               "When it started, in seconds since 1970."};
-constexpr MetricInfo kOpenFds = {"process_open_fds", "Open file descriptors."};
-constexpr MetricInfo kMaxFds = {"process_max_fds",
-                                "Most file descriptors that may be open."};
-
 // Fields of /proc/self/stat behind the name, which may hold anything: see
 // proc(5), whose numbers are 3 higher.
 enum StatField {
@@ -71,9 +55,8 @@ double BootTime() {
 
 std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   std::vector<prometheus::MetricFamily> families;
-  const auto add = [&](const MetricInfo& info, MetricType type, double value) {
-    families.push_back(NewFamily(info, type));
-    AddSample({}, value, &families.back());
+  const auto add = [&families](const MetricInfo& info, double value) {
+    AddSample({}, value, &families.emplace_back(NewFamily(info)));
   };
   const std::string stat = ReadProc("/proc/self/stat");
   const size_t name_end = stat.rfind(") ");
@@ -87,23 +70,30 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
     static const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
     static const auto page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
     static const double boot_time = BootTime();
-    add(kCpu, MetricType::Counter,
+    add({"process_cpu_seconds_total", "User and system time of all threads."},
         (number(kUserTicks) + number(kSystemTicks)) / ticks);
-    add(kResident, MetricType::Gauge, number(kResidentPages) * page_bytes);
-    add(kVirtual, MetricType::Gauge, number(kVirtualBytes));
-    add(kThreads, MetricType::Gauge, number(kThreadCount));
-    add(kStart, MetricType::Gauge, boot_time + number(kStartTicks) / ticks);
+    add({"process_resident_memory_bytes",
+         "Memory that is not swapped or returned to the system."},
+        number(kResidentPages) * page_bytes);
+    add({"process_virtual_memory_bytes", "Address space."},
+        number(kVirtualBytes));
+    add({"process_threads", "Threads."}, number(kThreadCount));
+    add({"process_start_time_seconds",
+         "When it started, in seconds since 1970."},
+        boot_time + number(kStartTicks) / ticks);
   }
   std::error_code error;
   const std::filesystem::directory_iterator fds("/proc/self/fd", error);
   if (!error) {
     // The directory itself is open now.
     const auto count = std::distance(begin(fds), end(fds)) - 1;
-    add(kOpenFds, MetricType::Gauge, static_cast<double>(count));
+    add({"process_open_fds", "Open file descriptors."},
+        static_cast<double>(count));
   }
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    add(kMaxFds, MetricType::Gauge, static_cast<double>(limit.rlim_cur));
+    add({"process_max_fds", "Most file descriptors that may be open."},
+        static_cast<double>(limit.rlim_cur));
   }
   return families;
 }

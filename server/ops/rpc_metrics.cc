@@ -126,11 +126,11 @@ RpcMetrics::Sums RpcMetrics::SumsOf(const Method& method) const {
 }
 
 std::vector<prometheus::MetricFamily> RpcMetrics::Collect() const {
-  prometheus::MetricFamily started = NewFamily(kStarted, MetricType::Counter);
-  prometheus::MetricFamily handled = NewFamily(kHandled, MetricType::Counter);
+  prometheus::MetricFamily started = NewFamily(kStarted);
+  prometheus::MetricFamily handled = NewFamily(kHandled);
   prometheus::MetricFamily took = NewFamily(kHandling, MetricType::Histogram);
-  prometheus::MetricFamily received = NewFamily(kReceived, MetricType::Counter);
-  prometheus::MetricFamily sent = NewFamily(kSent, MetricType::Counter);
+  prometheus::MetricFamily received = NewFamily(kReceived);
+  prometheus::MetricFamily sent = NewFamily(kSent);
   for (const Method& method : kMethods) {
     const Sums sums = SumsOf(method);
     const MetricLabels labels = LabelsOf(method);
@@ -157,7 +157,7 @@ std::vector<prometheus::MetricFamily> RpcMetrics::Collect() const {
           {metric.histogram.sample_count, bound_us / kMicros});
     }
   }
-  prometheus::MetricFamily denied = NewFamily(kDenied, MetricType::Counter);
+  prometheus::MetricFamily denied = NewFamily(kDenied);
   {
     absl::MutexLock lock(&mu_);
     for (const auto& [reason, count] : denied_) {

@@ -7,25 +7,21 @@
 namespace timecache::server {
 Services::Services(const ServerOptions& options, const Parts& parts,
                    ServerService::DescribeServer describe_server)
-    : health_(parts.guard, parts.ledger),
+    : health_(parts.guard, parts.ledger, parts.counted_calls),
       backups_{options.backup_source,
                ToDuration(options.limits.response_timeout())},
       backup_executor_(options.backup_source == nullptr
                            ? nullptr
                            : std::make_unique<FairExecutor>()),
       time_cache_(parts.gate, parts.store, parts.hub, parts.streams, &executor_,
-                  ToDuration(options.limits.max_call_duration())),
-      namespaces_(parts.gate, parts.store, options.observer),
-      groups_(parts.gate, parts.store, options.observer),
+                  ToDuration(options.limits.max_call_duration()),
+                  parts.counted_calls),
+      namespaces_(parts.gate, parts.store, options.observer,
+                  parts.counted_calls),
+      groups_(parts.gate, parts.store, options.observer, parts.counted_calls),
       server_(parts.gate, std::move(describe_server), &backups_, parts.streams,
-              backup_executor_.get()),
+              backup_executor_.get(), parts.counted_calls),
       unknown_(parts.guard) {
-  CountedCalls* const counted = parts.counted_calls;
-  health_.CountCalls(grpc::health::v1::Health::service_full_name(), counted);
-  time_cache_.CountCalls(v1::TimeCacheService::service_full_name(), counted);
-  namespaces_.CountCalls(v1::NamespaceService::service_full_name(), counted);
-  groups_.CountCalls(v1::GroupService::service_full_name(), counted);
-  server_.CountCalls(v1::ServerService::service_full_name(), counted);
   if (options.virtual_clock != nullptr) {
     virtual_clock_ = std::make_unique<VirtualClockService>(
         parts.gate, options.virtual_clock, options.flush, parts.hub);

@@ -22,7 +22,7 @@
 #include "server/engine/reaper.h"
 #include "server/engine/shard/version_source.h"
 #include "server/main/clock_watch.h"
-#include "server/main/journal_status.h"
+#include "server/main/journal_metrics.h"
 #include "server/ops/log.h"
 #include "tests/support/engine/fake_machine.h"
 #include "tests/support/journal/temporary_directory.h"

@@ -196,9 +196,9 @@ TEST_F(EngineMetricsTest, NamespacesBeyondTheBoundAreAddedUp) {
 
 TEST(MetricsTest, NumbersOfOneNameAreOneFamily) {
   Metrics metrics;
-  metrics.AddGauge({"a", "Of a."}, {{"x", "1"}}, [] { return 1; });
-  metrics.AddGauge({"a", "Of a."}, {{"x", "2"}}, [] { return 2; });
-  metrics.AddCounter({"b_total", "Of b."}, {}, [] { return 3; });
+  metrics.Add({"a", "Of a."}, [] { return 1; }, {{"x", "1"}});
+  metrics.Add({"a", "Of a."}, [] { return 2; }, {{"x", "2"}});
+  metrics.Add({"b_total", "Of b."}, [] { return 3; });
   EXPECT_EQ(metrics.Text(),
             "# HELP a Of a.\n# TYPE a gauge\na{x=\"1\"} 1\na{x=\"2\"} 2\n"
             "# HELP b_total Of b.\n# TYPE b_total counter\nb_total 3\n");

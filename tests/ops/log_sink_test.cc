@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "spdlog/logger.h"
 
 namespace timecache::server {
 namespace {
@@ -36,9 +35,7 @@ class LogSinkTest : public ::testing::Test {
     return std::make_shared<LogSink>(
         fd, [](uint64_t dropped) { return absl::StrCat("dropped ", dropped); });
   }
-  static void Log(LogSink* sink, const std::string& line) {
-    sink->log({"test", spdlog::level::info, line});
-  }
+  static void Log(LogSink* sink, const std::string& line) { sink->Write(line); }
 
   // All that is there to read now.
   std::vector<std::string> ReadLines() {

@@ -148,10 +148,9 @@ std::optional<int> Fill(const Context& context, const BenchOptions& options) {
 int Measure(const Context& context, const BenchOptions& options) {
   std::optional<OutputFile> timeline;
   if (!options.timeline.empty()) {
-    auto file =
-        OutputFile::Open(options.timeline, OutputFile::Replace::kInPlace);
-    if (!file.ok()) return context.Fail(file.status());
-    timeline.emplace(*std::move(file));
+    timeline.emplace(
+        OutputFile::Open(options.timeline, OutputFile::Replace::kInPlace)
+            .value());
   }
   if (options.fill) {
     if (const auto exit_code = Fill(context, options)) return *exit_code;
@@ -209,15 +208,31 @@ NamespaceOptions OptionsFor(const BenchOptions& bench) {
 // finds what others work with. The destructor deletes it with all that is in it.
 class BenchNamespace {
  public:
-  // `context` must outlive it.
-  BenchNamespace(const Context& context, const BenchOptions& options);
+  // `context` must outlive it. Throws why it cannot be made, and what to do.
+  BenchNamespace(const Context& context, const BenchOptions& options)
+      : context_(context), client_(context.MakeClient()), name_(UniqueName()) {
+    absl::Status made =
+        client_.CreateNamespace(name_, OptionsFor(options)).status();
+    if (absl::IsPermissionDenied(made) || absl::IsResourceExhausted(made)) {
+      made = absl::Status(
+          made.code(),
+          absl::StrCat("bench cannot create a namespace of its own (",
+                       made.message(),
+                       "): name one that it may fill with --namespace"));
+    }
+    if (!made.ok()) throw absl::BadStatusOrAccess(made);
+  }
   // Says so where it cannot be deleted.
-  ~BenchNamespace();
+  ~BenchNamespace() {
+    const absl::Status deleted = client_.DeleteNamespace(name_);
+    if (deleted.ok() || absl::IsNotFound(deleted)) return;
+    Warn(absl::StrCat("the benchmark's namespace still exists (",
+                      context_.Explain(deleted),
+                      "); delete it with: timecachectl ns delete ", name_));
+  }
   BenchNamespace(const BenchNamespace&) = delete;
   BenchNamespace& operator=(const BenchNamespace&) = delete;
 
-  // Whether it was made; else why not, and what to do.
-  const absl::Status& made() const { return made_; }
   // Unique.
   const std::string& name() const { return name_; }
 
@@ -225,31 +240,7 @@ class BenchNamespace {
   const Context& context_;
   const Client client_;
   const std::string name_;
-  absl::Status made_;
 };
-
-BenchNamespace::BenchNamespace(const Context& context,
-                               const BenchOptions& options)
-    : context_(context), client_(context.MakeClient()), name_(UniqueName()) {
-  const auto ns = client_.CreateNamespace(name_, OptionsFor(options));
-  made_ = ns.status();
-  if (absl::IsPermissionDenied(made_) || absl::IsResourceExhausted(made_)) {
-    made_ = absl::Status(
-        made_.code(),
-        absl::StrCat("bench cannot create a namespace of its own (",
-                     made_.message(),
-                     "): name one that it may fill with --namespace"));
-  }
-}
-
-BenchNamespace::~BenchNamespace() {
-  if (!made_.ok()) return;
-  const absl::Status deleted = client_.DeleteNamespace(name_);
-  if (deleted.ok() || absl::IsNotFound(deleted)) return;
-  Warn(absl::StrCat("the benchmark's namespace still exists (",
-                    context_.Explain(deleted),
-                    "); delete it with: timecachectl ns delete ", name_));
-}
 
 int RunBench(const Context& context, BenchOptions options) {
   options.address = context.address;
@@ -261,7 +252,6 @@ int RunBench(const Context& context, BenchOptions options) {
   std::optional<BenchNamespace> own;
   if (!context.namespace_given) {
     own.emplace(context, options);
-    if (!own->made().ok()) return context.Fail(own->made());
     options.ns = own->name();
   }
   return Measure(context, options);
@@ -372,13 +362,10 @@ void AddBenchCommand(CLI::App& app, Context& context) {
   // What is exported for other commands is not for a benchmark to fill.
   bench->preparse_callback(
       [&app](size_t) { app.get_option("--namespace")->envname(""); });
-  bench->callback([&context, options] {
-    if (options->batch == 1) options->is_unary = true;
-    if (options->operations > 0) options->duration = kMaxDuration;
-    CheckTogether(*options);
-    context.command = [&context, options] {
-      return RunBench(context, *options);
-    };
+  OnRun(bench, context, options, RunBench, [](BenchOptions& given) {
+    if (given.batch == 1) given.is_unary = true;
+    if (given.operations > 0) given.duration = kMaxDuration;
+    CheckTogether(given);
   });
 }
 

@@ -24,12 +24,10 @@ struct AppendArguments {
 };
 
 int RunAppend(const Context& context, const AppendArguments& arguments) {
-  const auto key = context.Key(arguments.key);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto value = context.Value(arguments.value);
-  if (!value.ok()) return context.Fail(value.status());
+  const auto key = context.Key(arguments.key).value();
+  const auto value = context.Value(arguments.value).value();
   const auto result =
-      context.MakeClient().Append(*key, *value, arguments.options);
+      context.MakeClient().Append(key, value, arguments.options);
   if (absl::IsFailedPrecondition(result.status())) {
     return Refused(context, "appended", result.status());
   }
@@ -76,10 +74,9 @@ struct CombineArguments {
 };
 
 int RunCombine(const Context& context, const CombineArguments& arguments) {
-  const auto key = context.Key(arguments.key);
-  if (!key.ok()) return context.Fail(key.status());
+  const auto key = context.Key(arguments.key).value();
   const auto result = context.MakeClient().Combine(
-      *key, arguments.is_xor ? Combination::kXor : Combination::kAdd,
+      key, arguments.is_xor ? Combination::kXor : Combination::kAdd,
       arguments.operand, arguments.options);
   if (absl::IsFailedPrecondition(result.status())) {
     return Refused(context, "combined", result.status());
@@ -133,11 +130,9 @@ struct GatherArguments {
 };
 
 int RunGather(const Context& context, const GatherArguments& arguments) {
-  const auto key = context.Key(arguments.key);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto value = context.Value(arguments.value);
-  if (!value.ok()) return context.Fail(value.status());
-  const auto result = context.MakeClient().Gather(*key, arguments.part, *value,
+  const auto key = context.Key(arguments.key).value();
+  const auto value = context.Value(arguments.value).value();
+  const auto result = context.MakeClient().Gather(key, arguments.part, value,
                                                   arguments.options);
   if (absl::IsFailedPrecondition(result.status()) ||
       absl::IsAlreadyExists(result.status())) {
@@ -197,15 +192,13 @@ Examples:
   timecachectl gather user:7 gender f --names gender,age --ttl 1m
   timecachectl gather user:7 age 33 --names gender,age --json
   timecachectl gather order:9 shard-1 - --parts 3 < result.bin)");
-  gather->callback([&context, arguments] {
-    const GatherOptions& options = arguments->options;
-    if (options.expected_parts == 0 && options.expected_names.empty()) {
-      throw CLI::RequiredError("--parts or --names");
-    }
-    context.command = [&context, arguments] {
-      return RunGather(context, *arguments);
-    };
-  });
+  OnRun(gather, context, arguments, RunGather,
+        [](const GatherArguments& given) {
+          const GatherOptions& of = given.options;
+          if (of.expected_parts == 0 && of.expected_names.empty()) {
+            throw CLI::RequiredError("--parts or --names");
+          }
+        });
 }
 
 }  // namespace

@@ -55,11 +55,8 @@ void AddClockCommands(CLI::App& app, Context& context) {
       "  timecachectl clock advance --to 1970-01-02T00:00:00Z");
   CLI::App* now = clock->add_subcommand("now", "Show its time");
   now->footer("Example:\n  timecachectl clock now");
-  now->callback([&context] {
-    context.command = [&context] {
-      return Print(context, MakeClock(context).Now());
-    };
-  });
+  OnRun(now, context,
+        [](const Context& on) { return Print(on, MakeClock(on).Now()); });
   auto arguments = std::make_shared<ClockArguments>();
   CLI::App* advance = clock->add_subcommand(
       "advance", "Advance it, and wait for all that is due then");
@@ -71,14 +68,12 @@ void AddClockCommands(CLI::App& app, Context& context) {
       "Examples:\n"
       "  timecachectl clock advance 30m\n"
       "  timecachectl clock advance --to 1970-01-02T00:00:00Z");
-  advance->callback([&context, arguments] {
-    if (arguments->by.has_value() == arguments->to.has_value()) {
-      throw CLI::ValidationError("advance", "give a duration, or --to");
-    }
-    context.command = [&context, arguments] {
-      return RunAdvance(context, *arguments);
-    };
-  });
+  OnRun(advance, context, arguments, RunAdvance,
+        [](const ClockArguments& given) {
+          if (given.by.has_value() == given.to.has_value()) {
+            throw CLI::ValidationError("advance", "give a duration, or --to");
+          }
+        });
 }
 
 }  // namespace timecache::cli

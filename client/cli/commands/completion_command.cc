@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/completion.h"
+#include "client/cli/flags.h"
 #include "client/cli/ui/output.h"
 #include "server/base/man_page.h"
 
@@ -118,12 +119,11 @@ Examples:
   source <(timecachectl completion bash)
   timecachectl completion zsh > ~/.zfunc/_timecachectl
   timecachectl completion fish > ~/.config/fish/completions/timecachectl.fish)");
-  completion->callback([&context, shell] {
-    context.command = [&context, shell] {
-      return Write(CompletionScript(*shell)) && Flush() ? kExitDone
-                                                        : context.FailToWrite();
-    };
-  });
+  OnRun(completion, context, shell,
+        [](const Context& on, const std::string& name) {
+          return Write(CompletionScript(name)) && Flush() ? kExitDone
+                                                          : on.FailToWrite();
+        });
 }
 
 }  // namespace timecache::cli

@@ -14,12 +14,10 @@ namespace {
 constexpr char kDataKeyHelp[] = "The key";
 
 int RunContains(const Context& context, const std::string& argument) {
-  const auto key = context.Key(argument);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto contains = context.MakeClient().Contains(*key);
-  if (!contains.ok()) return context.Fail(contains.status());
-  return Print(context, {{"contains", *contains}}, *contains ? "yes" : "no",
-               *contains ? kExitDone : kExitNotFound);
+  const auto key = context.Key(argument).value();
+  const auto contains = context.MakeClient().Contains(key).value();
+  return Print(context, {{"contains", contains}}, contains ? "yes" : "no",
+               contains ? kExitDone : kExitNotFound);
 }
 
 void AddContains(CLI::App& app, Context& context) {
@@ -35,15 +33,14 @@ void AddContains(CLI::App& app, Context& context) {
 }
 
 int RunSize(const Context& context) {
-  const auto size = context.MakeClient().Size();
-  if (!size.ok()) return context.Fail(size.status());
-  return Print(context,
-               {{"namespace", context.ns()},
-                {"entries", size->entries},
-                {"bytes", size->bytes}},
-               absl::StrCat(CountText(size->entries), " entries, ",
-                            SizeText(size->bytes)),
-               kExitDone);
+  const auto size = context.MakeClient().Size().value();
+  return Print(
+      context,
+      {{"namespace", context.ns()},
+       {"entries", size.entries},
+       {"bytes", size.bytes}},
+      absl::StrCat(CountText(size.entries), " entries, ", SizeText(size.bytes)),
+      kExitDone);
 }
 
 void AddSizeCommand(CLI::App& app, Context& context) {
@@ -62,9 +59,8 @@ struct TouchArguments {
 };
 
 int RunTouch(const Context& context, const TouchArguments& arguments) {
-  const auto key = context.Key(arguments.key);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto version = context.MakeClient().Touch(*key, arguments.options);
+  const auto key = context.Key(arguments.key).value();
+  const auto version = context.MakeClient().Touch(key, arguments.options);
   if (absl::IsFailedPrecondition(version.status())) {
     return Refused(context, "touched", version.status());
   }

@@ -65,12 +65,10 @@ absl::StatusOr<std::optional<std::pair<Entry, DeadLetter>>> Read(
 }
 
 int RunShow(const Context& context, const DeadArguments& arguments) {
-  const auto key = context.Key(arguments.keys[0]);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto found = Read(context.MakeClient(), *key);
-  if (!found.ok()) return context.Fail(found.status());
-  if (!*found) return Miss(context, {{"found", false}});
-  const auto& [entry, letter] = **found;
+  const auto key = context.Key(arguments.keys[0]).value();
+  const auto found = Read(context.MakeClient(), key).value();
+  if (!found) return Miss(context, {{"found", false}});
+  const auto& [entry, letter] = *found;
   return Print(context, ToJson(entry, letter, context.encodings),
                Describe(entry, letter, context.encodings));
 }
@@ -227,18 +225,14 @@ CLI::App* AddDeadCommand(CLI::App& dead, Context& context,
                          const std::shared_ptr<DeadArguments>& arguments,
                          int (*run)(const Context&, const DeadArguments&)) {
   CLI::App* app = dead.add_subcommand(name, help);
-  app->callback([&context, arguments, run, app] {
-    if (app->get_option_no_throw("--all") != nullptr) {
-      if (arguments->all == !arguments->keys.empty()) {
-        throw CLI::ValidationError(app->get_name(), "give keys, or --all");
-      }
-      if (!arguments->all && !arguments->filter.is_empty()) {
-        throw CLI::ValidationError("--from, --group", "go with --all");
-      }
+  OnRun(app, context, arguments, run, [app](const DeadArguments& given) {
+    if (app->get_option_no_throw("--all") == nullptr) return;
+    if (given.all == !given.keys.empty()) {
+      throw CLI::ValidationError(app->get_name(), "give keys, or --all");
     }
-    context.command = [&context, arguments, run] {
-      return run(context, *arguments);
-    };
+    if (!given.all && !given.filter.is_empty()) {
+      throw CLI::ValidationError("--from, --group", "go with --all");
+    }
   });
   return app;
 }

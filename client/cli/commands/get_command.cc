@@ -42,9 +42,7 @@ class Getter {
   int Run() {
     std::vector<std::string> keys;
     for (const std::string& argument : arguments_.keys) {
-      auto key = context_.Key(argument);
-      if (!key.ok()) return context_.Fail(key.status());
-      keys.push_back(*std::move(key));
+      keys.push_back(context_.Key(argument).value());
     }
     const absl::Status status = arguments_.many() ? GetAll(keys) : GetOne(keys);
     if (!written_ || !Flush()) return context_.FailToWrite();
@@ -177,14 +175,16 @@ void AddGetCommand(CLI::App& app, Context& context) {
       "  timecachectl get session:7 session:8 --json\n"
       "  timecachectl get photo:1 --raw > photo.jpg\n"
       "  timecachectl get session:7 --json | jq -r .deadline");
-  get->callback([&context, arguments] {
-    if (arguments->raw && arguments->many()) {
-      throw CLI::ValidationError("--raw", "is for one key");
-    }
-    context.command = [&context, arguments] {
-      return Getter(context, *arguments).Run();
-    };
-  });
+  OnRun(
+      get, context, arguments,
+      [](const Context& on, const GetArguments& given) {
+        return Getter(on, given).Run();
+      },
+      [](const GetArguments& given) {
+        if (given.raw && given.many()) {
+          throw CLI::ValidationError("--raw", "is for one key");
+        }
+      });
 }
 
 }  // namespace timecache::cli

@@ -39,11 +39,10 @@ std::string OldestText(const GroupStatistics& statistics) {
 
 int RunListGroups(const Context& context, const GroupArguments& arguments) {
   const auto list =
-      context.MakeClient().ListGroups({.include_statistics = true});
-  if (!list.ok()) return context.Fail(list.status());
+      context.MakeClient().ListGroups({.include_statistics = true}).value();
   Json array = Json::array();
   size_t name_columns = 4;
-  for (const Group& group : *list) {
+  for (const Group& group : list) {
     array.push_back(ToJson(group));
     name_columns = std::max(name_columns, group.name.size());
   }
@@ -51,7 +50,7 @@ int RunListGroups(const Context& context, const GroupArguments& arguments) {
       absl::StrFormat("%-*s %8s %11s %9s %-24s %13s %13s %12s %11s",
                       name_columns, "NAME", "MEMBERS", "BACKLOG", "IN FLIGHT",
                       "OLDEST", "DELIVERED", "SETTLED", "DEAD LETTERS", "LOST");
-  for (const Group& group : *list) {
+  for (const Group& group : list) {
     const auto s = group.statistics.value_or(GroupStatistics());
     absl::StrAppendFormat(
         &text, "\n%-*s %8s %11s %9s %-24s %13s %13s %12s %11s", name_columns,

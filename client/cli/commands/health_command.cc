@@ -22,13 +22,12 @@ std::string StatusName(ServingStatus status) {
 }
 
 int RunHealth(const Context& context) {
-  const auto status = context.MakeClient().CheckHealth();
-  if (!status.ok()) return context.Fail(status.status());
-  const std::string name = StatusName(*status);
+  const auto status = context.MakeClient().CheckHealth().value();
+  const std::string name = StatusName(status);
   const bool written =
       context.json ? WriteJson({{"status", name}}) : WriteLine(name);
   if (!written || !Flush()) return context.FailToWrite();
-  return *status == ServingStatus::kServing ? kExitDone : kExitNotFound;
+  return status == ServingStatus::kServing ? kExitDone : kExitNotFound;
 }
 
 }  // namespace

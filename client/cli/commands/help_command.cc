@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
 #include "client/cli/ui/command_result.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/suggest.h"
@@ -45,11 +46,10 @@ void AddHelpCommands(CLI::App& app, Context& context) {
       "Examples:\n"
       "  timecachectl help put\n"
       "  timecachectl help ns create");
-  help->callback([&app, &context, words] {
-    context.command = [&app, &context, words] {
-      return RunHelp(app, context, *words);
-    };
-  });
+  OnRun(help, context, words,
+        [&app](const Context& on, const std::vector<std::string>& given) {
+          return RunHelp(app, on, given);
+        });
   CLI::App* version =
       app.add_subcommand("version", "Show the version, as --version does");
   version->footer(
@@ -57,11 +57,9 @@ void AddHelpCommands(CLI::App& app, Context& context) {
       "Examples:\n"
       "  timecachectl version\n"
       "  timecachectl version --json | jq -r .version");
-  version->callback([&context] {
-    context.command = [&context] {
-      return Print(context, {{"version", TIMECACHED_VERSION}},
-                   "timecachectl " TIMECACHED_VERSION);
-    };
+  OnRun(version, context, [](const Context& on) {
+    return Print(on, {{"version", TIMECACHED_VERSION}},
+                 "timecachectl " TIMECACHED_VERSION);
   });
 }
 

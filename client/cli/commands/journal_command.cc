@@ -1,10 +1,7 @@
 // journal check, salvage, restore: on a directory that no server has open.
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -127,9 +124,6 @@ std::string DescribeSalvage(const std::string& directory, const std::string& to,
   return text;
 }
 
-// Of an archive, at once.
-constexpr size_t kInputBytes = 1 << 20;
-
 // What a server writes while it is read would look like damage.
 absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
     const std::string& directory) {
@@ -140,9 +134,9 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(
                                    ": stop it first, or take a backup of it"));
 }
 
-int RunCheck(const Context& context, const std::string& directory) {
-  const auto lock = Lock(directory);
-  if (!lock.ok()) return context.Fail(lock.status());
+int RunCheck(const Context& context, const JournalArguments& arguments) {
+  const std::string& directory = arguments.directory;
+  const auto lock = Lock(directory).value();
   const auto report = server::CheckJournal(FileSystem::Posix(), directory);
   if (absl::IsDataLoss(report.status())) {
     // Not even how many partitions there were is readable.
@@ -161,33 +155,14 @@ int RunCheck(const Context& context, const std::string& directory) {
 }
 
 int RunSalvage(const Context& context, const JournalArguments& arguments) {
-  const auto lock = Lock(arguments.directory);
-  if (!lock.ok()) return context.Fail(lock.status());
+  const auto lock = Lock(arguments.directory).value();
   const auto report = server::SalvageJournal(FileSystem::Posix(),
-                                             arguments.directory, arguments.to);
-  if (!report.ok()) return context.Fail(report.status());
-  Json object = ReportToJson(arguments.directory, *report);
+                                             arguments.directory, arguments.to)
+                          .value();
+  Json object = ReportToJson(arguments.directory, report);
   object["salvaged_to"] = arguments.to;
   return Print(context, object,
-               DescribeSalvage(arguments.directory, arguments.to, *report));
-}
-
-absl::StatusOr<JournalReport> RestoreInput(const std::string& to) {
-  if (isatty(STDIN_FILENO) == 1) {
-    return absl::InvalidArgumentError(
-        "standard input is a terminal: redirect a backup to it");
-  }
-  auto copy = server::JournalCopy::Begin(FileSystem::Posix(), to);
-  if (!copy.ok()) return copy.status();
-  std::string bytes(kInputBytes, '\0');
-  const absl::Status status =
-      (*copy)->AddArchive([&bytes]() -> absl::StatusOr<std::string> {
-        const size_t size = std::fread(bytes.data(), 1, bytes.size(), stdin);
-        if (size > 0 || std::ferror(stdin) == 0) return bytes.substr(0, size);
-        return absl::ErrnoToStatus(errno, "standard input");
-      });
-  if (!status.ok()) return status;
-  return (*copy)->Finish();
+               DescribeSalvage(arguments.directory, arguments.to, report));
 }
 
 int RunRestore(const Context& context, const JournalArguments& arguments) {
@@ -208,13 +183,13 @@ int RunRestore(const Context& context, const JournalArguments& arguments) {
         to, " < ", from)));
   }
   const auto report =
-      from == "-" ? RestoreInput(to)
-                  : server::RestoreJournal(FileSystem::Posix(), from, to);
-  if (!report.ok()) return context.Fail(report.status());
-  Json object = ReportToJson(to, *report);
+      (from == "-" ? server::RestoreInput(to)
+                   : server::RestoreJournal(FileSystem::Posix(), from, to))
+          .value();
+  Json object = ReportToJson(to, report);
   object["restored"] = true;
   return Print(context, object,
-               absl::StrCat("restored ", RecordsText(report->Records()), " to ",
+               absl::StrCat("restored ", RecordsText(report.Records()), " to ",
                             to, ": start timecached --journal ", to));
 }
 
@@ -280,11 +255,7 @@ size of the readable part. An incomplete last write of a crash is no damage.
 Examples:
   timecachectl journal check /var/lib/timecached/journal
   timecachectl journal check backup --json | jq .lost)");
-  check->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      return RunCheck(context, arguments->directory);
-    };
-  });
+  OnRun(check, context, arguments, RunCheck);
   CLI::App* salvage = journal->add_subcommand(
       "salvage", "Copy the readable part of a damaged journal into a new one");
   AddDirectory(*salvage, "directory", arguments->directory,

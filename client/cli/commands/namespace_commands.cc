@@ -33,18 +33,17 @@ int Print(const Context& context, const absl::StatusOr<Namespace>& ns) {
 
 int RunListNamespaces(const Context& context) {
   const auto list =
-      context.MakeClient().ListNamespaces({.include_statistics = true});
-  if (!list.ok()) return context.Fail(list.status());
+      context.MakeClient().ListNamespaces({.include_statistics = true}).value();
   Json array = Json::array();
   size_t name_columns = 4;
-  for (const Namespace& ns : *list) {
+  for (const Namespace& ns : list) {
     array.push_back(ToJson(ns));
     name_columns = std::max(name_columns, ns.name.size());
   }
   std::string text =
       absl::StrFormat("%-*s %10s %8s %14s %10s %10s", name_columns, "NAME",
                       "TTL", "BUCKETS", "ENTRIES", "BYTES", "DURABILITY");
-  for (const Namespace& ns : *list) {
+  for (const Namespace& ns : list) {
     const auto statistics = ns.statistics.value_or(NamespaceStatistics());
     absl::StrAppendFormat(
         &text, "\n%-*s %10s %8d %14s %10s %10s", name_columns, ns.name,
@@ -61,12 +60,11 @@ int RunDeleteNamespace(const Context& context,
   const std::string& name = arguments.ns;
   const Client client = context.MakeClient();
   if (!arguments.yes && IsInteractive()) {
-    const auto ns = client.GetNamespace(name, {.include_statistics = true});
-    if (!ns.ok()) return context.Fail(ns.status());
-    if (!Ask(absl::StrCat(
-            "delete namespace ", name, " with its ",
-            CountText(ns->statistics ? ns->statistics->entries : 0),
-            " entries?"))) {
+    const auto ns =
+        client.GetNamespace(name, {.include_statistics = true}).value();
+    if (!Ask(absl::StrCat("delete namespace ", name, " with its ",
+                          CountText(ns.statistics ? ns.statistics->entries : 0),
+                          " entries?"))) {
       Warn("nothing was deleted");
       return kExitError;
     }
@@ -78,10 +76,9 @@ int RunDeleteNamespace(const Context& context,
 }
 
 int RunRotate(const Context& context, const std::string& name) {
-  const auto entries = context.MakeClient().RotateNamespace(name);
-  if (!entries.ok()) return context.Fail(entries.status());
-  return Print(context, {{"namespace", name}, {"entries", *entries}},
-               absl::StrCat(CountText(*entries), " entries died"));
+  const auto entries = context.MakeClient().RotateNamespace(name).value();
+  return Print(context, {{"namespace", name}, {"entries", entries}},
+               absl::StrCat(CountText(entries), " entries died"));
 }
 
 std::string FieldOf(const std::string& flag) {

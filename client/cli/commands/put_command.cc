@@ -16,11 +16,9 @@ struct PutArguments {
 };
 
 int RunPut(const Context& context, const PutArguments& arguments) {
-  const auto key = context.Key(arguments.key);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto value = context.Value(arguments.value);
-  if (!value.ok()) return context.Fail(value.status());
-  const auto result = context.MakeClient().Put(*key, *value, arguments.options);
+  const auto key = context.Key(arguments.key).value();
+  const auto value = context.Value(arguments.value).value();
+  const auto result = context.MakeClient().Put(key, value, arguments.options);
   if (absl::IsFailedPrecondition(result.status())) {
     return Refused(context, "stored", result.status());
   }

@@ -31,9 +31,8 @@ std::string PreviousText(const Context& context,
 }
 
 int RemoveOne(const Context& context, const RemoveArguments& arguments) {
-  const auto key = context.Key(arguments.keys[0]);
-  if (!key.ok()) return context.Fail(key.status());
-  const auto result = context.MakeClient().Remove(*key, arguments.options);
+  const auto key = context.Key(arguments.keys[0]).value();
+  const auto result = context.MakeClient().Remove(key, arguments.options);
   if (absl::IsFailedPrecondition(result.status())) {
     return Refused(context, "removed", result.status());
   }
@@ -48,67 +47,51 @@ int RemoveOne(const Context& context, const RemoveArguments& arguments) {
                kExitDone);
 }
 
-// Several keys: a line for each.
-class KeyRemover {
- public:
-  KeyRemover(const Context& context, const RemoveArguments& arguments)
-      : context_(context), arguments_(arguments) {}
-
-  int Run() {
-    for (const std::string& argument : arguments_.keys) {
-      auto key = context_.Key(argument);
-      if (!key.ok()) return context_.Fail(key.status());
-      keys_.push_back(*std::move(key));
+// The line of one of several keys; false if it cannot be written.
+bool PrintRemoved(const Context& context, const std::string& key,
+                  OperationResult& result) {
+  if (result.entry) result.entry->key = key;
+  if (context.json) {
+    Json object;
+    SetBytes(object, "key", key, context.encodings.key);
+    object["removed"] = result.found;
+    if (result.entry) {
+      object["previous"] = ToJson(*result.entry, context.encodings);
     }
-    const absl::Status status = RemoveAll();
-    if (!written_ || !Flush()) return context_.FailToWrite();
-    if (!status.ok()) return context_.Fail(status);
-    return missed_ ? kExitNotFound : kExitDone;
+    return WriteJson(object);
   }
-
- private:
-  absl::Status RemoveAll() {
-    const Client client = context_.MakeClient();
-    ManyOperations removes(client, [&](size_t i, OperationResult& result) {
-      if (!result.status.ok()) return result.status;
-      Take(keys_[i], result);
-      // Ends the command; Run says why.
-      return written_ ? absl::OkStatus() : absl::CancelledError();
-    });
-    for (const std::string& key : keys_) {
-      const absl::Status status =
-          removes.Add(Operation::Remove(key, arguments_.options));
-      if (!status.ok()) return status;
-    }
-    return removes.Finish();
+  if (result.found) {
+    return WriteLine(absl::StrCat("removed ",
+                                  Encode(key, context.encodings.key),
+                                  PreviousText(context, result.entry)));
   }
+  Warn(absl::StrCat("not found: ", key));
+  return true;
+}
 
-  void Take(const std::string& key, OperationResult& result) {
-    if (!result.found) missed_ = true;
-    if (result.entry) result.entry->key = key;
-    if (context_.json) {
-      Json object;
-      SetBytes(object, "key", key, context_.encodings.key);
-      object["removed"] = result.found;
-      if (result.entry) {
-        object["previous"] = ToJson(*result.entry, context_.encodings);
-      }
-      written_ = WriteJson(object);
-    } else if (!result.found) {
-      Warn(absl::StrCat("not found: ", key));
-    } else {
-      written_ = WriteLine(absl::StrCat("removed ",
-                                        Encode(key, context_.encodings.key),
-                                        PreviousText(context_, result.entry)));
-    }
+int RemoveKeys(const Context& context, const RemoveArguments& arguments) {
+  std::vector<std::string> keys;
+  for (const std::string& argument : arguments.keys) {
+    keys.push_back(context.Key(argument).value());
   }
-
-  const Context& context_;
-  const RemoveArguments& arguments_;
-  std::vector<std::string> keys_;
-  bool missed_ = false;
-  bool written_ = true;
-};
+  bool missed = false;
+  bool written = true;
+  const Client client = context.MakeClient();
+  ManyOperations removes(client, [&](size_t i, OperationResult& result) {
+    if (!result.status.ok()) return result.status;
+    missed = missed || !result.found;
+    written = PrintRemoved(context, keys[i], result);
+    return written ? absl::OkStatus() : absl::CancelledError();
+  });
+  absl::Status status;
+  for (size_t i = 0; status.ok() && i < keys.size(); ++i) {
+    status = removes.Add(Operation::Remove(keys[i], arguments.options));
+  }
+  if (status.ok()) status = removes.Finish();
+  if (!written || !Flush()) return context.FailToWrite();
+  if (!status.ok()) return context.Fail(status);
+  return missed ? kExitNotFound : kExitDone;
+}
 
 bool MayRemove(const Context& context, const RemoveArguments& arguments) {
   if (arguments.yes || !IsInteractive()) return true;
@@ -121,13 +104,12 @@ bool MayRemove(const Context& context, const RemoveArguments& arguments) {
 
 // What a scan finds is removed while the scan goes on.
 int RemovePrefix(const Context& context, const RemoveArguments& arguments) {
-  auto prefix = context.Key(*arguments.prefix);
-  if (!prefix.ok()) return context.Fail(prefix.status());
+  std::string prefix = context.Key(*arguments.prefix).value();
   if (!MayRemove(context, arguments)) {
     Warn("nothing was removed");
     return kExitError;
   }
-  ScanOptions options = {.key_prefix = *std::move(prefix), .keys_only = true};
+  ScanOptions options = {.key_prefix = std::move(prefix), .keys_only = true};
   if (context.timeout_given) options.timeout = context.timeout;
   const Client client = context.MakeClient();
   uint64_t removed = 0;
@@ -158,7 +140,7 @@ int RemovePrefix(const Context& context, const RemoveArguments& arguments) {
 int Run(const Context& context, const RemoveArguments& arguments) {
   if (arguments.prefix) return RemovePrefix(context, arguments);
   if (arguments.keys.size() == 1) return RemoveOne(context, arguments);
-  return KeyRemover(context, arguments).Run();
+  return RemoveKeys(context, arguments);
 }
 
 // What no single flag can say of itself.
@@ -200,12 +182,7 @@ void AddRemoveCommand(CLI::App& app, Context& context) {
       "  timecachectl rm session:7 session:8\n"
       "  timecachectl rm --prefix session:\n"
       "  timecachectl rm lock:job --if-version 4711");
-  rm->callback([&context, arguments] {
-    CheckTogether(*arguments);
-    context.command = [&context, arguments] {
-      return Run(context, *arguments);
-    };
-  });
+  OnRun(rm, context, arguments, Run, CheckTogether);
 }
 
 }  // namespace timecache::cli

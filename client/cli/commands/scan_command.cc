@@ -39,9 +39,8 @@ bool PrintEntry(const Context& context, const ScanArguments& arguments,
 }
 
 int RunScan(const Context& context, const ScanArguments& arguments) {
-  auto prefix = context.Key(arguments.prefix);
-  if (!prefix.ok()) return context.Fail(prefix.status());
-  ScanOptions options = {.key_prefix = *std::move(prefix),
+  auto prefix = context.Key(arguments.prefix).value();
+  ScanOptions options = {.key_prefix = std::move(prefix),
                          .keys_only = arguments.keys_only};
   if (context.timeout_given) options.timeout = context.timeout;
   const Client client = context.MakeClient();

@@ -152,13 +152,12 @@ Examples:
       "Examples:\n"
       "  timecachectl top\n"
       "  timecachectl top --interval 10s --count 6 > minute.txt");
-  top->callback([&context, arguments] {
-    context.command = [&context, arguments] {
-      // Before gRPC has threads that could take the signals.
-      InterruptHandler::Hold();
-      return Top(context, *arguments).Run();
-    };
-  });
+  OnRun(top, context, arguments,
+        [](const Context& on, const StatusArguments& given) {
+          // Before gRPC has threads that could take the signals.
+          InterruptHandler::Hold();
+          return Top(on, given).Run();
+        });
 }
 
 }  // namespace timecache::cli

@@ -13,6 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/flags.h"
 #include "client/cli/ui/output.h"
 
 namespace timecache::cli {
@@ -94,10 +95,8 @@ error.
 Examples:
   (umask 077; timecachectl token > token)
   timecachectl token --hash < token)");
-  token->callback([&context, only_hash] {
-    context.command = [&context, only_hash] {
-      return *only_hash ? HashToken(context) : MakeToken(context);
-    };
+  OnRun(token, context, only_hash, [](const Context& on, bool hashes) {
+    return hashes ? HashToken(on) : MakeToken(on);
   });
 }
 

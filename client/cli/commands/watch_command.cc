@@ -162,8 +162,7 @@ class Watch {
 };
 
 int RunWatch(const Context& context, const WatchArguments& arguments) {
-  auto prefix = context.Key(arguments.prefix);
-  if (!prefix.ok()) return context.Fail(prefix.status());
+  auto prefix = context.Key(arguments.prefix).value();
   const std::vector<std::string>& namespaces =
       arguments.namespaces.empty() ? context.namespaces : arguments.namespaces;
   // Errors name the namespace that is watched.
@@ -175,12 +174,10 @@ int RunWatch(const Context& context, const WatchArguments& arguments) {
   InterruptHandler::Hold();
   std::optional<ResumeFile> resume;
   if (!arguments.resume_file.empty()) {
-    auto file = ResumeFile::Open(arguments.resume_file, namespaces);
-    if (!file.ok()) return context.Fail(file.status());
-    resume.emplace(*std::move(file));
+    resume.emplace(ResumeFile::Open(arguments.resume_file, namespaces).value());
   }
   return Watch(about, arguments, namespaces, resume ? &*resume : nullptr)
-      .Run(MakeOptions(arguments, namespaces, *std::move(prefix)));
+      .Run(MakeOptions(arguments, namespaces, std::move(prefix)));
 }
 
 // An empty variable of a script must not turn off what the flag is for.
@@ -343,12 +340,8 @@ void AddWatchCommand(CLI::App& app, Context& context) {
   AddGroupFlags(*watch, *arguments);
   AddExecFlags(*watch, *arguments);
   watch->footer(kWatchFooter);
-  watch->callback([&context, arguments] {
-    Check(context, *arguments);
-    context.command = [&context, arguments] {
-      return RunWatch(context, *arguments);
-    };
-  });
+  OnRun(watch, context, arguments, RunWatch,
+        [&context](const WatchArguments& given) { Check(context, given); });
 }
 
 }  // namespace timecache::cli

@@ -30,10 +30,33 @@ constexpr std::string_view kKnownFields[] = {"key",
                                              "own_ttl",
                                              "create_time"};
 
+// Ends the parsing of a line.
+template <typename... Parts>
+[[noreturn]] void Refuse(const Parts&... parts) {
+  throw absl::BadStatusOrAccess(
+      absl::InvalidArgumentError(absl::StrCat(parts...)));
+}
+
+// The value, or the error with the field's name before it.
+template <typename T>
+T ValueOf(const std::string& field, absl::StatusOr<T> value) {
+  if (!value.ok()) Refuse(field, ": ", value.status().message());
+  return *std::move(value);
+}
+
+// Null if there is none of this name.
+const std::string* FindText(const Object& object, const std::string& field,
+                            const char* example) {
+  const auto it = object.find(field);
+  if (it == object.end()) return nullptr;
+  const auto* const text = it->get_ptr<const std::string*>();
+  if (text == nullptr) Refuse(field, " is not a string", example);
+  return text;
+}
+
 // The bytes of NAME, NAME_hex or NAME_base64, of which exactly one must be
 // there.
-absl::StatusOr<std::string> TakeBytes(const Object& object,
-                                      const std::string& name) {
+std::string TakeBytes(const Object& object, const std::string& name) {
   const std::pair<std::string, Encoding> forms[] = {
       {name, Encoding::kText},
       {name + "_hex", Encoding::kHex},
@@ -41,39 +64,24 @@ absl::StatusOr<std::string> TakeBytes(const Object& object,
   const std::string* text = nullptr;
   Encoding encoding = Encoding::kText;
   for (const auto& [field, form] : forms) {
-    const auto it = object.find(field);
-    if (it == object.end()) continue;
-    if (text != nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is given twice"));
-    }
-    text = it->get_ptr<const std::string*>();
-    if (text == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, " is not a string"));
-    }
+    const std::string* const found = FindText(object, field, "");
+    if (found == nullptr) continue;
+    if (text != nullptr) Refuse(name, " is given twice");
+    text = found;
     encoding = form;
   }
-  if (text == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("no ", name));
-  }
-  absl::StatusOr<std::string> bytes = Decode(*text, encoding);
-  if (bytes.ok()) return bytes;
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ": ", bytes.status().message()));
+  if (text == nullptr) Refuse("no ", name);
+  return ValueOf(name, Decode(*text, encoding));
 }
 
 // The objects of an array, or nothing if there is none of this name.
-absl::StatusOr<std::vector<Object>> TakeObjects(const Object& object,
-                                                const std::string& name) {
+std::vector<Object> TakeObjects(const Object& object, const std::string& name) {
   std::vector<Object> objects;
   if (!object.contains(name)) return objects;
-  if (!object[name].is_array()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is not an array"));
-  }
+  if (!object[name].is_array()) Refuse(name, " is not an array");
   for (const Object& each : object[name]) {
     if (!each.is_object()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " has an element that is not an object"));
+      Refuse(name, " has an element that is not an object");
     }
     objects.push_back(each);
   }
@@ -81,28 +89,18 @@ absl::StatusOr<std::vector<Object>> TakeObjects(const Object& object,
 }
 
 // As SetParts has written them.
-absl::StatusOr<GatheredParts> TakeParts(const Object& object) {
+GatheredParts TakeParts(const Object& object) {
   GatheredParts result;
-  const auto parts = TakeObjects(object, "parts");
-  if (!parts.ok()) return parts.status();
-  for (const Object& each : *parts) {
-    auto name = TakeBytes(each, "name");
-    if (!name.ok()) return name.status();
-    auto value = TakeBytes(each, "value");
-    if (!value.ok()) return value.status();
+  for (const Object& each : TakeObjects(object, "parts")) {
     result.parts.push_back(
-        {.name = *std::move(name), .value = *std::move(value)});
+        {.name = TakeBytes(each, "name"), .value = TakeBytes(each, "value")});
   }
-  const auto names = TakeObjects(object, "expected_names");
-  if (!names.ok()) return names.status();
-  for (const Object& each : *names) {
-    auto name = TakeBytes(each, "name");
-    if (!name.ok()) return name.status();
-    result.expected_names.push_back(*std::move(name));
+  for (const Object& each : TakeObjects(object, "expected_names")) {
+    result.expected_names.push_back(TakeBytes(each, "name"));
   }
   if (const auto it = object.find("expected_parts"); it != object.end()) {
     if (!it->is_number_unsigned() || it->get<uint64_t>() > UINT32_MAX) {
-      return absl::InvalidArgumentError("expected_parts is not a number");
+      Refuse("expected_parts is not a number");
     }
     result.expected_parts = it->get<uint32_t>();
   }
@@ -110,53 +108,50 @@ absl::StatusOr<GatheredParts> TakeParts(const Object& object) {
                               ? result.expected_parts
                               : result.expected_names.size();
   if (result.parts.empty() || result.parts.size() >= expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("parts: ", result.parts.size(), " of ", expected,
-                     " are nothing that is still collected"));
+    Refuse("parts: ", result.parts.size(), " of ", expected,
+           " are nothing that is still collected");
   }
   return result;
 }
 
-// A duration as it is written, or nothing if there is none of this name.
-absl::Status TakeDuration(const Object& object, const char* name,
-                          std::optional<absl::Duration>* to) {
-  const auto it = object.find(name);
-  if (it == object.end()) return absl::OkStatus();
-  const auto* const text = it->get_ptr<const std::string*>();
-  if (text == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is not a string such as \"30s\""));
-  }
-  const absl::StatusOr<absl::Duration> duration = ParseDuration(*text);
-  if (!duration.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": ", duration.status().message()));
-  }
-  *to = *duration;
-  return absl::OkStatus();
+std::optional<absl::Duration> TakeDuration(const Object& object,
+                                           const std::string& name) {
+  const std::string* const text = FindText(object, name, " such as \"30s\"");
+  if (text == nullptr) return std::nullopt;
+  return ValueOf(name, ParseDuration(*text));
 }
 
-absl::Status TakeTimes(const Object& object, LoadEntry& entry) {
+void TakeTimes(const Object& object, LoadEntry& entry) {
   for (const char* other : {"deadline", "own_ttl"}) {
-    if (!object.contains("ttl") || !object.contains(other)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("ttl and ", other, ": give one of them"));
+    if (object.contains("ttl") && object.contains(other)) {
+      Refuse("ttl and ", other, ": give one of them");
+    }
   }
-  absl::Status status = TakeDuration(object, "ttl", &entry.ttl);
-  if (status.ok()) status = TakeDuration(object, "own_ttl", &entry.own_ttl);
-  if (!status.ok() || !object.contains("deadline")) return status;
-  const auto* const text = object["deadline"].get_ptr<const std::string*>();
-  if (text == nullptr) {
-    return absl::InvalidArgumentError(
-        "deadline is not a string such as \"2025-01-31T12:00:00Z\"");
+  entry.ttl = TakeDuration(object, "ttl");
+  entry.own_ttl = TakeDuration(object, "own_ttl");
+  const std::string* const deadline =
+      FindText(object, "deadline", " such as \"2025-01-31T12:00:00Z\"");
+  if (deadline != nullptr) {
+    entry.deadline = ValueOf("deadline", ParseTime(*deadline));
   }
-  const absl::StatusOr<absl::Time> deadline = ParseTime(*text);
-  if (!deadline.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("deadline: ", deadline.status().message()));
+}
+
+LoadEntry TakeEntry(const Object& object) {
+  if (!object.is_object()) Refuse("not a JSON object");
+  for (const auto& [name, unused] : object.items()) {
+    if (std::ranges::find(kKnownFields, name) == std::end(kKnownFields)) {
+      Refuse("unknown field \"", Escape(name), "\"");
+    }
   }
-  entry.deadline = *deadline;
-  return absl::OkStatus();
+  LoadEntry entry = {.key = TakeBytes(object, "key")};
+  if (entry.key.empty()) Refuse("key is empty");
+  if (object.contains("parts")) {
+    entry.parts = TakeParts(object);
+  } else {
+    entry.value = TakeBytes(object, "value");
+  }
+  TakeTimes(object, entry);
+  return entry;
 }
 
 }  // namespace
@@ -205,32 +200,11 @@ absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
 }
 
 absl::StatusOr<LoadEntry> ParseJsonLine(std::string_view line) {
-  const Object object = Object::parse(line, nullptr, false);
-  if (!object.is_object()) {
-    return absl::InvalidArgumentError("not a JSON object");
+  try {
+    return TakeEntry(Object::parse(line, nullptr, false));
+  } catch (const absl::BadStatusOrAccess& refused) {
+    return refused.status();
   }
-  for (const auto& [name, unused] : object.items()) {
-    if (std::ranges::find(kKnownFields, name) == std::end(kKnownFields)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown field \"", Escape(name), "\""));
-    }
-  }
-  absl::StatusOr<std::string> key = TakeBytes(object, "key");
-  if (!key.ok()) return key.status();
-  if (key->empty()) return absl::InvalidArgumentError("key is empty");
-  LoadEntry entry = {.key = *std::move(key)};
-  if (object.contains("parts")) {
-    auto parts = TakeParts(object);
-    if (!parts.ok()) return parts.status();
-    entry.parts = *std::move(parts);
-  } else {
-    absl::StatusOr<std::string> value = TakeBytes(object, "value");
-    if (!value.ok()) return value.status();
-    entry.value = *std::move(value);
-  }
-  const absl::Status times = TakeTimes(object, entry);
-  if (!times.ok()) return times;
-  return entry;
 }
 
 }  // namespace timecache::cli

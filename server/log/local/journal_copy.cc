@@ -1,6 +1,9 @@
 #include "server/log/local/journal_copy.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -18,6 +21,8 @@ namespace {
 constexpr char kLostAndFound[] = "lost+found";
 // FORMAT is some lines of text.
 constexpr size_t kFormatBytesMax = 4096;
+// Of standard input, at once.
+constexpr size_t kInputBytes = size_t{1} << 20;
 
 bool IsTemporary(absl::string_view name) {
   return absl::EndsWith(name, kTemporarySuffix);
@@ -180,6 +185,28 @@ absl::StatusOr<JournalReport> JournalCopy::Finish() {
   finished_ = true;
   Failpoint("restore.end");
   return report;
+}
+
+absl::StatusOr<JournalReport> RestoreInput(const std::string& directory) {
+  if (isatty(STDIN_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "standard input is a terminal: redirect a backup to it");
+  }
+  auto copy = JournalCopy::Begin(FileSystem::Posix(), directory);
+  if (!copy.ok()) return copy.status();
+  const absl::Status status =
+      (*copy)->AddArchive([]() -> absl::StatusOr<std::string> {
+        std::string bytes(kInputBytes, '\0');
+        while (true) {
+          const ssize_t size = read(STDIN_FILENO, bytes.data(), bytes.size());
+          if (size < 0 && errno == EINTR) continue;
+          if (size < 0) return absl::ErrnoToStatus(errno, "standard input");
+          bytes.resize(static_cast<size_t>(size));
+          return bytes;
+        }
+      });
+  if (!status.ok()) return status;
+  return (*copy)->Finish();
 }
 
 }  // namespace timecache::server

@@ -73,6 +73,10 @@ class JournalCopy final : public ArchiveSink {
   bool finished_ = false;
 };
 
+// Copies the archive on standard input into the directory. Errors as JournalCopy;
+// INVALID_ARGUMENT: standard input is a terminal.
+absl::StatusOr<JournalReport> RestoreInput(const std::string& directory);
+
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_LOG_LOCAL_JOURNAL_COPY_H_

@@ -1,18 +1,14 @@
 #include "server/main/config/config.h"
 
-#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "server/api/proto_time.h"
 #include "server/api/yaml_to_proto.h"
 #include "server/base/address.h"
 #include "server/base/read_file.h"
-#include "server/base/units.h"
 #include "server/main/config/config_fields.h"
 #include "server/ops/log.h"
 
@@ -20,28 +16,11 @@ namespace timecache::server {
 namespace {
 
 constexpr char kDefaultNamespace[] = "default";
-constexpr int32_t kDefaultSlowCallNanos = 100'000'000;
-constexpr absl::Duration kMaxSlowCall = absl::Hours(1);
-constexpr int64_t kDefaultGracePeriodSeconds = 10;
-constexpr absl::Duration kMaxGracePeriod = absl::Hours(1);
-constexpr absl::Duration kMaxDrainDelay = absl::Minutes(5);
-constexpr int32_t kDefaultStallGraceNanos = 500'000'000;
-constexpr absl::Duration kMinStallGrace = absl::Milliseconds(200);
-constexpr absl::Duration kMaxStallGrace = absl::Hours(1);
-// 366 days: a restored backup of some months starts, and a clock that is years
-// ahead is refused.
-constexpr int64_t kDefaultClockLeadSeconds = int64_t{366} * 86'400;
-constexpr uint64_t kDefaultReserveBytes = uint64_t{128} << 20;
-constexpr uint64_t kMaxReserveBytes = uint64_t{1} << 40;
-// 10 years.
-constexpr absl::Duration kMaxClockLag = absl::Hours(24 * 3650);
-// 100 years.
-constexpr absl::Duration kMaxClockLead = absl::Hours(24 * 36500);
 
 // Sets every field of config.proto that is unset.
 void FillDefaults(config::v1::ServerConfig* config) {
   FillListenerDefaults(config);
-  FillLimitDefaults(config);
+  FillRangeDefaults(config);
   if (config->namespaces().empty()) {
     config->add_namespaces()->set_name(kDefaultNamespace);
   }
@@ -52,28 +31,13 @@ void FillDefaults(config::v1::ServerConfig* config) {
   if (log.format() == config::v1::LOG_FORMAT_UNSPECIFIED) {
     log.set_format(config::v1::LOG_FORMAT_TEXT);
   }
-  if (!log.has_slow_call()) {
-    log.mutable_slow_call()->set_nanos(kDefaultSlowCallNanos);
-  }
   config::v1::AccessConfig& access = *config->mutable_access();
   if (!access.has_file()) access.set_file("");
   config::v1::DebugConfig& debug = *config->mutable_debug();
   if (!debug.has_reflection()) debug.set_reflection(true);
-  if (!config->has_grace_period()) {
-    config->mutable_grace_period()->set_seconds(kDefaultGracePeriodSeconds);
-  }
-  config->mutable_drain_delay();
-  if (!config->has_stall_grace()) {
-    config->mutable_stall_grace()->set_nanos(kDefaultStallGraceNanos);
-  }
   if (!config->http().has_address()) config->mutable_http()->set_address("");
-  config::v1::JournalConfig& journal = *config->mutable_journal();
-  if (!journal.has_directory()) journal.set_directory("");
-  if (!journal.has_max_clock_lead()) {
-    journal.mutable_max_clock_lead()->set_seconds(kDefaultClockLeadSeconds);
-  }
-  if (!journal.has_reserve_bytes()) {
-    journal.set_reserve_bytes(kDefaultReserveBytes);
+  if (!config->journal().has_directory()) {
+    config->mutable_journal()->set_directory("");
   }
 }
 
@@ -86,40 +50,9 @@ class Validator {
 
   absl::Status Validate(const config::v1::ServerConfig& config) const {
     absl::Status status = Check(FindListenerProblem(config));
-    if (status.ok()) status = Check(FindLimitProblem(config));
+    if (status.ok()) status = Check(FindRangeProblem(config));
     if (status.ok()) status = ValidateNamespaces(config);
     if (status.ok()) status = ValidateHttp(config);
-    if (status.ok()) {
-      status = ValidateUpTo("log.slow_call", config.log().slow_call(),
-                            kMaxSlowCall, "0s (none)");
-    }
-    if (status.ok()) {
-      status =
-          ValidateUpTo("grace_period", config.grace_period(), kMaxGracePeriod);
-    }
-    if (status.ok()) {
-      status =
-          ValidateUpTo("drain_delay", config.drain_delay(), kMaxDrainDelay);
-    }
-    if (status.ok()) {
-      const absl::Duration stall_grace = ToDuration(config.stall_grace());
-      if (stall_grace < kMinStallGrace || stall_grace > kMaxStallGrace) {
-        status = Error("stall_grace", "must be from 200ms to 1h");
-      }
-    }
-    if (status.ok()) {
-      status = ValidateUpTo("journal.max_clock_lag",
-                            config.journal().max_clock_lag(), kMaxClockLag);
-    }
-    if (status.ok()) {
-      status = ValidateUpTo("journal.max_clock_lead",
-                            config.journal().max_clock_lead(), kMaxClockLead);
-    }
-    if (status.ok() && config.journal().reserve_bytes() > kMaxReserveBytes) {
-      status = Error("journal.reserve_bytes",
-                     absl::StrCat(config.journal().reserve_bytes(),
-                                  ": must be from 0 (none) to 1 TiB"));
-    }
     return status;
   }
 
@@ -177,16 +110,6 @@ class Validator {
       }
     }
     return absl::OkStatus();
-  }
-
-  // YAML has no negative durations.
-  absl::Status ValidateUpTo(const std::string& path,
-                            const google::protobuf::Duration& duration,
-                            absl::Duration max,
-                            absl::string_view min_text = "0s") const {
-    if (ToDuration(duration) <= max) return absl::OkStatus();
-    return Error(path, absl::StrCat("must be from ", min_text, " to ",
-                                    DurationText(max)));
   }
 
   const absl::string_view source_name_;

@@ -25,10 +25,11 @@ void FillListenerDefaults(config::v1::ServerConfig* config);
 std::optional<ConfigProblem> FindListenerProblem(
     const config::v1::ServerConfig& config);
 
-// All limits but max_memory_bytes, which depends on the machine (see
+// All numbers and durations of the server, by a table; limits.max_memory_bytes
+// and max_response_bytes have no default, as they depend on the machine (see
 // system_memory.h).
-void FillLimitDefaults(config::v1::ServerConfig* config);
-std::optional<ConfigProblem> FindLimitProblem(
+void FillRangeDefaults(config::v1::ServerConfig* config);
+std::optional<ConfigProblem> FindRangeProblem(
     const config::v1::ServerConfig& config);
 
 }  // namespace timecache::server

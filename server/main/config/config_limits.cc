@@ -1,9 +1,9 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "server/api/proto_time.h"
 #include "server/base/units.h"
@@ -12,132 +12,126 @@
 namespace timecache::server {
 namespace {
 
-using Limits = config::v1::ServerLimits;
 using google::protobuf::Duration;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
-constexpr absl::Duration kSecond = absl::Seconds(1);
-constexpr absl::Duration kMinute = absl::Minutes(1);
-constexpr absl::Duration kHour = absl::Hours(1);
-constexpr absl::Duration kDay = absl::Hours(24);
-
-struct NumberField {
-  const char* name;
-  bool (Limits::*has)() const;
-  uint32_t (Limits::*get)() const;
-  void (Limits::*set)(uint32_t);
-  uint32_t unset_means;
-  uint32_t min;
-  uint32_t max;
+// Numbers as they are, durations in microseconds.
+struct Range {
+  const char* path;
+  uint64_t unset_means;
+  uint64_t min;
+  uint64_t max;
+  bool or_0 = false;
 };
 
+constexpr uint64_t kNoDefault = std::numeric_limits<uint64_t>::max();
 // Sizes are counted in signed 64 bits; 0 is no limit.
-struct SizeField {
-  const char* name;
-  uint64_t (Limits::*get)() const;
-  uint64_t min_unless_0;
-};
+constexpr uint64_t kMaxSize = std::numeric_limits<int64_t>::max();
+constexpr uint64_t kMillion = 1'000'000;
+constexpr uint64_t kMillisecond = 1'000;
+constexpr uint64_t kSecond = 1'000 * kMillisecond;
+constexpr uint64_t kMinute = 60 * kSecond;
+constexpr uint64_t kHour = 60 * kMinute;
+constexpr uint64_t kDay = 24 * kHour;
 
-struct DurationField {
-  const char* name;
-  bool (Limits::*has)() const;
-  const Duration& (Limits::*get)() const;
-  Duration* (Limits::*mutable_get)();
-  absl::Duration unset_means;
-  absl::Duration min;
-  absl::Duration max;
-  bool may_be_0;
-};
-
-#define TIMECACHED_FIELD(name) #name, &Limits::has_##name, &Limits::name
-
-constexpr NumberField kNumbers[] = {
-    {TIMECACHED_FIELD(max_namespaces), &Limits::set_max_namespaces, 1'024, 1,
-     100'000},
-    {TIMECACHED_FIELD(max_watchers), &Limits::set_max_watchers, 10'000, 1,
-     1'000'000},
-    {TIMECACHED_FIELD(max_connections), &Limits::set_max_connections, 10'000, 1,
-     1'000'000},
-    {TIMECACHED_FIELD(max_new_connections_per_second),
-     &Limits::set_max_new_connections_per_second, 100, 1, 1'000'000},
-    {TIMECACHED_FIELD(max_calls_per_connection),
-     &Limits::set_max_calls_per_connection, 1'000, 1, 1'000'000},
-};
-
-constexpr SizeField kSizes[] = {
-    {"max_entries", &Limits::max_entries, 0},
-    {"max_bytes", &Limits::max_bytes, 0},
+constexpr Range kRanges[] = {
+    {"limits.max_namespaces", 1'024, 1, 100'000},
+    {"limits.max_watchers", 10'000, 1, kMillion},
+    {"limits.max_connections", 10'000, 1, kMillion},
+    {"limits.max_new_connections_per_second", 100, 1, kMillion},
+    {"limits.max_calls_per_connection", 1'000, 1, kMillion},
+    {"limits.max_entries", 0, 0, kMaxSize},
+    {"limits.max_bytes", 0, 0, kMaxSize},
     // With less there is no room for a batch of events besides entries.
-    {"max_memory_bytes", &Limits::max_memory_bytes, 16 << 20},
+    {"limits.max_memory_bytes", kNoDefault, 16 << 20, kMaxSize, true},
     // With less there is no room for one large value and its successor.
-    {"max_response_bytes", &Limits::max_response_bytes, 1 << 20},
+    {"limits.max_response_bytes", kNoDefault, 1 << 20, kMaxSize, true},
+    {"limits.max_connection_age", 0, kSecond, 7 * kDay, true},
+    {"limits.max_call_duration", kMinute, 100 * kMillisecond, kHour},
+    {"limits.response_timeout", 30 * kSecond, kSecond, kHour},
+    {"log.slow_call", 100 * kMillisecond, 0, kHour},
+    {"grace_period", 10 * kSecond, 0, kHour},
+    {"drain_delay", 0, 0, 5 * kMinute},
+    {"stall_grace", 500 * kMillisecond, 200 * kMillisecond, kHour},
+    {"journal.reserve_bytes", uint64_t{128} << 20, 0, uint64_t{1} << 40},
+    {"journal.max_clock_lag", kNoDefault, 0, 3'650 * kDay},
+    // A restored backup of some months starts, and a clock that is years ahead
+    // is refused.
+    {"journal.max_clock_lead", 366 * kDay, 0, 36'500 * kDay},
 };
 
-const DurationField kDurations[] = {
-    {TIMECACHED_FIELD(max_connection_age), &Limits::mutable_max_connection_age,
-     absl::ZeroDuration(), kSecond, 7 * kDay, true},
-    {TIMECACHED_FIELD(max_call_duration), &Limits::mutable_max_call_duration,
-     kMinute, absl::Milliseconds(100), kHour, false},
-    {TIMECACHED_FIELD(response_timeout), &Limits::mutable_response_timeout,
-     30 * kSecond, kSecond, kHour, false},
-};
-
-#undef TIMECACHED_FIELD
-
-std::optional<ConfigProblem> LimitProblem(const char* field, std::string what) {
-  return ConfigProblem{absl::StrCat("limits.", field), std::move(what)};
+void SetDefault(const Range& range, Message* section,
+                const FieldDescriptor* field) {
+  const auto* const reflection = section->GetReflection();
+  if (reflection->HasField(*section, field)) return;
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32) {
+    reflection->SetUInt32(section, field,
+                          static_cast<uint32_t>(range.unset_means));
+  } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT64) {
+    reflection->SetUInt64(section, field, range.unset_means);
+  } else {
+    SetDuration(
+        static_cast<int64_t>(range.unset_means),
+        static_cast<Duration*>(reflection->MutableMessage(section, field)));
+  }
 }
 
-std::optional<ConfigProblem> FindProblem(const DurationField& field,
-                                         const Limits& limits) {
-  const absl::Duration value = ToDuration((limits.*field.get)());
-  if (value >= field.min && value <= field.max) return std::nullopt;
-  if (value == absl::ZeroDuration() && field.may_be_0) return std::nullopt;
-  return LimitProblem(
-      field.name,
-      absl::StrCat("must be ", field.may_be_0 ? "0 or " : "", "from ",
-                   DurationText(field.min), " to ", DurationText(field.max),
-                   ", got ", DurationText(value)));
+uint64_t ValueOf(const Message& section, const FieldDescriptor* field) {
+  const auto* const reflection = section.GetReflection();
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32) {
+    return reflection->GetUInt32(section, field);
+  }
+  if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT64) {
+    return reflection->GetUInt64(section, field);
+  }
+  const auto& duration =
+      static_cast<const Duration&>(reflection->GetMessage(section, field));
+  return static_cast<uint64_t>(absl::ToInt64Microseconds(ToDuration(duration)));
+}
+
+std::string TextOf(uint64_t value, const FieldDescriptor* field) {
+  return field->message_type() == nullptr
+             ? absl::StrCat(value)
+             : DurationText(absl::Microseconds(static_cast<int64_t>(value)));
 }
 
 }  // namespace
 
-void FillLimitDefaults(config::v1::ServerConfig* config) {
-  Limits* const limits = config->mutable_limits();
-  for (const NumberField& field : kNumbers) {
-    if (!(limits->*field.has)()) (limits->*field.set)(field.unset_means);
-  }
-  if (!limits->has_max_entries()) limits->set_max_entries(0);
-  if (!limits->has_max_bytes()) limits->set_max_bytes(0);
-  for (const DurationField& field : kDurations) {
-    if ((limits->*field.has)()) continue;
-    (limits->*field.mutable_get)()->set_seconds(
-        absl::ToInt64Seconds(field.unset_means));
+void FillRangeDefaults(config::v1::ServerConfig* config) {
+  for (const Range& range : kRanges) {
+    if (range.unset_means == kNoDefault) continue;
+    Message* section = config;
+    const FieldDescriptor* field = nullptr;
+    for (const absl::string_view name : absl::StrSplit(range.path, '.')) {
+      if (field != nullptr) {
+        section = section->GetReflection()->MutableMessage(section, field);
+      }
+      field = section->GetDescriptor()->FindFieldByName(std::string(name));
+    }
+    SetDefault(range, section, field);
   }
 }
 
-std::optional<ConfigProblem> FindLimitProblem(
+std::optional<ConfigProblem> FindRangeProblem(
     const config::v1::ServerConfig& config) {
-  const Limits& limits = config.limits();
-  for (const NumberField& field : kNumbers) {
-    const uint32_t value = (limits.*field.get)();
-    if (value >= field.min && value <= field.max) continue;
-    return LimitProblem(
-        field.name, absl::StrCat("must be from ", field.min, " to ", field.max,
-                                 ", got ", value));
-  }
-  for (const SizeField& field : kSizes) {
-    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-    const uint64_t value = (limits.*field.get)();
-    if (value == 0 || (value >= field.min_unless_0 && value <= kMost)) continue;
-    return LimitProblem(
-        field.name,
-        field.min_unless_0 == 0
-            ? absl::StrCat("must be from 0 to ", kMost, ", got ", value)
-            : absl::StrCat("must be 0 or from ", field.min_unless_0, " to ",
-                           kMost, ", got ", value));
-  }
-  for (const DurationField& field : kDurations) {
-    if (auto problem = FindProblem(field, limits)) return problem;
+  for (const Range& range : kRanges) {
+    const Message* section = &config;
+    const FieldDescriptor* field = nullptr;
+    for (const absl::string_view name : absl::StrSplit(range.path, '.')) {
+      if (field != nullptr) {
+        section = &section->GetReflection()->GetMessage(*section, field);
+      }
+      field = section->GetDescriptor()->FindFieldByName(std::string(name));
+    }
+    const uint64_t value = ValueOf(*section, field);
+    const bool is_unset = value == 0 && range.or_0;
+    if (is_unset || (value >= range.min && value <= range.max)) continue;
+    return ConfigProblem{
+        range.path,
+        absl::StrCat("must be ", range.or_0 ? "0 or " : "", "from ",
+                     TextOf(range.min, field), " to ", TextOf(range.max, field),
+                     ", got ", TextOf(value, field))};
   }
   return std::nullopt;
 }

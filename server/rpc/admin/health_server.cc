@@ -18,8 +18,6 @@ HealthServer::HealthServer()
                   .end_connection = [this](const std::string& peer) {
                     acceptor_.Cut(PeerEndpoint::OfGrpcPeer(peer));
                   }}) {
-  health_service_.CountCalls(grpc::health::v1::Health::service_full_name(),
-                             &counted_calls_);
   health_service_.SetServing(false);
 }
 

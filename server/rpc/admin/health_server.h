@@ -51,7 +51,8 @@ class HealthServer {
   ConnectionAcceptor acceptor_;
   ResponseLedger responses_;
   CountedCalls counted_calls_{&responses_};
-  HealthService health_service_{&acceptor_.guard(), &responses_};
+  HealthService health_service_{&acceptor_.guard(), &responses_,
+                                &counted_calls_};
   UnknownService unknown_service_{&acceptor_.guard()};
   std::unique_ptr<grpc::Server> server_;
 };

@@ -116,6 +116,27 @@ class HealthService::WatchReactor final
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
 };
 
+HealthService::HealthService(PeerGuard* guard, ResponseLedger* ledger,
+                             CountedCalls* counted)
+    : RawService(counted), guard_(guard), ledger_(ledger) {
+  Serve<UnaryHandler>(
+      "grpc.health.v1.Health.Check",
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerCheck(context, request, response);
+      });
+  Serve<WriteHandler>("grpc.health.v1.Health.Watch",
+                      [this](Context* context, const Bytes* request) {
+                        HealthCheckRequest from;
+                        absl::Status status = Admit(*context);
+                        if (status.ok()) status = Read(*request, &from);
+                        return WatchReactor::Start(
+                            std::make_shared<WatchReactor>(
+                                this, context, ledger_->Find(context->peer()),
+                                from.service().empty()),
+                            std::move(status));
+                      });
+}
+
 absl::Status HealthService::Admit(
     const grpc::CallbackServerContext& context) const {
   if (guard_->IsGone(context)) return PeerGuard::GoneError();
@@ -123,9 +144,9 @@ absl::Status HealthService::Admit(
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* HealthService::Check(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
+grpc::ServerUnaryReactor* HealthService::AnswerCheck(Context* context,
+                                                     const Bytes* request,
+                                                     Bytes* response) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   CountedCall* const counted = CountedCall::Of(context);
   counted->Begin(*context);
@@ -149,17 +170,6 @@ grpc::ServerUnaryReactor* HealthService::Check(
   counted->Answer();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;
-}
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Watch(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  HealthCheckRequest from;
-  absl::Status status = Admit(*context);
-  if (status.ok()) status = Read(*request, &from);
-  return WatchReactor::Start(std::make_shared<WatchReactor>(
-                                 this, context, ledger_->Find(context->peer()),
-                                 from.service().empty()),
-                             std::move(status));
 }
 
 absl::Status HealthService::Add(const std::shared_ptr<WatchReactor>& watch) {

@@ -26,17 +26,15 @@ namespace timecache::server {
 //
 // Thread-safe. A watch costs about 18 KiB, a change O(watches).
 class HealthService final
-    : public RawService<grpc::health::v1::Health::WithRawCallbackMethod_Check<
-          grpc::health::v1::Health::WithRawCallbackMethod_Watch<
-              grpc::health::v1::Health::Service>>> {
+    : public RawService<grpc::health::v1::Health::Service> {
  public:
   // A longer request is refused.
   static constexpr size_t kMaxRequestBytes = 1 << 10;
 
   // Calls are reported to `guard`, `ledger` counts watches on their
-  // connections; neither is owned.
-  HealthService(PeerGuard* guard, ResponseLedger* ledger)
-      : guard_(guard), ledger_(ledger) {}
+  // connections, `counted` checks; none is owned.
+  HealthService(PeerGuard* guard, ResponseLedger* ledger,
+                CountedCalls* counted);
 
   // Reports SERVING, as at first, or NOT_SERVING from now on, also to watches.
   void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mu_);
@@ -44,15 +42,12 @@ class HealthService final
   // not read, and accepts no more.
   void EndWatches() ABSL_LOCKS_EXCLUDED(mu_);
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::ByteBuffer* request,
-                                  grpc::ByteBuffer* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* Watch(
-      grpc::CallbackServerContext* context,
-      const grpc::ByteBuffer* request) override;
-
  private:
   class WatchReactor;
+
+  grpc::ServerUnaryReactor* AnswerCheck(Context* context, const Bytes* request,
+                                        Bytes* response)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // The watch gets each status from now on. An error once they have ended.
   absl::Status Add(const std::shared_ptr<WatchReactor>& watch)

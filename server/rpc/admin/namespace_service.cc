@@ -9,8 +9,6 @@
 #include "server/api/proto_namespace.h"
 #include "server/api/update_mask.h"
 #include "server/base/error.h"
-#include "server/rpc/admin/list_query.h"
-#include "server/rpc/call/answer.h"
 
 namespace timecache::server {
 namespace {
@@ -62,164 +60,146 @@ absl::Status ToChanges(const v1::UpdateNamespaceRequest& request,
                          defaults, {"num_shards", "durability"}, changes);
 }
 
+absl::Status HandleCreateNamespace(
+    const Admin& admin,
+    const SharedCall<v1::CreateNamespaceRequest, v1::CreateNamespaceResponse>&
+        unary) {
+  const auto& request = unary->request();
+  const absl::Status access =
+      AuthorizeDeadLetters(request.options(), &unary->call());
+  if (!access.ok()) return access;
+  const absl::StatusOr<NamespaceOptions> options =
+      NewOptions(request.options());
+  if (!options.ok()) return options.status();
+  admin.store->CreateNamespace(
+      request.name(), *options,
+      FinishWith(unary, [&admin, unary](const NamespaceInfo& created) {
+        v1::Namespace* const to = unary->response().mutable_namespace_();
+        SetNamespace(created, to);
+        SetWarnings(created, &unary->response());
+        admin.observer({.event = "namespace_created",
+                        .name = unary->request().name(),
+                        .options = &to->options(),
+                        .warnings = created.warnings});
+      }));
+  return absl::OkStatus();
+}
+
+absl::Status HandleGetNamespace(
+    const Admin& admin,
+    const SharedCall<v1::GetNamespaceRequest, v1::GetNamespaceResponse>&
+        unary) {
+  const auto& request = unary->request();
+  admin.store->GetNamespace(
+      request.name(), request.include_statistics(),
+      FinishWith(unary, [unary](const NamespaceInfo& found) {
+        SetNamespace(found, unary->response().mutable_namespace_());
+      }));
+  return absl::OkStatus();
+}
+
+absl::Status HandleListNamespaces(
+    const Admin& admin,
+    const SharedCall<v1::ListNamespacesRequest, v1::ListNamespacesResponse>&
+        unary) {
+  const auto& request = unary->request();
+  const absl::Status access = unary->call().Identify();
+  if (!access.ok()) return access;
+  absl::StatusOr<ListQuery> query =
+      ToListQuery(request, kDefaultPageNamespaces, kMaxPageNamespaces);
+  if (!query.ok()) return query.status();
+  query->visible = [unary](absl::string_view name) {
+    return unary->call().MaySee(name);
+  };
+  admin.store->ListNamespaces(
+      *std::move(query),
+      FinishWith(unary, [unary](const Page<NamespaceInfo>& page) {
+        SetPage(page, &unary->response());
+      }));
+  return absl::OkStatus();
+}
+
+absl::Status HandleUpdateNamespace(
+    const Admin& admin,
+    const SharedCall<v1::UpdateNamespaceRequest, v1::UpdateNamespaceResponse>&
+        unary) {
+  const auto& request = unary->request();
+  const auto changes = std::make_shared<v1::NamespaceOptions>();
+  absl::Status status = ToChanges(request, changes.get());
+  if (status.ok()) status = AuthorizeDeadLetters(*changes, &unary->call());
+  if (!status.ok()) return status;
+  // The default is never less than the ttl.
+  const bool default_max_ttl =
+      changes->has_max_ttl() && !request.namespace_().options().has_max_ttl();
+  admin.store->UpdateNamespace(
+      request.namespace_().name(),
+      [changes, default_max_ttl](NamespaceOptions* options) {
+        absl::Status changed = ChangeOptions(*changes, options);
+        if (default_max_ttl) {
+          options->max_ttl_us = std::max(options->max_ttl_us, options->ttl_us);
+        }
+        return changed;
+      },
+      FinishWith(unary, [&admin, unary, changes](const NamespaceInfo& updated) {
+        SetNamespace(updated, unary->response().mutable_namespace_());
+        SetWarnings(updated, &unary->response());
+        admin.observer({.event = "namespace_updated",
+                        .name = updated.name,
+                        .options = changes.get(),
+                        .warnings = updated.warnings});
+      }));
+  return absl::OkStatus();
+}
+
+absl::Status HandleDeleteNamespace(
+    const Admin& admin,
+    const SharedCall<v1::DeleteNamespaceRequest, v1::DeleteNamespaceResponse>&
+        unary) {
+  const auto& request = unary->request();
+  admin.store->DeleteNamespace(
+      request.name(), [&admin, unary](const absl::Status& status) {
+        if (status.ok()) {
+          admin.observer(
+              {.event = "namespace_deleted", .name = unary->request().name()});
+        }
+        unary->Finish(status);
+      });
+  return absl::OkStatus();
+}
+
+absl::Status HandleRotateNamespace(
+    const Admin& admin,
+    const SharedCall<v1::RotateNamespaceRequest, v1::RotateNamespaceResponse>&
+        unary) {
+  const auto& request = unary->request();
+  admin.store->RotateNamespace(
+      request.name(), FinishWith(unary, [&admin, unary](int64_t died) {
+        unary->response().set_entries(static_cast<uint64_t>(died));
+        admin.observer({.event = "namespace_rotated",
+                        .name = unary->request().name(),
+                        .entries = died});
+      }));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-grpc::ServerUnaryReactor* NamespaceService::CreateNamespace(Context* context,
-                                                            const Bytes* bytes,
-                                                            Bytes* answer) {
-  return Answer<v1::CreateNamespaceRequest, v1::CreateNamespaceResponse>(
-      gate_, methods::kCreateNamespace, context, bytes, answer,
-      NamespaceFieldPath, [this](const auto& unary) -> absl::Status {
-        const auto& request = unary->request();
-        Call* const call = &unary->call();
-        absl::Status access =
-            call->Authorize(config::v1::VERB_ADMIN, request.name());
-        if (access.ok()) access = AuthorizeDeadLetters(request.options(), call);
-        if (!access.ok()) return access;
-        const absl::StatusOr<NamespaceOptions> options =
-            NewOptions(request.options());
-        if (!options.ok()) return options.status();
-        store_->CreateNamespace(
-            request.name(), *options,
-            FinishWith(unary, [this, unary](const NamespaceInfo& created) {
-              v1::Namespace* const to = unary->response().mutable_namespace_();
-              SetNamespace(created, to);
-              SetWarnings(created, &unary->response());
-              observer_({.event = "namespace_created",
-                         .name = unary->request().name(),
-                         .options = &to->options(),
-                         .warnings = created.warnings});
-            }));
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::GetNamespace(Context* context,
-                                                         const Bytes* bytes,
-                                                         Bytes* answer) {
-  return Answer<v1::GetNamespaceRequest, v1::GetNamespaceResponse>(
-      gate_, methods::kGetNamespace, context, bytes, answer, NamespaceFieldPath,
-      [this](const auto& unary) -> absl::Status {
-        const auto& request = unary->request();
-        const absl::Status access =
-            unary->call().Authorize(config::v1::VERB_READ, request.name());
-        if (!access.ok()) return access;
-        store_->GetNamespace(
-            request.name(), request.include_statistics(),
-            FinishWith(unary, [unary](const NamespaceInfo& found) {
-              SetNamespace(found, unary->response().mutable_namespace_());
-            }));
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::ListNamespaces(Context* context,
-                                                           const Bytes* bytes,
-                                                           Bytes* answer) {
-  return Answer<v1::ListNamespacesRequest, v1::ListNamespacesResponse>(
-      gate_, methods::kListNamespaces, context, bytes, answer,
-      NamespaceListFieldPath, [this](const auto& unary) -> absl::Status {
-        const auto& request = unary->request();
-        const absl::Status access = unary->call().Identify();
-        if (!access.ok()) return access;
-        absl::StatusOr<ListQuery> query =
-            ToListQuery(request, kDefaultPageNamespaces, kMaxPageNamespaces);
-        if (!query.ok()) return query.status();
-        query->visible = [unary](absl::string_view name) {
-          return unary->call().MaySee(name);
-        };
-        store_->ListNamespaces(
-            *std::move(query),
-            FinishWith(unary, [unary](const Page<NamespaceInfo>& page) {
-              SetPage(page, &unary->response());
-            }));
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::UpdateNamespace(Context* context,
-                                                            const Bytes* bytes,
-                                                            Bytes* answer) {
-  return Answer<v1::UpdateNamespaceRequest, v1::UpdateNamespaceResponse>(
-      gate_, methods::kUpdateNamespace, context, bytes, answer,
-      NamespaceUpdateFieldPath, [this](const auto& unary) -> absl::Status {
-        const auto& request = unary->request();
-        Call* const call = &unary->call();
-        const std::string& name = request.namespace_().name();
-        absl::Status status = call->Authorize(config::v1::VERB_ADMIN, name);
-        if (!status.ok()) return status;
-        const auto changes = std::make_shared<v1::NamespaceOptions>();
-        status = ToChanges(request, changes.get());
-        if (status.ok()) status = AuthorizeDeadLetters(*changes, call);
-        if (!status.ok()) return status;
-        // The default is never less than the ttl.
-        const bool default_max_ttl =
-            changes->has_max_ttl() &&
-            !request.namespace_().options().has_max_ttl();
-        store_->UpdateNamespace(
-            name,
-            [changes, default_max_ttl](NamespaceOptions* options) {
-              absl::Status changed = ChangeOptions(*changes, options);
-              if (default_max_ttl) {
-                options->max_ttl_us =
-                    std::max(options->max_ttl_us, options->ttl_us);
-              }
-              return changed;
-            },
-            FinishWith(
-                unary, [this, unary, changes](const NamespaceInfo& updated) {
-                  SetNamespace(updated, unary->response().mutable_namespace_());
-                  SetWarnings(updated, &unary->response());
-                  observer_({.event = "namespace_updated",
-                             .name = updated.name,
-                             .options = changes.get(),
-                             .warnings = updated.warnings});
-                }));
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::DeleteNamespace(Context* context,
-                                                            const Bytes* bytes,
-                                                            Bytes* answer) {
-  return Answer<v1::DeleteNamespaceRequest, v1::DeleteNamespaceResponse>(
-      gate_, methods::kDeleteNamespace, context, bytes, answer,
-      NamespaceFieldPath, [this](const auto& unary) -> absl::Status {
-        const auto& request = unary->request();
-        const absl::Status access =
-            unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
-        if (!access.ok()) return access;
-        store_->DeleteNamespace(
-            request.name(), [this, unary](const absl::Status& status) {
-              if (status.ok()) {
-                observer_({.event = "namespace_deleted",
-                           .name = unary->request().name()});
-              }
-              unary->Finish(status);
-            });
-        return absl::OkStatus();
-      });
-}
-
-grpc::ServerUnaryReactor* NamespaceService::RotateNamespace(Context* context,
-                                                            const Bytes* bytes,
-                                                            Bytes* answer) {
-  return Answer<v1::RotateNamespaceRequest, v1::RotateNamespaceResponse>(
-      gate_, methods::kRotateNamespace, context, bytes, answer,
-      NamespaceFieldPath, [this](const auto& unary) -> absl::Status {
-        const auto& request = unary->request();
-        const absl::Status access =
-            unary->call().Authorize(config::v1::VERB_ADMIN, request.name());
-        if (!access.ok()) return access;
-        store_->RotateNamespace(
-            request.name(), FinishWith(unary, [this, unary](int64_t died) {
-              unary->response().set_entries(static_cast<uint64_t>(died));
-              observer_({.event = "namespace_rotated",
-                         .name = unary->request().name(),
-                         .entries = died});
-            }));
-        return absl::OkStatus();
-      });
+NamespaceService::NamespaceService(const CallGate* gate, Store* store,
+                                   AdminObserver observer,
+                                   CountedCalls* counted)
+    : AdminService(gate, store, std::move(observer), counted) {
+  ServeUnary(methods::kCreateNamespace, config::v1::VERB_ADMIN,
+             NamespaceFieldPath, HandleCreateNamespace);
+  ServeUnary(methods::kGetNamespace, config::v1::VERB_READ, NamespaceFieldPath,
+             HandleGetNamespace);
+  ServeUnary(methods::kListNamespaces, std::nullopt, NamespaceListFieldPath,
+             HandleListNamespaces);
+  ServeUnary(methods::kUpdateNamespace, config::v1::VERB_ADMIN,
+             NamespaceUpdateFieldPath, HandleUpdateNamespace);
+  ServeUnary(methods::kDeleteNamespace, config::v1::VERB_ADMIN,
+             NamespaceFieldPath, HandleDeleteNamespace);
+  ServeUnary(methods::kRotateNamespace, config::v1::VERB_ADMIN,
+             NamespaceFieldPath, HandleRotateNamespace);
 }
 
 }  // namespace timecache::server

@@ -4,7 +4,6 @@
 #define TIMECACHED_SERVER_RPC_ADMIN_SERVER_SERVICE_H_
 
 #include <functional>
-#include <utility>
 
 #include "server/edge/response/open_streams.h"
 #include "server/rpc/admin/backup_stream.h"
@@ -16,36 +15,24 @@
 namespace timecache::server {
 
 // Thread-safe. Calls are rare; GetServer is answered inline.
-class ServerService final
-    : public RawService<v1::ServerService::WithRawCallbackMethod_BackupJournal<
-          v1::ServerService::WithRawCallbackMethod_GetServer<
-              v1::ServerService::Service>>> {
+class ServerService final : public RawService<v1::ServerService::Service> {
  public:
   // Describes the server, and the use of its limits if `limits`.
   using DescribeServer =
       std::function<void(bool limits, v1::GetServerResponse* server)>;
 
-  // None is owned, and all must outlive the service. `turns`, for backups
+  // None is owned, and all must outlive the service. `executor`, for backups
   // alone, may be null without a source of them.
   ServerService(const CallGate* gate, DescribeServer describe_server,
-                Backups* backups, OpenStreams* streams, FairExecutor* executor)
-      : gate_(*gate),
-        describe_server_(std::move(describe_server)),
-        backups_(backups),
-        streams_(streams),
-        executor_(executor) {}
-
-  grpc::ServerUnaryReactor* GetServer(Context* context, const Bytes* request,
-                                      Bytes* response) override;
-  grpc::ServerWriteReactor<grpc::ByteBuffer>* BackupJournal(
-      Context* context, const Bytes* request) override;
+                Backups* backups, OpenStreams* streams, FairExecutor* executor,
+                CountedCalls* counted);
 
  private:
+  grpc::ServerUnaryReactor* AnswerServer(Context* context, const Bytes* request,
+                                         Bytes* response);
+
   const CallGate& gate_;
   const DescribeServer describe_server_;
-  Backups* const backups_;
-  OpenStreams* const streams_;
-  FairExecutor* const executor_;
 };
 
 }  // namespace timecache::server

@@ -53,11 +53,23 @@ VirtualClockService::VirtualClockService(const CallGate* gate,
                                          ManualClock* clock,
                                          std::function<void()> flush,
                                          WatchHub* hub)
-    : gate_(*gate),
+    : RawService(nullptr),
+      gate_(*gate),
       clock_(clock),
       flush_(std::move(flush)),
       hub_(hub),
-      thread_([this] { Run(); }) {}
+      thread_([this] { Run(); }) {
+  Serve<UnaryHandler>(
+      methods::kAdvance,
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerAdvance(context, request, response);
+      });
+  Serve<UnaryHandler>(
+      methods::kNow,
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerNow(context, request, response);
+      });
+}
 
 VirtualClockService::~VirtualClockService() {
   {
@@ -84,9 +96,8 @@ void VirtualClockService::Run() {
   }
 }
 
-grpc::ServerUnaryReactor* VirtualClockService::Advance(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
+grpc::ServerUnaryReactor* VirtualClockService::AnswerAdvance(
+    Context* context, const Bytes* request, Bytes* response) {
   using Unary =
       UnaryCall<testing::v1::AdvanceRequest, testing::v1::AdvanceResponse>;
   const auto unary = std::make_shared<Unary>(gate_, methods::kAdvance, context,
@@ -116,9 +127,9 @@ absl::Status VirtualClockService::AdvanceTo(
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* VirtualClockService::Now(
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
+grpc::ServerUnaryReactor* VirtualClockService::AnswerNow(Context* context,
+                                                         const Bytes* request,
+                                                         Bytes* response) {
   UnaryCall<testing::v1::NowRequest, testing::v1::NowResponse> unary(
       gate_, methods::kNow, context, request, response);
   absl::Status status = unary.Read();

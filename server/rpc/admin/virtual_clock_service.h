@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
 #include "server/rpc/call/call_gate.h"
+#include "server/rpc/call/counted_calls.h"
 #include "server/rpc/watch/watch_hub.h"
 #include "timecache/testing/v1/virtual_clock.grpc.pb.h"
 
@@ -21,9 +22,7 @@ namespace timecache::server {
 // Thread-safe; Advance calls come one after the other. Costs a thread, since
 // Advance waits for the sweep, which gRPC's threads must not.
 class VirtualClockService final
-    : public testing::v1::VirtualClockService::WithRawCallbackMethod_Advance<
-          testing::v1::VirtualClockService::WithRawCallbackMethod_Now<
-              testing::v1::VirtualClockService::Service>> {
+    : public RawService<testing::v1::VirtualClockService::Service> {
  public:
   // `flush` waits until all that is due at the clock's time has been published.
   // Nothing is owned; all must outlive the service.
@@ -32,14 +31,12 @@ class VirtualClockService final
   // No call must be open any more.
   ~VirtualClockService() override;
 
-  grpc::ServerUnaryReactor* Advance(grpc::CallbackServerContext* context,
-                                    const grpc::ByteBuffer* request,
-                                    grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Now(grpc::CallbackServerContext* context,
-                                const grpc::ByteBuffer* request,
-                                grpc::ByteBuffer* response) override;
-
  private:
+  grpc::ServerUnaryReactor* AnswerAdvance(Context* context,
+                                          const Bytes* request, Bytes* response)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  grpc::ServerUnaryReactor* AnswerNow(Context* context, const Bytes* request,
+                                      Bytes* response);
   // Advances, one after the other, until the service ends.
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status AdvanceTo(const testing::v1::AdvanceRequest& request,

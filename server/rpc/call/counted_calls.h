@@ -3,12 +3,17 @@
 #ifndef TIMECACHED_SERVER_RPC_CALL_COUNTED_CALLS_H_
 #define TIMECACHED_SERVER_RPC_CALL_COUNTED_CALLS_H_
 
-#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "grpcpp/impl/service_type.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/message_allocator.h"
+#include "server/api/method.h"
 #include "server/edge/response/response_account.h"
 #include "server/edge/response/response_ledger.h"
 
@@ -73,27 +78,47 @@ class CountedCalls final
   ResponseLedger* const ledger_;
 };
 
-// Has the unary methods of a service, all of them raw, counted by `counted`,
-// which must outlive the server. `handler_of` a method by its number.
-void CountUnaryCalls(
-    const char* service, CountedCalls* counted,
-    const std::function<grpc::internal::MethodHandler*(int)>& handler_of);
+using UnaryHandler =
+    grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
+using WriteHandler =
+    grpc::internal::CallbackServerStreamingHandler<grpc::ByteBuffer,
+                                                   grpc::ByteBuffer>;
+using BidiHandler =
+    grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// A service whose unary methods are raw, all of them. `Base` is the generated
-// one.
+// The number in its service of the method with this full name.
+int MethodNumber(const std::string& full_name);
+
+// A service whose methods are raw: their requests are parsed by its handlers,
+// so that errors in them can be described. `Base` is the generated one.
 template <typename Base>
 class RawService : public Base {
- public:
-  // Before the server starts: its unary calls are counted by `counted`, which
-  // must outlive the server. `service` is its full name.
-  void CountCalls(const char* service, CountedCalls* counted) {
-    CountUnaryCalls(service, counted,
-                    [this](int method) { return this->GetHandler(method); });
-  }
-
  protected:
   using Bytes = grpc::ByteBuffer;
   using Context = grpc::CallbackServerContext;
+
+  // Unary calls are counted by `counted`, which must outlive the server; null:
+  // they are not.
+  explicit RawService(CountedCalls* counted) : counted_(counted) {}
+
+  // In the constructor: `handle` answers the calls of the method with this full
+  // name, as a gRPC Handler of its kind.
+  template <typename Handler, typename Function>
+  void Serve(const std::string& full_name, Function handle) {
+    auto* const handler = new Handler(std::move(handle));
+    if constexpr (std::is_same_v<Handler, UnaryHandler>) {
+      handler->SetMessageAllocator(counted_);
+    }
+    this->MarkMethodRawCallback(MethodNumber(full_name), handler);
+  }
+  template <typename Handler, typename Function>
+  void Serve(const Method& method, Function handle) {
+    Serve<Handler>(absl::StrCat(method.service, ".", method.name),
+                   std::move(handle));
+  }
+
+ private:
+  CountedCalls* const counted_;
 };
 
 }  // namespace timecache::server

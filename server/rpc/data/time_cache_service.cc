@@ -4,9 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "google/protobuf/descriptor.h"
-#include "grpcpp/impl/codegen/server_callback_handlers.h"
 #include "server/api/proto_operation.h"
 #include "server/rpc/call/answer.h"
 #include "server/rpc/call/unary_call.h"
@@ -19,14 +16,6 @@
 
 namespace timecache::server {
 namespace {
-
-using UnaryHandler =
-    grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
-using WriteHandler =
-    grpc::internal::CallbackServerStreamingHandler<grpc::ByteBuffer,
-                                                   grpc::ByteBuffer>;
-using BidiHandler =
-    grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 // A call of one operation, and its state until the store has completed.
 template <typename Request>
@@ -121,14 +110,6 @@ grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
 
 }  // namespace
 
-template <typename Handler, typename Function>
-void TimeCacheService::Serve(const Method& method, Function handle) {
-  const auto* const descriptor =
-      google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
-          absl::StrCat(method.service, ".", method.name));
-  MarkMethodRawCallback(descriptor->index(), new Handler(std::move(handle)));
-}
-
 template <typename Request>
 void TimeCacheService::ServeOperation(const Method& method) {
   Serve<UnaryHandler>(
@@ -151,8 +132,10 @@ void TimeCacheService::ServeWatch(const Method& method) {
 TimeCacheService::TimeCacheService(const CallGate* gate, Store* store,
                                    WatchHub* hub, OpenStreams* streams,
                                    FairExecutor* executor,
-                                   absl::Duration max_call_duration)
-    : gate_(*gate),
+                                   absl::Duration max_call_duration,
+                                   CountedCalls* counted)
+    : RawService(counted),
+      gate_(*gate),
       store_(store),
       hub_(hub),
       streams_(streams),

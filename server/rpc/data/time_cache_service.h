@@ -15,8 +15,7 @@
 
 namespace timecache::server {
 
-// All methods are raw. So requests are parsed here, where errors in them can be
-// described; watches write bytes that were encoded once for all of them;
+// All methods are raw: watches write bytes that were encoded once for all of them;
 // Execute and Pipeline read operations in place.
 //
 // Thread-safe. Handlers never block: a unary call is answered on the thread
@@ -27,12 +26,9 @@ class TimeCacheService final
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(const CallGate* gate, Store* store, WatchHub* hub,
                    OpenStreams* streams, FairExecutor* executor,
-                   absl::Duration max_call_duration);
+                   absl::Duration max_call_duration, CountedCalls* counted);
 
  private:
-  // `handle` answers the calls of a method, as a gRPC Handler of its kind.
-  template <typename Handler, typename Function>
-  void Serve(const Method& method, Function handle);
   template <typename Request>
   void ServeOperation(const Method& method);
   template <typename Request>

@@ -70,19 +70,21 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
                 .max_entries(),
             9223372036854775807u);
   EXPECT_EQ(Refusal("grace_period: 3601s"),
-            "t.yaml:1: grace_period: must be from 0s to 1h");
-  EXPECT_EQ(Refusal("grace_period: 3600.1s"),
-            "t.yaml:1: grace_period: must be from 0s to 1h");
+            "t.yaml:1: grace_period: must be from 0s to 1h, got 1h1s");
+  EXPECT_THAT(Refusal("grace_period: 3600.1s"),
+              StartsWith("t.yaml:1: grace_period: must be from 0s to 1h, got"));
   EXPECT_EQ(Parsed("grace_period: 1h").grace_period().seconds(), 3600);
-  EXPECT_EQ(Refusal("drain_delay: 301s"),
-            "t.yaml:1: drain_delay: must be from 0s to 5m");
+  EXPECT_THAT(Refusal("drain_delay: 301s"),
+              StartsWith("t.yaml:1: drain_delay: must be from 0s to 5m, got"));
   EXPECT_EQ(Parsed("drain_delay: 5m").drain_delay().seconds(), 300);
   EXPECT_EQ(Parsed("").drain_delay().seconds(), 0);
   EXPECT_EQ(Parsed("").stall_grace().nanos(), 500'000'000);
   EXPECT_EQ(Parsed("stall_grace: 1h").stall_grace().seconds(), 3600);
   for (const char* bad : {"0s", "199ms", "3601s"}) {
-    EXPECT_EQ(Refusal(absl::StrCat("stall_grace: ", bad)),
-              "t.yaml:1: stall_grace: must be from 200ms to 1h");
+    EXPECT_EQ(
+        Refusal(absl::StrCat("stall_grace: ", bad)),
+        absl::StrCat("t.yaml:1: stall_grace: must be from 200ms to 1h, got ",
+                     bad == absl::string_view("3601s") ? "1h1s" : bad));
   }
 }
 
@@ -178,10 +180,11 @@ TEST(ConfigTest, TheJournalHasADirectoryAndBoundsForTheClock) {
   EXPECT_EQ(Parsed("journal: {reserve_bytes: 1GiB}").journal().reserve_bytes(),
             1u << 30);
   EXPECT_EQ(Refusal("journal:\n  reserve_bytes: 2TiB\n"),
-            "t.yaml:2: journal.reserve_bytes: 2199023255552: must be from 0 "
-            "(none) to 1 TiB");
+            "t.yaml:2: journal.reserve_bytes: must be from 0 to 1099511627776, "
+            "got 2199023255552");
   EXPECT_EQ(Refusal("journal:\n  max_clock_lag: 3651d\n"),
-            "t.yaml:2: journal.max_clock_lag: must be from 0s to 3650d");
+            "t.yaml:2: journal.max_clock_lag: must be from 0s to 3650d, "
+            "got 3651d");
   EXPECT_EQ(DefaultConfig().journal().max_clock_lead().seconds(),
             int64_t{366} * 86'400);
   EXPECT_EQ(Parsed("journal: {max_clock_lead: 36500d}")
@@ -190,7 +193,8 @@ TEST(ConfigTest, TheJournalHasADirectoryAndBoundsForTheClock) {
                 .seconds(),
             int64_t{36'500} * 86'400);
   EXPECT_EQ(Refusal("journal:\n  max_clock_lead: 36501d\n"),
-            "t.yaml:2: journal.max_clock_lead: must be from 0s to 36500d");
+            "t.yaml:2: journal.max_clock_lead: must be from 0s to 36500d, "
+            "got 36501d");
 }
 
 TEST(ConfigTest, ADurableNamespaceNeedsAJournal) {

@@ -1,6 +1,5 @@
 #include <string>
 
-#include "google/protobuf/descriptor.pb.h"
 #include "gtest/gtest.h"
 #include "server/api/proto_to_text.h"
 #include "server/api/yaml_to_proto.h"
@@ -73,18 +72,6 @@ TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {
     config.add_namespaces()->set_name(text);
   }
   ExpectSurvivesYaml(config);
-}
-
-TEST(ProtoToYamlTest, RepeatedScalarsAndFloatsAreReadBack) {
-  google::protobuf::FileDescriptorProto file;
-  file.add_dependency("a.proto");
-  file.add_dependency("- b");
-  file.add_public_dependency(-3);
-  ExpectSurvivesYaml(file);
-  google::protobuf::UninterpretedOption option;
-  option.set_double_value(-0.1);
-  option.set_negative_int_value(INT64_MIN);
-  ExpectSurvivesYaml(option);
 }
 
 }  // namespace
