@@ -35,7 +35,7 @@ void WarnOfOthers(const Context& context, const DeadLetterWalk& walk) {
   }
 }
 
-int RunList(const Context& context, const DeadArguments& arguments) {
+int RunListLetters(const Context& context, const DeadArguments& arguments) {
   bool written = true;
   DeadLetterWalk walk;
   const absl::Status status = VisitDeadLetters(
@@ -295,9 +295,9 @@ Examples:
   timecachectl dead return -n orders-failed orders/billing/7
   timecachectl dead drop -n orders-failed --all)");
   auto arguments = std::make_shared<DeadArguments>();
-  CLI::App* list =
-      AddDeadCommand(*dead, context, "list",
-                     "List them, in no particular order", arguments, RunList);
+  CLI::App* list = AddDeadCommand(*dead, context, "list",
+                                  "List them, in no particular order",
+                                  arguments, RunListLetters);
   AddFilter(*list, arguments->filter);
   list->footer(
       R"(Prints, tab-separated: when the letter was made, how the last attempt ended,
