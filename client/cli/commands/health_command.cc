@@ -9,7 +9,7 @@ namespace timecache::cli {
 namespace {
 
 // As grpc.health.v1 names them.
-std::string StatusName(ServingStatus status) {
+std::string ServingName(ServingStatus status) {
   switch (status) {
     case ServingStatus::kServing:
       return "SERVING";
@@ -23,7 +23,7 @@ std::string StatusName(ServingStatus status) {
 
 int RunHealth(const Context& context) {
   const auto status = context.MakeClient().CheckHealth().value();
-  const std::string name = StatusName(status);
+  const std::string name = ServingName(status);
   const bool written =
       context.json ? WriteJson({{"status", name}}) : WriteLine(name);
   if (!written || !Flush()) return context.FailToWrite();

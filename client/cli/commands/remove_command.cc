@@ -144,7 +144,7 @@ int Run(const Context& context, const RemoveArguments& arguments) {
 }
 
 // What no single flag can say of itself.
-void CheckTogether(const RemoveArguments& arguments) {
+void CheckRemoval(const RemoveArguments& arguments) {
   if (arguments.prefix.has_value() == !arguments.keys.empty()) {
     throw CLI::ValidationError("rm", "give keys, or --prefix");
   }
@@ -182,7 +182,7 @@ void AddRemoveCommand(CLI::App& app, Context& context) {
       "  timecachectl rm session:7 session:8\n"
       "  timecachectl rm --prefix session:\n"
       "  timecachectl rm lock:job --if-version 4711");
-  OnRun(rm, context, arguments, Run, CheckTogether);
+  OnRun(rm, context, arguments, Run, CheckRemoval);
 }
 
 }  // namespace timecache::cli
