@@ -61,7 +61,7 @@ struct FileWatch::File {
 struct FileWatch::Set {
   std::vector<File> files;
   Callback changed;
-  bool told = false;
+  bool reported = false;
   // When the callback is called again about an unreadable file.
   absl::Time next_reminder = absl::InfiniteFuture();
 };
@@ -130,7 +130,7 @@ void FileWatch::Look(bool read_all, Set* set) {
   const absl::Time now = now_();
   const int64_t now_s = absl::ToUnixSeconds(now);
   Contents contents;
-  bool changed = !set->told || now >= set->next_reminder;
+  bool changed = !set->reported || now >= set->next_reminder;
   bool failed = false;
   for (size_t i = 0; i < set->files.size(); ++i) {
     File& file = set->files[i];
@@ -149,7 +149,7 @@ void FileWatch::Look(bool read_all, Set* set) {
   }
   if (!failed) set->next_reminder = absl::InfiniteFuture();
   if (!changed) return;
-  set->told = true;
+  set->reported = true;
   if (failed) set->next_reminder = now + kFailureReminder;
   set->changed(contents);
 }

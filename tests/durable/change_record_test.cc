@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/crash_world.h"
 #include "tests/support/journal/change_text.h"
 #include "tests/support/journal/journal_harness.h"
@@ -356,7 +357,7 @@ TEST(ChangeRecordTest, WhatIsCutOffIsDataLossOrEndsEarlier) {
 }
 
 TEST(ChangeRecordTest, BytesOfChanceAreRefusedOrRead) {
-  std::mt19937_64 random(Seed());
+  std::mt19937_64 random(test::Seed());
   int refused = 0;
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes(random() % 40 + 1, '\0');
@@ -483,7 +484,7 @@ class DiskCommitLog final : public CommitLog {
 // The disk does lose what is not synced, or the test below shows nothing.
 TEST(MapOnDiskControlTest, WithoutSyncsWhatWasCommittedIsLost) {
   for (const bool syncs : {true, false}) {
-    DiskCommitLog log(Seed());
+    DiskCommitLog log(test::Seed());
     JournaledMap map(CrashOptions(10 * kSecond, 11), &log);
     if (!syncs) log.IgnoreSyncs();
     map.map().Apply(Operation::Put("a", "1"), kStartUs);
@@ -497,7 +498,7 @@ class MapOnDiskTest : public ::testing::TestWithParam<CrashWorldOptions> {};
 
 TEST_P(MapOnDiskTest, NothingCommittedIsLostToAPowerLoss) {
   constexpr int kSteps = 5'000;
-  const uint64_t seed = Seed();
+  const uint64_t seed = test::Seed();
   SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
   DiskCommitLog log(seed);
   CrashWorld world(GetParam(), &log, Dice(seed));

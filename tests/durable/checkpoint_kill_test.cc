@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "server/base/failpoint.h"
 #include "tests/support/await.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/journal/durable_store.h"
 #include "tests/support/journal/journal_harness.h"
@@ -262,8 +263,8 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
     EXPECT_EQ(given, delivered_);
   }
 
-  Dice dice_{Seed()};
-  std::mt19937_64 random_{Seed()};
+  Dice dice_{test::Seed()};
+  std::mt19937_64 random_{test::Seed()};
   DurableStore store_;
   std::atomic<bool> dead_ = false;
   std::map<std::string, Known> known_;
@@ -278,7 +279,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(CheckpointKillTest, WhatWasAnsweredIsSoAfterwards) {
-  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", Seed()));
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", test::Seed()));
   for (int life = 0; life < 4; ++life) {
     const int hit = 1 + static_cast<int>(dice_.Draw(0, 4));
     SCOPED_TRACE(absl::StrCat("life ", life, " hit ", hit));

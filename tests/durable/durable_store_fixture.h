@@ -16,6 +16,7 @@
 #include "server/base/error.h"
 #include "server/engine/local_readers.h"
 #include "tests/support/await.h"
+#include "tests/support/effort.h"
 #include "tests/support/journal/durable_store.h"
 #include "tests/support/journal/journal_harness.h"
 
@@ -26,7 +27,7 @@ using Unsynced = MemoryFileSystem::Unsynced;
 class DurableStoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", Seed()));
+    SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", test::Seed()));
     ASSERT_TRUE(store_.Open().ok());
     ASSERT_TRUE(store_.Create("a").ok());
   }
@@ -121,7 +122,7 @@ class DurableStoreTest : public ::testing::Test {
   }
 
   DurableStore store_;
-  std::mt19937_64 random_{Seed()};
+  std::mt19937_64 random_{test::Seed()};
 };
 
 }  // namespace timecache::server

@@ -333,7 +333,7 @@ class DamagedWorldTest : public SalvagedStoreTest,
 };
 
 TEST_P(DamagedWorldTest, WhatIsLeftStartsAndHasNoValueThatWasNotWritten) {
-  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", Seed()));
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", test::Seed()));
   CreateAll();
   for (int i = 0; i < 900; ++i) {
     Step(kNames[Draw(3)]);

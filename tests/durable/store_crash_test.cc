@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/durable/durable_store_fixture.h"
 #include "tests/support/await.h"
+#include "tests/support/effort.h"
 #include "tests/support/engine/dice.h"
 
 namespace timecache::server {
@@ -122,16 +123,15 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachCrash) {
   ASSERT_TRUE(store_.Create("a", options).ok());
   point_ = {store_.map("a")->origin().log_id, store_.map("a")->first_event(),
             INT64_MIN};
-  Dice dice(Seed());
+  Dice dice(test::Seed());
   uint64_t rounds = 0;
   for (int crash = 0; crash < kCrashes && !HasFailure(); ++crash) {
     SCOPED_TRACE(absl::StrCat("crash ", crash));
     std::atomic<bool> stop = false;
     std::vector<std::thread> writers;
     for (int w = 0; w < kWriters; ++w) {
-      writers.emplace_back([this, w, seed = Seed() + crash * 100 + w, &stop] {
-        Write(w, seed, &stop);
-      });
+      writers.emplace_back([this, w, seed = test::Seed() + crash * 100 + w,
+                            &stop] { Write(w, seed, &stop); });
     }
     for (int step = 0; step < 20; ++step) {
       const uint64_t done = store_.journal().statistics().appends;

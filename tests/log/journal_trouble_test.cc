@@ -358,7 +358,7 @@ class PowerLossWorld {
 };
 
 void LosePowerOften(MemoryFileSystem::Unsynced unsynced) {
-  const uint64_t first = Seed();
+  const uint64_t first = test::Seed();
   for (uint64_t seed = first; seed < first + test::Rounds(40); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     PowerLossWorld world(seed, unsynced, /*syncs=*/true);

@@ -122,11 +122,11 @@ TEST(GroupSettleTest, WhatWasGivenOutInVainBecomesADeadLetter) {
   EXPECT_THAT(harness.Take(other.get()), ElementsAre("a#2"));
   harness.Pass(kSecond);
   EXPECT_THAT(harness.Take(member.get()), IsEmpty());
-  const std::vector<Delivery> doomed = harness.Advance();
-  ASSERT_THAT(doomed, SizeIs(1));
-  EXPECT_EQ(doomed[0].event_id, 1u);
-  EXPECT_EQ(doomed[0].attempt, 2);
-  EXPECT_EQ(doomed[0].reason, FailureReason::kTimedOut);
+  const std::vector<Delivery> letters = harness.Advance();
+  ASSERT_THAT(letters, SizeIs(1));
+  EXPECT_EQ(letters[0].event_id, 1u);
+  EXPECT_EQ(letters[0].attempt, 2);
+  EXPECT_EQ(letters[0].reason, FailureReason::kTimedOut);
   EXPECT_THAT(harness.Advance(), IsEmpty());
   EXPECT_EQ(harness.Statistics().backlog, 2u);
   harness.group().EndDeadLetter(1, DeadLetterOutcome::kPut, harness.now_us());
@@ -208,14 +208,14 @@ TEST(GroupSettleTest, GivesTheDeadLettersThatThereIsRoomFor) {
   harness.Die({"a", "b", "c"});
   EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
   harness.Pass(kSecond);
-  std::vector<Delivery> doomed;
+  std::vector<Delivery> letters;
   DeadLetterBudget room = {2};
-  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
-  EXPECT_THAT(doomed, SizeIs(2));
-  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &letters));
+  EXPECT_THAT(letters, SizeIs(2));
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &letters));
   room = {1};
-  EXPECT_FALSE(harness.group().Advance(harness.now_us(), &room, &doomed));
-  EXPECT_THAT(doomed, SizeIs(3));
+  EXPECT_FALSE(harness.group().Advance(harness.now_us(), &room, &letters));
+  EXPECT_THAT(letters, SizeIs(3));
 }
 
 TEST(GroupSettleTest, GivesTheDeadLettersWhoseBytesThereIsRoomFor) {
@@ -225,16 +225,16 @@ TEST(GroupSettleTest, GivesTheDeadLettersWhoseBytesThereIsRoomFor) {
   harness.Die({"a", "b", "c"});
   EXPECT_THAT(harness.Take(member.get()), SizeIs(3));
   harness.Pass(kSecond);
-  std::vector<Delivery> doomed;
+  std::vector<Delivery> letters;
   // One takes all the room, however large it is.
   DeadLetterBudget room = {10, 1};
-  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &doomed));
-  EXPECT_THAT(doomed, SizeIs(1));
+  EXPECT_TRUE(harness.group().Advance(harness.now_us(), &room, &letters));
+  EXPECT_THAT(letters, SizeIs(1));
   EXPECT_EQ(room.events, 9);
   EXPECT_LE(room.bytes, 0);
   room = {10, 1 << 20};
-  EXPECT_FALSE(harness.group().Advance(harness.now_us(), &room, &doomed));
-  EXPECT_THAT(doomed, SizeIs(3));
+  EXPECT_FALSE(harness.group().Advance(harness.now_us(), &room, &letters));
+  EXPECT_THAT(letters, SizeIs(3));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <openssl/ssl.h>
 
 #include <atomic>
-#include <filesystem>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -15,8 +14,6 @@
 
 namespace timecache::test {
 namespace {
-
-namespace fs = std::filesystem;
 
 CertificateOptions Named(const std::string& name) {
   CertificateOptions options;

@@ -12,12 +12,9 @@
 #include <vector>
 
 #include "server/log/local/local_journal.h"
-#include "tests/support/effort.h"
 #include "tests/support/journal/memory_file_system.h"
 
 namespace timecache::server {
-
-using test::Seed;
 
 inline constexpr char kTestDirectory[] = "/journal";
 
