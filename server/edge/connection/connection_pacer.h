@@ -95,8 +95,8 @@ class ConnectionPacer {
   // waiting connection.
   bool Prove(const PeerEndpoint& peer, bool known = false)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Until when a call may be the first one of a new connection, which Prove is to
-  // be told of, unless another connection comes; Time() if none. A read of a
+  // Until when a call may be the first one of a new connection, of which Prove must
+  // hear, unless another connection comes; Time() if none. A read of a
   // number.
   Time probation_until() const {
     return Time(Duration(probation_until_.load(std::memory_order_relaxed)));

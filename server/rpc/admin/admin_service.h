@@ -20,9 +20,9 @@
 
 namespace timecache::server {
 
-// As in AIP-158: the page that a List request asks for: of `default_size` items if unset, and
-// never more than `max_size`. The token is the name after which the page
-// starts. INVALID_ARGUMENT about page_size or page_token.
+// As in AIP-158: the page that a List request asks for, of `default_size` items
+// if unset, and never more than `max_size`. The token is the name after which
+// the page starts. INVALID_ARGUMENT about page_size or page_token.
 template <typename Request>
 absl::StatusOr<ListQuery> ToListQuery(const Request& request, int default_size,
                                       int max_size) {
