@@ -87,8 +87,9 @@ void CrashGroups::Create(const std::string& name, int64_t now_us) {
   GroupOptions options;
   options.ack_timeout_us = dice_->Draw(kMinAckTimeoutUs, 3 * kSecond);
   options.max_attempts = static_cast<int>(dice_->Draw(1, 4));
-  if (dice_->Chance(500)) {
-    options.unused_ttl_us = dice_->Draw(kMinUnusedTtlUs, 20 * kSecond);
+  if (dice_->Chance(800)) {
+    // Short: few groups are without members for long.
+    options.unused_ttl_us = dice_->Draw(kMinUnusedTtlUs, 2 * kSecond);
   }
   const auto start =
       dice_->Chance(500) ? ExpiryLog::Start::kNow : ExpiryLog::Start::kEarliest;
