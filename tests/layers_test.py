@@ -18,6 +18,8 @@ LAYERS = (
     "server/engine",
     "server/log",
     "server/log/local",
+    "server/log/kafka",
+    "server/cluster",
     "server/durable",
     "server/api",
     "server/ops",

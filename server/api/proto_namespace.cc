@@ -23,8 +23,8 @@ using google::protobuf::Reflection;
 // See VisitOptions.
 static_assert(v1::LIMIT_POLICY_EVICT_OLDEST ==
                   static_cast<int>(LimitPolicy::kEvictOldest) + 1 &&
-              v1::DURABILITY_SYNC ==
-                  static_cast<int>(NamespaceDurability::kSync) + 1 &&
+              v1::DURABILITY_REPLICATED ==
+                  static_cast<int>(NamespaceDurability::kReplicated) + 1 &&
               v1::RESTART_POLICY_PAUSE ==
                   static_cast<int>(RestartPolicy::kPause) + 1);
 

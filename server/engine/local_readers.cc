@@ -192,12 +192,10 @@ class LocalExpiringReader final : public LocalReader {
   EventChunk ReadNow(int64_t now_us, int /*max_events*/,
                      int64_t max_bytes) override {
     EventChunk chunk = cursor_->Read(now_us, max_bytes);
-    chunk.undoable = !chunk.batches.empty() && IsSync();
+    chunk.undoable = !chunk.batches.empty() &&
+                     map().change_log() != nullptr &&
+                     IsSync(map().options().durability);
     return chunk;
-  }
-  bool IsSync() const {
-    return map().change_log() != nullptr &&
-           map().options().durability == NamespaceDurability::kSync;
   }
 
   const std::unique_ptr<ExpiringCursor> cursor_;

@@ -22,7 +22,8 @@ enum class Durability {
   // Given to the operating system: survives a crash of the process. A power
   // loss loses at most the appends of the last `sync_interval` (100 ms).
   kAsync,
-  // On the disk: survives a power loss.
+  // As far as the journal can: on the disk, which survives a power loss; in the
+  // memory of several brokers, which survives the loss of machines.
   kSync,
 };
 
@@ -80,7 +81,9 @@ class Journal {
   // UNAVAILABLE: the system is out of memory at the moment. RESOURCE_EXHAUSTED:
   // there is no room. After either it may be retried. INVALID_ARGUMENT: no such
   // partition, no record, or more bytes than an append may have.
-  // FAILED_PRECONDITION: the journal has stopped after an error of the disk.
+  // FAILED_PRECONDITION: the journal has stopped, after an error of the disk or
+  // as another node owns it now; whether an append that waited is in it is
+  // unknown.
   virtual void Append(uint32_t partition, std::vector<std::string> records,
                       Durability durability, AppendDone done) = 0;
 
@@ -106,6 +109,12 @@ class Journal {
   // that is done. Equal if there is none.
   virtual uint64_t First(uint32_t partition) const = 0;
   virtual uint64_t End(uint32_t partition) const = 0;
+
+  // Whether what was read and appended here is all that the journal has: true,
+  // always, for one that a single process writes. False where another node may
+  // have appended more: then nothing that is in memory may be answered. Costs at
+  // most a read of a clock.
+  virtual bool IsOwner() const { return true; }
 
   // Whether only records that cannot be refused should be appended, because
   // there is little room for more. Ends by itself. Costs a load.

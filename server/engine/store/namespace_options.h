@@ -36,7 +36,7 @@ enum class LimitPolicy { kReject, kEvictOldest };
 
 // Which failures a namespace's entries and events survive; see Durability in
 // namespaces.proto.
-enum class NamespaceDurability { kMemory, kAsync, kSync };
+enum class NamespaceDurability { kMemory, kAsync, kSync, kReplicated };
 
 // See RestartPolicy in namespaces.proto.
 enum class RestartPolicy { kFire, kPause };
@@ -115,7 +115,7 @@ void VisitOptions(Options* o, const Visit& visit) {
   visit("unused_group_ttl", &o->unused_group_ttl_us,
         UnusedTtlRange(o->unused_group_ttl_us));
   visit("durability", &o->durability,
-        OptionRange{0, static_cast<int64_t>(NamespaceDurability::kSync)});
+        OptionRange{0, static_cast<int64_t>(NamespaceDurability::kReplicated)});
   visit("restart_policy", &o->restart_policy,
         OptionRange{0, static_cast<int64_t>(RestartPolicy::kPause)});
 }
@@ -164,6 +164,12 @@ inline int64_t BucketWidthUs(const NamespaceOptions& options) {
 
 inline bool IsDurable(const NamespaceOptions& options) {
   return options.durability != NamespaceDurability::kMemory;
+}
+
+// Whether nothing is shown before the journal has it.
+inline bool IsSync(NamespaceDurability durability) {
+  return durability == NamespaceDurability::kSync ||
+         durability == NamespaceDurability::kReplicated;
 }
 
 // When an entry with this deadline dies: the first multiple of the width at or

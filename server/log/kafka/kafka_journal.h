@@ -1,0 +1,100 @@
+// The journal of a cluster: a partition of a Kafka topic for each of its own.
+
+#ifndef TIMECACHED_SERVER_LOG_KAFKA_KAFKA_JOURNAL_H_
+#define TIMECACHED_SERVER_LOG_KAFKA_KAFKA_JOURNAL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/log/journal.h"
+#include "server/log/kafka/kafka_client.h"
+
+namespace timecache::server {
+
+struct KafkaJournalOptions {
+  KafkaOptions kafka;
+  std::string topic;
+  // Of this process: see Claim.
+  std::string node;
+  uint64_t incarnation = 0;
+  // Called at most once, on a thread of the journal, when the node has lost the
+  // journal: another node's claim, or records that are gone. Nothing is appended
+  // from then on.
+  std::function<void(const absl::Status& why)> on_lost;
+  // See Journal::IsOwner: whether the node's lease holds. Null: always.
+  std::function<bool()> holds_lease;
+};
+
+// How far a standby is.
+struct KafkaJournalLag {
+  // Messages of the topic that were not read yet, at most.
+  uint64_t messages = 0;
+  // Those that were, since Open.
+  uint64_t read = 0;
+};
+
+// First a node follows: Read returns what is new each time. Claim makes it the
+// owner; the next Read returns what came before the claim, and is the last one.
+// From then on it appends, until another node claims.
+//
+// The rules by which a record counts are LogFilter's (log_filter.h): positions
+// are dense, whatever the offsets are, and every reader sees the same records.
+//
+// Thread-safe, but for AwaitMore, Read and Claim: one thread.
+class KafkaJournal final : public Journal {
+ public:
+  // Reads the first message of each partition. UNAVAILABLE: no broker answers.
+  // NOT_FOUND: no such topic. DATA_LOSS: a partition begins with what no
+  // TrimBefore has left, as after a retention that deletes.
+  static absl::StatusOr<std::unique_ptr<KafkaJournal>> Open(
+      KafkaJournalOptions options);
+  ~KafkaJournal() override;
+
+  uint32_t partitions() const override;
+  void Append(uint32_t partition, std::vector<std::string> records,
+              Durability durability, AppendDone done) override;
+  // From First on, or where the last Read ended. Returns when all that the
+  // topic had at the start of the call is read.
+  absl::Status Read(absl::Span<const ReadFrom> from,
+                    Visitor visit) const override;
+  absl::Status TrimBefore(uint32_t partition, uint64_t position) override;
+  uint64_t First(uint32_t partition) const override;
+  // Of what was read or appended here.
+  uint64_t End(uint32_t partition) const override;
+  bool low_space() const override { return false; }
+  uint64_t checkpoint_bytes_max() const override { return UINT64_MAX; }
+  bool IsOwner() const override;
+  JournalStatistics statistics() const override;
+
+  // Waits until there is something to read, at most so long, or until Wake.
+  void AwaitMore(absl::Duration timeout);
+  void Wake();
+  KafkaJournalLag lag() const;
+
+  // Appends a claim to each partition. An error: some may be there; the node
+  // then has to claim again, or to leave it. UNAVAILABLE: brokers do not answer.
+  absl::Status Claim();
+  // What the brokers' clocks said, in microseconds, of the newest record that was
+  // read, of any partition, and of the newest claim of Claim. 0: none.
+  int64_t last_append_us() const;
+  int64_t claim_append_us() const;
+
+  // Appends that wait end with FAILED_PRECONDITION, as all later ones: before a
+  // planned handover, when all that was acknowledged is stored.
+  void Stop();
+
+ private:
+  class Impl;
+  explicit KafkaJournal(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_LOG_KAFKA_KAFKA_JOURNAL_H_
