@@ -87,15 +87,26 @@ int64_t SystemClock::Beat(int64_t advance_to_ns) const {
   writes_.fetch_add(1);
   steady_ns = machine_.SteadyNs();
   const int64_t now_ns = std::max(At(line, steady_ns), advance_to_ns);
-  const int64_t offset_us = machine_.WallUs() - now_ns / kNsPerUs;
   const int64_t over_ns = steady_ns - line.steady_ns - stall_grace_ns_;
   if (over_ns > 0) stalled_ns_.fetch_add(over_ns, std::memory_order_relaxed);
+  Write(steady_ns, now_ns);
+  writes_.fetch_add(1);
+  return now_ns;
+}
+
+void SystemClock::Write(int64_t steady_ns, int64_t now_ns) const {
+  const int64_t offset_us = machine_.WallUs() - now_ns / kNsPerUs;
   steady_ns_.store(steady_ns);
   now_ns_.store(now_ns);
   slew_ppm_.store(
       std::clamp(offset_us / (kSlewTimeUs / kPpm), -kMaxSlewPpm, kMaxSlewPpm));
+}
+
+void SystemClock::Begin(int64_t now_us) {
+  absl::MutexLock lock(&mu_);
   writes_.fetch_add(1);
-  return now_ns;
+  Write(machine_.SteadyNs(), ToNs(now_us));
+  writes_.fetch_add(1);
 }
 
 int64_t SystemClock::NowUs() const { return NowNs() / kNsPerUs; }

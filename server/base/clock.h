@@ -91,6 +91,10 @@ class SystemClock final : public Clock {
   std::optional<int64_t> OffsetUs() const override;
   void AdvanceTo(int64_t now_us) override ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Goes on from this time, which may be before the clock's: for one on which
+  // nothing depends yet.
+  void Begin(int64_t now_us) ABSL_LOCKS_EXCLUDED(mu_);
+
   // The time of stalls that did not count, in all.
   int64_t stalled_us() const {
     return stalled_ns_.load(std::memory_order_relaxed) / 1'000;
@@ -110,6 +114,8 @@ class SystemClock final : public Clock {
   // False while another thread writes it.
   bool TryLoad(Line* line) const;
   int64_t Beat(int64_t advance_to_ns) const ABSL_LOCKS_EXCLUDED(mu_);
+  void Write(int64_t steady_ns, int64_t now_ns) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const MachineTime& machine_;
   const int64_t stall_grace_ns_;

@@ -75,6 +75,13 @@ std::shared_ptr<MapChangeLog> MapChangeLogs::Resume(
   return std::make_shared<MapChangeLog>(this, map);
 }
 
+absl::Status MapChangeLogs::OwnershipLost() {
+  return ErrorWithReason(
+      absl::StatusCode::kUnavailable, Reason::kOwnershipLost,
+      "this node has lost the ownership, or cannot reach the cluster's log, "
+      "while the call waited: what it writes may or may not be stored");
+}
+
 MapChangeLog* MapChangeLogs::Of(const TimeCacheMap& map) const {
   return static_cast<MapChangeLog*>(map.change_log());
 }
@@ -85,7 +92,7 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
       map_(map),
       partition_(PartitionOf(map->name(), logs->journal_->partitions())),
       prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
-      sync_(map->options().durability == NamespaceDurability::kSync),
+      sync_(IsSync(map->options().durability)),
       groups_(prefix_),
       description_({map->name(), map->options(), map->origin(), MapCounts()}) {
   const int buffers = std::min(map->options().num_shards, kBuffersMax);
@@ -162,14 +169,13 @@ void MapChangeLog::AppendCreated() {
 }
 
 void MapChangeLog::AppendOptions(const NamespaceOptions& options) {
-  const bool sync = options.durability == NamespaceDurability::kSync;
+  const bool sync = IsSync(options.durability);
   if (sync_.exchange(sync) != sync && sync) BeginSync();
   AppendRecord(MapRecordKind::kOptions,
                [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_mu_) {
                  // A power loss that loses later records leaves a map that
                  // records this.
-                 sync_open_ |=
-                     map->options.durability == NamespaceDurability::kSync;
+                 sync_open_ |= IsSync(map->options.durability);
                  map->options = options;
                });
 }
@@ -277,18 +283,18 @@ uint64_t MapChangeLog::PositionOf(uint64_t hash, bool writes) const {
 void MapChangeLog::WhenKept(uint64_t position, Done done) {
   if (position == kAllChanges) return WhenAllKept(std::move(done));
   absl::Status status;
-  if (!IsKept(position)) {
+  if (!IsStored(position)) {
     absl::MutexLock lock(&mu_);
-    if (IsKept(position)) {
+    if (IsStored(position)) {
       // Meanwhile.
     } else if (full_) {
-      status = DiskFullMeanwhile();
+      status = refusal_;
     } else {
       waiters_[position % 2].push_back(std::move(done));
       done = nullptr;
     }
   }
-  if (done != nullptr) return done(std::move(status));
+  if (done != nullptr) return Finish(std::move(status), &done);
   Flush();
 }
 
@@ -296,7 +302,7 @@ void MapChangeLog::WhenKept(uint64_t position, Done done) {
 void MapChangeLog::WhenEntriesKept(Done done) {
   const bool waits = sync_.load(std::memory_order_acquire) &&
                      !(open_keys_[0].empty() && open_keys_[1].empty());
-  if (!waits) return done(absl::OkStatus());
+  if (!waits) return Finish(absl::OkStatus(), &done);
   WhenAllKept(std::move(done));
 }
 
@@ -306,17 +312,23 @@ void MapChangeLog::WhenAllKept(Done done) {
   {
     absl::MutexLock lock(&mu_);
     const uint64_t newest = open_ - (changed_ ? 0 : 1);
-    if (!IsKept(newest)) {
+    if (!IsStored(newest)) {
       if (!full_) {
         waiters_[newest % 2].push_back(std::move(done));
         done = nullptr;
       } else {
-        status = DiskFullMeanwhile();
+        status = refusal_;
       }
     }
   }
-  if (done != nullptr) return done(status);
+  if (done != nullptr) return Finish(std::move(status), &done);
   Flush();
+}
+
+// What a call has read in memory was the journal's if the node owns it still.
+void MapChangeLog::Finish(absl::Status status, Done* done) const {
+  if (status.ok()) status = logs_->CheckOwner();
+  (*done)(std::move(status));
 }
 
 // --- Commits.
@@ -342,7 +354,7 @@ void MapChangeLog::CloseGeneration() {
     closing_tick_ = std::exchange(tick_, std::nullopt);
     closing_sync_ =
         std::exchange(sync_open_, false) ||
-        description_.options.durability == NamespaceDurability::kSync;
+        IsSync(description_.options.durability);
     MoveTo(&records_, &descriptions_);
     closing_counted_ += std::exchange(map_bytes_, 0);
     groups.swap(full_groups_);
@@ -420,10 +432,12 @@ void MapChangeLog::Recycle(std::vector<std::string> records) {
 void MapChangeLog::Full(absl::Status status) {
   const bool full = absl::IsResourceExhausted(status);
   if (full) status = DiskFullMeanwhile();
+  if (logs_->options_.replicated) status = MapChangeLogs::OwnershipLost();
   std::vector<Done> waiters;
   {
     absl::MutexLock lock(&mu_);
     if (!full_.exchange(true)) ++logs_->full_logs_;
+    refusal_ = status;
     for (std::vector<Done>& each : waiters_) {
       std::move(each.begin(), each.end(), std::back_inserter(waiters));
       each.clear();
@@ -457,12 +471,13 @@ void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
     for (Done& done : waiters) done(status);
     return;
   }
-  logs_->answers_.Add([map = map_, permit, waiters = std::move(waiters),
+  logs_->answers_.Add([self = shared_from_this(), permit,
+                       waiters = std::move(waiters),
                        status = std::move(status)]() mutable {
     if (permit.has_value()) {
-      if (const auto kept = map.lock()) kept->Permit(*permit);
+      if (const auto map = self->map_.lock()) map->Permit(*permit);
     }
-    for (Done& done : waiters) done(status);
+    for (Done& done : waiters) self->Finish(status, &done);
   });
 }
 

@@ -35,6 +35,9 @@ struct MapChangeLogsOptions {
   int64_t open_bytes_max = int64_t{64} << 20;
   // From a commit that found the disk full to the next one.
   std::chrono::microseconds retry_interval{100'000};
+  // Nodes share the journal: maps are REPLICATED, and nothing is answered while
+  // another node may own it.
+  bool replicated = false;
 };
 
 // The position of a write in a namespace that is not SYNC: all changes so far.
@@ -73,6 +76,12 @@ class MapChangeLogs final : public ChangeLogs {
   Completions& work() { return work_; }
 
   Journal& journal() { return *journal_; }
+  // OK, or UNAVAILABLE (OWNERSHIP_LOST): then nothing that was read in memory may
+  // be answered. Costs a branch, and Journal::IsOwner where nodes share it.
+  absl::Status CheckOwner() const {
+    return !options_.replicated || journal_->IsOwner() ? absl::OkStatus()
+                                                       : OwnershipLost();
+  }
   // The approximate memory of changes that wait to be stored.
   int64_t open_bytes() const {
     return open_bytes_.load(std::memory_order_relaxed);
@@ -87,6 +96,7 @@ class MapChangeLogs final : public ChangeLogs {
 
  private:
   friend class MapChangeLog;
+  static absl::Status OwnershipLost();
 
   const MapChangeLogsOptions options_;
   std::atomic<int64_t> open_bytes_{0};
@@ -134,7 +144,7 @@ class MapChangeLog final : public ChangeLog,
   uint64_t PositionOf(uint64_t hash, bool writes) const override;
   void WhenKept(uint64_t position, Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   bool IsKept(uint64_t position) const override {
-    return position <= kept_.load(std::memory_order_acquire);
+    return IsStored(position) && logs_->CheckOwner().ok();
   }
   void WhenEntriesKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -173,6 +183,9 @@ class MapChangeLog final : public ChangeLog,
     int64_t counted ABSL_GUARDED_BY(mu) = 0;
   };
 
+  bool IsStored(uint64_t position) const {
+    return position <= kept_.load(std::memory_order_acquire);
+  }
   void SetChanged();
   void AddDescription(std::string record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_mu_);
@@ -185,6 +198,7 @@ class MapChangeLog final : public ChangeLog,
   void AppendRecord(MapRecordKind kind,
                     absl::FunctionRef<void(MapDescription*)> change)
       ABSL_LOCKS_EXCLUDED(map_mu_);
+  void Finish(absl::Status status, Done* done) const;
   void CloseGeneration();
   // The closing one's, from here on: one thread at a time.
   void AppendNext();
@@ -241,6 +255,8 @@ class MapChangeLog final : public ChangeLog,
   std::atomic<uint64_t> kept_{0};
   // By the generation, as open_keys_.
   std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
+  // What waiters get while full_.
+  absl::Status refusal_ ABSL_GUARDED_BY(mu_);
 
   // Of the closing generation.
   std::deque<std::string> records_;

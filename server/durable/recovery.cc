@@ -162,7 +162,8 @@ class Part {
     std::vector<Journal::ReadFrom> again;
     for (const Journal::ReadFrom& each : from) {
       Place& place = places_[each.partition];
-      place.lost += place.end - place.next;
+      // Of a journal that is followed, more was read.
+      if (place.next < place.end) place.lost += place.end - place.next;
       if (place.lost == 0) continue;
       again.push_back(each);
       shared_.records_end += place.end - each.position;
@@ -485,7 +486,7 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   for (uint32_t partition = 0; partition < journal.partitions(); ++partition) {
     const uint64_t first = journal.First(partition);
     const uint64_t records = journal.End(partition) - first;
-    if (records == 0) continue;
+    if (records == 0 && !options.follow) continue;
     shared.records_end += records;
     parts[partition % threads].push_back({partition, first});
   }
@@ -502,7 +503,7 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
     });
   }
   // An error is that of all parts.
-  read.Run().IgnoreError();
+  read.Run(options.follow).IgnoreError();
   for (std::thread& thread : running) thread.join();
 
   absl::MutexLock lock(&shared.mu);

@@ -31,6 +31,10 @@ struct RecoveryOptions {
   // Called as often, and after each bounded part of a large record or of many
   // deaths at once; true ends the recovery with CANCELLED. May be null.
   std::function<bool()> cancelled;
+  // Called when all that the journal had is replayed, or handed to the threads
+  // that do; true: the recovery goes on with what the journal has meanwhile. Null:
+  // it ends there. The reader's thread, which may wait in it.
+  std::function<bool()> follow;
   // The journal is a copy, and may go on elsewhere, too: from here on the logs
   // of its maps differ from those of the original (LogFork), and so do the
   // versions. That is stored when the call returns; RESOURCE_EXHAUSTED

@@ -6,20 +6,33 @@ namespace timecache::server {
 
 SharedRead::SharedRead(const Journal* journal,
                        const std::vector<Partitions>& parts)
-    : journal_(journal), part_of_(journal->partitions()) {
+    : journal_(journal),
+      part_of_(journal->partitions()),
+      from_of_(journal->partitions()) {
   for (const Partitions& from : parts) {
     parts_.push_back(std::make_unique<Part>());
     for (const Journal::ReadFrom& each : from) {
       part_of_[each.partition] = parts_.back().get();
+      from_of_[each.partition] = from_.size();
       from_.push_back(each);
     }
   }
 }
 
-absl::Status SharedRead::Run() {
+absl::Status SharedRead::Run(const More& more) {
+  absl::Status status;
+  do {
+    status = ReadOnce();
+  } while (status.ok() && more && more());
+  return End(status);
+}
+
+absl::Status SharedRead::ReadOnce() {
+  const Partitions from = from_;
   absl::Status status = journal_->Read(
-      from_,
+      from,
       [this](uint32_t partition, uint64_t position, absl::string_view record) {
+        from_[from_of_[partition]].position = position + 1;
         Part* const part = part_of_[partition];
         part->open.records.push_back({partition, position, record.size()});
         part->open.bytes.append(record.data(), record.size());
@@ -29,7 +42,7 @@ absl::Status SharedRead::Run() {
   for (const auto& part : parts_) {
     if (status.ok()) status = Push(part.get());
   }
-  return End(status);
+  return status;
 }
 
 absl::Status SharedRead::Read(size_t part, Journal::Visitor visit) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,9 +38,13 @@ class SharedRead {
   SharedRead(const SharedRead&) = delete;
   SharedRead& operator=(const SharedRead&) = delete;
 
-  // Reads all, as Journal::Read. Once, beside a Read of each part, without which
-  // it does not end.
-  absl::Status Run() ABSL_LOCKS_EXCLUDED(mu_);
+  // Called when all that the journal had is handed to the parts: true to read
+  // what it has meanwhile.
+  using More = std::function<bool()>;
+
+  // Reads all, as Journal::Read, and again as long as `more` says so; null:
+  // once. Once, beside a Read of each part, without which it does not end.
+  absl::Status Run(const More& more = nullptr) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Visits the records of a part: in order within a partition. Once for each.
   // An error, of Run or of any part's visitor, ends Run and all parts with it.
@@ -64,6 +69,7 @@ class SharedRead {
     size_t queued_bytes = 0;
   };
 
+  absl::Status ReadOnce() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for room.
   absl::Status Push(Part* part) ABSL_LOCKS_EXCLUDED(mu_);
   // Null at the end, or after an error.
@@ -73,9 +79,11 @@ class SharedRead {
   absl::Status End(absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
 
   const Journal* const journal_;
+  // What is to be read next.
   Partitions from_;
   // By partition.
   std::vector<Part*> part_of_;
+  std::vector<size_t> from_of_;
 
   // Of all queues and the end.
   absl::Mutex mu_;
