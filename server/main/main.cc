@@ -74,12 +74,15 @@ int Main(int argc, char** argv) {
 
   // Before there is a thread that could take them.
   Signals signals;
-  Node node(flags, *config, &signals);
-  if (absl::Status status = node.Start(); !status.ok()) {
-    return absl::IsCancelled(status) ? EXIT_SUCCESS : Fail(status.message());
+  while (true) {
+    Node node(flags, *config, &signals);
+    const absl::Status status = node.Start();
+    if (status.ok()) node.Run();
+    // As a standby: nothing of what this one has in memory counts any more.
+    if (node.begins_again()) continue;
+    return status.ok() || absl::IsCancelled(status) ? EXIT_SUCCESS
+                                                    : Fail(status.message());
   }
-  node.Run();
-  return EXIT_SUCCESS;
 }
 
 }  // namespace

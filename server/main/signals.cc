@@ -1,6 +1,7 @@
 #include "server/main/signals.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,6 +20,7 @@ Signals::Signals() {
   sigaddset(&ends_, SIGTERM);
   all_ = ends_;
   sigaddset(&all_, SIGHUP);
+  sigaddset(&all_, kWake);
   pthread_sigmask(SIG_BLOCK, &all_, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
@@ -29,6 +31,8 @@ int Signals::Next() {
   }
   return signal;
 }
+
+void Signals::Wake() const { kill(getpid(), kWake); }
 
 int Signals::NextEndWithin(absl::Duration patience) {
   const SteadyTime until =

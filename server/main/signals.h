@@ -20,8 +20,13 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
+  // What Next returns after Wake.
+  static constexpr int kWake = SIGUSR1;
+
   // Waits for the next.
   int Next();
+  // Ends a Next, now or later. From any thread.
+  void Wake() const;
   // Waits for SIGINT or SIGTERM; 0 if none came in time.
   int NextEndWithin(absl::Duration patience);
   // Whether SIGINT or SIGTERM is pending. From any thread.

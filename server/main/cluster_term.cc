@@ -1,0 +1,329 @@
+#include "server/main/cluster_term.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/notification.h"
+#include "server/api/proto_time.h"
+#include "server/base/version.h"
+#include "server/cluster/kafka_control_log.h"
+#include "server/durable/recovery.h"
+#include "server/main/config/cluster_config.h"
+#include "server/ops/log.h"
+
+namespace timecache::server {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr unsigned kMaxReplayThreads = 8;
+// How soon a standby notices what wakes it in no other way: a signal.
+constexpr absl::Duration kFollowInterval = absl::Milliseconds(50);
+// A replay that is no further behind has caught up.
+constexpr uint64_t kCaughtUpMessages = 1'000;
+// From a claim that brokers did not answer to the next one.
+constexpr absl::Duration kClaimInterval = absl::Milliseconds(100);
+
+uint64_t RandomIncarnation() {
+  std::random_device random;
+  return std::uniform_int_distribution<uint64_t>(1)(random);
+}
+
+int64_t MillisSince(SteadyClock::time_point began) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             SteadyClock::now() - began)
+      .count();
+}
+
+std::string FaultText(const TopicFault& fault) {
+  return absl::StrCat(fault.topic, ": ", fault.setting, " is ", fault.value,
+                      ", not ", fault.wanted);
+}
+
+// All changes of these maps are stored, or cannot be, or it is late.
+void FlushAll(Registry* registry, absl::Duration patience) {
+  struct Waits {
+    absl::Mutex mu;
+    size_t left ABSL_GUARDED_BY(mu) = 0;
+  };
+  const auto waits = std::make_shared<Waits>();
+  const auto maps = registry->List();
+  {
+    absl::MutexLock lock(&waits->mu);
+    waits->left = maps.size();
+  }
+  for (const auto& map : maps) {
+    const auto done = [waits](const absl::Status&) {
+      absl::MutexLock lock(&waits->mu);
+      --waits->left;
+    };
+    if (map->change_log() == nullptr) {
+      done(absl::OkStatus());
+    } else {
+      map->change_log()->WhenAllKept(done);
+    }
+  }
+  const auto none_left = [&waits] {
+    waits->mu.AssertReaderHeld();
+    return waits->left == 0;
+  };
+  absl::MutexLock lock(&waits->mu);
+  waits->mu.AwaitWithTimeout(absl::Condition(&none_left), patience);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ClusterTerm>> ClusterTerm::Begin(
+    const config::v1::ServerConfig& config, std::function<void()> wake) {
+  absl::StatusOr<KafkaOptions> kafka = ToKafkaOptions(config.cluster());
+  if (!kafka.ok()) return kafka.status();
+  auto term = std::unique_ptr<ClusterTerm>(
+      new ClusterTerm(config.cluster(), *std::move(kafka), std::move(wake)));
+  if (absl::Status status = term->Open(); !status.ok()) return status;
+  return term;
+}
+
+ClusterTerm::ClusterTerm(config::v1::ClusterConfig config, KafkaOptions kafka,
+                         std::function<void()> wake)
+    : config_(std::move(config)),
+      wake_(std::move(wake)),
+      incarnation_(RandomIncarnation()),
+      kafka_(std::move(kafka)) {}
+
+ClusterTerm::~ClusterTerm() = default;
+
+absl::Status ClusterTerm::Open() {
+  CheckTopics();
+  {
+    absl::MutexLock lock(&mu_);
+    if (!faults_.empty() && !config_.allow_unsafe()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the cluster's topics can lose acknowledged writes: ",
+          FaultText(faults_.front()),
+          faults_.size() > 1
+              ? absl::StrCat(", and ", faults_.size() - 1, " more")
+              : "",
+          ". Correct the setting, or set cluster.allow_unsafe on a machine "
+          "where that does not matter"));
+    }
+  }
+  absl::StatusOr<std::unique_ptr<ControlLog>> control =
+      KafkaControlLog::Open(kafka_, ControlTopic(config_.name()));
+  if (!control.ok()) return control.status();
+  control_log_ = *std::move(control);
+  member_ = std::make_unique<Member>(
+      MakeMemberOptions(), control_log_.get(), &BootClock::System(),
+      [this](MemberRole role) {
+        if (role == MemberRole::kEnded) {
+          End(absl::AbortedError("another node has taken over"));
+        } else if (journal_ != nullptr) {
+          journal_->Wake();
+        }
+      });
+  KafkaJournalOptions options;
+  options.kafka = kafka_;
+  options.topic = JournalTopic(config_.name());
+  options.node = config_.node();
+  options.incarnation = incarnation_;
+  options.on_lost = [this](const absl::Status& why) { End(why); };
+  options.holds_lease = [this] { return member_->HoldsLease(); };
+  absl::StatusOr<std::unique_ptr<KafkaJournal>> journal =
+      KafkaJournal::Open(std::move(options));
+  if (!journal.ok()) return journal.status();
+  opened_ = *std::move(journal);
+  journal_ = opened_.get();
+  member_->Start();
+  return absl::OkStatus();
+}
+
+MemberOptions ClusterTerm::MakeMemberOptions() const {
+  MemberOptions options;
+  options.node = config_.node();
+  options.incarnation = incarnation_;
+  options.address = config_.advertise();
+  options.version = Version();
+  options.lease = ToDuration(config_.lease());
+  options.failure_timeout = ToDuration(config_.failure_timeout());
+  options.max_clock_skew = ToDuration(config_.max_clock_skew());
+  return options;
+}
+
+std::unique_ptr<MapChangeLogs> ClusterTerm::TakeLogs() {
+  MapChangeLogsOptions options;
+  options.replicated = true;
+  return std::make_unique<MapChangeLogs>(std::move(opened_), options);
+}
+
+void ClusterTerm::End(const absl::Status& why) {
+  if (over_.exchange(true)) return;
+  member_->EndService();
+  Log(LogLevel::kWarning, "ownership_lost",
+      {{"node", config_.node()}, {"why", why.message()}});
+  journal_->Wake();
+  wake_();
+}
+
+absl::Status ClusterTerm::CheckService() const {
+  if (serving_.load(std::memory_order_acquire)) return member_->CheckService();
+  return member_->NotOwner();
+}
+
+// --- Standby.
+
+bool ClusterTerm::AwaitMore() {
+  if (claimed_) return false;
+  const uint64_t lag = journal_->lag().messages;
+  member_->SetLag(lag);
+  if (lag <= kCaughtUpMessages && !std::exchange(caught_up_, true)) {
+    Log(LogLevel::kInfo, "standby_caught_up",
+        {{"node", config_.node()}, {"messages", journal_->lag().read}});
+  }
+  if (member_->role() != MemberRole::kTakingOver) {
+    journal_->AwaitMore(kFollowInterval);
+    return true;
+  }
+  const absl::Status claimed = journal_->Claim();
+  if (claimed.ok()) {
+    claimed_ = true;
+    Log(LogLevel::kInfo, "journal_claimed",
+        {{"node", config_.node()}, {"partitions", journal_->partitions()}});
+  } else {
+    Log(LogLevel::kWarning, "claim_failed", {{"why", claimed.message()}});
+    journal_->AwaitMore(kClaimInterval);
+  }
+  // What came before the claim.
+  return true;
+}
+
+absl::Status ClusterTerm::BeginOwnership(int64_t last_us, SystemClock* clock) {
+  // A new journal has no time.
+  if (last_us != INT64_MIN) {
+    const int64_t since_us = std::max<int64_t>(
+        journal_->claim_append_us() - journal_->last_append_us(), 0);
+    clock->Begin(last_us + since_us);
+  }
+  absl::Status status = member_->AwaitFormerLease();
+  if (status.ok()) member_->BeginService();
+  return status;
+}
+
+absl::Status ClusterTerm::Follow(const Signals& signals,
+                                 const RecoveryObservers& observers,
+                                 SystemClock* clock, MapChangeLogs* logs,
+                                 Registry* registry) {
+  registry->SetChangeLogs(logs);
+  observers.metrics->Begin();
+  Log(LogLevel::kInfo, "standby_started",
+      {{"node", config_.node()},
+       {"cluster", config_.name()},
+       {"messages", journal_->lag().messages}});
+  observers.manager->Ready("Standby");
+  SteadyClock::time_point took_over;
+  RecoveryOptions options;
+  options.threads = static_cast<int>(std::clamp(
+      std::thread::hardware_concurrency(), 1u, kMaxReplayThreads));
+  options.progress = [&](const RecoveryProgress& progress) {
+    observers.metrics->Progress(progress);
+  };
+  options.clock = clock;
+  options.cancelled = [&] { return IsOver() || signals.EndPending(); };
+  options.follow = [&] {
+    const bool more = !options.cancelled() && AwaitMore();
+    if (claimed_ && took_over == SteadyClock::time_point()) {
+      took_over = SteadyClock::now();
+    }
+    return more;
+  };
+  options.check_time = [&](int64_t last_us) {
+    return options.cancelled() ? absl::CancelledError("the term is over")
+                               : BeginOwnership(last_us, clock);
+  };
+  const absl::StatusOr<RecoveryReport> report =
+      RecoverMaps(logs, registry, options);
+  // What failed because the term is over is no error.
+  if (!report.ok()) {
+    return options.cancelled() ? absl::CancelledError(report.status().message())
+                               : report.status();
+  }
+  clock->AdvanceTo(report->last_us);
+  observers.metrics->Finish(*report);
+  Log(LogLevel::kInfo, "takeover_done",
+      {{"node", config_.node()},
+       {"namespaces", report->namespaces},
+       {"entries", report->entries},
+       {"took_ms", MillisSince(took_over)}});
+  return absl::OkStatus();
+}
+
+// --- Owner.
+
+absl::Status ClusterTerm::HandOver(const std::string& to) {
+  absl::Status status = CheckService();
+  if (status.ok()) status = member_->CheckSuccessor(to);
+  if (!status.ok()) return status;
+  {
+    absl::MutexLock lock(&mu_);
+    successor_ = to;
+  }
+  if (!over_.exchange(true)) wake_();
+  return absl::OkStatus();
+}
+
+void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
+  const auto began = SteadyClock::now();
+  if (member_->role() != MemberRole::kOwner) return;
+  std::string to;
+  {
+    absl::MutexLock lock(&mu_);
+    to = successor_;
+  }
+  const absl::Status has_successor = member_->CheckSuccessor(to);
+  member_->EndService();
+  FlushAll(registry, patience / 2);
+  journal_->Stop();
+  const absl::Status released = member_->Release(to, patience / 2);
+  Log(released.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+      "ownership_released",
+      {{"node", config_.node()},
+       {"to", to},
+       {"standby", has_successor.ok()},
+       {"released", released.ok()},
+       {"why", released.message()},
+       {"took_ms", MillisSince(began)}});
+}
+
+void ClusterTerm::CheckTopics() {
+  const absl::StatusOr<std::vector<TopicFault>> found =
+      timecache::server::CheckTopics(kafka_, JournalTopic(config_.name()),
+                                     ControlTopic(config_.name()));
+  if (!found.ok()) {
+    Log(LogLevel::kWarning, "topics_unchecked",
+        {{"why", found.status().message()}});
+    return;
+  }
+  for (const TopicFault& fault : *found) {
+    Log(LogLevel::kWarning, "topic_unsafe", {{"what", FaultText(fault)}});
+  }
+  absl::MutexLock lock(&mu_);
+  faults_ = *found;
+}
+
+ClusterTerm::Status ClusterTerm::GetStatus() const {
+  Status status;
+  status.member = member_->GetStatus();
+  status.lag = journal_->lag();
+  status.serving = serving_.load(std::memory_order_acquire);
+  absl::MutexLock lock(&mu_);
+  status.faults = faults_;
+  return status;
+}
+
+}  // namespace timecache::server

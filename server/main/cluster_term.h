@@ -1,0 +1,120 @@
+// One term of this node in its cluster.
+
+#ifndef TIMECACHED_SERVER_MAIN_CLUSTER_TERM_H_
+#define TIMECACHED_SERVER_MAIN_CLUSTER_TERM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/cluster/boot_clock.h"
+#include "server/cluster/control_log.h"
+#include "server/cluster/member.h"
+#include "server/durable/map_change_log.h"
+#include "server/engine/registry.h"
+#include "server/log/kafka/kafka_journal.h"
+#include "server/log/kafka/kafka_topics.h"
+#include "server/main/durability.h"
+#include "server/main/signals.h"
+#include "timecache/config/v1/config.pb.h"
+
+namespace timecache::server {
+
+// From standby to the end of the ownership: a node that was handed over, or has
+// lost the journal, ends its term and begins another, as a standby, with nothing
+// of what it had in memory.
+//
+// Thread-safe, but for Begin, TakeLogs, Follow, Serve and Release: the main
+// thread.
+class ClusterTerm {
+ public:
+  // Joins the cluster of the configuration. `wake` is called on other threads
+  // when IsOver has become true. An error names the broker, the topic or the
+  // setting, and a remedy: FAILED_PRECONDITION, the topics' settings can lose
+  // acknowledged writes.
+  static absl::StatusOr<std::unique_ptr<ClusterTerm>> Begin(
+      const config::v1::ServerConfig& config, std::function<void()> wake);
+  ~ClusterTerm();
+  ClusterTerm(const ClusterTerm&) = delete;
+  ClusterTerm& operator=(const ClusterTerm&) = delete;
+
+  // The logs of the maps, which own the journal. To be destroyed before this.
+  std::unique_ptr<MapChangeLogs> TakeLogs();
+
+  // Replays the journal until this node owns it, and all of it is replayed:
+  // then its maps are in the registry. The clock goes on from the journal's
+  // time. CANCELLED: a signal to end came, or the term is over (IsOver).
+  absl::Status Follow(const Signals& signals,
+                      const RecoveryObservers& observers, SystemClock* clock,
+                      MapChangeLogs* logs, Registry* registry);
+  // From now on calls are served.
+  void Serve() { serving_.store(true, std::memory_order_release); }
+
+  // Whether calls are: OK, or UNAVAILABLE (NOT_OWNER). Costs a read of the clock.
+  absl::Status CheckService() const;
+
+  // The ownership was lost, or is to be handed over.
+  bool IsOver() const { return over_.load(std::memory_order_acquire); }
+  // Makes it over: the main thread then releases it. FAILED_PRECONDITION: this
+  // node does not own, or there is no such standby, or it is not caught up.
+  absl::Status HandOver(const std::string& to) ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends the service, stores all changes and releases the ownership, in at most
+  // `patience`; nothing but the first if it is lost, or without a standby.
+  void Release(Registry* registry, absl::Duration patience)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Looks at the topics' settings again: hourly, on a thread that may wait.
+  void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);
+
+  struct Status {
+    Member::Status member;
+    KafkaJournalLag lag;
+    bool serving = false;
+    std::vector<TopicFault> faults;
+  };
+  Status GetStatus() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  ClusterTerm(config::v1::ClusterConfig config, KafkaOptions kafka,
+              std::function<void()> wake);
+  absl::Status Open();
+  MemberOptions MakeMemberOptions() const;
+  // Whether there may be more to replay; waits for it.
+  bool AwaitMore();
+  // The journal's time goes on, and the lease of the owner before has ended.
+  absl::Status BeginOwnership(int64_t last_us, SystemClock* clock);
+  void End(const absl::Status& why);
+
+  const config::v1::ClusterConfig config_;
+  const std::function<void()> wake_;
+  const uint64_t incarnation_;
+  const KafkaOptions kafka_;
+  std::unique_ptr<ControlLog> control_log_;
+  std::unique_ptr<Member> member_;
+  std::unique_ptr<KafkaJournal> opened_;
+  // Owned by the maps' logs.
+  KafkaJournal* journal_ = nullptr;
+
+  std::atomic<bool> serving_{false};
+  std::atomic<bool> over_{false};
+  // Of the main thread.
+  bool claimed_ = false;
+  bool caught_up_ = false;
+
+  mutable absl::Mutex mu_;
+  std::string successor_ ABSL_GUARDED_BY(mu_);
+  std::vector<TopicFault> faults_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_CLUSTER_TERM_H_
