@@ -35,6 +35,10 @@ constexpr int kExitTimedOut = 1;
 constexpr std::chrono::seconds kLogInterval{1};
 // How soon a journal that is too large is noticed.
 constexpr std::chrono::seconds kCheckpointInterval{1};
+// How soon settings of a cluster's topics that are not safe any more are.
+constexpr std::chrono::hours kTopicCheckInterval{1};
+// For calls of a node that has lost the ownership, or given it away.
+constexpr absl::Duration kEndOfTerm = absl::Seconds(2);
 
 // For the journal to write what waits and to close, once the calls are done: at
 // most this part of the grace period, unless that is shorter.
@@ -122,8 +126,19 @@ absl::Status Node::Start() {
   // All but health waits for the recovery, which may take minutes.
   server_.emplace(&store_, &clock_, MakeServerOptions());
   if (absl::Status status = server_->StartHealth(); !status.ok()) return status;
-  if (journal_.logs != nullptr) {
+  if (term_ != nullptr) {
+    // Calls learn who owns.
+    absl::Status status = server_->Start();
+    if (status.ok()) status = AwaitOwnership();
+    if (!status.ok()) return status;
+  } else if (journal_.logs != nullptr) {
     if (absl::Status status = RecoverJournal(); !status.ok()) return status;
+  }
+  if (journal_.logs != nullptr) {
+    checkpointer_ = std::make_unique<Checkpointer>(journal_.logs.get(),
+                                                   &registry_, &clock_);
+    checkpoints_ = housekeeping_.Every(kCheckpointInterval,
+                                       [this] { checkpointer_->Look(); });
   }
   heap_trims_ =
       housekeeping_.Every(kHeapTrimInterval, [this] { heap_trimmer_.Look(); });
@@ -131,7 +146,12 @@ absl::Status Node::Start() {
       !status.ok()) {
     return status;
   }
-  if (absl::Status status = server_->Start(); !status.ok()) return status;
+  if (term_ == nullptr) {
+    if (absl::Status status = server_->Start(); !status.ok()) return status;
+  } else {
+    term_->Serve();
+    server_->SetServing();
+  }
   LogStartupChecks(config_);
   LogNamespaces(config_, registry_);
   LogStarted(flags_, config_, *server_, monitoring_, memory_,
@@ -145,9 +165,16 @@ absl::Status Node::Start() {
 }
 
 absl::Status Node::OpenFiles() {
-  auto journal = OpenJournal(config_);
-  if (!journal.ok()) return journal.status();
-  journal_ = *std::move(journal);
+  if (config_.cluster().name().empty()) {
+    auto journal = OpenJournal(config_);
+    if (!journal.ok()) return journal.status();
+    journal_ = *std::move(journal);
+  } else {
+    auto term = ClusterTerm::Begin(config_, [this] { signals_.Wake(); });
+    if (!term.ok()) return term.status();
+    term_ = *std::move(term);
+    journal_.logs = term_->TakeLogs();
+  }
   if (!config_.access().file().empty()) {
     auto access = AccessFile::Open(config_.access().file(), &files_);
     if (!access.ok()) return access.status();
@@ -168,7 +195,10 @@ ServerOptions Node::MakeServerOptions() {
   options.access = access_.get();
   options.credentials = tls_->credentials();
   options.flush = [this] { reaper_.Flush(); };
-  if (journal_.logs != nullptr) {
+  if (term_ != nullptr) {
+    options.check_service = [this] { return term_->CheckService(); };
+  }
+  if (journal_.local != nullptr) {
     options.describe_journal = [this](v1::JournalStatus* status) {
       DescribeJournal(config_.journal().directory(), journal_.logs.get(),
                       *checkpointer_, status);
@@ -179,16 +209,20 @@ ServerOptions Node::MakeServerOptions() {
 }
 
 absl::Status Node::RecoverJournal() {
-  absl::Status status =
+  return
       Recover(config_, signals_, &clock_,
               {&recovery_metrics_, monitoring_.readiness(), &manager_},
               journal_, &registry_);
-  if (!status.ok()) return status;
-  checkpointer_ =
-      std::make_unique<Checkpointer>(journal_.logs.get(), &registry_, &clock_);
-  checkpoints_ = housekeeping_.Every(kCheckpointInterval,
-                                     [this] { checkpointer_->Look(); });
-  return absl::OkStatus();
+}
+
+absl::Status Node::AwaitOwnership() {
+  topic_checks_ = housekeeping_.Every(kTopicCheckInterval,
+                                      [this] { term_->CheckTopics(); });
+  absl::Status status = term_->Follow(
+      signals_, {&recovery_metrics_, monitoring_.readiness(), &manager_},
+      &system_clock_, journal_.logs.get(), &registry_);
+  ended_by_signal_ = signals_.EndPending();
+  return status;
 }
 
 void Node::AddMetrics() {
@@ -207,12 +241,33 @@ void Node::AddMetrics() {
 int Node::ServeUntilSignal() {
   while (true) {
     const int signal = signals_.Next();
+    // One of a term before this.
+    if (signal == Signals::kWake && (term_ == nullptr || !term_->IsOver())) {
+      continue;
+    }
     if (signal != SIGHUP) return signal;
     manager_.Reloading();
     manager_.Ready(reload_->Run() ? "Serving"
                                   : "Serving; the configuration has an error, "
                                     "see the log");
   }
+}
+
+// The ownership is lost or handed over: the calls in flight end, and the process
+// goes on as a standby.
+void Node::EndTerm() {
+  const auto start = std::chrono::steady_clock::now();
+  server_->SetNotServing();
+  term_->Release(&registry_, kEndOfTerm);
+  const DrainReport report =
+      server_->Drain(absl::ToInt64Microseconds(kEndOfTerm));
+  Log(LogLevel::kInfo, "term_ended",
+      {{"calls_cancelled", !report.in_time},
+       {"watchers", report.watchers},
+       {"pipelines", report.pipelines},
+       {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::steady_clock::now() - start)
+                       .count()}});
 }
 
 void Node::Drain(int signal) {
@@ -225,7 +280,11 @@ void Node::Drain(int signal) {
        {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
   manager_.Stopping(delay + grace);
   server_->SetNotServing();
-  if (delay > absl::ZeroDuration()) signals_.NextEndWithin(delay);
+  if (term_ != nullptr) {
+    term_->Release(&registry_, grace / kCloseShare);
+  } else if (delay > absl::ZeroDuration()) {
+    signals_.NextEndWithin(delay);
+  }
   signals_.Release();
   absl::Duration drain = grace;
   // Without a journal nothing waits for a disk.
@@ -276,7 +335,12 @@ void Node::Run() {
     manager_.Ready("Serving");
     const int signal = ServeUntilSignal();
     monitoring_.readiness()->Set(Readiness::State::kDraining);
-    Drain(signal);
+    ended_by_signal_ = signal != Signals::kWake;
+    if (ended_by_signal_) {
+      Drain(signal);
+    } else {
+      EndTerm();
+    }
   }
   clock_watch.Look();
   call_log_.Finish();

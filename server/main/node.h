@@ -17,6 +17,7 @@
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
+#include "server/main/cluster_term.h"
 #include "server/main/config/flags.h"
 #include "server/main/durability.h"
 #include "server/main/exit_deadline.h"
@@ -45,9 +46,10 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   // From the first probe that is answered to the ports that are open. Takes as
-  // long as the journal's recovery does. CANCELLED: a signal to end came
-  // meanwhile, and nothing was changed. Any other error says what could not be
-  // opened, and why; the node is of no use then.
+  // long as the journal's recovery does; in a cluster, until this node owns it:
+  // its ports are open meanwhile, and calls get NOT_OWNER. CANCELLED: a signal to
+  // end came meanwhile, and nothing was changed. Any other error says what could
+  // not be opened, and why; the node is of no use then.
   absl::Status Start();
 
   // After Start: notifies probes and the service manager. SIGHUP
@@ -59,15 +61,26 @@ class Node {
   // less than eight. A second
   // signal ends the delay, and a third one, or a second one without a delay,
   // the process at once.
+  //
+  // In a cluster the ownership is released before, and there is no delay: the
+  // next owner is told to clients. Returns also when the ownership is lost or
+  // handed over.
   void Run();
+
+  // After Start or Run: whether the process goes on, with another node.
+  bool begins_again() const {
+    return term_ != nullptr && term_->IsOver() && !ended_by_signal_;
+  }
 
  private:
   // Starts, in this order.
   absl::Status OpenFiles();
   absl::Status RecoverJournal();
+  absl::Status AwaitOwnership();
 
   int ServeUntilSignal();
   void Drain(int signal);
+  void EndTerm();
   // Ends the process that long from now on.
   void EndAfter(absl::Duration patience);
   void AddMetrics();
@@ -85,6 +98,9 @@ class Node {
   const std::unique_ptr<ManualClock> manual_clock_;
   Clock& clock_;
 
+  // Null outside a cluster.
+  std::unique_ptr<ClusterTerm> term_;
+  bool ended_by_signal_ = false;
   // Null without a journal. Maps tell it of changes until the last of them, and
   // the reaper, is gone.
   OpenedJournal journal_;
@@ -109,6 +125,7 @@ class Node {
 
   HeapTrimmer heap_trimmer_;
   std::unique_ptr<Housekeeping::Task> checkpoints_;
+  std::unique_ptr<Housekeeping::Task> topic_checks_;
   std::unique_ptr<Housekeeping::Task> heap_trims_;
 };
 
