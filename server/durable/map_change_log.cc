@@ -352,9 +352,8 @@ void MapChangeLog::CloseGeneration() {
   {
     absl::MutexLock lock(&map_mu_);
     closing_tick_ = std::exchange(tick_, std::nullopt);
-    closing_sync_ =
-        std::exchange(sync_open_, false) ||
-        IsSync(description_.options.durability);
+    closing_sync_ = std::exchange(sync_open_, false) ||
+                    IsSync(description_.options.durability);
     MoveTo(&records_, &descriptions_);
     closing_counted_ += std::exchange(map_bytes_, 0);
     groups.swap(full_groups_);

@@ -228,8 +228,8 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
   observers.manager->Ready("Standby");
   SteadyClock::time_point took_over;
   RecoveryOptions options;
-  options.threads = static_cast<int>(std::clamp(
-      std::thread::hardware_concurrency(), 1u, kMaxReplayThreads));
+  options.threads = static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1u, kMaxReplayThreads));
   options.progress = [&](const RecoveryProgress& progress) {
     observers.metrics->Progress(progress);
   };
@@ -279,7 +279,7 @@ absl::Status ClusterTerm::HandOver(const std::string& to) {
 
 void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
   const auto began = SteadyClock::now();
-  if (member_->role() != MemberRole::kOwner) return;
+  if (member_->role() != MemberRole::kOwner) return journal_->Stop();
   std::string to;
   {
     absl::MutexLock lock(&mu_);

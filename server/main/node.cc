@@ -209,10 +209,9 @@ ServerOptions Node::MakeServerOptions() {
 }
 
 absl::Status Node::RecoverJournal() {
-  return
-      Recover(config_, signals_, &clock_,
-              {&recovery_metrics_, monitoring_.readiness(), &manager_},
-              journal_, &registry_);
+  return Recover(config_, signals_, &clock_,
+                 {&recovery_metrics_, monitoring_.readiness(), &manager_},
+                 journal_, &registry_);
 }
 
 absl::Status Node::AwaitOwnership() {

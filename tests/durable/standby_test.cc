@@ -1,0 +1,213 @@
+// Two nodes on one journal: a standby replays what the owner appends, and takes
+// over.
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/durable/recovery.h"
+#include "server/engine/local_store.h"
+#include "server/engine/reaper.h"
+#include "tests/support/await.h"
+#include "tests/support/effort.h"
+#include "tests/support/journal/durable_store.h"
+#include "tests/support/journal/shared_log.h"
+
+namespace timecache::server {
+namespace {
+
+using ::timecache::test::Await;
+
+constexpr int kPartitions = 3;
+
+// An engine on the log. The clock is all nodes'.
+class StandbyTest : public ::testing::Test {
+ protected:
+  class Node {
+   public:
+    Node(SharedLog* log, int number, const Clock* clock)
+        : clock_(*clock),
+          logs_(std::make_unique<MapChangeLogs>(log->Open(number), Options())),
+          reaper_(clock),
+          registry_(clock, &reaper_, RegistryLimits(), EventFormat::Plain()),
+          store_(&registry_, clock) {
+      registry_.SetChangeLogs(logs_.get());
+    }
+    ~Node() {
+      if (following_.joinable()) TakeOver();
+    }
+
+    void Follow() {
+      following_ = std::thread([this] {
+        RecoveryOptions options;
+        options.threads = 2;
+        options.clock = &clock_;
+        options.follow = [this] {
+          ++passes_;
+          if (!owns_) return true;
+          // What was appended before it did.
+          return !std::exchange(last_, true);
+        };
+        const auto report = RecoverMaps(logs_.get(), &registry_, options);
+        EXPECT_TRUE(report.ok()) << report.status();
+      });
+    }
+    // All that the log has now is replayed.
+    void AwaitPass() {
+      const uint64_t from = passes_;
+      EXPECT_TRUE(Await([&] { return passes_ >= from + 2; }));
+    }
+    void TakeOver() {
+      owns_ = true;
+      following_.join();
+    }
+
+    Registry& registry() { return registry_; }
+    void Flush() { reaper_.Flush(); }
+    Result Execute(const Operation& operation) {
+      std::vector<Result> results(1);
+      absl::Notification done;
+      store_.Execute("a", absl::MakeSpan(&operation, 1),
+                     absl::MakeSpan(results), [&](const absl::Status& status) {
+                       if (!status.ok()) results[0].status = status;
+                       done.Notify();
+                     });
+      done.WaitForNotification();
+      return results[0];
+    }
+    std::string Value(const std::string& key) {
+      const Result result = Execute(Operation::Get(key));
+      if (!result.status.ok()) return std::string(ReasonNameOf(result.status));
+      return result.found ? absl::StrCat(result.entry.value) : "(none)";
+    }
+    void Create() {
+      absl::Notification done;
+      store_.CreateNamespace("a",
+                             DurableOptions(NamespaceDurability::kReplicated),
+                             [&](const auto& created) {
+                               EXPECT_TRUE(created.ok()) << created.status();
+                               done.Notify();
+                             });
+      done.WaitForNotification();
+    }
+    uint64_t events() {
+      const auto map = registry_.Find("a");
+      return map.ok() ? (*map)->GetStatistics(clock_.NowUs()).expired : 0;
+    }
+
+   private:
+    static MapChangeLogsOptions Options() {
+      MapChangeLogsOptions options;
+      options.replicated = true;
+      return options;
+    }
+
+    const Clock& clock_;
+    std::unique_ptr<MapChangeLogs> logs_;
+    Reaper reaper_;
+    Registry registry_;
+    LocalStore store_;
+    std::atomic<uint64_t> passes_{0};
+    std::atomic<bool> owns_{false};
+    bool last_ = false;
+    std::thread following_;
+  };
+
+  void Advance(int64_t step_us, Node* owner) {
+    clock_.AdvanceBy(step_us);
+    owner->Flush();
+  }
+
+  ManualClock clock_{kStartUs};
+  SharedLog log_{kPartitions};
+};
+
+TEST_F(StandbyTest, TakesOverWithAllThatWasAcknowledged) {
+  std::mt19937_64 random(test::Seed());
+  std::map<std::string, std::string> model;
+  auto owner = std::make_unique<Node>(&log_, 0, &clock_);
+  owner->Create();
+  for (int term = 1; term <= 4; ++term) {
+    auto standby = std::make_unique<Node>(&log_, term, &clock_);
+    standby->Follow();
+    for (int i = 0; i < 2'000; ++i) {
+      const std::string key = absl::StrCat("k", random() % 300);
+      if (random() % 4 == 0) {
+        ASSERT_TRUE(owner->Execute(Operation::Remove(key)).status.ok());
+        model.erase(key);
+      } else {
+        const std::string value = absl::StrCat("v", random() % 1'000'000);
+        ASSERT_TRUE(owner->Execute(Operation::Put(key, value)).status.ok());
+        model[key] = value;
+      }
+      if (i % 500 == 250) standby->AwaitPass();
+    }
+    log_.SetOwner(term);
+    standby->TakeOver();
+    EXPECT_EQ(owner->Value("k1"), "OWNERSHIP_LOST");
+    owner = std::move(standby);
+    for (int i = 0; i < 300; ++i) {
+      const std::string key = absl::StrCat("k", i);
+      const auto is = model.find(key);
+      ASSERT_EQ(owner->Value(key), is == model.end() ? "(none)" : is->second);
+    }
+  }
+}
+
+TEST_F(StandbyTest, DeathsAreCountedOnce) {
+  Node owner(&log_, 0, &clock_);
+  owner.Create();
+  Node standby(&log_, 1, &clock_);
+  standby.Follow();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(
+        owner.Execute(Operation::Put(absl::StrCat(i), "v")).status.ok());
+  }
+  Advance(62 * kSecond, &owner);
+  ASSERT_EQ(owner.events(), 100u);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(
+        owner.Execute(Operation::Put(absl::StrCat(i), "w")).status.ok());
+  }
+  standby.AwaitPass();
+  log_.SetOwner(1);
+  standby.TakeOver();
+  const auto map = standby.registry().Find("a");
+  ASSERT_TRUE(map.ok());
+  const auto cursor =
+      (*map)->Subscribe(ExpiryLog::Start::kEarliest, clock_.NowUs(), [] {});
+  EXPECT_EQ(ReadAll(cursor.get()).events.size(), 100u);
+  EXPECT_EQ(standby.Value("49"), "w");
+  EXPECT_EQ(standby.Value("50"), "(none)");
+  Advance(62 * kSecond, &standby);
+  EXPECT_EQ(ReadAll(cursor.get()).events.size(), 50u);
+}
+
+TEST_F(StandbyTest, AFormerOwnerStoresAndAnswersNothing) {
+  Node owner(&log_, 0, &clock_);
+  owner.Create();
+  ASSERT_TRUE(owner.Execute(Operation::Put("k", "v")).status.ok());
+  log_.SetOwner(1);
+  const uint64_t records = log_.records();
+  const absl::Status put = owner.Execute(Operation::Put("k", "w")).status;
+  EXPECT_EQ(put.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ReasonOf(put), Reason::kOwnershipLost);
+  EXPECT_EQ(owner.Value("k"), "OWNERSHIP_LOST");
+  EXPECT_EQ(owner.Value("other"), "OWNERSHIP_LOST");
+  EXPECT_EQ(log_.records(), records);
+  Node next(&log_, 1, &clock_);
+  next.Follow();
+  next.TakeOver();
+  EXPECT_EQ(next.Value("k"), "v");
+}
+
+}  // namespace
+}  // namespace timecache::server
