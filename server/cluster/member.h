@@ -7,50 +7,30 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/cluster/boot_clock.h"
 #include "server/cluster/control_log.h"
-#include "server/cluster/control_state.h"
+#include "server/cluster/member_options.h"
 
 namespace timecache::server {
 
-struct MemberOptions {
-  std::string node;
-  // Random: a process, and each ownership of it, is one of its own.
-  uint64_t incarnation = 0;
-  // host:port for clients.
-  std::string address;
-  std::string version;
-  absl::Duration lease = absl::Seconds(1);
-  absl::Duration failure_timeout = absl::Seconds(2);
-  absl::Duration max_clock_skew = absl::Milliseconds(500);
-};
-
-// What the node is to do. Each is followed only by later ones.
-enum class MemberRole {
-  // Replay the journal.
-  kStandby,
-  // Its takeover is in the control log: claim the journal, finish the replay.
-  kTakingOver,
-  // Serve, while the lease holds: from BeginService on.
-  kOwner,
-  // Another node has taken over, or it has released: this incarnation is over.
-  kEnded,
-};
-
-// Runs a thread of its own. Thread-safe.
+// Runs a thread of its own, which is all that uses the log. Thread-safe.
 class Member {
  public:
-  // None is owned; all must outlive this. `on_change` is called on the member's
-  // thread after each change of the role, and must not block.
+  using Status = MemberStatus;
+
+  // None is owned; all must outlive this. `on_change` is called after each change of
+  // the role, `on_event`, if it is not null, for the log: both on the member's thread,
+  // without its lock. They must not block: the heartbeats wait for them.
   Member(MemberOptions options, ControlLog* log, const BootClock* clock,
-         std::function<void(MemberRole)> on_change);
+         std::function<void(MemberRole)> on_change,
+         std::function<void(const MemberEvent&)> on_event = nullptr);
   // Without a release: others take it for dead.
   ~Member();
 
+  // Once.
   void Start();
 
   // How many messages the replay is behind: in each heartbeat. A node takes over
@@ -63,38 +43,29 @@ class Member {
   // replay is finished, the node may serve. Blocks until then; CANCELLED if the
   // role ends first.
   absl::Status AwaitFormerLease();
+  // After AwaitFormerLease. Does nothing if the role has ended.
   void BeginService();
 
   // OK while the node serves and its lease holds. UNAVAILABLE (NOT_OWNER)
   // otherwise, with the owner's address if another one owns. Costs an atomic load
-  // and a read of the clock, without a lock.
+  // and a read of the clock, without a lock, if OK.
   absl::Status CheckService() const;
+  // Whether no other node serves: as CheckService, also before BeginService and
+  // after EndService.
   bool HoldsLease() const;
 
   // Stops the service at once (CheckService), for good: before what is open is
   // flushed and released.
   void EndService();
-  // Appends the release, to the node of this name, or to any ("", the standby
-  // that is furthest). Blocks until it is in the log, at most `timeout`.
-  // FAILED_PRECONDITION: no such standby, or it is not caught up; the service then
-  // has not ended.
+  // Ends the lease, and appends the release: to the node of this name, or ("") to
+  // the standby that is furthest, or to any, if none has caught up. Blocks until it
+  // is in the log, at most `timeout`: then DEADLINE_EXCEEDED, and it may be there
+  // later. FAILED_PRECONDITION, and nothing is done: this node does not own, there is
+  // no such standby, or it would not take over. The role ends with it.
   absl::Status Release(const std::string& to, absl::Duration timeout);
-  // The same question, without a release.
+  // FAILED_PRECONDITION: no standby of this name (""; at all) would take over at once.
   absl::Status CheckSuccessor(const std::string& to) const;
 
-  struct Status {
-    ControlState::View view;
-    MemberRole role = MemberRole::kStandby;
-    // Until the lease ends; negative: since.
-    absl::Duration lease_left = absl::ZeroDuration();
-    // This machine's clock minus the brokers', as of the last heartbeat; from it
-    // alone a node cannot tell a skew from a slow broker below some milliseconds.
-    absl::Duration clock_skew = absl::ZeroDuration();
-    // Since the last heartbeat that was read from the log.
-    absl::Duration since_heartbeat = absl::ZeroDuration();
-    // What keeps it from taking over, in words; empty: nothing.
-    std::string waits_for;
-  };
   Status GetStatus() const;
 
  private:

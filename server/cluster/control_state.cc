@@ -1,0 +1,154 @@
+#include "server/cluster/control_state.h"
+
+#include <algorithm>
+
+namespace timecache::server {
+namespace {
+
+constexpr int64_t kUsPerMs = 1'000;
+// What no configuration exceeds: a record that says more is not believed.
+constexpr int64_t kMaxControlTimeUs = 3'600'000'000;
+
+int64_t BoundedUs(int64_t us) {
+  return std::clamp<int64_t>(us, kUsPerMs, kMaxControlTimeUs);
+}
+
+int64_t LeaseUs(const ControlRecord& record) {
+  return BoundedUs(record.lease_us());
+}
+
+int64_t FailureTimeoutUs(const ControlRecord& record) {
+  return BoundedUs(record.failure_timeout_us());
+}
+
+}  // namespace
+
+void ControlState::Count(int64_t append_time_ms, const ControlRecord& record) {
+  const ControlRecord& pace = owner_ ? owner_->last.record : record;
+  const int64_t step_ms =
+      std::clamp<int64_t>(append_time_ms, 0, INT64_MAX / 2) - last_append_ms_;
+  counted_us_ +=
+      std::clamp<int64_t>(step_ms, 0, LeaseUs(pace) / 2 / kUsPerMs) * kUsPerMs;
+}
+
+bool ControlState::IsGone(const Seen& seen) const {
+  return counted_us_ - seen.heard_us >= FailureTimeoutUs(seen.record);
+}
+
+bool ControlState::IsLive(const std::string& name) const {
+  for (auto it = nodes_.lower_bound({name, 0});
+       it != nodes_.end() && it->first.first == name; ++it) {
+    if (!IsGone(it->second)) return true;
+  }
+  return false;
+}
+
+void ControlState::Remember(const ControlRecord& record) {
+  nodes_[{record.node(), record.incarnation()}] = {record, counted_us_};
+  if (owner_ && owner_->key == NodeKey(record.node(), record.incarnation())) {
+    owner_->last = {record, counted_us_};
+  }
+  // A process that has ended, when another of its name lives, and who is long gone.
+  for (auto it = nodes_.begin(); it != nodes_.end();) {
+    const int64_t silence_us = counted_us_ - it->second.heard_us;
+    const bool replaced =
+        it->first.first == record.node() && IsGone(it->second);
+    const bool old = silence_us >= absl::ToInt64Microseconds(kForgetAfter) &&
+                     IsGone(it->second);
+    it = replaced || old ? nodes_.erase(it) : std::next(it);
+  }
+  if (nodes_.size() > kMaxNodes) {
+    nodes_.erase(std::min_element(
+        nodes_.begin(), nodes_.end(), [](const auto& a, const auto& b) {
+          return a.second.heard_us < b.second.heard_us;
+        }));
+  }
+}
+
+void ControlState::Apply(int64_t offset, int64_t append_time_ms,
+                         const ControlRecord& record) {
+  if (first_offset_) {
+    Count(append_time_ms, record);
+  } else {
+    first_offset_ = offset;
+  }
+  last_append_ms_ = std::clamp<int64_t>(append_time_ms, 0, INT64_MAX / 2);
+  if (record.node().empty()) return;
+  Remember(record);
+
+  const NodeKey key(record.node(), record.incarnation());
+  if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
+    if (!MayTakeOver(record)) return;
+    owner_ = {key, {record, counted_us_}, offset + 1, append_time_ms, false,
+              ""};
+    return;
+  }
+  // An owner has read its takeover: no takeover is after the record that repeats it.
+  if (record.takeover() > takeover() && record.takeover() <= offset) {
+    owner_ = {key,
+              {record, counted_us_},
+              record.takeover(),
+              record.owner_since_ms(),
+              false,
+              ""};
+  }
+  if (record.kind() == cluster::v1::CONTROL_KIND_RELEASE && owner_ &&
+      owner_->key == key && owner_->takeover == record.takeover()) {
+    owner_->released = true;
+    owner_->successor = record.successor();
+  }
+}
+
+const std::string& ControlState::successor() const {
+  static const std::string none;
+  return owner_ ? owner_->successor : none;
+}
+
+bool ControlState::IsOwner(const std::string& name,
+                           uint64_t incarnation) const {
+  return owner_ && owner_->key == NodeKey(name, incarnation);
+}
+
+bool ControlState::MayTakeOver(const ControlRecord& record) const {
+  if (record.replaces() != takeover()) return false;
+  if (!owner_) {
+    // The owner of a trimmed log is heard within that time, if there is one.
+    return first_offset_.value_or(0) == 0 ||
+           counted_us_ >= FailureTimeoutUs(record);
+  }
+  if (IsGone(owner_->last)) return true;
+  return owner_->released &&
+         (owner_->successor.empty() || owner_->successor == record.node() ||
+          !IsLive(owner_->successor));
+}
+
+ControlState::Node ControlState::Describe(const Seen& seen) const {
+  Node node;
+  node.name = seen.record.node();
+  node.incarnation = seen.record.incarnation();
+  node.address = seen.record.address();
+  node.version = seen.record.version();
+  node.lease = absl::Microseconds(LeaseUs(seen.record));
+  node.failure_timeout = absl::Microseconds(FailureTimeoutUs(seen.record));
+  if (seen.record.has_lag_messages()) {
+    node.lag_messages = seen.record.lag_messages();
+  }
+  node.ready = seen.record.ready();
+  node.silence = absl::Microseconds(counted_us_ - seen.heard_us);
+  node.gone = IsGone(seen);
+  return node;
+}
+
+ControlState::View ControlState::view() const {
+  View view;
+  if (owner_) {
+    view.owner = Owner{Describe(owner_->last), owner_->takeover,
+                       absl::FromUnixMillis(owner_->since_ms), owner_->released,
+                       owner_->successor};
+  }
+  view.nodes.reserve(nodes_.size());
+  for (const auto& [key, seen] : nodes_) view.nodes.push_back(Describe(seen));
+  return view;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,132 @@
+// Which nodes live and which one owns: a function of the control log's records.
+
+#ifndef TIMECACHED_SERVER_CLUSTER_CONTROL_STATE_H_
+#define TIMECACHED_SERVER_CLUSTER_CONTROL_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/cluster/control_log.h"
+
+namespace timecache::server {
+
+// Every node that has applied the same records has the same state. No clock but
+// that of the brokers is in it, and of theirs only what records span:
+//
+// - Counted time advances from each record to the next one by the difference of
+//   their append times, at most half a lease, which is two heartbeats. So while
+//   nobody can append, no node falls silent.
+// - A node is gone when counted time is its failure timeout past its last record.
+// - A takeover counts if it names the last one before it, and the owner is gone, or
+//   has released: to this node, to any, or to one that is gone. The first one of a
+//   log counts.
+// - Where the log is trimmed, its owner is known by the takeover that the owner
+//   repeats in each record; of two, the later takeover.
+//
+// Not thread-safe. A record costs O(nodes); nothing is kept of it but the last one of
+// each node.
+class ControlState {
+ public:
+  // The nodes that are remembered: beyond it, the one that has been silent longest is
+  // forgotten, as is one that has been silent for kForgetAfter of counted time.
+  static constexpr size_t kMaxNodes = 64;
+  static constexpr absl::Duration kForgetAfter = absl::Minutes(10);
+
+  // As its last record says.
+  struct Node {
+    std::string name;
+    uint64_t incarnation = 0;
+    std::string address;
+    std::string version;
+    absl::Duration lease;
+    absl::Duration failure_timeout;
+    // None: it has not said.
+    std::optional<uint64_t> lag_messages;
+    // Whether it would take over at once.
+    bool ready = false;
+    // Counted time since then.
+    absl::Duration silence;
+    // For longer than its failure timeout.
+    bool gone = false;
+  };
+  // The node of the last takeover, also when it is gone.
+  struct Owner {
+    Node node;
+    // The offset of the takeover plus 1.
+    int64_t takeover = 0;
+    // By the brokers' clocks.
+    absl::Time since;
+    bool released = false;
+    // Of the release; empty: any.
+    std::string successor;
+  };
+  struct View {
+    std::optional<Owner> owner;
+    // By name, the owner, too.
+    std::vector<Node> nodes;
+  };
+
+  // In the order of the log. `append_time_ms`: see ControlEntry.
+  void Apply(int64_t offset, int64_t append_time_ms,
+             const ControlRecord& record);
+
+  // The identity of the last takeover that counts; 0: none.
+  int64_t takeover() const { return owner_ ? owner_->takeover : 0; }
+  bool released() const { return owner_ && owner_->released; }
+  // Empty: any, or no release.
+  const std::string& successor() const;
+  bool IsOwner(const std::string& name, uint64_t incarnation) const;
+  // Whether a takeover by that node would count if it were the next record.
+  bool MayTakeOver(const ControlRecord& record) const;
+
+  // Costs a copy of all.
+  View view() const;
+  // Calls `visit` with each node that is not gone, by name.
+  template <typename Visit>
+  void VisitLive(Visit visit) const;
+
+ private:
+  using NodeKey = std::pair<std::string, uint64_t>;
+  struct Seen {
+    ControlRecord record;
+    int64_t heard_us = 0;
+  };
+  struct Ownership {
+    NodeKey key;
+    Seen last;
+    int64_t takeover = 0;
+    int64_t since_ms = 0;
+    bool released = false;
+    std::string successor;
+  };
+
+  void Count(int64_t append_time_ms, const ControlRecord& record);
+  void Remember(const ControlRecord& record);
+  bool IsGone(const Seen& seen) const;
+  bool IsLive(const std::string& name) const;
+  Node Describe(const Seen& seen) const;
+
+  std::optional<int64_t> first_offset_;
+  int64_t last_append_ms_ = 0;
+  // Counted time since the first record.
+  int64_t counted_us_ = 0;
+  std::map<NodeKey, Seen> nodes_;
+  std::optional<Ownership> owner_;
+};
+
+template <typename Visit>
+void ControlState::VisitLive(Visit visit) const {
+  for (const auto& [key, seen] : nodes_) {
+    if (!IsGone(seen)) visit(seen.record);
+  }
+}
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_CLUSTER_CONTROL_STATE_H_

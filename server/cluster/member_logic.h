@@ -1,0 +1,130 @@
+// What a node of a cluster does and when: no threads, no clock, no log of its own.
+
+#ifndef TIMECACHED_SERVER_CLUSTER_MEMBER_LOGIC_H_
+#define TIMECACHED_SERVER_CLUSTER_MEMBER_LOGIC_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/cluster/control_log.h"
+#include "server/cluster/control_state.h"
+#include "server/cluster/member_options.h"
+
+namespace timecache::server {
+
+// Fed with the entries of the control log in their order; says what to append. Why
+// no two nodes serve at a time:
+//
+// - The owner's lease ends `lease` after it sent the last of its records that it has
+//   read back, while the log up to it says that it owns.
+// - Whoever takes over has read all records of the owner before its takeover. It waits
+//   for the lease, and 1 % and 10 ms more, from when it read the last one: which was
+//   later than the owner sent it, whatever the clocks say. A release is appended after
+//   the owner has stopped to serve, and when it need not wait for those before it.
+//
+// `now_ns` is BootClock's, `wall_us`, too. Not thread-safe.
+class MemberLogic {
+ public:
+  // Messages of the journal still to replay with which a standby counts as caught up:
+  // some tenths of a second of replay.
+  static constexpr uint64_t kCaughtUpMessages = 1'000;
+  // Between the candidates for a takeover.
+  static constexpr absl::Duration kRankDelay = absl::Milliseconds(100);
+  // Of two machines' clocks over a lease: each is right to 0.5 %.
+  static constexpr int64_t kDriftDivisor = 100;
+  static constexpr absl::Duration kLeaseMargin = absl::Milliseconds(10);
+  // Heartbeats from which the skew is known: that of the shortest way counts.
+  static constexpr size_t kSkewSamples = 8;
+
+  explicit MemberLogic(MemberOptions options);
+
+  void OnEntry(const ControlEntry& entry, int64_t now_ns);
+  // The record to append now, if one is due. When the log has taken it: OnSent.
+  std::optional<ControlRecord> Next(int64_t now_ns, int64_t wall_us);
+  void OnSent(const ControlRecord& record, int64_t now_ns);
+  // When to call Next again, if there are no entries before.
+  int64_t NextNs() const;
+  // The log can be read no more.
+  void OnLogLost(const absl::Status& why);
+
+  void SetLag(uint64_t messages) { lag_messages_ = messages; }
+  // See Member::BeginService.
+  void BeginService(int64_t now_ns);
+  // Ends the lease, and has a release appended until it is read back. See
+  // Member::Release.
+  absl::Status BeginRelease(const std::string& to);
+  absl::Status CheckSuccessor(const std::string& to) const;
+
+  MemberRole role() const { return role_; }
+  // Of this node; INT64_MIN: it has none.
+  int64_t lease_end_ns() const { return lease_end_ns_; }
+  // When no lease of an owner before can run any more.
+  int64_t former_lease_end_ns() const { return former_lease_end_ns_; }
+  // Whether the release of BeginRelease has been read.
+  bool released() const { return release_read_; }
+  const ControlState& state() const { return state_; }
+  MemberStatus Status(int64_t now_ns) const;
+  // What happened since the last call, in order.
+  std::vector<MemberEvent> TakeEvents();
+
+ private:
+  struct SkewSample {
+    int64_t skew_us;
+    int64_t round_trip_us;
+  };
+
+  bool IsMine(const ControlRecord& record) const;
+  bool IsOwner() const;
+  ControlRecord Record(cluster::v1::ControlKind kind, int64_t now_ns,
+                       int64_t wall_us) const;
+  void NoteOwner(const ControlRecord& record, int64_t takeover_before,
+                 bool released_before, int64_t now_ns);
+  void NoteOwn(const ControlEntry& entry, int64_t now_ns);
+  void NoteSkew(const ControlEntry& entry, int64_t now_ns);
+  void NoteVacancy(int64_t now_ns);
+  void NoteLease(int64_t now_ns);
+  void End();
+  std::optional<int64_t> SkewUs() const;
+  bool ClockIsRight() const;
+  bool IsReady() const;
+  // When this node takes over; none: not, for the reason in `*why`, if it is given.
+  std::optional<int64_t> TakeoverNs(std::string* why) const;
+  int64_t CandidateDelayNs() const;
+  int64_t HeartbeatNs() const;
+
+  const MemberOptions options_;
+  ControlState state_;
+  MemberRole role_ = MemberRole::kStandby;
+  std::optional<uint64_t> lag_messages_;
+  std::deque<SkewSample> skews_;
+  bool clock_was_right_ = true;
+
+  int64_t heartbeat_due_ns_ = INT64_MIN;
+  // When the last record of its own was read; none yet: the log is not read to
+  // its end.
+  std::optional<int64_t> own_read_ns_;
+  int64_t lease_end_ns_ = INT64_MIN;
+  int64_t former_lease_end_ns_ = INT64_MIN;
+  // Since when the service has been without a lease.
+  std::optional<int64_t> late_since_ns_;
+
+  // Since when a takeover of this node would count.
+  std::optional<int64_t> vacant_since_ns_;
+  int64_t takeover_not_before_ns_ = INT64_MIN;
+  int64_t back_off_ns_ = 0;
+
+  std::optional<std::string> successor_;
+  int64_t release_due_ns_ = INT64_MIN;
+  bool release_read_ = false;
+
+  std::vector<MemberEvent> events_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_CLUSTER_MEMBER_LOGIC_H_
