@@ -13,8 +13,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "server/api/proto_time.h"
+#include "server/base/error.h"
 #include "server/base/version.h"
 #include "server/cluster/kafka_control_log.h"
+#include "server/cluster/member_logic.h"
 #include "server/durable/recovery.h"
 #include "server/main/config/cluster_config.h"
 #include "server/ops/log.h"
@@ -27,8 +29,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr unsigned kMaxReplayThreads = 8;
 // How soon a standby notices what wakes it in no other way: a signal.
 constexpr absl::Duration kFollowInterval = absl::Milliseconds(50);
-// A replay that is no further behind has caught up.
-constexpr uint64_t kCaughtUpMessages = 1'000;
 // From a claim that brokers did not answer to the next one.
 constexpr absl::Duration kClaimInterval = absl::Milliseconds(100);
 
@@ -46,6 +46,66 @@ int64_t MillisSince(SteadyClock::time_point began) {
 std::string FaultText(const TopicFault& fault) {
   return absl::StrCat(fault.topic, ": ", fault.setting, " is ", fault.value,
                       ", not ", fault.wanted);
+}
+
+void LogKafka(int level, absl::string_view text) {
+  constexpr int kSyslogWarning = 4;
+  Log(level <= kSyslogWarning ? LogLevel::kWarning : LogLevel::kDebug, "kafka",
+      {{"message", text}});
+}
+
+absl::StatusOr<KafkaOptions> ToKafkaOptions(
+    const config::v1::KafkaConfig& config) {
+  KafkaOptions options;
+  options.brokers.assign(config.brokers().begin(), config.brokers().end());
+  auto properties = ReadKafkaProperties(config);
+  if (!properties.ok()) return properties.status();
+  options.properties = *std::move(properties);
+  options.log = LogKafka;
+  if (absl::Status status = CheckKafkaOptions(options); !status.ok()) {
+    return status;
+  }
+  return options;
+}
+
+void LogMemberEvent(const MemberEvent& event) {
+  using Kind = MemberEvent::Kind;
+  const int64_t took_ms = absl::ToInt64Milliseconds(event.duration);
+  switch (event.kind) {
+    case Kind::kTakeover:
+      return Log(LogLevel::kInfo, "ownership_taken",
+                 {{"by", event.node},
+                  {"from", event.former},
+                  {"released", event.released},
+                  {"silent_ms", took_ms}});
+    case Kind::kRelease:
+      return Log(LogLevel::kInfo, "ownership_released",
+                 {{"by", event.node}, {"to", event.successor}});
+    case Kind::kFenced:
+      return Log(LogLevel::kWarning, "node_fenced", {{"by", event.node}});
+    case Kind::kTakeoverRefused:
+      return Log(LogLevel::kInfo, "takeover_refused",
+                 {{"why", "another node was first"}});
+    case Kind::kClockSkewed:
+      return Log(LogLevel::kWarning, "clock_skewed",
+                 {{"ahead_of_brokers_ms", took_ms},
+                  {"message",
+                   "this node does not take over until its clock, or the "
+                   "brokers', is right"}});
+    case Kind::kClockRight:
+      return Log(LogLevel::kInfo, "clock_no_longer_skewed",
+                 {{"ahead_of_brokers_ms", took_ms}});
+    case Kind::kLeaseLate:
+      return Log(LogLevel::kWarning, "lease_late",
+                 {{"message",
+                   "no heartbeat came back from the control log in time: calls "
+                   "are refused until one does"}});
+    case Kind::kLeaseRenewed:
+      return Log(LogLevel::kInfo, "lease_renewed", {{"after_ms", took_ms}});
+    case Kind::kLogLost:
+      return Log(LogLevel::kError, "control_log_lost",
+                 {{"why", event.reason}});
+  }
 }
 
 // All changes of these maps are stored, or cannot be, or it is late.
@@ -83,7 +143,7 @@ void FlushAll(Registry* registry, absl::Duration patience) {
 
 absl::StatusOr<std::unique_ptr<ClusterTerm>> ClusterTerm::Begin(
     const config::v1::ServerConfig& config, std::function<void()> wake) {
-  absl::StatusOr<KafkaOptions> kafka = ToKafkaOptions(config.cluster());
+  absl::StatusOr<KafkaOptions> kafka = ToKafkaOptions(config.cluster().kafka());
   if (!kafka.ok()) return kafka.status();
   auto term = std::unique_ptr<ClusterTerm>(
       new ClusterTerm(config.cluster(), *std::move(kafka), std::move(wake)));
@@ -101,7 +161,10 @@ ClusterTerm::ClusterTerm(config::v1::ClusterConfig config, KafkaOptions kafka,
 ClusterTerm::~ClusterTerm() = default;
 
 absl::Status ClusterTerm::Open() {
-  CheckTopics();
+  absl::StatusOr<std::vector<TopicFault>> faults =
+      timecache::server::CheckTopics(kafka_, config_.name());
+  if (!faults.ok()) return faults.status();
+  NoteFaults(*std::move(faults));
   {
     absl::MutexLock lock(&mu_);
     if (!faults_.empty() && !config_.allow_unsafe()) {
@@ -123,17 +186,18 @@ absl::Status ClusterTerm::Open() {
       MakeMemberOptions(), control_log_.get(), &BootClock::System(),
       [this](MemberRole role) {
         if (role == MemberRole::kEnded) {
-          End(absl::AbortedError("another node has taken over"));
+          End("another node has taken over, or this one has released");
         } else if (journal_ != nullptr) {
           journal_->Wake();
         }
-      });
+      },
+      LogMemberEvent);
   KafkaJournalOptions options;
   options.kafka = kafka_;
   options.topic = JournalTopic(config_.name());
   options.node = config_.node();
   options.incarnation = incarnation_;
-  options.on_lost = [this](const absl::Status& why) { End(why); };
+  options.on_lost = [this](const absl::Status& why) { End(why.message()); };
   options.holds_lease = [this] { return member_->HoldsLease(); };
   absl::StatusOr<std::unique_ptr<KafkaJournal>> journal =
       KafkaJournal::Open(std::move(options));
@@ -162,18 +226,23 @@ std::unique_ptr<MapChangeLogs> ClusterTerm::TakeLogs() {
   return std::make_unique<MapChangeLogs>(std::move(opened_), options);
 }
 
-void ClusterTerm::End(const absl::Status& why) {
+void ClusterTerm::End(absl::string_view why) {
   if (over_.exchange(true)) return;
   member_->EndService();
-  Log(LogLevel::kWarning, "ownership_lost",
-      {{"node", config_.node()}, {"why", why.message()}});
+  Log(LogLevel::kWarning, "term_over",
+      {{"node", config_.node()}, {"why", why}});
   journal_->Wake();
   wake_();
 }
 
 absl::Status ClusterTerm::CheckService() const {
-  if (serving_.load(std::memory_order_acquire)) return member_->CheckService();
-  return member_->NotOwner();
+  absl::Status status = member_->CheckService();
+  if (status.ok() && !serving_.load(std::memory_order_acquire)) {
+    status = ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kNotOwner,
+                             "this node is about to own, and reads the rest of "
+                             "the journal: try again at once");
+  }
+  return status;
 }
 
 // --- Standby.
@@ -182,7 +251,7 @@ bool ClusterTerm::AwaitMore() {
   if (claimed_) return false;
   const uint64_t lag = journal_->lag().messages;
   member_->SetLag(lag);
-  if (lag <= kCaughtUpMessages && !std::exchange(caught_up_, true)) {
+  if (lag <= MemberLogic::kCaughtUpMessages && !std::exchange(caught_up_, true)) {
     Log(LogLevel::kInfo, "standby_caught_up",
         {{"node", config_.node()}, {"messages", journal_->lag().read}});
   }
@@ -290,10 +359,8 @@ void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
   FlushAll(registry, patience / 2);
   journal_->Stop();
   const absl::Status released = member_->Release(to, patience / 2);
-  Log(released.ok() ? LogLevel::kInfo : LogLevel::kWarning,
-      "ownership_released",
+  Log(released.ok() ? LogLevel::kInfo : LogLevel::kWarning, "service_ended",
       {{"node", config_.node()},
-       {"to", to},
        {"standby", has_successor.ok()},
        {"released", released.ok()},
        {"why", released.message()},
@@ -301,19 +368,19 @@ void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
 }
 
 void ClusterTerm::CheckTopics() {
-  const absl::StatusOr<std::vector<TopicFault>> found =
-      timecache::server::CheckTopics(kafka_, JournalTopic(config_.name()),
-                                     ControlTopic(config_.name()));
-  if (!found.ok()) {
-    Log(LogLevel::kWarning, "topics_unchecked",
-        {{"why", found.status().message()}});
-    return;
-  }
-  for (const TopicFault& fault : *found) {
+  absl::StatusOr<std::vector<TopicFault>> faults =
+      timecache::server::CheckTopics(kafka_, config_.name());
+  if (faults.ok()) return NoteFaults(*std::move(faults));
+  Log(LogLevel::kWarning, "topics_unchecked",
+      {{"why", faults.status().message()}});
+}
+
+void ClusterTerm::NoteFaults(std::vector<TopicFault> faults) {
+  for (const TopicFault& fault : faults) {
     Log(LogLevel::kWarning, "topic_unsafe", {{"what", FaultText(fault)}});
   }
   absl::MutexLock lock(&mu_);
-  faults_ = *found;
+  faults_ = std::move(faults);
 }
 
 ClusterTerm::Status ClusterTerm::GetStatus() const {

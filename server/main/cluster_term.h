@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
@@ -92,7 +93,8 @@ class ClusterTerm {
   bool AwaitMore();
   // The journal's time goes on, and the lease of the owner before has ended.
   absl::Status BeginOwnership(int64_t last_us, SystemClock* clock);
-  void End(const absl::Status& why);
+  void End(absl::string_view why);
+  void NoteFaults(std::vector<TopicFault> faults) ABSL_LOCKS_EXCLUDED(mu_);
 
   const config::v1::ClusterConfig config_;
   const std::function<void()> wake_;
