@@ -65,6 +65,7 @@ const Properties& Fixed(KafkaHandle::Kind kind) {
       {"isolation.level", "read_uncommitted"},
       // An offset that is gone is an error, not another place to read on.
       {"auto.offset.reset", "error"},
+      {"enable.partition.eof", "true"},
   };
   return kind == KafkaHandle::Kind::kProducer ? *producer : *consumer;
 }

@@ -107,6 +107,17 @@ absl::StatusOr<std::vector<int64_t>> KafkaConsumer::Offsets(
   return offsets;
 }
 
+absl::StatusOr<int64_t> KafkaConsumer::EndOffset(uint32_t partition,
+                                                 absl::Duration timeout) const {
+  int64_t low = -1;
+  int64_t high = -1;
+  const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
+      handle_->client(), topic_.c_str(), static_cast<int32_t>(partition), &low,
+      &high, Milliseconds(timeout));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return KafkaError(error, topic_);
+  return high;
+}
+
 int64_t KafkaConsumer::CachedEndOffset(uint32_t partition) const {
   int64_t low = -1;
   int64_t high = -1;
@@ -133,21 +144,31 @@ void KafkaConsumer::Stop(uint32_t partition) {
 
 size_t KafkaConsumer::Poll(
     absl::Duration timeout,
-    absl::FunctionRef<void(const KafkaMessage& message)> visit) {
-  std::array<rd_kafka_message_t*, 256> messages;
-  const ssize_t count = rd_kafka_consume_batch_queue(
-      queue_, Milliseconds(timeout), messages.data(), messages.size());
+    absl::FunctionRef<void(const KafkaMessage& message)> visit,
+    size_t messages_max) {
+  std::array<rd_kafka_message_t*, kPollMessagesMax> messages;
+  // A batch is waited for until it is full, or the time is over.
+  ssize_t count = rd_kafka_consume_batch_queue(queue_, Milliseconds(timeout),
+                                               messages.data(), 1);
+  if (count == 1 && messages_max > 1) {
+    const ssize_t more = rd_kafka_consume_batch_queue(
+        queue_, 0, messages.data() + 1,
+        std::min(messages_max, kPollMessagesMax) - 1);
+    count += std::max<ssize_t>(more, 0);
+  }
   // Errors of the client as a whole, which its log has, too.
   rd_kafka_poll(handle_->client(), 0);
   for (ssize_t i = 0; i < count; ++i) {
     rd_kafka_message_t* const message = messages[static_cast<size_t>(i)];
     KafkaMessage visited;
     visited.partition = static_cast<uint32_t>(message->partition);
+    visited.offset = message->offset;
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-      visited.offset = message->offset;
       visited.append_us = rd_kafka_message_timestamp(message, nullptr) * 1'000;
       visited.value = absl::string_view(
           static_cast<const char*>(message->payload), message->len);
+    } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+      visited.is_end = true;
     } else {
       visited.status = KafkaError(message->err, topic_);
     }

@@ -20,12 +20,14 @@ struct rd_kafka_queue_s;
 
 namespace timecache::server {
 
-// A message, or an error of its partition, after which none comes until it is
-// started again if it is OUT_OF_RANGE (the offset is not in the log) or NOT_FOUND;
-// after others reading goes on by itself.
+// A message; or the end of a partition; or an error of it, after which none comes
+// until it is started again if it is OUT_OF_RANGE (the offset is not in the log) or
+// NOT_FOUND. After others reading goes on by itself.
 struct KafkaMessage {
   absl::Status status;
   uint32_t partition = 0;
+  // Nothing is at the offset yet.
+  bool is_end = false;
   int64_t offset = -1;
   // The broker's clock when it appended the message, in microseconds since the
   // Unix epoch, of a topic with LogAppendTime; otherwise the producer's.
@@ -57,6 +59,9 @@ class KafkaConsumer {
   absl::StatusOr<std::vector<int64_t>> FirstOffsets(
       absl::Duration timeout) const;
   absl::StatusOr<std::vector<int64_t>> EndOffsets(absl::Duration timeout) const;
+  // The same of one.
+  absl::StatusOr<int64_t> EndOffset(uint32_t partition,
+                                    absl::Duration timeout) const;
   // As of the last fetch; -1 before the first.
   int64_t CachedEndOffset(uint32_t partition) const;
 
@@ -66,11 +71,13 @@ class KafkaConsumer {
   // Waits for the fetch to end. Messages of it that Poll has not visited are gone.
   void Stop(uint32_t partition);
 
-  // Visits what is there, at most some hundred messages, after waiting for the
-  // first at most `timeout`, or until a Wake. Returns how many. A visitor may
-  // start and stop partitions.
+  static constexpr size_t kPollMessagesMax = 256;
+  // Visits what is there, at most so many messages, after waiting for the first at
+  // most `timeout`, or until a Wake. Returns how many. A visitor may start and stop
+  // partitions.
   size_t Poll(absl::Duration timeout,
-              absl::FunctionRef<void(const KafkaMessage& message)> visit);
+              absl::FunctionRef<void(const KafkaMessage& message)> visit,
+              size_t messages_max = kPollMessagesMax);
   // Ends a Poll that waits, or the next one.
   void Wake();
 
