@@ -59,8 +59,12 @@ class KafkaJournal final : public Journal {
   uint32_t partitions() const override;
   void Append(uint32_t partition, std::vector<std::string> records,
               Durability durability, AppendDone done) override;
-  // From First on, or where the last Read ended. Returns when all that the
-  // topic had at the start of the call is read.
+  // From First on, or where the last Read ended: the positions in `from` must be
+  // these. Returns when all that the topic had at the start of the call is read, or,
+  // unless it is the last one, after a Wake. Waits for brokers that do not answer.
+  // An error is that of all later calls, too. DATA_LOSS: messages are gone, or this
+  // is not the log that was read before. OUT_OF_RANGE: the owner has trimmed what
+  // was not read yet. CANCELLED: Stop was called.
   absl::Status Read(absl::Span<const ReadFrom> from,
                     Visitor visit) const override;
   absl::Status TrimBefore(uint32_t partition, uint64_t position) override;
@@ -72,7 +76,8 @@ class KafkaJournal final : public Journal {
   bool IsOwner() const override;
   JournalStatistics statistics() const override;
 
-  // Waits until there is something to read, at most so long, or until Wake.
+  // Waits until there is something to read, at most so long, or until a Wake after
+  // the last call.
   void AwaitMore(absl::Duration timeout);
   void Wake();
   KafkaJournalLag lag() const;
@@ -81,12 +86,14 @@ class KafkaJournal final : public Journal {
   // then has to claim again, or to leave it. UNAVAILABLE: brokers do not answer.
   absl::Status Claim();
   // What the brokers' clocks said, in microseconds, of the newest record that was
-  // read, of any partition, and of the newest claim of Claim. 0: none.
+  // read, of any partition, and of the newest claim of Claim, once Claim or the last
+  // Read have returned. 0: none.
   int64_t last_append_us() const;
   int64_t claim_append_us() const;
 
   // Appends that wait end with FAILED_PRECONDITION, as all later ones: before a
-  // planned handover, when all that was acknowledged is stored.
+  // planned handover, when all that was acknowledged is stored. Ends the other calls
+  // that wait, too. Returns when all appends are done, unless a `done` calls it.
   void Stop();
 
  private:

@@ -1,0 +1,256 @@
+#include "server/log/kafka/journal_reader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace timecache::server {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr absl::Duration kBrokerTimeout = absl::Seconds(10);
+// A question for the ends while messages may come, too, and a wait for these.
+constexpr absl::Duration kEndsTimeout = absl::Seconds(1);
+constexpr absl::Duration kReadInterval = absl::Milliseconds(100);
+// The owner may trim while a reader looks for the first message.
+constexpr int kBeginAttempts = 5;
+
+}  // namespace
+
+JournalReader::JournalReader(std::unique_ptr<KafkaConsumer> consumer)
+    : consumer_(std::move(consumer)), parts_(consumer_->partitions()) {}
+
+absl::StatusOr<std::unique_ptr<JournalReader>> JournalReader::Open(
+    const KafkaOptions& options, const std::string& topic) {
+  auto consumer = KafkaConsumer::Open(options, topic);
+  if (!consumer.ok()) return consumer.status();
+  std::unique_ptr<JournalReader> reader(
+      new JournalReader(*std::move(consumer)));
+  absl::Status status;
+  for (int i = 0; i < kBeginAttempts; ++i) {
+    status = reader->FindBegins();
+    if (status.ok()) status = reader->ReadFirstMessages();
+    if (!absl::IsOutOfRange(status)) break;
+  }
+  if (!status.ok()) return status;
+  for (uint32_t p = 0; p < reader->partitions(); ++p) {
+    Part& part = reader->parts_[p];
+    part.first = part.filter.first();
+    part.next = part.filter.next();
+    part.position = part.begin;
+    status = reader->consumer_->Start(p, part.begin);
+    if (!status.ok()) return status;
+  }
+  return reader;
+}
+
+absl::Status JournalReader::FindBegins() {
+  const auto begins = consumer_->FirstOffsets(kBrokerTimeout);
+  if (!begins.ok()) return begins.status();
+  const auto ends = consumer_->EndOffsets(kBrokerTimeout);
+  if (!ends.ok()) return ends.status();
+  for (uint32_t p = 0; p < partitions(); ++p) {
+    parts_[p].begin = (*begins)[p];
+    parts_[p].end = (*ends)[p];
+    if (parts_[p].begin > 0 && parts_[p].begin >= parts_[p].end) {
+      return absl::DataLossError(absl::StrCat(
+          "partition ", p, " has lost all its messages, as by a retention"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Of partitions of which something was deleted: where they begin is in it.
+absl::Status JournalReader::ReadFirstMessages() {
+  size_t missing = 0;
+  for (uint32_t p = 0; p < partitions(); ++p) {
+    if (parts_[p].begin == 0) continue;
+    ++missing;
+    if (absl::Status status = consumer_->Start(p, parts_[p].begin);
+        !status.ok()) {
+      return status;
+    }
+  }
+  std::vector<bool> found(partitions());
+  absl::Status status;
+  const auto deadline =
+      SteadyClock::now() + absl::ToChronoMilliseconds(kBrokerTimeout);
+  while (missing > 0 && status.ok()) {
+    if (SteadyClock::now() > deadline) {
+      status = absl::UnavailableError("no broker sends the first message");
+      break;
+    }
+    consumer_->Poll(kReadInterval, [&](const KafkaMessage& message) {
+      if (found[message.partition] || message.is_end || !status.ok()) return;
+      if (!message.status.ok()) {
+        if (!absl::IsUnavailable(message.status)) status = message.status;
+        return;
+      }
+      found[message.partition] = true;
+      --missing;
+      consumer_->Stop(message.partition);
+      status = parts_[message.partition].filter.BeginAt(
+          static_cast<uint64_t>(message.offset), message.value);
+    });
+  }
+  for (uint32_t p = 0; p < partitions(); ++p) consumer_->Stop(p);
+  return status;
+}
+
+uint64_t JournalReader::bytes() const {
+  uint64_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.bytes;
+  return bytes;
+}
+
+uint64_t JournalReader::lag() const {
+  uint64_t lag = 0;
+  for (uint32_t p = 0; p < parts_.size(); ++p) {
+    const int64_t end = std::max(parts_[p].end, consumer_->CachedEndOffset(p));
+    lag +=
+        static_cast<uint64_t>(std::max<int64_t>(end - parts_[p].position, 0));
+  }
+  return lag;
+}
+
+absl::Status JournalReader::Read(const std::vector<int64_t>& last,
+                                 Journal::Visitor visit) {
+  if (stashed_.has_value()) {
+    stashed_->message.value = stashed_->value;
+    Handle(stashed_->message, last, visit);
+    stashed_.reset();
+  }
+  std::vector<int64_t> ends = last;
+  for (int64_t& end : ends) ++end;
+  while (status_.ok()) {
+    if (stopped_) return absl::CancelledError("the journal was stopped");
+    if (last.empty() && woken_) return absl::OkStatus();
+    if (ends.empty()) {
+      auto found = consumer_->EndOffsets(kEndsTimeout);
+      if (found.ok()) {
+        ends = *std::move(found);
+        continue;
+      }
+    } else if (HasRead(ends)) {
+      if (!std::exchange(complete_, true)) status_ = CheckTrimmed();
+      break;
+    }
+    consumer_->Poll(kReadInterval, [&](const KafkaMessage& message) {
+      Handle(message, last, visit);
+    });
+  }
+  return status_;
+}
+
+bool JournalReader::HasRead(const std::vector<int64_t>& ends) const {
+  for (uint32_t p = 0; p < parts_.size(); ++p) {
+    if (parts_[p].position < ends[p]) return false;
+  }
+  return true;
+}
+
+void JournalReader::Handle(const KafkaMessage& message,
+                           const std::vector<int64_t>& last,
+                           Journal::Visitor visit) {
+  if (!status_.ok()) return;
+  if (!message.status.ok()) {
+    status_ = ErrorOf(message);
+    return;
+  }
+  Part& part = parts_[message.partition];
+  if (message.offset < part.position ||
+      (!last.empty() && message.offset > last[message.partition])) {
+    return;
+  }
+  if (message.is_end) {
+    part.position = message.offset;
+    return;
+  }
+  status_ =
+      part.filter.Add(static_cast<uint64_t>(message.offset), message.value,
+                      [&](uint64_t position, absl::string_view record) {
+                        return visit(message.partition, position, record);
+                      });
+  if (part.filter.next() != part.next) {
+    last_append_us_ = std::max<int64_t>(last_append_us_, message.append_us);
+  }
+  part.position = message.offset + 1;
+  part.first = part.filter.first();
+  part.next = part.filter.next();
+  part.bytes = part.filter.bytes();
+  ++read_;
+}
+
+// OK: reading goes on by itself.
+absl::Status JournalReader::ErrorOf(const KafkaMessage& message) const {
+  if (absl::IsNotFound(message.status)) return message.status;
+  if (!absl::IsOutOfRange(message.status)) return absl::OkStatus();
+  const int64_t position = parts_[message.partition].position;
+  const auto begins = consumer_->FirstOffsets(kBrokerTimeout);
+  if (begins.ok() && (*begins)[message.partition] > position) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the owner has trimmed partition ", message.partition,
+                     " up to offset ", (*begins)[message.partition],
+                     ", and this node had read up to ", position));
+  }
+  return absl::DataLossError(
+      absl::StrCat("partition ", message.partition, " has no offset ", position,
+                   ", up to which it was read: the topic was made anew, or its "
+                   "brokers have lost messages"));
+}
+
+absl::Status JournalReader::CheckTrimmed() const {
+  for (uint32_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    if (static_cast<uint64_t>(part.begin) > part.filter.trimmed()) {
+      return absl::DataLossError(absl::StrCat(
+          "partition ", p, " begins at offset ", part.begin,
+          ", but its owners trimmed it up to ", part.filter.trimmed(),
+          " alone: messages between are lost, as by a retention"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+LogFilter JournalReader::TakeFilter(uint32_t partition) {
+  consumer_->Stop(partition);
+  return std::move(parts_[partition].filter);
+}
+
+void JournalReader::AwaitMore(absl::Duration timeout) {
+  const auto deadline =
+      SteadyClock::now() + absl::ToChronoMilliseconds(timeout);
+  while (!woken_.exchange(false) && !stopped_ && status_.ok() &&
+         !stashed_.has_value()) {
+    const absl::Duration left = absl::FromChrono(deadline - SteadyClock::now());
+    if (left <= absl::ZeroDuration()) return;
+    consumer_->Poll(
+        left,
+        [&](const KafkaMessage& message) {
+          if (message.status.ok() && !message.is_end) {
+            stashed_ = {message, std::string(message.value)};
+          } else {
+            Handle(message, {},
+                   [](uint32_t, uint64_t, absl::string_view) -> absl::Status {
+                     return absl::OkStatus();
+                   });
+          }
+        },
+        /*messages_max=*/1);
+  }
+}
+
+void JournalReader::Wake() {
+  woken_ = true;
+  consumer_->Wake();
+}
+
+void JournalReader::Stop() {
+  stopped_ = true;
+  Wake();
+}
+
+}  // namespace timecache::server

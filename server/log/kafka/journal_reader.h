@@ -1,0 +1,92 @@
+// Follows the partitions of a cluster's journal.
+
+#ifndef TIMECACHED_SERVER_LOG_KAFKA_JOURNAL_READER_H_
+#define TIMECACHED_SERVER_LOG_KAFKA_JOURNAL_READER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/log/journal.h"
+#include "server/log/kafka/kafka_consumer.h"
+#include "server/log/kafka/log_filter.h"
+
+namespace timecache::server {
+
+// See KafkaJournal, of which this is the standby's half. Thread-safe, but for Read,
+// AwaitMore and TakeFilter: one thread.
+class JournalReader {
+ public:
+  static absl::StatusOr<std::unique_ptr<JournalReader>> Open(
+      const KafkaOptions& options, const std::string& topic);
+
+  uint32_t partitions() const { return consumer_->partitions(); }
+  uint64_t first(uint32_t partition) const { return parts_[partition].first; }
+  uint64_t next(uint32_t partition) const { return parts_[partition].next; }
+  uint64_t bytes() const;
+  // Messages that were not read yet, at most, and that were.
+  uint64_t lag() const;
+  uint64_t read() const { return read_; }
+  int64_t last_append_us() const { return last_append_us_; }
+
+  // Up to the end at the start of the call; or, if there are offsets, up to and
+  // with the message at that offset of each partition.
+  absl::Status Read(const std::vector<int64_t>& last, Journal::Visitor visit);
+  void AwaitMore(absl::Duration timeout);
+  void Wake();
+  void Stop();
+
+  // After a Read up to an offset: nothing more is read of the partition.
+  LogFilter TakeFilter(uint32_t partition);
+
+ private:
+  struct Part {
+    LogFilter filter;
+    // Of the first message that was there, and of the next one to read.
+    int64_t begin = 0;
+    std::atomic<int64_t> position{0};
+    // When it was opened.
+    int64_t end = 0;
+    // As of the filter.
+    std::atomic<uint64_t> first{0};
+    std::atomic<uint64_t> next{0};
+    std::atomic<uint64_t> bytes{0};
+  };
+  // Was awaited, and not visited yet.
+  struct Stashed {
+    KafkaMessage message;
+    std::string value;
+  };
+
+  explicit JournalReader(std::unique_ptr<KafkaConsumer> consumer);
+  absl::Status FindBegins();
+  absl::Status ReadFirstMessages();
+  absl::StatusOr<std::vector<int64_t>> FindEnds(Journal::Visitor visit);
+  bool HasRead(const std::vector<int64_t>& ends) const;
+  void Handle(const KafkaMessage& message, const std::vector<int64_t>& last,
+              Journal::Visitor visit);
+  absl::Status ErrorOf(const KafkaMessage& message) const;
+  absl::Status CheckTrimmed() const;
+
+  const std::unique_ptr<KafkaConsumer> consumer_;
+  std::deque<Part> parts_;
+  std::optional<Stashed> stashed_;
+  bool complete_ = false;
+  // Ends all reads.
+  absl::Status status_;
+  std::atomic<uint64_t> read_{0};
+  std::atomic<int64_t> last_append_us_{0};
+  std::atomic<bool> woken_{false};
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_LOG_KAFKA_JOURNAL_READER_H_

@@ -1,0 +1,285 @@
+#include "server/log/kafka/kafka_journal.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/steady_cond_var.h"
+#include "server/log/kafka/appender_thread.h"
+#include "server/log/kafka/journal_reader.h"
+#include "server/log/kafka/partition_appender.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr std::chrono::milliseconds kStopInterval{20};
+
+uint64_t RandomClaim() {
+  std::random_device random;
+  uint64_t claim = 0;
+  while (claim == 0) claim = uint64_t{random()} << 32 | random();
+  return claim;
+}
+
+}  // namespace
+
+class KafkaJournal::Impl {
+ public:
+  Impl(KafkaJournalOptions options, std::unique_ptr<JournalReader> reader,
+       std::unique_ptr<AppenderThread> io)
+      : options_(std::move(options)),
+        reader_(std::move(reader)),
+        io_(std::move(io)) {}
+
+  uint32_t partitions() const { return reader_->partitions(); }
+  JournalReader& reader() { return *reader_; }
+
+  absl::Status Read(Visitor visit) {
+    if (is_owner_) return absl::OkStatus();
+    absl::Status status = reader_->Read(claim_offsets_, visit);
+    if (status.ok() && !claim_offsets_.empty()) status = BeginAppends();
+    return status;
+  }
+
+  absl::Status Claim() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Null until the node owns.
+  PartitionAppender* appender(uint32_t partition) {
+    return is_owner_ ? appenders_[partition].get() : nullptr;
+  }
+  absl::Status NotOwner() const {
+    return absl::FailedPreconditionError(
+        stopped_ ? "the journal was stopped"
+                 : "this node does not own the journal");
+  }
+  bool IsOwner() const {
+    return is_owner_ && !lost_ && !stopped_ &&
+           (!options_.holds_lease || options_.holds_lease());
+  }
+  int64_t claim_append_us() const { return claim_append_us_; }
+
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Claimed {
+    absl::Mutex mu;
+    SteadyCondVar done;
+    size_t missing ABSL_GUARDED_BY(mu) = 0;
+    std::vector<SendReport> reports ABSL_GUARDED_BY(mu);
+  };
+
+  absl::Status BeginAppends();
+  void OnLost(const absl::Status& why);
+  bool IsIdle() const;
+
+  const KafkaJournalOptions options_;
+  // The reader remains for what it knows.
+  const std::unique_ptr<JournalReader> reader_;
+  const std::unique_ptr<AppenderThread> io_;
+  // Of the last Claim, by partition.
+  std::vector<uint64_t> claims_;
+  std::vector<int64_t> claim_offsets_;
+  // Written before is_owner_.
+  std::vector<std::unique_ptr<PartitionAppender>> appenders_;
+  std::atomic<bool> is_owner_{false};
+  std::atomic<bool> lost_{false};
+  std::atomic<bool> stopped_{false};
+  std::atomic<int64_t> claim_append_us_{0};
+};
+
+absl::Status KafkaJournal::Impl::Claim() {
+  if (is_owner_ || stopped_) return NotOwner();
+  const auto claimed = std::make_shared<Claimed>();
+  {
+    absl::MutexLock lock(&claimed->mu);
+    claimed->missing = partitions();
+    claimed->reports.resize(partitions());
+  }
+  // Those of an attempt that failed may be there: they are another's now.
+  claims_.clear();
+  for (uint32_t p = 0; p < partitions(); ++p) {
+    claims_.push_back(RandomClaim());
+    io_->Send(p, EncodeClaim({claims_[p], options_.incarnation, options_.node}),
+              [claimed, p](const SendReport& report, std::string) {
+                absl::MutexLock lock(&claimed->mu);
+                claimed->reports[p] = report;
+                if (--claimed->missing == 0) claimed->done.Signal();
+              });
+  }
+  absl::MutexLock lock(&claimed->mu);
+  while (claimed->missing > 0) {
+    claimed->done.WaitFor(&claimed->mu, kStopInterval);
+    if (stopped_) io_->GiveUp();
+  }
+  std::vector<int64_t> offsets;
+  int64_t append_us = 0;
+  for (uint32_t p = 0; p < partitions(); ++p) {
+    const SendReport& report = claimed->reports[p];
+    if (!report.status.ok()) {
+      return absl::UnavailableError(absl::StrCat(
+          "partition ", p, " is not claimed: ", report.status.message()));
+    }
+    offsets.push_back(report.offset);
+    append_us = std::max(append_us, report.append_us);
+  }
+  claim_offsets_ = std::move(offsets);
+  claim_append_us_ = append_us;
+  return absl::OkStatus();
+}
+
+absl::Status KafkaJournal::Impl::BeginAppends() {
+  for (uint32_t p = 0; p < partitions(); ++p) {
+    LogFilter filter = reader_->TakeFilter(p);
+    if (filter.claim() != claims_[p]) {
+      return absl::DataLossError(absl::StrCat(
+          "partition ", p, " does not have this node's claim at offset ",
+          claim_offsets_[p], ", where a broker has acknowledged it"));
+    }
+    appenders_.push_back(std::make_unique<PartitionAppender>(
+        p, std::move(filter), static_cast<uint64_t>(claim_offsets_[p]),
+        io_.get(), [this](const absl::Status& why) { OnLost(why); }));
+  }
+  is_owner_ = true;
+  return absl::OkStatus();
+}
+
+// On io's thread, as all that follows it.
+void KafkaJournal::Impl::OnLost(const absl::Status& why) {
+  if (lost_.exchange(true)) return;
+  for (const auto& appender : appenders_) {
+    appender->End(absl::FailedPreconditionError(why.message()));
+  }
+  if (options_.on_lost) options_.on_lost(why);
+}
+
+bool KafkaJournal::Impl::IsIdle() const {
+  return std::all_of(appenders_.begin(), appenders_.end(),
+                     [](const auto& appender) { return appender->idle(); });
+}
+
+void KafkaJournal::Impl::Stop() {
+  stopped_ = true;
+  reader_->Stop();
+  io_->GiveUp();
+  if (!is_owner_) return;
+  const absl::Status why = NotOwner();
+  if (io_->IsCurrent()) {
+    for (const auto& appender : appenders_) appender->End(why);
+    return;
+  }
+  absl::Mutex mu;
+  SteadyCondVar done;
+  bool ended = false;
+  io_->After(absl::ZeroDuration(), [&] {
+    for (const auto& appender : appenders_) appender->End(why);
+    absl::MutexLock lock(&mu);
+    ended = true;
+    done.Signal();
+  });
+  absl::MutexLock lock(&mu);
+  while (!ended) done.Wait(&mu);
+  // What was sent meanwhile is given up, too.
+  while (!IsIdle()) {
+    io_->GiveUp();
+    done.WaitFor(&mu, kStopInterval);
+  }
+}
+
+// --- The journal.
+
+KafkaJournal::KafkaJournal(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+
+KafkaJournal::~KafkaJournal() { impl_->Stop(); }
+
+absl::StatusOr<std::unique_ptr<KafkaJournal>> KafkaJournal::Open(
+    KafkaJournalOptions options) {
+  auto reader = JournalReader::Open(options.kafka, options.topic);
+  if (!reader.ok()) return reader.status();
+  auto io = AppenderThread::Open(options.kafka, options.topic);
+  if (!io.ok()) return io.status();
+  return std::unique_ptr<KafkaJournal>(new KafkaJournal(std::make_unique<Impl>(
+      std::move(options), *std::move(reader), *std::move(io))));
+}
+
+uint32_t KafkaJournal::partitions() const { return impl_->partitions(); }
+
+void KafkaJournal::Append(uint32_t partition, std::vector<std::string> records,
+                          Durability, AppendDone done) {
+  if (partition >= partitions()) {
+    done(absl::InvalidArgumentError("no such partition"), std::move(records));
+  } else if (PartitionAppender* const appender = impl_->appender(partition)) {
+    appender->Append(std::move(records), std::move(done));
+  } else {
+    done(impl_->NotOwner(), std::move(records));
+  }
+}
+
+absl::Status KafkaJournal::Read(absl::Span<const ReadFrom>,
+                                Visitor visit) const {
+  return impl_->Read(visit);
+}
+
+absl::Status KafkaJournal::TrimBefore(uint32_t partition, uint64_t position) {
+  PartitionAppender* const appender = impl_->appender(partition);
+  return appender == nullptr ? impl_->NotOwner()
+                             : appender->TrimBefore(position);
+}
+
+uint64_t KafkaJournal::First(uint32_t partition) const {
+  const PartitionAppender* const appender = impl_->appender(partition);
+  return appender == nullptr ? impl_->reader().first(partition)
+                             : appender->First();
+}
+
+uint64_t KafkaJournal::End(uint32_t partition) const {
+  const PartitionAppender* const appender = impl_->appender(partition);
+  return appender == nullptr ? impl_->reader().next(partition)
+                             : appender->End();
+}
+
+bool KafkaJournal::IsOwner() const { return impl_->IsOwner(); }
+
+JournalStatistics KafkaJournal::statistics() const {
+  JournalStatistics statistics;
+  if (impl_->appender(0) == nullptr) {
+    statistics.disk_bytes = impl_->reader().bytes();
+    statistics.needed_bytes = statistics.disk_bytes;
+    return statistics;
+  }
+  for (uint32_t p = 0; p < partitions(); ++p) {
+    impl_->appender(p)->AddTo(&statistics);
+  }
+  return statistics;
+}
+
+void KafkaJournal::AwaitMore(absl::Duration timeout) {
+  impl_->reader().AwaitMore(timeout);
+}
+
+void KafkaJournal::Wake() { impl_->reader().Wake(); }
+
+KafkaJournalLag KafkaJournal::lag() const {
+  // What an owner appends is none.
+  return {impl_->appender(0) == nullptr ? impl_->reader().lag() : 0,
+          impl_->reader().read()};
+}
+
+absl::Status KafkaJournal::Claim() { return impl_->Claim(); }
+
+int64_t KafkaJournal::last_append_us() const {
+  return impl_->reader().last_append_us();
+}
+
+int64_t KafkaJournal::claim_append_us() const {
+  return impl_->claim_append_us();
+}
+
+void KafkaJournal::Stop() { impl_->Stop(); }
+
+}  // namespace timecache::server
