@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -61,6 +62,8 @@ class MemberLogic {
   absl::Status CheckSuccessor(const std::string& to) const;
 
   MemberRole role() const { return role_; }
+  // Whether the last takeover is this node's.
+  bool IsOwner() const;
   // Of this node; INT64_MIN: it has none.
   int64_t lease_end_ns() const { return lease_end_ns_; }
   // When no lease of an owner before can run any more.
@@ -79,26 +82,35 @@ class MemberLogic {
   };
 
   bool IsMine(const ControlRecord& record) const;
-  bool IsOwner() const;
+  MemberEvent& Add(MemberEvent::Kind kind, const std::string& node);
   ControlRecord Record(cluster::v1::ControlKind kind, int64_t now_ns,
                        int64_t wall_us) const;
-  void NoteOwner(const ControlRecord& record, int64_t takeover_before,
-                 bool released_before, int64_t now_ns);
+  void NoteOwner(const ControlRecord& record,
+                 const std::optional<ControlState::Owner>& before,
+                 int64_t now_ns);
+  void NoteFormerLease(const ControlRecord& record,
+                       const ControlState::Owner& owner, bool released_now,
+                       int64_t now_ns);
   void NoteOwn(const ControlEntry& entry, int64_t now_ns);
   void NoteSkew(const ControlEntry& entry, int64_t now_ns);
   void NoteVacancy(int64_t now_ns);
   void NoteLease(int64_t now_ns);
-  void End();
   std::optional<int64_t> SkewUs() const;
   bool ClockIsRight() const;
   bool IsReady() const;
   // When this node takes over; none: not, for the reason in `*why`, if it is given.
   std::optional<int64_t> TakeoverNs(std::string* why) const;
   int64_t CandidateDelayNs() const;
-  int64_t HeartbeatNs() const;
+  int64_t ReleaseNs() const;
+  // When a lease from now on cannot run any more.
+  static int64_t SafeLeaseNs(absl::Duration lease);
+  int64_t HeartbeatNs() const { return lease_ns_ / 4; }
 
   const MemberOptions options_;
+  const int64_t lease_ns_;
   ControlState state_;
+  // An entry was read.
+  bool started_ = false;
   MemberRole role_ = MemberRole::kStandby;
   std::optional<uint64_t> lag_messages_;
   std::deque<SkewSample> skews_;
