@@ -1,6 +1,7 @@
 #include "server/cluster/member_logic.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 
@@ -143,22 +144,24 @@ void MemberLogic::NoteSkew(const ControlEntry& entry, int64_t now_ns) {
   Add(clock_was_right_ ? MemberEvent::Kind::kClockRight
                        : MemberEvent::Kind::kClockSkewed,
       options_.node)
-      .duration = absl::Microseconds(*SkewUs());
+      .duration = absl::Microseconds(BestSkew()->skew_us);
 }
 
-std::optional<int64_t> MemberLogic::SkewUs() const {
-  if (skews_.empty()) return std::nullopt;
-  return std::min_element(skews_.begin(), skews_.end(),
-                          [](const SkewSample& a, const SkewSample& b) {
-                            return a.round_trip_us < b.round_trip_us;
-                          })
-      ->skew_us;
+const MemberLogic::SkewSample* MemberLogic::BestSkew() const {
+  const auto best =
+      std::min_element(skews_.begin(), skews_.end(),
+                       [](const SkewSample& a, const SkewSample& b) {
+                         return a.round_trip_us < b.round_trip_us;
+                       });
+  return best == skews_.end() ? nullptr : &*best;
 }
 
+// However the round trip is shared between the way to the log and back.
 bool MemberLogic::ClockIsRight() const {
-  const std::optional<int64_t> skew_us = SkewUs();
-  return skew_us && absl::AbsDuration(absl::Microseconds(*skew_us)) <=
-                        options_.max_clock_skew;
+  const SkewSample* const best = BestSkew();
+  return best != nullptr &&
+         std::abs(best->skew_us) + best->round_trip_us / 2 <=
+             absl::ToInt64Microseconds(options_.max_clock_skew);
 }
 
 void MemberLogic::NoteVacancy(int64_t now_ns) {
@@ -271,8 +274,12 @@ std::optional<int64_t> MemberLogic::TakeoverNs(std::string* why) const {
     return std::nullopt;
   }
   if (!ClockIsRight()) {
-    *why = absl::StrCat("its clock differs from the brokers' by ",
-                        absl::FormatDuration(absl::Microseconds(*SkewUs())));
+    *why = absl::StrCat(
+        "its clock differs from the brokers' by ",
+        absl::FormatDuration(absl::Microseconds(BestSkew()->skew_us)),
+        ", as far as a round trip of ",
+        absl::FormatDuration(absl::Microseconds(BestSkew()->round_trip_us)),
+        " shows");
     return std::nullopt;
   }
   if (*lag_messages_ > kCaughtUpMessages) {
@@ -354,7 +361,9 @@ MemberStatus MemberLogic::Status(int64_t now_ns) const {
   if (lease_end_ns_ != INT64_MIN) {
     status.lease_left = absl::Nanoseconds(lease_end_ns_ - now_ns);
   }
-  status.clock_skew = absl::Microseconds(SkewUs().value_or(0));
+  if (const SkewSample* const best = BestSkew(); best != nullptr) {
+    status.clock_skew = absl::Microseconds(best->skew_us);
+  }
   if (own_read_ns_) {
     status.since_heartbeat = absl::Nanoseconds(now_ns - *own_read_ns_);
   }

@@ -39,7 +39,7 @@ class MemberLogic {
   // Of two machines' clocks over a lease: each is right to 0.5 %.
   static constexpr int64_t kDriftDivisor = 100;
   static constexpr absl::Duration kLeaseMargin = absl::Milliseconds(10);
-  // Heartbeats from which the skew is known: that of the shortest way counts.
+  // Heartbeats from which the skew is known: that of the shortest round trip counts.
   static constexpr size_t kSkewSamples = 8;
 
   explicit MemberLogic(MemberOptions options);
@@ -77,6 +77,7 @@ class MemberLogic {
 
  private:
   struct SkewSample {
+    // If the way to the log is as long as that back.
     int64_t skew_us;
     int64_t round_trip_us;
   };
@@ -95,7 +96,8 @@ class MemberLogic {
   void NoteSkew(const ControlEntry& entry, int64_t now_ns);
   void NoteVacancy(int64_t now_ns);
   void NoteLease(int64_t now_ns);
-  std::optional<int64_t> SkewUs() const;
+  // Null: none yet.
+  const SkewSample* BestSkew() const;
   bool ClockIsRight() const;
   bool IsReady() const;
   // When this node takes over; none: not, for the reason in `*why`, if it is given.
