@@ -1,0 +1,162 @@
+#include "server/log/kafka/kafka_consumer.h"
+
+#include <librdkafka/rdkafka.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace timecache::server {
+namespace {
+
+constexpr absl::Duration kOpenTimeout = absl::Seconds(10);
+
+int Milliseconds(absl::Duration timeout) {
+  return static_cast<int>(absl::ToInt64Milliseconds(
+      std::min(absl::Ceil(timeout, absl::Milliseconds(1)), absl::Hours(1))));
+}
+
+}  // namespace
+
+KafkaConsumer::KafkaConsumer(std::string topic,
+                             std::function<void()> on_message)
+    : topic_(std::move(topic)), on_message_(std::move(on_message)) {}
+
+absl::StatusOr<std::unique_ptr<KafkaConsumer>> KafkaConsumer::Open(
+    const KafkaOptions& options, const std::string& topic,
+    std::function<void()> on_message) {
+  std::unique_ptr<KafkaConsumer> consumer(
+      new KafkaConsumer(topic, std::move(on_message)));
+  auto handle = KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, topic);
+  if (!handle.ok()) return handle.status();
+  consumer->handle_ = std::make_unique<KafkaHandle>(*std::move(handle));
+  if (absl::Status status = consumer->CountPartitions(); !status.ok()) {
+    return status;
+  }
+  consumer->queue_ = rd_kafka_queue_new(consumer->handle_->client());
+  if (consumer->on_message_) {
+    rd_kafka_queue_cb_event_enable(
+        consumer->queue_,
+        [](rd_kafka_t*, void* opaque) {
+          static_cast<KafkaConsumer*>(opaque)->on_message_();
+        },
+        consumer.get());
+  }
+  return consumer;
+}
+
+KafkaConsumer::~KafkaConsumer() {
+  if (queue_ == nullptr) return;
+  rd_kafka_queue_cb_event_enable(queue_, nullptr, nullptr);
+  for (uint32_t p = 0; p < partitions_; ++p) Stop(p);
+  rd_kafka_queue_destroy(queue_);
+}
+
+absl::Status KafkaConsumer::CountPartitions() {
+  const rd_kafka_metadata_t* metadata = nullptr;
+  const rd_kafka_resp_err_t error =
+      rd_kafka_metadata(handle_->client(), /*all_topics=*/0, handle_->topic(),
+                        &metadata, Milliseconds(kOpenTimeout));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return KafkaError(error, topic_);
+  absl::Status status = absl::NotFoundError(topic_);
+  if (metadata->topic_cnt == 1) {
+    status = KafkaError(metadata->topics[0].err, topic_);
+    partitions_ = static_cast<uint32_t>(metadata->topics[0].partition_cnt);
+    started_.resize(partitions_);
+  }
+  rd_kafka_metadata_destroy(metadata);
+  return status;
+}
+
+absl::StatusOr<std::vector<int64_t>> KafkaConsumer::FirstOffsets(
+    absl::Duration timeout) const {
+  return Offsets(RD_KAFKA_OFFSET_BEGINNING, timeout);
+}
+
+absl::StatusOr<std::vector<int64_t>> KafkaConsumer::EndOffsets(
+    absl::Duration timeout) const {
+  return Offsets(RD_KAFKA_OFFSET_END, timeout);
+}
+
+// Brokers take -2 and -1, librdkafka's numbers of these two, for a time.
+absl::StatusOr<std::vector<int64_t>> KafkaConsumer::Offsets(
+    int64_t which, absl::Duration timeout) const {
+  const std::unique_ptr<rd_kafka_topic_partition_list_t,
+                        decltype(&rd_kafka_topic_partition_list_destroy)>
+      list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions_)),
+           &rd_kafka_topic_partition_list_destroy);
+  for (uint32_t p = 0; p < partitions_; ++p) {
+    rd_kafka_topic_partition_list_add(list.get(), topic_.c_str(),
+                                      static_cast<int32_t>(p))
+        ->offset = which;
+  }
+  const rd_kafka_resp_err_t error = rd_kafka_offsets_for_times(
+      handle_->client(), list.get(), Milliseconds(timeout));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return KafkaError(error, topic_);
+  std::vector<int64_t> offsets(partitions_);
+  for (int i = 0; i < list->cnt; ++i) {
+    const rd_kafka_topic_partition_t& element = list->elems[i];
+    if (element.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return KafkaError(element.err, topic_);
+    }
+    if (element.offset < 0) {
+      return absl::UnavailableError("a broker knows no offset");
+    }
+    offsets[static_cast<size_t>(element.partition)] = element.offset;
+  }
+  return offsets;
+}
+
+int64_t KafkaConsumer::CachedEndOffset(uint32_t partition) const {
+  int64_t low = -1;
+  int64_t high = -1;
+  rd_kafka_get_watermark_offsets(handle_->client(), topic_.c_str(),
+                                 static_cast<int32_t>(partition), &low, &high);
+  return high < 0 ? -1 : high;
+}
+
+absl::Status KafkaConsumer::Start(uint32_t partition, int64_t offset) {
+  if (rd_kafka_consume_start_queue(handle_->topic(),
+                                   static_cast<int32_t>(partition), offset,
+                                   queue_) == 0) {
+    started_[partition] = true;
+    return absl::OkStatus();
+  }
+  return KafkaError(rd_kafka_last_error(), topic_);
+}
+
+void KafkaConsumer::Stop(uint32_t partition) {
+  if (!started_[partition]) return;
+  started_[partition] = false;
+  rd_kafka_consume_stop(handle_->topic(), static_cast<int32_t>(partition));
+}
+
+size_t KafkaConsumer::Poll(
+    absl::Duration timeout,
+    absl::FunctionRef<void(const KafkaMessage& message)> visit) {
+  std::array<rd_kafka_message_t*, 256> messages;
+  const ssize_t count = rd_kafka_consume_batch_queue(
+      queue_, Milliseconds(timeout), messages.data(), messages.size());
+  // Errors of the client as a whole, which its log has, too.
+  rd_kafka_poll(handle_->client(), 0);
+  for (ssize_t i = 0; i < count; ++i) {
+    rd_kafka_message_t* const message = messages[static_cast<size_t>(i)];
+    KafkaMessage visited;
+    visited.partition = static_cast<uint32_t>(message->partition);
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      visited.offset = message->offset;
+      visited.append_us = rd_kafka_message_timestamp(message, nullptr) * 1'000;
+      visited.value = absl::string_view(
+          static_cast<const char*>(message->payload), message->len);
+    } else {
+      visited.status = KafkaError(message->err, topic_);
+    }
+    visit(visited);
+    rd_kafka_message_destroy(message);
+  }
+  return count < 0 ? 0 : static_cast<size_t>(count);
+}
+
+void KafkaConsumer::Wake() { rd_kafka_queue_yield(queue_); }
+
+}  // namespace timecache::server

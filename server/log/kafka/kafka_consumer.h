@@ -1,0 +1,93 @@
+// Reads the messages of a topic of Kafka, from chosen offsets.
+
+#ifndef TIMECACHED_SERVER_LOG_KAFKA_KAFKA_CONSUMER_H_
+#define TIMECACHED_SERVER_LOG_KAFKA_KAFKA_CONSUMER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/log/kafka/kafka_client.h"
+
+struct rd_kafka_queue_s;
+
+namespace timecache::server {
+
+// A message, or an error of its partition, after which none comes until it is
+// started again if it is OUT_OF_RANGE (the offset is not in the log) or NOT_FOUND;
+// after others reading goes on by itself.
+struct KafkaMessage {
+  absl::Status status;
+  uint32_t partition = 0;
+  int64_t offset = -1;
+  // The broker's clock when it appended the message, in microseconds since the
+  // Unix epoch, of a topic with LogAppendTime; otherwise the producer's.
+  int64_t append_us = 0;
+  // Valid during the visit.
+  absl::string_view value;
+};
+
+// Belongs to no group and stores no offsets. Holds what was fetched ahead, 64 MiB
+// by default (queued.max.messages.kbytes).
+//
+// Thread-safe, but for Start, Stop and Poll: one thread at a time.
+class KafkaConsumer {
+ public:
+  // `on_message`: as KafkaProducer's on_report. NOT_FOUND: no such topic.
+  // UNAVAILABLE: no broker answers in 10 s. See also CheckKafkaOptions.
+  static absl::StatusOr<std::unique_ptr<KafkaConsumer>> Open(
+      const KafkaOptions& options, const std::string& topic,
+      std::function<void()> on_message = nullptr);
+  ~KafkaConsumer();
+  KafkaConsumer(const KafkaConsumer&) = delete;
+  KafkaConsumer& operator=(const KafkaConsumer&) = delete;
+
+  // Of the topic, when it was opened.
+  uint32_t partitions() const { return partitions_; }
+
+  // The offset of each partition's first message, or past its last one. Asks the
+  // brokers: UNAVAILABLE if they do not answer in time.
+  absl::StatusOr<std::vector<int64_t>> FirstOffsets(
+      absl::Duration timeout) const;
+  absl::StatusOr<std::vector<int64_t>> EndOffsets(absl::Duration timeout) const;
+  // As of the last fetch; -1 before the first.
+  int64_t CachedEndOffset(uint32_t partition) const;
+
+  // Begins to fetch a partition that is not started: messages from the offset on
+  // come out of Poll.
+  absl::Status Start(uint32_t partition, int64_t offset);
+  // Waits for the fetch to end. Messages of it that Poll has not visited are gone.
+  void Stop(uint32_t partition);
+
+  // Visits what is there, at most some hundred messages, after waiting for the
+  // first at most `timeout`, or until a Wake. Returns how many. A visitor may
+  // start and stop partitions.
+  size_t Poll(absl::Duration timeout,
+              absl::FunctionRef<void(const KafkaMessage& message)> visit);
+  // Ends a Poll that waits, or the next one.
+  void Wake();
+
+ private:
+  KafkaConsumer(std::string topic, std::function<void()> on_message);
+  absl::Status CountPartitions();
+  absl::StatusOr<std::vector<int64_t>> Offsets(int64_t which,
+                                               absl::Duration timeout) const;
+
+  const std::string topic_;
+  const std::function<void()> on_message_;
+  std::unique_ptr<KafkaHandle> handle_;
+  rd_kafka_queue_s* queue_ = nullptr;
+  uint32_t partitions_ = 0;
+  std::vector<bool> started_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_LOG_KAFKA_KAFKA_CONSUMER_H_
