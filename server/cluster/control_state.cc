@@ -99,11 +99,6 @@ void ControlState::Apply(int64_t offset, int64_t append_time_ms,
   }
 }
 
-const std::string& ControlState::successor() const {
-  static const std::string none;
-  return owner_ ? owner_->successor : none;
-}
-
 bool ControlState::IsOwner(const std::string& name,
                            uint64_t incarnation) const {
   return owner_ && owner_->key == NodeKey(name, incarnation);
@@ -139,13 +134,16 @@ ControlState::Node ControlState::Describe(const Seen& seen) const {
   return node;
 }
 
+std::optional<ControlState::Owner> ControlState::owner() const {
+  if (!owner_) return std::nullopt;
+  return Owner{Describe(owner_->last), owner_->takeover,
+               absl::FromUnixMillis(owner_->since_ms), owner_->released,
+               owner_->successor};
+}
+
 ControlState::View ControlState::view() const {
   View view;
-  if (owner_) {
-    view.owner = Owner{Describe(owner_->last), owner_->takeover,
-                       absl::FromUnixMillis(owner_->since_ms), owner_->released,
-                       owner_->successor};
-  }
+  view.owner = owner();
   view.nodes.reserve(nodes_.size());
   for (const auto& [key, seen] : nodes_) view.nodes.push_back(Describe(seen));
   return view;

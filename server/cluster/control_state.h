@@ -78,14 +78,12 @@ class ControlState {
 
   // The identity of the last takeover that counts; 0: none.
   int64_t takeover() const { return owner_ ? owner_->takeover : 0; }
-  bool released() const { return owner_ && owner_->released; }
-  // Empty: any, or no release.
-  const std::string& successor() const;
+  // Costs a copy, as `view`.
+  std::optional<Owner> owner() const;
   bool IsOwner(const std::string& name, uint64_t incarnation) const;
   // Whether a takeover by that node would count if it were the next record.
   bool MayTakeOver(const ControlRecord& record) const;
 
-  // Costs a copy of all.
   View view() const;
   // Calls `visit` with each node that is not gone, by name.
   template <typename Visit>

@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,7 +39,7 @@ class MemberLogic {
   // Of two machines' clocks over a lease: each is right to 0.5 %.
   static constexpr int64_t kDriftDivisor = 100;
   static constexpr absl::Duration kLeaseMargin = absl::Milliseconds(10);
-  // Heartbeats from which the skew is known: that of the shortest way counts.
+  // Heartbeats from which the skew is known: that of the shortest round trip counts.
   static constexpr size_t kSkewSamples = 8;
 
   explicit MemberLogic(MemberOptions options);
@@ -61,6 +62,8 @@ class MemberLogic {
   absl::Status CheckSuccessor(const std::string& to) const;
 
   MemberRole role() const { return role_; }
+  // Whether the last takeover is this node's.
+  bool IsOwner() const;
   // Of this node; INT64_MIN: it has none.
   int64_t lease_end_ns() const { return lease_end_ns_; }
   // When no lease of an owner before can run any more.
@@ -74,31 +77,42 @@ class MemberLogic {
 
  private:
   struct SkewSample {
+    // If the way to the log is as long as that back.
     int64_t skew_us;
     int64_t round_trip_us;
   };
 
   bool IsMine(const ControlRecord& record) const;
-  bool IsOwner() const;
+  MemberEvent& Add(MemberEvent::Kind kind, const std::string& node);
   ControlRecord Record(cluster::v1::ControlKind kind, int64_t now_ns,
                        int64_t wall_us) const;
-  void NoteOwner(const ControlRecord& record, int64_t takeover_before,
-                 bool released_before, int64_t now_ns);
+  void NoteOwner(const ControlRecord& record,
+                 const std::optional<ControlState::Owner>& before,
+                 int64_t now_ns);
+  void NoteFormerLease(const ControlRecord& record,
+                       const ControlState::Owner& owner, bool released_now,
+                       int64_t now_ns);
   void NoteOwn(const ControlEntry& entry, int64_t now_ns);
   void NoteSkew(const ControlEntry& entry, int64_t now_ns);
   void NoteVacancy(int64_t now_ns);
   void NoteLease(int64_t now_ns);
-  void End();
-  std::optional<int64_t> SkewUs() const;
+  // Null: none yet.
+  const SkewSample* BestSkew() const;
   bool ClockIsRight() const;
   bool IsReady() const;
   // When this node takes over; none: not, for the reason in `*why`, if it is given.
   std::optional<int64_t> TakeoverNs(std::string* why) const;
   int64_t CandidateDelayNs() const;
-  int64_t HeartbeatNs() const;
+  int64_t ReleaseNs() const;
+  // When a lease from now on cannot run any more.
+  static int64_t SafeLeaseNs(absl::Duration lease);
+  int64_t HeartbeatNs() const { return lease_ns_ / 4; }
 
   const MemberOptions options_;
+  const int64_t lease_ns_;
   ControlState state_;
+  // An entry was read.
+  bool started_ = false;
   MemberRole role_ = MemberRole::kStandby;
   std::optional<uint64_t> lag_messages_;
   std::deque<SkewSample> skews_;

@@ -61,7 +61,7 @@ struct MemberEvent {
     // The control log can be read no more, as `reason` says.
     kLogLost,
   };
-  Kind kind;
+  Kind kind = Kind::kTakeover;
   std::string node;
   std::string former;
   std::string successor;

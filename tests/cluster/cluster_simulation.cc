@@ -1,0 +1,271 @@
+#include "tests/cluster/cluster_simulation.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace timecache::server {
+namespace {
+
+// 2027-01-15T08:00:00Z.
+constexpr int64_t kSimulationStartUs = 1'800'000'000'000'000;
+// When the sender gives up.
+constexpr int64_t kAppendTimeoutUs = 1'000'000;
+constexpr int64_t kMaxLateUs = 30'000'000;
+// After an outage a node's client finds the brokers again within.
+constexpr int64_t kMaxReconnectUs = 500'000;
+constexpr int64_t kBrokersApartUs = 10'000'000;
+
+}  // namespace
+
+ClusterSimulation::ClusterSimulation(SimulationOptions options, uint64_t seed)
+    : options_(std::move(options)), dice_(seed), nodes_(options_.members) {
+  for (Node& node : nodes_) {
+    node.boot_ppm = dice_.Draw(-options_.drift_ppm, options_.drift_ppm);
+    node.boot_offset_us = dice_.Draw(0, 1'000'000'000);
+    const int64_t skew_us = absl::ToInt64Microseconds(options_.wall_skew);
+    node.wall_skew_us = dice_.Draw(-skew_us, skew_us);
+    NewIncarnation(node);
+  }
+}
+
+void ClusterSimulation::NewIncarnation(Node& node) {
+  MemberOptions member;
+  member.node = Name(static_cast<int>(&node - nodes_.data()));
+  member.incarnation = static_cast<uint64_t>(dice_.Draw(1, INT64_MAX));
+  member.address = member.node + ":7600";
+  member.lease = options_.lease;
+  member.failure_timeout = options_.failure_timeout;
+  member.max_clock_skew = options_.max_clock_skew;
+  node.logic = std::make_unique<MemberLogic>(std::move(member));
+  node.logic->SetLag(0);
+  node.alive = true;
+  node.serves = false;
+  node.busy_until_us = 0;
+  node.claimed_us = -1;
+  node.restart_us = -1;
+  node.read = 0;
+}
+
+int64_t ClusterSimulation::BootNs(const Node& node) const {
+  const int64_t us = now_us_ + node.boot_offset_us;
+  return us * 1'000 + us / 1'000 * node.boot_ppm;
+}
+
+int64_t ClusterSimulation::BrokerUs() const {
+  return kSimulationStartUs + now_us_ + broker_skew_us_;
+}
+
+void ClusterSimulation::Append(const ControlRecord& record) {
+  if (options_.erratic_brokers && dice_.Chance(300)) {
+    broker_skew_us_ = kBrokersApartUs - broker_skew_us_;
+  }
+  ControlEntry& entry = log_.emplace_back();
+  entry.offset = static_cast<int64_t>(log_.size()) - 1;
+  entry.append_time_ms = BrokerUs() / 1'000;
+  entry.record = record;
+  appended_us_.push_back(now_us_);
+}
+
+void ClusterSimulation::Arrive() {
+  // In the order of their arrival.
+  std::stable_sort(
+      sent_.begin(), sent_.end(),
+      [](const Sent& a, const Sent& b) { return a.arrives_us < b.arrives_us; });
+  size_t arrived = 0;
+  for (; arrived < sent_.size() && sent_[arrived].arrives_us <= now_us_;
+       ++arrived) {
+    Append(sent_[arrived].record);
+  }
+  sent_.erase(sent_.begin(), sent_.begin() + static_cast<int64_t>(arrived));
+}
+
+void ClusterSimulation::Send(Node& node) {
+  if (now_us_ < node.busy_until_us) return;
+  const int64_t wall_us = kSimulationStartUs + now_us_ + node.wall_skew_us;
+  const std::optional<ControlRecord> record =
+      node.logic->Next(BootNs(node), wall_us);
+  if (!record) return;
+  node.logic->OnSent(*record, BootNs(node));
+  if (record->kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
+    const absl::Duration skew =
+        absl::Microseconds(node.wall_skew_us - broker_skew_us_);
+    // What a round trip is measured wrong by, and the brokers' milliseconds.
+    if (absl::AbsDuration(skew) >
+        options_.max_clock_skew + absl::Milliseconds(10)) {
+      ++skewed_takeovers_;
+    }
+  }
+  node.busy_until_us = now_us_ + kAppendTimeoutUs;
+  int64_t arrives_us = now_us_ + Delay();
+  const int64_t away_until_us = std::max(node.cut_until_us, outage_until_us_);
+  if (arrives_us < away_until_us) {
+    // Sent again by the client once it reaches the brokers, unless it gave up.
+    arrives_us = away_until_us + dice_.Draw(0, kMaxReconnectUs);
+    if (arrives_us > node.busy_until_us) return;
+  }
+  if (dice_.Chance(options_.lost_per_mille)) return;
+  if (dice_.Chance(options_.late_per_mille)) {
+    sent_.push_back({*record, arrives_us + dice_.Draw(0, kMaxLateUs)});
+    return;
+  }
+  sent_.push_back({*record, arrives_us});
+  node.busy_until_us = std::min(node.busy_until_us, arrives_us + kStepUs);
+}
+
+void ClusterSimulation::Read(Node& node) {
+  if (now_us_ < std::max(node.cut_until_us, outage_until_us_)) return;
+  if (dice_.Chance(100)) node.read_delay_us = Delay();
+  while (node.read < log_.size() &&
+         appended_us_[node.read] + node.read_delay_us <= now_us_) {
+    node.logic->OnEntry(log_[node.read++], BootNs(node));
+  }
+}
+
+void ClusterSimulation::Serve(Node& node) {
+  if (node.logic->role() == MemberRole::kTakingOver) {
+    if (node.claimed_us < 0) node.claimed_us = now_us_ + Delay();
+    if (now_us_ >= node.claimed_us &&
+        (options_.skip_lease_wait ||
+         BootNs(node) >= node.logic->former_lease_end_ns())) {
+      node.logic->BeginService(BootNs(node));
+      ++terms_;
+    }
+  }
+  node.serves = node.logic->role() == MemberRole::kOwner;
+  if (node.logic->role() == MemberRole::kEnded && node.restart_us < 0) {
+    node.restart_us = now_us_ + dice_.Draw(0, 500'000);
+  }
+}
+
+void ClusterSimulation::Work(Node& node) {
+  if (node.restart_us >= 0 && now_us_ >= node.restart_us) NewIncarnation(node);
+  if (!node.alive || now_us_ < node.paused_until_us) return;
+  Read(node);
+  Serve(node);
+  Send(node);
+  node.logic->TakeEvents();
+}
+
+int ClusterSimulation::owner() const {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (node.alive && node.serves &&
+        BootNs(node) < node.logic->lease_end_ns()) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+// A paused node, too: its first call after the pause comes before all that it reads.
+void ClusterSimulation::Check() {
+  const auto serving =
+      std::count_if(nodes_.begin(), nodes_.end(), [this](const Node& node) {
+        return node.alive && node.serves &&
+               BootNs(node) < node.logic->lease_end_ns();
+      });
+  if (serving > 1) ++overlaps_;
+}
+
+void ClusterSimulation::Step() {
+  now_us_ += kStepUs;
+  Arrive();
+  Check();
+  for (Node& node : nodes_) Work(node);
+  Check();
+}
+
+void ClusterSimulation::RunFor(absl::Duration time) {
+  const int64_t end_us = now_us_ + absl::ToInt64Microseconds(time);
+  while (now_us_ < end_us) Step();
+}
+
+absl::Duration ClusterSimulation::AwaitOwner(absl::Duration limit) {
+  const int64_t start_us = now_us_;
+  while (owner() < 0 && absl::Microseconds(now_us_ - start_us) < limit) Step();
+  return absl::Microseconds(now_us_ - start_us);
+}
+
+void ClusterSimulation::RunDisturbed(absl::Duration time) {
+  const int64_t end_us = now_us_ + absl::ToInt64Microseconds(time);
+  while (now_us_ < end_us) {
+    if (dice_.Chance(2)) Disturb();
+    Step();
+  }
+}
+
+void ClusterSimulation::Disturb() {
+  // Half of the time the owner.
+  const int serving = owner();
+  const int node = serving >= 0 && dice_.Chance(500)
+                       ? serving
+                       : static_cast<int>(dice_.Index(nodes_.size()));
+  const absl::Duration time = absl::Microseconds(dice_.Draw(0, 6'000'000));
+  switch (dice_.Draw(0, 7)) {
+    case 0:
+      Kill(node);
+      nodes_[node].restart_us = now_us_ + absl::ToInt64Microseconds(time);
+      return;
+    case 1:
+    case 2:
+      return Pause(node, time);
+    case 3:
+    case 4:
+      return Cut(node, time);
+    case 5:
+      return Outage(time * 2);
+    case 6:
+      Release(node, dice_.Chance(500) ? "" : Name(0)).IgnoreError();
+      return;
+    default:
+      SetLag(node, dice_.Chance(500) ? 0 : 1'000'000);
+  }
+}
+
+void ClusterSimulation::Kill(int node) { nodes_[node].alive = false; }
+
+void ClusterSimulation::Restart(int node) { NewIncarnation(nodes_[node]); }
+
+void ClusterSimulation::Pause(int node, absl::Duration time) {
+  nodes_[node].paused_until_us = now_us_ + absl::ToInt64Microseconds(time);
+}
+
+void ClusterSimulation::Cut(int node, absl::Duration time) {
+  nodes_[node].cut_until_us = now_us_ + absl::ToInt64Microseconds(time);
+}
+
+void ClusterSimulation::Outage(absl::Duration time) {
+  outage_until_us_ = now_us_ + absl::ToInt64Microseconds(time);
+}
+
+void ClusterSimulation::SetWallSkew(int node, absl::Duration skew) {
+  nodes_[node].wall_skew_us = absl::ToInt64Microseconds(skew);
+}
+
+void ClusterSimulation::SetLag(int node, uint64_t messages) {
+  nodes_[node].logic->SetLag(messages);
+}
+
+absl::Status ClusterSimulation::Release(int node, const std::string& to) {
+  return nodes_[node].logic->BeginRelease(to);
+}
+
+void ClusterSimulation::CountSilence(absl::Duration time) {
+  const int64_t end_us = now_us_;
+  ControlRecord record;
+  record.set_node("none");
+  record.set_kind(cluster::v1::CONTROL_KIND_HEARTBEAT);
+  record.set_lease_us(absl::ToInt64Microseconds(options_.lease));
+  record.set_failure_timeout_us(
+      absl::ToInt64Microseconds(options_.failure_timeout));
+  now_us_ -= absl::ToInt64Microseconds(time);
+  while (now_us_ < end_us) {
+    Append(record);
+    appended_us_.back() = end_us;
+    now_us_ = std::min(end_us,
+                       now_us_ + absl::ToInt64Microseconds(options_.lease / 4));
+  }
+}
+
+}  // namespace timecache::server

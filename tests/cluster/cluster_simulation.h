@@ -1,0 +1,133 @@
+// Members of a cluster over a control log that delays, loses and delivers late, in
+// simulated time.
+
+#ifndef TIMECACHED_TESTS_CLUSTER_CLUSTER_SIMULATION_H_
+#define TIMECACHED_TESTS_CLUSTER_CLUSTER_SIMULATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/cluster/control_log.h"
+#include "server/cluster/member_logic.h"
+#include "tests/support/engine/dice.h"
+
+namespace timecache::server {
+
+struct SimulationOptions {
+  int members = 3;
+  absl::Duration lease = absl::Seconds(1);
+  absl::Duration failure_timeout = absl::Seconds(2);
+  absl::Duration max_clock_skew = absl::Milliseconds(500);
+  // Of each append and of each node's reading, at most.
+  absl::Duration delay = absl::Milliseconds(20);
+  int lost_per_mille = 0;
+  // Arrive up to 30 s late, when the sender has given up.
+  int late_per_mille = 0;
+  // Of each node's wall clock against the brokers', at most.
+  absl::Duration wall_skew = absl::ZeroDuration();
+  // Of each boot clock, at most.
+  int drift_ppm = 5'000;
+  // Two brokers with clocks 10 s apart append in turns.
+  bool erratic_brokers = false;
+  // The control: serve as soon as the takeover is in the log.
+  bool skip_lease_wait = false;
+};
+
+// Time passes in steps of kStepUs. At each one, before and after every node's work, it
+// counts the nodes whose lease holds while they serve.
+class ClusterSimulation {
+ public:
+  static constexpr int64_t kStepUs = 2'000;
+
+  ClusterSimulation(SimulationOptions options, uint64_t seed);
+
+  void RunFor(absl::Duration time);
+  // Until one node serves; the time that took, at most `limit`.
+  absl::Duration AwaitOwner(absl::Duration limit);
+  // As RunFor, with kills, pauses, outages, cut-off nodes, handovers.
+  void RunDisturbed(absl::Duration time);
+
+  // The node that serves; -1: none.
+  int owner() const;
+  void Kill(int node);
+  void Restart(int node);
+  // SIGSTOP and SIGCONT.
+  void Pause(int node, absl::Duration time);
+  // Neither appends nor reads.
+  void Cut(int node, absl::Duration time);
+  // The brokers are away.
+  void Outage(absl::Duration time);
+  bool outage() const { return now_us_ < outage_until_us_; }
+  // What is told of a wall clock.
+  void SetWallSkew(int node, absl::Duration skew);
+  void SetLag(int node, uint64_t messages);
+  absl::Status Release(int node, const std::string& to);
+  // Appends heartbeats of a node that is none, as if the last `time` had counted.
+  void CountSilence(absl::Duration time);
+
+  const MemberLogic& logic(int node) const { return *nodes_[node].logic; }
+  static std::string Name(int node) { return std::string(1, 'a' + node); }
+  const std::vector<ControlEntry>& log() const { return log_; }
+  // How often two nodes served at a time.
+  int64_t overlaps() const { return overlaps_; }
+  // Takeovers that were sent by a node whose clock is wrong.
+  int64_t skewed_takeovers() const { return skewed_takeovers_; }
+  int64_t terms() const { return terms_; }
+
+ private:
+  struct Node {
+    std::unique_ptr<MemberLogic> logic;
+    bool alive = false;
+    bool serves = false;
+    int64_t boot_ppm = 0;
+    int64_t boot_offset_us = 0;
+    int64_t wall_skew_us = 0;
+    int64_t paused_until_us = 0;
+    int64_t cut_until_us = 0;
+    int64_t busy_until_us = 0;
+    int64_t claimed_us = -1;
+    int64_t restart_us = -1;
+    size_t read = 0;
+    int64_t read_delay_us = 0;
+  };
+  struct Sent {
+    ControlRecord record;
+    int64_t arrives_us;
+  };
+
+  void Step();
+  void Disturb();
+  void Arrive();
+  void Work(Node& node);
+  void Read(Node& node);
+  void Serve(Node& node);
+  void Send(Node& node);
+  void Check();
+  void Append(const ControlRecord& record);
+  void NewIncarnation(Node& node);
+  int64_t BootNs(const Node& node) const;
+  int64_t BrokerUs() const;
+  int64_t Delay() {
+    return dice_.Draw(0, absl::ToInt64Microseconds(options_.delay));
+  }
+
+  const SimulationOptions options_;
+  Dice dice_;
+  int64_t now_us_ = 1'000'000;
+  int64_t outage_until_us_ = 0;
+  int64_t broker_skew_us_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<Sent> sent_;
+  std::vector<ControlEntry> log_;
+  std::vector<int64_t> appended_us_;
+  int64_t overlaps_ = 0;
+  int64_t skewed_takeovers_ = 0;
+  int64_t terms_ = 0;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_TESTS_CLUSTER_CLUSTER_SIMULATION_H_
