@@ -1,0 +1,123 @@
+"""The two requests of Kafka's protocol that the tests of brokers need, without a client
+library: Metadata (version 1) and CreateTopics (version 2)."""
+
+import dataclasses
+import socket
+import struct
+
+METADATA = 3
+CREATE_TOPICS = 19
+TIMEOUT_SECONDS = 10
+
+
+REQUEST_TIMED_OUT = 7
+TOPIC_ALREADY_EXISTS = 36
+INVALID_REPLICATION_FACTOR = 38  # more than there are brokers now
+NOT_CONTROLLER = 41
+
+
+class KafkaError(Exception):
+    """A broker refused, with an error's code of Kafka's protocol."""
+
+    def __init__(self, text, code):
+        super().__init__(text)
+        self.code = code
+
+
+@dataclasses.dataclass
+class Partition:
+    leader: int  # a broker's id; -1 if there is none
+    replicas: list
+    in_sync: list
+
+
+@dataclasses.dataclass
+class Metadata:
+    brokers: dict  # id: (host, port), of those that the controller takes for alive
+    topics: dict  # name: {partition's number: Partition}
+
+
+class Reader:
+    def __init__(self, data):
+        self.data = data
+        self.position = 0
+
+    def number(self, form):
+        value, = struct.unpack_from(">" + form, self.data, self.position)
+        self.position += struct.calcsize(form)
+        return value
+
+    def text(self):
+        size = self.number("h")
+        if size < 0:
+            return None
+        self.position += size
+        return self.data[self.position - size:self.position].decode()
+
+    def array(self, read):
+        return [read() for _ in range(self.number("i"))]
+
+
+def text(value):
+    return struct.pack(">h", len(value)) + value.encode()
+
+
+def array(items):
+    return struct.pack(">i", len(items)) + b"".join(items)
+
+
+def call(address, key, version, body):
+    """Sends one request on a connection of its own; a Reader of the answer. OSError if the
+    broker does not answer."""
+    request = struct.pack(">hhi", key, version, 0) + text("test") + body
+    with socket.create_connection(address, TIMEOUT_SECONDS) as connection:
+        connection.sendall(struct.pack(">i", len(request)) + request)
+        with connection.makefile("rb") as stream:
+            size = stream.read(4)
+            answer = stream.read(struct.unpack(">i", size)[0]) if len(size) == 4 else b""
+    if len(answer) < 4:
+        raise ConnectionError(f"{address} closed the connection")
+    return Reader(answer[4:])  # after the correlation id
+
+
+def metadata(address):
+    """What the broker at (host, port) knows of brokers and topics."""
+    read = call(address, METADATA, 1, struct.pack(">i", -1))
+
+    def broker():
+        node = read.number("i"), (read.text(), read.number("i"))
+        read.text()  # rack
+        return node
+
+    def partition():
+        read.number("h")  # error
+        return read.number("i"), Partition(
+            read.number("i"), read.array(lambda: read.number("i")),
+            read.array(lambda: read.number("i")))
+
+    def topic():
+        read.number("h")  # error
+        name = read.text()
+        read.number("b")  # internal
+        return name, dict(read.array(partition))
+
+    brokers = dict(read.array(broker))
+    read.number("i")  # controller
+    return Metadata(brokers, dict(read.array(topic)))
+
+
+def create_topic(address, name, partitions, replicas, settings):
+    """Makes a topic, settings as in {"retention.ms": "-1"}. A broker may learn of it
+    after this has returned. KafkaError if it is refused."""
+    configs = [text(key) + text(str(value)) for key, value in settings.items()]
+    topic = text(name) + struct.pack(">ih", partitions, replicas) + array([]) + array(configs)
+    body = array([topic]) + struct.pack(">ib", TIMEOUT_SECONDS * 1000, 0)
+    read = call(address, CREATE_TOPICS, 2, body)
+    read.number("i")  # throttle time
+
+    def refusal():
+        return read.text(), read.number("h"), read.text()
+
+    for topic_name, code, message in read.array(refusal):
+        if code != 0:
+            raise KafkaError(f"{topic_name}: {message} (error {code})", code)
