@@ -1,7 +1,7 @@
 // The processes of a cluster on this machine: brokers and nodes.
 
-#ifndef TIMECACHED_TESTS_CLUSTER_PROCESSES_H_
-#define TIMECACHED_TESTS_CLUSTER_PROCESSES_H_
+#ifndef TIMECACHED_TESTS_CHAOS_PROCESSES_H_
+#define TIMECACHED_TESTS_CHAOS_PROCESSES_H_
 
 #include <sys/types.h>
 
@@ -86,4 +86,4 @@ int FreePort();
 
 }  // namespace timecache::test
 
-#endif  // TIMECACHED_TESTS_CLUSTER_PROCESSES_H_
+#endif  // TIMECACHED_TESTS_CHAOS_PROCESSES_H_

@@ -1,4 +1,4 @@
-#include "tests/cluster/processes.h"
+#include "tests/chaos/processes.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
