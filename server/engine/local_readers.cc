@@ -192,8 +192,7 @@ class LocalExpiringReader final : public LocalReader {
   EventChunk ReadNow(int64_t now_us, int /*max_events*/,
                      int64_t max_bytes) override {
     EventChunk chunk = cursor_->Read(now_us, max_bytes);
-    chunk.undoable = !chunk.batches.empty() &&
-                     map().change_log() != nullptr &&
+    chunk.undoable = !chunk.batches.empty() && map().change_log() != nullptr &&
                      IsSync(map().options().durability);
     return chunk;
   }
