@@ -1,5 +1,8 @@
 #include "server/api/proto_to_text.h"
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "google/protobuf/descriptor.h"
@@ -53,6 +56,21 @@ ordered_json ToValue(const Message& message, const FieldDescriptor& field,
 
 #undef TIMECACHED_GET
 
+// Of strings to strings, by name.
+ordered_json ToMap(const Message& message, const FieldDescriptor& field) {
+  const Reflection& reflection = *message.GetReflection();
+  std::map<std::string, ordered_json> entries;
+  for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+    const Message& entry = reflection.GetRepeatedMessage(message, &field, i);
+    entries[entry.GetReflection()->GetString(entry,
+                                             field.message_type()->map_key())] =
+        ToValue(entry, *field.message_type()->map_value(), 0);
+  }
+  ordered_json object = ordered_json::object();
+  for (auto& [name, value] : entries) object[name] = std::move(value);
+  return object;
+}
+
 ordered_json ToObject(const Message& message) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -62,6 +80,10 @@ ordered_json ToObject(const Message& message) {
     ordered_json& value = object[field->name()];
     if (!field->is_repeated()) {
       value = ToValue(message, *field, 0);
+      continue;
+    }
+    if (field->is_map()) {
+      value = ToMap(message, *field);
       continue;
     }
     value = ordered_json::array();

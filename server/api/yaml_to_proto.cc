@@ -273,6 +273,7 @@ class Mapper {
     }
     Remember(path, line);
     if (node.IsNull()) return absl::OkStatus();
+    if (field.is_map()) return FillMap(node, path, line, field, message);
     if (!node.IsSequence()) {
       return Error(line, path, "expected a list, as \"- item\"");
     }
@@ -284,6 +285,38 @@ class Mapper {
       if (item.IsNull()) return Error(line, item_path, "has no value");
       absl::Status filled =
           FillValue(item, item_path, item_line, field, message);
+      if (!filled.ok()) return filled;
+    }
+    return absl::OkStatus();
+  }
+
+  // The only maps are those of strings to strings.
+  absl::Status FillMap(const YAML::Node& node, const std::string& path,
+                       int line, const FieldDescriptor& field,
+                       Message* message) {
+    if (!node.IsMap()) {
+      return Error(line, path, "expected names, as \"name: value\"");
+    }
+    const FieldDescriptor& value = *field.message_type()->map_value();
+    absl::flat_hash_set<std::string> seen;
+    for (const auto& item : node) {
+      const int item_line = item.first.Mark().line + 1;
+      if (!item.first.IsScalar()) {
+        return Error(item_line, path, "a name must be a plain word");
+      }
+      const std::string& name = item.first.Scalar();
+      const std::string item_path = absl::StrCat(path, "[", name, "]");
+      if (!seen.insert(name).second) {
+        return Error(item_line, item_path, "given twice: keep one of them");
+      }
+      Message* const entry = MutableOrAdded(message, field);
+      const std::string expected =
+          StoreScalar(entry, *field.message_type()->map_key(), name);
+      if (!expected.empty()) {
+        return Error(item_line, item_path, "expected " + expected);
+      }
+      absl::Status filled =
+          FillValue(item.second, item_path, item_line, value, entry);
       if (!filled.ok()) return filled;
     }
     return absl::OkStatus();

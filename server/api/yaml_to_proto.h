@@ -31,6 +31,7 @@ using FieldLines = absl::flat_hash_map<std::string, int>;
 //   enums      as in enum_names.h: evict_oldest
 //   Duration   as in server/base/units.h: 500ms, 30s, 5m, 24h, 7d.
 //
+// A map of strings is a mapping, too: its entry "k" is "field[k]" in errors.
 // A message or a sequence without a value (`limits:` and nothing more) is
 // empty; an empty text changes nothing. Other types of fields, and lists of
 // numbers, are not supported: no configuration has them.

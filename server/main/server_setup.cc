@@ -11,6 +11,7 @@
 #include "server/edge/access_rules.h"
 #include "server/edge/file_watch.h"
 #include "server/edge/tls_listeners.h"
+#include "server/main/config/cluster_config.h"
 #include "server/main/config/config.h"
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/system_memory.h"
@@ -40,6 +41,10 @@ absl::StatusOr<config::v1::ServerConfig> ReadConfig(const Flags& flags) {
 absl::Status CheckConfigFiles(const config::v1::ServerConfig& config) {
   if (absl::Status status = CheckAccessFile(config); !status.ok()) {
     return status;
+  }
+  if (const auto read = ReadKafkaProperties(config.cluster().kafka());
+      !read.ok()) {
+    return read.status();
   }
   Housekeeping none;
   FileWatch files;

@@ -39,6 +39,7 @@ void FillDefaults(config::v1::ServerConfig* config) {
   if (!config->journal().has_directory()) {
     config->mutable_journal()->set_directory("");
   }
+  FillClusterDefaults(config);
 }
 
 // Checks a configuration whose defaults are filled in against config.proto's
@@ -51,6 +52,7 @@ class Validator {
   absl::Status Validate(const config::v1::ServerConfig& config) const {
     absl::Status status = Check(FindListenerProblem(config));
     if (status.ok()) status = Check(FindRangeProblem(config));
+    if (status.ok()) status = Check(FindClusterProblem(config));
     if (status.ok()) status = ValidateNamespaces(config);
     if (status.ok()) status = ValidateHttp(config);
     return status;

@@ -32,6 +32,15 @@ void FillRangeDefaults(config::v1::ServerConfig* config);
 std::optional<ConfigProblem> FindRangeProblem(
     const config::v1::ServerConfig& config);
 
+// The cluster. Its defaults depend on the listeners' and its own durations: they
+// are filled last, and again when these have changed.
+void FillClusterDefaults(config::v1::ServerConfig* config);
+std::optional<ConfigProblem> FindClusterProblem(
+    const config::v1::ServerConfig& config);
+// What a node needs and neither the file nor a flag gives.
+std::optional<ConfigProblem> FindClusterOmission(
+    const config::v1::ServerConfig& config);
+
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_MAIN_CONFIG_CONFIG_FIELDS_H_

@@ -59,6 +59,9 @@ constexpr Range kRanges[] = {
     // A restored backup of some months starts, and a clock that is years ahead
     // is refused.
     {"journal.max_clock_lead", 366 * kDay, 0, 36'500 * kDay},
+    {"cluster.lease", kSecond, 200 * kMillisecond, kMinute},
+    {"cluster.failure_timeout", kNoDefault, 400 * kMillisecond, 10 * kMinute},
+    {"cluster.max_clock_skew", 500 * kMillisecond, 10 * kMillisecond, kHour},
 };
 
 void SetDefault(const Range& range, Message* section,

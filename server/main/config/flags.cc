@@ -36,6 +36,9 @@ constexpr char kExamples[] = R"(examples:
   zstd -dc backup.tar.zst | timecached --journal journal --restore -
   timecached --config timecached.yaml --log-format=json
   timecached --config timecached.yaml --check-config
+  timecached --cluster eu --kafka-brokers kafka-1:9092,kafka-2:9092 \
+    --listen 0.0.0.0:7171 --advertise cache-1:7171 --tls-cert server.crt \
+    --tls-key server.key
   timecached --listen 127.0.0.1:0 --virtual-clock
 
 --listen replaces the file's listeners; port 0 takes a free port, which the log
@@ -88,6 +91,31 @@ void AddTransportFlags(CLI::App* app, Flags* flags) {
                 "may reach");
 }
 
+void AddClusterFlags(CLI::App* app, Flags* flags) {
+  app->add_option("--cluster", flags->cluster,
+                  "Be a node of this cluster, whose journal is in Kafka")
+      ->type_name("NAME")
+      ->check(NameOf("cluster"));
+  app->add_option("--node", flags->node,
+                  "The node's name in the cluster; default: the machine's")
+      ->type_name("NAME")
+      ->check(NameOf("node"));
+  app->add_option("--advertise", flags->advertise,
+                  "host:port at which clients reach this node; default: the "
+                  "first --listen")
+      ->type_name("ADDRESS")
+      ->check(Address());
+  app->add_option("--kafka-brokers", flags->kafka_brokers,
+                  "host:port of one or more of Kafka's brokers")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(Address());
+  app->add_flag("--cluster-allow-unsafe", flags->cluster_allow_unsafe,
+                "Start although the topics' settings can lose acknowledged "
+                "writes: one broker on a laptop");
+}
+
 void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--config", flags->config,
                   "Read the configuration from this YAML file")
@@ -112,6 +140,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "which must not hold a journal; -: from standard input")
       ->type_name("DIRECTORY")
       ->check(NameOf("directory"));
+  AddClusterFlags(app, flags);
   AddTransportFlags(app, flags);
   app->add_flag("--virtual-clock", flags->virtual_clock,
                 "Time stands still until VirtualClockService.Advance");
@@ -162,6 +191,25 @@ absl::Status SetListeners(const Flags& flags,
   return absl::OkStatus();
 }
 
+// The cluster, once the listeners are set; `first` was the first of the file.
+void SetCluster(const Flags& flags, const std::string& first,
+                config::v1::ServerConfig* config) {
+  config::v1::ClusterConfig& cluster = *config->mutable_cluster();
+  if (!flags.cluster.empty()) cluster.set_name(flags.cluster);
+  if (!flags.node.empty()) cluster.set_node(flags.node);
+  // The default goes with the listener.
+  if (cluster.advertise() == first) cluster.clear_advertise();
+  if (!flags.advertise.empty()) cluster.set_advertise(flags.advertise);
+  if (!flags.kafka_brokers.empty()) {
+    cluster.mutable_kafka()->clear_brokers();
+    for (const std::string& broker : flags.kafka_brokers) {
+      cluster.mutable_kafka()->add_brokers(broker);
+    }
+  }
+  if (flags.cluster_allow_unsafe) cluster.set_allow_unsafe(true);
+  FillClusterDefaults(config);
+}
+
 }  // namespace
 
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
@@ -206,7 +254,9 @@ absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
   absl::StatusOr<config::v1::ServerConfig> config =
       flags.config.empty() ? DefaultConfig() : LoadConfig(flags.config);
   if (!config.ok()) return config;
+  const std::string first = config->listeners(0).address();
   if (absl::Status set = SetListeners(flags, &*config); !set.ok()) return set;
+  SetCluster(flags, first, &*config);
   if (!flags.http.empty()) config->mutable_http()->set_address(flags.http);
   if (!flags.journal.empty()) {
     config->mutable_journal()->set_directory(flags.journal);
@@ -222,6 +272,12 @@ absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
   }
   const absl::Status valid = ValidateConfig(*config, "command line");
   if (!valid.ok()) return valid;
+  if (const auto omission = FindClusterOmission(*config);
+      omission.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.config.empty() ? "command line" : flags.config, ": ",
+                     omission->path, ": ", omission->what));
+  }
   return config;
 }
 

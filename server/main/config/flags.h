@@ -22,10 +22,15 @@ struct Flags {
   std::string http;              // address for metrics and probes, checked
   std::string journal;           // directory
   std::string restore;           // directory of a backup, or "-"
-  bool virtual_clock = false;    // time stands still until it is advanced
-  bool check_config = false;     // check the configuration, print it, and end
-  std::string log_level;         // debug, info, warning, error
-  std::string log_format;        // text, json
+  std::string cluster;           // name
+  std::string node;              // name
+  std::string advertise;         // address, checked
+  std::vector<std::string> kafka_brokers;
+  bool cluster_allow_unsafe = false;
+  bool virtual_clock = false;  // time stands still until it is advanced
+  bool check_config = false;   // check the configuration, print it, and end
+  std::string log_level;       // debug, info, warning, error
+  std::string log_format;      // text, json
 };
 
 // Returns the flags, or an exit code: 0 after --help or --version, which are

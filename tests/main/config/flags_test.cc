@@ -64,11 +64,29 @@ TEST(FlagsTest, NoFlagsAreTheDefaultConfiguration) {
 }
 
 TEST(FlagsTest, EveryFlagIsRead) {
-  const Flags flags =
-      ParsedFlags({"--config", "t.yaml", "--listen=a:1", "--listen", "unix:/s",
-                   "--virtual-clock", "--log-level=debug", "--log-format",
-                   "json", "--check-config", "--http", "127.0.0.1:7172",
-                   "--journal", "/var/lib/a"});
+  const Flags flags = ParsedFlags({"--config",
+                                   "t.yaml",
+                                   "--listen=a:1",
+                                   "--listen",
+                                   "unix:/s",
+                                   "--virtual-clock",
+                                   "--log-level=debug",
+                                   "--log-format",
+                                   "json",
+                                   "--check-config",
+                                   "--http",
+                                   "127.0.0.1:7172",
+                                   "--journal",
+                                   "/var/lib/a",
+                                   "--cluster",
+                                   "eu",
+                                   "--node=n",
+                                   "--advertise",
+                                   "n:1",
+                                   "--kafka-brokers",
+                                   "a:1,b:2",
+                                   "--kafka-brokers=c:3",
+                                   "--cluster-allow-unsafe"});
   EXPECT_EQ(flags.config, "t.yaml");
   EXPECT_THAT(flags.listen, ElementsAre("a:1", "unix:/s"));
   EXPECT_TRUE(flags.virtual_clock);
@@ -77,6 +95,11 @@ TEST(FlagsTest, EveryFlagIsRead) {
   EXPECT_TRUE(flags.check_config);
   EXPECT_EQ(flags.http, "127.0.0.1:7172");
   EXPECT_EQ(flags.journal, "/var/lib/a");
+  EXPECT_EQ(flags.cluster, "eu");
+  EXPECT_EQ(flags.node, "n");
+  EXPECT_EQ(flags.advertise, "n:1");
+  EXPECT_THAT(flags.kafka_brokers, ElementsAre("a:1", "b:2", "c:3"));
+  EXPECT_TRUE(flags.cluster_allow_unsafe);
 }
 
 TEST(FlagsTest, HelpAndVersionEndWithZero) {

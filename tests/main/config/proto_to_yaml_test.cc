@@ -53,7 +53,17 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "  directory: \"\"\n"
             "  reserve_bytes: 134217728\n"
             "  max_clock_lead: 366d\n"
-            "stall_grace: 500ms\n");
+            "stall_grace: 500ms\n"
+            "cluster:\n"
+            "  name: \"\"\n"
+            "  node: \"\"\n"
+            "  advertise: \"\"\n"
+            "  kafka:\n"
+            "    {}\n"
+            "  lease: 1s\n"
+            "  failure_timeout: 2s\n"
+            "  max_clock_skew: 500ms\n"
+            "  allow_unsafe: false\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {
