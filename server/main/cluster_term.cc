@@ -178,8 +178,9 @@ absl::Status ClusterTerm::Open() {
           "where that does not matter"));
     }
   }
-  absl::StatusOr<std::unique_ptr<ControlLog>> control =
-      KafkaControlLog::Open(kafka_, ControlTopic(config_.name()));
+  absl::StatusOr<std::unique_ptr<KafkaControlLog>> control =
+      KafkaControlLog::Open(kafka_, ControlTopic(config_.name()),
+                            ToDuration(config_.lease()));
   if (!control.ok()) return control.status();
   control_log_ = *std::move(control);
   member_ = std::make_unique<Member>(

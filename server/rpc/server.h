@@ -85,6 +85,7 @@ class Server {
   // and no more is accepted.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
 
+  void SetServing() {}
   // From now on health reports NOT_SERVING and GetServer draining; everything
   // else continues.
   void SetNotServing();

@@ -48,6 +48,8 @@ struct ServerOptions {
   bool reflection = true;
   // Observes changes of namespaces.
   AdminObserver observer;
+  // Whether calls of clients are served: see CallGate. Null: always.
+  std::function<absl::Status()> check_service;
   // The content of GetServer.
   std::string version;
   // Returns the journal's status; null: there is none.
