@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -80,6 +81,16 @@ class BrokersTest(unittest.TestCase):
     def test_a_topic_that_cannot_be_is_refused(self):
         with self.assertRaisesRegex(kafka_wire.KafkaError, "nonsense"):
             self.brokers.create_topic("refused", nonsense=1)
+
+
+class DirectoryTest(unittest.TestCase):
+    def test_a_later_run_goes_on_with_the_data(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with Brokers(1, directory) as brokers:
+                brokers.create_topic("topic")
+            with Brokers(1, directory) as brokers:
+                wait_until(lambda: "topic" in brokers.metadata().topics, "the topic")
+                wait_until(lambda: brokers.metadata().topics["topic"][0].leader == 1, "a leader")
 
 
 class ProgramTest(unittest.TestCase):
