@@ -113,9 +113,10 @@ class ProgramTest(unittest.TestCase):
 
     def test_its_brokers_end_with_it(self):
         for number in signal.SIGTERM, signal.SIGKILL:
-            with self.subTest(number.name), subprocess.Popen(
-                    [sys.executable, "-B", module.__file__, "--count", "1"],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            with self.subTest(number.name), tempfile.TemporaryDirectory() as directory, \
+                    subprocess.Popen(
+                        [sys.executable, "-B", module.__file__, "--count", "1", "--directory",
+                         directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
                 pid = json.loads(program.stdout.readline())["pids"]["1"]
                 program.send_signal(number)
                 program.wait(PATIENCE_SECONDS)
