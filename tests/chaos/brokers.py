@@ -39,8 +39,8 @@ PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 CLUSTER_ID = "dGltZWNhY2hlZC10ZXN0cw"  # 16 bytes in base64, the same for each run
 HOST = "127.0.0.1"
 
-# Compilers that optimise little and one garbage collector: brokers start sooner, and take
-# less of what the machine has.
+# A compiler that optimises little, and the smallest garbage collector: brokers start sooner
+# and take less memory.
 JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
         "-Djava.awt.headless=true", "-Dorg.slf4j.simpleLogger.showDateTime=true",
         "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSS")
@@ -137,8 +137,10 @@ class Broker:
         (self.directory / "server.properties").write_text(
             "".join(f"{key}={value}\n" for key, value in lines.items()))
         # What `kafka-storage format` writes, in which a process of Java would take a second.
-        (data / "meta.properties").write_text(
-            f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={self.node}\n")
+        # Brokers add to it.
+        if not (data / "meta.properties").exists():
+            (data / "meta.properties").write_text(
+                f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={self.node}\n")
 
     def start(self, java):
         """With these arguments of Java's."""
@@ -152,18 +154,18 @@ class Broker:
 
     def end(self, number):
         """By this signal; returns when the process is gone."""
-        if self.process is None:
+        process, self.process = self.process, None
+        if process is None:
             return
-        if self.paused and number != signal.SIGKILL:
-            self.process.send_signal(signal.SIGCONT)
-        self.process.send_signal(number)
-        self.process.wait(PATIENCE_SECONDS)
-        self.process = None
+        process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
+        process.wait(PATIENCE_SECONDS)
 
     def metadata(self):
         """None if it does not answer; RuntimeError if it has ended by itself."""
-        if self.process.poll() is not None:
-            raise RuntimeError(f"broker {self.node} ended with {self.process.returncode}: "
+        process = self.process
+        if process and process.poll() is not None and process is self.process:
+            raise RuntimeError(f"broker {self.node} ended with {process.returncode}: "
                                f"{self.log.read_text('utf-8', 'replace')[-3000:]}")
         try:
             return kafka_wire.metadata(self.address)
@@ -178,8 +180,8 @@ class Brokers:
     settings: Kafka's, for all brokers, before those of SETTINGS. links: names, for each of
     which brokers have a listener that is reached through a Link: a client that is given
     `bootstrap_of(name)` reaches all of them through links[name], a list of one a broker.
-    Each takes some 150 MiB of memory. Methods may be called by several
-    threads, those for one broker by one at a time."""
+    Each takes some 150 MiB of memory. Methods may be called by several threads, those for one
+    broker by one at a time."""
 
     def __init__(self, count=3, directory=None, settings=None, links=(), java=("-Xmx256m",)):
         self.scratch = None if directory else tempfile.TemporaryDirectory(prefix="kafka-")

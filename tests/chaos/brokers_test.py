@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -82,6 +83,16 @@ class BrokersTest(unittest.TestCase):
             self.brokers.create_topic("refused", nonsense=1)
 
 
+class DirectoryTest(unittest.TestCase):
+    def test_a_later_run_goes_on_with_the_data(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with Brokers(1, directory) as brokers:
+                brokers.create_topic("topic")
+            with Brokers(1, directory) as brokers:
+                wait_until(lambda: "topic" in brokers.metadata().topics, "the topic")
+                wait_until(lambda: brokers.metadata().topics["topic"][0].leader == 1, "a leader")
+
+
 class ProgramTest(unittest.TestCase):
     def test_it_obeys_and_ends_with_its_input(self):
         with subprocess.Popen(
@@ -102,9 +113,10 @@ class ProgramTest(unittest.TestCase):
 
     def test_its_brokers_end_with_it(self):
         for number in signal.SIGTERM, signal.SIGKILL:
-            with self.subTest(number.name), subprocess.Popen(
-                    [sys.executable, "-B", module.__file__, "--count", "1"],
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            with self.subTest(number.name), tempfile.TemporaryDirectory() as directory, \
+                    subprocess.Popen(
+                        [sys.executable, "-B", module.__file__, "--count", "1", "--directory",
+                         directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
                 pid = json.loads(program.stdout.readline())["pids"]["1"]
                 program.send_signal(number)
                 program.wait(PATIENCE_SECONDS)
