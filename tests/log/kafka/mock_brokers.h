@@ -26,7 +26,8 @@ class MockBrokers {
   static constexpr int16_t kListOffsets = 2;
 
   explicit MockBrokers(int count = 1)
-      : client_(rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), nullptr, 0)),
+      : client_(
+            rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), nullptr, 0)),
         cluster_(rd_kafka_mock_cluster_new(client_, count)) {}
   ~MockBrokers() {
     rd_kafka_mock_cluster_destroy(cluster_);
@@ -42,8 +43,9 @@ class MockBrokers {
   }
   rd_kafka_mock_cluster_t* cluster() { return cluster_; }
   void CreateTopic(const std::string& topic, int partitions) {
-    ASSERT_EQ(rd_kafka_mock_topic_create(cluster_, topic.c_str(), partitions, 1),
-              RD_KAFKA_RESP_ERR_NO_ERROR);
+    ASSERT_EQ(
+        rd_kafka_mock_topic_create(cluster_, topic.c_str(), partitions, 1),
+        RD_KAFKA_RESP_ERR_NO_ERROR);
   }
   // The next requests of this kind fail so.
   void Fail(int16_t request, const std::vector<rd_kafka_resp_err_t>& errors) {
