@@ -16,6 +16,10 @@ constexpr std::chrono::seconds kEndCheckInterval{3};
 constexpr int kEndChecks = 2;
 constexpr absl::Duration kEndCheckTimeout = absl::Milliseconds(500);
 constexpr int kNoticeLevel = 5;
+// A broker answers what came on a connection in order, each request once the other
+// replicas have fetched it: the partitions that it leads wait less for each other
+// on several. With 16 busy ones on three brokers: half as many more appends a second.
+constexpr uint32_t kProducers = 4;
 
 }  // namespace
 
@@ -26,10 +30,13 @@ absl::StatusOr<std::unique_ptr<AppenderThread>> AppenderThread::Open(
   // First: a producer's question makes a topic that is missing.
   auto consumer = KafkaConsumer::Open(options, topic, wake);
   if (!consumer.ok()) return consumer.status();
-  auto producer = KafkaProducer::Open(options, topic, wake);
-  if (!producer.ok()) return producer.status();
-  io->producer_ = *std::move(producer);
   io->consumer_ = *std::move(consumer);
+  for (uint32_t i = 0; i < std::min(kProducers, io->consumer_->partitions());
+       ++i) {
+    auto producer = KafkaProducer::Open(options, topic, wake);
+    if (!producer.ok()) return producer.status();
+    io->producers_.push_back(*std::move(producer));
+  }
   io->thread_ = std::thread([io = io.get()] { io->Run(); });
   return io;
 }
@@ -47,11 +54,11 @@ AppenderThread::~AppenderThread() {
 
 void AppenderThread::Send(uint32_t partition, std::string value,
                           KafkaProducer::Done done) {
-  producer_->Send(partition, std::move(value), std::move(done));
+  producer(partition).Send(partition, std::move(value), std::move(done));
 }
 
 void AppenderThread::DeleteBefore(uint32_t partition, uint64_t offset) {
-  producer_->DeleteBefore(partition, static_cast<int64_t>(offset));
+  producer(partition).DeleteBefore(partition, static_cast<int64_t>(offset));
 }
 
 void AppenderThread::ReadBack(uint32_t partition, uint64_t from, uint64_t to,
@@ -84,7 +91,7 @@ void AppenderThread::GiveUp() {
     absl::MutexLock lock(&mu_);
     given_up_ = true;
   }
-  producer_->GiveUp();
+  for (const auto& producer : producers_) producer->GiveUp();
   Wake();
 }
 
@@ -121,7 +128,8 @@ void AppenderThread::Run() {
   while (Await(&due)) {
     for (auto& run : due) run();
     due.clear();
-    producer_->Poll(absl::ZeroDuration());
+    for (const auto& producer : producers_)
+      producer->Poll(absl::ZeroDuration());
     while (consumer_->Poll(absl::ZeroDuration(),
                            [this](const KafkaMessage& message) {
                              OnMessage(message);

@@ -64,6 +64,9 @@ class AppenderThread final : public AppenderIo {
 
   AppenderThread(const KafkaOptions& options, std::string topic)
       : log_(options.log), topic_(std::move(topic)) {}
+  KafkaProducer& producer(uint32_t partition) {
+    return *producers_[partition % producers_.size()];
+  }
   void Wake() ABSL_LOCKS_EXCLUDED(mu_);
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for something to do; false at the end.
@@ -87,7 +90,8 @@ class AppenderThread final : public AppenderIo {
 
   // Of the thread.
   std::map<uint32_t, Read> reads_;
-  std::unique_ptr<KafkaProducer> producer_;
+  // Of the partitions p with p % n = i.
+  std::vector<std::unique_ptr<KafkaProducer>> producers_;
   std::unique_ptr<KafkaConsumer> consumer_;
   std::thread thread_;
 };

@@ -12,8 +12,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr absl::Duration kBrokerTimeout = absl::Seconds(10);
-// A question for the ends while messages may come, too, and a wait for these.
-constexpr absl::Duration kEndsTimeout = absl::Seconds(1);
+// Between two looks at whether the journal was stopped.
 constexpr absl::Duration kReadInterval = absl::Milliseconds(100);
 // The owner may trim while a reader looks for the first message.
 constexpr int kBeginAttempts = 5;
@@ -109,9 +108,8 @@ uint64_t JournalReader::bytes() const {
 uint64_t JournalReader::lag() const {
   uint64_t lag = 0;
   for (uint32_t p = 0; p < parts_.size(); ++p) {
-    const int64_t end = std::max(parts_[p].end, consumer_->CachedEndOffset(p));
-    lag +=
-        static_cast<uint64_t>(std::max<int64_t>(end - parts_[p].position, 0));
+    lag += static_cast<uint64_t>(
+        std::max<int64_t>(KnownEnd(p) - parts_[p].position, 0));
   }
   return lag;
 }
@@ -125,24 +123,22 @@ absl::Status JournalReader::Read(const std::vector<int64_t>& last,
   }
   std::vector<int64_t> ends = last;
   for (int64_t& end : ends) ++end;
-  while (status_.ok()) {
+  for (uint32_t p = static_cast<uint32_t>(ends.size()); p < partitions(); ++p) {
+    ends.push_back(KnownEnd(p));
+  }
+  while (status_.ok() && !HasRead(ends)) {
     if (stopped_) return absl::CancelledError("the journal was stopped");
     if (last.empty() && woken_) return absl::OkStatus();
-    if (ends.empty()) {
-      auto found = consumer_->EndOffsets(kEndsTimeout);
-      if (found.ok()) {
-        ends = *std::move(found);
-        continue;
-      }
-    } else if (HasRead(ends)) {
-      if (!std::exchange(complete_, true)) status_ = CheckTrimmed();
-      break;
-    }
     consumer_->Poll(kReadInterval, [&](const KafkaMessage& message) {
       Handle(message, last, visit);
     });
   }
+  if (status_.ok() && !std::exchange(complete_, true)) status_ = CheckTrimmed();
   return status_;
+}
+
+int64_t JournalReader::KnownEnd(uint32_t partition) const {
+  return std::max(parts_[partition].end, consumer_->CachedEndOffset(partition));
 }
 
 bool JournalReader::HasRead(const std::vector<int64_t>& ends) const {

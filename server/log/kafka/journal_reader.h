@@ -36,8 +36,8 @@ class JournalReader {
   uint64_t read() const { return read_; }
   int64_t last_append_us() const { return last_append_us_; }
 
-  // Up to the end at the start of the call; or, if there are offsets, up to and
-  // with the message at that offset of each partition.
+  // Up to the end that is known at the start of the call; or, if there are offsets,
+  // up to and with the message at that offset of each partition.
   absl::Status Read(const std::vector<int64_t>& last, Journal::Visitor visit);
   void AwaitMore(absl::Duration timeout);
   void Wake();
@@ -68,7 +68,8 @@ class JournalReader {
   explicit JournalReader(std::unique_ptr<KafkaConsumer> consumer);
   absl::Status FindBegins();
   absl::Status ReadFirstMessages();
-  absl::StatusOr<std::vector<int64_t>> FindEnds(Journal::Visitor visit);
+  // Without asking: of the last fetch.
+  int64_t KnownEnd(uint32_t partition) const;
   bool HasRead(const std::vector<int64_t>& ends) const;
   void Handle(const KafkaMessage& message, const std::vector<int64_t>& last,
               Journal::Visitor visit);

@@ -82,6 +82,8 @@ const Properties& Defaults(KafkaHandle::Kind kind) {
   };
   static const auto* const consumer = new Properties{
       {"fetch.error.backoff.ms", "50"},
+      // What a new fetch of another partition waits for.
+      {"fetch.wait.max.ms", "50"},
   };
   return kind == KafkaHandle::Kind::kProducer ? *producer : *consumer;
 }

@@ -165,25 +165,24 @@ bool KafkaJournal::Impl::IsIdle() const {
 void KafkaJournal::Impl::Stop() {
   stopped_ = true;
   reader_->Stop();
-  io_->GiveUp();
-  if (!is_owner_) return;
-  const absl::Status why = NotOwner();
-  if (io_->IsCurrent()) {
-    for (const auto& appender : appenders_) appender->End(why);
-    return;
-  }
+  if (!is_owner_) return io_->GiveUp();
   absl::Mutex mu;
   SteadyCondVar done;
   bool ended = false;
-  io_->After(absl::ZeroDuration(), [&] {
-    for (const auto& appender : appenders_) appender->End(why);
+  const auto end = [&] {
+    for (const auto& appender : appenders_) appender->End(NotOwner());
     absl::MutexLock lock(&mu);
     ended = true;
     done.Signal();
-  });
+  };
+  if (io_->IsCurrent()) {
+    end();
+    return io_->GiveUp();
+  }
+  io_->After(absl::ZeroDuration(), end);
   absl::MutexLock lock(&mu);
   while (!ended) done.Wait(&mu);
-  // What was sent meanwhile is given up, too.
+  // What is sent meanwhile is given up, too.
   while (!IsIdle()) {
     io_->GiveUp();
     done.WaitFor(&mu, kStopInterval);

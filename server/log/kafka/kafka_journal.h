@@ -60,11 +60,12 @@ class KafkaJournal final : public Journal {
   void Append(uint32_t partition, std::vector<std::string> records,
               Durability durability, AppendDone done) override;
   // From First on, or where the last Read ended: the positions in `from` must be
-  // these. Returns when all that the topic had at the start of the call is read, or,
-  // unless it is the last one, after a Wake. Waits for brokers that do not answer.
-  // An error is that of all later calls, too. DATA_LOSS: messages are gone, or this
-  // is not the log that was read before. OUT_OF_RANGE: the owner has trimmed what
-  // was not read yet. CANCELLED: Stop was called.
+  // these. Returns when all is read that the topic had at Open, or, later, by the
+  // last fetch before the call; or, unless it is the last one, after a Wake. Waits
+  // for brokers that do not answer. An error is that of all later calls, too.
+  // DATA_LOSS: messages are gone, or this is not the log that was read before.
+  // OUT_OF_RANGE: the owner has trimmed what was not read yet. CANCELLED: Stop was
+  // called.
   absl::Status Read(absl::Span<const ReadFrom> from,
                     Visitor visit) const override;
   absl::Status TrimBefore(uint32_t partition, uint64_t position) override;

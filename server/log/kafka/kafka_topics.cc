@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <utility>
@@ -16,6 +17,7 @@ namespace timecache::server {
 namespace {
 
 constexpr int kAdminTimeoutMs = 30'000;
+constexpr int kTopicIntervalMs = 50;
 constexpr int64_t kMinReplicas = 3;
 constexpr int64_t kMinInsyncReplicas = 2;
 
@@ -134,7 +136,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSettings(
   return settings;
 }
 
-// The least of all partitions.
+// The fewest of a partition's.
 absl::StatusOr<int64_t> ReadReplicas(rd_kafka_t* client,
                                      const std::string& topic) {
   const std::unique_ptr<rd_kafka_topic_t,
@@ -156,6 +158,19 @@ absl::StatusOr<int64_t> ReadReplicas(rd_kafka_t* client,
   rd_kafka_metadata_destroy(metadata);
   if (!status.ok()) return status;
   return replicas;
+}
+
+// Brokers hear of a new topic one after the other.
+absl::Status AwaitTopic(rd_kafka_t* client, const std::string& topic) {
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::milliseconds(kAdminTimeoutMs);
+  absl::Status status;
+  do {
+    status = ReadReplicas(client, topic).status();
+    if (!absl::IsNotFound(status)) return status;
+    rd_kafka_poll(client, kTopicIntervalMs);
+  } while (std::chrono::steady_clock::now() < deadline);
+  return status;
 }
 
 void CheckSettings(const std::string& topic, bool is_journal,
@@ -227,7 +242,8 @@ absl::Status CreateTopics(const KafkaOptions& options,
                    absl::StrCat(rd_kafka_topic_result_name(results[i]), ": ",
                                 text == nullptr ? "" : text)));
   }
-  return status;
+  return status.ok() ? AwaitTopic(handle->client(), JournalTopic(cluster))
+                     : status;
 }
 
 absl::StatusOr<std::vector<TopicFault>> CheckTopics(const KafkaOptions& options,
