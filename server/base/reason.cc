@@ -23,6 +23,7 @@ constexpr Named kReasons[] = {
     {Reason::kMaxOperationRate, "MAX_OPERATION_RATE"},
     {Reason::kUnreadResponses, "UNREAD_RESPONSES"},
     {Reason::kInternalError, "INTERNAL_ERROR"},
+    {Reason::kNotOwner, "NOT_OWNER"},
     {Reason::kKeyExists, "KEY_EXISTS"},
     {Reason::kKeyNotFound, "KEY_NOT_FOUND"},
     {Reason::kVersionMismatch, "VERSION_MISMATCH"},

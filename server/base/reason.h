@@ -28,6 +28,7 @@ enum class Reason : uint8_t {
   kMaxOperationRate = 12,
   kUnreadResponses = 13,
   kInternalError = 14,
+  kNotOwner = 15,
 
   kKeyExists = 20,
   kKeyNotFound = 21,
