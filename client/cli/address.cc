@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "server/base/address.h"
 
@@ -15,10 +20,7 @@ namespace {
 constexpr absl::string_view kSchemes[] = {
     "unix:", "unix-abstract:", "ipv4:", "ipv6:", "dns:///", "dns://", "xds:"};
 
-}  // namespace
-
-absl::StatusOr<std::string> CompleteAddress(std::string_view text) {
-  std::string address(text);
+absl::StatusOr<std::string> CompleteOne(std::string address) {
   for (const absl::string_view scheme : kSchemes) {
     if (absl::StartsWith(address, scheme)) return address;
   }
@@ -44,6 +46,19 @@ absl::StatusOr<std::string> CompleteAddress(std::string_view text) {
   }
   if (!status.ok()) return status;
   return address;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CompleteAddress(std::string_view text) {
+  std::vector<std::string> addresses = absl::StrSplit(std::string(text), ',');
+  for (std::string& address : addresses) {
+    absl::StripAsciiWhitespace(&address);
+    absl::StatusOr<std::string> complete = CompleteOne(address);
+    if (!complete.ok()) return complete.status();
+    address = *std::move(complete);
+  }
+  return absl::StrJoin(addresses, ",");
 }
 
 }  // namespace timecache::cli

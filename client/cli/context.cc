@@ -53,12 +53,13 @@ bool IsClosedAtOnce(const std::string& message) {
 }  // namespace
 
 Client Context::MakeClient() const {
-  auto made = MakeChannel(address, channel);
+  auto made = Client::Make(address, channel,
+                           {.default_namespace = ns(),
+                            .timeout = timeout,
+                            // A command that fails says so at once.
+                            .retry = {.max_attempts = 1}});
   if (!made.ok()) std::exit(Fail(made.status()));
-  return Client(*std::move(made), {.default_namespace = ns(),
-                                   .timeout = timeout,
-                                   // A command that fails says so at once.
-                                   .retry = {.max_attempts = 1}});
+  return *std::move(made);
 }
 
 absl::StatusOr<std::string> Context::Key(const std::string& argument) const {

@@ -51,7 +51,8 @@ void AddEncodingFlags(CLI::App& app, const std::string& hex_name,
 
 void AddGlobalFlags(CLI::App& app, Context& context) {
   app.add_option("--address", context.address,
-                 "The server: HOST, HOST:PORT, [::1]:PORT or unix:/PATH")
+                 "The server: HOST, HOST:PORT, [::1]:PORT or unix:/PATH; "
+                 "of a cluster the nodes, separated by commas")
       ->envname("TIMECACHED_ADDRESS")
       ->capture_default_str()
       ->transform(CLI::Validator(

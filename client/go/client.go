@@ -39,7 +39,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -96,10 +95,10 @@ type RetryPolicy struct {
 	MinPause, MaxPause time.Duration
 }
 
-// Client is a client of one server, and of one of its namespaces. It connects with the
-// first call, and again by itself. Safe for concurrent use; make one, and share it.
+// Client is a client of one server, or of the nodes of one cluster, and of one of its
+// namespaces. It connects with the first call, and again by itself. Safe for concurrent use; make one, and share it.
 type Client struct {
-	conn    grpc.ClientConnInterface
+	conn    *cluster
 	close   func() error
 	options Options
 	cache   pb.TimeCacheServiceClient
@@ -107,12 +106,18 @@ type Client struct {
 }
 
 // NewClient makes a client for the server at address, "host:port" or "unix:/path", or
-// another target of gRPC's with a scheme, such as "dns:///host:port". It does not connect
-// yet: that there is no server is told by the first call. An error is about the address or
-// the options.
+// another target of gRPC's with a scheme, such as "dns:///host:port". Of a cluster it is the
+// addresses of the nodes, separated by commas, at most [MaxAddresses]: calls go to the owner,
+// watches and workers resume there. It does not connect yet: that there is no server is told
+// by the first call. An error is about the address or the options.
 func NewClient(address string, options Options) (*Client, error) {
-	if err := checkAddress(address); err != nil {
+	addresses, err := splitAddresses(address)
+	if err != nil {
 		return nil, err
+	}
+	connectTimeout := 5 * time.Second
+	if len(addresses) > 1 {
+		connectTimeout = time.Second // Another may do.
 	}
 	dial := []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes)),
@@ -123,19 +128,26 @@ func NewClient(address string, options Options) (*Client, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
 				Jitter: 0.2, MaxDelay: time.Second},
-			MinConnectTimeout: 5 * time.Second}),
+			MinConnectTimeout: connectTimeout}),
 	}
-	credentials, token, err := dialCredentials(address, &options)
+	credentials, token, err := dialCredentials(addresses, &options)
 	if err != nil {
 		return nil, err
 	}
 	dial = append(append(dial, credentials...), options.DialOptions...)
-	conn, err := grpc.NewClient(address, dial...)
+	conn, err := grpc.NewClient(addresses[0], dial...)
 	if err != nil {
 		return nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
 	}
 	client := NewClientFromConn(conn, options)
-	client.close = sync.OnceValue(conn.Close)
+	client.conn = newCluster(addresses, conn, func(address string) (*grpc.ClientConn, error) {
+		if err := checkTokenTo(address, &options); err != nil {
+			return nil, err
+		}
+		return grpc.NewClient(address, dial...)
+	})
+	client.cache = pb.NewTimeCacheServiceClient(client.conn)
+	client.close = sync.OnceValue(client.conn.Close)
 	client.token = token
 	return client, nil
 }
@@ -162,8 +174,9 @@ func NewClientFromConn(conn grpc.ClientConnInterface, options Options) *Client {
 	options.Retry.MaxAttempts = cmp.Or(options.Retry.MaxAttempts, 3)
 	options.Retry.MinPause = cmp.Or(options.Retry.MinPause, 50*time.Millisecond)
 	options.Retry.MaxPause = cmp.Or(options.Retry.MaxPause, time.Second)
-	return &Client{conn: conn, close: func() error { return nil }, options: options,
-		cache: pb.NewTimeCacheServiceClient(conn)}
+	cluster := newCluster([]string{""}, conn, nil)
+	return &Client{conn: cluster, close: func() error { return nil }, options: options,
+		cache: pb.NewTimeCacheServiceClient(cluster)}
 }
 
 // In returns the same client for another namespace. They share the connection.
@@ -176,38 +189,34 @@ func (c *Client) In(namespace string) *Client {
 // Namespace returns the name of the client's namespace.
 func (c *Client) Namespace() string { return c.options.Namespace }
 
-// Conn returns the client's connection, for the generated stubs in gen.
+// Conn returns the client's connection, for the generated stubs in gen. Of a cluster, it goes
+// to the owner as the client's own calls do.
 func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
 
 // Close ends the connection and with it all that is under way, watches and workers
 // included: that ends with Canceled, as does what comes later. May be called again.
 func (c *Client) Close() error { return c.close() }
 
-// isClosed says whether the connection was closed: it does not come back then.
-func (c *Client) isClosed() bool {
-	conn, ok := c.conn.(*grpc.ClientConn)
-	return ok && conn.GetState() == connectivity.Shutdown
-}
-
 // failure takes an error of gRPC's, which does not say what host it found no address of. A
 // token that the server refused is read again for the next call.
 func (c *Client) failure(err error, trailer metadata.MD) *Error {
 	failure := newError(err, trailer)
-	if failure.connectionLost() && c.isClosed() {
+	if failure.connectionLost() && c.conn.isClosed() {
 		return &Error{Code: codes.Canceled, Message: "the client is closed", MaybeApplied: failure.MaybeApplied}
 	}
 	if failure.Code == codes.Unauthenticated {
 		c.token.reread()
 	}
-	conn, ok := c.conn.(*grpc.ClientConn)
-	if ok && failure.Code == codes.Unavailable && strings.HasPrefix(failure.Message, "name resolver error") {
-		failure.Message = conn.Target() + ": " + failure.Message
+	if c.conn.clientConn() != nil && failure.Code == codes.Unavailable && strings.HasPrefix(failure.Message, "name resolver error") {
+		failure.Message = c.conn.Target() + ": " + failure.Message
 	}
 	return failure
 }
 
 // mayComeBack says whether the same again may succeed.
-func (c *Client) mayComeBack(failure *Error) bool { return failure.connectionLost() && !c.isClosed() }
+func (c *Client) mayComeBack(failure *Error) bool {
+	return failure.connectionLost() && !c.conn.isClosed()
+}
 
 // withDeadline gives a call the client's timeout if it has no deadline of its own.
 func (c *Client) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -261,7 +270,7 @@ func call[Request, Response any](ctx context.Context, c *Client,
 			return response, nil
 		}
 		failure := c.failure(err, trailer)
-		if _, ok := c.conn.(*grpc.ClientConn); ok && server.Addr == nil {
+		if c.conn.clientConn() != nil && server.Addr == nil {
 			failure.MaybeApplied = false // There was no connection.
 		}
 		maybeApplied = maybeApplied || failure.MaybeApplied

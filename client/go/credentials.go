@@ -152,7 +152,7 @@ func checkToken(token string) error {
 	return nil
 }
 
-func dialCredentials(address string, options *Options) ([]grpc.DialOption, *bearer, error) {
+func dialCredentials(addresses []string, options *Options) ([]grpc.DialOption, *bearer, error) {
 	refuse := func(err error) ([]grpc.DialOption, *bearer, error) {
 		return nil, nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
 	}
@@ -171,10 +171,12 @@ func dialCredentials(address string, options *Options) ([]grpc.DialOption, *bear
 	if options.Token != "" && options.TokenFile != "" {
 		return refuse(fmt.Errorf("give Token or TokenFile, not both"))
 	}
-	// Credentials in DialOptions are those of the caller: gRPC checks that they encrypt.
-	plaintext := options.TLS == nil && (options.PlaintextToken || isLocal(address))
-	if options.TLS == nil && !plaintext && len(options.DialOptions) == 0 {
-		return refuse(fmt.Errorf("a token is not sent to %s in plain text: use TLS, or allow it", address))
+	plaintext := options.TLS == nil && options.PlaintextToken
+	for _, address := range addresses {
+		if err := checkTokenTo(address, options); err != nil {
+			return refuse(err)
+		}
+		plaintext = plaintext || options.TLS == nil && isLocal(address)
 	}
 	token := &bearer{file: options.TokenFile, token: options.Token, plaintext: plaintext}
 	if token.file != "" {
@@ -187,6 +189,16 @@ func dialCredentials(address string, options *Options) ([]grpc.DialOption, *bear
 		return refuse(err)
 	}
 	return append(dial, grpc.WithPerRPCCredentials(token)), token, nil
+}
+
+// checkTokenTo refuses to send a token in plain text to another machine.
+func checkTokenTo(address string, options *Options) error {
+	// Credentials in DialOptions are those of the caller: gRPC checks that they encrypt.
+	if options.Token == "" && options.TokenFile == "" || options.TLS != nil || options.PlaintextToken ||
+		isLocal(address) || len(options.DialOptions) > 0 {
+		return nil
+	}
+	return fmt.Errorf("a token is not sent to %s in plain text: use TLS, or allow it", address)
 }
 
 // isLocal says whether what is sent to the address stays on this machine.

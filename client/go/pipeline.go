@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +45,8 @@ type PipelineOptions struct {
 // unknown. The stream ends by Close, by its context, or by itself: when the server stops
 // (Unavailable), when the namespace does not exist (NotFound), when the connection breaks,
 // when no answer comes within the client's timeout (DeadlineExceeded), when a callback ends
-// its goroutine (runtime.Goexit, as a test's FailNow does; Aborted). It does not come back:
+// its goroutine (runtime.Goexit, as a test's FailNow does; Aborted). It does not come back,
+// but goes on to the owner of a cluster where a node that is not the owner refuses it:
 // whoever wants to go on makes a new one.
 //
 // Callbacks run one at a time, on a goroutine of the pipeline's. They must be quick, and
@@ -55,7 +57,8 @@ type Pipeline struct {
 	options   PipelineOptions
 	namespace string
 	timeout   time.Duration
-	stream    grpc.BidiStreamingClient[pb.ExecuteRequest, pb.ExecuteResponse]
+	stream    pipelineStream
+	failover  failover
 	cancel    context.CancelCauseFunc
 	ctx       context.Context
 	ended     chan struct{} // Closed when the last callback has returned.
@@ -72,10 +75,13 @@ type Pipeline struct {
 	ticking    bool
 	answering  bool // Callbacks run: no answer is read meanwhile.
 	closing    bool
+	answered   bool // An operation, on this stream.
 	broken     bool // Nothing is sent any more.
 	err        error
 	done       bool
 }
+
+type pipelineStream = grpc.BidiStreamingClient[pb.ExecuteRequest, pb.ExecuteResponse]
 
 // maxBatchBytes leaves room in a request for the namespace's name.
 const maxBatchBytes = MaxRequestBytes - 128
@@ -104,23 +110,44 @@ func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...
 	atLeast(&options.OperationsInFlight, 8192)
 	atLeast(&options.BytesInFlight, 8<<20)
 	p := &Pipeline{client: c, options: options, namespace: c.options.Namespace, timeout: c.options.Timeout,
-		filling: &message{}, ended: make(chan struct{})}
+		filling: &message{}, ended: make(chan struct{}), failover: c.conn.failover()}
 	p.changed.L = &p.mu
 	p.ctx, p.cancel = context.WithCancelCause(collect(call).outgoing(ctx))
 	if p.timeout > 0 {
 		p.watchdog = time.AfterFunc(p.timeout, p.expire)
 		p.watchdog.Stop()
 	}
-	stream, err := c.cache.Pipeline(p.ctx)
-	if err != nil {
+	if err := p.open(); err != nil {
 		p.end(err)
 		p.finish()
 		return p
 	}
-	p.stream = stream
-	go p.send()
 	go p.receive()
 	return p
+}
+
+// open begins the stream, for the first time or anew: what was sent is to be sent again.
+func (p *Pipeline) open() error {
+	stream, err := p.client.cache.Pipeline(p.ctx)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.stream, p.answered = stream, false
+	p.sent, p.sealed = nil, slices.Concat(p.sent, p.sealed)
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	go p.send(stream)
+	return nil
+}
+
+// reopens says whether the stream goes on elsewhere: the node is not the owner, and has left
+// nothing without an answer that it may have done.
+func (p *Pipeline) reopens(failure *Error) bool {
+	p.mu.Lock()
+	isClear := !p.answered || len(p.sent) == 0
+	p.mu.Unlock()
+	return failure.Reason == NotOwner && isClear && p.failover.again(p.ctx, failure, false)
 }
 
 // Add takes an operation; waits for room. With an error it was not taken, and done is not
@@ -263,14 +290,14 @@ func (p *Pipeline) expire() {
 }
 
 // send writes the messages.
-func (p *Pipeline) send() {
+func (p *Pipeline) send(stream pipelineStream) {
 	for {
 		p.mu.Lock()
-		for !p.broken && !(p.closing && p.operations == 0) &&
+		for p.stream == stream && !p.broken && !(p.closing && p.operations == 0) &&
 			(len(p.sealed) == 0 || len(p.sent) >= p.options.RequestsInFlight) {
 			p.changed.Wait()
 		}
-		if p.broken || len(p.sealed) == 0 {
+		if p.stream != stream || p.broken || len(p.sealed) == 0 {
 			p.mu.Unlock()
 			break
 		}
@@ -279,11 +306,11 @@ func (p *Pipeline) send() {
 		p.sent = append(p.sent, next)
 		p.mu.Unlock()
 		// A write that fails is followed by the read that says why.
-		if p.stream.Send(next.request) != nil {
+		if stream.Send(next.request) != nil {
 			break
 		}
 	}
-	p.stream.CloseSend()
+	stream.CloseSend()
 }
 
 // receive reads the answers and delivers them.
@@ -315,7 +342,15 @@ func (p *Pipeline) read() bool {
 	response, err := p.stream.Recv()
 	if err != nil {
 		if err != io.EOF {
-			err = p.client.failure(err, p.stream.Trailer())
+			failure := p.client.failure(err, p.stream.Trailer())
+			if p.reopens(failure) {
+				if err := p.open(); err == nil {
+					return true
+				} else {
+					failure = p.client.failure(err, nil)
+				}
+			}
+			err = failure
 		}
 		p.end(err)
 		return false
@@ -330,6 +365,7 @@ func (p *Pipeline) read() bool {
 	defer p.mu.Unlock()
 	answered := p.sent[0]
 	answered.results = response.Results
+	p.answered, p.failover = true, p.client.conn.failover()
 	p.sent = p.sent[1:]
 	if len(p.sent)+len(p.sealed) == 0 {
 		p.seal()

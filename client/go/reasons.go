@@ -44,6 +44,10 @@ const (
 	UnreadResponses Reason = "UNREAD_RESPONSES"
 	// InternalError: INTERNAL or UNKNOWN: a bug of the server.
 	InternalError Reason = "INTERNAL_ERROR"
+	// NotOwner: UNAVAILABLE: this node of a cluster is not the owner, or is no longer. Nothing of
+	// the call was applied: send it to the owner. Metadata: owner_address, the
+	// "host:port" that the owner advertises; absent while no node owns.
+	NotOwner Reason = "NOT_OWNER"
 	// KeyExists: FAILED_PRECONDITION: the key exists.
 	KeyExists Reason = "KEY_EXISTS"
 	// KeyNotFound: FAILED_PRECONDITION: the key does not exist.

@@ -356,7 +356,7 @@ func (w *watch) run(yield func(*WatchBatch, error) bool) {
 			return
 		}
 		// It is our pause that counts.
-		if conn, ok := w.client.conn.(*grpc.ClientConn); ok {
+		if conn := w.client.conn.clientConn(); conn != nil {
 			conn.ResetConnectBackoff()
 		}
 	}
@@ -373,6 +373,8 @@ func (w *watch) stream(yield func(*WatchBatch, error) bool) (failure *Error, lef
 		})
 		defer silence.Stop()
 	}
+	conn := w.client.conn
+	node := conn.current.Load()
 	stream, err := w.open(ctx)
 	if err != nil {
 		return w.client.failure(err, nil), false
@@ -381,10 +383,13 @@ func (w *watch) stream(yield func(*WatchBatch, error) bool) (failure *Error, lef
 		batch, err := stream.receive()
 		if err != nil {
 			if failure, ok := context.Cause(ctx).(*Error); ok {
+				conn.moveOn(w.ctx, node, failure)
 				return failure, false
 			}
 			if err == io.EOF {
-				return &Error{Code: codes.Unavailable, Message: "the server is stopping"}, false
+				failure := &Error{Code: codes.Unavailable, Message: "the server is stopping"}
+				conn.moveOn(w.ctx, node, failure)
+				return failure, false
 			}
 			return w.client.failure(err, stream.trailer()), false
 		}

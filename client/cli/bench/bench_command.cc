@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -242,8 +243,15 @@ class BenchNamespace {
   const std::string name_;
 };
 
+// The node of several that is measured: the owner, which any call finds.
+std::string MeasuredAddress(const Context& context) {
+  if (!absl::StrContains(context.address, ',')) return context.address;
+  const Client client = context.MakeClient();
+  client.Size().IgnoreError();
+  return client.address();
+}
+
 int RunBench(const Context& context, BenchOptions options) {
-  options.address = context.address;
   options.channel = context.channel;
   options.ns = context.ns();
   options.timeout = context.timeout;
@@ -254,6 +262,7 @@ int RunBench(const Context& context, BenchOptions options) {
     own.emplace(context, options);
     options.ns = own->name();
   }
+  options.address = MeasuredAddress(context);
   return Measure(context, options);
 }
 

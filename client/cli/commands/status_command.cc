@@ -27,11 +27,11 @@ struct StatusArguments {
   uint64_t count = 0;
 };
 
-bool Print(const Context& context, const ServerSample& sample,
-           const ServerSample* before) {
-  const bool written =
-      context.json ? WriteJson(ServerJson(context.address, sample, before))
-                   : WriteLine(ServerText(context.address, sample, before));
+bool Print(const Context& context, const std::string& address,
+           const ServerSample& sample, const ServerSample* before) {
+  const bool written = context.json
+                           ? WriteJson(ServerJson(address, sample, before))
+                           : WriteLine(ServerText(address, sample, before));
   return written && Flush();
 }
 
@@ -40,12 +40,16 @@ int RunStatus(const Context& context, const StatusArguments& arguments) {
   absl::StatusOr<ServerSample> before = TakeSample(client);
   if (!before.ok()) return context.Fail(before.status());
   if (!arguments.interval) {
-    return Print(context, *before, nullptr) ? kExitDone : context.FailToWrite();
+    return Print(context, client.address(), *before, nullptr)
+               ? kExitDone
+               : context.FailToWrite();
   }
   absl::SleepFor(*arguments.interval);
   const absl::StatusOr<ServerSample> now = TakeSample(client);
   if (!now.ok()) return context.Fail(now.status());
-  return Print(context, *now, &*before) ? kExitDone : context.FailToWrite();
+  return Print(context, client.address(), *now, &*before)
+             ? kExitDone
+             : context.FailToWrite();
 }
 
 // Sample after sample, for a terminal or, one under the other, for a file. An
@@ -56,11 +60,11 @@ class Top {
   Top(const Context& context, const StatusArguments& arguments)
       : context_(context),
         arguments_(arguments),
+        client_(context.MakeClient()),
         interval_(arguments.interval.value_or(absl::Seconds(1))) {}
 
   int Run() {
-    const Client client = context_.MakeClient();
-    absl::StatusOr<ServerSample> first = TakeSample(client);
+    absl::StatusOr<ServerSample> first = TakeSample(client_);
     if (!first.ok()) return context_.Fail(first.status());
     before_ = *std::move(first);
     absl::Notification interrupted;
@@ -77,7 +81,7 @@ class Top {
                      interrupted.HasBeenNotified()
                : interrupted.WaitForNotificationWithTimeout(interval_);
       if (end) break;
-      absl::StatusOr<ServerSample> now = TakeSample(client);
+      absl::StatusOr<ServerSample> now = TakeSample(client_);
       if (!now.ok() && !draw) return context_.Fail(now.status());
       if (!now.ok()) {
         terminal.Draw(context_.Explain(now.status()));
@@ -96,15 +100,16 @@ class Top {
             const ServerSample* before) const {
     const Terminal::Size size = terminal.size();
     return terminal.Draw(
-        ServerText(context_.address, sample, before, size.rows, size.columns));
+        ServerText(client_.address(), sample, before, size.rows, size.columns));
   }
   bool PrintBlock(bool first, const ServerSample& sample) const {
     return (first || context_.json || WriteLine("")) &&
-           Print(context_, sample, &before_);
+           Print(context_, client_.address(), sample, &before_);
   }
 
   const Context& context_;
   const StatusArguments& arguments_;
+  const Client client_;
   const absl::Duration interval_;
   ServerSample before_;
 };

@@ -137,7 +137,8 @@ class ClientTest(unittest.TestCase):
                 return response
 
             async with timecached.aio.Client(self.server.address) as client:
-                client._stubs.data.Execute = client._stubs.data.SettleExpired = answer
+                data = client._endpoints.current.stubs.data
+                data.Execute = data.SettleExpired = answer
                 with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
                     await client.execute([Operation.get("a")])
                 with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
@@ -145,7 +146,8 @@ class ClientTest(unittest.TestCase):
 
         response: Any = unittest.mock.Mock(results=[None, None])
         with timecached.Client(self.server.address) as client:
-            client._stubs.data.Execute = client._stubs.data.SettleExpired = lambda *a, **m: response
+            data = client._endpoints.current.stubs.data
+            data.Execute = data.SettleExpired = lambda *a, **m: response
             with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
                 client.execute([Operation.get("a")])
             with self.assertRaisesRegex(timecached.InternalError, "2 results for 1"):
@@ -350,13 +352,13 @@ class StartingTest(unittest.TestCase):
             unittest.mock.patch.object(connection, "PATIENCE", 30.0),
             timecached.Client(self.server.address, timeout=30) as client,
         ):
-            check = client._connection._check
+            check = client._endpoints.current._check
 
             def checked(*args: Any, **more: Any) -> Any:
                 starting.start()
                 return check(*args, **more)
 
-            client._connection._check = checked
+            client._endpoints.current._check = checked
             self.assertGreater(client.put("a", "1").version, 0)
         starting.join()
 
@@ -431,15 +433,15 @@ class NoServerTest(unittest.TestCase):
 
     def count(self, client: timecached.Client, name: str, tried: list[str]) -> None:
         """Notes each attempt of a call, which goes to no server."""
-        method = getattr(client._stubs.data, name)
+        method = getattr(client._endpoints.current.stubs.data, name)
 
         def counted(*args: Any, **more: Any) -> Any:
             tried.append(name)
             return method(*args, **more)
 
-        setattr(client._stubs.data, name, counted)
+        setattr(client._endpoints.current.stubs.data, name, counted)
         if name != "Execute":
-            client._stubs.operations[name.lower()] = counted
+            client._endpoints.current.stubs.operations[name.lower()] = counted
 
     def test_a_task_that_is_cancelled_leaves_its_call(self) -> None:
         async def main() -> None:

@@ -379,7 +379,7 @@ class MaybeAppliedTest(unittest.TestCase):
 
         threading.Thread(target=drop, daemon=True).start()
         with timecached.Client(f"127.0.0.1:{listener.getsockname()[1]}", timeout=10) as client:
-            client._connection._up = True
+            client._endpoints.current._up = True
             with self.assertRaises(timecached.UnavailableError) as caught:
                 client.put("lost-key", "1")
         self.assertTrue(caught.exception.maybe_applied, caught.exception)

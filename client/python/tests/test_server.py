@@ -66,7 +66,7 @@ class ServerTest(unittest.TestCase):
         request = data_pb2.ScanRequest(namespace="default", keys_only=True)
         seen: list[bytes] = []
         while True:
-            call = self.client._stubs.data.Scan(request)
+            call = self.client._endpoints.current.stubs.data.Scan(request)
             page = next(iter(call), None)
             call.cancel()
             if page is None:

@@ -255,14 +255,16 @@ class WorkerTest(Base):
                     worker.wait(30)
 
     def test_an_answer_of_another_size_is_asked_for_again(self) -> None:
-        settle = self.client._stubs.data.SettleExpired
+        settle = self.client._endpoints.current.stubs.data.SettleExpired
         answers = iter([watch_pb2.SettleExpiredResponse()])
 
         def answer(*args: Any, **more: Any) -> Any:
             return next(answers, None) or settle(*args, **more)
 
         errors: list[Exception] = []
-        with unittest.mock.patch.object(self.client._stubs.data, "SettleExpired", answer):
+        with unittest.mock.patch.object(
+            self.client._endpoints.current.stubs.data, "SettleExpired", answer
+        ):
             worker = self.client.worker("g", lambda event: None, on_error=errors.append).start()
             self.expire(1)
             await_(lambda: worker.counters.acked == 1)
@@ -587,7 +589,7 @@ class PipelineTest(Base):
 
     def test_an_end_in_good_order_that_nobody_asked_for_is_an_end(self) -> None:
         with timecached.Client(self.server.address) as client:
-            client._stubs.data.Pipeline = lambda requests, metadata: iter(())
+            client._endpoints.current.stubs.data.Pipeline = lambda requests, metadata: iter(())
             pipeline = client.pipeline()
             future = pipeline.add(Operation.put("a", "1"))
             self.assertIsInstance(future.exception(20), timecached.UnavailableError)
@@ -602,7 +604,9 @@ class PipelineTest(Base):
             call.cancel.side_effect = cancelled.set
             cancelled.clear()
             with timecached.Client(self.server.address, timeout=0.05) as client:
-                client._stubs.data.Pipeline = lambda requests, metadata, call=call: call
+                client._endpoints.current.stubs.data.Pipeline = (
+                    lambda requests, metadata, call=call: call
+                )
                 pipeline = client.pipeline()
                 future = pipeline.add(Operation.put("a", "1"))
                 if not close_first:
@@ -692,7 +696,7 @@ class PipelineTest(Base):
 
         async def main() -> None:
             async with timecached.aio.Client(self.server.address, timeout=0.05) as client:
-                client._stubs.data.Pipeline = lambda requests, metadata: Call()
+                client._endpoints.current.stubs.data.Pipeline = lambda requests, metadata: Call()
                 for close_first in (False, True):
                     pipeline = client.pipeline()
                     future = await pipeline.add(Operation.put("a", "1"))

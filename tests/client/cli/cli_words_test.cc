@@ -28,7 +28,8 @@ TEST(AddressTest, APortIsAddedWhereThereIsNone) {
       {"unix:relative", "unix:relative"},
       {"unix-abstract:name", "unix-abstract:name"},
       {"dns:///host:1", "dns:///host:1"},
-      {"ipv4:10.0.0.1:1,10.0.0.2:1", "ipv4:10.0.0.1:1,10.0.0.2:1"}};
+      {"ipv4:10.0.0.1:1,10.0.0.2:1", "ipv4:10.0.0.1:1,10.0.0.2:1"},
+      {"a, b:1,[::1]", "a:7171,b:1,[::1]:7171"}};
   for (const auto& [text, address] : cases) {
     EXPECT_EQ(CompleteAddress(text).value_or("refused"), address) << text;
   }
@@ -38,7 +39,7 @@ TEST(AddressTest, WhatIsNoAddressIsRefused) {
   for (const char* wrong :
        {"", ":7171", "host:", "host:0", "host:65536", "host:http", "host:-1",
         "host:1x", "[::1", "[::1]7171", "[]:1", "http://host",
-        "https://host:443"}) {
+        "https://host:443", "a,,b", "a,", "a,b:x"}) {
     EXPECT_FALSE(CompleteAddress(wrong).ok()) << wrong;
   }
 }

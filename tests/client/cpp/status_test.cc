@@ -27,6 +27,7 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kMaxOperationRate:
     case ErrorReason::kUnreadResponses:
     case ErrorReason::kInternalError:
+    case ErrorReason::kNotOwner:
     case ErrorReason::kKeyExists:
     case ErrorReason::kKeyNotFound:
     case ErrorReason::kVersionMismatch:

@@ -3,6 +3,7 @@
 #ifndef TIMECACHE_CHANNEL_H_
 #define TIMECACHE_CHANNEL_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,11 @@ inline constexpr int kMinConnectPauseMs = 100;
 inline constexpr int kMaxConnectPauseMs = 1'000;
 // How often the files of a secured channel are checked for changes.
 inline constexpr int kFileCheckIntervalSeconds = 10;
+
+// Most addresses of one client, and how long it tries to connect to one of
+// several.
+inline constexpr size_t kMaxAddresses = 16;
+inline constexpr int kMaxConnectMs = 1'000;
 
 // How a channel is secured, and the credentials that it sends. Files are PEM.
 // They may be replaced while the channel exists: the new content takes effect

@@ -38,7 +38,14 @@ namespace timecache {
 class Batch;             // timecache/batch.h
 struct OperationResult;  // timecache/operation.h
 
-// A client of one server, and of one of its namespaces at a time.
+// A client of one server, or of the nodes of one cluster, and of one of its
+// namespaces at a time.
+//
+// With several addresses calls go to one of them, the first at the beginning.
+// Where that node is not the owner they go on to the owner, which it names,
+// whatever they do, as nothing was applied; where it cannot be reached, or its
+// connection breaks, to the next address. Streams that resume do the same. A
+// call that meets no owner waits for one within its timeout.
 //
 // Thread-safe. Cheap to copy: copies share one connection. Every call is one
 // round trip and blocks until its response arrives; timecache/async_client.h
@@ -54,9 +61,16 @@ struct OperationResult;  // timecache/operation.h
 // distinguishes them.
 class TIMECACHED_EXPORT Client final {
  public:
-  // For the server at `address`: "host:port" or "unix:/path", plain text. Does
-  // not connect yet: the first call fails if the server is unreachable.
+  // For the server at `address`: "host:port" or "unix:/path", plain text; for a
+  // cluster the addresses of its nodes, "a:7171,b:7171", at most kMaxAddresses.
+  // Does not connect yet: the first call fails if the server is unreachable,
+  // each with INVALID_ARGUMENT if one of several addresses is none.
   explicit Client(const std::string& address, ClientOptions options = {});
+  // The same, secured: each node in the same way. Errors: those of MakeChannel,
+  // and addresses that are none.
+  static absl::StatusOr<Client> Make(const std::string& address,
+                                     const ChannelOptions& channel,
+                                     ClientOptions options = {});
   // Over a channel that the caller created, with its credentials and settings.
   // Its receive limit must be large enough for the namespaces' values:
   // otherwise calls end with RESOURCE_EXHAUSTED (IsMessageTooLarge), and
@@ -67,7 +81,10 @@ class TIMECACHED_EXPORT Client final {
   // The same client for another namespace.
   Client In(std::string_view ns) const;
 
+  // The server to which calls go now; of several, another may be next. The
+  // address is empty over a channel that the caller created.
   const std::shared_ptr<grpc::Channel>& channel() const;
+  const std::string& address() const;
   const ClientOptions& options() const { return options_; }
 
   // Stores a value under a key, with a fresh time to live. A condition that
@@ -230,11 +247,11 @@ class TIMECACHED_EXPORT Client final {
   // Whether the server is serving; needs no permission.
   absl::StatusOr<ServingStatus> CheckHealth(const CallOptions& call = {}) const;
 
- private:
-  friend class AsyncClient;
-
-  // The channel and the state that calls share.
+  // Internal to the library: the state that calls share.
   struct Core;
+
+ private:
+  Client(std::shared_ptr<Core> core, ClientOptions options);
 
   ClientOptions options_;
   // Never null. Thread-safe.

@@ -45,6 +45,9 @@ enum class ErrorReason : int32_t {
   kUnreadResponses = 13,
   // INTERNAL or UNKNOWN: a bug of the server.
   kInternalError = 14,
+  // UNAVAILABLE: this node of a cluster is not the owner. Nothing was applied.
+  // Metadata: owner_address, absent while no node owns.
+  kNotOwner = 15,
 
   // --- Data.
 

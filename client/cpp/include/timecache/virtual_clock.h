@@ -37,9 +37,7 @@ class TIMECACHED_EXPORT VirtualClock {
 
  private:
   absl::Duration timeout_;
-  // The state that calls share. Never null.
-  struct Core;
-  std::shared_ptr<Core> core_;
+  Client client_;
 };
 
 }  // namespace timecache

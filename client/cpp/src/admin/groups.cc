@@ -28,8 +28,9 @@ absl::StatusOr<Group> Client::CreateGroup(std::string_view name,
       GroupRequest<v1::CreateGroupRequest>(options_.default_namespace, name);
   *request.mutable_options() = ToMessage<v1::GroupOptions>(options);
   request.set_from_earliest(start == WatchStart::kEarliest);
-  auto response = Call(core_->connection, core_->groups, &Groups::CreateGroup,
-                       request, CallPlan(options_, call, Repeat::kUnsafe));
+  auto response =
+      Call(core_->endpoints, &Endpoint::groups, &Groups::CreateGroup, request,
+           CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return FromMessage<Group>(response->group());
 }
@@ -40,7 +41,7 @@ absl::StatusOr<Group> Client::GetGroup(std::string_view name,
   auto request =
       GroupRequest<v1::GetGroupRequest>(options_.default_namespace, name);
   request.set_include_statistics(describe.include_statistics);
-  auto response = Call(core_->connection, core_->groups, &Groups::GetGroup,
+  auto response = Call(core_->endpoints, &Endpoint::groups, &Groups::GetGroup,
                        request, CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   return FromMessage<Group>(response->group());
@@ -53,7 +54,7 @@ absl::StatusOr<std::vector<Group>> Client::ListGroups(
   request.set_namespace_(options_.default_namespace);
   request.set_include_statistics(describe.include_statistics);
   do {
-    auto page = Call(core_->connection, core_->groups, &Groups::ListGroups,
+    auto page = Call(core_->endpoints, &Endpoint::groups, &Groups::ListGroups,
                      request, CallPlan(options_, call, Repeat::kSafe));
     if (!page.ok()) return page.status();
     for (const v1::Group& group : page->groups()) {
@@ -73,15 +74,16 @@ absl::StatusOr<Group> Client::UpdateGroup(
   *request.mutable_group()->mutable_options() =
       ToMessage<v1::GroupOptions>(options);
   SetUpdateMask(request.group().options(), to_default, request);
-  auto response = Call(core_->connection, core_->groups, &Groups::UpdateGroup,
-                       request, CallPlan(options_, call, Repeat::kUnsafe));
+  auto response =
+      Call(core_->endpoints, &Endpoint::groups, &Groups::UpdateGroup, request,
+           CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return FromMessage<Group>(response->group());
 }
 
 absl::Status Client::DeleteGroup(std::string_view name,
                                  const CallOptions& call) const {
-  return Call(core_->connection, core_->groups, &Groups::DeleteGroup,
+  return Call(core_->endpoints, &Endpoint::groups, &Groups::DeleteGroup,
               GroupRequest<v1::DeleteGroupRequest>(options_.default_namespace,
                                                    name),
               CallPlan(options_, call, Repeat::kUnsafe))

@@ -33,9 +33,9 @@ absl::StatusOr<Namespace> Client::CreateNamespace(
     const CallOptions& call) const {
   auto request = NameRequest<v1::CreateNamespaceRequest>(name);
   *request.mutable_options() = ToMessage<v1::NamespaceOptions>(options);
-  auto response =
-      Call(core_->connection, core_->namespaces, &Namespaces::CreateNamespace,
-           request, CallPlan(options_, call, Repeat::kUnsafe));
+  auto response = Call(core_->endpoints, &Endpoint::namespaces,
+                       &Namespaces::CreateNamespace, request,
+                       CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return ReadChanged(*response);
 }
@@ -46,7 +46,7 @@ absl::StatusOr<Namespace> Client::GetNamespace(std::string_view name,
   auto request = NameRequest<v1::GetNamespaceRequest>(name);
   request.set_include_statistics(describe.include_statistics);
   auto response =
-      Call(core_->connection, core_->namespaces, &Namespaces::GetNamespace,
+      Call(core_->endpoints, &Endpoint::namespaces, &Namespaces::GetNamespace,
            request, CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   return FromMessage<Namespace>(response->namespace_());
@@ -58,9 +58,9 @@ absl::StatusOr<std::vector<Namespace>> Client::ListNamespaces(
   v1::ListNamespacesRequest request;
   request.set_include_statistics(describe.include_statistics);
   do {
-    auto page =
-        Call(core_->connection, core_->namespaces, &Namespaces::ListNamespaces,
-             request, CallPlan(options_, call, Repeat::kSafe));
+    auto page = Call(core_->endpoints, &Endpoint::namespaces,
+                     &Namespaces::ListNamespaces, request,
+                     CallPlan(options_, call, Repeat::kSafe));
     if (!page.ok()) return page.status();
     for (const v1::Namespace& each : page->namespaces()) {
       all.push_back(FromMessage<Namespace>(each));
@@ -78,16 +78,16 @@ absl::StatusOr<Namespace> Client::UpdateNamespace(
   *request.mutable_namespace_()->mutable_options() =
       ToMessage<v1::NamespaceOptions>(options);
   SetUpdateMask(request.namespace_().options(), to_default, request);
-  auto response =
-      Call(core_->connection, core_->namespaces, &Namespaces::UpdateNamespace,
-           request, CallPlan(options_, call, Repeat::kUnsafe));
+  auto response = Call(core_->endpoints, &Endpoint::namespaces,
+                       &Namespaces::UpdateNamespace, request,
+                       CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return ReadChanged(*response);
 }
 
 absl::Status Client::DeleteNamespace(std::string_view name,
                                      const CallOptions& call) const {
-  return Call(core_->connection, core_->namespaces,
+  return Call(core_->endpoints, &Endpoint::namespaces,
               &Namespaces::DeleteNamespace,
               NameRequest<v1::DeleteNamespaceRequest>(name),
               CallPlan(options_, call, Repeat::kUnsafe))
@@ -96,10 +96,10 @@ absl::Status Client::DeleteNamespace(std::string_view name,
 
 absl::StatusOr<uint64_t> Client::RotateNamespace(
     std::string_view name, const CallOptions& call) const {
-  auto response =
-      Call(core_->connection, core_->namespaces, &Namespaces::RotateNamespace,
-           NameRequest<v1::RotateNamespaceRequest>(name),
-           CallPlan(options_, call, Repeat::kUnsafe));
+  auto response = Call(core_->endpoints, &Endpoint::namespaces,
+                       &Namespaces::RotateNamespace,
+                       NameRequest<v1::RotateNamespaceRequest>(name),
+                       CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return response->entries();
 }

@@ -50,12 +50,13 @@ class AsyncClient::State {
     auto exchange = std::make_shared<Messages>();
     exchange->request = std::move(request);
     AttemptAsync(
-        client_.core_->connection, client_.options(), call, kind.repeat,
-        [this, start = kind.start, exchange](
-            grpc::ClientContext* context,
-            std::function<void(grpc::Status)> end) {
-          (client_.core_->cache.async()->*start)(
-              context, &exchange->request, &exchange->response, std::move(end));
+        Client::Core::Of(client_)->endpoints, client_.options(), call,
+        kind.repeat,
+        [start = kind.start, exchange](Endpoint& endpoint,
+                                       grpc::ClientContext* context,
+                                       std::function<void(grpc::Status)> end) {
+          (endpoint.cache.async()->*start)(context, &exchange->request,
+                                           &exchange->response, std::move(end));
         },
         [ticket = std::make_shared<Ticket>(this), exchange,
          done = std::move(done), take](absl::Status status) {

@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<OperationResult>> Client::Execute(
   if (absl::Status status = CheckLimits(batch); !status.ok()) return status;
   v1::ExecuteRequest request = batch.proto();
   request.set_namespace_(options_.default_namespace);
-  auto response = Call(core_->connection, core_->cache,
+  auto response = Call(core_->endpoints, &Endpoint::cache,
                        &v1::TimeCacheService::Stub::Execute, request,
                        CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();

@@ -5,6 +5,7 @@
 
 #include "client/cpp/src/data/convert.h"
 #include "client/cpp/src/data/requests.h"
+#include "client/cpp/src/rpc/bounded_channel.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
@@ -12,15 +13,50 @@
 #include "timecache/operation.h"
 
 namespace timecache {
+
 Client::Client(const std::string& address, ClientOptions options)
-    : Client(MakeChannel(address), std::move(options)) {}
+    : options_(std::move(options)) {
+  auto client = Make(address, ChannelOptions(), options_);
+  core_ = client.ok() ? client->core_
+                      : std::make_shared<Core>(
+                            std::vector<std::string>{address},
+                            MakeChannel(address), nullptr, client.status());
+}
 
 Client::Client(std::shared_ptr<grpc::Channel> channel, ClientOptions options)
     : options_(std::move(options)),
       core_(std::make_shared<Core>(std::move(channel))) {}
 
+Client::Client(std::shared_ptr<Core> core, ClientOptions options)
+    : options_(std::move(options)), core_(std::move(core)) {}
+
+absl::StatusOr<Client> Client::Make(const std::string& address,
+                                    const ChannelOptions& channel,
+                                    ClientOptions options) {
+  absl::StatusOr<std::vector<std::string>> addresses = SplitAddresses(address);
+  if (!addresses.ok()) return addresses.status();
+  for (size_t i = 1; i < addresses->size(); ++i) {
+    absl::Status status = CheckTokenTo((*addresses)[i], channel);
+    if (!status.ok()) return status;
+  }
+  auto first = addresses->size() == 1
+                   ? MakeChannel(address, channel)
+                   : MakeBoundedChannel(addresses->front(), channel);
+  if (!first.ok()) return first.status();
+  return Client(std::make_shared<Core>(*std::move(addresses), *std::move(first),
+                                       [channel](const std::string& other) {
+                                         return MakeBoundedChannel(other,
+                                                                   channel);
+                                       }),
+                std::move(options));
+}
+
 const std::shared_ptr<grpc::Channel>& Client::channel() const {
-  return core_->channel;
+  return core_->endpoints.current().channel;
+}
+
+const std::string& Client::address() const {
+  return core_->endpoints.current().address;
 }
 
 Client Client::In(std::string_view ns) const {
@@ -138,13 +174,14 @@ absl::Status Client::Scan(const ScanOptions& options,
   for (;;) {
     bool progress = false;
     const absl::Status status =
-        Attempt(core_->connection, plan, [&](grpc::ClientContext& context) {
-          if (visited && request.position().empty()) return last;
-          last =
-              ScanPages(core_->cache, context, visit, request, progress, ended);
-          visited |= progress;
-          return last;
-        });
+        Attempt(core_->endpoints, plan,
+                [&](Endpoint& endpoint, grpc::ClientContext& context) {
+                  if (visited && request.position().empty()) return last;
+                  last = ScanPages(endpoint.cache, context, visit, request,
+                                   progress, ended);
+                  visited |= progress;
+                  return last;
+                });
     // Also where the server has waited too long for this client to read.
     const bool goes_on =
         progress && !request.position().empty() &&

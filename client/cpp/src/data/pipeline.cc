@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,15 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/src/data/operation_result.h"
-#include "client/cpp/src/rpc/connection.h"
+#include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "client/cpp/src/rpc/steady_time.h"
-#include "grpcpp/channel.h"
+#include "grpcpp/alarm.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
 #include "server/base/steady_cond_var.h"
 #include "timecache/status.h"
-#include "timecache/v1/data.grpc.pb.h"
 
 namespace timecache {
 namespace {
@@ -56,14 +56,13 @@ class Pipeline::Stream final
       : options_(Checked(options)),
         ns_(client.options().default_namespace),
         timeout_(client.options().timeout),
-        stub_(v1::TimeCacheService::NewStub(client.channel())) {
+        core_(Client::Core::Of(client)),
+        failure_(core_->endpoints.error()) {
     // Without a connection the stream fails with the reason.
-    Connect(*client.channel(),
+    Connect(*core_->endpoints.current().channel,
             SteadyAfter(std::min(timeout_, kConnectPatience)));
-    stub_->async()->Pipeline(&context_, this);
-    AddHold();
-    StartRead(&response_);
-    StartCall();
+    absl::MutexLock lock(&mu_);
+    Open();
   }
 
   absl::StatusOr<bool> Add(Operation&& operation, Done&& done, bool wait);
@@ -80,6 +79,12 @@ class Pipeline::Stream final
  private:
   using MessagePtr = std::shared_ptr<Message>;
 
+  // Begins the stream, for the first time or anew, on the current endpoint.
+  void Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether a stream that ended with `why` is to be opened again: it has left
+  // no operation without an answer that may have been applied. Prepares that.
+  bool IsToReopen(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void End(const absl::Status& why);
   bool HasRoom(size_t bytes) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   void Append(Operation&& operation, size_t bytes, Done&& done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -98,8 +103,7 @@ class Pipeline::Stream final
   const PipelineOptions options_;
   const std::string ns_;
   const absl::Duration timeout_;
-  const std::unique_ptr<v1::TimeCacheService::Stub> stub_;
-  grpc::ClientContext context_;
+  const std::shared_ptr<Client::Core> core_;
   v1::ExecuteResponse response_;  // Of the read that is under way.
 
   mutable absl::Mutex mu_;
@@ -111,15 +115,22 @@ class Pipeline::Stream final
   MessagePtr writing_ ABSL_GUARDED_BY(mu_);  // Also in sent_, unless answered.
   size_t operations_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
   size_t bytes_in_flight_ ABSL_GUARDED_BY(mu_) = 0;
+  Endpoint* endpoint_ ABSL_GUARDED_BY(mu_) = nullptr;
+  std::optional<grpc::ClientContext> context_ ABSL_GUARDED_BY(mu_);
+  // Until a stream that met no owner is opened again.
+  std::optional<grpc::Alarm> pause_ ABSL_GUARDED_BY(mu_);
+  Backoff not_owner_ ABSL_GUARDED_BY(mu_){kMinNotOwnerPause, kMaxNotOwnerPause};
+  size_t unreached_ ABSL_GUARDED_BY(mu_) = 0;  // Addresses without connection.
   // Of the last answer, or of the first operation after a pause.
   SteadyTime progress_at_ ABSL_GUARDED_BY(mu_);
 
-  bool closing_ ABSL_GUARDED_BY(mu_) = false;  // No more are added.
-  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // Writes fail.
-  bool ending_ ABSL_GUARDED_BY(mu_) = false;   // Callbacks get the end.
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;    // All callbacks have run.
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // Why we end it.
-  absl::Status status_ ABSL_GUARDED_BY(mu_);   // How it has ended.
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;   // No more are added.
+  bool answered_ ABSL_GUARDED_BY(mu_) = false;  // An operation, on this stream.
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;    // Writes fail.
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;    // Callbacks get the end.
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;     // All callbacks have run.
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);   // Why we end it.
+  absl::Status status_ ABSL_GUARDED_BY(mu_);    // How it has ended.
 };
 
 bool Pipeline::Stream::HasRoom(size_t bytes) const {
@@ -208,6 +219,8 @@ void Pipeline::Stream::OnReadDone(bool ok) {
     if (ok) {
       message = std::move(sent_.front());
       sent_.pop_front();
+      answered_ = true;
+      not_owner_.Reset();
       progress_at_ = SteadyNow();
       if (sent_.empty() && sealed_.empty()) Seal();
       Send();
@@ -237,8 +250,19 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
   absl::Status why = FromGrpcStatus(status);
   {
     absl::MutexLock lock(&mu_);
-    ending_ = true;
     if (!failure_.ok()) why = failure_;
+    if (IsToReopen(why)) {
+      const absl::Duration pause =
+          IsNotOwner(why) ? not_owner_.Next() : absl::ZeroDuration();
+      pause_.emplace().Set(ToGrpcDeadline(SteadyAfter(pause)), [this](bool) {
+        absl::ReleasableMutexLock due(&mu_);
+        if (failure_.ok()) return Open();
+        const absl::Status failure = failure_;
+        due.Release();
+        End(failure);
+      });
+      return;
+    }
     if (why.ok() && operations_in_flight_ > 0) {
       why = absl::UnavailableError(
           "the server ended the stream without an answer");
@@ -246,13 +270,49 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
     if (why.ok() && !closing_) {
       why = absl::UnavailableError("the server ended the stream");
     }
+    if (failure_.ok() && !why.ok()) core_->endpoints.MoveOn(*endpoint_, why);
+  }
+  End(why);
+}
+
+void Pipeline::Stream::Open() {
+  endpoint_ = &core_->endpoints.current();
+  endpoint_->connection.IsUp();
+  context_.emplace();
+  endpoint_->cache.async()->Pipeline(&*context_, this);
+  AddHold();
+  StartRead(&response_);
+  StartCall();
+  broken_ = false;
+  if (!failure_.ok()) context_->TryCancel();
+  Send();
+}
+
+bool Pipeline::Stream::IsToReopen(const absl::Status& why) {
+  if (!failure_.ok()) return false;
+  const bool is_refused = IsNotOwner(why) && (!answered_ || sent_.empty());
+  const bool is_unreached = !answered_ && IsNotConnected(why) &&
+                            ++unreached_ < core_->endpoints.size();
+  if (!is_refused && !is_unreached) return false;
+  core_->endpoints.MoveOn(*endpoint_, why);
+  if (is_refused) unreached_ = 0;
+  sealed_.insert(sealed_.begin(), sent_.begin(), sent_.end());
+  sent_.clear();
+  answered_ = false;
+  return true;
+}
+
+void Pipeline::Stream::End(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mu_);
+    ending_ = true;
   }
   FailAll(why);
   // Last: from here on the stream may be destroyed.
   absl::MutexLock lock(&mu_);
   operations_in_flight_ = 0;
   bytes_in_flight_ = 0;
-  status_ = std::move(why);
+  status_ = why;
   ended_ = true;
   changed_.SignalAll();
 }
@@ -296,7 +356,8 @@ void Pipeline::Stream::Await(absl::FunctionRef<bool()> condition) {
 
 void Pipeline::Stream::Fail(absl::Status why) {
   if (failure_.ok()) failure_ = std::move(why);
-  context_.TryCancel();
+  context_->TryCancel();
+  if (pause_) pause_->Cancel();
 }
 
 void Pipeline::Stream::Flush() {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/events/group_worker_state.h"
+#include "client/cpp/src/rpc/client_core.h"
 
 namespace timecache {
 namespace {
@@ -30,9 +31,9 @@ GroupWorkerOptions Checked(GroupWorkerOptions options, const Client& client) {
 // A stop waits for the call in progress.
 Client MakeSettleClient(const Client& client,
                         const GroupWorkerOptions& options) {
-  return Client(client.channel(), {.default_namespace = options.ns,
-                                   .timeout = std::min(client.options().timeout,
-                                                       kMaxSettleTime)});
+  return Client::Core::With(
+      client, {.default_namespace = options.ns,
+               .timeout = std::min(client.options().timeout, kMaxSettleTime)});
 }
 
 SettlerOptions MakeSettlerOptions(const GroupWorkerOptions& options) {

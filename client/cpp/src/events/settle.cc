@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<SettleResult>> Client::Settle(
   for (const Settlement& settlement : settlements) {
     *request.add_settlements() = MakeSettlement(settlement);
   }
-  auto response = Call(core_->connection, core_->cache,
+  auto response = Call(core_->endpoints, &Endpoint::cache,
                        &v1::TimeCacheService::Stub::SettleExpired, request,
                        CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();

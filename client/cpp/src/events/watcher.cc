@@ -12,7 +12,7 @@
 #include "client/cpp/src/events/watch_stream.h"
 #include "client/cpp/src/rpc/backoff.h"
 #include "client/cpp/src/rpc/call.h"
-#include "client/cpp/src/rpc/connection.h"
+#include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
 #include "client/cpp/src/rpc/steady_time.h"
 #include "server/base/steady_cond_var.h"
@@ -93,21 +93,23 @@ class Watcher::State {
   void HandleEnd(const absl::Status& status);
   bool BeginAnew(const absl::Status& status);
   bool TakeSmallerMessages(const absl::Status& status);
-  bool IsBreak(const absl::Status& status) const;
+  bool IsBreak(const absl::Status& status);
   bool cancelled() const;
 
   // Constant after construction.
   const WatchOptions options_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::TimeCacheService::Stub> stub_;
+  const std::shared_ptr<Client::Core> core_;
 
   // Touched by Next alone.
+  Endpoint* endpoint_ = nullptr;  // Of the last stream.
+  size_t unreached_ = 0;          // Streams that ended before the first batch.
   uint32_t max_message_bytes_;
   absl::Status end_;          // What the watch ended with; OK while it goes on.
   bool established_ = false;  // Whether any batch has come.
   bool delivered_ = false;    // Whether one has come on this stream.
   SteadyTime next_attempt_at_ = SteadyTime::min();
   Backoff backoff_;
+  Backoff not_owner_{kMinNotOwnerPause, kMaxNotOwnerPause};
   std::map<std::string, Position> positions_;  // One for each namespace.
 
   mutable absl::Mutex mu_;
@@ -119,10 +121,10 @@ class Watcher::State {
 
 Watcher::State::State(const Client& client, WatchOptions options)
     : options_(Checked(std::move(options), client)),
-      channel_(client.channel()),
-      stub_(v1::TimeCacheService::NewStub(channel_)),
+      core_(Client::Core::Of(client)),
       max_message_bytes_(options_.max_message_bytes.value_or(kMaxMessageBytes)),
-      end_(CheckTogether(options_)),
+      end_(core_->endpoints.error().ok() ? CheckTogether(options_)
+                                         : core_->endpoints.error()),
       backoff_(options_.min_pause, options_.max_pause) {
   for (const std::string& ns : options_.namespaces) positions_[ns];
   for (const auto& [ns, token] : options_.resume_tokens) {
@@ -174,7 +176,9 @@ absl::StatusOr<WatchBatch> Watcher::State::Next(absl::Duration timeout) {
 bool Watcher::State::Open(SteadyTime give_up_at) {
   if (!AwaitAttempt(give_up_at)) return false;
   // Without a connection the stream fails with the reason.
-  Connect(*channel_, std::min(SteadyAfter(kConnectPatience), give_up_at));
+  endpoint_ = &core_->endpoints.current();
+  Connect(*endpoint_->channel,
+          std::min(SteadyAfter(kConnectPatience), give_up_at));
   absl::MutexLock lock(&mu_);
   if (cancelled_) return false;
   stream_ = MakeStream();
@@ -198,7 +202,7 @@ std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
         CommonRequest<v1::WatchExpiringRequest>(options_, max_message_bytes_);
     *request.mutable_lead_time() = ToProto(*options_.lead_time);
     request.set_key_prefix(options_.key_prefix);
-    return std::make_unique<WatchStream>(*stub_, request);
+    return std::make_unique<WatchStream>(endpoint_->cache, request);
   }
   if (!options_.group.empty()) {
     auto request =
@@ -210,7 +214,7 @@ std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
     if (options_.max_in_flight) {
       request.set_max_in_flight(*options_.max_in_flight);
     }
-    return std::make_unique<WatchStream>(*stub_, request);
+    return std::make_unique<WatchStream>(endpoint_->cache, request);
   }
   auto request =
       CommonRequest<v1::WatchExpiredRequest>(options_, max_message_bytes_);
@@ -225,7 +229,7 @@ std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
     request.add_resume_tokens(position.resume_token);
   }
   request.set_start(StartOf(from_earliest));
-  return std::make_unique<WatchStream>(*stub_, request);
+  return std::make_unique<WatchStream>(endpoint_->cache, request);
 }
 
 WatchBatch Watcher::State::Accept() {
@@ -233,6 +237,7 @@ WatchBatch Watcher::State::Accept() {
   established_ = true;
   delivered_ = true;
   backoff_.Reset();
+  not_owner_.Reset();
   Position& position = positions_[batch.ns];
   batch.reconnected = std::exchange(position.broken, false);
   batch.log_changed = std::exchange(position.log_changed, false);
@@ -248,7 +253,13 @@ void Watcher::State::HandleEnd(const absl::Status& status) {
     stream_.reset();
     if (cancelled_) return;
   }
+  core_->endpoints.MoveOn(*endpoint_, status);
   if (BeginAnew(status)) return;
+  if (!delivered_ && IsNotOwner(status)) {
+    // Of the stream before, if there was one, the break has been reported.
+    next_attempt_at_ = SteadyAfter(not_owner_.Next());
+    return;
+  }
   if (!IsBreak(status) && !TakeSmallerMessages(status)) {
     end_ =
         status.ok() ? absl::UnavailableError("the server is stopping") : status;
@@ -290,8 +301,12 @@ bool Watcher::State::TakeSmallerMessages(const absl::Status& status) {
 // An end with a reason of the server is final, unless it is temporary. A token
 // that was valid until then may have been replaced: the next stream sends the
 // one that is now in the file.
-bool Watcher::State::IsBreak(const absl::Status& status) const {
-  if (!established_ && !options_.wait_for_server) return false;
+bool Watcher::State::IsBreak(const absl::Status& status) {
+  // At its start a watch tries each address once.
+  if (!established_ && !options_.wait_for_server &&
+      ++unreached_ >= core_->endpoints.size()) {
+    return false;
+  }
   return status.ok() || IsConnectionLost(status) ||
          (delivered_ && absl::IsUnauthenticated(status)) ||
          HasReason(status, ErrorReason::kUnreadResponses) ||

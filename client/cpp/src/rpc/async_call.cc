@@ -18,13 +18,13 @@ namespace {
 // perhaps a pause, each begun where the other has ended.
 class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
  public:
-  AsyncCall(Connection& connection, const ClientOptions& client,
+  AsyncCall(Endpoints& endpoints, const ClientOptions& client,
             const CallOptions& call, Repeat repeat, BeginAttempt begin,
             EndCall end)
-      : connection_(connection),
+      : endpoints_(endpoints),
         options_(call),
         plan_(client, options_, repeat),
-        retries_(plan_),
+        retries_(plan_, endpoints),
         begin_(std::move(begin)),
         end_(std::move(end)) {}
 
@@ -32,14 +32,16 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
     if (IsCancelled()) return end_(retries_.Last(NotSent(CancelledByCaller())));
     context_.emplace();
     Prepare(options_, plan_.deadline(), *context_);
-    was_connected_ = connection_.IsUp() || was_connected_;
+    endpoint_ = &endpoints_.current();
+    was_connected_ = endpoint_->connection.IsUp() || was_connected_;
     {
       absl::MutexLock lock(&mu_);
       cancel_.emplace(options_.cancellation, [this] { context_->TryCancel(); });
     }
-    begin_(&*context_, [self = shared_from_this()](const grpc::Status& status) {
-      self->AfterAttempt(FromGrpcStatus(status));
-    });
+    begin_(*endpoint_, &*context_,
+           [self = shared_from_this()](const grpc::Status& status) {
+             self->AfterAttempt(FromGrpcStatus(status));
+           });
   }
 
  private:
@@ -50,8 +52,9 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
     if (!status.ok() && IsCancelled()) return end_(CancelledByCaller());
     // Only a server returns reasons.
     was_connected_ = was_connected_ || ReasonName(status).has_value();
+    endpoints_.MoveOn(*endpoint_, status);
     const std::optional<absl::Duration> pause =
-        was_connected_ ? retries_.PauseAfter(status) : std::nullopt;
+        retries_.PauseAfter(status, was_connected_);
     if (!pause) return end_(retries_.Last(status));
     Pause(*pause);
   }
@@ -75,13 +78,14 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
     cancel_.reset();
   }
 
-  Connection& connection_;
+  Endpoints& endpoints_;
   const CallOptions options_;
   const CallPlan plan_;  // Refers to options_.
   Retries retries_;
   const BeginAttempt begin_;
   const EndCall end_;
 
+  Endpoint* endpoint_ = nullptr;  // Of the last attempt.
   // Of the last attempt, and of the pause after it. Destroyed before end_.
   std::optional<grpc::ClientContext> context_;
   std::optional<grpc::Alarm> alarm_;
@@ -96,14 +100,15 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
 
 }  // namespace
 
-void AttemptAsync(Connection& connection, const ClientOptions& client,
+void AttemptAsync(Endpoints& endpoints, const ClientOptions& client,
                   const CallOptions& call, Repeat repeat, BeginAttempt begin,
                   EndCall end) {
+  if (!endpoints.error().ok()) return end(NotSent(endpoints.error()));
   if (absl::Status status = CheckMetadata(call); !status.ok()) {
     return end(std::move(status));
   }
-  std::make_shared<AsyncCall>(connection, client, call, repeat,
-                              std::move(begin), std::move(end))
+  std::make_shared<AsyncCall>(endpoints, client, call, repeat, std::move(begin),
+                              std::move(end))
       ->Attempt();
 }
 

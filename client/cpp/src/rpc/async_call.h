@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "client/cpp/src/rpc/call.h"
-#include "client/cpp/src/rpc/connection.h"
+#include "client/cpp/src/rpc/endpoints.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/status.h"
 #include "timecache/call_options.h"
@@ -16,8 +16,9 @@
 namespace timecache {
 
 // Starts an attempt, and calls `end` once when it has ended.
-using BeginAttempt = std::function<void(grpc::ClientContext* context,
-                                        std::function<void(grpc::Status)> end)>;
+using BeginAttempt =
+    std::function<void(Endpoint& endpoint, grpc::ClientContext* context,
+                       std::function<void(grpc::Status)> end)>;
 
 using EndCall = std::function<void(absl::Status status)>;
 
@@ -27,8 +28,8 @@ using EndCall = std::function<void(absl::Status status)>;
 // gRPC's threads, or before it returns if no attempt can start. `end` is
 // destroyed when gRPC has no reference to the call left.
 //
-// `connection` outlives the call, which copies the options.
-void AttemptAsync(Connection& connection, const ClientOptions& client,
+// `endpoints` outlives the call, which copies the options.
+void AttemptAsync(Endpoints& endpoints, const ClientOptions& client,
                   const CallOptions& call, Repeat repeat, BeginAttempt begin,
                   EndCall end);
 

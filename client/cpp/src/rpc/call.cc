@@ -59,7 +59,18 @@ void Prepare(const CallOptions& call, SteadyTime deadline,
   context.set_deadline(ToGrpcDeadline(deadline));
 }
 
-std::optional<absl::Duration> Retries::PauseAfter(const absl::Status& status) {
+std::optional<absl::Duration> Retries::PauseAfter(const absl::Status& status,
+                                                  bool connected) {
+  if (IsNotOwner(status)) {
+    unreached_ = 0;
+    const absl::Duration pause = not_owner_.Next();
+    if (SteadyAfter(pause) >= deadline_) return std::nullopt;
+    return pause;
+  }
+  if (IsNotConnected(status) && ++unreached_ < addresses_) {
+    return absl::ZeroDuration();
+  }
+  if (!connected) return std::nullopt;
   if (left_ <= 0 || !IsConnectionLost(status)) return std::nullopt;
   --left_;
   const absl::Duration pause = backoff_.Next();
@@ -73,30 +84,34 @@ absl::Status Retries::Last(absl::Status status) const {
   return must_say ? MaybeSent(std::move(status)) : status;
 }
 
-absl::Status Attempt(
-    Connection& connection, const CallPlan& plan,
-    absl::FunctionRef<grpc::Status(grpc::ClientContext& context)> attempt) {
+absl::Status Attempt(Endpoints& endpoints, const CallPlan& plan,
+                     absl::FunctionRef<grpc::Status(
+                         Endpoint& endpoint, grpc::ClientContext& context)>
+                         attempt) {
+  if (!endpoints.error().ok()) return NotSent(endpoints.error());
   const CallOptions& call = plan.call();
   if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
-  Retries retries(plan);
+  Retries retries(plan, endpoints);
   for (;;) {
     if (call.cancellation.stop_requested()) {
       return retries.Last(NotSent(CancelledByCaller()));
     }
     grpc::ClientContext context;
     Prepare(call, plan.deadline(), context);
+    Endpoint& endpoint = endpoints.current();
     // Without one, Await has tried to connect, or has reasons not to.
-    const bool connected = connection.Await(plan.deadline());
+    const bool connected = endpoint.connection.Await(plan.deadline());
     absl::Status status;
     {
       const std::stop_callback cancel(call.cancellation,
                                       [&context] { context.TryCancel(); });
-      status = FromGrpcStatus(attempt(context));
+      status = FromGrpcStatus(attempt(endpoint, context));
     }
     if (status.ok()) return status;
     if (call.cancellation.stop_requested()) return CancelledByCaller();
-    if (!connected) return retries.Last(std::move(status));
-    const std::optional<absl::Duration> pause = retries.PauseAfter(status);
+    endpoints.MoveOn(endpoint, status);
+    const std::optional<absl::Duration> pause =
+        retries.PauseAfter(status, connected);
     if (!pause) return retries.Last(std::move(status));
     if (!Sleep(*pause, call.cancellation)) return CancelledByCaller();
   }

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/src/rpc/backoff.h"
-#include "client/cpp/src/rpc/connection.h"
+#include "client/cpp/src/rpc/endpoints.h"
 #include "client/cpp/src/rpc/steady_time.h"
 #include "grpcpp/client_context.h"
 #include "timecache/call_options.h"
@@ -51,32 +51,40 @@ void Prepare(const CallOptions& call, SteadyTime deadline,
 // The status of a call that its caller cancelled.
 absl::Status CancelledByCaller();
 
-// Whether and when a call is retried.
+// Whether and when a call is retried: by its plan; after a node that is not the
+// owner always, and after an address without a connection, while the client has
+// others, at the next one.
 class Retries {
  public:
-  explicit Retries(const CallPlan& plan)
+  Retries(const CallPlan& plan, const Endpoints& endpoints)
       : deadline_(plan.deadline()),
+        addresses_(endpoints.size()),
         left_(plan.retry().max_attempts - 1),
         backoff_(plan.retry().min_pause, plan.retry().max_pause) {}
 
-  // How long to wait before the next attempt, after one on a connection that
-  // failed with `status`. Nothing: there is none.
-  std::optional<absl::Duration> PauseAfter(const absl::Status& status);
+  // How long to wait before the next attempt, after one that failed with
+  // `status`. `connected`: it had a connection. Nothing: there is none.
+  std::optional<absl::Duration> PauseAfter(const absl::Status& status,
+                                           bool connected);
   // The call's status, of its last attempt: MaybeApplied if any before it was.
   absl::Status Last(absl::Status status) const;
 
  private:
   const SteadyTime deadline_;
+  const size_t addresses_;
+  size_t unreached_ = 0;  // Addresses, one after the other.
+  Backoff not_owner_{kMinNotOwnerPause, kMaxNotOwnerPause};
   int left_;
   Backoff backoff_;
   bool maybe_applied_ = false;  // Of the attempts with a pause after them.
 };
 
-// Makes the attempts of a call, each once there is a connection or connecting
-// has failed.
-absl::Status Attempt(
-    Connection& connection, const CallPlan& plan,
-    absl::FunctionRef<grpc::Status(grpc::ClientContext& context)> attempt);
+// Makes the attempts of a call, each on the current endpoint once there is a
+// connection or connecting has failed.
+absl::Status Attempt(Endpoints& endpoints, const CallPlan& plan,
+                     absl::FunctionRef<grpc::Status(
+                         Endpoint& endpoint, grpc::ClientContext& context)>
+                         attempt);
 
 // Whether the server is stopping, or the connection or the stream to it broke,
 // which gRPC reports by one of several codes and without a reason of the
@@ -84,16 +92,34 @@ absl::Status Attempt(
 // stream with ENHANCE_YOUR_CALM): the same again may succeed.
 bool IsConnectionLost(const absl::Status& status);
 
-// Calls a method of a generated stub, e.g. &v1::TimeCacheService::Stub::Put.
+// Calls a method of a generated stub, e.g. &v1::TimeCacheService::Stub::Put of
+// &Endpoint::cache.
 template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> Call(Connection& connection, Stub& stub,
+absl::StatusOr<Response> Call(Endpoints& endpoints, Stub Endpoint::*stub,
                               grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                            const Request&,
                                                            Response*),
                               const Request& request, const CallPlan& plan) {
   Response response;
-  const absl::Status status =
-      Attempt(connection, plan, [&](grpc::ClientContext& context) {
+  const absl::Status status = Attempt(
+      endpoints, plan, [&](Endpoint& endpoint, grpc::ClientContext& context) {
+        return ((endpoint.*stub).*method)(&context, request, &response);
+      });
+  if (!status.ok()) return status;
+  return response;
+}
+
+// The same of a stub that is rarely wanted, and made for the call.
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(Endpoints& endpoints,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                           const Request&,
+                                                           Response*),
+                              const Request& request, const CallPlan& plan) {
+  Response response;
+  const absl::Status status = Attempt(
+      endpoints, plan, [&](Endpoint& endpoint, grpc::ClientContext& context) {
+        Stub stub(endpoint.channel);
         return (stub.*method)(&context, request, &response);
       });
   if (!status.ok()) return status;

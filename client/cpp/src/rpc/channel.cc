@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cpp/src/rpc/bounded_channel.h"
 #include "client/cpp/src/rpc/token_file.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
@@ -114,6 +115,24 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
   return MakeChannel(address, options, DefaultArguments());
 }
 
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeBoundedChannel(
+    const std::string& address, const ChannelOptions& options) {
+  grpc::ChannelArguments arguments = DefaultArguments();
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxConnectMs);
+  return MakeChannel(address, options, arguments);
+}
+
+absl::Status CheckTokenTo(const std::string& address,
+                          const ChannelOptions& options) {
+  if (options.token_file.empty() || options.wants_tls() ||
+      options.allow_plaintext_token || IsLocalAddress(address)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a token is not sent to ", address,
+                   " in plain text: use TLS, or allow it explicitly"));
+}
+
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     const std::string& address, const ChannelOptions& options,
     grpc::ChannelArguments arguments) {
@@ -133,11 +152,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
     return grpc::CreateCustomChannel(address, credentials, arguments);
   }
 
-  if (!options.wants_tls() && !options.allow_plaintext_token &&
-      !IsLocalAddress(address)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a token is not sent to ", address,
-                     " in plain text: use TLS, or allow it explicitly"));
+  if (absl::Status status = CheckTokenTo(address, options); !status.ok()) {
+    return status;
   }
   absl::StatusOr<std::unique_ptr<TokenFile>> token =
       TokenFile::Open(options.token_file);

@@ -8,25 +8,24 @@
 
 #include "client/cpp/src/data/requests.h"
 #include "client/cpp/src/rpc/call.h"
-#include "client/cpp/src/rpc/connection.h"
-#include "grpcpp/channel.h"
+#include "client/cpp/src/rpc/endpoints.h"
 #include "timecache/client.h"
-#include "timecache/v1/data.grpc.pb.h"
-#include "timecache/v1/groups.grpc.pb.h"
-#include "timecache/v1/namespaces.grpc.pb.h"
-#include "timecache/v1/server.grpc.pb.h"
 
 namespace timecache {
 
 // Thread-safe.
 struct Client::Core {
-  explicit Core(std::shared_ptr<grpc::Channel> to)
-      : channel(std::move(to)),
-        connection(channel),
-        cache(channel),
-        namespaces(channel),
-        groups(channel),
-        server(channel) {}
+  template <typename... Arguments>
+  explicit Core(Arguments&&... arguments)
+      : endpoints(std::forward<Arguments>(arguments)...) {}
+
+  static const std::shared_ptr<Core>& Of(const Client& client) {
+    return client.core_;
+  }
+  // The same client with other options.
+  static Client With(const Client& client, ClientOptions options) {
+    return Client(client.core_, std::move(options));
+  }
 
   // The result of a call, in the client's terms.
   template <typename DataCall>
@@ -34,7 +33,7 @@ struct Client::Core {
             const typename DataCall::Request& request, const CallOptions& call)
       -> absl::StatusOr<
           decltype(TakeAnswer(std::declval<typename DataCall::Response&>()))> {
-    auto response = Call(connection, cache, kind.method, request,
+    auto response = Call(endpoints, &Endpoint::cache, kind.method, request,
                          CallPlan(options, call, kind.repeat));
     if (!response.ok()) return response.status();
     return TakeAnswer(*response);
@@ -47,12 +46,7 @@ struct Client::Core {
         RequestOf(kind, std::move(operation), options.default_namespace), call);
   }
 
-  const std::shared_ptr<grpc::Channel> channel;
-  Connection connection;
-  v1::TimeCacheService::Stub cache;
-  v1::NamespaceService::Stub namespaces;
-  v1::GroupService::Stub groups;
-  v1::ServerService::Stub server;
+  Endpoints endpoints;
 };
 
 }  // namespace timecache

@@ -14,6 +14,8 @@ namespace timecache {
 // The reason for a failed connection is put into words if it is known (see
 // connect_error.h).
 absl::Status FromGrpcStatus(const grpc::Status& status);
+// Whether a call ended without a connection, so that nothing was sent.
+bool IsNotConnected(const absl::Status& status);
 // The same error, of a request that has not left this machine.
 absl::Status NotSent(absl::Status status);
 // The same error of the last attempt, where an earlier one may have been

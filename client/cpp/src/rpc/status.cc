@@ -92,6 +92,11 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   return IsNotConnected(status) ? NotSent(std::move(result)) : result;
 }
 
+bool IsNotConnected(const absl::Status& status) {
+  return absl::IsUnavailable(status) && !ReasonName(status) &&
+         !MaybeApplied(status);
+}
+
 absl::Status NotSent(absl::Status status) {
   if (!status.ok()) status.SetPayload(kSentUrl, absl::Cord(kNo));
   return status;

@@ -25,6 +25,13 @@ MAX_MESSAGE_BYTES = 64 << 20
 GRPC_MAX_MESSAGE_BYTES = 4 << 20
 """Largest message that gRPC takes by default: the least to ask a server for."""
 
+MAX_ADDRESSES = 16
+"""Most addresses of one client."""
+
+# An attempt to connect to one of several addresses ends so soon: gRPC allows 20 s, for which calls
+# would wait where another address may do.
+BOUNDED: list[tuple[str, Any]] = [("grpc.min_reconnect_backoff_ms", 1_000)]
+
 PathLike = str | os.PathLike[str]
 
 _RECEIVE_MAX = "grpc.max_receive_message_length"
@@ -160,6 +167,21 @@ def replaced(
     others = tuple(by)
     keys = {key for key, _ in others}
     return (*(pair for pair in pairs if pair[0] not in keys), *others)
+
+
+def split_addresses(address: str | Sequence[str]) -> list[str]:
+    """One address, or several: a list, or separated by commas. ValueError: one is none."""
+    if isinstance(address, (list, tuple)):
+        addresses = list(address)
+    elif isinstance(address, str) and "," in address:
+        addresses = [each.strip() for each in address.split(",")]
+    else:
+        addresses = [address]  # Checked below.
+    if not 1 <= len(addresses) <= MAX_ADDRESSES:
+        raise ValueError(f"{len(addresses)} addresses: 1 to {MAX_ADDRESSES} are allowed")
+    for each in addresses:
+        _check_address(each)
+    return addresses
 
 
 def _check_address(address: str) -> None:

@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 import grpc
 import grpc.aio
 
-from .channel import Backoff
+from .channel import BOUNDED, Backoff, Stubs
 from .errors import ClosedError, DeadlineExceededError, TimecacheError, error_from_rpc
+from .reasons import ErrorReason
+
+C = TypeVar("C")
 
 PATIENCE = 0.25
 """Seconds that a call waits for a connection that is refused, before it fails."""
@@ -62,6 +65,7 @@ class Connection:
     """
 
     def __init__(self, channel: grpc.Channel) -> None:
+        self.stubs = Stubs(channel)
         self._channel = channel
         self._check: Any = channel.unary_unary("/grpc.health.v1.Health/Check")
         self._turns = _Turns()
@@ -120,6 +124,7 @@ class AsyncConnection:
     """Of a client for asyncio."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.stubs = Stubs(channel)
         self._channel: Any = channel
         self._turns = _Turns()
         self._closed = False
@@ -169,3 +174,102 @@ def _is_cancelled() -> bool:
     # Before Python 3.11 a task does not know.
     cancelling = getattr(asyncio.current_task(), "cancelling", None)
     return cancelling is None or cancelling() > 0
+
+
+class Failover:
+    """When a call or stream that has failed is tried at another address."""
+
+    def __init__(self, addresses: int) -> None:
+        self._addresses = addresses
+        self._backoff = Backoff(0.02, 0.5)
+        self._unreached = 0  # Addresses, one after the other.
+
+    def pause(self, error: TimecacheError) -> float | None:
+        """Seconds until the next attempt; None: that is not for other addresses to decide."""
+        if error.reason == ErrorReason.NOT_OWNER:
+            self._unreached = 0
+            return self._backoff.next()
+        if error.is_not_connected:
+            self._unreached += 1
+            if self._unreached < self._addresses:
+                return 0
+        return None
+
+    def reset(self) -> None:
+        """After a success."""
+        self._backoff.reset()
+        self._unreached = 0
+
+
+class Endpoints(Generic[C]):
+    """The servers that a client may call, with a connection each, and the one that it calls now.
+
+    Thread-safe. Connections are made when they are first needed, and closed with the client.
+    """
+
+    OTHERS_MAX = 16
+    """Most owners that servers named and the user did not: later ones are not called."""
+
+    def __init__(
+        self, addresses: Sequence[str], connect: Callable[[str, Sequence[tuple[str, Any]]], C]
+    ) -> None:
+        """`connect`: makes a connection to an address, with these options more. It may raise."""
+        self._addresses = addresses
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._index = 0  # Of the address that was current last.
+        self._closed = False
+        self.size = len(addresses)
+        self.current = connect(addresses[0], BOUNDED if self.size > 1 else ())
+        self._connections = {addresses[0]: self.current}
+
+    def close(self) -> list[C]:
+        """All that are to be closed; no more are made."""
+        with self._lock:
+            self._closed = True
+            return list(self._connections.values())
+
+    def failover(self) -> Failover:
+        """Of one call or stream."""
+        return Failover(self.size)
+
+    def move_on(self, source: C, error: TimecacheError | None) -> None:
+        """After a call or stream there has failed, or (None) the server has ended a stream.
+
+        Makes the named owner current, or the next address, if another may do better.
+        """
+        if error is not None and not error.is_connection_lost:
+            return
+        with self._lock:
+            if self._closed or self.current is not source:
+                return
+            found = None
+            if error is not None and error.reason == ErrorReason.NOT_OWNER:
+                found = self._owner(error.metadata.get("owner_address", ""))
+            if found is source:
+                found = None
+            for _ in self._addresses if found is None else ():
+                self._index = (self._index + 1) % self.size
+                found = self._at(self._addresses[self._index])
+                if found is not None:
+                    break
+            if found is not None:
+                self.current = found
+
+    def _owner(self, address: str) -> C | None:
+        if address in self._addresses:
+            self._index = self._addresses.index(address)
+        elif address not in self._connections and (
+            not address or len(self._connections) >= self.size + self.OTHERS_MAX
+        ):
+            return None
+        return self._at(address)
+
+    # None: no connection to it can be made, as it is no address or a file is gone.
+    def _at(self, address: str) -> C | None:
+        if address not in self._connections:
+            try:
+                self._connections[address] = self._connect(address, BOUNDED)
+            except (OSError, TypeError, ValueError):
+                return None
+        return self._connections[address]

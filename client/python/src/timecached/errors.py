@@ -103,6 +103,15 @@ class TimecacheError(Exception):
         )
 
     @property
+    def is_not_connected(self) -> bool:
+        """Whether there was no connection, so that nothing was sent."""
+        return (
+            self.code is grpc.StatusCode.UNAVAILABLE
+            and self.reason is None
+            and _NOT_CONNECTED.search(self.message) is not None
+        )
+
+    @property
     def is_throttled(self) -> bool:
         """Whether the server, or a proxy, ended the call to slow this client down (RST_STREAM with
         ENHANCE_YOUR_CALM): the same later may succeed."""

@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 
 from .channel import Backoff
+from .connection import Failover
 from .errors import TimecacheError, stopping
 from .reasons import ErrorReason
 from .types import (
@@ -82,7 +83,10 @@ class WatchState:
         for name, token in (resume_tokens or {}).items():
             self._positions.setdefault(name, _Position()).resume_token = token
         self._backoff = Backoff(reconnecting.min_pause, reconnecting.max_pause)
+        self._failover = Failover(1)
         self._established = False
+        self._delivered = False  # On this stream.
+        self._unreached = 0  # Streams that ended before the first batch.
         self._shown: Any = None  # What the last stream was opened with.
         self._refusal: TimecacheError | None = None  # Of just that, until there is another token.
         self._refused = False  # Since the last batch.
@@ -101,6 +105,7 @@ class WatchState:
 
     def open(self, stub: Any, metadata: Any) -> Any:
         """Begins a stream where the last one has ended."""
+        self._delivered = False
         if self._lead_time is not None:
             return stub.WatchExpiring(
                 watch_pb2.WatchExpiringRequest(
@@ -138,9 +143,10 @@ class WatchState:
 
     def accept(self, message: Any) -> WatchBatch:
         """Moves on behind a message."""
-        self._established = True
+        self._established = self._delivered = True
         self._refused = False
         self._backoff.reset()
+        self._failover.reset()
         position = self._positions.setdefault(message.namespace, _Position())
         batch = WatchBatch(
             namespace=message.namespace,
@@ -157,14 +163,18 @@ class WatchState:
         position.resume_token = batch.resume_token
         return batch
 
-    def ended(self, error: TimecacheError | None) -> float:
+    def ended(self, error: TimecacheError | None, addresses: int = 1) -> float:
         """How long to pause before the next stream. Raises: the watch is at its end.
 
-        `error`: None where the server has closed the stream in good order.
+        `error`: None where the server has closed the stream in good order. `addresses`: at its
+        start a watch tries each of so many once.
         """
+        if error is not None and not self._delivered and error.reason == ErrorReason.NOT_OWNER:
+            # Of the stream before, if there was one, the break has been reported.
+            return self._failover.pause(error) or 0
         if error is not None and (self._begin_anew(error) or self._asks_for_token(error)):
             return 0
-        if not self._is_break(error):
+        if not self._is_break(error, addresses):
             raise error if error is not None else stopping()
         self._report_break(error if error is not None else stopping())
         pause = self._backoff.next()
@@ -203,9 +213,11 @@ class WatchState:
         return True
 
     # A server that ends the stream with a reason of its own means it, but where that passes.
-    def _is_break(self, error: TimecacheError | None) -> bool:
+    def _is_break(self, error: TimecacheError | None, addresses: int) -> bool:
         if not self._established and not self.reconnecting.wait_for_server:
-            return False
+            self._unreached += 1
+            if self._unreached >= addresses:
+                return False
         return (
             error is None
             or error.is_connection_lost

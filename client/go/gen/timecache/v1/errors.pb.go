@@ -62,6 +62,10 @@ const (
 	ErrorReason_UNREAD_RESPONSES ErrorReason = 13
 	// INTERNAL or UNKNOWN: a bug of the server.
 	ErrorReason_INTERNAL_ERROR ErrorReason = 14
+	// UNAVAILABLE: this node of a cluster is not the owner, or is no longer. Nothing of
+	// the call was applied: send it to the owner. Metadata: owner_address, the
+	// "host:port" that the owner advertises; absent while no node owns.
+	ErrorReason_NOT_OWNER ErrorReason = 15
 	// FAILED_PRECONDITION: the key exists.
 	ErrorReason_KEY_EXISTS ErrorReason = 20
 	// FAILED_PRECONDITION: the key does not exist.
@@ -162,6 +166,7 @@ var (
 		12: "MAX_OPERATION_RATE",
 		13: "UNREAD_RESPONSES",
 		14: "INTERNAL_ERROR",
+		15: "NOT_OWNER",
 		20: "KEY_EXISTS",
 		21: "KEY_NOT_FOUND",
 		22: "VERSION_MISMATCH",
@@ -214,6 +219,7 @@ var (
 		"MAX_OPERATION_RATE":       12,
 		"UNREAD_RESPONSES":         13,
 		"INTERNAL_ERROR":           14,
+		"NOT_OWNER":                15,
 		"KEY_EXISTS":               20,
 		"KEY_NOT_FOUND":            21,
 		"VERSION_MISMATCH":         22,
@@ -283,7 +289,7 @@ var File_timecache_v1_errors_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\n" +
-	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\x97\b\n" +
+	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\xa6\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rINVALID_FIELD\x10\x01\x12\x15\n" +
@@ -300,7 +306,8 @@ const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\rACCESS_DENIED\x10\v\x12\x16\n" +
 	"\x12MAX_OPERATION_RATE\x10\f\x12\x14\n" +
 	"\x10UNREAD_RESPONSES\x10\r\x12\x12\n" +
-	"\x0eINTERNAL_ERROR\x10\x0e\x12\x0e\n" +
+	"\x0eINTERNAL_ERROR\x10\x0e\x12\r\n" +
+	"\tNOT_OWNER\x10\x0f\x12\x0e\n" +
 	"\n" +
 	"KEY_EXISTS\x10\x14\x12\x11\n" +
 	"\rKEY_NOT_FOUND\x10\x15\x12\x14\n" +

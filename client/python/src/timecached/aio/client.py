@@ -34,8 +34,9 @@ from ..channel import (
     open_async,
     receive_max,
     replaced,
+    split_addresses,
 )
-from ..connection import AsyncConnection
+from ..connection import AsyncConnection, Endpoints, Failover
 from ..errors import TimecacheError, error_from_status, miscounted
 from ..operation import Operation
 from ..scanning import ScanState
@@ -82,7 +83,7 @@ class Client:
 
     def __init__(
         self,
-        address: str,
+        address: str | Sequence[str],
         *,
         namespace: str = "default",
         timeout: float | None = 5.0,
@@ -98,6 +99,9 @@ class Client:
         channel_options: Sequence[tuple[str, Any]] = (),
     ) -> None:
         """Makes a client of the server at `address`: "host:port" or "unix:/path".
+
+        Of a cluster the addresses of its nodes, up to 16: a list, or separated by commas,
+        "a:7171,b:7171". Calls go to the owner, watches and workers resume there.
 
         - `namespace`: of all calls. The server has one called "default", unless configured
           otherwise.
@@ -119,9 +123,15 @@ class Client:
             tls, ca_file, certificate_file, key_file, server_name, token, allow_plaintext_token
         )
         self._max_message_bytes = receive_max(channel_options)
-        channel = open_async(address, self._security, channel_options, interceptors)
-        self._connection = AsyncConnection(channel)
-        self._stubs = Stubs(channel)
+        addresses = split_addresses(address)
+        for each in addresses:
+            self._security.check(each)
+
+        def connect(address: str, more: Sequence[tuple[str, Any]]) -> AsyncConnection:
+            options = [*more, *channel_options]
+            return AsyncConnection(open_async(address, self._security, options, interceptors))
+
+        self._endpoints = Endpoints(addresses, connect)
         self._settings = Settings(namespace, timeout, retry or RetryPolicy())
 
     # --- the client itself ---
@@ -133,8 +143,8 @@ class Client:
 
     @property
     def channel(self) -> grpc.aio.Channel:
-        """The channel, for generated stubs of one's own."""
-        channel: grpc.aio.Channel = self._stubs.channel
+        """The channel, for generated stubs of one's own: to the server that calls go to now."""
+        channel: grpc.aio.Channel = self._endpoints.current.stubs.channel
         return channel
 
     def namespace(self, name: str) -> Client:
@@ -182,7 +192,8 @@ class Client:
 
         Calls, watches and workers that are under way end with a ClosedError, as do later ones.
         """
-        await self._connection.close()
+        for connection in self._endpoints.close():
+            await connection.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -265,7 +276,7 @@ class Client:
     async def size(self) -> SizeResult:
         """Live entries and bytes of the namespace, exact."""
         response = await self._call(
-            self._stubs.data.Size,
+            lambda stubs: stubs.data.Size,
             data_pb2.SizeRequest(namespace=self._settings.namespace),
             safe=True,
         )
@@ -400,7 +411,7 @@ class Client:
         if not batch:
             return []
         response = await self._call(
-            self._stubs.data.Execute,
+            lambda stubs: stubs.data.Execute,
             data_pb2.ExecuteRequest(
                 namespace=self._settings.namespace, operations=[op.message for op in batch]
             ),
@@ -424,8 +435,7 @@ class Client:
         It ends with DeadlineExceededError if no answer comes for this client's ``timeout``.
         """
         return Pipeline(
-            self._connection,
-            self._stubs.data.Pipeline,
+            self._endpoints,
             self._settings,
             self._metadata,
             batch_operations_max,
@@ -455,10 +465,12 @@ class Client:
         )
         give_up_at = None if timeout is None else time.monotonic() + timeout
         state = ScanState(self._settings.retry)
+        failover = self._endpoints.failover()
         while True:
+            connection = self._endpoints.current
             try:
-                with self._connection.errors():
-                    call = await self._open(self._stubs.data.Scan, request, give_up_at)
+                with connection.errors():
+                    call = await self._open(connection, _scan, request, give_up_at)
                     try:
                         async for page in call:
                             request.position = state.accept(page)
@@ -468,7 +480,9 @@ class Client:
                     finally:
                         call.cancel()
             except TimecacheError as error:
-                pause = state.broken(error)
+                self._endpoints.move_on(connection, error)
+                elsewhere = failover.pause(error)
+                pause = state.broken(error) if elsewhere is None else elsewhere
                 if give_up_at is not None and time.monotonic() + pause >= give_up_at:
                     raise
             await sleep(pause)
@@ -525,7 +539,7 @@ class Client:
                 on_break=on_break,
             ),
         )
-        return Watcher(self._connection, self._stubs.data, self._metadata, state)
+        return Watcher(self._endpoints, self._metadata, state)
 
     def watch_expiring(
         self,
@@ -561,7 +575,7 @@ class Client:
                 on_break=on_break,
             ),
         )
-        return Watcher(self._connection, self._stubs.data, self._metadata, state)
+        return Watcher(self._endpoints, self._metadata, state)
 
     def consume(
         self,
@@ -601,7 +615,7 @@ class Client:
                 on_break=on_break,
             ),
         )
-        return Watcher(self._connection, self._stubs.data, self._metadata, state)
+        return Watcher(self._endpoints, self._metadata, state)
 
     def worker(
         self,
@@ -678,7 +692,7 @@ class Client:
         if not messages:
             return []
         response = await self._call(
-            self._stubs.data.SettleExpired,
+            lambda stubs: stubs.data.SettleExpired,
             watch_pb2.SettleExpiredRequest(
                 namespace=self._settings.namespace, group=group, settlements=messages
             ),
@@ -700,7 +714,7 @@ class Client:
             namespace=self._settings.namespace, name=name, from_earliest=from_earliest
         )
         fill_options(request.options, options or GroupOptions())
-        response = await self._call(self._stubs.groups.CreateGroup, request)
+        response = await self._call(lambda stubs: stubs.groups.CreateGroup, request)
         return group_from(response.group)
 
     async def get_group(self, name: str, *, include_statistics: bool = False) -> Group:
@@ -708,7 +722,7 @@ class Client:
         request = groups_pb2.GetGroupRequest(
             namespace=self._settings.namespace, name=name, include_statistics=include_statistics
         )
-        response = await self._call(self._stubs.groups.GetGroup, request, safe=True)
+        response = await self._call(lambda stubs: stubs.groups.GetGroup, request, safe=True)
         return group_from(response.group)
 
     async def list_groups(self, *, include_statistics: bool = False) -> list[Group]:
@@ -718,7 +732,7 @@ class Client:
             namespace=self._settings.namespace, include_statistics=include_statistics
         )
         while True:
-            response = await self._call(self._stubs.groups.ListGroups, request, safe=True)
+            response = await self._call(lambda stubs: stubs.groups.ListGroups, request, safe=True)
             groups += map(group_from, response.groups)
             if not response.next_page_token:
                 return groups
@@ -733,13 +747,13 @@ class Client:
         request.group.name = name
         names = [*fill_options(request.group.options, options), *to_names(to_default)]
         request.update_mask.paths.extend(f"options.{option}" for option in names)
-        response = await self._call(self._stubs.groups.UpdateGroup, request)
+        response = await self._call(lambda stubs: stubs.groups.UpdateGroup, request)
         return group_from(response.group)
 
     async def delete_group(self, name: str) -> None:
         """Deletes a group with all that it has not settled."""
         request = groups_pb2.DeleteGroupRequest(namespace=self._settings.namespace, name=name)
-        await self._call(self._stubs.groups.DeleteGroup, request)
+        await self._call(lambda stubs: stubs.groups.DeleteGroup, request)
 
     # --- namespaces and the server ---
 
@@ -749,7 +763,7 @@ class Client:
         """Makes a namespace. AlreadyExistsError (NAMESPACE_EXISTS)."""
         request = namespaces_pb2.CreateNamespaceRequest(name=name)
         fill_options(request.options, options or NamespaceOptions())
-        response = await self._call(self._stubs.namespaces.CreateNamespace, request)
+        response = await self._call(lambda stubs: stubs.namespaces.CreateNamespace, request)
         return namespace_from(response.namespace, response.warnings)
 
     async def get_namespace(self, name: str, *, include_statistics: bool = False) -> Namespace:
@@ -757,7 +771,7 @@ class Client:
         request = namespaces_pb2.GetNamespaceRequest(
             name=name, include_statistics=include_statistics
         )
-        response = await self._call(self._stubs.namespaces.GetNamespace, request, safe=True)
+        response = await self._call(lambda stubs: stubs.namespaces.GetNamespace, request, safe=True)
         return namespace_from(response.namespace)
 
     async def list_namespaces(self, *, include_statistics: bool = False) -> list[Namespace]:
@@ -765,7 +779,9 @@ class Client:
         namespaces: list[Namespace] = []
         request = namespaces_pb2.ListNamespacesRequest(include_statistics=include_statistics)
         while True:
-            response = await self._call(self._stubs.namespaces.ListNamespaces, request, safe=True)
+            response = await self._call(
+                lambda stubs: stubs.namespaces.ListNamespaces, request, safe=True
+            )
             namespaces += map(namespace_from, response.namespaces)
             if not response.next_page_token:
                 return namespaces
@@ -779,32 +795,34 @@ class Client:
         request.namespace.name = name
         names = [*fill_options(request.namespace.options, options), *to_names(to_default)]
         request.update_mask.paths.extend(f"options.{option}" for option in names)
-        response = await self._call(self._stubs.namespaces.UpdateNamespace, request)
+        response = await self._call(lambda stubs: stubs.namespaces.UpdateNamespace, request)
         return namespace_from(response.namespace, response.warnings)
 
     async def delete_namespace(self, name: str) -> None:
         """Deletes a namespace with everything in it; its entries make no events."""
         request = namespaces_pb2.DeleteNamespaceRequest(name=name)
-        await self._call(self._stubs.namespaces.DeleteNamespace, request)
+        await self._call(lambda stubs: stubs.namespaces.DeleteNamespace, request)
 
     async def rotate_namespace(self, name: str) -> int:
         """Kills the oldest bucket now, and returns how many entries died with it."""
         request = namespaces_pb2.RotateNamespaceRequest(name=name)
-        response = await self._call(self._stubs.namespaces.RotateNamespace, request)
+        response = await self._call(lambda stubs: stubs.namespaces.RotateNamespace, request)
         return int(response.entries)
 
     async def get_server(self) -> ServerInfo:
         """The server itself: version, age, limits and how far they are used."""
         response = await self._call(
-            self._stubs.server.GetServer, server_pb2.GetServerRequest(), safe=True
+            lambda stubs: stubs.server.GetServer, server_pb2.GetServerRequest(), safe=True
         )
         return server_from(response)
 
     async def is_serving(self) -> bool:
         """Whether the server serves, by grpc.health.v1; needs no right."""
         # The two messages have a field each; a package of stubs for them would be one more to need.
-        check = self._stubs.channel.unary_unary("/grpc.health.v1.Health/Check")
-        return bool(await self._call(check, b"", safe=True) == _SERVING)
+        answer = await self._call(
+            lambda stubs: stubs.channel.unary_unary("/grpc.health.v1.Health/Check"), b"", safe=True
+        )
+        return bool(answer == _SERVING)
 
     async def backup_journal(self, *, timeout: float | None = None) -> AsyncIterator[BackupPiece]:
         """Iterates over a backup of the server's journal: a tar archive, in pieces.
@@ -813,16 +831,29 @@ class Client:
         is slow, but not longer than 30 s for a piece. Never repeated; `timeout`: of the whole, in
         seconds. FailedPreconditionError (NO_JOURNAL), ResourceExhaustedError (MAX_BACKUPS).
         """
-        with self._connection.errors():
-            give_up_at = None if timeout is None else time.monotonic() + timeout
-            call = await self._open(
-                self._stubs.server.BackupJournal, server_pb2.BackupJournalRequest(), give_up_at
-            )
+        give_up_at = None if timeout is None else time.monotonic() + timeout
+        failover = self._endpoints.failover()
+        begun = False
+        while True:
+            connection = self._endpoints.current
             try:
-                async for piece in call:
-                    yield BackupPiece(piece.total_bytes, piece.data)
-            finally:
-                call.cancel()
+                with connection.errors():
+                    call = await self._open(
+                        connection, _backup, server_pb2.BackupJournalRequest(), give_up_at
+                    )
+                    try:
+                        async for piece in call:
+                            begun = True
+                            yield BackupPiece(piece.total_bytes, piece.data)
+                        return
+                    finally:
+                        call.cancel()
+            except TimecacheError as error:
+                self._endpoints.move_on(connection, error)
+                pause = failover.pause(error)
+                if begun or pause is None:
+                    raise
+            await sleep(pause)
 
     # --- how calls are done ---
 
@@ -839,39 +870,63 @@ class Client:
 
     async def _do(self, operation: Operation[T], safe: bool = False) -> T:
         response = await self._call(
-            self._stubs.operations[operation.kind],
+            lambda stubs: stubs.operations[operation.kind],
             operation.request(self._settings.namespace),
             safe,
         )
         return operation.parse(response)
 
-    async def _call(self, method: Any, request: Any, safe: bool = False) -> Any:
+    async def _call(self, pick: Callable[[Stubs], Any], request: Any, safe: bool = False) -> Any:
         settings = self._settings
         left = settings.retry.max_attempts if safe or settings.repeatable else 1
         give_up_at = None if settings.timeout is None else time.monotonic() + settings.timeout
         backoff = Backoff(settings.retry.min_pause, settings.retry.max_pause)
+        failover: Failover | None = None
         maybe_applied = False
         while True:
+            connection = self._endpoints.current
             try:
-                return await self._attempt(method, request, give_up_at)
+                return await self._attempt(connection, pick, request, give_up_at)
             except TimecacheError as error:
                 maybe_applied = error.maybe_applied = maybe_applied or error.maybe_applied
-                left -= 1
-                pause = backoff.next()
-                out_of_time = give_up_at is not None and time.monotonic() + pause >= give_up_at
-                if left <= 0 or out_of_time or not error.is_connection_lost:
+                self._endpoints.move_on(connection, error)
+                failover = failover or self._endpoints.failover()
+                pause = failover.pause(error)
+                if pause is None:
+                    left -= 1
+                    pause = backoff.next()
+                    if left <= 0 or not error.is_connection_lost:
+                        raise
+                if give_up_at is not None and time.monotonic() + pause >= give_up_at:
                     raise
             await sleep(pause)
 
-    async def _attempt(self, method: Any, request: Any, give_up_at: float | None) -> Any:
-        with self._connection.errors():
-            await self._connection.wait(give_up_at)
-            metadata = await self._metadata(give_up_at)
-            timeout = None if give_up_at is None else give_up_at - time.monotonic()
-            return await method(request, timeout=timeout, metadata=metadata)
+    async def _attempt(
+        self,
+        connection: AsyncConnection,
+        pick: Callable[[Stubs], Any],
+        request: Any,
+        give_up_at: float | None,
+    ) -> Any:
+        with connection.errors():
+            return await (await self._open(connection, pick, request, give_up_at))
 
-    async def _open(self, method: Any, request: Any, give_up_at: float | None) -> Any:
-        await self._connection.wait(give_up_at)
+    async def _open(
+        self,
+        connection: AsyncConnection,
+        pick: Callable[[Stubs], Any],
+        request: Any,
+        give_up_at: float | None,
+    ) -> Any:
+        await connection.wait(give_up_at)
         metadata = await self._metadata(give_up_at)
         timeout = None if give_up_at is None else give_up_at - time.monotonic()
-        return method(request, timeout=timeout, metadata=metadata)
+        return pick(connection.stubs)(request, timeout=timeout, metadata=metadata)
+
+
+def _scan(stubs: Stubs) -> Any:
+    return stubs.data.Scan
+
+
+def _backup(stubs: Stubs) -> Any:
+    return stubs.server.BackupJournal

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ..channel import Settings
-from ..connection import AsyncConnection
+from ..connection import AsyncConnection, Endpoints
 from ..errors import TimecacheError, broken, cancelled, late, stopping
 from ..operation import MAX_OPERATIONS, Operation
 from ..v1 import data_pb2
@@ -33,13 +33,13 @@ class Pipeline:
     ``flush``. ``add`` waits while requests_in_flight_max are unanswered, so memory is bounded.
     When the stream ends before an operation is answered, its future gets the stream's error, and
     whether it was done is not known. It ends with DeadlineExceededError if no answer comes for the
-    client's timeout. A pipeline does not come back: make a new one. For one event loop.
+    client's timeout. A pipeline does not come back, except that it goes on to the owner of a
+    cluster where a node that is not the owner refuses it: make a new one. For one event loop.
     """
 
     def __init__(
         self,
-        connection: AsyncConnection,
-        method: Any,
+        endpoints: Endpoints[AsyncConnection],
         settings: Settings,
         metadata: Callable[[], Awaitable[Any]],
         batch_operations_max: int,
@@ -47,13 +47,13 @@ class Pipeline:
         requests_in_flight_max: int,
     ) -> None:
         """For Client.pipeline."""
-        self._connection = connection
+        self._endpoints = endpoints
+        self._failover = endpoints.failover()
         self._settings = settings
         self._operations_max = min(max(1, batch_operations_max), MAX_OPERATIONS)
         self._bytes_max = batch_bytes_max
         self._in_flight_max = max(1, requests_in_flight_max)
         self._metadata = metadata
-        self._method = method
         self._changed = Condition()
         self._batch: _Batch = []
         self._batch_bytes = 0
@@ -65,6 +65,7 @@ class Pipeline:
         self._call: Any = None
         # When the last answer came, or the first request went out since nothing was in flight.
         self._progress_at = 0.0
+        self._has_answers = False  # Of this stream.
         self._answering = False  # Callbacks run: no answer is read meanwhile.
         self._over = Event()
 
@@ -144,6 +145,9 @@ class Pipeline:
             self._progress_at = time.monotonic()
         batch, self._batch, self._batch_bytes = self._batch, [], 0
         self._in_flight.append(batch)
+        self._send(batch)
+
+    def _send(self, batch: _Batch) -> None:
         self._requests.put(
             data_pb2.ExecuteRequest(
                 namespace=self._settings.namespace,
@@ -167,10 +171,10 @@ class Pipeline:
     async def _read(self) -> None:
         end: TimecacheError | None = cancelled(_CANCELLED)
         try:
-            with self._connection.errors():
-                await self._open()
-                async for response in self._call:
-                    self._answered(response)
+            while (pause := await self._stream()) is not None:
+                with self._changed:
+                    await self._changed.wait_for(lambda: self._end is not None, pause)
+                    self._send_again()
             with self._changed:
                 whole = self._closing and not self._in_flight and not self._batch
             end = None if whole else stopping()
@@ -183,10 +187,40 @@ class Pipeline:
                 self._ended(end)
             self._over.set()
 
-    async def _open(self) -> None:
-        await self._connection.wait(None)
+    # How long to pause before the next one; None: it has ended in good order.
+    async def _stream(self) -> float | None:
+        connection = self._endpoints.current
+        try:
+            with connection.errors():
+                await self._open(connection)
+                async for response in self._call:
+                    self._answered(response)
+            return None
+        except TimecacheError as error:
+            with self._changed:
+                if self._end is not None:
+                    raise
+                # Nothing that is in flight may have been done.
+                is_clear = not self._has_answers or not self._in_flight
+            self._endpoints.move_on(connection, error)
+            pause = self._failover.pause(error)
+            if pause is None or not is_clear:
+                raise
+            return pause
+
+    def _send_again(self) -> None:
+        self._requests.put(None)
+        self._requests = Requests()
+        self._has_answers = False
+        for batch in self._in_flight:
+            self._send(batch)
+        if self._closing or self._end is not None:
+            self._requests.put(None)
+
+    async def _open(self, connection: AsyncConnection) -> None:
+        await connection.wait(None)
         metadata = await self._metadata()
-        call = self._method(self._requests.stream(), metadata=metadata)
+        call = connection.stubs.data.Pipeline(self._requests.stream(), metadata=metadata)
         with self._changed:
             self._call = call
             if self._end is not None:
@@ -199,6 +233,8 @@ class Pipeline:
             if not self._in_flight or len(self._in_flight[0]) != len(response.results):
                 raise ValueError("an answer to no request")
             batch = self._in_flight.popleft()
+            self._has_answers = True
+            self._failover.reset()
             if not self._in_flight:
                 self._flush()
             self._answering = True

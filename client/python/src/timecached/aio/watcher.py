@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any
 
-from ..connection import AsyncConnection
+from ..connection import AsyncConnection, Endpoints
 from ..errors import TimecacheError, cancelled
 from ..types import WatchBatch
 from ..watching import WatchState
@@ -36,14 +36,13 @@ class Watcher:
 
     def __init__(
         self,
-        connection: AsyncConnection,
-        stub: Any,
+        endpoints: Endpoints[AsyncConnection],
         metadata: Callable[[], Awaitable[Any]],
         state: WatchState,
     ) -> None:
         """For Client.watch and its like."""
-        self._connection = connection
-        self._stub = stub
+        self._endpoints = endpoints
+        self._connection = endpoints.current  # Of the last stream.
         self._metadata = metadata
         self._state = state
         self._changed = Condition()
@@ -94,6 +93,8 @@ class Watcher:
                 raise cancelled("the watch was closed")
             if self._end is not None:
                 raise self._end
+            if self._stream is None:
+                self._connection = self._endpoints.current
             try:
                 with self._connection.errors():
                     stream = self._stream or await self._open(give_up_at)
@@ -120,7 +121,7 @@ class Watcher:
         with self._changed:
             if self._closed:
                 return None
-            call = self._state.open(self._stub, metadata)
+            call = self._state.open(self._connection.stubs.data, metadata)
             self._stream = Stream(call, self._state.reconnecting.silence_max)
             return self._stream
 
@@ -131,7 +132,9 @@ class Watcher:
                 self._stream = None
             if self._closed:
                 return
+        self._endpoints.move_on(self._connection, error)
         try:
-            self._next_attempt_at = time.monotonic() + self._state.ended(error)
+            pause = self._state.ended(error, self._endpoints.size)
+            self._next_attempt_at = time.monotonic() + pause
         except TimecacheError as end:
             self._end = end

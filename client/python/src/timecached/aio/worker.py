@@ -95,8 +95,7 @@ class GroupWorker:
         self._end: Exception | None = None
         self._pauses = (reconnecting.min_pause, reconnecting.max_pause)
         self._watcher = Watcher(
-            client._connection,
-            client._stubs.data,
+            client._endpoints,
             client._metadata,
             WatchState(
                 namespaces=[client.namespace_name],

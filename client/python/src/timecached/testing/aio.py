@@ -5,10 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import grpc
-
 from ..aio.client import Client
-from ..errors import error_from_rpc
 from ..types import Duration, from_timestamp, to_duration, to_timestamp
 from .v1 import virtual_clock_pb2, virtual_clock_pb2_grpc
 
@@ -23,29 +20,29 @@ class AsyncVirtualClock:
 
     def __init__(self, client: Client, timeout: float = 60.0) -> None:
         """Of the client's server. `timeout`: seconds that one advance may take."""
-        # The generated stub has no types.
-        self._stub: Any = virtual_clock_pb2_grpc.VirtualClockServiceStub(client.channel)  # type: ignore[no-untyped-call]
-        self._metadata = client._metadata
-        self._timeout = timeout
+        self._client = client.with_options(timeout=timeout)
 
     async def advance(self, by: Duration) -> datetime:
         """Moves the clock on. InvalidArgumentError: a negative duration."""
         request = virtual_clock_pb2.AdvanceRequest(by=to_duration(by))
-        return await self._call(self._stub.Advance, request)
+        return await self._call("Advance", request)
 
     async def advance_to(self, to: datetime) -> datetime:
         """Moves the clock to a time. InvalidArgumentError: one that is over."""
         request = virtual_clock_pb2.AdvanceRequest(to=to_timestamp(to))
-        return await self._call(self._stub.Advance, request)
+        return await self._call("Advance", request)
 
     async def now(self) -> datetime:
         """Where the clock stands."""
-        return await self._call(self._stub.Now, virtual_clock_pb2.NowRequest())
+        return await self._call("Now", virtual_clock_pb2.NowRequest())
 
-    async def _call(self, method: Any, request: Any) -> datetime:
-        try:
-            metadata = await self._metadata()
-            answer = await method(request, timeout=self._timeout, metadata=metadata)
-        except grpc.RpcError as error:
-            raise error_from_rpc(error) from error
+    async def _call(self, method: str, request: Any) -> datetime:
+        answer = await self._client._call(
+            # The generated stub has no types.
+            lambda stubs: getattr(
+                virtual_clock_pb2_grpc.VirtualClockServiceStub(stubs.channel),  # type: ignore[no-untyped-call]
+                method,
+            ),
+            request,
+        )
         return from_timestamp(answer.now)
