@@ -59,9 +59,13 @@ class KafkaConsumer {
   absl::StatusOr<std::vector<int64_t>> FirstOffsets(
       absl::Duration timeout) const;
   absl::StatusOr<std::vector<int64_t>> EndOffsets(absl::Duration timeout) const;
-  // The same of one.
-  absl::StatusOr<int64_t> EndOffset(uint32_t partition,
-                                    absl::Duration timeout) const;
+  // Both of one.
+  struct Bounds {
+    int64_t first = 0;
+    int64_t end = 0;
+  };
+  absl::StatusOr<Bounds> BoundsOf(uint32_t partition,
+                                  absl::Duration timeout) const;
   // As of the last fetch; -1 before the first.
   int64_t CachedEndOffset(uint32_t partition) const;
 

@@ -259,7 +259,7 @@ void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
   }
   if (!ended.ok()) return Fail(ended);
   if (!look_status_.ok()) return Lose(look_status_);
-  if (last_claim != claim_) {
+  if (last_claim != claim_ || absl::IsFailedPrecondition(status)) {
     return Lose(absl::FailedPreconditionError(
         absl::StrCat("another node has claimed partition ", partition_)));
   }
