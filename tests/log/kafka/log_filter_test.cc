@@ -12,8 +12,6 @@
 namespace timecache::server {
 namespace {
 
-using testing::HasSubstr;
-
 using RecordMap = std::map<uint64_t, std::string>;
 
 std::string RecordsValue(const RecordsMessage& header,
@@ -84,6 +82,29 @@ TEST_F(LogFilterTest, ARecordThatIsCutOffIsALoss) {
   value.pop_back();
   log_.Append(value);
   EXPECT_EQ(Read().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(LogFilterTest, PiecesOfTwoAttemptsAreNoGroup) {
+  log_.Append(EncodeClaim({1, 0, "a"}));
+  const std::string record = RecordsValue(OneRecord(1, 0), "record");
+  const auto append = [&](uint32_t attempt, uint32_t piece) {
+    RecordsMessage header = OneRecord(1, 0);
+    header.attempt = attempt;
+    header.piece = piece;
+    header.is_last = piece == 1;
+    std::string value;
+    PutRecordsHeader(&value, header);
+    const std::string bytes = record.substr(kRecordsHeaderBytes);
+    log_.Append(value + (piece == 0 ? bytes.substr(0, 6) : bytes.substr(6)));
+  };
+  append(1, 0);
+  append(2, 1);
+  RecordMap records;
+  EXPECT_EQ(Read(&records), absl::OkStatus());
+  EXPECT_EQ(records, RecordMap());
+  append(1, 1);
+  EXPECT_EQ(Read(&records), absl::OkStatus());
+  EXPECT_EQ(records, (RecordMap{{0, "record"}}));
 }
 
 TEST_F(LogFilterTest, AReaderBeginsAtNoClaimAndNoPiece) {
