@@ -180,9 +180,9 @@ void JournalReader::Handle(const KafkaMessage& message,
   ++read_;
 }
 
-// OK: reading goes on by itself.
+// OK: reading goes on by itself, also where a broker that has just started does not
+// know the topic yet.
 absl::Status JournalReader::ErrorOf(const KafkaMessage& message) const {
-  if (absl::IsNotFound(message.status)) return message.status;
   if (!absl::IsOutOfRange(message.status)) return absl::OkStatus();
   const int64_t position = parts_[message.partition].position;
   const auto bounds = consumer_->BoundsOf(message.partition, kBrokerTimeout);

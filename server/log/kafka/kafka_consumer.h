@@ -20,9 +20,9 @@ struct rd_kafka_queue_s;
 
 namespace timecache::server {
 
-// A message; or the end of a partition; or an error of it, after which none comes
-// until it is started again if it is OUT_OF_RANGE (the offset is not in the log) or
-// NOT_FOUND. After others reading goes on by itself.
+// A message; or the end of a partition; or an error of it. After OUT_OF_RANGE (the
+// offset is not in the log) none comes until it is started again; after others reading
+// goes on by itself.
 struct KafkaMessage {
   absl::Status status;
   uint32_t partition = 0;

@@ -263,7 +263,7 @@ void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
     return Lose(absl::FailedPreconditionError(
         absl::StrCat("another node has claimed partition ", partition_)));
   }
-  if (absl::IsOutOfRange(status) || absl::IsNotFound(status) ||
+  if (absl::IsOutOfRange(status) ||
       (status.ok() &&
        (!found_known_ || (acknowledged && !found_acknowledged_)))) {
     return Lose(absl::DataLossError(absl::StrCat(
