@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kAdminTimeoutMs = 30'000;
 constexpr int kTopicIntervalMs = 50;
+constexpr int kTopicAnswers = 10;
 constexpr int64_t kMinReplicas = 3;
 constexpr int64_t kMinInsyncReplicas = 2;
 
@@ -160,19 +161,6 @@ absl::StatusOr<int64_t> ReadReplicas(rd_kafka_t* client,
   return replicas;
 }
 
-// Brokers hear of a new topic one after the other.
-absl::Status AwaitTopic(rd_kafka_t* client, const std::string& topic) {
-  const auto deadline = std::chrono::steady_clock::now() +
-                        std::chrono::milliseconds(kAdminTimeoutMs);
-  absl::Status status;
-  do {
-    status = ReadReplicas(client, topic).status();
-    if (!absl::IsNotFound(status)) return status;
-    rd_kafka_poll(client, kTopicIntervalMs);
-  } while (std::chrono::steady_clock::now() < deadline);
-  return status;
-}
-
 void CheckSettings(const std::string& topic, bool is_journal,
                    std::map<std::string, std::string> settings,
                    std::vector<TopicFault>* faults) {
@@ -197,6 +185,29 @@ void CheckSettings(const std::string& topic, bool is_journal,
     equals("retention.ms", "-1");
     equals("retention.bytes", "-1");
   }
+}
+
+// Brokers hear of a new topic one after the other: each look asks one of them.
+absl::Status AwaitTopics(const KafkaOptions& options,
+                         absl::string_view cluster) {
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::milliseconds(kAdminTimeoutMs);
+  for (int answers = 0; answers < kTopicAnswers;) {
+    auto handle =
+        KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, /*topic=*/"");
+    if (!handle.ok()) return handle.status();
+    absl::Status status;
+    for (const auto& topic : {JournalTopic(cluster), ControlTopic(cluster)}) {
+      status.Update(ReadReplicas(handle->client(), topic).status());
+    }
+    if (!status.ok() && (!absl::IsNotFound(status) ||
+                         std::chrono::steady_clock::now() > deadline)) {
+      return status;
+    }
+    answers = status.ok() ? answers + 1 : 0;
+    if (!status.ok()) rd_kafka_poll(handle->client(), kTopicIntervalMs);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -242,8 +253,7 @@ absl::Status CreateTopics(const KafkaOptions& options,
                    absl::StrCat(rd_kafka_topic_result_name(results[i]), ": ",
                                 text == nullptr ? "" : text)));
   }
-  return status.ok() ? AwaitTopic(handle->client(), JournalTopic(cluster))
-                     : status;
+  return status.ok() ? AwaitTopics(options, cluster) : status;
 }
 
 absl::StatusOr<std::vector<TopicFault>> CheckTopics(const KafkaOptions& options,
