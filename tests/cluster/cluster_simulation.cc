@@ -187,6 +187,12 @@ absl::Duration ClusterSimulation::AwaitOwner(absl::Duration limit) {
   return absl::Microseconds(now_us_ - start_us);
 }
 
+bool ClusterSimulation::AwaitRole(int node, MemberRole role) {
+  const int64_t end_us = now_us_ + 10'000'000;
+  while (logic(node).role() != role && now_us_ < end_us) Step();
+  return logic(node).role() == role;
+}
+
 void ClusterSimulation::RunDisturbed(absl::Duration time) {
   const int64_t end_us = now_us_ + absl::ToInt64Microseconds(time);
   while (now_us_ < end_us) {

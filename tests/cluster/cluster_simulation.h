@@ -47,6 +47,8 @@ class ClusterSimulation {
   void RunFor(absl::Duration time);
   // Until one node serves; the time that took, at most `limit`.
   absl::Duration AwaitOwner(absl::Duration limit);
+  // Until the node has this role, at most 10 s. Whether it has.
+  bool AwaitRole(int node, MemberRole role);
   // As RunFor, with kills, pauses, outages, cut-off nodes, handovers.
   void RunDisturbed(absl::Duration time);
 

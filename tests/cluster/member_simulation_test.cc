@@ -103,6 +103,44 @@ TEST(MemberSimulationTest, AnOwnerThatIsPausedOrCutOffIsReplaced) {
     EXPECT_EQ(cluster.owner(), Next(owner));
     cluster.RunFor(absl::Seconds(6));
     EXPECT_EQ(cluster.owner(), Next(owner));
+    // Its next incarnation.
+    EXPECT_EQ(cluster.logic(owner).role(), MemberRole::kStandby);
+    EXPECT_EQ(cluster.overlaps(), 0);
+  }
+}
+
+// Whoever takes over here does so while the lease of the one before it runs.
+SimulationOptions LongLease() {
+  SimulationOptions options;
+  options.failure_timeout = absl::Milliseconds(800);
+  options.lease = absl::Milliseconds(1'600);
+  options.delay = absl::ZeroDuration();
+  return options;
+}
+
+TEST(MemberSimulationTest, TheWaitForTheLeaseCoversClocksThatDrift) {
+  for (int i = 0; i < Rounds(kSeeds); ++i) {
+    ClusterSimulation cluster(LongLease(), Seed() + i);
+    const int owner = RunUntilOwned(&cluster, i * 10);
+    cluster.Cut(owner, absl::Seconds(10));
+    cluster.RunFor(absl::Seconds(4));
+    EXPECT_EQ(cluster.owner(), Next(owner));
+    EXPECT_EQ(cluster.overlaps(), 0);
+  }
+}
+
+TEST(MemberSimulationTest, AReleaseWaitsForTheLeaseOfTheOwnerBefore) {
+  for (int i = 0; i < Rounds(kSeeds); ++i) {
+    ClusterSimulation cluster(LongLease(), Seed() + i);
+    const int owner = RunUntilOwned(&cluster, i * 10);
+    const int second = Next(owner);
+    const int third = 3 - owner - second;
+    cluster.Cut(owner, absl::Seconds(10));
+    ASSERT_TRUE(cluster.AwaitRole(second, MemberRole::kTakingOver));
+    EXPECT_EQ(cluster.owner(), owner);
+    EXPECT_TRUE(cluster.Release(second, ClusterSimulation::Name(third)).ok());
+    cluster.RunFor(absl::Seconds(4));
+    EXPECT_EQ(cluster.owner(), third);
     EXPECT_EQ(cluster.overlaps(), 0);
   }
 }
