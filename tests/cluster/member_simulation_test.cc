@@ -27,11 +27,12 @@ SimulationOptions Rough() {
 }
 
 // The sum of the overlaps of many runs.
-int64_t Overlaps(const SimulationOptions& options, int64_t* terms) {
+int64_t Overlaps(const SimulationOptions& options, int64_t* terms,
+                 absl::Duration time = absl::Seconds(60)) {
   int64_t overlaps = 0;
   for (int i = 0; i < Rounds(kSeeds); ++i) {
     ClusterSimulation cluster(options, Seed() + i);
-    cluster.RunDisturbed(absl::Seconds(60));
+    cluster.RunDisturbed(time);
     overlaps += cluster.overlaps();
     EXPECT_EQ(cluster.skewed_takeovers(), 0) << "seed " << Seed() + i;
     *terms += cluster.terms();
@@ -53,6 +54,15 @@ TEST(MemberSimulationTest, NoTwoNodesServeWhateverTheWallClocksSay) {
   int64_t terms = 0;
   EXPECT_EQ(Overlaps(options, &terms), 0);
   EXPECT_GT(terms, 4 * Rounds(kSeeds));
+}
+
+// A record is late by 30 s at most here: the retention has to be longer.
+TEST(MemberSimulationTest, NoTwoNodesServeWhereTheLogIsTrimmed) {
+  SimulationOptions options = Rough();
+  options.retention = absl::Seconds(40);
+  int64_t terms = 0;
+  EXPECT_EQ(Overlaps(options, &terms, absl::Seconds(150)), 0);
+  EXPECT_GT(terms, 10 * Rounds(kSeeds));
 }
 
 // A failure timeout below the lease, as no configuration has: the wait for the lease
