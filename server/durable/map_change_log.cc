@@ -85,7 +85,7 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
       map_(map),
       partition_(PartitionOf(map->name(), logs->journal_->partitions())),
       prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
-      sync_(map->options().durability == NamespaceDurability::kSync),
+      sync_(IsSync(map->options().durability)),
       groups_(prefix_),
       description_({map->name(), map->options(), map->origin(), MapCounts()}) {
   const int buffers = std::min(map->options().num_shards, kBuffersMax);
@@ -162,14 +162,13 @@ void MapChangeLog::AppendCreated() {
 }
 
 void MapChangeLog::AppendOptions(const NamespaceOptions& options) {
-  const bool sync = options.durability == NamespaceDurability::kSync;
+  const bool sync = IsSync(options.durability);
   if (sync_.exchange(sync) != sync && sync) BeginSync();
   AppendRecord(MapRecordKind::kOptions,
                [&](MapDescription* map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(map_mu_) {
                  // A power loss that loses later records leaves a map that
                  // records this.
-                 sync_open_ |=
-                     map->options.durability == NamespaceDurability::kSync;
+                 sync_open_ |= IsSync(map->options.durability);
                  map->options = options;
                });
 }
@@ -340,9 +339,8 @@ void MapChangeLog::CloseGeneration() {
   {
     absl::MutexLock lock(&map_mu_);
     closing_tick_ = std::exchange(tick_, std::nullopt);
-    closing_sync_ =
-        std::exchange(sync_open_, false) ||
-        description_.options.durability == NamespaceDurability::kSync;
+    closing_sync_ = std::exchange(sync_open_, false) ||
+                    IsSync(description_.options.durability);
     MoveTo(&records_, &descriptions_);
     closing_counted_ += std::exchange(map_bytes_, 0);
     groups.swap(full_groups_);

@@ -35,6 +35,8 @@ struct MapChangeLogsOptions {
   int64_t open_bytes_max = int64_t{64} << 20;
   // From a commit that found the disk full to the next one.
   std::chrono::microseconds retry_interval{100'000};
+  // kCluster: of several nodes, and then only REPLICATED maps are in it.
+  JournalKind kind = JournalKind::kDisk;
 };
 
 // The position of a write in a namespace that is not SYNC: all changes so far.
@@ -55,6 +57,7 @@ class MapChangeLogs final : public ChangeLogs {
   std::shared_ptr<ChangeLog> Begin(
       const std::shared_ptr<TimeCacheMap>& map) override;
   absl::Status CheckRoom() const override;
+  JournalKind kind() const override { return options_.kind; }
   // JOURNAL_BACKLOG, or OK.
   absl::Status CheckBacklog() const;
   // The log of a rebuilt map, continued.
