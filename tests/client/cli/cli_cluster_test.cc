@@ -9,6 +9,8 @@
 namespace timecache {
 namespace {
 
+using cli::ClusterJson;
+using cli::ClusterText;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

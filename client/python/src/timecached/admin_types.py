@@ -25,7 +25,10 @@ class LimitPolicy(enum.Enum):
 
 
 class Durability(enum.Enum):
-    """What a namespace survives; ASYNC and SYNC need a server with a journal, REPLICATED a cluster."""
+    """What a namespace survives.
+
+    ASYNC and SYNC need a server with a journal, REPLICATED one in a cluster.
+    """
 
     MEMORY = 1
     ASYNC = 2
