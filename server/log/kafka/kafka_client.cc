@@ -205,6 +205,7 @@ absl::Status KafkaError(int code, absl::string_view what) {
 
 KafkaHandle::KafkaHandle() : context_(std::make_unique<Context>()) {}
 
+KafkaHandle::KafkaHandle(KafkaHandle&&) noexcept = default;
 KafkaHandle::~KafkaHandle() = default;
 
 void KafkaHandle::DestroyClient::operator()(rd_kafka_s* client) const {
