@@ -145,6 +145,7 @@ Examples:
   AddDeadCommands(app, context);
   AddBackupCommand(app, context);
   AddJournalCommand(app, context);
+  AddClusterCommands(app, context);
   AddClockCommands(app, context);
   AddCompletionCommand(app, context);
   AddHelpCommands(app, context);

@@ -49,6 +49,9 @@ const (
 	Async = Durability(pb.Durability_DURABILITY_ASYNC)
 	// Sync: a loss of power, too: a write is acknowledged once it is on disk.
 	Sync = Durability(pb.Durability_DURABILITY_SYNC)
+	// Replicated: the loss of a machine; only in a cluster, which has it in place of Async and
+	// Sync.
+	Replicated = Durability(pb.Durability_DURABILITY_REPLICATED)
 )
 
 // RestartPolicy says what a restart of the server means for the entries of a durable

@@ -48,6 +48,9 @@ const (
 	// the call was applied: send it to the owner. Metadata: owner_address, the
 	// "host:port" that the owner advertises; absent while no node owns.
 	NotOwner Reason = "NOT_OWNER"
+	// OwnershipLost: UNAVAILABLE: the node lost the ownership while the call waited. What the call
+	// writes may or may not be applied: the owner that comes next has it or has not.
+	OwnershipLost Reason = "OWNERSHIP_LOST"
 	// KeyExists: FAILED_PRECONDITION: the key exists.
 	KeyExists Reason = "KEY_EXISTS"
 	// KeyNotFound: FAILED_PRECONDITION: the key does not exist.
@@ -124,6 +127,11 @@ const (
 	NoJournal Reason = "NO_JOURNAL"
 	// MaxBackups: RESOURCE_EXHAUSTED: two backups are in progress.
 	MaxBackups Reason = "MAX_BACKUPS"
+	// NoCluster: FAILED_PRECONDITION: the server is no node of a cluster.
+	NoCluster Reason = "NO_CLUSTER"
+	// NoSuccessor: FAILED_PRECONDITION: no standby, or none of that name, has caught up with the
+	// journal, so that it could take over.
+	NoSuccessor Reason = "NO_SUCCESSOR"
 	// UnknownService: NOT_FOUND: the server has no such service, or reflection no such symbol.
 	UnknownService Reason = "UNKNOWN_SERVICE"
 	// MaxHealthWatches: Not given any more: too many watches of health.

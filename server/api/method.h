@@ -74,6 +74,8 @@ using enum MethodType;
   METHOD(kDeleteGroup, kGroups, "DeleteGroup", kUnary)            \
   METHOD(kGetServer, kServer, "GetServer", kUnary)                \
   METHOD(kBackupJournal, kServer, "BackupJournal", kServerStream) \
+  METHOD(kGetCluster, kServer, "GetCluster", kUnary)              \
+  METHOD(kHandOver, kServer, "HandOver", kUnary)                  \
   METHOD(kAdvance, kTime, "Advance", kUnary)                      \
   METHOD(kNow, kTime, "Now", kUnary)                              \
   METHOD(kAppend, kData, "Append", kUnary)                        \

@@ -133,13 +133,16 @@ absl::Status ChangeOptions(const v1::NamespaceOptions& from,
                            NamespaceOptions* to) {
   const int num_shards = to->num_shards;
   const bool durable = IsDurable(*to);
+  const char* const before = to->durability == NamespaceDurability::kReplicated
+                                 ? "replicated"
+                             : durable ? "async or sync"
+                                       : "memory";
   absl::Status status = ApplyOptions(from, to);
   if (status.ok() && to->num_shards != num_shards) {
     status = FixedAtCreation("num_shards", absl::StrCat(num_shards));
   }
   if (status.ok() && IsDurable(*to) != durable) {
-    status =
-        FixedAtCreation("durability", durable ? "async or sync" : "memory");
+    status = FixedAtCreation("durability", before);
   }
   return status;
 }

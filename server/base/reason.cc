@@ -58,6 +58,8 @@ constexpr Named kReasons[] = {
     {Reason::kMaxGroups, "MAX_GROUPS"},
     {Reason::kNoJournal, "NO_JOURNAL"},
     {Reason::kMaxBackups, "MAX_BACKUPS"},
+    {Reason::kNoCluster, "NO_CLUSTER"},
+    {Reason::kNoSuccessor, "NO_SUCCESSOR"},
     {Reason::kUnknownService, "UNKNOWN_SERVICE"},
     {Reason::kMaxHealthWatches, "MAX_HEALTH_WATCHES"},
 };

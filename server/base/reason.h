@@ -66,6 +66,8 @@ enum class Reason : uint8_t {
   kMaxGroups = 63,
   kNoJournal = 64,
   kMaxBackups = 65,
+  kNoCluster = 66,
+  kNoSuccessor = 67,
 
   kUnknownService = 80,
   kMaxHealthWatches = 81,

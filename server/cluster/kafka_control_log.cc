@@ -54,7 +54,7 @@ bool KafkaControlLog::Append(const ControlRecord& record) {
   on_its_way_ = true;
   producer_->Send(
       0, record.SerializeAsString(),
-      [this](const SendReport&, std::string) { on_its_way_ = false; });
+      [this](const SendReport&, const std::string&) { on_its_way_ = false; });
   return true;
 }
 

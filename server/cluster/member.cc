@@ -152,13 +152,19 @@ class Member::Impl {
     const bool other =
         owner && !owner->released && !owner->node.gone && !logic_.IsOwner();
     ErrorMetadata metadata;
-    if (other) metadata["owner_address"] = owner->node.address;
-    return ErrorWithReason(
-        absl::StatusCode::kUnavailable, Reason::kNotOwner,
-        other ? absl::StrCat("this node is not the owner: ", owner->node.name,
-                             " is, at ", owner->node.address)
-              : "this node does not own, and no other one does for now",
-        metadata);
+    std::string message = "this node does not own, and no other one does now";
+    if (other) {
+      metadata["owner_address"] = owner->node.address;
+      message = absl::StrCat("this node is not the owner: ", owner->node.name,
+                             " is, at ", owner->node.address);
+    } else if (logic_.role() == MemberRole::kOwner && !service_ended_) {
+      message =
+          "this node's lease has ended: its heartbeats do not reach the "
+          "control "
+          "log, or not in time";
+    }
+    return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kNotOwner,
+                           message, metadata);
   }
 
   void Run() {

@@ -340,18 +340,22 @@ absl::Status MemberLogic::BeginRelease(const std::string& to) {
   if (!to.empty()) {
     if (absl::Status status = CheckSuccessor(to); !status.ok()) return status;
   }
-  successor_ = to;
+  successor_ = to.empty() ? FurthestStandby() : to;
+  lease_end_ns_ = INT64_MIN;
+  return absl::OkStatus();
+}
+
+std::string MemberLogic::FurthestStandby() const {
+  std::string furthest;
   uint64_t least_lag = UINT64_MAX;
   state_.VisitLive([&](const ControlRecord& other) {
-    if (!to.empty() || IsMine(other) || !other.ready() ||
-        other.lag_messages() >= least_lag) {
+    if (IsMine(other) || !other.ready() || other.lag_messages() >= least_lag) {
       return;
     }
     least_lag = other.lag_messages();
-    successor_ = other.node();
+    furthest = other.node();
   });
-  lease_end_ns_ = INT64_MIN;
-  return absl::OkStatus();
+  return furthest;
 }
 
 MemberStatus MemberLogic::Status(int64_t now_ns) const {
@@ -368,6 +372,7 @@ MemberStatus MemberLogic::Status(int64_t now_ns) const {
     status.since_heartbeat = absl::Nanoseconds(now_ns - *own_read_ns_);
   }
   TakeoverNs(&status.waits_for);
+  status.successor = successor_ ? *successor_ : FurthestStandby();
   return status;
 }
 

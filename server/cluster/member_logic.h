@@ -100,6 +100,8 @@ class MemberLogic {
   const SkewSample* BestSkew() const;
   bool ClockIsRight() const;
   bool IsReady() const;
+  // Of those that would take over at once; empty: there is none.
+  std::string FurthestStandby() const;
   // When this node takes over; none: not, for the reason in `*why`, if it is given.
   std::optional<int64_t> TakeoverNs(std::string* why) const;
   int64_t CandidateDelayNs() const;

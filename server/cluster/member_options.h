@@ -80,6 +80,9 @@ struct MemberStatus {
   absl::Duration clock_skew = absl::ZeroDuration();
   // Since the last heartbeat that was read from the log; infinite: none was.
   absl::Duration since_heartbeat = absl::InfiniteDuration();
+  // To whom it has released, or the standby that a release without a name would
+  // choose; empty: none.
+  std::string successor;
   // What keeps it from taking over, in words; empty: nothing.
   std::string waits_for;
 };

@@ -431,7 +431,7 @@ void MapChangeLog::Recycle(std::vector<std::string> records) {
 void MapChangeLog::Full(absl::Status status) {
   const bool full = absl::IsResourceExhausted(status);
   if (full) status = DiskFullMeanwhile();
-  if (logs_->options_.replicated) status = MapChangeLogs::OwnershipLost();
+  if (logs_->options_.kind == JournalKind::kCluster) status = MapChangeLogs::OwnershipLost();
   std::vector<Done> waiters;
   {
     absl::MutexLock lock(&mu_);

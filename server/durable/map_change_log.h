@@ -35,9 +35,9 @@ struct MapChangeLogsOptions {
   int64_t open_bytes_max = int64_t{64} << 20;
   // From a commit that found the disk full to the next one.
   std::chrono::microseconds retry_interval{100'000};
-  // Nodes share the journal: maps are REPLICATED, and nothing is answered while
-  // another node may own it.
-  bool replicated = false;
+  // kCluster: of several nodes, and then only REPLICATED maps are in it, and
+  // nothing is answered while another node may own it.
+  JournalKind kind = JournalKind::kDisk;
 };
 
 // The position of a write in a namespace that is not SYNC: all changes so far.
@@ -57,6 +57,7 @@ class MapChangeLogs final : public ChangeLogs {
 
   std::shared_ptr<ChangeLog> Begin(
       const std::shared_ptr<TimeCacheMap>& map) override;
+  JournalKind kind() const override { return options_.kind; }
   absl::Status CheckRoom() const override;
   // JOURNAL_BACKLOG, or OK.
   absl::Status CheckBacklog() const;
@@ -79,7 +80,8 @@ class MapChangeLogs final : public ChangeLogs {
   // OK, or UNAVAILABLE (OWNERSHIP_LOST): then nothing that was read in memory may
   // be answered. Costs a branch, and Journal::IsOwner where nodes share it.
   absl::Status CheckOwner() const {
-    return !options_.replicated || journal_->IsOwner() ? absl::OkStatus()
+    return options_.kind != JournalKind::kCluster ||
+                   journal_->IsOwner() ? absl::OkStatus()
                                                        : OwnershipLost();
   }
   // The approximate memory of changes that wait to be stored.

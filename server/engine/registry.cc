@@ -76,12 +76,11 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::Status status = MemoryReclaimer::Process().MakeRoom();
     if (!status.ok()) return status;
   }
-  const bool journaled = IsDurable(options);
-  if (journaled && change_logs_ == nullptr) {
-    return InvalidField("durability",
-                        "must be MEMORY: the server keeps no journal (its "
-                        "configuration has no journal.directory)");
+  if (absl::Status status = CheckDurability(options.durability, journal_kind());
+      !status.ok()) {
+    return status;
   }
+  const bool journaled = IsDurable(options);
   if (obeyed && journaled) {
     if (absl::Status status = change_logs_->CheckRoom(); !status.ok()) {
       return status;
@@ -252,6 +251,10 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   if (absl::Status status = change(&options); !status.ok()) return status;
   if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
     return status;
+  }
+  if (options.durability != before.durability) {
+    absl::Status status = CheckDurability(options.durability, journal_kind());
+    if (!status.ok()) return status;
   }
   // What an older server allowed may stay as it is.
   if (options.dead_letter_namespace != before.dead_letter_namespace) {

@@ -56,6 +56,9 @@ class Registry {
   // The logs of durable maps' changes. Without them no map is durable. Not
   // owned, must outlive the maps. Set before use.
   void SetChangeLogs(ChangeLogs* logs) { change_logs_ = logs; }
+  JournalKind journal_kind() const {
+    return change_logs_ == nullptr ? JournalKind::kNone : change_logs_->kind();
+  }
 
   // INVALID_ARGUMENT, also if dead letters would go in a cycle, ALREADY_EXISTS
   // or RESOURCE_EXHAUSTED (MAX_NAMESPACES, MAX_MEMORY).

@@ -207,7 +207,7 @@ MemberOptions ClusterTerm::MakeMemberOptions() const {
 
 std::unique_ptr<MapChangeLogs> ClusterTerm::TakeLogs() {
   MapChangeLogsOptions options;
-  options.replicated = true;
+  options.kind = JournalKind::kCluster;
   return std::make_unique<MapChangeLogs>(std::move(opened_), options);
 }
 
@@ -321,31 +321,45 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
 
 // --- Owner.
 
-absl::Status ClusterTerm::HandOver(const std::string& to) {
+void ClusterTerm::HandOver(const std::string& to,
+                           ClusterSource::HandedOver done) {
   absl::Status status = CheckService();
   if (status.ok()) status = member_->CheckSuccessor(to);
-  if (!status.ok()) return status;
+  if (!status.ok()) return done(status);
   {
     absl::MutexLock lock(&mu_);
-    successor_ = to;
+    if (over_.exchange(true)) {
+      status = absl::UnavailableError("the term of this node is over already");
+    } else {
+      successor_ = to;
+      handed_over_ = std::move(done);
+    }
   }
-  if (!over_.exchange(true)) wake_();
-  return absl::OkStatus();
+  if (!status.ok()) return done(status);
+  wake_();
 }
 
 void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
   const auto began = SteadyClock::now();
-  if (member_->role() != MemberRole::kOwner) return journal_->Stop();
   std::string to;
+  ClusterSource::HandedOver done;
   {
     absl::MutexLock lock(&mu_);
     to = successor_;
+    done = std::exchange(handed_over_, nullptr);
+  }
+  if (member_->role() != MemberRole::kOwner) {
+    journal_->Stop();
+    if (done) done(absl::UnavailableError("another node has taken over"));
+    return;
   }
   const absl::Status has_successor = member_->CheckSuccessor(to);
   member_->EndService();
   FlushAll(registry, patience / 2);
   journal_->Stop();
   const absl::Status released = member_->Release(to, patience / 2);
+  if (done && released.ok()) done(member_->GetStatus().successor);
+  if (done && !released.ok()) done(released);
   Log(released.ok() ? LogLevel::kInfo : LogLevel::kWarning, "service_ended",
       {{"node", config_.node()},
        {"standby", has_successor.ok()},

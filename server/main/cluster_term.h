@@ -26,7 +26,9 @@
 #include "server/log/kafka/kafka_topics.h"
 #include "server/main/durability.h"
 #include "server/main/signals.h"
+#include "server/rpc/admin/cluster_source.h"
 #include "timecache/config/v1/config.pb.h"
+#include "timecache/v1/server.pb.h"
 
 namespace timecache::server {
 
@@ -65,9 +67,9 @@ class ClusterTerm {
 
   // The ownership was lost, or is to be handed over.
   bool IsOver() const { return over_.load(std::memory_order_acquire); }
-  // Makes it over: the main thread then releases it. FAILED_PRECONDITION: this
-  // node does not own, or there is no such standby, or it is not caught up.
-  absl::Status HandOver(const std::string& to) ABSL_LOCKS_EXCLUDED(mu_);
+  // See ClusterSource. Makes it over: the main thread then releases it.
+  void HandOver(const std::string& to, ClusterSource::HandedOver done)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the service, stores all changes and releases the ownership, in at most
   // `patience`; nothing but the first if it is lost, or without a standby.
   void Release(Registry* registry, absl::Duration patience)
@@ -91,6 +93,9 @@ class ClusterTerm {
     Events events;
   };
   Status GetStatus() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Of an empty response.
+  void Describe(v1::GetClusterResponse* cluster) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   ClusterTerm(config::v1::ClusterConfig config, KafkaOptions kafka,
@@ -121,7 +126,9 @@ class ClusterTerm {
   bool caught_up_ = false;
 
   mutable absl::Mutex mu_;
+  // Of a HandOver.
   std::string successor_ ABSL_GUARDED_BY(mu_);
+  ClusterSource::HandedOver handed_over_ ABSL_GUARDED_BY(mu_);
   std::vector<TopicFault> faults_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -150,7 +150,7 @@ absl::Status Node::Start() {
     if (absl::Status status = server_->Start(); !status.ok()) return status;
   } else {
     term_->Serve();
-    server_->SetServing();
+    server_->SetHealth(true);
   }
   LogStartupChecks(config_);
   LogNamespaces(config_, registry_);
@@ -200,7 +200,16 @@ ServerOptions Node::MakeServerOptions() {
   options.credentials = tls_->credentials();
   options.flush = [this] { reaper_.Flush(); };
   if (term_ != nullptr) {
-    options.check_service = [this] { return term_->CheckService(); };
+    options.cluster = {
+        .check_service = [this] { return term_->CheckService(); },
+        .describe =
+            [this](v1::GetClusterResponse* cluster) {
+              term_->Describe(cluster);
+            },
+        .hand_over =
+            [this](const std::string& to, ClusterSource::HandedOver done) {
+              term_->HandOver(to, std::move(done));
+            }};
   }
   if (journal_.local != nullptr) {
     options.describe_journal = [this](v1::JournalStatus* status) {
@@ -262,6 +271,7 @@ void Node::EndTerm() {
   const auto start = std::chrono::steady_clock::now();
   server_->SetNotServing();
   term_->Release(&registry_, kEndOfTerm);
+  server_->CheckStreams();
   const DrainReport report =
       server_->Drain(absl::ToInt64Microseconds(kEndOfTerm));
   Log(LogLevel::kInfo, "term_ended",

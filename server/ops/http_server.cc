@@ -266,6 +266,8 @@ class HttpServer::Connections : public httplib::Server {
       switch (readiness_->state()) {
         case Readiness::State::kStarting:
           return answer(kUnavailable, StartingText());
+        case Readiness::State::kStandby:
+          return answer(kUnavailable, StandbyText());
         case Readiness::State::kServing:
           return answer(kOk, "ok");
         case Readiness::State::kDraining:
@@ -280,6 +282,12 @@ class HttpServer::Connections : public httplib::Server {
     const int recovered = readiness_->recovered();
     if (recovered < 0) return "starting";
     return absl::StrCat("starting: recovering, ", recovered, " %");
+  }
+
+  std::string StandbyText() const {
+    const std::string owner = readiness_->owner();
+    if (owner.empty()) return "standby: no node owns";
+    return absl::StrCat("standby: ", owner, " owns");
   }
 
   // Requests that may wait get a current page, the others the last one.

@@ -21,6 +21,7 @@ Monitoring::Monitoring(const Registry* registry, const Reaper* reaper,
   metrics_.Add(kBuild, [] { return 1; }, {{"version", std::string(Version())}});
   for (const auto& [state, name] :
        {std::pair{Readiness::State::kStarting, "starting"},
+        std::pair{Readiness::State::kStandby, "standby"},
         std::pair{Readiness::State::kServing, "serving"},
         std::pair{Readiness::State::kDraining, "draining"}}) {
     metrics_.Add(

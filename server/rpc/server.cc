@@ -64,7 +64,7 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
                         acceptor_.Cut(PeerEndpoint::OfGrpcPeer(peer));
                       }}),
       gate_(options_.access, options_.call_observers, &acceptor_.guard(),
-            &responses_),
+            &responses_, options_.cluster.check_service),
       hub_(clock, options_.limits.max_watchers()),
       services_(std::make_unique<Services>(
           options_,
@@ -80,11 +80,7 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
                                    absl::string_view name) {
       return CheckPrincipal(*access, principal, config::v1::VERB_WRITE, name);
     });
-    options_.access->SetListener([this] {
-      streams_.AccessChanged();
-      // Watchers check whenever they are woken.
-      hub_.HeartbeatAll();
-    });
+    options_.access->SetListener([this] { CheckStreams(); });
   }
 }
 
@@ -139,15 +135,27 @@ absl::Status Server::Start() {
   addresses_ = acceptor_.addresses();
   acceptor_.Start();
   responses_.Start();
-  if (health_server_ != nullptr) health_server_->SetServing(true);
+  // A node of a cluster reports it once it serves.
+  SetHealth(options_.cluster.check_service == nullptr);
   keep_awake_ = std::make_unique<KeepAwake>(server_.get());
   return absl::OkStatus();
 }
 
+void Server::SetHealth(bool serving) {
+  if (draining_.load(std::memory_order_relaxed)) serving = false;
+  services_->health().SetServing(serving);
+  if (health_server_ != nullptr) health_server_->SetServing(serving);
+}
+
+void Server::CheckStreams() {
+  streams_.AccessChanged();
+  // Watchers check whenever they are woken.
+  hub_.HeartbeatAll();
+}
+
 void Server::SetNotServing() {
   draining_.store(true, std::memory_order_relaxed);
-  services_->health().SetServing(false);
-  if (health_server_ != nullptr) health_server_->SetServing(false);
+  SetHealth(false);
 }
 
 DrainReport Server::Drain(int64_t grace_us) {

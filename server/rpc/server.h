@@ -85,7 +85,18 @@ class Server {
   // and no more is accepted.
   void SetMaxWatchers(int64_t max_watchers) { hub_.SetMax(max_watchers); }
 
-  void SetServing() {}
+  // For a node of a cluster, from Start on; thread-safe.
+
+  // What health reports: NOT_SERVING at first, SERVING once it owns. Without
+  // effect after SetNotServing.
+  void SetHealth(bool serving);
+  // Every open stream checks now whether it may go on, as it otherwise does at
+  // its next message. After the end of the node's service (see
+  // ClusterSource::check_service): watches end with UNAVAILABLE (NOT_OWNER),
+  // those with a message in flight once it is read, a second later at most;
+  // pipelines answer what they have read and end with the same.
+  void CheckStreams();
+
   // From now on health reports NOT_SERVING and GetServer draining; everything
   // else continues.
   void SetNotServing();

@@ -14,6 +14,7 @@
 #include "server/base/clock.h"
 #include "server/rpc/admin/backup_source.h"
 #include "server/rpc/admin/change.h"
+#include "server/rpc/admin/cluster_source.h"
 #include "server/rpc/call/call_gate.h"
 #include "server/rpc/call/server_limits.h"
 #include "timecache/config/v1/config.pb.h"
@@ -56,6 +57,8 @@ struct ServerOptions {
   std::function<void(v1::JournalStatus* journal)> describe_journal;
   // Of the journal; null without one.
   BackupSource backup_source;
+  // Null unless the server is a node of a cluster.
+  ClusterSource cluster;
 };
 
 }  // namespace timecache::server

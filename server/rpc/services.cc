@@ -19,8 +19,9 @@ Services::Services(const ServerOptions& options, const Parts& parts,
       namespaces_(parts.gate, parts.store, options.observer,
                   parts.counted_calls),
       groups_(parts.gate, parts.store, options.observer, parts.counted_calls),
-      server_(parts.gate, std::move(describe_server), &backups_, parts.streams,
-              backup_executor_.get(), parts.counted_calls),
+      server_(parts.gate, std::move(describe_server), &backups_,
+              options.cluster, parts.streams, backup_executor_.get(),
+              parts.counted_calls),
       unknown_(parts.guard) {
   if (options.virtual_clock != nullptr) {
     virtual_clock_ = std::make_unique<VirtualClockService>(

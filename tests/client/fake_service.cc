@@ -443,6 +443,39 @@ grpc::Status FakeService::GetServer(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
+void FakeService::SetCluster(const v1::GetClusterResponse& cluster) {
+  absl::MutexLock lock(&mu_);
+  cluster_ = cluster;
+}
+
+grpc::Status FakeService::GetCluster(grpc::ServerContext* context,
+                                     const v1::GetClusterRequest*,
+                                     v1::GetClusterResponse* response) {
+  absl::MutexLock lock(&mu_);
+  const grpc::Status status = EnterUnary(context);
+  if (!status.ok()) return status;
+  if (cluster_.name().empty()) return Refuse(v1::NO_CLUSTER);
+  *response = cluster_;
+  if (successor_.empty()) return grpc::Status::OK;
+  cluster_.set_owner(successor_);
+  for (v1::ClusterNode& node : *cluster_.mutable_nodes()) {
+    node.set_role(node.name() == successor_ ? v1::NODE_ROLE_OWNER
+                                            : v1::NODE_ROLE_STANDBY);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::HandOver(grpc::ServerContext* context,
+                                   const v1::HandOverRequest* request,
+                                   v1::HandOverResponse* response) {
+  absl::MutexLock lock(&mu_);
+  const grpc::Status status = EnterUnary(context);
+  if (!status.ok()) return status;
+  successor_ = request->to();
+  response->set_to(successor_);
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeService::UpdateNamespace(
     grpc::ServerContext* context, const v1::UpdateNamespaceRequest* request,
     v1::UpdateNamespaceResponse* response) {

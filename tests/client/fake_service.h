@@ -76,6 +76,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   v1::PutRequest last_put() const;
   v1::UpdateNamespaceRequest last_namespace_update() const;
   v1::UpdateGroupRequest last_group_update() const;
+  // What GetCluster answers, in place of NO_CLUSTER.
+  void SetCluster(const v1::GetClusterResponse& cluster);
   // Of namespaces that are created or updated from now on.
   void SetWarnings(std::vector<std::string> warnings);
   // Called in every Put, before it stores.
@@ -128,6 +130,11 @@ class FakeService final : public v1::TimeCacheService::Service,
                                v1::RotateNamespaceResponse*) override;
   grpc::Status GetServer(Context*, const v1::GetServerRequest*,
                          v1::GetServerResponse*) override;
+  grpc::Status GetCluster(Context*, const v1::GetClusterRequest*,
+                          v1::GetClusterResponse*) override;
+  // The node of that name owns from the next GetCluster but one on.
+  grpc::Status HandOver(Context*, const v1::HandOverRequest*,
+                        v1::HandOverResponse*) override;
   grpc::Status SettleExpired(Context*, const v1::SettleExpiredRequest*,
                              v1::SettleExpiredResponse*) override;
   grpc::Status CreateGroup(Context*, const v1::CreateGroupRequest*,
@@ -197,6 +204,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   std::string address_;
   // Last: calls come as soon as it stands.
   std::unique_ptr<grpc::Server> server_;
+  v1::GetClusterResponse cluster_ ABSL_GUARDED_BY(mu_);
+  std::string successor_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache

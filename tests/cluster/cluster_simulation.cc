@@ -42,9 +42,15 @@ void ClusterSimulation::NewIncarnation(Node& node) {
   node.alive = true;
   node.serves = false;
   node.busy_until_us = 0;
+  node.next_ns = INT64_MIN;
   node.claimed_us = -1;
   node.restart_us = -1;
-  node.read = 0;
+  const absl::Duration passed = absl::Microseconds(now_us_);
+  node.read = static_cast<size_t>(
+      std::lower_bound(appended_us_.begin(), appended_us_.end(),
+                       absl::ToInt64Microseconds(
+                           passed - std::min(passed, options_.retention))) -
+      appended_us_.begin());
 }
 
 int64_t ClusterSimulation::BootNs(const Node& node) const {
@@ -68,6 +74,7 @@ void ClusterSimulation::Append(const ControlRecord& record) {
 }
 
 void ClusterSimulation::Arrive() {
+  if (sent_.empty()) return;
   // In the order of their arrival.
   std::stable_sort(
       sent_.begin(), sent_.end(),
@@ -81,12 +88,13 @@ void ClusterSimulation::Arrive() {
 }
 
 void ClusterSimulation::Send(Node& node) {
-  if (now_us_ < node.busy_until_us) return;
+  if (now_us_ < node.busy_until_us || BootNs(node) < node.next_ns) return;
   const int64_t wall_us = kSimulationStartUs + now_us_ + node.wall_skew_us;
   const std::optional<ControlRecord> record =
       node.logic->Next(BootNs(node), wall_us);
+  if (record) node.logic->OnSent(*record, BootNs(node));
+  node.next_ns = node.logic->NextNs();
   if (!record) return;
-  node.logic->OnSent(*record, BootNs(node));
   if (record->kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
     const absl::Duration skew =
         absl::Microseconds(node.wall_skew_us - broker_skew_us_);
@@ -119,6 +127,7 @@ void ClusterSimulation::Read(Node& node) {
   while (node.read < log_.size() &&
          appended_us_[node.read] + node.read_delay_us <= now_us_) {
     node.logic->OnEntry(log_[node.read++], BootNs(node));
+    node.next_ns = INT64_MIN;
   }
 }
 
@@ -187,6 +196,12 @@ absl::Duration ClusterSimulation::AwaitOwner(absl::Duration limit) {
   return absl::Microseconds(now_us_ - start_us);
 }
 
+bool ClusterSimulation::AwaitRole(int node, MemberRole role) {
+  const int64_t end_us = now_us_ + 10'000'000;
+  while (logic(node).role() != role && now_us_ < end_us) Step();
+  return logic(node).role() == role;
+}
+
 void ClusterSimulation::RunDisturbed(absl::Duration time) {
   const int64_t end_us = now_us_ + absl::ToInt64Microseconds(time);
   while (now_us_ < end_us) {
@@ -248,6 +263,7 @@ void ClusterSimulation::SetLag(int node, uint64_t messages) {
 }
 
 absl::Status ClusterSimulation::Release(int node, const std::string& to) {
+  nodes_[node].next_ns = INT64_MIN;
   return nodes_[node].logic->BeginRelease(to);
 }
 

@@ -32,6 +32,8 @@ struct SimulationOptions {
   int drift_ppm = 5'000;
   // Two brokers with clocks 10 s apart append in turns.
   bool erratic_brokers = false;
+  // Of the log, for those who begin to read it.
+  absl::Duration retention = absl::InfiniteDuration();
   // The control: serve as soon as the takeover is in the log.
   bool skip_lease_wait = false;
 };
@@ -47,6 +49,8 @@ class ClusterSimulation {
   void RunFor(absl::Duration time);
   // Until one node serves; the time that took, at most `limit`.
   absl::Duration AwaitOwner(absl::Duration limit);
+  // Until the node has this role, at most 10 s. Whether it has.
+  bool AwaitRole(int node, MemberRole role);
   // As RunFor, with kills, pauses, outages, cut-off nodes, handovers.
   void RunDisturbed(absl::Duration time);
 
@@ -88,6 +92,8 @@ class ClusterSimulation {
     int64_t paused_until_us = 0;
     int64_t cut_until_us = 0;
     int64_t busy_until_us = 0;
+    // As MemberLogic::NextNs said.
+    int64_t next_ns = INT64_MIN;
     int64_t claimed_us = -1;
     int64_t restart_us = -1;
     size_t read = 0;

@@ -27,11 +27,12 @@ SimulationOptions Rough() {
 }
 
 // The sum of the overlaps of many runs.
-int64_t Overlaps(const SimulationOptions& options, int64_t* terms) {
+int64_t Overlaps(const SimulationOptions& options, int64_t* terms,
+                 absl::Duration time = absl::Seconds(60)) {
   int64_t overlaps = 0;
   for (int i = 0; i < Rounds(kSeeds); ++i) {
     ClusterSimulation cluster(options, Seed() + i);
-    cluster.RunDisturbed(absl::Seconds(60));
+    cluster.RunDisturbed(time);
     overlaps += cluster.overlaps();
     EXPECT_EQ(cluster.skewed_takeovers(), 0) << "seed " << Seed() + i;
     *terms += cluster.terms();
@@ -53,6 +54,15 @@ TEST(MemberSimulationTest, NoTwoNodesServeWhateverTheWallClocksSay) {
   int64_t terms = 0;
   EXPECT_EQ(Overlaps(options, &terms), 0);
   EXPECT_GT(terms, 4 * Rounds(kSeeds));
+}
+
+// A record is late by 30 s at most here: the retention has to be longer.
+TEST(MemberSimulationTest, NoTwoNodesServeWhereTheLogIsTrimmed) {
+  SimulationOptions options = Rough();
+  options.retention = absl::Seconds(40);
+  int64_t terms = 0;
+  EXPECT_EQ(Overlaps(options, &terms, absl::Seconds(150)), 0);
+  EXPECT_GT(terms, 10 * Rounds(kSeeds));
 }
 
 // A failure timeout below the lease, as no configuration has: the wait for the lease
@@ -103,6 +113,44 @@ TEST(MemberSimulationTest, AnOwnerThatIsPausedOrCutOffIsReplaced) {
     EXPECT_EQ(cluster.owner(), Next(owner));
     cluster.RunFor(absl::Seconds(6));
     EXPECT_EQ(cluster.owner(), Next(owner));
+    // Its next incarnation.
+    EXPECT_EQ(cluster.logic(owner).role(), MemberRole::kStandby);
+    EXPECT_EQ(cluster.overlaps(), 0);
+  }
+}
+
+// Whoever takes over here does so while the lease of the one before it runs.
+SimulationOptions LongLease() {
+  SimulationOptions options;
+  options.failure_timeout = absl::Milliseconds(800);
+  options.lease = absl::Milliseconds(1'600);
+  options.delay = absl::ZeroDuration();
+  return options;
+}
+
+TEST(MemberSimulationTest, TheWaitForTheLeaseCoversClocksThatDrift) {
+  for (int i = 0; i < Rounds(kSeeds); ++i) {
+    ClusterSimulation cluster(LongLease(), Seed() + i);
+    const int owner = RunUntilOwned(&cluster, i * 10);
+    cluster.Cut(owner, absl::Seconds(10));
+    cluster.RunFor(absl::Seconds(4));
+    EXPECT_EQ(cluster.owner(), Next(owner));
+    EXPECT_EQ(cluster.overlaps(), 0);
+  }
+}
+
+TEST(MemberSimulationTest, AReleaseWaitsForTheLeaseOfTheOwnerBefore) {
+  for (int i = 0; i < Rounds(kSeeds); ++i) {
+    ClusterSimulation cluster(LongLease(), Seed() + i);
+    const int owner = RunUntilOwned(&cluster, i * 10);
+    const int second = Next(owner);
+    const int third = 3 - owner - second;
+    cluster.Cut(owner, absl::Seconds(10));
+    ASSERT_TRUE(cluster.AwaitRole(second, MemberRole::kTakingOver));
+    EXPECT_EQ(cluster.owner(), owner);
+    EXPECT_TRUE(cluster.Release(second, ClusterSimulation::Name(third)).ok());
+    cluster.RunFor(absl::Seconds(4));
+    EXPECT_EQ(cluster.owner(), third);
     EXPECT_EQ(cluster.overlaps(), 0);
   }
 }

@@ -106,7 +106,7 @@ class StandbyTest : public ::testing::Test {
    private:
     static MapChangeLogsOptions Options() {
       MapChangeLogsOptions options;
-      options.replicated = true;
+      options.kind = JournalKind::kCluster;
       return options;
     }
 

@@ -129,6 +129,13 @@ TEST_F(HttpServerTest, IsReadyWhileItServes) {
   readiness_.SetRecovered(40);
   EXPECT_THAT(Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "),
                                     EndsWith("starting: recovering, 40 %\n")));
+  readiness_.Set(Readiness::State::kStandby);
+  EXPECT_THAT(Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "),
+                                    EndsWith("standby: no node owns\n")));
+  readiness_.SetOwner("cache-1");
+  EXPECT_THAT(Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "),
+                                    EndsWith("standby: cache-1 owns\n")));
+  EXPECT_THAT(Get("/healthz"), StartsWith("HTTP/1.1 200 "));
   readiness_.Set(Readiness::State::kServing);
   EXPECT_THAT(Get("/readyz"),
               AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("ok\n")));

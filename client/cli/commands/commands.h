@@ -43,6 +43,8 @@ void AddGroupCommands(CLI::App& ns, Context& context);
 
 // dead list, show, return, drop
 void AddDeadCommands(CLI::App& app, Context& context);
+// cluster status, handover
+void AddClusterCommands(CLI::App& app, Context& context);
 // clock now, advance
 void AddClockCommands(CLI::App& app, Context& context);
 

@@ -145,7 +145,8 @@ void AddLimitFlags(CLI::App& app, NamespaceOptions& options) {
 void AddDurability(CLI::App& app, NamespaceOptions& options) {
   AddEnum(app, "--durability", options.durability,
           "What it survives: async a crash of the server, sync also a loss of "
-          "power; both need a journal in the server (memory)");
+          "power; both need a journal in the server; replicated, only in a "
+          "cluster, the loss of a machine (memory)");
   AddEnum(app, "--restart-policy", options.restart_policy,
           "What a restart of the server means for its entries: fire, entries "
           "due meanwhile die at start; pause, the downtime does not count "

@@ -37,7 +37,7 @@ import {
 /** What to do with a put that would pass maxEntries or maxBytes: refuse it, or kill the bucket that dies next. */
 export type LimitPolicy = 'REJECT' | 'EVICT_OLDEST';
 /** What a namespace survives: nothing, a crash of the process, a loss of power. All but MEMORY need a journal. */
-export type Durability = 'MEMORY' | 'ASYNC' | 'SYNC';
+export type Durability = 'MEMORY' | 'ASYNC' | 'SYNC' | 'REPLICATED';
 /** What a restart means for the entries of a durable namespace: what was due dies at start, or downtime does not count. */
 export type RestartPolicy = 'FIRE' | 'PAUSE';
 

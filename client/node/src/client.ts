@@ -121,15 +121,16 @@ export class TimecacheClient {
   readonly defaultNamespace: string;
 
   /**
-   * For the server at `address`: `host:port` or `unix:/path`. Does not connect yet: that the server is not there is told
-   * by the first call. TypeError: no such address, options that do not go together, or a token that would go over plain
+   * For the server at `address`: `host:port` or `unix:/path`; of a cluster the addresses of its nodes, up to 16, as a
+   * list or separated by commas: calls go to the owner, watches and workers resume there. Does not connect yet: that the
+   * server is not there is told by the first call. TypeError: no such address, options that do not go together, or a token that would go over plain
    * text to another machine.
    */
-  constructor(address: string, options?: ClientOptions);
+  constructor(address: string | readonly string[], options?: ClientOptions);
   /** @internal */
   constructor(connection: Connection, options?: Pick<ClientOptions, 'namespace'>);
-  constructor(target: string | Connection, options: ClientOptions = {}) {
-    this.#connection = typeof target === 'string' ? new Connection(target, options) : target;
+  constructor(target: string | readonly string[] | Connection, options: ClientOptions = {}) {
+    this.#connection = target instanceof Connection ? target : new Connection(target, options);
     this.defaultNamespace = options.namespace ?? 'default';
   }
 
@@ -147,7 +148,7 @@ export class TimecacheClient {
     this.#connection.close();
   }
 
-  /** Where the server is. */
+  /** Where the server is; of several, the one that calls go to now. */
   get address(): string {
     return this.#connection.address;
   }

@@ -2,7 +2,8 @@
 
 import * as grpc from '@grpc/grpc-js';
 import { isLocal, makeCredentials, type TlsOptions } from './credentials.js';
-import { TimecacheError, fromServiceError, isConnectionLost, withDetails } from './errors.js';
+import { Endpoint, Endpoints, Failover, splitAddresses } from './endpoints.js';
+import { TimecacheError, fromServiceError, isConnectionLost, isUnsent, withDetails } from './errors.js';
 import { checkOptions, known, type Names } from './options.js';
 import { Backoff, LATE, pause, withLimit } from './timing.js';
 
@@ -91,9 +92,6 @@ const MAX_MESSAGE_BYTES = 64 << 20;
 /** What gRPC takes unless it is set otherwise: the least that a request may ask for. */
 export const GRPC_MAX_MESSAGE_BYTES = 4 << 20;
 
-/** How long a call waits for a connection. */
-const CONNECT_PATIENCE_MS = 250;
-
 const CHANNEL_OPTIONS: grpc.ChannelOptions = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
   // A server that is gone without a word is noticed after their sum, also by a watch that is silent for hours.
@@ -118,44 +116,47 @@ type DuplexMethod<Request, Response> = grpc.MethodDefinition<Request, Response> 
   responseStream: true;
 };
 
-/** A channel with its credentials, shared by all clients that were made from one. */
+/** Channels with their credentials, one for each address, shared by all clients that were made from one. */
 export class Connection {
-  readonly address: string;
   readonly timeoutMs: number;
   /** Largest message that the channel takes, as requests can say it. */
   readonly maxMessageBytes: number;
-  readonly #client: grpc.Client;
+  readonly #endpoints: Endpoints;
   readonly #retry: Required<RetryOptions>;
   readonly #token: ClientOptions['token'];
-  // While the server is away, one call a second waits for it, and the others fail at once.
-  readonly #backoff = new Backoff(100, 1_000);
-  #connecting: Promise<boolean> | undefined;
-  #nextAttempt = 0;
   // What is under way.
   readonly #calls = new Set<{ cancel(): void }>();
   #isClosed = false;
 
-  constructor(address: string, options: ClientOptions) {
+  constructor(address: string | readonly string[], options: ClientOptions) {
     checkOptions(options, KNOWN_CLIENT);
     checkOptions(options.retry, KNOWN_RETRY);
-    this.address = checkAddress(address);
+    const addresses = splitAddresses(address);
     this.timeoutMs = checkTimeout(options.timeoutMs ?? 5_000);
     const { maxAttempts = 3, minPauseMs = 50, maxPauseMs = 1_000 } = options.retry ?? {};
     this.#retry = { maxAttempts, minPauseMs, maxPauseMs };
     this.#token = options.token;
-    if (options.token !== undefined && !options.tls && !options.allowPlaintextToken && !isLocal(address)) {
-      throw new TypeError(`a token is not sent to ${address} in plain text: use tls, or allowPlaintextToken`);
-    }
+    for (const each of addresses) checkTokenTo(each, options);
     const receiveMax = options.channelOptions?.['grpc.max_receive_message_length'] ?? MAX_MESSAGE_BYTES;
     this.maxMessageBytes = receiveMax < 0 ? MAX_MESSAGE_BYTES : Math.max(receiveMax, GRPC_MAX_MESSAGE_BYTES);
+    const credentials = makeCredentials(options.tls);
     const serverName = typeof options.tls === 'object' ? options.tls.serverName : undefined;
-    this.#client = new grpc.Client(address, makeCredentials(options.tls), {
-      ...CHANNEL_OPTIONS,
-      ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
-      // What is for this machine, as a token in plain text, does not leave it by a proxy that the environment names.
-      ...(isLocal(address) ? { 'grpc.enable_http_proxy': 0 } : {}),
-      ...options.channelOptions,
+    this.#endpoints = new Endpoints(addresses, (address) => {
+      checkTokenTo(address, options);
+      const client = new grpc.Client(address, credentials, {
+        ...CHANNEL_OPTIONS,
+        ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
+        // What is for this machine, as a token in plain text, does not leave it by a proxy that the environment names.
+        ...(isLocal(address) ? { 'grpc.enable_http_proxy': 0 } : {}),
+        ...options.channelOptions,
+      });
+      return new Endpoint(address, client);
     });
+  }
+
+  /** Where calls go now. */
+  get address(): string {
+    return this.#endpoints.current.address;
   }
 
   /** Ends all that is under way. It fails with CANCELLED, as does what comes later. */
@@ -164,35 +165,28 @@ export class Connection {
     this.#isClosed = true;
     // gRPC would let streams live on.
     for (const call of this.#calls) call.cancel();
-    this.#client.close();
+    this.#endpoints.close();
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /**
-   * To be called before each call: connects if there is no connection, and waits for it for at most 250 ms, and not
-   * beyond the deadline. Returns whether there is one; without, the call itself says why.
-   */
-  async connect(deadline = Infinity, signal?: AbortSignal): Promise<boolean> {
+  async #connect(endpoint: Endpoint, deadline: number, signal: AbortSignal | undefined): Promise<boolean> {
     this.#checkOpen();
-    const channel = this.#client.getChannel();
-    if (channel.getConnectivityState(true) === grpc.connectivityState.READY) return true;
-    if (!this.#connecting) {
-      if (Date.now() < this.#nextAttempt) return false;
-      this.#connecting = new Promise<boolean>((resolve) => {
-        this.#client.waitForReady(Date.now() + CONNECT_PATIENCE_MS, (error) => {
-          this.#connecting = undefined;
-          if (error) this.#nextAttempt = Date.now() + this.#backoff.next();
-          else this.#backoff.reset();
-          resolve(!error);
-        });
-      });
-    }
-    const isConnected = await withLimit(this.#connecting, deadline - Date.now(), signal);
+    const isConnected = await endpoint.connect(deadline, signal, this.#endpoints.size > 1);
     this.#checkOpen();
-    return isConnected === true;
+    return isConnected;
+  }
+
+  /** After a call or stream there has failed: the next may go elsewhere. */
+  moveOn(from: Endpoint, error: unknown): void {
+    if (!this.#isClosed) this.#endpoints.moveOn(from, error);
+  }
+
+  /** Of one call or stream. */
+  failover(): Failover {
+    return new Failover(this.#endpoints.size);
   }
 
   #checkOpen(): void {
@@ -217,17 +211,25 @@ export class Connection {
     const deadline = Date.now() + checkTimeout(call.timeoutMs ?? this.timeoutMs);
     const attempts = isSafe || call.repeatable ? this.#retry.maxAttempts : 1;
     const backoff = this.backoff();
+    let failover: Failover | undefined;
     let maybeApplied = false; // By an earlier attempt.
-    for (let attempt = 1; ; ++attempt) {
+    for (let attempt = 1; ;) {
+      const endpoint = this.#endpoints.current;
+      let connected = false;
       try {
-        const connected = await this.connect(deadline, signal);
         try {
+          connected = await this.#connect(endpoint, deadline, signal);
           const metadata = await this.#metadata(call, deadline);
-          return await this.#attempt(method, request, metadata, deadline, signal);
+          return await this.#attempt(endpoint, method, request, metadata, deadline, signal);
         } catch (thrown) {
           signal?.throwIfAborted();
           const error = this.#explain(thrown);
-          if (this.#isClosed || !connected || attempt >= attempts || !isConnectionLost(error)) throw error;
+          if (this.#isClosed) throw error;
+          this.moveOn(endpoint, error);
+          failover ??= this.failover();
+          if (await failover.again(error, isServiceError(thrown) && isUnsent(error), deadline, signal))
+            continue;
+          if (!connected || attempt++ >= attempts || !isConnectionLost(error)) throw error;
           const ms = backoff.next();
           if (Date.now() + ms >= deadline) throw error;
           maybeApplied ||= (error as TimecacheError).maybeApplied;
@@ -258,6 +260,7 @@ export class Connection {
   }
 
   #attempt<Request, Response>(
+    endpoint: Endpoint,
     method: UnaryMethod<Request, Response>,
     request: Request,
     metadata: grpc.Metadata,
@@ -268,7 +271,7 @@ export class Connection {
       signal?.throwIfAborted();
       this.#checkOpen();
       const cancel = () => call.cancel();
-      const call = this.#client.makeUnaryRequest(
+      const call = endpoint.client.makeUnaryRequest(
         method.path,
         method.requestSerialize,
         method.responseDeserialize,
@@ -286,7 +289,7 @@ export class Connection {
     });
   }
 
-  /** Begins a call whose answers are a stream. Not repeated. */
+  /** Begins a call whose answers are a stream. Until the first has come it is begun elsewhere where that may do better. */
   async serverStream<Request, Response>(
     method: ServerStreamMethod<Request, Response>,
     request: Request,
@@ -294,41 +297,67 @@ export class Connection {
   ): Promise<MessageStream<Response>> {
     const deadline = Date.now() + checkTimeout(call.timeoutMs ?? Infinity);
     const { signal } = call;
-    signal?.throwIfAborted();
-    await this.connect(deadline, signal);
-    const metadata = await this.#metadata(call, deadline);
-    signal?.throwIfAborted();
-    this.#checkOpen();
-    const stream = this.#client.makeServerStreamRequest(
-      method.path,
-      method.requestSerialize,
-      method.responseDeserialize,
-      request,
-      metadata,
-      { deadline },
-    );
-    this.#own(stream);
-    const explain = (error: unknown) => this.#explain(error);
-    return new MessageStream(stream, explain, signal, metadata.get('authorization')[0]);
+    const failover = this.failover();
+    const open = async (): Promise<OpenStream<Response>> => {
+      for (;;) {
+        const endpoint = this.#endpoints.current;
+        try {
+          signal?.throwIfAborted();
+          await this.#connect(endpoint, deadline, signal);
+          const metadata = await this.#metadata(call, deadline);
+          signal?.throwIfAborted();
+          this.#checkOpen();
+          const stream = endpoint.client.makeServerStreamRequest(
+            method.path,
+            method.requestSerialize,
+            method.responseDeserialize,
+            request,
+            metadata,
+            { deadline },
+          );
+          this.#own(stream);
+          return { stream, endpoint, authorization: metadata.get('authorization')[0] };
+        } catch (error) {
+          this.moveOn(endpoint, error);
+          if (!(await failover.again(error, false, deadline, signal))) throw error;
+        }
+      }
+    };
+    const fails = async (endpoint: Endpoint, thrown: unknown, isBegun: boolean) => {
+      const error = this.#explain(thrown);
+      if (this.#isClosed) throw error;
+      this.moveOn(endpoint, error);
+      if (isBegun || !(await failover.again(error, isConnectionLost(error), deadline, signal))) throw error;
+    };
+    return new MessageStream(await open(), open, fails, signal);
   }
 
   /** Begins a call of two streams. */
   async duplex<Request, Response>(
     method: DuplexMethod<Request, Response>,
     call: CallOptions,
-  ): Promise<grpc.ClientDuplexStream<Request, Response>> {
-    await this.connect(Infinity, call.signal);
-    const { requestSerialize, responseDeserialize } = method;
-    const metadata = await this.#metadata(call);
-    this.#checkOpen();
-    const stream = this.#client.makeBidiStreamRequest(
-      method.path,
-      requestSerialize,
-      responseDeserialize,
-      metadata,
-    );
-    this.#own(stream);
-    return stream;
+  ): Promise<{ stream: grpc.ClientDuplexStream<Request, Response>; endpoint: Endpoint }> {
+    const failover = this.failover();
+    for (;;) {
+      const endpoint = this.#endpoints.current;
+      try {
+        await this.#connect(endpoint, Infinity, call.signal);
+        const { requestSerialize, responseDeserialize } = method;
+        const metadata = await this.#metadata(call);
+        this.#checkOpen();
+        const stream = endpoint.client.makeBidiStreamRequest(
+          method.path,
+          requestSerialize,
+          responseDeserialize,
+          metadata,
+        );
+        this.#own(stream);
+        return { stream, endpoint };
+      } catch (error) {
+        this.moveOn(endpoint, error);
+        if (!(await failover.again(error, false, Infinity, call.signal))) throw error;
+      }
+    }
   }
 
   async #metadata(call: CallOptions, deadline = Infinity): Promise<grpc.Metadata> {
@@ -376,13 +405,9 @@ export class Connection {
   }
 }
 
-// gRPC would take a port that is not there for 443, and any text for a name that may be found later.
-function checkAddress(address: string): string {
-  const isTarget = /^(unix|unix-abstract|dns|ipv4|ipv6|xds):/.test(address);
-  if (!isTarget && !/^[^/]+:\d{1,5}$/.test(address)) {
-    throw new TypeError(`an address is host:port or unix:/path, not ${JSON.stringify(address)}`);
-  }
-  return address;
+function checkTokenTo(address: string, options: ClientOptions): void {
+  if (options.token === undefined || options.tls || options.allowPlaintextToken || isLocal(address)) return;
+  throw new TypeError(`a token is not sent to ${address} in plain text: use tls, or allowPlaintextToken`);
 }
 
 function checkTimeout(ms: number): number {
@@ -405,29 +430,47 @@ function isServiceError(error: unknown): error is grpc.ServiceError {
   return error instanceof Error && 'code' in error && 'details' in error;
 }
 
+/** A stream that stands, and where. */
+interface OpenStream<T> {
+  readonly stream: grpc.ClientReadableStream<T>;
+  readonly endpoint: Endpoint;
+  /** The header with the client's token that it was sent with. */
+  readonly authorization: unknown;
+}
+
 /** The answers of a call, one by one. gRPC reads up to 16 of them ahead. */
 export class MessageStream<T> {
-  /** The header with the client's token that the call was sent with. */
-  readonly authorization: unknown;
-  readonly #stream: grpc.ClientReadableStream<T>;
-  readonly #iterator: AsyncIterator<T>;
-  readonly #explain: (error: unknown) => unknown;
+  readonly #open: () => Promise<OpenStream<T>>;
+  readonly #fails: (endpoint: Endpoint, error: unknown, isBegun: boolean) => Promise<void>;
   readonly #signal: AbortSignal | undefined;
-  readonly #cancel = () => this.#stream.cancel();
+  readonly #cancel = () => this.#current.stream.cancel();
+  #current!: OpenStream<T>;
+  #iterator!: AsyncIterator<T>;
+  #isBegun = false;
 
+  /** `fails` is told of the stream's end, and throws unless it is to be opened again. */
   constructor(
-    stream: grpc.ClientReadableStream<T>,
-    explain: (error: unknown) => unknown,
+    first: OpenStream<T>,
+    open: () => Promise<OpenStream<T>>,
+    fails: (endpoint: Endpoint, error: unknown, isBegun: boolean) => Promise<void>,
     signal?: AbortSignal,
-    authorization?: unknown,
   ) {
-    this.#explain = explain;
-    this.authorization = authorization;
-    this.#stream = stream;
+    this.#open = open;
+    this.#fails = fails;
     this.#signal = signal;
-    this.#iterator = stream[Symbol.asyncIterator]();
-    stream.on('error', () => {}); // It reaches who reads, or nobody.
+    this.#take(first);
     signal?.addEventListener('abort', this.#cancel, { once: true });
+  }
+
+  #take(open: OpenStream<T>): void {
+    this.#current = open;
+    this.#iterator = open.stream[Symbol.asyncIterator]();
+    open.stream.on('error', () => {}); // It reaches who reads, or nobody.
+  }
+
+  /** The header with the client's token that the call was sent with. */
+  get authorization(): unknown {
+    return this.#current.authorization;
   }
 
   /**
@@ -435,21 +478,26 @@ export class MessageStream<T> {
    * reason if it aborts.
    */
   async next(silenceMs = Infinity): Promise<T | undefined> {
-    try {
-      const next = this.#iterator.next();
-      const result = silenceMs === Infinity ? await next : await withLimit(next, silenceMs);
-      if (result === LATE)
-        throw new TimecacheError('UNAVAILABLE', `the server was silent for ${silenceMs} ms`);
-      this.#signal?.throwIfAborted();
-      return result.done ? undefined : result.value;
-    } catch (error) {
-      this.#signal?.throwIfAborted();
-      throw this.#explain(error);
+    for (;;) {
+      try {
+        const next = this.#iterator.next();
+        const result = silenceMs === Infinity ? await next : await withLimit(next, silenceMs);
+        if (result === LATE)
+          throw new TimecacheError('UNAVAILABLE', `the server was silent for ${silenceMs} ms`);
+        this.#signal?.throwIfAborted();
+        this.#isBegun = true;
+        return result.done ? undefined : result.value;
+      } catch (error) {
+        this.#signal?.throwIfAborted();
+        await this.#fails(this.#current.endpoint, error, this.#isBegun);
+      }
+      this.#current.stream.cancel();
+      this.#take(await this.#open());
     }
   }
 
   cancel(): void {
     this.#signal?.removeEventListener('abort', this.#cancel);
-    this.#stream.cancel();
+    this.#current.stream.cancel();
   }
 }

@@ -111,6 +111,16 @@ export function isConnectionLost(error: unknown): boolean {
   return ['INTERNAL', 'UNKNOWN', 'CANCELLED'].includes(error.code);
 }
 
+/** Whether there was no connection for a call. */
+export function isUnsent(error: unknown): boolean {
+  return (
+    error instanceof TimecacheError &&
+    error.code === 'UNAVAILABLE' &&
+    error.reason === undefined &&
+    !error.maybeApplied
+  );
+}
+
 /** Codes by which gRPC, or a proxy, ends a call of which it does not know what the server did. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'CANCELLED',

@@ -2,7 +2,8 @@
 
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
 import type { CallOptions, Connection } from './connection.js';
-import { TimecacheError, fromServiceError, withDetails } from './errors.js';
+import type { Failover } from './endpoints.js';
+import { TimecacheError, fromServiceError, isUnsent, withDetails } from './errors.js';
 import {
   TimeCacheServiceService as Service,
   type ExecuteRequest,
@@ -66,8 +67,8 @@ interface Pending {
  *
  * Every operation that was added is answered, or, when the stream ends before, rejected with the stream's error, whose
  * `maybeApplied` says whether the operation can have been done: it was sent. The stream ends by close, by cancel, by its signal, or by itself: when the server stops
- * (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the connection breaks. It does not come back: to go
- * on, make a new one.
+ * (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the connection breaks. It does not come back, but
+ * goes on to the owner of a cluster where a node that is not the owner refuses it: to go on, make a new one.
  *
  * Memory: who adds many operations waits for `ready` before each, and what is in flight is bounded by the options.
  */
@@ -90,6 +91,8 @@ export class Pipeline {
   #flushing: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
+  #isFinished = false; // No more is written.
+  #hasAnswers = false; // Of this stream.
   #ended: { error: unknown } | undefined;
   #wakers: (() => void)[] = [];
 
@@ -178,6 +181,7 @@ export class Pipeline {
     this.#closing = true;
     await this.#opened;
     await this.drain();
+    this.#isFinished = true;
     this.#stream?.end();
     if (!this.#ended) this.#startTimer(); // The end is an answer, too.
     while (!this.#ended) await this.#change();
@@ -189,23 +193,57 @@ export class Pipeline {
     this.#end(new TimecacheError('CANCELLED', 'the pipeline was cancelled'));
   }
 
-  async #open(connection: Connection, options: PipelineOptions): Promise<void> {
+  async #open(
+    connection: Connection,
+    options: PipelineOptions,
+    failover = connection.failover(),
+  ): Promise<void> {
     try {
-      const stream = await connection.duplex(Service.pipeline, options);
+      const { stream, endpoint } = await connection.duplex(Service.pipeline, options);
       stream.on('error', () => {}); // The status says it, too.
       stream.on('data', (response: ExecuteResponse) => this.#receive(response));
       stream.on('status', (status: ServiceError) => {
         // Answers that came before it are told first.
         setImmediate(() => {
-          if (status.code !== 0) return this.#end(fromServiceError(status));
-          this.#end(this.#closing && this.#operations === 0 ? undefined : ended());
+          if (status.code === 0) {
+            return this.#end(this.#closing && this.#operations === 0 ? undefined : ended());
+          }
+          if (this.#ended) return;
+          const error = fromServiceError(status);
+          connection.moveOn(endpoint, error);
+          // Whether all that was sent was refused, and may be sent again.
+          const isRefused = !this.#hasAnswers || this.#sent.length === 0;
+          this.#stream = undefined; // Nothing is written meanwhile.
+          if (!isRefused) return this.#end(error);
+          void this.#reopen(connection, options, failover, error);
         });
       });
       this.#stream = stream;
+      this.#hasAnswers = false;
+      if (this.#isFinished) stream.end();
       if (this.#ended) stream.cancel();
       this.flush();
     } catch (error) {
       this.#end(error);
+    }
+  }
+
+  async #reopen(
+    connection: Connection,
+    options: PipelineOptions,
+    failover: Failover,
+    error: TimecacheError,
+  ): Promise<void> {
+    try {
+      const isLost = !this.#hasAnswers && isUnsent(error);
+      if (!isLost && error.reason !== 'NOT_OWNER') return this.#end(error);
+      this.#waiting = [...this.#sent.flat(), ...this.#waiting];
+      this.#waitingBytes = this.#waiting.reduce((sum, { operation }) => sum + operation.bytes, 0);
+      this.#sent = [];
+      if (!(await failover.again(error, isLost, Infinity, this.#signal))) return this.#end(error);
+      if (!this.#ended) await this.#open(connection, options, failover);
+    } catch (aborted) {
+      this.#end(aborted);
     }
   }
 
@@ -225,6 +263,7 @@ export class Pipeline {
   #receive({ results }: ExecuteResponse): void {
     const batch = this.#sent.shift();
     if (batch?.length !== results.length) return this.#end(mismatch());
+    this.#hasAnswers = true;
     for (const [i, { operation, resolve, reject }] of batch.entries()) {
       this.#bytes -= operation.bytes;
       try {

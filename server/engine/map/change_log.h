@@ -70,6 +70,8 @@ class ChangeLogs {
 
   // As ChangeLog::CheckRoom, for a map that does not exist yet.
   virtual absl::Status CheckRoom() const = 0;
+  // By which CheckDurability decides what maps may be.
+  virtual JournalKind kind() const { return JournalKind::kDisk; }
 };
 
 }  // namespace timecache::server

@@ -28,8 +28,8 @@ absl::Status Validate(const NamespaceOptions& o) {
   }
   if (o.restart_policy == RestartPolicy::kPause && !IsDurable(o)) {
     return InvalidField("restart_policy",
-                        "may be pause only if durability is async or sync: "
-                        "other namespaces do not survive a restart");
+                        "may be pause only if durability is not memory: such "
+                        "a namespace does not survive a restart");
   }
   if (!std::has_single_bit(static_cast<unsigned>(o.num_shards))) {
     return InvalidField(
@@ -45,6 +45,29 @@ absl::Status Validate(const NamespaceOptions& o) {
                      o.ttl_us / kMinBucketWidthUs + 1));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckDurability(NamespaceDurability durability, JournalKind kind) {
+  const bool replicated = durability == NamespaceDurability::kReplicated;
+  if (durability == NamespaceDurability::kMemory ||
+      kind == (replicated ? JournalKind::kCluster : JournalKind::kDisk)) {
+    return absl::OkStatus();
+  }
+  if (replicated) {
+    return InvalidField(
+        "durability",
+        "replicated needs a cluster: set cluster.name and "
+        "cluster.kafka.brokers, or start the server with --cluster NAME and "
+        "--kafka-brokers LIST");
+  }
+  if (kind == JournalKind::kCluster) {
+    return InvalidField("durability",
+                        "must be replicated or memory: a node of a cluster "
+                        "has no journal on its disk");
+  }
+  return InvalidField("durability",
+                      "needs a journal: set journal.directory, or start the "
+                      "server with --journal DIRECTORY");
 }
 
 absl::Status ValidateNamespaceName(absl::string_view name) {

@@ -166,6 +166,13 @@ inline bool IsDurable(const NamespaceOptions& options) {
   return options.durability != NamespaceDurability::kMemory;
 }
 
+// What a server keeps its durable namespaces in.
+enum class JournalKind { kNone, kDisk, kCluster };
+
+// OK, or INVALID_ARGUMENT: the server keeps nothing of that durability; says
+// what to do.
+absl::Status CheckDurability(NamespaceDurability durability, JournalKind kind);
+
 // Whether nothing is shown before the journal has it.
 inline bool IsSync(NamespaceDurability durability) {
   return durability == NamespaceDurability::kSync ||

@@ -14,7 +14,7 @@ using SteadyClock = std::chrono::steady_clock;
 // may take a moment to know, so the second answer counts.
 constexpr std::chrono::seconds kEndCheckInterval{3};
 constexpr int kEndChecks = 2;
-constexpr absl::Duration kEndCheckTimeout = absl::Milliseconds(500);
+constexpr absl::Duration kBoundsTimeout = absl::Milliseconds(500);
 constexpr int kNoticeLevel = 5;
 // A broker answers what came on a connection in order, each request once the other
 // replicas have fetched it: the partitions that it leads wait less for each other
@@ -144,11 +144,7 @@ void AppenderThread::OnMessage(const KafkaMessage& message) {
   if (found == reads_.end() || message.is_end) return;
   Read& read = found->second;
   if (!message.status.ok()) {
-    if (absl::IsOutOfRange(message.status) ||
-        absl::IsNotFound(message.status)) {
-      EndRead(message.partition, message.status);
-    }
-    return;
+    return OnError(message, read);
   }
   const auto offset = static_cast<uint64_t>(message.offset);
   if (offset < read.from) return;
@@ -156,6 +152,20 @@ void AppenderThread::OnMessage(const KafkaMessage& message) {
   read.check_at = SteadyClock::now() + kEndCheckInterval;
   read.checks = 0;
   if (offset >= read.to) EndRead(message.partition, absl::OkStatus());
+}
+
+void AppenderThread::OnError(const KafkaMessage& message, const Read& read) {
+  if (absl::IsNotFound(message.status)) {
+    return EndRead(message.partition, message.status);
+  }
+  if (!absl::IsOutOfRange(message.status)) return;
+  const auto bounds = consumer_->BoundsOf(message.partition, kBoundsTimeout);
+  if (bounds.ok() && static_cast<uint64_t>(bounds->first) > read.from) {
+    return EndRead(message.partition,
+                   absl::FailedPreconditionError(
+                       absl::StrCat("it begins at offset ", bounds->first)));
+  }
+  EndRead(message.partition, message.status);
 }
 
 void AppenderThread::CheckReads() {
@@ -171,11 +181,11 @@ void AppenderThread::CheckReads() {
       ended.emplace_back(partition, absl::CancelledError("stopped"));
     } else if (read.check_at <= now) {
       read.check_at = now + kEndCheckInterval;
-      const auto end = consumer_->EndOffset(partition, kEndCheckTimeout);
-      if (end.ok() && static_cast<uint64_t>(*end) <= read.to &&
+      const auto bounds = consumer_->BoundsOf(partition, kBoundsTimeout);
+      if (bounds.ok() && static_cast<uint64_t>(bounds->end) <= read.to &&
           ++read.checks == kEndChecks) {
         ended.emplace_back(partition, absl::OutOfRangeError(absl::StrCat(
-                                          "the log ends at ", *end)));
+                                          "it ends at offset ", bounds->end)));
       }
     }
   }

@@ -74,6 +74,7 @@ class AppenderThread final : public AppenderIo {
       ABSL_LOCKS_EXCLUDED(mu_);
   TimePoint NextTime() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void OnMessage(const KafkaMessage& message);
+  void OnError(const KafkaMessage& message, const Read& read);
   void CheckReads();
   void EndRead(uint32_t partition, const absl::Status& status);
 

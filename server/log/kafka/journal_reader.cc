@@ -180,17 +180,16 @@ void JournalReader::Handle(const KafkaMessage& message,
   ++read_;
 }
 
-// OK: reading goes on by itself.
+// OK: reading goes on by itself, also where a broker that has just started does not
+// know the topic yet.
 absl::Status JournalReader::ErrorOf(const KafkaMessage& message) const {
-  if (absl::IsNotFound(message.status)) return message.status;
   if (!absl::IsOutOfRange(message.status)) return absl::OkStatus();
   const int64_t position = parts_[message.partition].position;
-  const auto begins = consumer_->FirstOffsets(kBrokerTimeout);
-  if (begins.ok() && (*begins)[message.partition] > position) {
-    return absl::OutOfRangeError(
-        absl::StrCat("the owner has trimmed partition ", message.partition,
-                     " up to offset ", (*begins)[message.partition],
-                     ", and this node had read up to ", position));
+  const auto bounds = consumer_->BoundsOf(message.partition, kBrokerTimeout);
+  if (bounds.ok() && bounds->first > position) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "the owner has trimmed partition ", message.partition, " up to offset ",
+        bounds->first, ", and this node had read up to ", position));
   }
   return absl::DataLossError(
       absl::StrCat("partition ", message.partition, " has no offset ", position,

@@ -107,15 +107,14 @@ absl::StatusOr<std::vector<int64_t>> KafkaConsumer::Offsets(
   return offsets;
 }
 
-absl::StatusOr<int64_t> KafkaConsumer::EndOffset(uint32_t partition,
-                                                 absl::Duration timeout) const {
-  int64_t low = -1;
-  int64_t high = -1;
+absl::StatusOr<KafkaConsumer::Bounds> KafkaConsumer::BoundsOf(
+    uint32_t partition, absl::Duration timeout) const {
+  Bounds bounds;
   const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
-      handle_->client(), topic_.c_str(), static_cast<int32_t>(partition), &low,
-      &high, Milliseconds(timeout));
+      handle_->client(), topic_.c_str(), static_cast<int32_t>(partition),
+      &bounds.first, &bounds.end, Milliseconds(timeout));
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return KafkaError(error, topic_);
-  return high;
+  return bounds;
 }
 
 int64_t KafkaConsumer::CachedEndOffset(uint32_t partition) const {

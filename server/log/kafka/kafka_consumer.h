@@ -20,9 +20,9 @@ struct rd_kafka_queue_s;
 
 namespace timecache::server {
 
-// A message; or the end of a partition; or an error of it, after which none comes
-// until it is started again if it is OUT_OF_RANGE (the offset is not in the log) or
-// NOT_FOUND. After others reading goes on by itself.
+// A message; or the end of a partition; or an error of it. After OUT_OF_RANGE (the
+// offset is not in the log) none comes until it is started again; after others reading
+// goes on by itself.
 struct KafkaMessage {
   absl::Status status;
   uint32_t partition = 0;
@@ -59,9 +59,13 @@ class KafkaConsumer {
   absl::StatusOr<std::vector<int64_t>> FirstOffsets(
       absl::Duration timeout) const;
   absl::StatusOr<std::vector<int64_t>> EndOffsets(absl::Duration timeout) const;
-  // The same of one.
-  absl::StatusOr<int64_t> EndOffset(uint32_t partition,
-                                    absl::Duration timeout) const;
+  // Both of one.
+  struct Bounds {
+    int64_t first = 0;
+    int64_t end = 0;
+  };
+  absl::StatusOr<Bounds> BoundsOf(uint32_t partition,
+                                  absl::Duration timeout) const;
   // As of the last fetch; -1 before the first.
   int64_t CachedEndOffset(uint32_t partition) const;
 

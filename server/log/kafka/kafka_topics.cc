@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kAdminTimeoutMs = 30'000;
 constexpr int kTopicIntervalMs = 50;
+constexpr int kTopicAnswers = 10;
 constexpr int64_t kMinReplicas = 3;
 constexpr int64_t kMinInsyncReplicas = 2;
 
@@ -161,19 +162,6 @@ absl::StatusOr<TopicShape> ReadShape(rd_kafka_t* client,
   return shape;
 }
 
-// Brokers hear of a new topic one after the other.
-absl::Status AwaitTopic(rd_kafka_t* client, const std::string& topic) {
-  const auto deadline = std::chrono::steady_clock::now() +
-                        std::chrono::milliseconds(kAdminTimeoutMs);
-  absl::Status status;
-  do {
-    status = ReadShape(client, topic).status();
-    if (!absl::IsNotFound(status)) return status;
-    rd_kafka_poll(client, kTopicIntervalMs);
-  } while (std::chrono::steady_clock::now() < deadline);
-  return status;
-}
-
 void CheckSettings(const std::string& topic, bool is_journal,
                    std::map<std::string, std::string> settings,
                    std::vector<TopicFault>* faults) {
@@ -198,6 +186,29 @@ void CheckSettings(const std::string& topic, bool is_journal,
     equals("retention.ms", "-1");
     equals("retention.bytes", "-1");
   }
+}
+
+// Brokers hear of a new topic one after the other: each look asks one of them.
+absl::Status AwaitTopics(const KafkaOptions& options,
+                         absl::string_view cluster) {
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::milliseconds(kAdminTimeoutMs);
+  for (int answers = 0; answers < kTopicAnswers;) {
+    auto handle =
+        KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, /*topic=*/"");
+    if (!handle.ok()) return handle.status();
+    absl::Status status;
+    for (const auto& topic : {JournalTopic(cluster), ControlTopic(cluster)}) {
+      status.Update(ReadShape(handle->client(), topic).status());
+    }
+    if (!status.ok() && (!absl::IsNotFound(status) ||
+                         std::chrono::steady_clock::now() > deadline)) {
+      return status;
+    }
+    answers = status.ok() ? answers + 1 : 0;
+    if (!status.ok()) rd_kafka_poll(handle->client(), kTopicIntervalMs);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -244,13 +255,8 @@ absl::Status CreateTopics(const KafkaOptions& options,
                                 text == nullptr ? "" : text)));
   }
   if (!status.ok() && !absl::IsAlreadyExists(status)) return status;
-  for (const std::string& topic :
-       {JournalTopic(cluster), ControlTopic(cluster)}) {
-    if (absl::Status known = AwaitTopic(handle->client(), topic); !known.ok()) {
-      return known;
-    }
-  }
-  return status;
+  absl::Status known = AwaitTopics(options, cluster);
+  return known.ok() ? status : known;
 }
 
 absl::StatusOr<std::vector<TopicShape>> DescribeTopics(

@@ -101,7 +101,7 @@ void LogFilter::AddOwn(uint64_t offset, uint32_t count, uint64_t bytes,
 }
 
 void LogFilter::AddBase(uint64_t offset, uint64_t bytes_before) {
-  if (bases_.empty() || bytes_before - bases_.back().bytes >= kBaseBytes) {
+  if (bases_.empty() || bytes_before - bases_.back().bytes >= base_bytes_) {
     bases_.push_back({next_, offset, bytes_before});
   }
 }

@@ -42,6 +42,9 @@ class LogFilter {
   // Between two places where a reader may begin.
   static constexpr uint64_t kBaseBytes = uint64_t{1} << 20;
 
+  explicit LogFilter(uint64_t base_bytes = kBaseBytes)
+      : base_bytes_(base_bytes) {}
+
   // The message at `offset` is the first of the partition that is left: the next
   // one that is added. DATA_LOSS: no reader can begin there. Not needed for a
   // partition of which nothing was deleted.
@@ -96,6 +99,7 @@ class LogFilter {
   void AddBase(uint64_t offset, uint64_t bytes_before);
   void SetTrimmed(uint64_t trimmed);
 
+  uint64_t base_bytes_;
   uint64_t log_id_ = 0;
   uint64_t claim_ = 0;
   // Whether a message has named the claim.

@@ -259,11 +259,11 @@ void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
   }
   if (!ended.ok()) return Fail(ended);
   if (!look_status_.ok()) return Lose(look_status_);
-  if (last_claim != claim_) {
+  if (last_claim != claim_ || absl::IsFailedPrecondition(status)) {
     return Lose(absl::FailedPreconditionError(
         absl::StrCat("another node has claimed partition ", partition_)));
   }
-  if (absl::IsOutOfRange(status) || absl::IsNotFound(status) ||
+  if (absl::IsOutOfRange(status) ||
       (status.ok() &&
        (!found_known_ || (acknowledged && !found_acknowledged_)))) {
     return Lose(absl::DataLossError(absl::StrCat(

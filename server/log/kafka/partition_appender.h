@@ -39,8 +39,9 @@ class AppenderIo {
                     KafkaProducer::Done done) = 0;
   virtual void DeleteBefore(uint32_t partition, uint64_t offset) = 0;
   // Visits the messages from `from` to `to`, both included, then calls `done`.
-  // OUT_OF_RANGE: the partition does not have `from`, or ends before `to`. After
-  // other errors it may be retried. One for a partition at a time.
+  // FAILED_PRECONDITION: the partition was trimmed beyond `from`. OUT_OF_RANGE: it
+  // does not have `from`, or ends before `to`. After other errors it may be
+  // retried. One for a partition at a time.
   virtual void ReadBack(uint32_t partition, uint64_t from, uint64_t to,
                         Visit visit, ReadDone done) = 0;
   // At once, if appends have been stopped.

@@ -72,16 +72,13 @@ absl::Status CheckRoute(const config::v1::NamespaceConfig& from,
       });
 }
 
-absl::Status Check(const config::v1::NamespaceConfig& from, bool has_journal,
+absl::Status Check(const config::v1::NamespaceConfig& from, JournalKind kind,
                    const Configured& all) {
   const absl::StatusOr<NamespaceOptions> options = NewOptions(from.options());
   if (!options.ok()) return options.status();
-  if (IsDurable(*options) && !has_journal) {
-    return InvalidField("durability",
-                        "needs a journal: set journal.directory, or start the "
-                        "server with --journal DIRECTORY");
-  }
-  const absl::Status status = ValidateNamespace(from.name(), *options);
+  absl::Status status = CheckDurability(options->durability, kind);
+  if (!status.ok()) return status;
+  status = ValidateNamespace(from.name(), *options);
   return status.ok() ? CheckRoute(from, *options, all) : status;
 }
 
@@ -141,13 +138,16 @@ void LogNamespace(const AdminChange& change) {
 }
 
 absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
-  const bool has_journal = !config.journal().directory().empty();
+  const JournalKind kind =
+      !config.cluster().name().empty()       ? JournalKind::kCluster
+      : config.journal().directory().empty() ? JournalKind::kNone
+                                             : JournalKind::kDisk;
   Configured all;
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     all[from.name()] = &from;
   }
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    const absl::Status status = Check(from, has_journal, all);
+    const absl::Status status = Check(from, kind, all);
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("namespace \"", from.name(), "\": ", status.message()));

@@ -1,18 +1,31 @@
 #include "server/rpc/admin/server_service.h"
 
+#include <string>
 #include <utility>
 
+#include "server/base/error.h"
 #include "server/rpc/call/answer.h"
 
 namespace timecache::server {
+namespace {
+
+absl::Status NoCluster() {
+  return ErrorWithReason(
+      absl::StatusCode::kFailedPrecondition, Reason::kNoCluster,
+      "the server is no node of a cluster: start it with --cluster NAME and "
+      "--kafka-brokers LIST, or set cluster in its configuration");
+}
+
+}  // namespace
 
 ServerService::ServerService(const CallGate* gate,
                              DescribeServer describe_server, Backups* backups,
-                             OpenStreams* streams, FairExecutor* executor,
-                             CountedCalls* counted)
+                             ClusterSource cluster, OpenStreams* streams,
+                             FairExecutor* executor, CountedCalls* counted)
     : RawService(counted),
       gate_(*gate),
-      describe_server_(std::move(describe_server)) {
+      describe_server_(std::move(describe_server)),
+      cluster_(std::move(cluster)) {
   Serve<UnaryHandler>(
       methods::kGetServer,
       [this](Context* context, const Bytes* request, Bytes* response) {
@@ -23,6 +36,16 @@ ServerService::ServerService(const CallGate* gate,
                         return BackupStream::Start(gate_, context, backups,
                                                    streams, executor, *request);
                       });
+  Serve<UnaryHandler>(
+      methods::kGetCluster,
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerCluster(context, request, response);
+      });
+  Serve<UnaryHandler>(
+      methods::kHandOver,
+      [this](Context* context, const Bytes* request, Bytes* response) {
+        return AnswerHandOver(context, request, response);
+      });
 }
 
 grpc::ServerUnaryReactor* ServerService::AnswerServer(Context* context,
@@ -39,6 +62,41 @@ grpc::ServerUnaryReactor* ServerService::AnswerServer(Context* context,
         describe_server_(call->May(config::v1::VERB_READ, kWholeServer),
                          &unary->response());
         unary->Finish(absl::OkStatus());
+        return absl::OkStatus();
+      });
+}
+
+grpc::ServerUnaryReactor* ServerService::AnswerCluster(Context* context,
+                                                       const Bytes* bytes,
+                                                       Bytes* answer) {
+  return Answer<v1::GetClusterRequest, v1::GetClusterResponse>(
+      gate_, methods::kGetCluster, context, bytes, answer, nullptr,
+      [this](const auto& unary) -> absl::Status {
+        const absl::Status access =
+            unary->call().Authorize(config::v1::VERB_READ, kWholeServer);
+        if (!access.ok()) return access;
+        if (cluster_.describe == nullptr) return NoCluster();
+        cluster_.describe(&unary->response());
+        unary->Finish(absl::OkStatus());
+        return absl::OkStatus();
+      });
+}
+
+grpc::ServerUnaryReactor* ServerService::AnswerHandOver(Context* context,
+                                                        const Bytes* bytes,
+                                                        Bytes* answer) {
+  return Answer<v1::HandOverRequest, v1::HandOverResponse>(
+      gate_, methods::kHandOver, context, bytes, answer, nullptr,
+      [this](const auto& unary) -> absl::Status {
+        const absl::Status access =
+            unary->call().Authorize(config::v1::VERB_ADMIN, kWholeServer);
+        if (!access.ok()) return access;
+        if (cluster_.hand_over == nullptr) return NoCluster();
+        if (absl::Status owns = gate_.CheckService(); !owns.ok()) return owns;
+        cluster_.hand_over(unary->request().to(),
+                           FinishWith(unary, [unary](const std::string& to) {
+                             unary->response().set_to(to);
+                           }));
         return absl::OkStatus();
       });
 }

@@ -1,4 +1,5 @@
-// timecache.v1.ServerService: says what the server is, and streams backups.
+// timecache.v1.ServerService: says what the server is, streams backups, and
+// answers for the cluster.
 
 #ifndef TIMECACHED_SERVER_RPC_ADMIN_SERVER_SERVICE_H_
 #define TIMECACHED_SERVER_RPC_ADMIN_SERVER_SERVICE_H_
@@ -7,6 +8,7 @@
 
 #include "server/edge/response/open_streams.h"
 #include "server/rpc/admin/backup_stream.h"
+#include "server/rpc/admin/cluster_source.h"
 #include "server/rpc/call/call_gate.h"
 #include "server/rpc/call/counted_calls.h"
 #include "server/rpc/call/fair_executor.h"
@@ -24,15 +26,22 @@ class ServerService final : public RawService<v1::ServerService::Service> {
   // None is owned, and all must outlive the service. `executor`, for backups
   // alone, may be null without a source of them.
   ServerService(const CallGate* gate, DescribeServer describe_server,
-                Backups* backups, OpenStreams* streams, FairExecutor* executor,
-                CountedCalls* counted);
+                Backups* backups, ClusterSource cluster, OpenStreams* streams,
+                FairExecutor* executor, CountedCalls* counted);
 
  private:
   grpc::ServerUnaryReactor* AnswerServer(Context* context, const Bytes* request,
                                          Bytes* response);
+  grpc::ServerUnaryReactor* AnswerCluster(Context* context,
+                                          const Bytes* request,
+                                          Bytes* response);
+  grpc::ServerUnaryReactor* AnswerHandOver(Context* context,
+                                           const Bytes* request,
+                                           Bytes* response);
 
   const CallGate& gate_;
   const DescribeServer describe_server_;
+  const ClusterSource cluster_;
 };
 
 }  // namespace timecache::server

@@ -72,6 +72,13 @@ bool IsTraceParent(absl::string_view text) {
          IsLowerHex(span) && !IsZero(span) && IsLowerHex(text.substr(53));
 }
 
+// Whether a node of a cluster serves it without being the owner.
+bool IsServedByAllNodes(const Method& method) {
+  return method.index == methods::kGetServer.index ||
+         method.index == methods::kGetCluster.index ||
+         method.index == methods::kHandOver.index;
+}
+
 // Whether a limit is the cause.
 bool IsRefusal(const absl::Status& status) {
   return absl::IsResourceExhausted(status) ||
@@ -100,6 +107,11 @@ Call::Call(const CallGate& gate, const Method& method,
   } else if (gate_.guard() != nullptr) {
     gate_.guard()->CountKnown(*context_, /*has_credentials=*/false);
   }
+  if (!gate_.checks_service() || IsServedByAllNodes(method_)) return;
+  // Last, as only known callers learn who owns.
+  if (!admission_.ok()) return;
+  admission_ = gate_.CheckService();
+  if (!admission_.ok()) refused_ = Refused::kNotOwner;
 }
 
 Call::~Call() {
@@ -127,8 +139,14 @@ Call::Refused Call::WhyRefused(const CallGate& gate,
 }
 
 absl::Status Call::Refusal() const {
-  return refused_ == Refused::kGone ? PeerGuard::GoneError()
-                                    : OpenStreams::DrainingError();
+  switch (refused_) {
+    case Refused::kGone:
+      return PeerGuard::GoneError();
+    case Refused::kNotOwner:
+      return admission_;
+    default:
+      return OpenStreams::DrainingError();
+  }
 }
 
 absl::Status Call::AuthorizeAnywhere() {

@@ -95,14 +95,17 @@ class Call final : public CallDetails {
   // batch.
   absl::Status Deny(Verbs verbs, absl::string_view name);
 
-  // Why it is not served at all: the server drains, or the call's connection is
-  // gone. Each of the checks above then returns this.
+  // Why it is not served at all: the server drains, the call's connection is
+  // gone, or, to known callers, another node of the cluster serves. Each of the
+  // checks above then returns this.
   bool refused() const { return refused_ != Refused::kNot; }
   // Whether its client has given it up, its deadline has passed, its connection
   // is gone or the server has stopped waiting for it.
   bool cancelled() const { return context_->IsCancelled(); }
 
-  // For streams. Whether the rules have changed since the caller was looked up.
+  // For streams. As CallGate's: whether the node still serves.
+  absl::Status CheckService() const { return gate_.CheckService(); }
+  // Whether the rules have changed since the caller was looked up.
   bool stale() const {
     return gate_.access() != nullptr &&
            gate_.access()->generation() != generation_;
@@ -134,7 +137,7 @@ class Call final : public CallDetails {
   void Note(absl::string_view name);
   void Authenticate();
   // Why the call is not served, whatever its caller.
-  enum class Refused : uint8_t { kNot, kDraining, kGone };
+  enum class Refused : uint8_t { kNot, kDraining, kGone, kNotOwner };
   static Refused WhyRefused(const CallGate& gate,
                             const grpc::ServerContextBase& context,
                             const ResponseAccount* account);
@@ -153,9 +156,10 @@ class Call final : public CallDetails {
   int64_t start_ns_ = 0;
   // Null without rules, and while admission_ is an error.
   std::shared_ptr<const Caller> caller_;
+  // Of kNotOwner: its error.
   absl::Status admission_;
   uint64_t generation_ = 0;
-  const Refused refused_;
+  Refused refused_;
   bool checked_ = false;
   bool ended_ = false;
   // The beginning of the namespace that Authorize or VerbsIn was last called

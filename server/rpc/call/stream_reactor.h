@@ -66,8 +66,8 @@ class StreamReactor : public Reactor {
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// A stream whose caller is checked against the rules, also when they change;
-// and that counts on its connection as unary calls do.
+// A stream whose caller is checked against the rules, also when they change,
+// and whose node against the cluster's; and that counts on its connection as unary calls do.
 template <typename Stream, typename Reactor>
 class CallStream : public StreamReactor<Stream, Reactor> {
  protected:
@@ -87,8 +87,11 @@ class CallStream : public StreamReactor<Stream, Reactor> {
   // Whether the current rules permit the stream to its caller.
   virtual absl::Status Authorize() = 0;
 
-  // An error if the rules have changed and no longer permit it.
+  // An error if the rules have changed and no longer permit it, or if the node
+  // does not serve any more.
   absl::Status CheckAccess() {
+    absl::Status serves = call_.CheckService();
+    if (!serves.ok()) return serves;
     if (!call_.stale()) return absl::OkStatus();
     absl::Status status = call_.Renew();
     return status.ok() ? Authorize() : status;

@@ -28,6 +28,7 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kUnreadResponses:
     case ErrorReason::kInternalError:
     case ErrorReason::kNotOwner:
+    case ErrorReason::kOwnershipLost:
     case ErrorReason::kKeyExists:
     case ErrorReason::kKeyNotFound:
     case ErrorReason::kVersionMismatch:
@@ -41,6 +42,8 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kMaxCallDuration:
     case ErrorReason::kNoJournal:
     case ErrorReason::kMaxBackups:
+    case ErrorReason::kNoCluster:
+    case ErrorReason::kNoSuccessor:
     case ErrorReason::kDiskFull:
     case ErrorReason::kJournalBacklog:
     case ErrorReason::kResumePointTrimmed:

@@ -147,5 +147,19 @@ TEST(OptionsTest, DeathIsTheFirstMultipleOfTheWidthAtOrAfterTheDeadline) {
   EXPECT_EQ(DeathTimeUs(301, 100), 400);
 }
 
+TEST(OptionsTest, ADurabilityNeedsItsJournal) {
+  using D = NamespaceDurability;
+  using K = JournalKind;
+  for (const K kind : {K::kNone, K::kDisk, K::kCluster}) {
+    EXPECT_TRUE(CheckDurability(D::kMemory, kind).ok());
+    EXPECT_EQ(CheckDurability(D::kAsync, kind).ok(), kind == K::kDisk);
+    EXPECT_EQ(CheckDurability(D::kSync, kind).ok(), kind == K::kDisk);
+    EXPECT_EQ(CheckDurability(D::kReplicated, kind).ok(), kind == K::kCluster);
+  }
+  EXPECT_EQ(CheckDurability(D::kSync, K::kCluster).message(),
+            "durability must be replicated or memory: a node of a cluster has "
+            "no journal on its disk");
+}
+
 }  // namespace
 }  // namespace timecache::server

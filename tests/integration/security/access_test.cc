@@ -188,6 +188,20 @@ TEST_F(AccessTest, ABackupIsForWhoMayAdministerTheWholeServer) {
             grpc::StatusCode::FAILED_PRECONDITION);
 }
 
+// It is about all namespaces. This server is in none.
+TEST_F(AccessTest, AClusterNeedsRightsOnTheWholeServer) {
+  SetRules("", Rule("worker", "read, admin", "de*") +
+                   Rule("reader", "read", "*"));
+  ExpectDenied(As("worker", &Info::GetCluster, "").status, "read", "*");
+  ExpectDenied(As("worker", &Info::HandOver, "").status, "admin", "*");
+  ExpectDenied(As("reader", &Info::HandOver, "").status, "admin", "*");
+  for (const grpc::Status& status :
+       {As("reader", &Info::GetCluster, "").status,
+        As("admin", &Info::HandOver, "").status}) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  }
+}
+
 // What cannot be put by hand cannot be had put by a namespace.
 TEST_F(AccessTest, DeadLettersNeedTheRightToWriteThem) {
   SetRules("", Rule("worker", "admin", "mine-*"));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/log/kafka/kafka_producer.h"
 #include "tests/log/kafka/mock_brokers.h"
 
 namespace timecache::server {
@@ -11,8 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr char kTopic[] = "c.journal";
+using testing::Not;
 
 class KafkaJournalTest : public testing::Test {
  protected:
@@ -27,13 +27,31 @@ class KafkaJournalTest : public testing::Test {
     absl::Status why;
   };
 
-  KafkaJournalTest() { brokers_.CreateTopic(kTopic, 4); }
+  // They take a second to end.
+  static void SetUpTestSuite() { brokers = new MockBrokers(2); }
+  static void TearDownTestSuite() { delete brokers; }
 
-  std::unique_ptr<Node> Open(const std::string& name) {
+  KafkaJournalTest()
+      : topic_(testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    brokers->CreateTopic(topic_, 4);
+  }
+  ~KafkaJournalTest() override { SetBrokers(true); }
+
+  static void SetBrokers(bool up) {
+    for (const int broker : {1, 2}) {
+      up ? rd_kafka_mock_broker_set_up(brokers->cluster(), broker)
+         : rd_kafka_mock_broker_set_down(brokers->cluster(), broker);
+    }
+  }
+
+  std::unique_ptr<Node> Open(
+      const std::string& name,
+      const std::map<std::string, std::string>& properties = {}) {
     auto node = std::make_unique<Node>();
     KafkaJournalOptions options;
-    options.kafka = brokers_.options();
-    options.topic = kTopic;
+    options.kafka = brokers->options();
+    options.kafka.properties = properties;
+    options.topic = topic_;
     options.node = name;
     options.on_lost = [node = node.get()](const absl::Status& why) {
       node->why = why;
@@ -60,21 +78,39 @@ class KafkaJournalTest : public testing::Test {
     ASSERT_TRUE(node->journal->IsOwner());
   }
 
-  static absl::StatusOr<uint64_t> Append(Node* node, uint32_t partition,
-                                         std::vector<std::string> records) {
+  // Done with a position, or the error of one.
+  struct Appended {
     absl::Notification done;
-    absl::StatusOr<uint64_t> result;
-    node->journal->Append(
-        partition, std::move(records), Durability::kSync,
-        [&](absl::StatusOr<uint64_t> position, std::vector<std::string>) {
-          result = std::move(position);
-          done.Notify();
-        });
-    done.WaitForNotification();
-    return result;
+    absl::StatusOr<uint64_t> position;
+  };
+  static std::shared_ptr<Appended> Begin(Node* node, uint32_t partition,
+                                         std::vector<std::string> records) {
+    auto appended = std::make_shared<Appended>();
+    node->journal->Append(partition, std::move(records), Durability::kSync,
+                          [appended](absl::StatusOr<uint64_t> position,
+                                     std::vector<std::string>) {
+                            appended->position = std::move(position);
+                            appended->done.Notify();
+                          });
+    return appended;
   }
 
-  MockBrokers brokers_;
+  static absl::StatusOr<uint64_t> Append(Node* node, uint32_t partition,
+                                         std::vector<std::string> records) {
+    const auto appended = Begin(node, partition, std::move(records));
+    appended->done.WaitForNotification();
+    return appended->position;
+  }
+
+  // Of all partitions, by a node that comes new.
+  Records ReadAll() {
+    const auto node = Open("reader");
+    EXPECT_EQ(Read(node.get()), absl::OkStatus());
+    return node->records;
+  }
+
+  static inline MockBrokers* brokers = nullptr;
+  const std::string topic_;
 };
 
 TEST_F(KafkaJournalTest, AStandbyReadsWhatTheOwnerAppends) {
@@ -108,9 +144,150 @@ TEST_F(KafkaJournalTest, AnotherClaimEndsTheOwner) {
   EXPECT_FALSE(owner->journal->IsOwner());
   EXPECT_THAT(std::string(owner->why.message()), HasSubstr("another node"));
   EXPECT_EQ(*Append(standby.get(), 0, {"z"}), 2u);
-  const auto reader = Open("c");
-  ASSERT_EQ(Read(reader.get()), absl::OkStatus());
-  EXPECT_THAT(reader->records[0], ElementsAre("x", "y", "z"));
+  EXPECT_THAT(ReadAll()[0], ElementsAre("x", "y", "z"));
+}
+
+TEST_F(KafkaJournalTest, WhatBrokersRefuseIsSentAgain) {
+  const auto owner = Open("a");
+  Own(owner.get());
+  brokers->Fail(MockBrokers::kProduce,
+                {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+                 RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
+                 RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                 RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+                 RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+                 RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+                 RD_KAFKA_RESP_ERR__TRANSPORT});
+  EXPECT_EQ(*Append(owner.get(), 0, {"x"}), 0u);
+  EXPECT_THAT(ReadAll()[0], ElementsAre("x"));
+}
+
+TEST_F(KafkaJournalTest, WhatIsTooLargeIsSentInPieces) {
+  const auto owner = Open("a");
+  Own(owner.get());
+  brokers->Fail(MockBrokers::kProduce, {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+                                        RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE});
+  const std::string large(1 << 20, 'x');
+  EXPECT_EQ(*Append(owner.get(), 0, {"a", large}), 0u);
+  EXPECT_GT(owner->journal->statistics().written_bytes, large.size());
+  EXPECT_THAT(ReadAll()[0], ElementsAre("a", large));
+}
+
+TEST_F(KafkaJournalTest, MessagesOfOthersAreReadAndVoid) {
+  const auto owner = Open("a");
+  Own(owner.get());
+  auto other = KafkaProducer::Open(brokers->options(), topic_);
+  ASSERT_TRUE(other.ok()) << other.status();
+  int sent = 0;
+  for (int i = 0; i < 3; ++i) {
+    (*other)->Send(0, "garbage", [&](const SendReport& report, std::string) {
+      EXPECT_EQ(report.status, absl::OkStatus());
+      ++sent;
+    });
+  }
+  while (sent < 3) (*other)->Poll(absl::Seconds(10));
+  EXPECT_EQ(*Append(owner.get(), 0, {"x"}), 0u);
+  EXPECT_EQ(*Append(owner.get(), 0, {"y"}), 1u);
+  EXPECT_THAT(ReadAll()[0], ElementsAre("x", "y"));
+}
+
+TEST_F(KafkaJournalTest, AnAppendWaitsForBrokers) {
+  const auto owner = Open("a", {{"message.timeout.ms", "200"}});
+  Own(owner.get());
+  SetBrokers(false);
+  const auto appended = Begin(owner.get(), 0, {"x"});
+  EXPECT_FALSE(
+      appended->done.WaitForNotificationWithTimeout(absl::Milliseconds(500)));
+  SetBrokers(true);
+  appended->done.WaitForNotification();
+  EXPECT_EQ(*appended->position, 0u);
+}
+
+TEST_F(KafkaJournalTest, ANewLeaderGoesOn) {
+  for (int partition = 0; partition < 4; ++partition) {
+    rd_kafka_mock_partition_set_leader(brokers->cluster(), topic_.c_str(),
+                                       partition, 1);
+  }
+  const auto owner = Open("a");
+  Own(owner.get());
+  EXPECT_EQ(*Append(owner.get(), 0, {"x"}), 0u);
+  rd_kafka_mock_partition_set_leader(brokers->cluster(), topic_.c_str(), 0, 2);
+  EXPECT_EQ(*Append(owner.get(), 0, {"y"}), 1u);
+  EXPECT_THAT(ReadAll()[0], ElementsAre("x", "y"));
+}
+
+TEST_F(KafkaJournalTest, StopEndsWhatWaitsForBrokers) {
+  const auto owner = Open("a");
+  const auto standby = Open("b");
+  Own(owner.get());
+  SetBrokers(false);
+  const auto sent = Begin(owner.get(), 0, {"x"});
+  const auto waits = Begin(owner.get(), 0, {"y"});
+  owner->journal->Stop();
+  for (const auto& appended : {sent, waits}) {
+    ASSERT_TRUE(appended->done.HasBeenNotified());
+    EXPECT_EQ(appended->position.status().code(),
+              absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_FALSE(owner->journal->IsOwner());
+  EXPECT_EQ(Append(owner.get(), 0, {"z"}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  standby->journal->Stop();
+  standby->journal->AwaitMore(absl::InfiniteDuration());
+  EXPECT_EQ(standby->journal->Claim().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(KafkaJournalTest, AClaimThatBrokersDoNotTakeIsRepeated) {
+  const auto node = Open("a");
+  brokers->Fail(MockBrokers::kProduce, {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS});
+  EXPECT_EQ(node->journal->Claim().code(), absl::StatusCode::kUnavailable);
+  ASSERT_EQ(Read(node.get()), absl::OkStatus());
+  EXPECT_FALSE(node->journal->IsOwner());
+  Own(node.get());
+  EXPECT_EQ(*Append(node.get(), 0, {"x"}), 0u);
+}
+
+TEST_F(KafkaJournalTest, AWakeEndsAWaitOnce) {
+  const auto node = Open("a");
+  node->journal->Wake();
+  node->journal->AwaitMore(absl::InfiniteDuration());
+  node->journal->AwaitMore(absl::Milliseconds(1));
+}
+
+TEST_F(KafkaJournalTest, OnlyAnOwnerAppendsAndTrims) {
+  const auto node = Open("a");
+  EXPECT_EQ(Append(node.get(), 0, {"x"}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(node->journal->TrimBefore(0, 0).code(),
+            absl::StatusCode::kFailedPrecondition);
+  Own(node.get());
+  EXPECT_EQ(Append(node.get(), 4, {"x"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(node->journal->TrimBefore(0, 0), absl::OkStatus());
+}
+
+TEST(KafkaOptionsTest, ErrorsNameTheProperty) {
+  KafkaOptions options;
+  EXPECT_EQ(CheckKafkaOptions(options).code(),
+            absl::StatusCode::kInvalidArgument);
+  options.brokers = {"127.0.0.1:1"};
+  options.properties = {{"compression.codec", "lz4"},
+                        {"security.protocol", "plaintext"}};
+  EXPECT_EQ(CheckKafkaOptions(options), absl::OkStatus());
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"acks", "1"},
+                                          {"enable.idempotence", "true"},
+                                          {"max.in.flight", "5"},
+                                          {"isolation.level", "read_committed"},
+                                          {"sasl.passwort", "secret"},
+                                          {"socket.timeout.ms", "secret"}}) {
+    options.properties = {{name, value}};
+    const absl::Status status = CheckKafkaOptions(options);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret")));
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "server/api/proto_to_text.h"
 #include "server/main/config/cluster_config.h"
 #include "server/main/config/config.h"
+#include "server/main/config/configured_namespaces.h"
 #include "server/main/config/flags.h"
 
 namespace timecache::server {
@@ -155,6 +156,26 @@ TEST(ConfigClusterTest, WhatIsWrittenIsReadBack) {
   const auto again = ParseConfig(yaml, "again.yaml");
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(ProtoToYaml(*again), yaml);
+}
+
+TEST(ConfigClusterTest, ItsDurableNamespacesAreReplicated) {
+  const auto check = [](const char* cluster, const char* durability) {
+    return CheckNamespaces(
+        *ParseConfig(absl::StrCat(cluster,
+                                  "namespaces: [{name: a, options: "
+                                  "{durability: ",
+                                  durability, "}}]"),
+                     "t.yaml"));
+  };
+  EXPECT_TRUE(check("cluster: {name: eu}\n", "replicated").ok());
+  EXPECT_TRUE(check("cluster: {name: eu}\n", "memory").ok());
+  EXPECT_EQ(check("cluster: {name: eu}\n", "sync").message(),
+            "namespace \"a\": durability must be replicated or memory: a node "
+            "of a cluster has no journal on its disk");
+  EXPECT_EQ(check("", "replicated").message(),
+            "namespace \"a\": durability replicated needs a cluster: set "
+            "cluster.name and cluster.kafka.brokers, or start the server with "
+            "--cluster NAME and --kafka-brokers LIST");
 }
 
 TEST(ConfigClusterTest, FlagsMakeANode) {

@@ -263,6 +263,33 @@ TEST_F(CallTest, AStreamFollowsTheRules) {
   call.End(absl::OkStatus());
 }
 
+TEST_F(CallTest, ANodeThatDoesNotServeTellsKnownCallersOnly) {
+  absl::Status service = ErrorWithReason(absl::StatusCode::kUnavailable,
+                                         Reason::kNotOwner, "not the owner");
+  const CallGate node(&access_, {}, nullptr, nullptr, [&] { return service; });
+  {
+    Call call(node, methods::kGet, &context_);
+    EXPECT_EQ(call.Identify().code(), absl::StatusCode::kUnauthenticated);
+    call.End(absl::OkStatus());
+  }
+  Say("authorization", "basket");
+  {
+    Call call(node, methods::kGetServer, &context_);
+    EXPECT_TRUE(call.AuthorizeAnywhere().ok());
+    call.End(absl::OkStatus());
+  }
+  Call call(node, methods::kGet, &context_);
+  for (const absl::Status& status :
+       {call.Identify(), call.Authorize(Verbs(), "baskets"),
+        call.BeginRequest(1), call.VerbsIn("baskets").status()}) {
+    EXPECT_EQ(ReasonOf(status), Reason::kNotOwner);
+  }
+  EXPECT_EQ(call.CheckService(), service);
+  service = absl::OkStatus();
+  EXPECT_TRUE(call.CheckService().ok());
+  call.End(absl::OkStatus());
+}
+
 TEST_F(CallTest, AHandlerThatForgetsToAskFails) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kGet, &context_);

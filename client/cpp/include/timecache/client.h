@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "timecache/call_options.h"
 #include "timecache/channel.h"
+#include "timecache/cluster_types.h"
 #include "timecache/export.h"
 #include "timecache/group_types.h"
 #include "timecache/namespace_types.h"
@@ -244,6 +245,16 @@ class TIMECACHED_EXPORT Client final {
   // Has no time-out except that of `call`; is never retried.
   absl::Status BackupJournal(absl::FunctionRef<bool(BackupPiece piece)> visit,
                              const CallOptions& call = {}) const;
+  // The cluster as this node sees it; any node answers. FAILED_PRECONDITION
+  // (reason NO_CLUSTER) from a server that is in none.
+  absl::StatusOr<ClusterInfo> GetCluster(const CallOptions& call = {}) const;
+  // Makes the owner release its ownership to the node of this name, or, empty,
+  // to the standby that has replayed most; returns the node's name once it has,
+  // a moment before that node serves. FAILED_PRECONDITION (NO_SUCCESSOR): none
+  // can take over, and nothing has changed; UNAVAILABLE (NOT_OWNER): this node
+  // is not the owner. Never retried.
+  absl::StatusOr<std::string> HandOver(const std::string& to = "",
+                                       const CallOptions& call = {}) const;
   // Whether the server is serving; needs no permission.
   absl::StatusOr<ServingStatus> CheckHealth(const CallOptions& call = {}) const;
 

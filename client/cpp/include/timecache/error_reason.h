@@ -45,9 +45,12 @@ enum class ErrorReason : int32_t {
   kUnreadResponses = 13,
   // INTERNAL or UNKNOWN: a bug of the server.
   kInternalError = 14,
-  // UNAVAILABLE: this node of a cluster is not the owner. Nothing was applied.
-  // Metadata: owner_address, absent while no node owns.
+  // UNAVAILABLE: this node of a cluster is not the owner. Nothing of the call
+  // was applied. Metadata: owner_address, absent while no node owns.
   kNotOwner = 15,
+  // UNAVAILABLE: the node lost the ownership while the call waited. What the
+  // call writes may or may not be applied.
+  kOwnershipLost = 16,
 
   // --- Data.
 
@@ -138,6 +141,11 @@ enum class ErrorReason : int32_t {
   kNoJournal = 64,
   // RESOURCE_EXHAUSTED: two backups are in progress.
   kMaxBackups = 65,
+  // FAILED_PRECONDITION: the server is no node of a cluster.
+  kNoCluster = 66,
+  // FAILED_PRECONDITION: no standby, or none of that name, has caught up with
+  // the journal.
+  kNoSuccessor = 67,
 
   // --- grpc.health.v1 and grpc.reflection.
 

@@ -22,9 +22,10 @@ enum class LimitPolicy {
 // Which failures a namespace survives; see the enum in namespaces.proto. All
 // but kMemory need a journal in the server.
 enum class Durability {
-  kMemory,  // None: it ends with the process.
-  kAsync,   // A crash of the process; a power loss loses at most 100 ms.
-  kSync,    // A loss of power, too.
+  kMemory,      // None: it ends with the process.
+  kAsync,       // A crash of the process; a power loss loses at most 100 ms.
+  kSync,        // A loss of power, too.
+  kReplicated,  // The loss of a machine; only in a cluster.
 };
 
 // What a restart of the server means for the entries of a durable namespace;
@@ -80,7 +81,7 @@ struct NamespaceOptions {
   // Which failures it survives. kAsync and kSync may be changed into each
   // other; whether it is kMemory is fixed at creation. Default kMemory.
   std::optional<Durability> durability = {};
-  // What a restart means for its entries. kPause needs kAsync or kSync. Default
+  // What a restart means for its entries. kPause needs another durability than kMemory. Default
   // kFire.
   std::optional<RestartPolicy> restart_policy = {};
 };

@@ -25,11 +25,15 @@ class LimitPolicy(enum.Enum):
 
 
 class Durability(enum.Enum):
-    """What a namespace survives; ASYNC and SYNC need a server with a journal."""
+    """What a namespace survives.
+
+    ASYNC and SYNC need a server with a journal, REPLICATED one in a cluster.
+    """
 
     MEMORY = 1
     ASYNC = 2
     SYNC = 3
+    REPLICATED = 4
 
 
 class RestartPolicy(enum.Enum):

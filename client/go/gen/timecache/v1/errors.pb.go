@@ -66,6 +66,9 @@ const (
 	// the call was applied: send it to the owner. Metadata: owner_address, the
 	// "host:port" that the owner advertises; absent while no node owns.
 	ErrorReason_NOT_OWNER ErrorReason = 15
+	// UNAVAILABLE: the node lost the ownership while the call waited. What the call
+	// writes may or may not be applied: the owner that comes next has it or has not.
+	ErrorReason_OWNERSHIP_LOST ErrorReason = 16
 	// FAILED_PRECONDITION: the key exists.
 	ErrorReason_KEY_EXISTS ErrorReason = 20
 	// FAILED_PRECONDITION: the key does not exist.
@@ -142,6 +145,11 @@ const (
 	ErrorReason_NO_JOURNAL ErrorReason = 64
 	// RESOURCE_EXHAUSTED: two backups are in progress.
 	ErrorReason_MAX_BACKUPS ErrorReason = 65
+	// FAILED_PRECONDITION: the server is no node of a cluster.
+	ErrorReason_NO_CLUSTER ErrorReason = 66
+	// FAILED_PRECONDITION: no standby, or none of that name, has caught up with the
+	// journal, so that it could take over.
+	ErrorReason_NO_SUCCESSOR ErrorReason = 67
 	// NOT_FOUND: the server has no such service, or reflection no such symbol.
 	ErrorReason_UNKNOWN_SERVICE ErrorReason = 80
 	// Not given any more: too many watches of health.
@@ -167,6 +175,7 @@ var (
 		13: "UNREAD_RESPONSES",
 		14: "INTERNAL_ERROR",
 		15: "NOT_OWNER",
+		16: "OWNERSHIP_LOST",
 		20: "KEY_EXISTS",
 		21: "KEY_NOT_FOUND",
 		22: "VERSION_MISMATCH",
@@ -200,6 +209,8 @@ var (
 		63: "MAX_GROUPS",
 		64: "NO_JOURNAL",
 		65: "MAX_BACKUPS",
+		66: "NO_CLUSTER",
+		67: "NO_SUCCESSOR",
 		80: "UNKNOWN_SERVICE",
 		81: "MAX_HEALTH_WATCHES",
 	}
@@ -220,6 +231,7 @@ var (
 		"UNREAD_RESPONSES":         13,
 		"INTERNAL_ERROR":           14,
 		"NOT_OWNER":                15,
+		"OWNERSHIP_LOST":           16,
 		"KEY_EXISTS":               20,
 		"KEY_NOT_FOUND":            21,
 		"VERSION_MISMATCH":         22,
@@ -253,6 +265,8 @@ var (
 		"MAX_GROUPS":               63,
 		"NO_JOURNAL":               64,
 		"MAX_BACKUPS":              65,
+		"NO_CLUSTER":               66,
+		"NO_SUCCESSOR":             67,
 		"UNKNOWN_SERVICE":          80,
 		"MAX_HEALTH_WATCHES":       81,
 	}
@@ -289,7 +303,7 @@ var File_timecache_v1_errors_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\n" +
-	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\xa6\b\n" +
+	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\xdc\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rINVALID_FIELD\x10\x01\x12\x15\n" +
@@ -307,7 +321,8 @@ const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\x12MAX_OPERATION_RATE\x10\f\x12\x14\n" +
 	"\x10UNREAD_RESPONSES\x10\r\x12\x12\n" +
 	"\x0eINTERNAL_ERROR\x10\x0e\x12\r\n" +
-	"\tNOT_OWNER\x10\x0f\x12\x0e\n" +
+	"\tNOT_OWNER\x10\x0f\x12\x12\n" +
+	"\x0eOWNERSHIP_LOST\x10\x10\x12\x0e\n" +
 	"\n" +
 	"KEY_EXISTS\x10\x14\x12\x11\n" +
 	"\rKEY_NOT_FOUND\x10\x15\x12\x14\n" +
@@ -345,7 +360,10 @@ const file_timecache_v1_errors_proto_rawDesc = "" +
 	"MAX_GROUPS\x10?\x12\x0e\n" +
 	"\n" +
 	"NO_JOURNAL\x10@\x12\x0f\n" +
-	"\vMAX_BACKUPS\x10A\x12\x13\n" +
+	"\vMAX_BACKUPS\x10A\x12\x0e\n" +
+	"\n" +
+	"NO_CLUSTER\x10B\x12\x10\n" +
+	"\fNO_SUCCESSOR\x10C\x12\x13\n" +
 	"\x0fUNKNOWN_SERVICE\x10P\x12\x16\n" +
 	"\x12MAX_HEALTH_WATCHES\x10QB\x8c\x01\n" +
 	"\x11dev.timecached.v1B\vErrorsProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"

@@ -81,11 +81,11 @@ func (LimitPolicy) EnumDescriptor() ([]byte, []int) {
 	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{0}
 }
 
-// Which failures a namespace survives. With ASYNC and SYNC these survive a restart of
-// the server: its entries, with versions and deadlines; events that are retained or
+// Which failures a namespace survives. With ASYNC, SYNC and REPLICATED these survive a
+// restart of the server: its entries, with versions and deadlines; events that are retained or
 // not yet delivered; resume tokens; consumer groups with their unsettled events.
 // Entries that died while the server was down are published at start, with the time
-// at which they died. Both need ServerConfig.journal: without it they are
+// at which they died. ASYNC and SYNC need ServerConfig.journal: without it they are
 // INVALID_ARGUMENT.
 type Durability int32
 
@@ -103,6 +103,12 @@ const (
 	// descriptions of namespaces and groups by NamespaceService and GroupService, and
 	// their statistics, may be ahead of the disk.
 	Durability_DURABILITY_SYNC Durability = 3
+	// The loss of a machine: a write is acknowledged once it is in the memory of several
+	// brokers of the cluster's log (its min.insync.replicas), from which another node
+	// goes on. What waits and what is shown is as with SYNC. A loss of power of all
+	// machines at once can lose the last writes. Needs ServerConfig.cluster, with which
+	// ASYNC and SYNC are INVALID_ARGUMENT.
+	Durability_DURABILITY_REPLICATED Durability = 4
 )
 
 // Enum value maps for Durability.
@@ -112,12 +118,14 @@ var (
 		1: "DURABILITY_MEMORY",
 		2: "DURABILITY_ASYNC",
 		3: "DURABILITY_SYNC",
+		4: "DURABILITY_REPLICATED",
 	}
 	Durability_value = map[string]int32{
 		"DURABILITY_UNSPECIFIED": 0,
 		"DURABILITY_MEMORY":      1,
 		"DURABILITY_ASYNC":       2,
 		"DURABILITY_SYNC":        3,
+		"DURABILITY_REPLICATED":  4,
 	}
 )
 
@@ -285,7 +293,7 @@ type NamespaceOptions struct {
 	// MEMORY.
 	Durability Durability `protobuf:"varint,16,opt,name=durability,proto3,enum=timecache.v1.Durability" json:"durability,omitempty"`
 	// What a restart means for its entries: the value at the time when the server went
-	// down applies. PAUSE needs a durability of ASYNC or SYNC. Default FIRE.
+	// down applies. PAUSE needs another durability than MEMORY. Default FIRE.
 	RestartPolicy RestartPolicy `protobuf:"varint,17,opt,name=restart_policy,json=restartPolicy,proto3,enum=timecache.v1.RestartPolicy" json:"restart_policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1541,13 +1549,14 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\vLimitPolicy\x12\x1c\n" +
 	"\x18LIMIT_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13LIMIT_POLICY_REJECT\x10\x01\x12\x1d\n" +
-	"\x19LIMIT_POLICY_EVICT_OLDEST\x10\x02*j\n" +
+	"\x19LIMIT_POLICY_EVICT_OLDEST\x10\x02*\x85\x01\n" +
 	"\n" +
 	"Durability\x12\x1a\n" +
 	"\x16DURABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DURABILITY_MEMORY\x10\x01\x12\x14\n" +
 	"\x10DURABILITY_ASYNC\x10\x02\x12\x13\n" +
-	"\x0fDURABILITY_SYNC\x10\x03*b\n" +
+	"\x0fDURABILITY_SYNC\x10\x03\x12\x19\n" +
+	"\x15DURABILITY_REPLICATED\x10\x04*b\n" +
 	"\rRestartPolicy\x12\x1e\n" +
 	"\x1aRESTART_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RESTART_POLICY_FIRE\x10\x01\x12\x18\n" +

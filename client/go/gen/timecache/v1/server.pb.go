@@ -24,6 +24,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What a node of a cluster does.
+type NodeRole int32
+
+const (
+	// Not reported.
+	NodeRole_NODE_ROLE_UNSPECIFIED NodeRole = 0
+	// It replays the journal.
+	NodeRole_NODE_ROLE_STANDBY NodeRole = 1
+	// It has taken the ownership over, and finishes the replay.
+	NodeRole_NODE_ROLE_TAKING_OVER NodeRole = 2
+	// It serves.
+	NodeRole_NODE_ROLE_OWNER NodeRole = 3
+	// No heartbeat of it has come for failure_timeout.
+	NodeRole_NODE_ROLE_GONE NodeRole = 4
+)
+
+// Enum value maps for NodeRole.
+var (
+	NodeRole_name = map[int32]string{
+		0: "NODE_ROLE_UNSPECIFIED",
+		1: "NODE_ROLE_STANDBY",
+		2: "NODE_ROLE_TAKING_OVER",
+		3: "NODE_ROLE_OWNER",
+		4: "NODE_ROLE_GONE",
+	}
+	NodeRole_value = map[string]int32{
+		"NODE_ROLE_UNSPECIFIED": 0,
+		"NODE_ROLE_STANDBY":     1,
+		"NODE_ROLE_TAKING_OVER": 2,
+		"NODE_ROLE_OWNER":       3,
+		"NODE_ROLE_GONE":        4,
+	}
+)
+
+func (x NodeRole) Enum() *NodeRole {
+	p := new(NodeRole)
+	*p = x
+	return p
+}
+
+func (x NodeRole) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodeRole) Descriptor() protoreflect.EnumDescriptor {
+	return file_timecache_v1_server_proto_enumTypes[0].Descriptor()
+}
+
+func (NodeRole) Type() protoreflect.EnumType {
+	return &file_timecache_v1_server_proto_enumTypes[0]
+}
+
+func (x NodeRole) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodeRole.Descriptor instead.
+func (NodeRole) EnumDescriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{0}
+}
+
 // How the journal is made smaller: a checkpoint rewrites live entries, retained events
 // and consumer groups, and drops the records before them.
 type CheckpointState int32
@@ -66,11 +127,11 @@ func (x CheckpointState) String() string {
 }
 
 func (CheckpointState) Descriptor() protoreflect.EnumDescriptor {
-	return file_timecache_v1_server_proto_enumTypes[0].Descriptor()
+	return file_timecache_v1_server_proto_enumTypes[1].Descriptor()
 }
 
 func (CheckpointState) Type() protoreflect.EnumType {
-	return &file_timecache_v1_server_proto_enumTypes[0]
+	return &file_timecache_v1_server_proto_enumTypes[1]
 }
 
 func (x CheckpointState) Number() protoreflect.EnumNumber {
@@ -79,7 +140,7 @@ func (x CheckpointState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointState.Descriptor instead.
 func (CheckpointState) EnumDescriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{0}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{1}
 }
 
 // Nothing: there is one server.
@@ -211,6 +272,456 @@ func (x *BackupJournalResponse) GetData() []byte {
 	return nil
 }
 
+// Nothing: a node is in one cluster.
+type GetClusterRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetClusterRequest) Reset() {
+	*x = GetClusterRequest{}
+	mi := &file_timecache_v1_server_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetClusterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetClusterRequest) ProtoMessage() {}
+
+func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
+func (*GetClusterRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{3}
+}
+
+// A node of a cluster, by its last heartbeat.
+type ClusterNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// cluster.node of its configuration.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// cluster.advertise: the "host:port" for clients.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// "0.1.0".
+	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// As this node sees it.
+	Role NodeRole `protobuf:"varint,4,opt,name=role,proto3,enum=timecache.v1.NodeRole" json:"role,omitempty"`
+	// Since its last heartbeat.
+	SinceHeartbeat *durationpb.Duration `protobuf:"bytes,5,opt,name=since_heartbeat,json=sinceHeartbeat,proto3" json:"since_heartbeat,omitempty"`
+	// Messages of the journal's topic that it had not replayed then.
+	LagMessages uint64 `protobuf:"varint,6,opt,name=lag_messages,json=lagMessages,proto3" json:"lag_messages,omitempty"`
+	// Whether it has replayed the journal, so that it may take over; true of the owner.
+	CaughtUp      bool `protobuf:"varint,7,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterNode) Reset() {
+	*x = ClusterNode{}
+	mi := &file_timecache_v1_server_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterNode) ProtoMessage() {}
+
+func (x *ClusterNode) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterNode.ProtoReflect.Descriptor instead.
+func (*ClusterNode) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ClusterNode) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ClusterNode) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ClusterNode) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ClusterNode) GetRole() NodeRole {
+	if x != nil {
+		return x.Role
+	}
+	return NodeRole_NODE_ROLE_UNSPECIFIED
+}
+
+func (x *ClusterNode) GetSinceHeartbeat() *durationpb.Duration {
+	if x != nil {
+		return x.SinceHeartbeat
+	}
+	return nil
+}
+
+func (x *ClusterNode) GetLagMessages() uint64 {
+	if x != nil {
+		return x.LagMessages
+	}
+	return 0
+}
+
+func (x *ClusterNode) GetCaughtUp() bool {
+	if x != nil {
+		return x.CaughtUp
+	}
+	return false
+}
+
+// A topic's setting that can lose acknowledged writes, or stop the cluster.
+type TopicSetting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "NAME.journal" or "NAME.control".
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// As Kafka names it: "min.insync.replicas".
+	Setting string `protobuf:"bytes,2,opt,name=setting,proto3" json:"setting,omitempty"`
+	// Its value.
+	Value string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	// What it has to be, in words: "2 or more".
+	Wanted        string `protobuf:"bytes,4,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopicSetting) Reset() {
+	*x = TopicSetting{}
+	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopicSetting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopicSetting) ProtoMessage() {}
+
+func (x *TopicSetting) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopicSetting.ProtoReflect.Descriptor instead.
+func (*TopicSetting) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TopicSetting) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *TopicSetting) GetSetting() string {
+	if x != nil {
+		return x.Setting
+	}
+	return ""
+}
+
+func (x *TopicSetting) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *TopicSetting) GetWanted() string {
+	if x != nil {
+		return x.Wanted
+	}
+	return ""
+}
+
+// A cluster, as one of its nodes sees it.
+type GetClusterResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// cluster.name of the configuration.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The node that answers.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// All that have sent a heartbeat within the last hour, by name.
+	Nodes []*ClusterNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// The name of the node that owns; empty: none does.
+	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The identity of its takeover in the control log.
+	Claim uint64 `protobuf:"varint,5,opt,name=claim,proto3" json:"claim,omitempty"`
+	// When it took over, by the brokers' clocks. Unset without an owner.
+	OwnerSince *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=owner_since,json=ownerSince,proto3" json:"owner_since,omitempty"`
+	// Until the lease of the node that answers ends; negative: since. Unset unless it is
+	// the owner.
+	LeaseLeft *durationpb.Duration `protobuf:"bytes,7,opt,name=lease_left,json=leaseLeft,proto3" json:"lease_left,omitempty"`
+	// How far its clock is ahead of the brokers', as of its last heartbeat; negative:
+	// behind. Some milliseconds of it may be the brokers' time to answer.
+	ClockSkew *durationpb.Duration `protobuf:"bytes,8,opt,name=clock_skew,json=clockSkew,proto3" json:"clock_skew,omitempty"`
+	// The standby that HandOver without a name would take; empty: none has caught up.
+	Successor string `protobuf:"bytes,9,opt,name=successor,proto3" json:"successor,omitempty"`
+	// "host:port" of Kafka's brokers that it knows.
+	Brokers []string `protobuf:"bytes,10,rep,name=brokers,proto3" json:"brokers,omitempty"`
+	// Settings of the topics that are wrong, as of the last check: at start, and hourly.
+	WrongSettings []*TopicSetting `protobuf:"bytes,11,rep,name=wrong_settings,json=wrongSettings,proto3" json:"wrong_settings,omitempty"`
+	// What keeps the node that answers from taking over, in words; empty: nothing, or it
+	// is the owner.
+	WaitsFor      string `protobuf:"bytes,12,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetClusterResponse) Reset() {
+	*x = GetClusterResponse{}
+	mi := &file_timecache_v1_server_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetClusterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetClusterResponse) ProtoMessage() {}
+
+func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
+func (*GetClusterResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetClusterResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetClusterResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *GetClusterResponse) GetNodes() []*ClusterNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *GetClusterResponse) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *GetClusterResponse) GetClaim() uint64 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *GetClusterResponse) GetOwnerSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OwnerSince
+	}
+	return nil
+}
+
+func (x *GetClusterResponse) GetLeaseLeft() *durationpb.Duration {
+	if x != nil {
+		return x.LeaseLeft
+	}
+	return nil
+}
+
+func (x *GetClusterResponse) GetClockSkew() *durationpb.Duration {
+	if x != nil {
+		return x.ClockSkew
+	}
+	return nil
+}
+
+func (x *GetClusterResponse) GetSuccessor() string {
+	if x != nil {
+		return x.Successor
+	}
+	return ""
+}
+
+func (x *GetClusterResponse) GetBrokers() []string {
+	if x != nil {
+		return x.Brokers
+	}
+	return nil
+}
+
+func (x *GetClusterResponse) GetWrongSettings() []*TopicSetting {
+	if x != nil {
+		return x.WrongSettings
+	}
+	return nil
+}
+
+func (x *GetClusterResponse) GetWaitsFor() string {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return ""
+}
+
+// Which node is to own.
+type HandOverRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name; empty: the standby that has replayed most.
+	To            string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverRequest) Reset() {
+	*x = HandOverRequest{}
+	mi := &file_timecache_v1_server_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverRequest) ProtoMessage() {}
+
+func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
+func (*HandOverRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *HandOverRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+// The ownership is released.
+type HandOverResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the node that it was released to.
+	To            string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverResponse) Reset() {
+	*x = HandOverResponse{}
+	mi := &file_timecache_v1_server_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverResponse) ProtoMessage() {}
+
+func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
+func (*HandOverResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *HandOverResponse) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
 // A limit and its current use.
 type LimitUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -224,7 +735,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[3]
+	mi := &file_timecache_v1_server_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -236,7 +747,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[3]
+	mi := &file_timecache_v1_server_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -249,7 +760,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{3}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LimitUse) GetUsed() uint64 {
@@ -281,7 +792,7 @@ type MemoryShares struct {
 
 func (x *MemoryShares) Reset() {
 	*x = MemoryShares{}
-	mi := &file_timecache_v1_server_proto_msgTypes[4]
+	mi := &file_timecache_v1_server_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -293,7 +804,7 @@ func (x *MemoryShares) String() string {
 func (*MemoryShares) ProtoMessage() {}
 
 func (x *MemoryShares) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[4]
+	mi := &file_timecache_v1_server_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -306,7 +817,7 @@ func (x *MemoryShares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryShares.ProtoReflect.Descriptor instead.
 func (*MemoryShares) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{4}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MemoryShares) GetEntriesBytes() uint64 {
@@ -366,7 +877,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	mi := &file_timecache_v1_server_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -378,7 +889,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	mi := &file_timecache_v1_server_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -391,7 +902,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{5}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JournalStatus) GetDirectory() string {
@@ -508,7 +1019,7 @@ type GetServerResponse struct {
 
 func (x *GetServerResponse) Reset() {
 	*x = GetServerResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[6]
+	mi := &file_timecache_v1_server_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -520,7 +1031,7 @@ func (x *GetServerResponse) String() string {
 func (*GetServerResponse) ProtoMessage() {}
 
 func (x *GetServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[6]
+	mi := &file_timecache_v1_server_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -533,7 +1044,7 @@ func (x *GetServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServerResponse.ProtoReflect.Descriptor instead.
 func (*GetServerResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{6}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetServerResponse) GetVersion() string {
@@ -637,7 +1148,42 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"\x15BackupJournalResponse\x12\x1f\n" +
 	"\vtotal_bytes\x18\x01 \x01(\x04R\n" +
 	"totalBytes\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"0\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x13\n" +
+	"\x11GetClusterRequest\"\x85\x02\n" +
+	"\vClusterNode\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12*\n" +
+	"\x04role\x18\x04 \x01(\x0e2\x16.timecache.v1.NodeRoleR\x04role\x12B\n" +
+	"\x0fsince_heartbeat\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0esinceHeartbeat\x12!\n" +
+	"\flag_messages\x18\x06 \x01(\x04R\vlagMessages\x12\x1b\n" +
+	"\tcaught_up\x18\a \x01(\bR\bcaughtUp\"l\n" +
+	"\fTopicSetting\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x18\n" +
+	"\asetting\x18\x02 \x01(\tR\asetting\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
+	"\x06wanted\x18\x04 \x01(\tR\x06wanted\"\xe2\x03\n" +
+	"\x12GetClusterResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12/\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x19.timecache.v1.ClusterNodeR\x05nodes\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05claim\x18\x05 \x01(\x04R\x05claim\x12;\n" +
+	"\vowner_since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"ownerSince\x128\n" +
+	"\n" +
+	"lease_left\x18\a \x01(\v2\x19.google.protobuf.DurationR\tleaseLeft\x128\n" +
+	"\n" +
+	"clock_skew\x18\b \x01(\v2\x19.google.protobuf.DurationR\tclockSkew\x12\x1c\n" +
+	"\tsuccessor\x18\t \x01(\tR\tsuccessor\x12\x18\n" +
+	"\abrokers\x18\n" +
+	" \x03(\tR\abrokers\x12A\n" +
+	"\x0ewrong_settings\x18\v \x03(\v2\x1a.timecache.v1.TopicSettingR\rwrongSettings\x12\x1b\n" +
+	"\twaits_for\x18\f \x01(\tR\bwaitsFor\"!\n" +
+	"\x0fHandOverRequest\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\"\"\n" +
+	"\x10HandOverResponse\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\"0\n" +
 	"\bLimitUse\x12\x12\n" +
 	"\x04used\x18\x01 \x01(\x04R\x04used\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x04R\x03max\"\x7f\n" +
@@ -678,15 +1224,24 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	" \x01(\v2\x16.timecache.v1.LimitUseR\vconnections\x12?\n" +
 	"\rmemory_shares\x18\v \x01(\v2\x1a.timecache.v1.MemorySharesR\fmemoryShares\x125\n" +
 	"\ajournal\x18\f \x01(\v2\x1b.timecache.v1.JournalStatusR\ajournal\x12<\n" +
-	"\fclock_offset\x18\r \x01(\v2\x19.google.protobuf.DurationR\vclockOffset*\x8a\x01\n" +
+	"\fclock_offset\x18\r \x01(\v2\x19.google.protobuf.DurationR\vclockOffset*\x80\x01\n" +
+	"\bNodeRole\x12\x19\n" +
+	"\x15NODE_ROLE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11NODE_ROLE_STANDBY\x10\x01\x12\x19\n" +
+	"\x15NODE_ROLE_TAKING_OVER\x10\x02\x12\x13\n" +
+	"\x0fNODE_ROLE_OWNER\x10\x03\x12\x12\n" +
+	"\x0eNODE_ROLE_GONE\x10\x04*\x8a\x01\n" +
 	"\x0fCheckpointState\x12 \n" +
 	"\x1cCHECKPOINT_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CHECKPOINT_STATE_IDLE\x10\x01\x12\x1c\n" +
 	"\x18CHECKPOINT_STATE_WRITING\x10\x02\x12\x1c\n" +
-	"\x18CHECKPOINT_STATE_WAITING\x10\x032\xb9\x01\n" +
+	"\x18CHECKPOINT_STATE_WAITING\x10\x032\xd5\x02\n" +
 	"\rServerService\x12L\n" +
 	"\tGetServer\x12\x1e.timecache.v1.GetServerRequest\x1a\x1f.timecache.v1.GetServerResponse\x12Z\n" +
-	"\rBackupJournal\x12\".timecache.v1.BackupJournalRequest\x1a#.timecache.v1.BackupJournalResponse0\x01B\x8c\x01\n" +
+	"\rBackupJournal\x12\".timecache.v1.BackupJournalRequest\x1a#.timecache.v1.BackupJournalResponse0\x01\x12O\n" +
+	"\n" +
+	"GetCluster\x12\x1f.timecache.v1.GetClusterRequest\x1a .timecache.v1.GetClusterResponse\x12I\n" +
+	"\bHandOver\x12\x1d.timecache.v1.HandOverRequest\x1a\x1e.timecache.v1.HandOverResponseB\x8c\x01\n" +
 	"\x11dev.timecached.v1B\vServerProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
 var (
@@ -701,45 +1256,63 @@ func file_timecache_v1_server_proto_rawDescGZIP() []byte {
 	return file_timecache_v1_server_proto_rawDescData
 }
 
-var file_timecache_v1_server_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_timecache_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_timecache_v1_server_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_timecache_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_timecache_v1_server_proto_goTypes = []any{
-	(CheckpointState)(0),          // 0: timecache.v1.CheckpointState
-	(*GetServerRequest)(nil),      // 1: timecache.v1.GetServerRequest
-	(*BackupJournalRequest)(nil),  // 2: timecache.v1.BackupJournalRequest
-	(*BackupJournalResponse)(nil), // 3: timecache.v1.BackupJournalResponse
-	(*LimitUse)(nil),              // 4: timecache.v1.LimitUse
-	(*MemoryShares)(nil),          // 5: timecache.v1.MemoryShares
-	(*JournalStatus)(nil),         // 6: timecache.v1.JournalStatus
-	(*GetServerResponse)(nil),     // 7: timecache.v1.GetServerResponse
-	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(NodeRole)(0),                 // 0: timecache.v1.NodeRole
+	(CheckpointState)(0),          // 1: timecache.v1.CheckpointState
+	(*GetServerRequest)(nil),      // 2: timecache.v1.GetServerRequest
+	(*BackupJournalRequest)(nil),  // 3: timecache.v1.BackupJournalRequest
+	(*BackupJournalResponse)(nil), // 4: timecache.v1.BackupJournalResponse
+	(*GetClusterRequest)(nil),     // 5: timecache.v1.GetClusterRequest
+	(*ClusterNode)(nil),           // 6: timecache.v1.ClusterNode
+	(*TopicSetting)(nil),          // 7: timecache.v1.TopicSetting
+	(*GetClusterResponse)(nil),    // 8: timecache.v1.GetClusterResponse
+	(*HandOverRequest)(nil),       // 9: timecache.v1.HandOverRequest
+	(*HandOverResponse)(nil),      // 10: timecache.v1.HandOverResponse
+	(*LimitUse)(nil),              // 11: timecache.v1.LimitUse
+	(*MemoryShares)(nil),          // 12: timecache.v1.MemoryShares
+	(*JournalStatus)(nil),         // 13: timecache.v1.JournalStatus
+	(*GetServerResponse)(nil),     // 14: timecache.v1.GetServerResponse
+	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
 }
 var file_timecache_v1_server_proto_depIdxs = []int32{
-	4,  // 0: timecache.v1.JournalStatus.waiting_bytes:type_name -> timecache.v1.LimitUse
-	8,  // 1: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
-	8,  // 2: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
-	0,  // 3: timecache.v1.JournalStatus.checkpoint_state:type_name -> timecache.v1.CheckpointState
-	9,  // 4: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
-	9,  // 5: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
-	4,  // 6: timecache.v1.GetServerResponse.namespaces:type_name -> timecache.v1.LimitUse
-	4,  // 7: timecache.v1.GetServerResponse.entries:type_name -> timecache.v1.LimitUse
-	4,  // 8: timecache.v1.GetServerResponse.bytes:type_name -> timecache.v1.LimitUse
-	4,  // 9: timecache.v1.GetServerResponse.watchers:type_name -> timecache.v1.LimitUse
-	4,  // 10: timecache.v1.GetServerResponse.memory_bytes:type_name -> timecache.v1.LimitUse
-	4,  // 11: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
-	5,  // 12: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
-	6,  // 13: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
-	8,  // 14: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
-	1,  // 15: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
-	2,  // 16: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
-	7,  // 17: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
-	3,  // 18: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
-	17, // [17:19] is the sub-list for method output_type
-	15, // [15:17] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	0,  // 0: timecache.v1.ClusterNode.role:type_name -> timecache.v1.NodeRole
+	15, // 1: timecache.v1.ClusterNode.since_heartbeat:type_name -> google.protobuf.Duration
+	6,  // 2: timecache.v1.GetClusterResponse.nodes:type_name -> timecache.v1.ClusterNode
+	16, // 3: timecache.v1.GetClusterResponse.owner_since:type_name -> google.protobuf.Timestamp
+	15, // 4: timecache.v1.GetClusterResponse.lease_left:type_name -> google.protobuf.Duration
+	15, // 5: timecache.v1.GetClusterResponse.clock_skew:type_name -> google.protobuf.Duration
+	7,  // 6: timecache.v1.GetClusterResponse.wrong_settings:type_name -> timecache.v1.TopicSetting
+	11, // 7: timecache.v1.JournalStatus.waiting_bytes:type_name -> timecache.v1.LimitUse
+	15, // 8: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
+	15, // 9: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
+	1,  // 10: timecache.v1.JournalStatus.checkpoint_state:type_name -> timecache.v1.CheckpointState
+	16, // 11: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
+	16, // 12: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
+	11, // 13: timecache.v1.GetServerResponse.namespaces:type_name -> timecache.v1.LimitUse
+	11, // 14: timecache.v1.GetServerResponse.entries:type_name -> timecache.v1.LimitUse
+	11, // 15: timecache.v1.GetServerResponse.bytes:type_name -> timecache.v1.LimitUse
+	11, // 16: timecache.v1.GetServerResponse.watchers:type_name -> timecache.v1.LimitUse
+	11, // 17: timecache.v1.GetServerResponse.memory_bytes:type_name -> timecache.v1.LimitUse
+	11, // 18: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
+	12, // 19: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
+	13, // 20: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
+	15, // 21: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
+	2,  // 22: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
+	3,  // 23: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
+	5,  // 24: timecache.v1.ServerService.GetCluster:input_type -> timecache.v1.GetClusterRequest
+	9,  // 25: timecache.v1.ServerService.HandOver:input_type -> timecache.v1.HandOverRequest
+	14, // 26: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
+	4,  // 27: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
+	8,  // 28: timecache.v1.ServerService.GetCluster:output_type -> timecache.v1.GetClusterResponse
+	10, // 29: timecache.v1.ServerService.HandOver:output_type -> timecache.v1.HandOverResponse
+	26, // [26:30] is the sub-list for method output_type
+	22, // [22:26] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_server_proto_init() }
@@ -752,8 +1325,8 @@ func file_timecache_v1_server_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_server_proto_rawDesc), len(file_timecache_v1_server_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   7,
+			NumEnums:      2,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,8 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	ServerService_GetServer_FullMethodName     = "/timecache.v1.ServerService/GetServer"
 	ServerService_BackupJournal_FullMethodName = "/timecache.v1.ServerService/BackupJournal"
+	ServerService_GetCluster_FullMethodName    = "/timecache.v1.ServerService/GetCluster"
+	ServerService_HandOver_FullMethodName      = "/timecache.v1.ServerService/HandOver"
 )
 
 // ServerServiceClient is the client API for ServerService service.
@@ -51,6 +53,22 @@ type ServerServiceClient interface {
 	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
 	// on the pattern "*": a backup has all keys and values. Each call is a new backup.
 	BackupJournal(ctx context.Context, in *BackupJournalRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupJournalResponse], error)
+	// Describes the cluster as this node sees it, whether it is the owner or not.
+	//
+	// FAILED_PRECONDITION (NO_CLUSTER): the server is no node of a cluster. With access
+	// rules, needs VERB_READ on the pattern "*". Idempotent.
+	GetCluster(ctx context.Context, in *GetClusterRequest, opts ...grpc.CallOption) (*GetClusterResponse, error)
+	// Makes the owner hand its ownership over: it ends its service, stores what is
+	// acknowledged, and releases the ownership in the cluster's log. Answered once that
+	// is in the log; the other node serves a moment later, as its GetCluster shows. Calls
+	// and streams that are open end with UNAVAILABLE (NOT_OWNER).
+	//
+	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION: NO_CLUSTER;
+	// or NO_SUCCESSOR: no standby of this name has caught up, and the node goes on as the
+	// owner. UNAVAILABLE without a reason: Kafka's brokers do not answer; whether it has
+	// released is unknown, and it does not serve. With access rules, needs VERB_ADMIN on
+	// the pattern "*". Not idempotent: another call may meet the next owner.
+	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
 }
 
 type serverServiceClient struct {
@@ -90,6 +108,26 @@ func (c *serverServiceClient) BackupJournal(ctx context.Context, in *BackupJourn
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ServerService_BackupJournalClient = grpc.ServerStreamingClient[BackupJournalResponse]
 
+func (c *serverServiceClient) GetCluster(ctx context.Context, in *GetClusterRequest, opts ...grpc.CallOption) (*GetClusterResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetClusterResponse)
+	err := c.cc.Invoke(ctx, ServerService_GetCluster_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *serverServiceClient) HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HandOverResponse)
+	err := c.cc.Invoke(ctx, ServerService_HandOver_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ServerServiceServer is the server API for ServerService service.
 // All implementations must embed UnimplementedServerServiceServer
 // for forward compatibility.
@@ -117,6 +155,22 @@ type ServerServiceServer interface {
 	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
 	// on the pattern "*": a backup has all keys and values. Each call is a new backup.
 	BackupJournal(*BackupJournalRequest, grpc.ServerStreamingServer[BackupJournalResponse]) error
+	// Describes the cluster as this node sees it, whether it is the owner or not.
+	//
+	// FAILED_PRECONDITION (NO_CLUSTER): the server is no node of a cluster. With access
+	// rules, needs VERB_READ on the pattern "*". Idempotent.
+	GetCluster(context.Context, *GetClusterRequest) (*GetClusterResponse, error)
+	// Makes the owner hand its ownership over: it ends its service, stores what is
+	// acknowledged, and releases the ownership in the cluster's log. Answered once that
+	// is in the log; the other node serves a moment later, as its GetCluster shows. Calls
+	// and streams that are open end with UNAVAILABLE (NOT_OWNER).
+	//
+	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION: NO_CLUSTER;
+	// or NO_SUCCESSOR: no standby of this name has caught up, and the node goes on as the
+	// owner. UNAVAILABLE without a reason: Kafka's brokers do not answer; whether it has
+	// released is unknown, and it does not serve. With access rules, needs VERB_ADMIN on
+	// the pattern "*". Not idempotent: another call may meet the next owner.
+	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
 	mustEmbedUnimplementedServerServiceServer()
 }
 
@@ -132,6 +186,12 @@ func (UnimplementedServerServiceServer) GetServer(context.Context, *GetServerReq
 }
 func (UnimplementedServerServiceServer) BackupJournal(*BackupJournalRequest, grpc.ServerStreamingServer[BackupJournalResponse]) error {
 	return status.Error(codes.Unimplemented, "method BackupJournal not implemented")
+}
+func (UnimplementedServerServiceServer) GetCluster(context.Context, *GetClusterRequest) (*GetClusterResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetCluster not implemented")
+}
+func (UnimplementedServerServiceServer) HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method HandOver not implemented")
 }
 func (UnimplementedServerServiceServer) mustEmbedUnimplementedServerServiceServer() {}
 func (UnimplementedServerServiceServer) testEmbeddedByValue()                       {}
@@ -183,6 +243,42 @@ func _ServerService_BackupJournal_Handler(srv interface{}, stream grpc.ServerStr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ServerService_BackupJournalServer = grpc.ServerStreamingServer[BackupJournalResponse]
 
+func _ServerService_GetCluster_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetClusterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).GetCluster(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_GetCluster_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).GetCluster(ctx, req.(*GetClusterRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ServerService_HandOver_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HandOverRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).HandOver(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_HandOver_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).HandOver(ctx, req.(*HandOverRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ServerService_ServiceDesc is the grpc.ServiceDesc for ServerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -193,6 +289,14 @@ var ServerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetServer",
 			Handler:    _ServerService_GetServer_Handler,
+		},
+		{
+			MethodName: "GetCluster",
+			Handler:    _ServerService_GetCluster_Handler,
+		},
+		{
+			MethodName: "HandOver",
+			Handler:    _ServerService_HandOver_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

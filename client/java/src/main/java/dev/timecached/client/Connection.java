@@ -23,7 +23,12 @@ final class Connection {
   private static final Executor SOON =
       CompletableFuture.delayedExecutor(100, TimeUnit.MILLISECONDS);
 
+  /** How long it waits for one of several addresses that does not answer. */
+  private static final long MORE_PATIENCE_MILLIS = 1_000;
+
+  final Channel plain;
   private final ManagedChannel channel; // Null: the user's own, of which nothing is known.
+  private final boolean isOneOfSeveral;
   private final Runnable beforeConnecting;
   private final TokenFile token; // Null: there is none.
   private final Backoff backoff = new Backoff(Duration.ofMillis(100), Duration.ofSeconds(1));
@@ -33,6 +38,13 @@ final class Connection {
   private long nextAttemptAt = System.nanoTime();
 
   Connection(Channel channel, Runnable beforeConnecting, TokenFile token) {
+    this(channel, beforeConnecting, token, false);
+  }
+
+  Connection(
+      Channel channel, Runnable beforeConnecting, TokenFile token, boolean isOneOfSeveral) {
+    plain = channel;
+    this.isOneOfSeveral = isOneOfSeveral;
     this.channel = channel instanceof ManagedChannel managed ? managed : null;
     this.beforeConnecting = beforeConnecting;
     this.token = token;
@@ -56,6 +68,28 @@ final class Connection {
     channel.notifyWhenStateChanged(state, this::follow);
   }
 
+  /** Not of a channel of the user's. */
+  ManagedChannel channel() {
+    return channel;
+  }
+
+  /**
+   * What a call is to fail with for which there is no connection, where another address may do and
+   * gRPC would wait for longer. Null: it says why there is none.
+   */
+  TimecacheException unreached() {
+    if (!isOneOfSeveral || isRefused()) {
+      return null;
+    }
+    return TimecacheException.of(Status.Code.UNAVAILABLE, "no connection to " + channel.authority())
+        .withMaybeApplied(false);
+  }
+
+  private boolean isRefused() {
+    ConnectivityState state = channel.getState(false);
+    return state == ConnectivityState.TRANSIENT_FAILURE || state == ConnectivityState.SHUTDOWN;
+  }
+
   /** Whether its owner has closed it: there will be no connection any more. */
   boolean isShutdown() {
     return channel != null && channel.isShutdown();
@@ -77,13 +111,14 @@ final class Connection {
       if (System.nanoTime() - nextAttemptAt < 0) {
         return DOWN;
       }
-      nextAttemptAt =
-          System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS) + backoff.nextNanos();
+      long now = System.nanoTime();
+      long patience = isOneOfSeveral ? MORE_PATIENCE_MILLIS : PATIENCE_MILLIS;
+      nextAttemptAt = now + TimeUnit.MILLISECONDS.toNanos(patience) + backoff.nextNanos();
       attempt =
           new CompletableFuture<Boolean>()
-              .completeOnTimeout(false, PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+              .completeOnTimeout(false, patience, TimeUnit.MILLISECONDS);
       beforeConnecting.run();
-      connect(attempt);
+      connect(attempt, now + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
       return attempt;
     }
   }
@@ -91,7 +126,7 @@ final class Connection {
   /** As {@link #await()}, but for no longer than so. */
   CompletableFuture<Boolean> await(long limitNanos) {
     CompletableFuture<Boolean> up = await();
-    if (up.isDone() || limitNanos >= TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS)) {
+    if (up.isDone() || limitNanos >= TimeUnit.MILLISECONDS.toNanos(MORE_PATIENCE_MILLIS)) {
       return up;
     }
     return up.copy().completeOnTimeout(false, Math.max(limitNanos, 0), TimeUnit.NANOSECONDS);
@@ -122,7 +157,7 @@ final class Connection {
             Status.UNAVAILABLE.withDescription("token file").withCause(why), null);
   }
 
-  private void connect(CompletableFuture<Boolean> current) {
+  private void connect(CompletableFuture<Boolean> current, long patientUntil) {
     if (current.isDone()) {
       return;
     }
@@ -132,8 +167,12 @@ final class Connection {
       return;
     }
     if (state == ConnectivityState.TRANSIENT_FAILURE) {
+      if (System.nanoTime() - patientUntil >= 0) {
+        current.complete(false);
+        return;
+      }
       channel.resetConnectBackoff();
     }
-    SOON.execute(() -> connect(current));
+    SOON.execute(() -> connect(current, patientUntil));
   }
 }

@@ -5,22 +5,43 @@ import io.grpc.Context;
 import io.grpc.MethodDescriptor;
 import io.grpc.stub.ClientCalls;
 import java.util.Iterator;
+import java.util.function.Function;
 
-/** What a server streams in answer to one call, and its end. For one thread. */
+/**
+ * What a server streams in answer to one call, and its end. Until the first answer the call is made
+ * elsewhere where that may do better. For one thread.
+ */
 final class Pages<A> implements Iterator<A>, AutoCloseable {
   private final Context.CancellableContext context = Context.current().withCancellation();
   private final Rpc rpc;
-  private final Rpc.Sending sending = new Rpc.Sending();
-  private final Iterator<A> pages;
+  private final Function<CallOptions, Iterator<A>> begin;
+  private final Endpoints.Failover failover;
+  private Rpc.Route route;
+  private Rpc.Sending sending;
+  private TimecacheException unreached; // Null: the call was made.
+  private Iterator<A> pages;
+  private boolean hasBegun;
 
   <Q> Pages(Rpc rpc, MethodDescriptor<Q, A> method, Q request) {
-    Rpc.await(rpc.connection.await());
     this.rpc = rpc;
+    failover = rpc.endpoints.failover();
+    begin =
+        options ->
+            ClientCalls.blockingServerStreamingCall(route.channel(), method, options, request);
+    open();
+  }
+
+  private void open() {
+    route = rpc.route();
+    boolean isUp = Rpc.await(route.connection().await());
+    sending = new Rpc.Sending();
+    unreached = isUp ? null : route.connection().unreached();
+    if (unreached != null) {
+      return;
+    }
     Context previous = context.attach();
     try {
-      pages =
-          ClientCalls.blockingServerStreamingCall(
-              rpc.channel, method, sending.in(CallOptions.DEFAULT), request);
+      pages = begin.apply(sending.in(CallOptions.DEFAULT));
     } finally {
       context.detach(previous);
     }
@@ -28,10 +49,29 @@ final class Pages<A> implements Iterator<A>, AutoCloseable {
 
   @Override
   public boolean hasNext() {
-    try {
-      return pages.hasNext();
-    } catch (RuntimeException e) {
-      throw rpc.explain(e, sending).rethrown();
+    for (; ; ) {
+      try {
+        if (unreached != null) {
+          throw unreached;
+        }
+        boolean hasNext = pages.hasNext();
+        hasBegun = true;
+        return hasNext;
+      } catch (RuntimeException e) {
+        TimecacheException error = rpc.explain(e, sending);
+        rpc.endpoints.moveOn(route.connection(), error);
+        boolean isOver =
+            hasBegun
+                || rpc.connection().isShutdown()
+                || context.isCancelled()
+                || Thread.currentThread().isInterrupted();
+        long pause = isOver ? -1 : failover.pauseAfter(error, error.isConnectionLost());
+        if (pause < 0) {
+          throw error.rethrown();
+        }
+        Rpc.sleep(pause);
+        open();
+      }
     }
   }
 

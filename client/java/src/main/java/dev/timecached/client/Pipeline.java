@@ -29,7 +29,8 @@ import java.util.function.ObjIntConsumer;
  * stream ends by {@link #close}, by {@link
  * #cancel}, or by itself: when the server stops (UNAVAILABLE), when the namespace does not exist
  * (NOT_FOUND), when the connection breaks, when no answer comes within the client's timeout
- * (DEADLINE_EXCEEDED). It does not come back: whoever wants to go on makes a new pipeline.
+ * (DEADLINE_EXCEEDED). It does not come back, but goes on to the owner of a cluster
+ * where a node that is not the owner refuses it: whoever wants to go on makes a new pipeline.
  *
  * <p>Thread-safe. Memory is bounded by the options: {@link #add} waits while what is in flight
  * leaves no room; not so in what a future of this pipeline calls when it completes, which runs on a
@@ -51,11 +52,15 @@ public final class Pipeline implements AutoCloseable {
   private final PipelineOptions options;
   private final long timeoutNanos;
   private final String namespace;
-  private final ClientCall<ExecuteRequest, ExecuteResponse> call;
   private final Rpc rpc;
-  private final Rpc.Sending sending = new Rpc.Sending();
+  private final Endpoints.Failover failover;
 
   // Guarded by this.
+  private Rpc.Route route; // Of the last stream.
+  private Rpc.Sending sending = new Rpc.Sending();
+  private ClientCall<ExecuteRequest, ExecuteResponse> call; // Null until it is opened, or anew.
+  private boolean answered; // An operation, on this stream.
+  private boolean halfClosed;
   private final Deque<Group> queue = new ArrayDeque<>(); // Full ones, then perhaps another.
   private final Deque<Group> sent = new ArrayDeque<>();
   private int operations;
@@ -74,13 +79,59 @@ public final class Pipeline implements AutoCloseable {
     this.options = options;
     this.namespace = namespace;
     timeoutNanos = rpc.timeout == null ? Long.MAX_VALUE / 2 : Times.nanos(rpc.timeout);
-    Rpc.await(rpc.connection.await(timeoutNanos));
     this.rpc = rpc;
-    call =
-        rpc.channel.newCall(
-            TimeCacheServiceGrpc.getPipelineMethod(), sending.in(CallOptions.DEFAULT));
-    call.start(new Listener(), new Metadata());
-    call.request(2);
+    failover = rpc.endpoints.failover();
+    Rpc.Route first = rpc.route();
+    open(first, Rpc.await(first.connection().await(timeoutNanos)));
+  }
+
+  /** Begins the stream, for the first time or anew. */
+  private void open(Rpc.Route to, boolean isUp) {
+    TimecacheException unreached = isUp ? null : to.connection().unreached();
+    synchronized (this) {
+      route = to;
+      sending = new Rpc.Sending();
+      answered = false;
+      if (unreached == null && !cancelled) {
+        call =
+            to.channel()
+                .newCall(
+                    TimeCacheServiceGrpc.getPipelineMethod(), sending.in(CallOptions.DEFAULT));
+        call.start(new Listener(), new Metadata());
+        call.request(2);
+        send();
+        if (halfClosed) {
+          call.halfClose();
+        }
+        return;
+      }
+    }
+    end(unreached == null ? Status.CANCELLED : Status.UNAVAILABLE, unreached);
+  }
+
+  /**
+   * Whether a stream that ended so is begun elsewhere: it was refused, or found no connection, and
+   * has left no operation without an answer that may have been done.
+   */
+  private synchronized boolean reopens(TimecacheException why) {
+    rpc.endpoints.moveOn(route.connection(), why);
+    boolean isClear = !answered || sent.isEmpty();
+    long pause =
+        isClear ? failover.pauseAfter(why, !answered && Rpc.isUnsent(why, sending)) : -1;
+    if (pause < 0 || rpc.connection().isShutdown()) {
+      return false;
+    }
+    call = null;
+    while (!sent.isEmpty()) {
+      queue.addFirst(sent.removeLast());
+    }
+    CompletableFuture.delayedExecutor(pause, TimeUnit.NANOSECONDS)
+        .execute(
+            () -> {
+              Rpc.Route next = rpc.route();
+              next.connection().await(timeoutNanos).thenAccept(isUp -> open(next, isUp));
+            });
+    return true;
   }
 
   /**
@@ -153,7 +204,8 @@ public final class Pipeline implements AutoCloseable {
         closing = true;
         expectAnswer();
         await();
-        if (status == null && !cancelled) {
+        halfClosed = true;
+        if (status == null && !cancelled && call != null) {
           call.halfClose();
         }
       }
@@ -176,7 +228,9 @@ public final class Pipeline implements AutoCloseable {
     if (error == null && status == null) {
       error = why;
       cancelled = true;
-      call.cancel(why.description(), null);
+      if (call != null) {
+        call.cancel(why.description(), null);
+      }
     }
   }
 
@@ -242,6 +296,7 @@ public final class Pipeline implements AutoCloseable {
   private synchronized void send() {
     while (status == null
         && !cancelled
+        && call != null
         && !queue.isEmpty()
         && sent.size() < options.requestsInFlightMax()) {
       Group head = queue.peekFirst();
@@ -288,6 +343,8 @@ public final class Pipeline implements AutoCloseable {
           return;
         }
         sent.removeFirst();
+        answered = true;
+        failover.reset();
         send();
       }
       complete(group, (pending, i) -> pending.complete(response.getResults(i)));
@@ -295,32 +352,41 @@ public final class Pipeline implements AutoCloseable {
 
     @Override
     public void onClose(Status end, Metadata trailers) {
-      List<Group> left = new ArrayList<>();
-      int sentCount;
-      synchronized (Pipeline.this) {
-        left.addAll(sent);
-        sentCount = sending.hasBegun ? left.size() : 0;
-        left.addAll(queue);
-        sent.clear();
-        queue.clear();
-        if (error == null && (!end.isOk() || !left.isEmpty())) {
-          error =
-              end.isOk()
-                  ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
-                  : rpc.explain(end.asRuntimeException(trailers), sending);
-        }
-        status = end;
-        if (check != null) {
-          check.cancel(false); // It would keep the pipeline for as long as the timeout.
-        }
+      Pipeline.this.end(
+          end, end.isOk() ? null : rpc.explain(end.asRuntimeException(trailers), sending));
+    }
+  }
+
+  /** The stream has ended. {@code why}: null in good order. */
+  private void end(Status end, TimecacheException why) {
+    List<Group> left = new ArrayList<>();
+    int sentCount;
+    synchronized (this) {
+      if (error == null && why != null && reopens(why)) {
+        return;
       }
-      for (Group group : left) {
-        TimecacheException why = ended().rethrown().withMaybeApplied(sentCount-- > 0);
-        complete(group, (pending, i) -> pending.future().completeExceptionally(why));
+      left.addAll(sent);
+      sentCount = sending.hasBegun ? left.size() : 0;
+      left.addAll(queue);
+      sent.clear();
+      queue.clear();
+      if (error == null && (!end.isOk() || !left.isEmpty())) {
+        error =
+            end.isOk()
+                ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
+                : why;
       }
-      synchronized (Pipeline.this) {
-        Pipeline.this.notifyAll();
+      status = end;
+      if (check != null) {
+        check.cancel(false); // It would keep the pipeline for as long as the timeout.
       }
+    }
+    for (Group group : left) {
+      TimecacheException untold = ended().rethrown().withMaybeApplied(sentCount-- > 0);
+      complete(group, (pending, i) -> pending.future().completeExceptionally(untold));
+    }
+    synchronized (this) {
+      notifyAll();
     }
   }
 }

@@ -23,40 +23,36 @@ final class Rpc {
   /** Largest message taken: a value of 16 MiB with its key, or a list of all namespaces. */
   static final int MAX_MESSAGE_BYTES = 64 << 20;
 
-  final Channel channel; // With the headers.
-  private final Channel plain;
   private final Metadata headers;
-  final Connection connection;
+  final Endpoints endpoints;
   final Duration timeout; // Null: none.
   private final RetryPolicy retry;
   private final boolean repeatable;
+  private volatile Route lastRoute;
+
+  /** Where one attempt goes. {@code channel}: with the headers. */
+  record Route(Connection connection, Channel channel) {}
 
   Rpc(
-      Channel plain,
+      Endpoints endpoints,
       Metadata headers,
-      Connection connection,
       Duration timeout,
       RetryPolicy retry,
       boolean repeatable) {
-    this.plain = plain;
+    this.endpoints = endpoints;
     this.headers = headers;
-    channel =
-        headers.keys().isEmpty()
-            ? plain
-            : ClientInterceptors.intercept(
-                plain, MetadataUtils.newAttachHeadersInterceptor(headers));
-    this.connection = connection;
     this.timeout = timeout;
     this.retry = retry;
     this.repeatable = repeatable;
+    lastRoute = route(endpoints.current());
   }
 
   Rpc withTimeout(Duration timeout) {
-    return new Rpc(plain, headers, connection, timeout, retry, repeatable);
+    return new Rpc(endpoints, headers, timeout, retry, repeatable);
   }
 
   Rpc withRepeatable() {
-    return new Rpc(plain, headers, connection, timeout, retry, true);
+    return new Rpc(endpoints, headers, timeout, retry, true);
   }
 
   /** In place of what it has under the same keys: the server takes one of each. */
@@ -65,7 +61,33 @@ final class Rpc {
     merged.merge(headers);
     metadata.keys().forEach(name -> discard(merged, name));
     merged.merge(metadata);
-    return new Rpc(plain, merged, connection, timeout, retry, repeatable);
+    return new Rpc(endpoints, merged, timeout, retry, repeatable);
+  }
+
+  /** Where calls go now. */
+  Route route() {
+    Connection connection = endpoints.current();
+    Route route = lastRoute;
+    if (route.connection() != connection) {
+      route = route(connection);
+      lastRoute = route;
+    }
+    return route;
+  }
+
+  private Route route(Connection connection) {
+    Channel channel = connection.plain;
+    return new Route(
+        connection,
+        headers.keys().isEmpty()
+            ? channel
+            : ClientInterceptors.intercept(
+                channel, MetadataUtils.newAttachHeadersInterceptor(headers)));
+  }
+
+  /** The connection that calls use now. */
+  Connection connection() {
+    return endpoints.current();
   }
 
   private static void discard(Metadata metadata, String name) {
@@ -103,7 +125,7 @@ final class Rpc {
       error.withMaybeApplied(false);
     }
     // So gRPC ends what is under way, and refuses what comes later.
-    return connection.isShutdown() && error.isConnectionLost()
+    return connection().isShutdown() && error.isConnectionLost()
         ? TimecacheException.closed(error.maybeApplied())
         : error;
   }
@@ -128,22 +150,33 @@ final class Rpc {
     }
   }
 
+  /** Whether there was no connection for a call that failed so. */
+  static boolean isUnsent(TimecacheException error, Sending sending) {
+    return error.code() == Status.Code.UNAVAILABLE
+        && error.reason().isEmpty()
+        && !sending.hasBegun;
+  }
+
   /** Does a call on the thread that asks for it. */
   <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe) {
     Attempts attempts = new Attempts(isSafe);
     for (; ; ) {
-      boolean connected = await(connection.await(attempts.nanosLeft()));
+      Route to = route();
+      boolean connected = await(to.connection().await(attempts.nanosLeft()));
       CallOptions options = attempts.begin();
-      try {
-        return ClientCalls.blockingUnaryCall(channel, method, options, request);
-      } catch (RuntimeException e) {
-        TimecacheException error = attempts.explain(e);
-        long pause = attempts.pauseAfter(error, connected);
-        if (pause < 0) {
-          throw error;
+      TimecacheException error = connected ? null : attempts.unreached(to);
+      if (error == null) {
+        try {
+          return ClientCalls.blockingUnaryCall(to.channel(), method, options, request);
+        } catch (RuntimeException e) {
+          error = attempts.explain(e);
         }
-        sleep(pause);
       }
+      long pause = attempts.pauseAfter(to, error, connected);
+      if (pause < 0) {
+        throw error;
+      }
+      sleep(pause);
     }
   }
 
@@ -185,6 +218,7 @@ final class Rpc {
   private final class Attempts {
     final CallOptions options = callOptions();
     private final Backoff backoff = Rpc.this.backoff();
+    private Endpoints.Failover failover; // Null: nothing has failed yet.
     private int left;
     private long begunAt;
     private boolean hasNewToken;
@@ -207,6 +241,12 @@ final class Rpc {
       return error.withMaybeApplied(maybeApplied);
     }
 
+    /** Null: the call itself says why there is no connection, or that the time is up. */
+    TimecacheException unreached(Route to) {
+      TimecacheException error = nanosLeft() <= 0 ? null : to.connection().unreached();
+      return error == null ? null : explain(error);
+    }
+
     long nanosLeft() {
       Deadline deadline = options.getDeadline();
       return deadline == null ? Long.MAX_VALUE : deadline.timeRemaining(TimeUnit.NANOSECONDS);
@@ -216,14 +256,21 @@ final class Rpc {
      * Nanoseconds until the next attempt, after one that failed; negative: there is none. Only a
      * server gives reasons; without one and without a connection there was no server.
      */
-    long pauseAfter(TimecacheException error, boolean connected) {
-      if (!hasNewToken && connection.hasNewToken(begunAt, error)) {
+    long pauseAfter(Route from, TimecacheException error, boolean connected) {
+      if (!hasNewToken && from.connection().hasNewToken(begunAt, error)) {
         hasNewToken = true;
         return 0; // The server refused it before it did anything.
       }
+      endpoints.moveOn(from.connection(), error);
+      failover = failover == null ? endpoints.failover() : failover;
+      long elsewhere = failover.pauseAfter(error, isUnsent(error, sending));
+      if (elsewhere >= 0) {
+        boolean isOver = connection().isShutdown() || Thread.currentThread().isInterrupted();
+        return isOver || nanosLeft() <= elsewhere ? -1 : elsewhere;
+      }
       if (left-- <= 0
           || !error.isConnectionLost()
-          || connection.isShutdown()
+          || connection().isShutdown()
           || !(connected || error.reason().isPresent())
           || Thread.currentThread().isInterrupted()) {
         return -1;
@@ -259,16 +306,23 @@ final class Rpc {
     }
 
     void attempt() {
-      CompletableFuture<Boolean> up = connection.await(attempts.nanosLeft());
+      Route to = route();
+      CompletableFuture<Boolean> up = to.connection().await(attempts.nanosLeft());
       if (up.isDone()) {
-        begin(up.join());
+        begin(to, up.join());
       } else {
-        up.thenAccept(this::begin);
+        up.thenAccept(connected -> begin(to, connected));
       }
     }
 
-    private void begin(boolean connected) {
-      call = channel.newCall(method, attempts.begin());
+    private void begin(Route to, boolean connected) {
+      CallOptions options = attempts.begin();
+      TimecacheException unreached = connected ? null : attempts.unreached(to);
+      if (unreached != null) {
+        fail(to, unreached, connected);
+        return;
+      }
+      call = to.channel().newCall(method, options);
       if (isDone()) {
         return;
       }
@@ -285,7 +339,7 @@ final class Rpc {
 
             @Override
             public void onError(Throwable error) {
-              fail(attempts.explain(error), connected);
+              fail(to, attempts.explain(error), connected);
             }
 
             @Override
@@ -302,8 +356,8 @@ final class Rpc {
       }
     }
 
-    private void fail(TimecacheException error, boolean connected) {
-      long pause = isDone() ? -1 : attempts.pauseAfter(error, connected);
+    private void fail(Route from, TimecacheException error, boolean connected) {
+      long pause = isDone() ? -1 : attempts.pauseAfter(from, error, connected);
       if (pause < 0) {
         completeExceptionally(error);
       } else {

@@ -77,7 +77,7 @@ final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
         || !hasBegun
         || !isResumable
         || ++attempts >= rpc.maxAttempts()
-        || rpc.connection.isShutdown()
+        || rpc.connection().isShutdown()
         || Thread.currentThread().isInterrupted()) {
       hasEnded = true;
       throw error;

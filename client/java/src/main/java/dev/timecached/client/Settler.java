@@ -154,12 +154,12 @@ final class Settler {
    * token may come later, or has just come.
    */
   private boolean mayPass(TimecacheException error, long begunAt) {
-    return !rpc.connection.isShutdown()
+    return !rpc.connection().isShutdown()
         && (error.isConnectionLost()
             || error.code() == Status.Code.DEADLINE_EXCEEDED
             || error.code() == Status.Code.RESOURCE_EXHAUSTED
-            || rpc.connection.unreadToken(error) != null
-            || rpc.connection.hasNewToken(begunAt, error));
+            || rpc.connection().unreadToken(error) != null
+            || rpc.connection().hasNewToken(begunAt, error));
   }
 
   /** Once one could not be sent in time, the others are not tried: a stop has an end. */

@@ -36,7 +36,6 @@ import dev.timecached.v1.UpdateGroupRequest;
 import dev.timecached.v1.UpdateNamespaceRequest;
 import dev.timecached.v1.UpdateNamespaceResponse;
 import io.grpc.Channel;
-import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.protobuf.ProtoUtils;
@@ -52,12 +51,12 @@ import java.util.Set;
 import java.util.Spliterator;
 import java.util.Spliterators;
 import java.util.TreeSet;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
- * A client of one timecached server, and of one of its namespaces at a time.
+ * A client of one timecached server, or of the nodes of one cluster, and of one of its namespaces
+ * at a time.
  *
  * <pre>{@code
  * try (TimecacheClient client = TimecacheClient.connect("127.0.0.1:7171")) {
@@ -98,16 +97,18 @@ public final class TimecacheClient implements AutoCloseable {
 
   private final Rpc rpc;
   private final String namespace;
-  private final ManagedChannel owned; // Null: the channel is the user's.
+  private final Endpoints owned; // Null: the channel is the user's.
 
-  TimecacheClient(Rpc rpc, String namespace, ManagedChannel owned) {
+  TimecacheClient(Rpc rpc, String namespace, Endpoints owned) {
     this.rpc = rpc;
     this.namespace = namespace;
     this.owned = owned;
   }
 
   /**
-   * A client of the server at {@code host:port} or {@code unix:/path}, over plain text. Begins to
+   * A client of the server at {@code host:port} or {@code unix:/path}, over plain text; of a cluster
+   * the addresses of its nodes, up to 16, separated by commas: calls go to the owner, watches and
+   * workers resume there. Begins to
    * connect in the background, as {@link TimecacheClientBuilder#build} says; that the server is not
    * there is told by the first call.
    *
@@ -129,9 +130,8 @@ public final class TimecacheClient implements AutoCloseable {
   public static TimecacheClient of(Channel channel) {
     Rpc rpc =
         new Rpc(
-            channel,
+            new Endpoints(new Connection(channel, () -> {}, null)),
             new Metadata(),
-            new Connection(channel, () -> {}, null),
             Duration.ofSeconds(5),
             RetryPolicy.DEFAULT,
             false);
@@ -156,13 +156,8 @@ public final class TimecacheClient implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (owned == null) {
-      return;
-    }
-    try {
-      owned.shutdownNow().awaitTermination(1, TimeUnit.SECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+    if (owned != null) {
+      owned.close();
     }
   }
 

@@ -17,13 +17,14 @@ import io.grpc.Status;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /** Makes a {@link TimecacheClient}. */
 public final class TimecacheClientBuilder {
-  private final String address;
+  private final List<String> addresses;
   private String namespace = "default";
   private Duration timeout = Duration.ofSeconds(5);
   private RetryPolicy retry = RetryPolicy.DEFAULT;
@@ -38,12 +39,7 @@ public final class TimecacheClientBuilder {
   private Executor executor;
 
   TimecacheClientBuilder(String address) {
-    // Without a port gRPC would take that of HTTP.
-    if (address.lastIndexOf(':') <= address.lastIndexOf(']')) {
-      throw new IllegalArgumentException(
-          "address \"" + address + "\": must be host:port or unix:/path");
-    }
-    this.address = address;
+    addresses = Endpoints.split(address);
   }
 
   /** The namespace of all calls. "default" unless given. */
@@ -139,13 +135,38 @@ public final class TimecacheClientBuilder {
    *     go over plain text to another machine
    */
   public TimecacheClient build() {
+    addresses.forEach(this::checkToken);
+    CertificateFiles files = tls ? new CertificateFiles(caFile, certificateFile, keyFile) : null;
+    ChannelCredentials credentials =
+        tls ? files.credentials() : InsecureChannelCredentials.create();
+    Runnable beforeConnecting = tls ? files::refresh : () -> {};
+    Endpoints endpoints =
+        new Endpoints(
+            addresses,
+            address ->
+                new Connection(
+                    makeChannel(address, credentials),
+                    beforeConnecting,
+                    tokenFile,
+                    addresses.size() > 1));
+    TimecacheClient client =
+        new TimecacheClient(
+            new Rpc(endpoints, new Metadata(), timeout, retry, false), namespace, endpoints);
+    Thread warmUp = new Thread(client::warmUp, "timecache-warm-up");
+    warmUp.setDaemon(true);
+    warmUp.start();
+    return client;
+  }
+
+  private void checkToken(String address) {
     if (token != null && !tls && !allowPlaintextToken && !isLocal(address)) {
       throw new IllegalArgumentException(
           "a token is not sent to " + address + " in plain text: use TLS, or allow it explicitly");
     }
-    CertificateFiles files = tls ? new CertificateFiles(caFile, certificateFile, keyFile) : null;
-    ChannelCredentials credentials =
-        tls ? files.credentials() : InsecureChannelCredentials.create();
+  }
+
+  private ManagedChannel makeChannel(String address, ChannelCredentials credentials) {
+    checkToken(address);
     ManagedChannelBuilder<?> builder =
         Grpc.newChannelBuilder(address, credentials)
             .maxInboundMessageSize(Rpc.MAX_MESSAGE_BYTES)
@@ -162,18 +183,7 @@ public final class TimecacheClientBuilder {
     if (token != null) {
       builder.intercept(new TokenSender(token, tokenFile));
     }
-    ManagedChannel channel = builder.build();
-    Connection connection =
-        new Connection(channel, tls ? files::refresh : () -> {}, tokenFile);
-    TimecacheClient client =
-        new TimecacheClient(
-            new Rpc(channel, new Metadata(), connection, timeout, retry, false),
-            namespace,
-            channel);
-    Thread warmUp = new Thread(client::warmUp, "timecache-warm-up");
-    warmUp.setDaemon(true);
-    warmUp.start();
-    return client;
+    return builder.build();
   }
 
   private static boolean isLocal(String address) {

@@ -69,6 +69,9 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
   private final Backoff backoff;
   private int maxMessageBytes;
   private boolean established; // Whether any batch has come.
+  private Rpc.Route route; // Of the last stream.
+  private final Endpoints.Failover failover;
+  private boolean delivered; // Whether a batch has come on this stream.
   // Since the last batch: a file with ever another token would be read for ever.
   private boolean hasTriedNewToken;
   private long nextAttemptAt = System.nanoTime();
@@ -84,6 +87,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
     this.options = options;
     namespaces = options.namespaces.isEmpty() ? List.of(namespace) : options.namespaces;
     backoff = new Backoff(options.minPause, options.maxPause);
+    failover = rpc.endpoints.failover();
     maxMessageBytes = options.maxMessageBytes;
     namespaces.forEach(name -> positions.put(name, new Position()));
     options.resumeTokens.forEach(
@@ -201,8 +205,15 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
       }
     }
     // Without a connection the stream fails, and says why there is none.
-    boolean isUp = Rpc.await(rpc.connection.await(giveUpAt - System.nanoTime()));
+    route = rpc.route();
+    delivered = false;
+    boolean isUp = Rpc.await(route.connection().await(giveUpAt - System.nanoTime()));
     if (!isUp && System.nanoTime() - giveUpAt >= 0) {
+      return false;
+    }
+    TimecacheException unreached = isUp ? null : route.connection().unreached();
+    if (unreached != null) {
+      handleEnd(unreached);
       return false;
     }
     synchronized (this) {
@@ -301,8 +312,10 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
 
   private WatchBatch accept(WatchBatch message) {
     established = true;
+    delivered = true;
     hasTriedNewToken = false;
     backoff.reset();
+    failover.reset();
     Position position = positions.computeIfAbsent(message.namespace(), name -> new Position());
     WatchBatch batch =
         message.after(
@@ -328,15 +341,16 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
         isOrderly
             ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
             : error;
-    if (rpc.connection.isShutdown()) {
+    if (rpc.connection().isShutdown()) {
       end = TimecacheException.closed(false);
       return;
     }
-    if (beginsAnew(why)) {
+    rpc.endpoints.moveOn(route.connection(), why);
+    if (beginsAnew(why) || triesElsewhere(why)) {
       return;
     }
-    TimecacheException unread = hasTriedNewToken ? null : rpc.connection.unreadToken(why);
-    boolean hasNewToken = !hasTriedNewToken && rpc.connection.hasNewToken(begunAt, why);
+    TimecacheException unread = hasTriedNewToken ? null : route.connection().unreadToken(why);
+    boolean hasNewToken = !hasTriedNewToken && route.connection().hasNewToken(begunAt, why);
     TimecacheException cause = unread != null && !hasNewToken ? unread : why;
     if (!hasNewToken && !isBreak(cause) && !takesSmallerMessages(why)) {
       end = why;
@@ -347,6 +361,20 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
     // With another token at once: the server is there.
     nextAttemptAt = System.nanoTime() + (hasNewToken ? 0 : backoff.nextNanos());
     options.onBreak.accept(cause);
+  }
+
+  /**
+   * Whether a stream that has brought nothing is begun elsewhere: its node was not the owner, or
+   * the watch has not tried each address yet. Of a stream before it the break was told.
+   */
+  private boolean triesElsewhere(TimecacheException why) {
+    boolean isFirst = !established && !options.waitForServer;
+    long pause = delivered ? -1 : failover.pauseAfter(why, isFirst && why.isConnectionLost());
+    if (pause < 0) {
+      return false;
+    }
+    nextAttemptAt = System.nanoTime() + pause;
+    return true;
   }
 
   /**
@@ -407,7 +435,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
 
     Stream(MethodDescriptor<Q, A> method, Q request, Function<A, WatchBatch> convert) {
       this.convert = convert;
-      call = rpc.channel.newCall(method, sending.in(CallOptions.DEFAULT));
+      call = route.channel().newCall(method, sending.in(CallOptions.DEFAULT));
       call.start(this, new Metadata());
       call.request(1);
       call.sendMessage(request);

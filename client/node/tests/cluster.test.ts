@@ -1,0 +1,314 @@
+// A client with the addresses of several nodes: which one it calls, and when it goes to another.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { TimecacheClient, op } from 'timecached';
+import { ErrorInfo } from '../src/gen/google/rpc/error_details.js';
+import { Status } from '../src/gen/google/rpc/status.js';
+import {
+  ContainsResponse,
+  Entry,
+  ExecuteResponse,
+  OperationResult,
+  PutResponse,
+  ScanResponse,
+  TimeCacheServiceService as Service,
+  type TimeCacheServiceServer,
+} from '../src/gen/timecache/v1/data.js';
+import {
+  ExpiredEvent,
+  SettleExpiredResponse,
+  SettleResult,
+  WatchExpiredResponse,
+  ConsumeExpiredResponse,
+} from '../src/gen/timecache/v1/watch.js';
+
+/** A message without anything in it. */
+function none<Message>(type: { decode(bytes: Uint8Array): Message }): Message {
+  return type.decode(Buffer.alloc(0));
+}
+
+const BROKEN = { code: status.UNAVAILABLE, details: 'the connection broke' };
+
+function notOwner(owner = '') {
+  const { code, details } = { code: status.UNAVAILABLE, details: 'not the owner' };
+  const info = {
+    reason: 'NOT_OWNER',
+    domain: 'timecached',
+    metadata: owner ? { owner_address: owner } : ({} as Record<string, string>),
+  };
+  const any = {
+    typeUrl: 'type.googleapis.com/google.rpc.ErrorInfo',
+    value: Buffer.from(ErrorInfo.encode(info).finish()),
+  };
+  const metadata = new Metadata();
+  const bytes = Status.encode({ code, message: details, details: [any] }).finish();
+  metadata.set('grpc-status-details-bin', Buffer.from(bytes));
+  return { code, details, metadata };
+}
+
+/** Refuses calls while it has an error to give, and notes those that it answers. */
+class Node {
+  error: object | undefined;
+  refusalsLeft = -1; // So many, then it owns.
+  readonly keys: string[] = [];
+  readonly tokens: string[] = [];
+  readonly streams: { emit(name: 'error', error: unknown): unknown }[] = [];
+  address = '';
+  readonly #server = new Server();
+
+  static async start(): Promise<Node> {
+    const node = new Node();
+    node.#server.addService(Service, node.#calls() as TimeCacheServiceServer);
+    const port = await new Promise<number>((resolve, reject) =>
+      node.#server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      ),
+    );
+    node.address = `127.0.0.1:${port}`;
+    return node;
+  }
+
+  stop(): void {
+    this.#server.forceShutdown();
+  }
+
+  /** Streams end so, too. */
+  handOver(error: object): void {
+    this.error = error;
+    for (const stream of this.streams.splice(0)) stream.emit('error', error);
+  }
+
+  #refusal(): object | undefined {
+    if (this.refusalsLeft > 0 && --this.refusalsLeft === 0) this.error = undefined;
+    return this.error;
+  }
+
+  #calls(): Partial<TimeCacheServiceServer> {
+    const event = () => ({ ...none(ExpiredEvent), key: Buffer.from(this.address), eventId: 7n, attempt: 1 });
+    return {
+      put: ({ request }, answer) => {
+        const error = this.#refusal();
+        if (error) return answer(error);
+        this.keys.push(`${request.key}`);
+        answer(null, { ...none(PutResponse), version: 1n });
+      },
+      contains: (_, answer) => {
+        const error = this.#refusal();
+        answer(error ?? null, { ...none(ContainsResponse), contains: true });
+      },
+      scan: (call) => {
+        const error = this.#refusal();
+        if (error) return void call.emit('error', error);
+        call.write({ ...none(ScanResponse), entries: [{ ...none(Entry), key: Buffer.from('scanned') }] });
+        call.end();
+      },
+      pipeline: (call) => {
+        const error = this.#refusal();
+        if (error) return void call.emit('error', error);
+        call.on('end', () => call.end());
+        call.on('data', ({ operations }) => {
+          for (const { request } of operations) this.keys.push(`${request.value.key}`);
+          const result = {
+            ...none(OperationResult),
+            result: { $case: 'put' as const, value: { ...none(PutResponse), version: 1n } },
+          };
+          call.write({ ...none(ExecuteResponse), results: operations.map(() => result) });
+        });
+      },
+      watchExpired: (call) => {
+        const error = this.#refusal();
+        if (error) return void call.emit('error', error);
+        this.tokens.push(...call.request.resumeTokens.map(String));
+        this.streams.push(call);
+        call.write({
+          ...none(WatchExpiredResponse),
+          namespace: 'default',
+          resumeToken: Buffer.from(this.address),
+          events: [event()],
+        });
+      },
+      consumeExpired: (call) => {
+        const error = this.#refusal();
+        if (error) return void call.emit('error', error);
+        call.write({ ...none(ConsumeExpiredResponse), namespace: 'default', events: [event()] });
+      },
+      settleExpired: ({ request }, answer) => {
+        const error = this.#refusal();
+        if (error) return answer(error);
+        this.onSettled();
+        answer(null, {
+          ...none(SettleExpiredResponse),
+          results: request.settlements.map(() => none(SettleResult)),
+        });
+      },
+    };
+  }
+
+  onSettled = () => {};
+}
+
+/** An address that nothing listens at. */
+async function gone(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `127.0.0.1:${port}`;
+}
+
+interface Cluster {
+  a: Node;
+  b: Node;
+  client(...addresses: string[]): TimecacheClient;
+}
+
+/** A test with two nodes. */
+function clusterTest(name: string, run: (cluster: Cluster) => Promise<void>): void {
+  test(name, async () => {
+    const [a, b] = await Promise.all([Node.start(), Node.start()]);
+    const clients: TimecacheClient[] = [];
+    const client = (...addresses: string[]) => {
+      const made = new TimecacheClient(addresses.length ? addresses : `${a.address}, ${b.address}`, {
+        timeoutMs: 60_000,
+      });
+      clients.push(made);
+      return made;
+    };
+    try {
+      await run({ a, b, client });
+    } finally {
+      for (const each of clients) each.close();
+      a.stop();
+      b.stop();
+    }
+  });
+}
+
+clusterTest('calls go to the owner that the node names', async ({ a, b, client }) => {
+  a.error = notOwner(b.address);
+  const one = client();
+  assert.equal(one.address, a.address);
+  await one.put('key', 'value');
+  assert.deepEqual([b.keys, one.address], [['key'], b.address]);
+  for await (const { key } of client().scan()) assert.equal(`${key}`, 'scanned');
+});
+
+clusterTest('calls wait until a node owns', async ({ a, b, client }) => {
+  a.error = b.error = notOwner();
+  b.refusalsLeft = 3;
+  await client().put('key', 'value');
+  assert.deepEqual(b.keys, ['key']);
+});
+
+clusterTest('without an owner a call ends with its timeout', async ({ a, b, client }) => {
+  a.error = b.error = notOwner();
+  await assert.rejects(client().put('key', 'value', { timeoutMs: 100 }), (error: Error) =>
+    /NOT_OWNER|DEADLINE_EXCEEDED/.test(error.message),
+  );
+});
+
+clusterTest('one address is enough to find the owner', async ({ a, b, client }) => {
+  a.error = notOwner(b.address);
+  await client(a.address).put('key', 'value');
+  assert.deepEqual(b.keys, ['key']);
+});
+
+clusterTest('nodes that are gone are left by the same call', async ({ a, b, client }) => {
+  await client(await gone(), b.address).put('first', '');
+  a.error = notOwner(await gone());
+  await client().put('second', '');
+  assert.deepEqual(b.keys, ['first', 'second']);
+  await assert.rejects(client(await gone(), await gone()).put('key', ''), {
+    code: 'UNAVAILABLE',
+    maybeApplied: false,
+  });
+});
+
+clusterTest('a broken call is repeated elsewhere only if that is safe', async ({ a, b, client }) => {
+  const one = client();
+  a.error = BROKEN;
+  await assert.rejects(one.put('key', ''), { code: 'UNAVAILABLE', maybeApplied: true });
+  await one.put('next', '');
+  assert.deepEqual(b.keys, ['next']);
+  a.error = undefined;
+  b.error = BROKEN;
+  assert.equal(await one.contains('key'), true);
+});
+
+clusterTest('a watch resumes at the owner with its token', async ({ a, b, client }) => {
+  const watcher = client().watch({ minPauseMs: 1 });
+  assert.equal(`${(await watcher.next()).value?.events[0]?.key}`, a.address);
+  a.handOver(notOwner(b.address));
+  const { value } = await watcher.next();
+  assert.deepEqual([`${value?.events[0]?.key}`, value?.reconnected], [b.address, true]);
+  assert.deepEqual(b.tokens, [a.address]);
+  watcher.close();
+});
+
+clusterTest('a watch resumes at the next address when its node dies', async ({ a, b, client }) => {
+  const watcher = client().watch({ minPauseMs: 1 });
+  await watcher.next();
+  b.error = notOwner(a.address);
+  b.refusalsLeft = 3;
+  a.stop();
+  assert.equal(`${(await watcher.next()).value?.events[0]?.key}`, b.address);
+  assert.deepEqual(b.tokens, [a.address]);
+  watcher.close();
+});
+
+clusterTest('a watch that begins finds the owner', async ({ a, b, client }) => {
+  a.error = notOwner(b.address);
+  for (const first of [a.address, await gone()]) {
+    const watcher = client(first, b.address).watch({ onBreak: (error) => assert.fail(error) });
+    assert.equal(`${(await watcher.next()).value?.events[0]?.key}`, b.address);
+    watcher.close();
+  }
+});
+
+clusterTest('a worker takes and settles at the owner', async ({ a, b, client }) => {
+  a.error = notOwner(b.address);
+  const settled = new Promise<void>((resolve) => (b.onSettled = resolve));
+  const worker = client().worker({ group: 'g' }, () => undefined);
+  await settled;
+  await worker.stop();
+});
+
+clusterTest('a pipeline that is refused goes on at the owner', async ({ a, b, client }) => {
+  a.error = notOwner(b.address);
+  for (const first of [a.address, await gone()]) {
+    const pipeline = client(first, b.address).pipeline();
+    const puts = Array.from({ length: 10 }, (_, i) => pipeline.add(op.put(`${first} ${i}`, '')));
+    await Promise.all(puts);
+    await pipeline.close();
+  }
+  assert.equal(b.keys.length, 20);
+  const empty = client().pipeline();
+  await empty.close();
+});
+
+clusterTest('a pipeline without an owner ends with its timeout', async ({ a, b, client }) => {
+  a.error = b.error = notOwner();
+  const pipeline = client().pipeline({ timeoutMs: 100 });
+  await assert.rejects(pipeline.add(op.put('key', '')), {
+    code: 'DEADLINE_EXCEEDED',
+    maybeApplied: false,
+  });
+});
+
+test('addresses that are none are named', () => {
+  for (const [addresses, named] of [
+    ['a:1,,b:1', /""/],
+    ['a:1,b', /"b"/],
+    [['a:1', 'b'], /"b"/],
+    [[], /0 addresses/],
+    [Array.from({ length: 17 }, () => 'a:1'), /17 addresses/],
+  ] as const) {
+    assert.throws(() => new TimecacheClient(addresses), named);
+  }
+  assert.throws(() => new TimecacheClient('127.0.0.1:1,cache:1', { token: 't' }), /not sent to cache:1/);
+});
