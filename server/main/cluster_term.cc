@@ -18,7 +18,7 @@
 #include "server/cluster/kafka_control_log.h"
 #include "server/cluster/member_logic.h"
 #include "server/durable/recovery.h"
-#include "server/main/config/cluster_config.h"
+#include "server/main/cluster_init.h"
 #include "server/ops/log.h"
 
 namespace timecache::server {
@@ -43,30 +43,13 @@ int64_t MillisSince(SteadyClock::time_point began) {
       .count();
 }
 
-std::string FaultText(const TopicFault& fault) {
-  return absl::StrCat(fault.topic, ": ", fault.setting, " is ", fault.value,
-                      ", not ", fault.wanted);
-}
-
-void LogKafka(int level, absl::string_view text) {
-  constexpr int kSyslogWarning = 4;
-  Log(level <= kSyslogWarning ? LogLevel::kWarning : LogLevel::kDebug, "kafka",
-      {{"message", text}});
-}
-
-absl::StatusOr<KafkaOptions> ToKafkaOptions(
-    const config::v1::KafkaConfig& config) {
-  KafkaOptions options;
-  options.brokers.assign(config.brokers().begin(), config.brokers().end());
-  auto properties = ReadKafkaProperties(config);
-  if (!properties.ok()) return properties.status();
-  options.properties = *std::move(properties);
-  options.log = LogKafka;
-  if (absl::Status status = CheckKafkaOptions(options); !status.ok()) {
-    return status;
-  }
-  return options;
-}
+// See ClusterTerm::Events: a term has one of each at most, but for late leases.
+struct ProcessEvents {
+  std::atomic<uint64_t> takeovers{0};
+  std::atomic<uint64_t> leases_late{0};
+  std::atomic<uint64_t> fenced{0};
+};
+ProcessEvents process_events;
 
 void LogMemberEvent(const MemberEvent& event) {
   using Kind = MemberEvent::Kind;
@@ -82,6 +65,7 @@ void LogMemberEvent(const MemberEvent& event) {
       return Log(LogLevel::kInfo, "ownership_released",
                  {{"by", event.node}, {"to", event.successor}});
     case Kind::kFenced:
+      ++process_events.fenced;
       return Log(LogLevel::kWarning, "node_fenced", {{"by", event.node}});
     case Kind::kTakeoverRefused:
       return Log(LogLevel::kInfo, "takeover_refused",
@@ -96,6 +80,7 @@ void LogMemberEvent(const MemberEvent& event) {
       return Log(LogLevel::kInfo, "clock_no_longer_skewed",
                  {{"ahead_of_brokers_ms", took_ms}});
     case Kind::kLeaseLate:
+      ++process_events.leases_late;
       return Log(LogLevel::kWarning, "lease_late",
                  {{"message",
                    "no heartbeat came back from the control log in time: calls "
@@ -103,8 +88,7 @@ void LogMemberEvent(const MemberEvent& event) {
     case Kind::kLeaseRenewed:
       return Log(LogLevel::kInfo, "lease_renewed", {{"after_ms", took_ms}});
     case Kind::kLogLost:
-      return Log(LogLevel::kError, "control_log_lost",
-                 {{"why", event.reason}});
+      return Log(LogLevel::kError, "control_log_lost", {{"why", event.reason}});
   }
 }
 
@@ -170,7 +154,7 @@ absl::Status ClusterTerm::Open() {
     if (!faults_.empty() && !config_.allow_unsafe()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "the cluster's topics can lose acknowledged writes: ",
-          FaultText(faults_.front()),
+          faults_.front().ToString(),
           faults_.size() > 1
               ? absl::StrCat(", and ", faults_.size() - 1, " more")
               : "",
@@ -252,7 +236,8 @@ bool ClusterTerm::AwaitMore() {
   if (claimed_) return false;
   const uint64_t lag = journal_->lag().messages;
   member_->SetLag(lag);
-  if (lag <= MemberLogic::kCaughtUpMessages && !std::exchange(caught_up_, true)) {
+  if (lag <= MemberLogic::kCaughtUpMessages &&
+      !std::exchange(caught_up_, true)) {
     Log(LogLevel::kInfo, "standby_caught_up",
         {{"node", config_.node()}, {"messages", journal_->lag().read}});
   }
@@ -325,6 +310,7 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
   }
   clock->AdvanceTo(report->last_us);
   observers.metrics->Finish(*report);
+  ++process_events.takeovers;
   Log(LogLevel::kInfo, "takeover_done",
       {{"node", config_.node()},
        {"namespaces", report->namespaces},
@@ -392,7 +378,7 @@ void ClusterTerm::CheckTopics() {
 
 void ClusterTerm::NoteFaults(std::vector<TopicFault> faults) {
   for (const TopicFault& fault : faults) {
-    Log(LogLevel::kWarning, "topic_unsafe", {{"what", FaultText(fault)}});
+    Log(LogLevel::kWarning, "topic_unsafe", {{"what", fault.ToString()}});
   }
   absl::MutexLock lock(&mu_);
   faults_ = std::move(faults);
@@ -403,6 +389,8 @@ ClusterTerm::Status ClusterTerm::GetStatus() const {
   status.member = member_->GetStatus();
   status.lag = journal_->lag();
   status.serving = serving_.load(std::memory_order_acquire);
+  status.events = {process_events.takeovers, process_events.leases_late,
+                   process_events.fenced};
   absl::MutexLock lock(&mu_);
   status.faults = faults_;
   return status;

@@ -78,11 +78,19 @@ class ClusterTerm {
   // Looks at the topics' settings again: hourly, on a thread that may wait.
   void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Of all terms of this process.
+  struct Events {
+    // That were finished.
+    uint64_t takeovers = 0;
+    uint64_t leases_late = 0;
+    uint64_t fenced = 0;
+  };
   struct Status {
     Member::Status member;
     KafkaJournalLag lag;
     bool serving = false;
     std::vector<TopicFault> faults;
+    Events events;
   };
   Status GetStatus() const ABSL_LOCKS_EXCLUDED(mu_);
   // Of an empty response.

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "grpc/support/log.h"
 #include "server/api/proto_to_text.h"
+#include "server/main/cluster_init.h"
 #include "server/main/config/config.h"
 #include "server/main/config/flags.h"
 #include "server/main/durability.h"
@@ -67,6 +68,11 @@ int Main(int argc, char** argv) {
   KeepTokensOutOfTraces(*config);
   RaiseOpenFiles();
 
+  if (flags.cluster_init.has_value()) {
+    const absl::Status made =
+        InitCluster(*flags.cluster_init, *config, std::cout);
+    return made.ok() ? EXIT_SUCCESS : Fail(made.message());
+  }
   if (!flags.restore.empty()) {
     absl::Status status = RestoreBackup(flags.restore, *config);
     if (!status.ok()) return Fail(status.message());

@@ -174,6 +174,10 @@ absl::Status Node::OpenFiles() {
     if (!term.ok()) return term.status();
     term_ = *std::move(term);
     journal_.logs = term_->TakeLogs();
+    // Those of a standby, too.
+    cluster_metrics_ = std::make_unique<ClusterMetrics>(
+        config_.cluster().name(), [this] { return term_->GetStatus(); });
+    monitoring_.metrics()->Add(cluster_metrics_.get());
   }
   if (!config_.access().file().empty()) {
     auto access = AccessFile::Open(config_.access().file(), &files_);

@@ -17,6 +17,7 @@
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
+#include "server/main/cluster_metrics.h"
 #include "server/main/cluster_term.h"
 #include "server/main/config/flags.h"
 #include "server/main/durability.h"
@@ -100,6 +101,7 @@ class Node {
 
   // Null outside a cluster.
   std::unique_ptr<ClusterTerm> term_;
+  std::unique_ptr<ClusterMetrics> cluster_metrics_;
   bool ended_by_signal_ = false;
   // Null without a journal. Maps tell it of changes until the last of them, and
   // the reaper, is gone.

@@ -137,8 +137,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSettings(
   return settings;
 }
 
-// The fewest of a partition's.
-absl::StatusOr<int64_t> ReadReplicas(rd_kafka_t* client,
+absl::StatusOr<TopicShape> ReadShape(rd_kafka_t* client,
                                      const std::string& topic) {
   const std::unique_ptr<rd_kafka_topic_t,
                         Destroy<rd_kafka_topic_t, rd_kafka_topic_destroy>>
@@ -148,17 +147,19 @@ absl::StatusOr<int64_t> ReadReplicas(rd_kafka_t* client,
       client, /*all_topics=*/0, handle.get(), &metadata, kAdminTimeoutMs);
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return KafkaError(error, topic);
   absl::Status status = absl::NotFoundError(topic);
-  int64_t replicas = INT64_MAX;
+  TopicShape shape{topic, 0, INT64_MAX};
   if (metadata->topic_cnt == 1) {
     const rd_kafka_metadata_topic_t& found = metadata->topics[0];
     status = KafkaError(found.err, topic);
+    shape.partitions = found.partition_cnt;
     for (int p = 0; p < found.partition_cnt; ++p) {
-      replicas = std::min<int64_t>(replicas, found.partitions[p].replica_cnt);
+      shape.replicas =
+          std::min<int64_t>(shape.replicas, found.partitions[p].replica_cnt);
     }
   }
   rd_kafka_metadata_destroy(metadata);
   if (!status.ok()) return status;
-  return replicas;
+  return shape;
 }
 
 void CheckSettings(const std::string& topic, bool is_journal,
@@ -198,7 +199,7 @@ absl::Status AwaitTopics(const KafkaOptions& options,
     if (!handle.ok()) return handle.status();
     absl::Status status;
     for (const auto& topic : {JournalTopic(cluster), ControlTopic(cluster)}) {
-      status.Update(ReadReplicas(handle->client(), topic).status());
+      status.Update(ReadShape(handle->client(), topic).status());
     }
     if (!status.ok() && (!absl::IsNotFound(status) ||
                          std::chrono::steady_clock::now() > deadline)) {
@@ -253,34 +254,55 @@ absl::Status CreateTopics(const KafkaOptions& options,
                    absl::StrCat(rd_kafka_topic_result_name(results[i]), ": ",
                                 text == nullptr ? "" : text)));
   }
-  return status.ok() ? AwaitTopics(options, cluster) : status;
+  if (!status.ok() && !absl::IsAlreadyExists(status)) return status;
+  absl::Status known = AwaitTopics(options, cluster);
+  return known.ok() ? status : known;
 }
 
-absl::StatusOr<std::vector<TopicFault>> CheckTopics(const KafkaOptions& options,
-                                                    absl::string_view cluster) {
+absl::StatusOr<std::vector<TopicShape>> DescribeTopics(
+    const KafkaOptions& options, absl::string_view cluster) {
   // As a consumer, whose questions make no topic.
   auto handle =
       KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, /*topic=*/"");
   if (!handle.ok()) return handle.status();
-  std::vector<TopicFault> faults;
+  std::vector<TopicShape> shapes;
   for (const std::string& topic :
        {JournalTopic(cluster), ControlTopic(cluster)}) {
-    const auto replicas = ReadReplicas(handle->client(), topic);
-    if (absl::IsNotFound(replicas.status())) {
+    auto shape = ReadShape(handle->client(), topic);
+    if (absl::IsNotFound(shape.status())) {
       return absl::NotFoundError(
           absl::StrCat("no topic ", topic,
                        ": `timecached cluster init` makes "
                        "the topics of a cluster"));
     }
-    if (!replicas.ok()) return replicas.status();
-    if (*replicas < kMinReplicas) {
-      faults.push_back({topic, "replication factor", absl::StrCat(*replicas),
+    if (!shape.ok()) return shape.status();
+    shapes.push_back(*std::move(shape));
+  }
+  return shapes;
+}
+
+std::string TopicFault::ToString() const {
+  return absl::StrCat(topic, ": ", setting, " is ", value, ", not ", wanted);
+}
+
+absl::StatusOr<std::vector<TopicFault>> CheckTopics(const KafkaOptions& options,
+                                                    absl::string_view cluster) {
+  const auto shapes = DescribeTopics(options, cluster);
+  if (!shapes.ok()) return shapes.status();
+  auto handle =
+      KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, /*topic=*/"");
+  if (!handle.ok()) return handle.status();
+  std::vector<TopicFault> faults;
+  for (const TopicShape& shape : *shapes) {
+    if (shape.replicas < kMinReplicas) {
+      faults.push_back({shape.topic, "replication factor",
+                        absl::StrCat(shape.replicas),
                         absl::StrCat("at least ", kMinReplicas)});
     }
-    auto settings = ReadSettings(handle->client(), topic);
+    auto settings = ReadSettings(handle->client(), shape.topic);
     if (!settings.ok()) return settings.status();
-    CheckSettings(topic, topic == JournalTopic(cluster), *std::move(settings),
-                  &faults);
+    CheckSettings(shape.topic, shape.topic == JournalTopic(cluster),
+                  *std::move(settings), &faults);
   }
   return faults;
 }

@@ -39,6 +39,8 @@ constexpr char kExamples[] = R"(examples:
   timecached --cluster eu --kafka-brokers kafka-1:9092,kafka-2:9092 \
     --listen 0.0.0.0:7171 --advertise cache-1:7171 --tls-cert server.crt \
     --tls-key server.key
+  timecached cluster init --cluster eu --kafka-brokers kafka-1:9092 \
+    --partitions 16 --replication-factor 3
   timecached --listen 127.0.0.1:0 --virtual-clock
 
 --listen replaces the file's listeners; port 0 takes a free port, which the log
@@ -46,6 +48,20 @@ reports. SIGTERM and SIGINT let calls in flight finish.
 
 exit code: 0 after SIGTERM, SIGINT, --help and --version; 1 when it cannot
 serve, or the configuration is wrong; 2 when a flag is wrong.)";
+
+constexpr char kInitFooter[] = R"(Makes NAME.journal and NAME.control, with the
+settings that nodes require, and prints what they are then. Topics that exist
+stay as they are; running it again is safe.
+
+example:
+  timecached cluster init --cluster eu --kafka-brokers kafka-1:9092 \
+    --partitions 16 --replication-factor 3
+
+exit code: 0 when nodes can start with the topics; 1 when they cannot, or
+brokers do not answer; 2 when a flag is wrong.)";
+
+constexpr uint32_t kMaxPartitions = 1024;
+constexpr uint32_t kMaxReplicationFactor = 9;
 
 // The flag takes one of the enum's names.
 CLI::Validator OneOf(const google::protobuf::EnumDescriptor* type) {
@@ -91,11 +107,34 @@ void AddTransportFlags(CLI::App* app, Flags* flags) {
                 "may reach");
 }
 
-void AddClusterFlags(CLI::App* app, Flags* flags) {
-  app->add_option("--cluster", flags->cluster,
-                  "Be a node of this cluster, whose journal is in Kafka")
+void AddConfigFlag(CLI::App* app, Flags* flags) {
+  app->add_option("--config", flags->config,
+                  "Read the configuration from this YAML file")
+      ->type_name("FILE")
+      ->check(NameOf("file"));
+}
+
+// Those by which a cluster is reached.
+void AddClusterFlags(CLI::App* app, Flags* flags, const char* cluster,
+                     const char* allow_unsafe) {
+  app->add_option("--cluster", flags->cluster, cluster)
       ->type_name("NAME")
       ->check(NameOf("cluster"));
+  app->add_option("--kafka-brokers", flags->kafka_brokers,
+                  "host:port of one or more of Kafka's brokers")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(Address());
+  app->add_flag("--cluster-allow-unsafe", flags->cluster_allow_unsafe,
+                allow_unsafe);
+}
+
+void AddNodeFlags(CLI::App* app, Flags* flags) {
+  AddClusterFlags(app, flags,
+                  "Be a node of this cluster, whose journal is in Kafka",
+                  "Start although the topics' settings can lose acknowledged "
+                  "writes: one broker on a laptop");
   app->add_option("--node", flags->node,
                   "The node's name in the cluster; default: the machine's")
       ->type_name("NAME")
@@ -105,22 +144,38 @@ void AddClusterFlags(CLI::App* app, Flags* flags) {
                   "first --listen")
       ->type_name("ADDRESS")
       ->check(Address());
-  app->add_option("--kafka-brokers", flags->kafka_brokers,
-                  "host:port of one or more of Kafka's brokers")
-      ->type_name("LIST")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(Address());
-  app->add_flag("--cluster-allow-unsafe", flags->cluster_allow_unsafe,
-                "Start although the topics' settings can lose acknowledged "
-                "writes: one broker on a laptop");
+}
+
+// In place of a server's flags: `cluster init`. `init` is what it is given.
+CLI::App* AddClusterInit(CLI::App* app, Flags* flags, ClusterInitFlags* init) {
+  CLI::App* const cluster =
+      app->add_subcommand("cluster", "Prepare a cluster of servers");
+  cluster->require_subcommand(1);
+  CLI::App* const command = cluster->add_subcommand(
+      "init",
+      "Make the topics of a cluster in Kafka, or check those that exist");
+  command->footer(kInitFooter);
+  AddConfigFlag(command, flags);
+  AddClusterFlags(command, flags, "The cluster's name",
+                  "Accept topics that can lose acknowledged writes: one broker "
+                  "on a laptop");
+  command
+      ->add_option("--partitions", init->partitions,
+                   "Partitions of the journal, fixed from then on: how many "
+                   "requests to Kafka a node has in flight; default: 16")
+      ->type_name("N")
+      ->check(CLI::Range(uint32_t{1}, kMaxPartitions, "[1 - 1024]"));
+  command
+      ->add_option("--replication-factor", init->replication_factor,
+                   "Brokers that keep each record; default: 3")
+      ->type_name("N")
+      ->check(CLI::Range(uint32_t{1}, kMaxReplicationFactor, "[1 - 9]"));
+  command->add_flag("--json", init->json, "Print JSON");
+  return command;
 }
 
 void AddFlags(CLI::App* app, Flags* flags) {
-  app->add_option("--config", flags->config,
-                  "Read the configuration from this YAML file")
-      ->type_name("FILE")
-      ->check(NameOf("file"));
+  AddConfigFlag(app, flags);
   app->add_option("--listen", flags->listen,
                   "Serve on host:port or unix:/path; may be repeated")
       ->type_name("ADDRESS")
@@ -140,7 +195,7 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "which must not hold a journal; -: from standard input")
       ->type_name("DIRECTORY")
       ->check(NameOf("directory"));
-  AddClusterFlags(app, flags);
+  AddNodeFlags(app, flags);
   AddTransportFlags(app, flags);
   app->add_flag("--virtual-clock", flags->virtual_clock,
                 "Time stands still until VirtualClockService.Advance");
@@ -221,6 +276,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
   AddFlags(&app, &flags);
   // What no flag takes is reported below: CLI11 would list it in reverse.
   app.allow_extras();
+  ClusterInitFlags init;
+  const CLI::App* const init_command = AddClusterInit(&app, &flags, &init);
   // For the manual's build.
   if (argc == 2 && std::string_view(argv[1]) == "--man") {
     out << WriteManPage({"timecached", "8", std::string(Version()),
@@ -233,9 +290,12 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
   std::string problem;
   try {
     app.parse(argc, argv);
-    if (app.remaining_size() == 0) return flags;
-    problem =
-        absl::StrCat("unknown argument \"", app.remaining().front(), "\"");
+    if (app.remaining_size(/*recurse=*/true) == 0) {
+      if (init_command->parsed()) flags.cluster_init = init;
+      return flags;
+    }
+    problem = absl::StrCat("unknown argument \"",
+                           app.remaining(/*recurse=*/true).front(), "\"");
   } catch (const CLI::Success& e) {
     app.exit(e, out, err);
     return 0;
@@ -273,7 +333,8 @@ absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
   const absl::Status valid = ValidateConfig(*config, "command line");
   if (!valid.ok()) return valid;
   if (const auto omission = FindClusterOmission(*config);
-      omission.has_value()) {
+      omission.has_value() && !(flags.cluster_init.has_value() &&
+                                omission->path == "cluster.advertise")) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.config.empty() ? "command line" : flags.config, ": ",
                      omission->path, ": ", omission->what));

@@ -1,6 +1,8 @@
 #ifndef TIMECACHED_SERVER_MAIN_CONFIG_FLAGS_H_
 #define TIMECACHED_SERVER_MAIN_CONFIG_FLAGS_H_
 
+#include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <variant>
@@ -10,6 +12,14 @@
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {
+
+// Of `timecached cluster init`, which makes the topics of --cluster.
+struct ClusterInitFlags {
+  // Unset: the default, or what is there.
+  std::optional<uint32_t> partitions;
+  uint32_t replication_factor = 3;
+  bool json = false;
+};
 
 // The server's command line. Empty strings and vectors: the flag was not given.
 struct Flags {
@@ -31,6 +41,8 @@ struct Flags {
   bool check_config = false;   // check the configuration, print it, and end
   std::string log_level;       // debug, info, warning, error
   std::string log_format;      // text, json
+  // Make the topics, and end.
+  std::optional<ClusterInitFlags> cluster_init;
 };
 
 // Returns the flags, or an exit code: 0 after --help or --version, which are
@@ -45,7 +57,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
 // The configuration that these flags ask for: the file's, or the default, with
 // the flags over it. --listen replaces all listeners of the file; the other
 // flags about TLS and plain text apply to those of --listen, or to the default
-// listener. Errors as LoadConfig.
+// listener. With cluster_init, the node itself may be incomplete. Errors as
+// LoadConfig.
 absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags);
 
 }  // namespace timecache::server

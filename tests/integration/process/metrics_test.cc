@@ -1,5 +1,7 @@
 // What the process tells of itself: metrics, exact after a known scenario, and
 // all that dashboard, alerts and documents say about them.
+#include "server/ops/metrics.h"
+
 #include <signal.h>
 
 #include <fstream>
@@ -16,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "server/main/cluster_metrics.h"
 #include "tests/support/await.h"
 #include "tests/support/net/certificates.h"
 #include "tests/support/rpc.h"
@@ -42,7 +45,16 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// A server with all that there are metrics of: TLS on its second listener, a
+// Those of a node of a cluster, which takes brokers to run.
+Scrape ClusterScrape() {
+  const server::ClusterMetrics source(
+      "eu", [] { return server::ClusterTerm::Status(); });
+  server::Metrics metrics;
+  metrics.Add(&source);
+  return ParseScrape(metrics.Text());
+}
+
+// A server with all that there are metrics of, but a cluster: TLS on its second listener, a
 // journal, access rules by which everything is denied to those without a token.
 class MetricsTest : public ::testing::Test {
  protected:
@@ -170,6 +182,7 @@ class MetricsTest : public ::testing::Test {
                                   "settlements { event_id: ",
                                   ids[0], " attempt: 1 ack {} }")));
     scrape_ = ScrapeFrom(http_);
+    scrape_.families.merge(ClusterScrape().families);
     context.TryCancel();
     while (member->Read(&message)) {
     }
@@ -231,9 +244,9 @@ TEST_F(MetricsTest, TellNoSecretsAndNobodysName) {
     labels.insert(family.labels.begin(), family.labels.end());
   }
   EXPECT_THAT(labels,
-              ElementsAre("address", "cause", "group", "grpc_code",
+              ElementsAre("address", "cause", "cluster", "group", "grpc_code",
                           "grpc_method", "grpc_service", "grpc_type", "holder",
-                          "namespace", "reason", "state", "version"));
+                          "namespace", "reason", "role", "state", "version"));
 }
 
 TEST_F(MetricsTest, PrometheusFindsNothingWrong) {
@@ -252,10 +265,12 @@ void ExpectExported(const std::string& expression, const Scrape& scrape) {
   static const std::regex text("\"[^\"]*\"|\\$\\w+|\\[[^\\]]*\\]");
   // Of PromQL, of Prometheus' own labels, and up.
   static const std::set<std::string> known = {
-      "and", "or",       "on",           "by",     "sum",
-      "max", "min",      "rate",         "time",   "le",
-      "up",  "increase", "changes",      "deriv",  "histogram_quantile",
-      "job", "instance", "label_values", "vector", "abs"};
+      "and",      "or",       "on",           "by",
+      "sum",      "unless",   "max",          "min",
+      "rate",     "time",     "le",           "up",
+      "increase", "changes",  "deriv",        "histogram_quantile",
+      "job",      "instance", "label_values", "vector",
+      "abs"};
   const std::string bare = std::regex_replace(expression, text, "");
   std::set<std::string> labels;
   for (const auto& [name, family] : scrape.families) {

@@ -102,6 +102,50 @@ TEST(FlagsTest, EveryFlagIsRead) {
   EXPECT_TRUE(flags.cluster_allow_unsafe);
 }
 
+TEST(FlagsTest, ClusterInitTakesWhatReachesTheCluster) {
+  EXPECT_FALSE(ParsedFlags({"--cluster", "eu"}).cluster_init.has_value());
+  const Flags defaults = ParsedFlags({"cluster", "init", "--config", "a.yaml"});
+  ASSERT_TRUE(defaults.cluster_init.has_value());
+  EXPECT_EQ(defaults.config, "a.yaml");
+  EXPECT_EQ(defaults.cluster_init->partitions, std::nullopt);
+  EXPECT_EQ(defaults.cluster_init->replication_factor, 3u);
+  EXPECT_FALSE(defaults.cluster_init->json);
+  const Flags flags =
+      ParsedFlags({"cluster", "init", "--cluster=eu", "--kafka-brokers=a:1,b:2",
+                   "--partitions=8", "--replication-factor=1",
+                   "--cluster-allow-unsafe", "--json"});
+  EXPECT_EQ(flags.cluster, "eu");
+  EXPECT_THAT(flags.kafka_brokers, ElementsAre("a:1", "b:2"));
+  EXPECT_TRUE(flags.cluster_allow_unsafe);
+  EXPECT_EQ(flags.cluster_init->partitions, 8u);
+  EXPECT_EQ(flags.cluster_init->replication_factor, 1u);
+  EXPECT_TRUE(flags.cluster_init->json);
+  const Outcome help = Parse({"cluster", "init", "--help"});
+  EXPECT_EQ(std::get<int>(help.result), 0);
+  EXPECT_THAT(help.out,
+              AllOf(HasSubstr("--partitions"), HasSubstr("example:")));
+}
+
+TEST(FlagsTest, WrongFlagsOfClusterInitEndWithTwo) {
+  EXPECT_THAT(FlagRefusal({"cluster"}), HasSubstr("subcommand"));
+  EXPECT_THAT(FlagRefusal({"cluster", "end"}), HasSubstr("subcommand"));
+  EXPECT_THAT(FlagRefusal({"cluster", "init", "--partitions", "0"}),
+              AllOf(HasSubstr("--partitions"), HasSubstr("1024")));
+  EXPECT_THAT(FlagRefusal({"cluster", "init", "--replication-factor", "x"}),
+              HasSubstr("--replication-factor"));
+  EXPECT_THAT(FlagRefusal({"cluster", "init", "--node", "a"}),
+              HasSubstr("--node"));
+}
+
+TEST(FlagsTest, ClusterInitNeedsNoAddressOfANode) {
+  Flags flags = ParsedFlags({"--listen=0.0.0.0:7171", "--allow-plaintext",
+                             "--cluster=eu", "--kafka-brokers=a:1"});
+  EXPECT_THAT(ConfigFromFlags(flags).status().message(),
+              HasSubstr("cluster.advertise"));
+  flags.cluster_init.emplace();
+  EXPECT_TRUE(ConfigFromFlags(flags).ok());
+}
+
 TEST(FlagsTest, HelpAndVersionEndWithZero) {
   const Outcome help = Parse({"--help"});
   EXPECT_EQ(std::get<int>(help.result), 0);
@@ -119,6 +163,7 @@ TEST(FlagsTest, TheManualHasEveryFlagAndTheExamples) {
   for (const char* part :
        {".TH TIMECACHED 8", ".SH NAME\ntimecached \\- key\\-value server",
         "\\-\\-check\\-config", "\\-\\-log\\-level",
+        ".SH COMMANDS\n.SS cluster init\n", "\\-\\-replication\\-factor",
         ".SH EXAMPLES\n.RS 4\n.nf\n", "timecachectl(1)"}) {
     EXPECT_THAT(manual.out, HasSubstr(part));
   }

@@ -1,0 +1,34 @@
+// Metrics of a node's part in its cluster.
+
+#ifndef TIMECACHED_SERVER_MAIN_CLUSTER_METRICS_H_
+#define TIMECACHED_SERVER_MAIN_CLUSTER_METRICS_H_
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "prometheus/collectable.h"
+#include "server/main/cluster_term.h"
+
+namespace timecache::server {
+
+// Thread-safe.
+class ClusterMetrics final : public prometheus::Collectable {
+ public:
+  // `status` is called in each Collect, on its thread.
+  ClusterMetrics(std::string cluster,
+                 std::function<ClusterTerm::Status()> status)
+      : cluster_(std::move(cluster)), status_(std::move(status)) {}
+
+  // O(nodes of the cluster).
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const std::string cluster_;
+  const std::function<ClusterTerm::Status()> status_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_CLUSTER_METRICS_H_
