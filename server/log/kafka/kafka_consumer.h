@@ -36,8 +36,8 @@ struct KafkaMessage {
   absl::string_view value;
 };
 
-// Belongs to no group and stores no offsets. Holds what was fetched ahead, 64 MiB
-// by default (queued.max.messages.kbytes).
+// Belongs to no group and stores no offsets. Holds what was fetched ahead, some
+// 50 MiB by default (queued.max.messages.kbytes).
 //
 // Thread-safe, but for Start, Stop and Poll: one thread at a time.
 class KafkaConsumer {
