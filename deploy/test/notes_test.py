@@ -58,6 +58,15 @@ class NotesTest(unittest.TestCase):
         directory = yaml.safe_load(config_text(objects))["journal"]["directory"]
         self.assertIn(f"ConfigMap other must have journal.directory: {directory}.", notes)
 
+    def test_they_say_how_a_cluster_is_updated(self):
+        notes = self.notes(
+            "cluster.enabled=true", "cluster.kafka.brokers[0]=k:9092", "replicaCount=2"
+        )
+        self.assertIn("timecached.journal and timecached.control", notes)
+        self.assertIn("Namespaces of durability replicated are in Kafka", notes)
+        self.assertIn("set cluster.createTopics.enabled=true", notes)
+        self.assertIn("delete pod timecached-1\n", notes)
+
     def test_they_say_where_the_image_comes_from(self):
         notes = self.notes()
         self.assertIn("timecached:0.1.0 (pullPolicy IfNotPresent)", notes)

@@ -139,6 +139,115 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(set(config["journal"]), {"directory"})
         self.assertNotIn("journal", yaml.safe_load(config_text(chart.render())))
 
+    def test_nodes_of_a_cluster_are_named_after_their_pods(self):
+        objects = self.of_values("cluster")
+        container = server_container(objects)
+        self.assertEqual(
+            container["args"][2:],
+            [
+                "--node=$(POD_NAME)",
+                "--advertise=$(POD_NAME).timecached-headless.timecached.svc:7171",
+            ],
+        )
+        self.assertEqual(
+            container["env"],
+            [
+                {
+                    "name": "POD_NAME",
+                    "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}},
+                }
+            ],
+        )
+        # Names of standbys are known, and only the owner is ready.
+        (headless,) = [
+            service
+            for service in of_kind(objects, "Service")
+            if service["metadata"]["name"] == "timecached-headless"
+        ]
+        self.assertIs(headless["spec"]["publishNotReadyAddresses"], True)
+        self.assertNotIn("publishNotReadyAddresses", self.client_service(objects)["spec"])
+        self.assertEqual(server(objects)["spec"]["replicas"], 2)
+        self.assertNotIn("volumeClaimTemplates", server(objects)["spec"])
+        self.assertEqual(server(objects)["spec"]["updateStrategy"], {"type": "OnDelete"})
+        (budget,) = of_kind(objects, "PodDisruptionBudget")
+        self.assertEqual(budget["spec"]["minAvailable"], 1)
+
+    def test_a_cluster_s_configuration_is_said_by_its_values(self):
+        cluster = yaml.safe_load(config_text(self.of_values("cluster")))["cluster"]
+        self.assertEqual(
+            cluster,
+            {
+                "name": "eu",
+                "kafka": {
+                    "brokers": ["kafka-kafka-bootstrap.kafka.svc:9093"],
+                    "properties": {
+                        "security.protocol": "SASL_SSL",
+                        "sasl.mechanism": "SCRAM-SHA-512",
+                        "sasl.username": "timecached-user",
+                    },
+                    "property_files": {
+                        "sasl.password": "/etc/timecached/kafka/sasl.password",
+                        "ssl.ca.pem": "/etc/timecached/kafka/ssl.ca.pem",
+                    },
+                },
+                "lease": "2s",
+                "failure_timeout": "5s",
+                "max_clock_skew": "1s",
+            },
+        )
+        self.assertEqual(
+            proto_fields(CONFIG, "ClusterConfig") - set(cluster),
+            {"node", "advertise", "allow_unsafe"},
+        )
+        cluster = yaml.safe_load(
+            config_text(
+                self.rendered(
+                    "cluster.enabled=true",
+                    "cluster.allowUnsafe=true",
+                    "cluster.kafka.brokers[0]=kafka:9092",
+                )
+            )
+        )["cluster"]
+        self.assertEqual(
+            cluster,
+            {
+                "name": "timecached",
+                "kafka": {"brokers": ["kafka:9092"]},
+                "allow_unsafe": True,
+            },
+        )
+
+    def test_a_cluster_s_topics_are_made_before_it_starts(self):
+        (topics,) = server_spec(self.of_values("cluster"))["initContainers"]
+        self.assertEqual(
+            topics["args"],
+            [
+                "cluster",
+                "init",
+                "--config=/etc/timecached/config/timecached.yaml",
+                "--partitions=32",
+                "--replication-factor=3",
+            ],
+        )
+        self.assertEqual(
+            {mount["name"] for mount in topics["volumeMounts"]}, {"config", "kafka"}
+        )
+
+    def test_a_cluster_s_nodes_are_on_machines_of_their_own(self):
+        cluster = ["cluster.enabled=true", "replicaCount=2", "cluster.kafka.brokers[0]=k:1"]
+        for settings, rule in [
+            ((), "requiredDuringSchedulingIgnoredDuringExecution"),
+            (
+                ("cluster.antiAffinity=preferred",),
+                "preferredDuringSchedulingIgnoredDuringExecution",
+            ),
+        ]:
+            spec = server_spec(self.rendered(*cluster, *settings))
+            self.assertEqual(list(spec["affinity"]["podAntiAffinity"]), [rule])
+        spec = server_spec(self.rendered(*cluster, "affinity.nodeAffinity.a=b"))
+        self.assertEqual(spec["affinity"], {"nodeAffinity": {"a": "b"}})
+        self.assertNotIn("affinity", server_spec(self.rendered()))
+
     def test_a_recovery_delays_the_startup_probe_s_end(self):
         for settings, tries in [
             ((), 30),

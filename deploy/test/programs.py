@@ -61,7 +61,7 @@ def check_config(text, *flags):
     """timecached --check-config, with files in the place of the Secrets'."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory)
-        for secret in "tls", "client-ca", "access":
+        for secret in "tls", "client-ca", "access", "kafka":
             (path / secret).mkdir()
         subprocess.run(
             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
@@ -72,6 +72,8 @@ def check_config(text, *flags):
         )
         shutil.copy(path / "tls/tls.crt", path / "client-ca/ca.crt")
         (path / "access/access.yaml").write_text(ACCESS_RULES)
+        (path / "kafka/sasl.password").write_text("a password")
+        shutil.copy(path / "tls/tls.crt", path / "kafka/ssl.ca.pem")
         config = path / "timecached.yaml"
         config.write_text(text.replace("/etc/timecached/", f"{directory}/"))
         return subprocess.run(

@@ -51,6 +51,26 @@ class RefusalTest(unittest.TestCase):
         self.refused("need service.type=NodePort", "service.nodePort=30000")
         self.refused("need service.type=LoadBalancer", "service.loadBalancerIP=192.0.2.1")
 
+    def test_clusters_that_cannot_be(self):
+        enabled = "cluster.enabled=true"
+        self.refused("needs replicaCount of 2", enabled, "cluster.kafka.brokers[0]=k:9092")
+        self.refused("needs cluster.kafka.brokers", enabled, "replicaCount=2")
+        self.refused(
+            "disable one of them",
+            enabled,
+            "replicaCount=2",
+            "cluster.kafka.brokers[0]=k:9092",
+            "journal.enabled=true",
+        )
+        self.refused(
+            "payments has durability replicated, which needs cluster.enabled=true",
+            "config.namespaces[0].name=payments",
+            "config.namespaces[0].options.durability=replicated",
+        )
+        self.refused("antiAffinity", "cluster.antiAffinity=some")
+        self.refused("brokers", "cluster.kafka.brokers[0]=k")
+        self.refused("key is required", "cluster.kafka.secretProperties.a.name=b")
+
     def test_durable_namespaces_without_a_journal(self):
         for durability in "async", "sync":
             self.refused(

@@ -57,6 +57,8 @@ def files_of(config):
         for name, value in config.items():
             if isinstance(value, str) and re.search("(^|_)file$", name):
                 yield value
+            elif name == "property_files":
+                yield from value.values()
             else:
                 yield from files_of(value)
 
@@ -137,7 +139,15 @@ class RenderedTest(unittest.TestCase):
     def test_probes_ask_the_health_port(self, objects):
         config = yaml.safe_load(config_text(objects))
         container = server_container(objects)
+        paths = {"readinessProbe": "/readyz"}
         for probe in "startupProbe", "readinessProbe", "livenessProbe":
+            if "cluster" in config:
+                # A standby is alive, and not ready.
+                self.assertEqual(
+                    container[probe]["httpGet"],
+                    {"port": "http-metrics", "path": paths.get(probe, "/healthz")},
+                )
+                continue
             port = container[probe]["grpc"]["port"]
             self.assertEqual(port, PORTS["health"])
             self.assertEqual(config["health_address"], f"[::]:{port}")
@@ -147,7 +157,7 @@ class RenderedTest(unittest.TestCase):
         config = yaml.safe_load(config_text(objects))
         spec = server_spec(objects)
         drain = seconds(config["drain_delay"]) + seconds(config["grace_period"])
-        spare = SECONDS_TO_SPARE + (FLUSH_SECONDS if "journal" in config else 0)
+        spare = SECONDS_TO_SPARE + (FLUSH_SECONDS if config.keys() & {"journal", "cluster"} else 0)
         self.assertGreaterEqual(spec["terminationGracePeriodSeconds"], drain + spare)
         liveness = spec["containers"][0]["livenessProbe"]
         self.assertGreater(
@@ -235,7 +245,7 @@ class RenderedTest(unittest.TestCase):
         (policy,) = of_kind(objects, "NetworkPolicy")
         spec = policy["spec"]
         self.assertEqual(spec["policyTypes"], ["Ingress", "Egress"])
-        self.assertNotIn("egress", spec)
+        self.assertEqual("egress" in spec, "cluster" in yaml.safe_load(config_text(objects)))
         covered = set()
         for rule in spec["ingress"]:
             # Without ports or peers, a rule lets in everything or everybody.
@@ -262,8 +272,8 @@ class RenderedTest(unittest.TestCase):
     def test_secrets_are_mounted_and_never_rendered(self, objects):
         self.assertEqual(of_kind(objects, "Secret"), [])
         for volume in server_spec(objects)["volumes"]:
-            if "secret" in volume:
-                self.assertEqual(volume["secret"]["defaultMode"], 0o440)
+            for kind in {"secret", "projected"} & volume.keys():
+                self.assertEqual(volume[kind]["defaultMode"], 0o440)
 
     @of_each
     def test_files_that_the_configuration_names_are_mounted(self, objects):
@@ -275,7 +285,10 @@ class RenderedTest(unittest.TestCase):
 
     @of_each
     def test_the_server_takes_the_configuration(self, objects):
-        result = check_config(config_text(objects))
+        flags = [flag.replace("$(POD_NAME)", "pod-0")
+                 for flag in server_container(objects)["args"][2:]
+                 if flag.startswith(("--node", "--advertise"))]
+        result = check_config(config_text(objects), *flags)
         self.assertEqual(result.returncode, 0, result.stderr)
         for port in PORTS.values():
             self.assertIn(f"[::]:{port}", result.stdout)

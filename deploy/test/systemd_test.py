@@ -53,6 +53,22 @@ class SystemdTest(unittest.TestCase):
         self.assertEqual(self.service["DynamicUser"], "yes")
         self.assertEqual(self.service["ProtectSystem"], "strict")
 
+    def test_the_server_takes_a_cluster_s_configuration(self):
+        text = (SYSTEMD / "timecached-cluster.yaml").read_text()
+        unit = (SYSTEMD / "timecached.service").read_text()
+        credentials = "/run/credentials/timecached.service/"
+        for name, file in {
+            "tls.crt": "tls/tls.crt",
+            "tls.key": "tls/tls.key",
+            "kafka-password": "kafka/sasl.password",
+            "kafka-ca.crt": "kafka/ssl.ca.pem",
+        }.items():
+            self.assertIn(credentials + name, text)
+            self.assertIn(f"LoadCredential={name}:", unit)
+            text = text.replace(credentials + name, f"/etc/timecached/{file}")
+        result = check_config(text)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_a_start_and_a_drain_have_their_time(self):
         # Whoever notifies asks for more time: see ServiceManager::Starting.
         self.assertEqual(self.service["Type"], "notify")

@@ -74,7 +74,7 @@ annotations:
 {{/* Whether the server is a StatefulSet, for pods with volumes or names of their own and
 for an update that waits until a pod is deleted; else it is a Deployment. */}}
 {{- define "timecached.stateful" -}}
-{{- if or .Values.journal.enabled (gt (int .Values.replicaCount) 1) (eq .Values.updateStrategy.type "OnDelete") -}}
+{{- if or .Values.journal.enabled .Values.cluster.enabled (gt (int .Values.replicaCount) 1) (eq .Values.updateStrategy.type "OnDelete") -}}
 true
 {{- end -}}
 {{- end -}}
@@ -99,6 +99,37 @@ root may hold others, such as lost+found. */}}
 {{- $_ := set $probe "failureThreshold" (add $probe.failureThreshold $tries) -}}
 {{- end -}}
 {{- toYaml $probe -}}
+{{- end -}}
+
+{{/* What a probe asks: of a cluster's node the HTTP port, where a standby is alive and not
+ready; its health says no more than that it does not serve. */}}
+{{- define "timecached.probe" -}}
+{{- $cluster := index . 0 -}}
+{{- if $cluster -}}
+httpGet:
+  port: http-metrics
+  path: {{ index . 1 }}
+{{- else -}}
+grpc:
+  port: 7173
+{{- end -}}
+{{- end -}}
+
+{{/* Each node of a cluster on a machine of its own. */}}
+{{- define "timecached.antiAffinity" -}}
+podAntiAffinity:
+{{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (include "timecached.selectorLabels" . | fromYaml)) -}}
+{{- if eq .Values.cluster.antiAffinity "required" }}
+  requiredDuringSchedulingIgnoredDuringExecution:
+    {{- list $term | toYaml | nindent 4 }}
+{{- else }}
+  preferredDuringSchedulingIgnoredDuringExecution:
+    {{- list (dict "weight" 100 "podAffinityTerm" $term) | toYaml | nindent 4 }}
+{{- end -}}
+{{- end -}}
+
+{{- define "timecached.clusterName" -}}
+{{- default (include "timecached.fullname" .) .Values.cluster.name -}}
 {{- end -}}
 
 {{/* A dictionary as YAML, without what is null: unset with --set field=null. */}}
@@ -157,6 +188,36 @@ journal:
   reserve_bytes: {{ . }}
   {{- end }}
 {{- end }}
+{{- if .Values.cluster.enabled }}
+# The node's name and address are the pod's: --node, --advertise.
+cluster:
+  name: {{ include "timecached.clusterName" . }}
+  kafka:
+    brokers:
+      {{- toYaml .Values.cluster.kafka.brokers | nindent 6 }}
+    {{- with .Values.cluster.kafka.properties }}
+    properties:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with .Values.cluster.kafka.secretProperties }}
+    property_files:
+      {{- range $property, $secret := . }}
+      {{ $property }}: /etc/timecached/kafka/{{ $property }}
+      {{- end }}
+    {{- end }}
+  {{- with .Values.cluster.lease }}
+  lease: {{ . }}
+  {{- end }}
+  {{- with .Values.cluster.failureTimeout }}
+  failure_timeout: {{ . }}
+  {{- end }}
+  {{- with .Values.cluster.maxClockSkew }}
+  max_clock_skew: {{ . }}
+  {{- end }}
+  {{- if .Values.cluster.allowUnsafe }}
+  allow_unsafe: true
+  {{- end }}
+{{- end }}
 drain_delay: {{ .Values.shutdown.drainDelaySeconds }}s
 grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- end -}}
@@ -187,7 +248,18 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- if and (has .tls.clientCertificate (list "optional" "required")) (not .tls.clientCaSecretName) -}}
 {{- fail (printf "tls.clientCertificate=%s needs tls.clientCaSecretName, a Secret with ca.crt" .tls.clientCertificate) -}}
 {{- end -}}
-{{- if and (gt (int .replicaCount) 1) .service.enabled -}}
+{{- if .cluster.enabled -}}
+{{- if .journal.enabled -}}
+{{- fail "cluster.enabled and journal.enabled: a node of a cluster keeps its journal in Kafka; disable one of them" -}}
+{{- end -}}
+{{- if and (lt (int .replicaCount) 2) (not .cluster.allowUnsafe) -}}
+{{- fail "cluster.enabled needs replicaCount of 2 or more: an owner and a standby" -}}
+{{- end -}}
+{{- if not (or .cluster.kafka.brokers $.Values.existingConfigMap) -}}
+{{- fail "cluster.enabled needs cluster.kafka.brokers, host:port of one or more" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (gt (int .replicaCount) 1) .service.enabled (not .cluster.enabled) -}}
 {{- fail "replicaCount above 1 needs service.enabled=false: each pod holds other entries, so that clients must choose the pod by its name" -}}
 {{- end -}}
 {{- if and .journal.existingClaim (gt (int .replicaCount) 1) -}}
@@ -199,7 +271,10 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- end -}}
 {{- range .config.namespaces -}}
 {{- $durability := dig "options" "durability" "memory" . -}}
-{{- if ne $durability "memory" -}}
+{{- if and (eq $durability "replicated") (not $.Values.cluster.enabled) -}}
+{{- fail (printf "config.namespaces: %s has durability replicated, which needs cluster.enabled=true" .name) -}}
+{{- end -}}
+{{- if has $durability (list "async" "sync") -}}
 {{- fail (printf "config.namespaces: %s has durability %s, which needs journal.enabled=true" .name $durability) -}}
 {{- end -}}
 {{- end -}}

@@ -17,8 +17,9 @@ spec:
   serviceAccountName: {{ include "timecached.serviceAccountName" . }}
   automountServiceAccountToken: false
   enableServiceLinks: false
+  {{- $cluster := .Values.cluster.enabled }}
   # drain_delay, grace_period, and time for the rest: the journal writes what waits.
-  terminationGracePeriodSeconds: {{ add .Values.shutdown.drainDelaySeconds .Values.shutdown.gracePeriodSeconds (ternary 40 10 .Values.journal.enabled) }}
+  terminationGracePeriodSeconds: {{ add .Values.shutdown.drainDelaySeconds .Values.shutdown.gracePeriodSeconds (ternary 40 10 (or .Values.journal.enabled $cluster)) }}
   securityContext:
     {{- include "timecached.withoutNulls" .Values.podSecurityContext | nindent 4 }}
   {{- with .Values.imagePullSecrets }}
@@ -39,14 +40,46 @@ spec:
   {{- with .Values.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
+  {{- else }}
+  {{- if $cluster }}
+  affinity:
+    {{- include "timecached.antiAffinity" . | nindent 4 }}
+  {{- end }}
   {{- end }}
   {{- with .Values.topologySpreadConstraints }}
   topologySpreadConstraints:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- with .Values.initContainers }}
+  {{- $create := and $cluster .Values.cluster.createTopics.enabled }}
+  {{- if or $create .Values.initContainers }}
   initContainers:
+    {{- with .Values.initContainers }}
     {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- if $create }}
+    - name: topics
+      image: {{ include "timecached.image" . }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        - cluster
+        - init
+        - --config=/etc/timecached/config/timecached.yaml
+        - --partitions={{ .Values.cluster.createTopics.partitions }}
+        - --replication-factor={{ .Values.cluster.createTopics.replicationFactor }}
+      resources:
+        {{- toYaml .Values.resources | nindent 8 }}
+      securityContext:
+        {{- include "timecached.withoutNulls" .Values.containerSecurityContext | nindent 8 }}
+      volumeMounts:
+        - name: config
+          mountPath: /etc/timecached/config
+          readOnly: true
+        {{- if .Values.cluster.kafka.secretProperties }}
+        - name: kafka
+          mountPath: /etc/timecached/kafka
+          readOnly: true
+        {{- end }}
+    {{- end }}
   {{- end }}
   containers:
     - name: timecached
@@ -55,12 +88,24 @@ spec:
       args:
         - --config
         - /etc/timecached/config/timecached.yaml
+        {{- if $cluster }}
+        - --node=$(POD_NAME)
+        - --advertise=$(POD_NAME).{{ include "timecached.headless" . }}.{{ .Release.Namespace }}.svc:7171
+        {{- end }}
         {{- with .Values.extraArgs }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-      {{- with .Values.extraEnv }}
+      {{- if or $cluster .Values.extraEnv }}
       env:
+        {{- if $cluster }}
+        - name: POD_NAME
+          valueFrom:
+            fieldRef:
+              fieldPath: metadata.name
+        {{- end }}
+        {{- with .Values.extraEnv }}
         {{- toYaml . | nindent 8 }}
+        {{- end }}
       {{- end }}
       {{- with .Values.extraEnvFrom }}
       envFrom:
@@ -74,16 +119,13 @@ spec:
         - name: health
           containerPort: 7173
       startupProbe:
-        grpc:
-          port: 7173
+        {{- include "timecached.probe" (list $cluster "/healthz") | nindent 8 }}
         {{- include "timecached.startupProbe" . | nindent 8 }}
       readinessProbe:
-        grpc:
-          port: 7173
+        {{- include "timecached.probe" (list $cluster "/readyz") | nindent 8 }}
         {{- toYaml .Values.probes.readiness | nindent 8 }}
       livenessProbe:
-        grpc:
-          port: 7173
+        {{- include "timecached.probe" (list $cluster "/healthz") | nindent 8 }}
         {{- toYaml .Values.probes.liveness | nindent 8 }}
       resources:
         {{- toYaml .Values.resources | nindent 8 }}
@@ -106,6 +148,11 @@ spec:
         {{- if .Values.access.secretName }}
         - name: access
           mountPath: /etc/timecached/access
+          readOnly: true
+        {{- end }}
+        {{- if and $cluster .Values.cluster.kafka.secretProperties }}
+        - name: kafka
+          mountPath: /etc/timecached/kafka
           readOnly: true
         {{- end }}
         {{- if .Values.journal.enabled }}
@@ -138,6 +185,19 @@ spec:
         items:
           - key: ca.crt
             path: ca.crt
+    {{- end }}
+    {{- if and $cluster .Values.cluster.kafka.secretProperties }}
+    - name: kafka
+      projected:
+        defaultMode: 0440
+        sources:
+          {{- range $property, $secret := .Values.cluster.kafka.secretProperties }}
+          - secret:
+              name: {{ $secret.name }}
+              items:
+                - key: {{ $secret.key }}
+                  path: {{ $property }}
+          {{- end }}
     {{- end }}
     {{- with .Values.access.secretName }}
     - name: access
