@@ -128,8 +128,9 @@ void AppenderThread::Run() {
   while (Await(&due)) {
     for (auto& run : due) run();
     due.clear();
-    for (const auto& producer : producers_)
+    for (const auto& producer : producers_) {
       producer->Poll(absl::ZeroDuration());
+    }
     while (consumer_->Poll(absl::ZeroDuration(),
                            [this](const KafkaMessage& message) {
                              OnMessage(message);

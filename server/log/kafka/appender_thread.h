@@ -1,4 +1,4 @@
-// The thread on which the owner of a journal hears from brokers.
+// The thread that handles what brokers answer to the owner of a journal.
 
 #ifndef TIMECACHED_SERVER_LOG_KAFKA_APPENDER_THREAD_H_
 #define TIMECACHED_SERVER_LOG_KAFKA_APPENDER_THREAD_H_

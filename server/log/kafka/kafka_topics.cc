@@ -188,7 +188,7 @@ void CheckSettings(const std::string& topic, bool is_journal,
   }
 }
 
-// Brokers hear of a new topic one after the other: each look asks one of them.
+// Brokers learn of a new topic one after the other; each look asks one of them.
 absl::Status AwaitTopics(const KafkaOptions& options,
                          absl::string_view cluster) {
   const auto deadline = std::chrono::steady_clock::now() +

@@ -330,7 +330,7 @@ void PartitionAppender::Complete() {
 
 void PartitionAppender::Lose(const absl::Status& why) {
   io_.Log(std::string(why.message()));
-  // First: who is told that an append has failed sees that the node does not own.
+  // First: when appends fail, the journal is no longer an owner's.
   on_lost_(why);
   End(absl::FailedPreconditionError(why.message()));
   Fail(absl::FailedPreconditionError(why.message()));

@@ -44,8 +44,7 @@ enum class Answer {
   kOffsetMissing,
 };
 
-// One node's connections. Runs what is due when told, in the order in which it was
-// asked for.
+// One node's connections. RunOne and Run do what was asked for, in order.
 class SimulatedIo final : public AppenderIo {
  public:
   explicit SimulatedIo(SimulatedLog* log) : log_(*log) {}
