@@ -427,25 +427,42 @@ void MapChangeLog::Recycle(std::vector<std::string> records) {
   }
 }
 
-// Or stopped for good: then the process is about to end.
+// Or stopped for good: then the process is about to end, or its ownership.
 void MapChangeLog::Full(absl::Status status) {
   const bool full = absl::IsResourceExhausted(status);
   if (full) status = DiskFullMeanwhile();
-  if (logs_->options_.kind == JournalKind::kCluster) status = MapChangeLogs::OwnershipLost();
+  if (logs_->options_.kind == JournalKind::kCluster) {
+    status = MapChangeLogs::OwnershipLost();
+  }
   std::vector<Done> waiters;
   {
     absl::MutexLock lock(&mu_);
     if (!full_.exchange(true)) ++logs_->full_logs_;
     refusal_ = status;
-    for (std::vector<Done>& each : waiters_) {
-      std::move(each.begin(), each.end(), std::back_inserter(waiters));
-      each.clear();
-    }
+    waiters = TakeWaiters();
   }
   Answer(std::nullopt, std::move(waiters), std::move(status));
   if (!full) return;
   logs_->work_.AddAfter(logs_->options_.retry_interval,
                         [self = shared_from_this()] { self->AppendNext(); });
+}
+
+std::vector<MapChangeLog::Done> MapChangeLog::TakeWaiters() {
+  std::vector<Done> waiters;
+  for (std::vector<Done>& each : waiters_) {
+    std::move(each.begin(), each.end(), std::back_inserter(waiters));
+    each.clear();
+  }
+  return waiters;
+}
+
+void MapChangeLog::Abandon() {
+  std::vector<Done> waiters;
+  {
+    absl::MutexLock lock(&mu_);
+    waiters = TakeWaiters();
+  }
+  Answer(std::nullopt, std::move(waiters), MapChangeLogs::OwnershipLost());
 }
 
 void MapChangeLog::Kept() {

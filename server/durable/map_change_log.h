@@ -152,6 +152,9 @@ class MapChangeLog final : public ChangeLog,
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   // Closes the open generation, unless another one is closing.
   void Flush() override;
+  // Those who wait now get OWNERSHIP_LOST; what they wait for may be stored
+  // later.
+  void Abandon() ABSL_LOCKS_EXCLUDED(mu_);
   void AppendOptions(const NamespaceOptions& options) override
       ABSL_LOCKS_EXCLUDED(map_mu_);
   void AppendDeleted() override ABSL_LOCKS_EXCLUDED(map_mu_);
@@ -209,6 +212,7 @@ class MapChangeLog final : public ChangeLog,
   void Recycle(std::vector<std::string> records);
   void Kept();
   void Full(absl::Status status);
+  std::vector<Done> TakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Permits stored ticks, and runs callbacks: on the completions' thread, so
   // that the next sync runs meanwhile; or here, if there is no sync and nothing
   // to permit.

@@ -368,6 +368,16 @@ void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
        {"took_ms", MillisSince(began)}});
 }
 
+void ClusterTerm::AbandonCalls(const Registry& registry, MapChangeLogs* logs) {
+  if (member_->HoldsLease() ||
+      member_->GetStatus().lease_left > -ToDuration(config_.failure_timeout())) {
+    return;
+  }
+  for (const auto& map : registry.List()) {
+    if (map->change_log() != nullptr) logs->Of(*map)->Abandon();
+  }
+}
+
 void ClusterTerm::CheckTopics() {
   absl::StatusOr<std::vector<TopicFault>> faults =
       timecache::server::CheckTopics(kafka_, config_.name());

@@ -75,6 +75,10 @@ class ClusterTerm {
   void Release(Registry* registry, absl::Duration patience)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Calls that wait for the log end, once another node may serve in place of this
+  // one. Call it some times a second.
+  void AbandonCalls(const Registry& registry, MapChangeLogs* logs);
+
   // Looks at the topics' settings again: hourly, on a thread that may wait.
   void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -37,6 +37,8 @@ constexpr std::chrono::seconds kLogInterval{1};
 constexpr std::chrono::seconds kCheckpointInterval{1};
 // How soon settings of a cluster's topics that are not safe any more are.
 constexpr std::chrono::hours kTopicCheckInterval{1};
+// How soon calls end that wait for a log which the node does not reach.
+constexpr std::chrono::milliseconds kAbandonInterval{250};
 // For calls of a node that has lost the ownership, or given it away.
 constexpr absl::Duration kEndOfTerm = absl::Seconds(2);
 
@@ -150,6 +152,9 @@ absl::Status Node::Start() {
     if (absl::Status status = server_->Start(); !status.ok()) return status;
   } else {
     term_->Serve();
+    abandoned_calls_ = housekeeping_.Every(kAbandonInterval, [this] {
+      term_->AbandonCalls(registry_, journal_.logs.get());
+    });
     server_->SetHealth(true);
   }
   LogStartupChecks(config_);

@@ -128,6 +128,7 @@ class Node {
   HeapTrimmer heap_trimmer_;
   std::unique_ptr<Housekeeping::Task> checkpoints_;
   std::unique_ptr<Housekeeping::Task> topic_checks_;
+  std::unique_ptr<Housekeeping::Task> abandoned_calls_;
   std::unique_ptr<Housekeeping::Task> heap_trims_;
 };
 

@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -49,6 +50,8 @@ const absl::Duration kTtl = absl::Seconds(3);
 constexpr double kLeastOfTtl = 0.985;
 // Of a call: all of a round's faults are over by then.
 const absl::Duration kPatience = absl::Seconds(60);
+// Of one that is not repeated: a node that hangs shows in no other way.
+const absl::Duration kImpatience = absl::Seconds(3);
 
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -91,7 +94,7 @@ class ChaosTest : public ::testing::Test {
   ChaosTest() {
     std::vector<std::string> links;
     for (int i = 0; i < kNodes; ++i) links.push_back(absl::StrCat("node", i));
-    brokers_ = std::make_unique<Brokers>(directory_.path() + "/brokers", 3,
+    brokers_ = std::make_unique<Brokers>(directory() + "/brokers", 3,
                                          links);
     const Exit init = RunToEnd({TIMECACHED, "cluster", "init", "--cluster",
                                 "test", "--kafka-brokers",
@@ -99,7 +102,7 @@ class ChaosTest : public ::testing::Test {
     EXPECT_EQ(init.code, 0) << init.err;
     for (const std::string& name : links) {
       nodes_.push_back(std::make_unique<Node>(
-          directory_.path(), name, brokers_->AddressesOf(name),
+          directory(), name, brokers_->AddressesOf(name),
           std::vector<std::string>{"--cluster-allow-unsafe"}));
       nodes_.back()->Start();
     }
@@ -130,7 +133,7 @@ class ChaosTest : public ::testing::Test {
 
   Client Caller(const std::string& ns, bool retries = true) const {
     ClientOptions options;
-    options.timeout = kPatience;
+    options.timeout = retries ? kPatience : kImpatience;
     if (!retries) options.retry.max_attempts = 1;
     return Client(addresses_, options).In(ns);
   }
@@ -163,11 +166,13 @@ class ChaosTest : public ::testing::Test {
     Dice dice(seed);
     std::map<std::string, std::string> known;
     uint64_t checked = round_;
+    absl::Time served = absl::Now();
     for (uint64_t number = 0; !done_; ++number) {
       if (const uint64_t round = round_; round != checked) {
         for (const auto& [key, value] : known) Check(client, key, {value});
         checked = round;
         ++writers_checked_;
+        served = absl::Now();
       }
       Batch batch;
       std::map<std::string, std::string> sent;
@@ -178,19 +183,22 @@ class ChaosTest : public ::testing::Test {
         if (!sent.emplace(key, value).second) continue;
         batch.Add(Operation::Put(key, value));
       }
-      const absl::Time began = absl::Now();
       const auto results = client.Execute(batch);
-      if (results.ok()) {
+      const auto all_ok = [&] {
+        return std::all_of(results->begin(), results->end(),
+                           [](const auto& each) { return each.status.ok(); });
+      };
+      if (results.ok() && all_ok()) {
         ++batches_;
-        NoteWait(absl::Now() - began);
-        for (const OperationResult& result : *results) {
-          EXPECT_TRUE(result.status.ok()) << result.status;
-        }
+        const absl::Time now = absl::Now();
+        NoteWait(now - std::exchange(served, now));
         for (auto& [key, value] : sent) known[key] = value;
         acknowledged_ += sent.size();
         continue;
       }
       ++failed_;
+      // Put or not: also the parts that were answered differ by their shards'
+      // records.
       for (auto& [key, value] : sent) {
         const auto before = known.find(key);
         known[key] = Check(client, key,
@@ -347,6 +355,7 @@ class ChaosTest : public ::testing::Test {
     }
   }
 
+  // From one call that succeeded to the next.
   void NoteWait(absl::Duration wait) {
     absl::MutexLock lock(&mu_);
     longest_wait_ = std::max(longest_wait_, wait);
@@ -448,6 +457,13 @@ class ChaosTest : public ::testing::Test {
       }
       return caught_up.size() == kNodes;
     }));
+  }
+
+  // Of the logs, and the brokers' data.
+  const std::string& directory() const {
+    static const char* const kept = std::getenv("TIMECACHED_CHAOS_DIRECTORY");
+    static const std::string named = kept != nullptr ? kept : "";
+    return kept != nullptr ? named : directory_.path();
   }
 
   server::TemporaryDirectory directory_;
@@ -595,7 +611,7 @@ TEST_F(ChaosTest, WhatWasAcknowledgedIsThereWhateverFails) {
                  what.c_str(), static_cast<int>(all[all.size() / 2]),
                  static_cast<int>(all.back()), static_cast<int>(all.size()));
   }
-  EXPECT_GT(died_.size(), 50u);
+  EXPECT_FALSE(died_.empty());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <random>
@@ -15,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "timecache/cluster_types.h"
 
 namespace timecache::test {
 
@@ -163,7 +165,14 @@ void Node::Resume() {
 }
 
 bool Node::Serves() {
-  return runs() && probe_->In("default").Size().ok();
+  if (!runs()) return false;
+  const auto cluster = probe_->GetCluster();
+  return cluster.ok() && cluster->owner == name_ &&
+         std::any_of(cluster->nodes.begin(), cluster->nodes.end(),
+                     [this](const ClusterNode& node) {
+                       return node.name == name_ &&
+                              node.role == NodeRole::kOwner;
+                     });
 }
 
 }  // namespace timecache::test

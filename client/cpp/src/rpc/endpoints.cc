@@ -68,8 +68,10 @@ Endpoints::Endpoints(std::vector<std::string> addresses,
 }
 
 void Endpoints::MoveOn(const Endpoint& from, const absl::Status& why) {
-  // A stream that ended without an error: its server is stopping.
-  if (!why.ok() && !IsConnectionLost(why)) return;
+  // A stream that ended without an error: its server is stopping. A node that
+  // did not answer in time may hang; if it does not, the next one names it.
+  const bool hangs = listed_.size() > 1 && absl::IsDeadlineExceeded(why);
+  if (!why.ok() && !hangs && !IsConnectionLost(why)) return;
   absl::MutexLock lock(&mu_);
   if (current_.load(std::memory_order_relaxed) != &from) return;
   Endpoint* next = nullptr;
