@@ -28,13 +28,13 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
   const Found old = FindLive(tag, change.record.key);
   const bool found = old.slot != nullptr;
   Record record = change.record;
+  // It lies in the shard that reported the change.
+  record.index = {};
   switch (change.kind) {
     case Change::Kind::kRenew:
       if (!found || old.record.version != record.version) return true;
-      record.value = old.record.value;
+      record.CopyValue(old.record);
       record.create_us = old.record.create_us;
-      record.parts = old.record.parts;
-      record.capacity = old.record.capacity;
       [[fallthrough]];
     case Change::Kind::kStore: {
       usage_->Subtract(
@@ -55,9 +55,7 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       } else {
         record.CopyTimes(old.record);
       }
-      record.value = old.record.value;
-      record.parts = old.record.parts;
-      record.capacity = old.record.capacity;
+      record.CopyValue(old.record);
       Outcome outcome;
       StoreLonger(record, more, change.renewed ? change.death_us : DeathOf(old),
                   tag, old, &outcome);
