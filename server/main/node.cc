@@ -24,7 +24,6 @@
 #include "server/main/state_metrics.h"
 #include "server/ops/log.h"
 #include "server/ops/loss_log.h"
-#include "server/rpc/watch/event_codec.h"
 
 namespace timecache::server {
 namespace {
@@ -99,8 +98,7 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
       clock_(manual_clock_ != nullptr ? static_cast<Clock&>(*manual_clock_)
                                       : system_clock_),
       reaper_(&clock_, LogSlowSweep),
-      registry_(&clock_, &reaper_, ToRegistryLimits(config.limits()),
-                WireFormat()),
+      registry_(&clock_, &reaper_, ToRegistryLimits(config.limits())),
       store_(&registry_, &clock_),
       monitoring_(&registry_, &reaper_, &clock_),
       call_log_(SlowCallUs(config), &system_clock_) {

@@ -124,7 +124,7 @@ void ExpiringFeed::Found(int64_t death_us, const Record& record) {
   auto& batches = look_->batches[death_us];
   if (batches.empty() || !batches.back()->HasRoomFor(event)) {
     const Death death = {death_us, look_->begun_us, Cause::kExpiring};
-    batches.push_back(std::make_shared<EventBatch>(name_, death, format_));
+    batches.push_back(std::make_shared<EventBatch>(name_, death));
   }
   EventBatch& batch = *batches.back();
   look_->bytes -= batch.bytes();
