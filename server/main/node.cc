@@ -114,7 +114,8 @@ absl::Status Node::Start() {
       !status.ok()) {
     return status;
   }
-  memory_ = PlanMemory(config_.limits());
+  const Machine machine = ReadMachine();
+  memory_ = PlanMemory(config_.limits(), machine);
   MemoryBudget::Process().SetLimit(memory_.engine_bytes);
   if (absl::Status status = OpenFiles(); !status.ok()) return status;
   // All but health waits for the recovery, which may take minutes.
@@ -130,7 +131,7 @@ absl::Status Node::Start() {
     return status;
   }
   if (absl::Status status = server_->Start(); !status.ok()) return status;
-  LogStartupChecks(config_);
+  LogStartupChecks(machine, config_);
   LogNamespaces(config_, registry_);
   LogStarted(flags_, config_, *server_, monitoring_, memory_,
              static_cast<int64_t>(store_.GetUsage().namespaces));

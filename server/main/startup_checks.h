@@ -37,7 +37,8 @@ std::vector<StartupWarning> CheckStartup(
     const Machine& machine, const config::v1::ServerConfig& config);
 
 // Logs the machine (a line "machine") and each warning.
-void LogStartupChecks(const config::v1::ServerConfig& config);
+void LogStartupChecks(const Machine& machine,
+                      const config::v1::ServerConfig& config);
 
 }  // namespace timecache::server
 
