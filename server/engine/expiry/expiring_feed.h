@@ -45,6 +45,7 @@ class ExpiringFeed {
   // have been removed up to this long ago.
   static constexpr int64_t kMaxBytes = int64_t{8} << 20;
   static constexpr int64_t kMaxAgeUs = 5 * kMicrosPerSecond;
+  static constexpr size_t kMaxCursors = 256;
   // Generations of all shards that are listed as changed between two looks.
   static constexpr size_t kMaxChanges = size_t{1} << 16;
 
