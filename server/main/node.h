@@ -85,7 +85,7 @@ class Node {
   const std::unique_ptr<ManualClock> manual_clock_;
   Clock& clock_;
 
-  // Null without a journal. Maps tell it of changes until the last of them, and
+  // Null without a journal. Maps report changes to it until the last of them, and
   // the reaper, is gone.
   OpenedJournal journal_;
   Reaper reaper_;

@@ -37,9 +37,8 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       record.create_us = old.record.create_us;
       [[fallthrough]];
     case Change::Kind::kStore: {
-      usage_->Subtract(
-          found ? 0 : -1,
-          (found ? old.record.payload_bytes() : 0) - record.payload_bytes());
+      usage_->Subtract(found ? 0 : -1,
+                       old.record.payload_bytes() - record.payload_bytes());
       Outcome outcome;
       Store(record, change.death_us, tag, old, &outcome);
       break;

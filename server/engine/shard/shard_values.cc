@@ -159,12 +159,12 @@ void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
 void Shard::AppendValue(const Operation& op, uint32_t tag, const Found& old,
                         Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
-  result->status = CheckCondition(op, found ? old.record.version : 0);
+  result->status = CheckCondition(op, old.record.version);
   if (result->status.ok() && found && old.record.parts) {
     result->status = OtherKind(/*parts=*/true);
   }
   if (!result->status.ok()) return;
-  const size_t size = op.value.size() + (found ? old.record.value.size() : 0);
+  const size_t size = op.value.size() + old.record.value.size();
   const auto alone_bytes =
       static_cast<int64_t>(op.key.size() + op.value.size());
   const bool done =
@@ -179,7 +179,7 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
                     Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
   int64_t number = op.initial;
-  result->status = CheckCondition(op, found ? old.record.version : 0);
+  result->status = CheckCondition(op, old.record.version);
   if (!result->status.ok()) return;
   if (found && old.record.parts) {
     result->status = OtherKind(/*parts=*/true);
@@ -265,17 +265,10 @@ void Shard::Complete(const Operation& op, const Found& old,
   if (!result->status.ok() || !TakeRoom(size, room, result)) return;
   Record whole = old.record;
   if (!found) BeginLife(op, old, &whole);
-  Entry& entry = result->entry;
-  entry.value.reserve(size);
-  entry.value.assign(whole.value.data(), whole.value.size());
-  entry.value.append(more.data(), more.size());
-  entry.parts = true;
-  entry.version = whole.version;
-  entry.put_us = whole.put_us;
-  entry.deadline_us = whole.deadline_us();
-  entry.create_us = whole.create_us;
-  entry.own_ttl_us = whole.own_ttl_us;
-  result->has_entry = true;
+  whole.parts = true;
+  result->entry.value.reserve(size);
+  SetEntry(whole, result);
+  result->entry.value.append(more.data(), more.size());
   result->removed = true;
   if (found) Take(op, old);
 }
