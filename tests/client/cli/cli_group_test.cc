@@ -23,6 +23,7 @@ namespace {
 
 using namespace std::string_literals;
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -302,7 +303,7 @@ TEST_F(CliGroupTest, AdministersGroups) {
   EXPECT_EQ(made.count("statistics") + changed.count("statistics"), 0u);
   EXPECT_EQ(got["statistics"]["backlog"], 0);
   EXPECT_THAT(Run({"ns", "group-get", "default", "billing"}).out,
-              HasSubstr("unsettled         0 waiting, 0 in flight"));
+              ContainsRegex("\nbacklog +0\n"));
   EXPECT_EQ(RunJson({"ns", "groups", "default"})["groups"].size(), 1u);
   EXPECT_EQ(
       RunJson({"ns", "group-delete", "default", "billing"}),
@@ -348,12 +349,12 @@ TEST_F(CliGroupTest, GroupsAreListedWithHowFarTheyAreBehind) {
   const test::Exit result = Run({"ns", "groups", "default"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out,
-            "NAME     MEMBERS     BACKLOG IN FLIGHT OLDEST                   "
-            "    DELIVERED       SETTLED DEAD LETTERS        LOST\n"
-            "billing        2   1,234,567        17 1970-01-01T00:00:40.000Z "
-            "        5,000         3,001            0           9\n"
-            "idle           0           0         0 -                        "
-            "            0             0            0           0\n");
+            "NAME     MEMBERS    BACKLOG  IN FLIGHT                    OLDEST "
+            " DELIVERED  SETTLED  DEAD LETTERS  LOST\n"
+            "billing        2  1,234,567         17  1970-01-01T00:00:40.000Z "
+            "     5,000    3,001             0     9\n"
+            "idle           0          0          0                         - "
+            "         0        0             0     0\n");
   const json listed =
       RunJson({"ns", "groups", "default"})["groups"][0]["statistics"];
   EXPECT_EQ(listed["oldest_unsettled"], "1970-01-01T00:00:40Z");

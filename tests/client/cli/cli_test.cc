@@ -133,12 +133,12 @@ TEST_F(CliTest, StatisticsAreShownWhereTheyAreAskedFor) {
   EXPECT_EQ(RunJson({"ns", "list"})["namespaces"][0]["statistics"]["entries"],
             1);
   EXPECT_THAT(Run({"ns", "get", "default"}).out,
-              HasSubstr("entries           1, 0 B, in 0 buckets\n"));
+              ContainsRegex("\nentries +1\n"));
   // Who makes or changes a namespace did not ask for them.
   EXPECT_EQ(RunJson({"ns", "create", "n"}).count("statistics"), 0u);
   EXPECT_EQ(RunJson({"ns", "update", "n"}).count("statistics"), 0u);
   const test::Exit made = Run({"ns", "create", "m", "--ttl", "5m"});
-  EXPECT_THAT(made.out, HasSubstr("ttl               5m, at most "));
+  EXPECT_THAT(made.out, ContainsRegex("\nttl +5m\n"));
   EXPECT_THAT(made.out, ::testing::Not(HasSubstr("watermark")));
 }
 
@@ -344,7 +344,7 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
   EXPECT_EQ(options.restart_policy, RestartPolicy::kPause);
   EXPECT_EQ(options.dead_letter_namespace, "failed");
   EXPECT_THAT(result.out, ContainsRegex("durability +sync\n"));
-  EXPECT_THAT(result.out, HasSubstr("dead letters      failed\n"));
+  EXPECT_THAT(result.out, ContainsRegex("dead letter namespace +failed\n"));
   EXPECT_THAT(result.out, ContainsRegex("restart policy +pause\n"));
   ASSERT_EQ(
       Run({"ns", "update", "n", "--no-sliding", "--restart-policy", "Fire"})
