@@ -1,4 +1,4 @@
-// What a FakeService is told to say.
+// What a FakeService says.
 
 #ifndef TIMECACHED_TESTS_CLIENT_FAKE_SCRIPT_H_
 #define TIMECACHED_TESTS_CLIENT_FAKE_SCRIPT_H_
@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "google/protobuf/field_mask.pb.h"
-#include "google/protobuf/message.h"
 #include "grpcpp/support/status.h"
 #include "timecache/v1/data.pb.h"
 #include "timecache/v1/errors.pb.h"
@@ -40,12 +38,6 @@ inline std::string Name(v1::ErrorReason reason) {
 }
 
 grpc::Status NamespaceNotFound(const std::string& name);
-
-// Changes the options that the mask of an update names, those that are not set
-// to none; without a mask those that are set.
-void UpdateOptions(const google::protobuf::Message& change,
-                   const google::protobuf::FieldMask& mask,
-                   google::protobuf::Message* options);
 
 // A batch of one event, died at `death_unix_s`, or of none without a key. Its
 // resume token is "<ns>@<watermark_unix_s>".

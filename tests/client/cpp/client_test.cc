@@ -23,23 +23,26 @@ class ClientTest : public ::testing::Test {
 
 TEST_F(ClientTest, PutAsksForOneConditionAndTheVersionGoesBeforeTheOther) {
   ASSERT_TRUE(client_.Put("key", "1").ok());
-  EXPECT_EQ(service_.last_put().precondition_case(),
+  EXPECT_EQ(service_.Last<v1::PutRequest>().precondition_case(),
             v1::PutRequest::PRECONDITION_NOT_SET);
   const uint64_t version =
       client_.Put("key", "2", {.condition = PutCondition::kIfPresent})
           .value()
           .version;
-  EXPECT_EQ(service_.last_put().condition(), v1::PUT_CONDITION_IF_PRESENT);
+  EXPECT_EQ(service_.Last<v1::PutRequest>().condition(),
+            v1::PUT_CONDITION_IF_PRESENT);
   ASSERT_TRUE(
       client_
           .Put("key", "3",
                {.condition = PutCondition::kIfAbsent, .if_version = version})
           .ok());
-  EXPECT_FALSE(service_.last_put().has_condition());
-  EXPECT_EQ(service_.last_put().if_version(), version);
+  EXPECT_FALSE(service_.Last<v1::PutRequest>().has_condition());
+  EXPECT_EQ(service_.Last<v1::PutRequest>().if_version(), version);
 }
 
 TEST_F(ClientTest, AnswerThatTheChannelDoesNotTakeSaysWhatToRaise) {
+  ASSERT_TRUE(
+      client_.UpdateNamespace("default", {.max_value_bytes = 5 << 20}).ok());
   ASSERT_TRUE(client_.Put("large", std::string(5 << 20, 'v')).ok());
   const Client other(grpc::CreateChannel(service_.address(),
                                          grpc::InsecureChannelCredentials()));
@@ -52,8 +55,10 @@ TEST_F(ClientTest, AnswerThatTheChannelDoesNotTakeSaysWhatToRaise) {
 }
 
 TEST_F(ClientTest, ScanGoesOnBehindTheLastPageThatCame) {
-  for (int i = 0; i < 12; ++i) {
-    ASSERT_TRUE(client_.Put(absl::StrCat("key", 10 + i), "value").ok());
+  // Four of them fill a page.
+  const std::string value(1 << 20, 'v');
+  for (int i = 0; i < 24; ++i) {
+    ASSERT_TRUE(client_.Put(absl::StrCat("key", 10 + i), value).ok());
   }
   // More often than a call is retried without progress.
   std::vector<grpc::Status> cuts(
@@ -66,8 +71,8 @@ TEST_F(ClientTest, ScanGoesOnBehindTheLastPageThatCame) {
     return true;
   });
   ASSERT_TRUE(status.ok()) << status;
-  ASSERT_EQ(seen.size(), 12u);
-  EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 12u);
+  ASSERT_EQ(seen.size(), 24u);
+  EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 24u);
 }
 
 TEST_F(ClientTest, ScanThatTheServerRefusesEnds) {
@@ -110,27 +115,32 @@ TEST_F(ClientTest, UpdateNamesWhatTakesItsDefault) {
   options.dead_letter_namespace = "";
   options.max_bytes = 5;
   ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());
-  EXPECT_EQ(service_.last_namespace_update().namespace_().name(), "n");
-  EXPECT_FALSE(service_.last_namespace_update().has_update_mask());
+  EXPECT_EQ(service_.Last<v1::UpdateNamespaceRequest>().namespace_().name(),
+            "n");
+  EXPECT_FALSE(service_.Last<v1::UpdateNamespaceRequest>().has_update_mask());
   const auto changed =
       client_.UpdateNamespace("n", options, {"ttl", "max_bytes"});
   ASSERT_TRUE(changed.ok()) << changed.status();
-  const auto mask = service_.last_namespace_update().update_mask();
+  const auto mask = service_.Last<v1::UpdateNamespaceRequest>().update_mask();
   // What is set is changed, also where it is named; each name is there once.
   EXPECT_EQ(
       (std::vector<std::string>(mask.paths().begin(), mask.paths().end())),
       (std::vector<std::string>{"options.dead_letter_namespace",
                                 "options.max_bytes", "options.ttl"}));
-  EXPECT_FALSE(changed->options.ttl);
+  EXPECT_EQ(changed->options.ttl, absl::Seconds(30));
   EXPECT_EQ(changed->options.max_bytes, 5u);
   EXPECT_EQ(changed->options.max_entries, 3u);
 }
 
-TEST_F(ClientTest, ServerThatTellsNoLimitsLeavesThemUnset) {
-  const auto server = client_.GetServer();
-  ASSERT_TRUE(server.ok()) << server.status();
-  EXPECT_EQ(server->version, "fake");
-  EXPECT_FALSE(server->entries);
+TEST_F(ClientTest, ListHasAllPages) {
+  v1::ListNamespacesResponse page;
+  page.add_namespaces()->set_name("a");
+  page.set_next_page_token("token");
+  service_.Answer(page);
+  page.clear_next_page_token();
+  service_.Answer(page);
+  EXPECT_EQ(client_.ListNamespaces().value().size(), 2u);
+  EXPECT_EQ(service_.Last<v1::ListNamespacesRequest>().page_token(), "token");
 }
 
 }  // namespace
