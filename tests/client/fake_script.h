@@ -68,6 +68,12 @@ using OnSettleFunction =
     std::function<grpc::Status(const v1::SettleExpiredRequest& request,
                                v1::SettleExpiredResponse* response)>;
 
+// What one call of Scan does.
+struct ScanScript {
+  v1::ScanResponse page = {};
+  grpc::Status end = grpc::Status::OK;
+};
+
 // What each Pipeline call does: so many answers, then how it ends.
 struct PipelineScript {
   int answers_max = INT32_MAX;

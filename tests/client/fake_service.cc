@@ -50,6 +50,9 @@ FakeService::FakeService(const std::string& listen) {
   builder.RegisterService(
       static_cast<testing::v1::VirtualClockService::Service*>(this));
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // Its polls are those of the whole process, in which others may wait: for 10 s
+  // by default, where a test sets the time of day.
+  builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, 20);
   front_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
 }
@@ -95,9 +98,9 @@ void FakeService::Answer(const google::protobuf::Message& response) {
       response.SerializeAsString());
 }
 
-void FakeService::CutScans(std::vector<grpc::Status> statuses) {
+void FakeService::AddScan(ScanScript script) {
   absl::MutexLock lock(&mu_);
-  scan_cuts_ = std::move(statuses);
+  scans_.push_back(std::move(script));
 }
 
 void FakeService::OnPut(std::function<void(const v1::PutRequest&)> on_put) {
@@ -214,34 +217,26 @@ grpc::Status FakeService::Pipeline(
   return script.end;
 }
 
-// All in one page, in the order of keys, so that a test knows what comes; or one
-// page as it is, and then the cut.
+// All in one page, in the order of keys, so that a test knows what comes.
 grpc::Status FakeService::Scan(Context* context, const v1::ScanRequest* request,
                                grpc::ServerWriter<v1::ScanResponse>* writer) {
+  Note(*request);
   const grpc::Status status = Enter(*context);
   if (!status.ok()) return status;
-  grpc::Status cut;
   {
     absl::MutexLock lock(&mu_);
-    if (!scan_cuts_.empty()) {
-      cut = scan_cuts_.front();
-      scan_cuts_.erase(scan_cuts_.begin());
+    if (!scans_.empty()) {
+      const ScanScript script = std::move(scans_.front());
+      scans_.pop_front();
+      writer->Write(script.page);
+      return script.end;
     }
   }
-  v1::ScanRequest small_pages = *request;
-  small_pages.clear_max_message_bytes();
   const auto client = grpc::ClientContext::FromServerContext(*context);
   const auto reader =
-      v1::TimeCacheService::Stub(channel()).Scan(client.get(), small_pages);
+      v1::TimeCacheService::Stub(channel()).Scan(client.get(), *request);
   v1::ScanResponse all;
-  for (v1::ScanResponse page; reader->Read(&page);) {
-    all.MergeFrom(page);
-    if (cut.ok()) continue;
-    writer->Write(page);
-    client->TryCancel();
-    reader->Finish();
-    return cut;
-  }
+  for (v1::ScanResponse page; reader->Read(&page);) all.MergeFrom(page);
   std::sort(
       all.mutable_entries()->begin(), all.mutable_entries()->end(),
       [](const v1::Entry& a, const v1::Entry& b) { return a.key() < b.key(); });

@@ -66,8 +66,8 @@ class FakeService final : public v1::TimeCacheService::Service,
   // The next unary call with such a response gets this one; the last that was
   // given stays.
   void Answer(const google::protobuf::Message& response);
-  // The next scans end so after a page, one after the other.
-  void CutScans(std::vector<grpc::Status> statuses);
+  // The next calls of Scan, in turn; those beyond them go on to the server.
+  void AddScan(ScanScript script);
   // Called in every Put, also of a batch, before it goes on.
   void OnPut(std::function<void(const v1::PutRequest&)> on_put);
   // What Pipeline calls that begin from now on do.
@@ -198,7 +198,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   OnSettleFunction on_settle_ ABSL_GUARDED_BY(mu_);
   PipelineScript pipeline_ ABSL_GUARDED_BY(mu_);
   std::vector<int> pipeline_requests_ ABSL_GUARDED_BY(mu_);
-  std::vector<grpc::Status> scan_cuts_ ABSL_GUARDED_BY(mu_);
+  std::deque<ScanScript> scans_ ABSL_GUARDED_BY(mu_);
   std::function<void(const v1::PutRequest&)> on_put_ ABSL_GUARDED_BY(mu_);
 
   std::string address_;

@@ -1,7 +1,6 @@
 // timecache::Client against a stand-in for the server.
 #include "timecache/client.h"
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -41,9 +40,9 @@ TEST_F(ClientTest, PutAsksForOneConditionAndTheVersionGoesBeforeTheOther) {
 }
 
 TEST_F(ClientTest, AnswerThatTheChannelDoesNotTakeSaysWhatToRaise) {
-  ASSERT_TRUE(
-      client_.UpdateNamespace("default", {.max_value_bytes = 5 << 20}).ok());
-  ASSERT_TRUE(client_.Put("large", std::string(5 << 20, 'v')).ok());
+  v1::GetResponse large;
+  large.mutable_entry()->set_value(std::string(5 << 20, 'v'));
+  service_.Answer(large);
   const Client other(grpc::CreateChannel(service_.address(),
                                          grpc::InsecureChannelCredentials()));
   const absl::Status status = other.Get("large").status();
@@ -55,30 +54,38 @@ TEST_F(ClientTest, AnswerThatTheChannelDoesNotTakeSaysWhatToRaise) {
 }
 
 TEST_F(ClientTest, ScanGoesOnBehindTheLastPageThatCame) {
-  // Four of them fill a page.
-  const std::string value(1 << 20, 'v');
-  for (int i = 0; i < 24; ++i) {
-    ASSERT_TRUE(client_.Put(absl::StrCat("key", 10 + i), value).ok());
-  }
   // More often than a call is retried without progress.
-  std::vector<grpc::Status> cuts(
+  std::vector<grpc::Status> ends(
       4, grpc::Status(grpc::StatusCode::UNAVAILABLE, "Socket closed"));
-  cuts.emplace_back(grpc::StatusCode::DEADLINE_EXCEEDED, "not read");
-  service_.CutScans(cuts);
+  ends.emplace_back(grpc::StatusCode::DEADLINE_EXCEEDED, "not read");
+  ends.emplace_back();
+  std::vector<std::string> keys;
+  for (const grpc::Status& end : ends) {
+    ScanScript script = {.end = end};
+    keys.push_back(absl::StrCat("key", keys.size()));
+    script.page.add_entries()->set_key(keys.back());
+    script.page.set_position("behind " + keys.back());
+    service_.AddScan(script);
+  }
   std::vector<std::string> seen;
   const absl::Status status = client_.Scan({}, [&](Entry entry) {
     seen.push_back(entry.key);
     return true;
   });
   ASSERT_TRUE(status.ok()) << status;
-  ASSERT_EQ(seen.size(), 24u);
-  EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 24u);
+  EXPECT_EQ(seen, keys);
+  const auto requests = service_.Requests<v1::ScanRequest>();
+  ASSERT_EQ(requests.size(), keys.size());
+  EXPECT_EQ(requests[0].position(), "");
+  for (size_t i = 1; i < keys.size(); ++i) {
+    EXPECT_EQ(requests[i].position(), "behind " + keys[i - 1]);
+  }
 }
 
 TEST_F(ClientTest, ScanThatTheServerRefusesEnds) {
-  ASSERT_TRUE(client_.Put("key", "value").ok());
-  ASSERT_TRUE(client_.Put("other", "value").ok());
-  service_.CutScans({{grpc::StatusCode::INVALID_ARGUMENT, "position"}});
+  ScanScript script = {.end = {grpc::StatusCode::INVALID_ARGUMENT, "position"}};
+  script.page.set_position("key");
+  service_.AddScan(script);
   EXPECT_TRUE(
       absl::IsInvalidArgument(client_.Scan({}, [](Entry) { return true; })));
 }
