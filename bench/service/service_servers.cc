@@ -19,7 +19,6 @@
 #include "server/engine/store/namespace_options.h"
 #include "server/main/config/config.h"
 #include "server/rpc/server.h"
-#include "server/rpc/watch/event_codec.h"
 
 extern char** environ;
 
@@ -57,8 +56,7 @@ int ServeUntilInputEnds(const std::string& address) {
 int ServeTimecached() {
   const server::SystemClock clock;
   server::Reaper reaper(&clock);
-  server::Registry registry(&clock, &reaper, server::RegistryLimits(),
-                            server::WireFormat());
+  server::Registry registry(&clock, &reaper, server::RegistryLimits());
   server::NamespaceOptions map_options;
   map_options.ttl_us = 3'600 * server::kMicrosPerSecond;
   if (!registry.Create("bench", map_options).ok()) return EXIT_FAILURE;

@@ -2,6 +2,7 @@
 
 #include "google/protobuf/util/time_util.h"
 #include "server/base/error.h"
+#include "server/base/wire_time.h"
 
 namespace timecache::server {
 namespace {

@@ -34,21 +34,6 @@ absl::StatusOr<int64_t> TimeToMicros(int64_t seconds, int32_t nanos,
 absl::Status SetMicros(const google::protobuf::Duration& from,
                        absl::string_view field, int64_t* to);
 
-// A time as a google.protobuf.Timestamp.
-struct TimeParts {
-  int64_t seconds;
-  int32_t nanos;
-};
-inline TimeParts PartsOfTime(int64_t time_us) {
-  int64_t seconds = time_us / kMicrosPerSecond;
-  int64_t micros = time_us % kMicrosPerSecond;
-  if (micros < 0) {
-    --seconds;
-    micros += kMicrosPerSecond;
-  }
-  return {seconds, static_cast<int32_t>(micros) * 1'000};
-}
-
 void SetTime(int64_t time_us, google::protobuf::Timestamp* time);
 void SetDuration(int64_t duration_us, google::protobuf::Duration* duration);
 

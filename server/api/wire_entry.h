@@ -1,55 +1,18 @@
-// Times and entries in protobuf's wire format, as the generated classes write
-// them: for answers, pages of scans and events, without objects.
+// Entries in protobuf's wire format, as the generated classes write them: for
+// answers and pages of scans, without objects.
 
 #ifndef TIMECACHED_SERVER_API_WIRE_ENTRY_H_
 #define TIMECACHED_SERVER_API_WIRE_ENTRY_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "absl/base/attributes.h"
-#include "server/api/proto_time.h"
-#include "server/base/wire_writer.h"
+#include "server/base/wire_time.h"
 #include "server/engine/store/scan.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server::wire {
-
-// Of google.protobuf.Timestamp, and of Duration.
-inline constexpr uint8_t kSecondsTag = WireTag(1, kVarint);
-inline constexpr uint8_t kNanosTag = WireTag(2, kVarint);
-
-inline char* WriteSeconds(int64_t seconds, char* at) {
-  const auto value = static_cast<uint64_t>(seconds);
-  const uint64_t last = value >> 28;
-  if (last == 0 || last >= 0x80) return WriteNumber(kSecondsTag, value, at);
-  // Five bytes, from 1978 to 3058: four groups, and what is left in the last.
-  auto groups = static_cast<uint32_t>(Spread(value & 0x0fffffff)) | 0x80808080;
-  at = WriteByte(static_cast<uint8_t>(last), at) - sizeof groups;
-  std::memcpy(at, &groups, sizeof groups);
-  return WriteByte(kSecondsTag, at);
-}
-
-inline Varint NanosOf(TimeParts time) {
-  return Varint(static_cast<uint32_t>(time.nanos));
-}
-
-// A Timestamp or a positive Duration, its nanos given as a varint, too. There
-// even if it is 0. At most kMaxTimeBytes.
-inline char* WriteTime(uint8_t tag, TimeParts time, Varint nanos, char* at) {
-  const char* const end = at;
-  if (time.nanos != 0) at = WriteByte(kNanosTag, WriteVarint(nanos, at));
-  at = WriteSeconds(time.seconds, at);
-  const auto length = static_cast<uint8_t>(end - at);
-  return WriteByte(tag, WriteByte(length, at));
-}
-inline char* WriteTime(uint8_t tag, int64_t time_us, char* at) {
-  const TimeParts time = PartsOfTime(time_us);
-  return WriteTime(tag, time, NanosOf(time), at);
-}
-// Tag, length; tag and seconds; tag and nanos, which are less than 2^35.
-inline constexpr size_t kMaxTimeBytes = 2 + (1 + kMaxVarintBytes) + (1 + 5);
 
 // The most bytes of an entry beside its key and value.
 inline constexpr size_t kMaxEntryBytes = 128;

@@ -34,6 +34,7 @@ class WireReader {
       : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   bool done() const { return at_ == end_; }
+  size_t left() const { return static_cast<size_t>(end_ - at_); }
 
   // Whether this tag is next; consumes it if so.
   bool Skip(uint8_t tag) {

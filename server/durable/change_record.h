@@ -3,7 +3,6 @@
 #ifndef TIMECACHED_SERVER_DURABLE_CHANGE_RECORD_H_
 #define TIMECACHED_SERVER_DURABLE_CHANGE_RECORD_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,23 +34,19 @@ class ChangeRecord {
 
   bool empty() const { return bytes_.size() == prefix_.size(); }
   size_t size() const { return bytes_.size(); }
-  // What was added since the last Take. The next record has room for as much,
-  // up to kReadyBytes, so that it need not grow step by step.
+  // What was added since the last Take.
   std::string Take() {
-    std::string ready;
-    ready.reserve(std::min(bytes_.size(), kReadyBytes));
-    return Take(std::move(ready));
-  }
-  // The same; the next record is made in the memory of `spare`.
-  std::string Take(std::string spare) {
     base_ = Base();
+    return std::exchange(bytes_, prefix_);
+  }
+  // An empty one is made in the memory of `spare`.
+  void Use(std::string spare) {
     spare.assign(prefix_);
-    return std::exchange(bytes_, std::move(spare));
+    bytes_ = std::move(spare);
   }
 
  private:
   friend class ChangeReader;
-  static constexpr size_t kReadyBytes = 16 << 10;
 
   // The values that numbers are differences from.
   struct Base {

@@ -18,9 +18,10 @@ constexpr size_t kAppendBytes = size_t{4} << 20;
 // With more, each generation locks and writes more buffers; with fewer, threads
 // wait for them.
 constexpr int kBuffersMax = 4;
-// A record of at most this capacity is reused.
+// The memory of a record is kept if it has at least this capacity, and all that
+// is kept of all maps' together at most the other.
 constexpr size_t kSpareBytesMin = size_t{1} << 10;
-constexpr size_t kSpareBytesMax = size_t{256} << 10;
+constexpr size_t kSpareBytesMax = size_t{16} << 20;
 // A buffer's bytes are added to the shared count once there are this many more.
 constexpr int64_t kCountedBytes = 16 << 10;
 // From an append without room in the journal to the next one.
@@ -61,6 +62,27 @@ MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
 MapChangeLogs::~MapChangeLogs() {
   work_.Drain();
   answers_.Drain();
+}
+
+std::string MapChangeLogs::TakeSpare() {
+  absl::MutexLock lock(&spares_mu_);
+  if (spares_.empty()) return {};
+  std::string spare = std::move(spares_.back());
+  spares_.pop_back();
+  spare_bytes_ -= spare.capacity();
+  return spare;
+}
+
+void MapChangeLogs::Recycle(std::vector<std::string> records) {
+  absl::MutexLock lock(&spares_mu_);
+  for (std::string& record : records) {
+    if (record.capacity() < kSpareBytesMin ||
+        spare_bytes_ + record.capacity() > kSpareBytesMax) {
+      continue;
+    }
+    spare_bytes_ += record.capacity();
+    spares_.push_back(std::move(record));
+  }
 }
 
 std::shared_ptr<ChangeLog> MapChangeLogs::Begin(
@@ -107,6 +129,7 @@ void MapChangeLog::Add(int shard, const Change& change) {
   Buffer& buffer = *buffers_[static_cast<size_t>(shard) % buffers_.size()];
   {
     absl::MutexLock lock(&buffer.mu);
+    if (buffer.open.empty()) buffer.open.Use(logs_->TakeSpare());
     const size_t before = buffer.open.size();
     buffer.open.Add(shard, change);
     buffer.bytes += static_cast<int64_t>(buffer.open.size() - before);
@@ -142,6 +165,7 @@ template <typename Item>
 void MapChangeLog::AddToGroups(const Item& item) {
   {
     absl::MutexLock lock(&map_mu_);
+    if (groups_.empty()) groups_.Use(logs_->TakeSpare());
     const size_t before = groups_.size();
     groups_.Add(item);
     CountMapBytes(groups_.size() - before);
@@ -360,14 +384,10 @@ void MapChangeLog::CloseGeneration() {
     if (!groups_.empty()) groups.push_back(groups_.Take());
   }
   for (const auto& buffer : buffers_) {
-    if (spares_.empty()) spares_.emplace_back();
     absl::MutexLock lock(&buffer->mu);
     buffer->generation = open;
     MoveTo(&records_, &buffer->full);
-    if (!buffer->open.empty()) {
-      records_.push_back(buffer->open.Take(std::move(spares_.back())));
-      spares_.pop_back();
-    }
+    if (!buffer->open.empty()) records_.push_back(buffer->open.Take());
     buffer->bytes = 0;
     closing_counted_ += std::exchange(buffer->counted, 0);
   }
@@ -402,7 +422,7 @@ void MapChangeLog::AppendNext() {
 void MapChangeLog::Appended(const absl::Status& status,
                             std::vector<std::string> records) {
   if (status.ok()) {
-    Recycle(std::move(records));
+    logs_->Recycle(std::move(records));
     return AppendNext();
   }
   for (auto it = records.rbegin(); it != records.rend(); ++it) {
@@ -413,17 +433,6 @@ void MapChangeLog::Appended(const absl::Status& status,
                           [self = shared_from_this()] { self->AppendNext(); });
   } else {
     Full(status);
-  }
-}
-
-void MapChangeLog::Recycle(std::vector<std::string> records) {
-  for (std::string& record : records) {
-    if (spares_.size() == buffers_.size()) return;
-    if (record.capacity() < kSpareBytesMin ||
-        record.capacity() > kSpareBytesMax) {
-      continue;
-    }
-    spares_.push_back(std::move(record));
   }
 }
 

@@ -100,7 +100,16 @@ class MapChangeLogs final : public ChangeLogs {
   friend class MapChangeLog;
   static absl::Status OwnershipLost();
 
+  // Memory for a record, of one that is stored: so a record need not grow step
+  // by step, in pages that are new to the process. Empty if there is none.
+  std::string TakeSpare() ABSL_LOCKS_EXCLUDED(spares_mu_);
+  void Recycle(std::vector<std::string> records)
+      ABSL_LOCKS_EXCLUDED(spares_mu_);
+
   const MapChangeLogsOptions options_;
+  absl::Mutex spares_mu_;
+  std::vector<std::string> spares_ ABSL_GUARDED_BY(spares_mu_);
+  size_t spare_bytes_ ABSL_GUARDED_BY(spares_mu_) = 0;
   std::atomic<int64_t> open_bytes_{0};
   std::atomic<int> full_logs_{0};
   // Set and taken before use.
@@ -177,7 +186,8 @@ class MapChangeLog final : public ChangeLog,
   struct Buffer {
     explicit Buffer(const std::string& prefix) : open(prefix) {}
 
-    absl::Mutex mu;
+    absl::Mutex mu ABSL_ACQUIRED_AFTER(lock_order::kChanges)
+        ABSL_ACQUIRED_BEFORE(lock_order::kJournal);
     ChangeRecord open ABSL_GUARDED_BY(mu);
     // Records that are large enough.
     std::vector<std::string> full ABSL_GUARDED_BY(mu);
@@ -209,7 +219,6 @@ class MapChangeLog final : public ChangeLog,
   void AppendNext();
   void Appended(const absl::Status& status, std::vector<std::string> records);
   // The memory of stored records, for reuse.
-  void Recycle(std::vector<std::string> records);
   void Kept();
   void Full(absl::Status status);
   std::vector<Done> TakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -231,7 +240,8 @@ class MapChangeLog final : public ChangeLog,
   std::array<OpenKeys, 2> open_keys_;
 
   // For changes of the whole map. Acquired under the map's locks.
-  absl::Mutex map_mu_;
+  absl::Mutex map_mu_ ABSL_ACQUIRED_AFTER(lock_order::kChanges)
+      ABSL_ACQUIRED_BEFORE(lock_order::kJournal);
   // With retained events.
   ChangeRecord groups_ ABSL_GUARDED_BY(map_mu_);
   std::vector<std::string> full_groups_ ABSL_GUARDED_BY(map_mu_);
@@ -266,7 +276,6 @@ class MapChangeLog final : public ChangeLog,
 
   // Of the closing generation.
   std::deque<std::string> records_;
-  std::vector<std::string> spares_;
   std::optional<Tick> closing_tick_;
   bool closing_sync_ = false;
   int64_t closing_counted_ = 0;

@@ -8,7 +8,6 @@
 #include "absl/time/clock.h"
 #include "grpc/grpc.h"
 #include "grpc/grpc_security.h"
-#include "server/api/proto_time.h"
 #include "server/edge/grpc_version.h"
 #include "server/edge/tls_material.h"
 #include "server/ops/log.h"
@@ -184,14 +183,15 @@ class TlsListener::Credentials final : public grpc::ServerCredentials {
 };
 
 absl::StatusOr<std::unique_ptr<TlsListener>> TlsListener::Create(
-    const config::v1::Listener& config, FileWatch* watch) {
+    const config::v1::Listener& config, FileWatch* watch,
+    absl::Duration interval) {
   DisableTlsResumption();
   auto provider = std::make_shared<CertificateProvider>(config);
-  absl::Status status = watch->Add(
-      TlsFiles(config.tls()), ToDuration(config.tls().reload_interval()),
-      [provider](const FileWatch::Contents& contents) {
-        provider->Take(contents);
-      });
+  absl::Status status =
+      watch->Add(TlsFiles(config.tls()), interval,
+                 [provider](const FileWatch::Contents& contents) {
+                   provider->Take(contents);
+                 });
   if (status.ok()) status = provider->status();
   if (!status.ok()) {
     return absl::Status(

@@ -36,17 +36,19 @@ struct TlsState {
 // Thread-safe. Costs a lock and a comparison for each new connection.
 class TlsListener {
  public:
+  static constexpr absl::Duration kReloadInterval = absl::Seconds(10);
   static constexpr absl::Duration kExpiryNotice = absl::Hours(7 * 24);
   static constexpr absl::Duration kExpiryReminder = absl::Hours(24);
 
-  // Reads the files, and lets `watch` check them from now on. Errors as
+  // Reads the files, and lets `watch` check them every `interval` from now on. Errors as
   // CheckTlsMaterial, with the listener's name before them. A certificate that
   // has expired is served, with an error in the log: the server's other
   // listeners may be in order, and so may its clock be wrong.
   //
   // `watch` and this object must outlive the grpc::Server.
   static absl::StatusOr<std::unique_ptr<TlsListener>> Create(
-      const config::v1::Listener& config, FileWatch* watch);
+      const config::v1::Listener& config, FileWatch* watch,
+      absl::Duration interval = kReloadInterval);
 
   // For one listener of one server.
   const std::shared_ptr<grpc::ServerCredentials>& credentials() const {

@@ -39,10 +39,9 @@ absl::Status ValidateNamespace(absl::string_view name,
 }
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
-                   const RegistryLimits& limits, const EventFormat* format)
+                   const RegistryLimits& limits)
     : clock_(clock),
       reaper_(reaper),
-      format_(format),
       has_account_(limits.max_entries > 0 || limits.max_bytes > 0),
       usage_(limits.max_entries, limits.max_bytes),
       versions_(clock->NowUs()),
@@ -139,7 +138,7 @@ std::shared_ptr<TimeCacheMap> Registry::Make(absl::string_view name,
   const std::shared_ptr<TimeCacheMap> map(
       new TimeCacheMap(std::string(name), options,
                        has_account_ ? &usage_ : nullptr, clock_->NowUs(),
-                       format_, origin),
+                       origin),
       [bin = bin_](TimeCacheMap* unused) {
         bin->Free(std::unique_ptr<TimeCacheMap>(unused));
       });

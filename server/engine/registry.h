@@ -45,10 +45,8 @@ struct RegistryLimits {
 // Thread-safe. Find costs a reader's lock and a hash lookup.
 class Registry {
  public:
-  // `clock`, `reaper` and `format`, which writes the events of the maps' logs
-  // and their dead letters, are not owned and must outlive the registry.
-  Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits,
-           const EventFormat* format);
+  // `clock` and `reaper` are not owned and must outlive the registry.
+  Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits);
   ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
@@ -146,7 +144,6 @@ class Registry {
 
   const Clock* const clock_;
   Reaper* const reaper_;
-  const EventFormat* const format_;
   ChangeLogs* change_logs_ = nullptr;
   // Maps keep an account of all entries and bytes together.
   const bool has_account_;

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/base/latencies.h"
+#include "server/base/duration_histogram.h"
 
 namespace timecache::server {
 
@@ -40,10 +40,10 @@ struct JournalStatistics {
   uint64_t commits = 0;  // groups; appends / commits is the mean group
   uint64_t syncs = 0;
   uint64_t sync_errors = 0;
-  bool low_space = false;    // see Journal::low_space, now
-  uint64_t full_errors = 0;  // commits that found no room on the disk
-  Latencies commit_latency;  // a write and, if any, a sync
-  Latencies sync_latency;    // also of syncs beside the commits
+  bool low_space = false;            // see Journal::low_space, now
+  uint64_t full_errors = 0;          // commits that found no room on the disk
+  DurationHistogram commit_latency;  // a write and, if any, a sync
+  DurationHistogram sync_latency;    // also of syncs beside the commits
 };
 
 // A fixed number of partitions, numbered from 0. Each is a log of records:

@@ -1,49 +1,18 @@
 #include "server/main/journal_metrics.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "server/api/proto_time.h"
-#include "server/base/clock.h"
 #include "server/ops/metric_family.h"
 
 namespace timecache::server {
 namespace {
 
-using prometheus::MetricType;
-
-// Buckets end at powers of two: from 2^kLeastWidth microseconds, 64
-// us, to 2^kMostWidth, 8.4 s.
-constexpr size_t kLeastWidth = 6;
-constexpr size_t kMostWidth = 23;
-
 prometheus::MetricFamily HistogramOf(const MetricInfo& info,
-                                     const Latencies& latencies) {
-  prometheus::MetricFamily family = NewFamily(info, MetricType::Histogram);
-  auto& histogram = family.metric.emplace_back().histogram;
-  histogram.sample_sum =
-      static_cast<double>(latencies.total_us) / kMicrosPerSecond;
-  for (size_t i = 0; i < Latencies::kBuckets; ++i) {
-    histogram.sample_count += latencies.counts[i];
-    if (i < kLeastWidth || i > kMostWidth) continue;
-    histogram.bucket.push_back(
-        {histogram.sample_count,
-         static_cast<double>(int64_t{1} << i) / kMicrosPerSecond});
-  }
+                                     const DurationHistogram& histogram) {
+  auto family = NewFamily(info, prometheus::MetricType::Histogram);
+  family.metric.push_back(HistogramSample({}, histogram));
   return family;
-}
-
-// 99 % of commits took less than this; 0 without commits.
-int64_t CommitP99Us(const Latencies& latencies) {
-  uint64_t commits = 0;
-  for (const uint64_t count : latencies.counts) commits += count;
-  uint64_t below = 0;
-  for (size_t i = 0; i < Latencies::kBuckets; ++i) {
-    below += latencies.counts[i];
-    if (below > 0 && below * 100 >= commits * 99) return int64_t{1} << i;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -118,10 +87,11 @@ void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
   status->set_commits(journal.commits);
   status->set_appends(journal.appends);
   status->set_written_bytes(journal.written_bytes);
-  SetDuration(static_cast<int64_t>(journal.commit_latency.total_us),
+  SetDuration(static_cast<int64_t>(journal.commit_latency.sum_us()),
               status->mutable_commit_time());
-  if (const int64_t p99_us = CommitP99Us(journal.commit_latency); p99_us > 0) {
-    SetDuration(p99_us, status->mutable_commit_p99());
+  if (journal.commit_latency.total() > 0) {
+    SetDuration(journal.commit_latency.QuantileUs(0.99),
+                status->mutable_commit_p99());
   }
   status->set_checkpoints(checkpoints.rounds);
   status->set_checkpoint_state(checkpoints.writing

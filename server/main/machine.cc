@@ -17,16 +17,21 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/read_file.h"
-#include "server/main/system_memory.h"
 
 namespace timecache::server {
+namespace {
 
+// Of the kernel, without white space around it; empty if it cannot be read.
 std::string ReadSystemFile(const std::string& path) {
   constexpr size_t kMaxBytes = 64 << 10;
   return std::string(
       absl::StripAsciiWhitespace(ReadFile(path, kMaxBytes).value_or("")));
 }
 
+// The directories of the group that `controller` has this process in, and of
+// all groups above it, whose limits hold as well: of version 2, and of version
+// 1 where that has the controller. In a container the path may be the host's,
+// and not be there: then the first directory is the container's own.
 std::vector<std::string> ControlGroupDirectories(const std::string& root,
                                                  absl::string_view controller) {
   const std::string mount = root + "/sys/fs/cgroup";
@@ -54,20 +59,46 @@ std::vector<std::string> ControlGroupDirectories(const std::string& root,
   return directories;
 }
 
-namespace {
-
 int64_t LimitOf(int resource, bool hard) {
   rlimit limit = {};
   if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) {
     return 0;
   }
   const rlim_t value = hard ? limit.rlim_max : limit.rlim_cur;
-  return value == RLIM_INFINITY ? INT64_MAX : static_cast<int64_t>(value);
+  return static_cast<int64_t>(std::min<rlim_t>(value, INT64_MAX));
 }
 
 int64_t ToNumber(const std::string& text) {
   int64_t number = 0;
   return absl::SimpleAtoi(text, &number) ? number : 0;
+}
+
+int64_t MemTotal(const std::string& root) {
+  const std::string text = ReadSystemFile(root + "/proc/meminfo");
+  for (absl::string_view rest : absl::StrSplit(text, '\n')) {
+    int64_t kib;
+    if (absl::ConsumePrefix(&rest, "MemTotal:") &&
+        absl::ConsumeSuffix(&rest, "kB") && absl::SimpleAtoi(rest, &kib)) {
+      return kib * 1024;
+    }
+  }
+  return 0;
+}
+
+// The smaller of two limits, either of which may be 0: none.
+int64_t Least(int64_t a, int64_t b) {
+  return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b);
+}
+
+int64_t ControlGroupBytes(const std::string& root) {
+  int64_t least = 0;
+  for (const std::string& group : ControlGroupDirectories(root, "memory")) {
+    // Of version 2 and of version 1: a number, or "max".
+    for (const char* file : {"/memory.max", "/memory.limit_in_bytes"}) {
+      least = Least(least, ToNumber(ReadSystemFile(group + file)));
+    }
+  }
+  return least;
 }
 
 // "150000 100000" or "max 100000": microseconds of CPU in each period.
@@ -104,6 +135,10 @@ std::string HugePages(const std::string& root) {
 
 }  // namespace
 
+int64_t Machine::memory_bytes() const {
+  return Least(Least(total_bytes, control_group_bytes), address_space_bytes);
+}
+
 Machine ReadMachine(const std::string& root) {
   Machine machine;
   cpu_set_t cores;
@@ -112,7 +147,10 @@ Machine ReadMachine(const std::string& root) {
     machine.cores = CPU_COUNT(&cores);
   }
   machine.cpu_quota_cores = QuotaCores(root);
-  machine.memory_bytes = AvailableMemoryBytes(MemorySources{root, 0});
+  machine.total_bytes = MemTotal(root);
+  machine.control_group_bytes = ControlGroupBytes(root);
+  const int64_t address_space = LimitOf(RLIMIT_AS, false);
+  machine.address_space_bytes = address_space == INT64_MAX ? 0 : address_space;
   machine.open_files = LimitOf(RLIMIT_NOFILE, false);
   machine.open_files_max = LimitOf(RLIMIT_NOFILE, true);
   machine.transparent_huge_pages = HugePages(root);

@@ -24,7 +24,6 @@
 #include "server/main/state_metrics.h"
 #include "server/ops/log.h"
 #include "server/ops/loss_log.h"
-#include "server/rpc/watch/event_codec.h"
 
 namespace timecache::server {
 namespace {
@@ -105,8 +104,7 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
       clock_(manual_clock_ != nullptr ? static_cast<Clock&>(*manual_clock_)
                                       : system_clock_),
       reaper_(&clock_, LogSlowSweep),
-      registry_(&clock_, &reaper_, ToRegistryLimits(config.limits()),
-                WireFormat()),
+      registry_(&clock_, &reaper_, ToRegistryLimits(config.limits())),
       store_(&registry_, &clock_),
       monitoring_(&registry_, &reaper_, &clock_),
       call_log_(SlowCallUs(config), &system_clock_) {
@@ -122,7 +120,8 @@ absl::Status Node::Start() {
       !status.ok()) {
     return status;
   }
-  memory_ = PlanMemory(config_.limits());
+  const Machine machine = ReadMachine();
+  memory_ = PlanMemory(config_.limits(), machine);
   MemoryBudget::Process().SetLimit(memory_.engine_bytes);
   if (absl::Status status = OpenFiles(); !status.ok()) return status;
   // All but health waits for the recovery, which may take minutes.
@@ -157,7 +156,7 @@ absl::Status Node::Start() {
     });
     server_->SetHealth(true);
   }
-  LogStartupChecks(config_);
+  LogStartupChecks(machine, config_);
   LogNamespaces(config_, registry_);
   LogStarted(flags_, config_, *server_, monitoring_, memory_,
              static_cast<int64_t>(store_.GetUsage().namespaces));

@@ -103,7 +103,7 @@ class Node {
   std::unique_ptr<ClusterTerm> term_;
   std::unique_ptr<ClusterMetrics> cluster_metrics_;
   bool ended_by_signal_ = false;
-  // Null without a journal. Maps tell it of changes until the last of them, and
+  // Null without a journal. Maps report changes to it until the last of them, and
   // the reaper, is gone.
   OpenedJournal journal_;
   Reaper reaper_;

@@ -102,10 +102,11 @@ void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
   for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
     reload->Apply(absl::StrCat("limits.", field), set_limits);
   }
-  reload->Apply(
-      "limits.max_memory_bytes", [](const config::v1::ServerConfig& now) {
-        MemoryBudget::Process().SetLimit(PlanMemory(now.limits()).engine_bytes);
-      });
+  reload->Apply("limits.max_memory_bytes",
+                [](const config::v1::ServerConfig& now) {
+                  MemoryBudget::Process().SetLimit(
+                      PlanMemory(now.limits(), ReadMachine()).engine_bytes);
+                });
   reload->Apply("limits.max_watchers",
                 [=](const config::v1::ServerConfig& now) {
                   server->SetMaxWatchers(now.limits().max_watchers());

@@ -43,7 +43,7 @@ void CheckClock(const Machine& machine, Warnings* warnings) {
 
 void CheckMemory(const Machine& machine, const config::v1::ServerConfig& config,
                  Warnings* warnings) {
-  const auto memory = static_cast<uint64_t>(machine.memory_bytes);
+  const auto memory = static_cast<uint64_t>(machine.memory_bytes());
   const uint64_t max_memory = config.limits().max_memory_bytes();
   if (memory > 0 && max_memory > memory) {
     warnings->push_back(
@@ -106,12 +106,12 @@ Warnings CheckStartup(const Machine& machine,
   return warnings;
 }
 
-void LogStartupChecks(const config::v1::ServerConfig& config) {
-  const Machine machine = ReadMachine();
+void LogStartupChecks(const Machine& machine,
+                      const config::v1::ServerConfig& config) {
   Log(LogLevel::kInfo, "machine",
       {{"cores", machine.cores},
        {"cpu_quota_cores", machine.cpu_quota_cores},
-       {"memory_bytes", machine.memory_bytes},
+       {"memory_bytes", machine.memory_bytes()},
        {"open_files", machine.open_files},
        {"transparent_huge_pages", machine.transparent_huge_pages}});
   for (const StartupWarning& warning : CheckStartup(machine, config)) {

@@ -20,9 +20,6 @@ inline constexpr int64_t kEarliestTimeUs = 1'735'689'600'000'000;
 inline constexpr int64_t kLatestTimeUs =
     kEarliestTimeUs + int64_t{20} * 365 * 86'400 * 1'000'000;
 
-// An event_retention that keeps the journal for longer is worth a warning.
-inline constexpr int64_t kLongRetentionSeconds = 3'600;
-
 // Something that will not work as configured.
 struct StartupWarning {
   // An event of the log, as open_files_low.
@@ -37,7 +34,8 @@ std::vector<StartupWarning> CheckStartup(
     const Machine& machine, const config::v1::ServerConfig& config);
 
 // Logs the machine (a line "machine") and each warning.
-void LogStartupChecks(const config::v1::ServerConfig& config);
+void LogStartupChecks(const Machine& machine,
+                      const config::v1::ServerConfig& config);
 
 }  // namespace timecache::server
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "server/main/machine.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {
@@ -16,14 +17,6 @@ inline constexpr int kMemoryPercent = 65;
 // Of RLIMIT_AS, which counts addresses, used or not: those of stacks, of the
 // allocator's arenas, and of dead buckets whose memory is not yet returned.
 inline constexpr int kAddressSpacePercent = 40;
-
-// Where to look; tests say where else.
-struct MemorySources {
-  // Before /proc and /sys.
-  std::string root;
-  // As getrlimit gives it; 0: ask there.
-  uint64_t address_space_bytes = 0;
-};
 
 // Limits of the engine's memory, and of gRPC's in addition; 0: no limit.
 struct MemoryPlan {
@@ -36,13 +29,9 @@ struct MemoryPlan {
   std::string source;
 };
 
-// The least of the machine's memory, the control group's limit (v2 or v1, its
-// own or one above it) and RLIMIT_AS; 0 if none is known.
-int64_t AvailableMemoryBytes(const MemorySources& sources = {});
-
-// The configuration's limits, or defaults derived from these.
+// The configuration's limits, or defaults derived from the machine's.
 MemoryPlan PlanMemory(const config::v1::ServerLimits& limits,
-                      const MemorySources& sources = {});
+                      const Machine& machine);
 
 // Makes the allocator return large blocks to the system when they are freed:
 // otherwise it keeps them in its heaps once one has been freed, and with values

@@ -232,25 +232,6 @@ constexpr MetricInfo kSweeps = {
     "Time that the reaper took to sweep a namespace's due buckets, including "
     "the turns of other namespaces."};
 
-// Buckets end at powers of two: from 2^kLeastWidth microseconds, 64 us, to
-// 2^kMostWidth, 8.4 s.
-constexpr size_t kLeastWidth = 6;
-constexpr size_t kMostWidth = 23;
-
-prometheus::ClientMetric HistogramSample(const MetricLabels& labels,
-                                         const DurationHistogram& histogram) {
-  prometheus::ClientMetric metric;
-  metric.label = labels;
-  metric.histogram.sample_count = histogram.total();
-  metric.histogram.sample_sum = histogram.sum_us() / kMicrosPerSecond;
-  for (size_t width = kLeastWidth; width <= kMostWidth; ++width) {
-    metric.histogram.bucket.push_back(
-        {histogram.CountAtMost(width),
-         static_cast<double>(int64_t{1} << width) / kMicrosPerSecond});
-  }
-  return metric;
-}
-
 // The sample with these labels, or null. Only those of kOther are added to, and
 // they are the last.
 prometheus::ClientMetric* FindSample(const MetricLabels& labels,

@@ -11,6 +11,8 @@
 #include "absl/strings/match.h"
 #include "prometheus/client_metric.h"
 #include "prometheus/metric_family.h"
+#include "server/base/clock.h"
+#include "server/base/duration_histogram.h"
 
 namespace timecache::server {
 
@@ -45,6 +47,22 @@ inline void AddSample(MetricLabels labels, double value,
   } else {
     metric.gauge.value = value;
   }
+}
+
+// Of a histogram. Buckets end at powers of two: from 2^6 microseconds, 64 us,
+// to 2^23, 8.4 s.
+inline prometheus::ClientMetric HistogramSample(
+    const MetricLabels& labels, const DurationHistogram& histogram) {
+  prometheus::ClientMetric metric;
+  metric.label = labels;
+  metric.histogram.sample_count = histogram.total();
+  metric.histogram.sample_sum = histogram.sum_us() / kMicrosPerSecond;
+  for (size_t width = 6; width <= 23; ++width) {
+    metric.histogram.bucket.push_back(
+        {histogram.CountAtMost(width),
+         static_cast<double>(int64_t{1} << width) / kMicrosPerSecond});
+  }
+  return metric;
 }
 
 }  // namespace timecache::server

@@ -1,8 +1,5 @@
 #include "tests/client/fake_script.h"
 
-#include <algorithm>
-#include <memory>
-
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/data/convert.h"
 #include "google/rpc/error_details.pb.h"
@@ -62,24 +59,6 @@ v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
   batch.mutable_events(0)->set_event_id(event_id);
   batch.mutable_events(0)->set_attempt(attempt);
   return batch;
-}
-
-void UpdateOptions(const google::protobuf::Message& change,
-                   const google::protobuf::FieldMask& mask,
-                   google::protobuf::Message* options) {
-  const std::unique_ptr<google::protobuf::Message> wanted(change.New());
-  wanted->CopyFrom(change);
-  for (int i = 0; i < change.GetDescriptor()->field_count(); ++i) {
-    const auto* field = change.GetDescriptor()->field(i);
-    const bool changes =
-        mask.paths().empty()
-            ? change.GetReflection()->HasField(change, field)
-            : std::count(mask.paths().begin(), mask.paths().end(),
-                         "options." + field->name()) > 0;
-    // So that what is merged replaces, and nothing else is merged.
-    change.GetReflection()->ClearField(changes ? options : wanted.get(), field);
-  }
-  options->MergeFrom(*wanted);
 }
 
 grpc::Status NamespaceNotFound(const std::string& name) {

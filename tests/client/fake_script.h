@@ -1,4 +1,4 @@
-// What a FakeService is told to say.
+// What a FakeService says.
 
 #ifndef TIMECACHED_TESTS_CLIENT_FAKE_SCRIPT_H_
 #define TIMECACHED_TESTS_CLIENT_FAKE_SCRIPT_H_
@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "google/protobuf/field_mask.pb.h"
-#include "google/protobuf/message.h"
 #include "grpcpp/support/status.h"
 #include "timecache/v1/data.pb.h"
 #include "timecache/v1/errors.pb.h"
@@ -41,12 +39,6 @@ inline std::string Name(v1::ErrorReason reason) {
 
 grpc::Status NamespaceNotFound(const std::string& name);
 
-// Changes the options that the mask of an update names, those that are not set
-// to none; without a mask those that are set.
-void UpdateOptions(const google::protobuf::Message& change,
-                   const google::protobuf::FieldMask& mask,
-                   google::protobuf::Message* options);
-
 // A batch of one event, died at `death_unix_s`, or of none without a key. Its
 // resume token is "<ns>@<watermark_unix_s>".
 v1::WatchExpiredResponse MakeBatch(const std::string& ns,
@@ -75,6 +67,12 @@ struct WatchScript {
 using OnSettleFunction =
     std::function<grpc::Status(const v1::SettleExpiredRequest& request,
                                v1::SettleExpiredResponse* response)>;
+
+// What one call of Scan does.
+struct ScanScript {
+  v1::ScanResponse page = {};
+  grpc::Status end = grpc::Status::OK;
+};
 
 // What each Pipeline call does: so many answers, then how it ends.
 struct PipelineScript {

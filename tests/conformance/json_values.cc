@@ -1,10 +1,12 @@
 #include "tests/conformance/json_values.h"
 
 #include <array>
+#include <type_traits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/src/admin/fields.h"
 #include "timecache/status.h"
 
 namespace timecache::conformance {
@@ -25,71 +27,50 @@ Json Parts(const std::optional<GatheredParts>& parts) {
           {"expected_names", ToJson(parts->expected_names)}};
 }
 
+std::string NameOf(LimitPolicy policy) {
+  return policy == LimitPolicy::kReject ? "REJECT" : "EVICT_OLDEST";
+}
+std::string NameOf(RestartPolicy policy) {
+  return policy == RestartPolicy::kFire ? "FIRE" : "PAUSE";
+}
+std::string NameOf(Durability durability) {
+  return durability == Durability::kMemory  ? "MEMORY"
+         : durability == Durability::kAsync ? "ASYNC"
+                                            : "SYNC";
+}
+// Of no scenario.
+Json NameOf(CheckpointState) { return nullptr; }
+
+// The fields of a struct, by their names in the messages.
+template <typename Struct>
+Json Fields(const Struct& fields);
+
 template <typename T>
-Json Plain(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
+Json Field(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return NameOf(value);
+  } else if constexpr (std::is_arithmetic_v<T> ||
+                       std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, absl::Time> ||
+                       std::is_same_v<T, absl::Duration>) {
+    return ToJson(value);
+  } else {
+    return Fields(value);
+  }
+}
+template <typename T>
+Json Field(const std::optional<T>& value) {
+  return value ? Field(*value) : Json();
 }
 
-template <typename Enum>
-Json Name(const std::optional<Enum>& value,
-          const std::vector<std::string>& names) {
-  return value ? Json(names.at(static_cast<size_t>(*value))) : Json();
-}
-
-Json Options(const NamespaceOptions& options) {
-  return {
-      {"ttl", ToJson(options.ttl)},
-      {"num_buckets", Plain(options.num_buckets)},
-      {"max_ttl", ToJson(options.max_ttl)},
-      {"sliding", Plain(options.sliding)},
-      {"max_entries", Plain(options.max_entries)},
-      {"max_bytes", Plain(options.max_bytes)},
-      {"limit_policy", Name(options.limit_policy, {"REJECT", "EVICT_OLDEST"})},
-      {"max_value_bytes", Plain(options.max_value_bytes)},
-      {"event_retention", ToJson(options.event_retention)},
-      {"event_retention_bytes", Plain(options.event_retention_bytes)},
-      {"num_shards", Plain(options.num_shards)},
-      {"dead_letter_namespace", Plain(options.dead_letter_namespace)},
-      {"max_operations_per_second", Plain(options.max_operations_per_second)},
-      {"max_backlog_bytes", Plain(options.max_backlog_bytes)},
-      {"unused_group_ttl", ToJson(options.unused_group_ttl)},
-      {"durability", Name(options.durability, {"MEMORY", "ASYNC", "SYNC"})},
-      {"restart_policy", Name(options.restart_policy, {"FIRE", "PAUSE"})}};
-}
-
-Json Statistics(const NamespaceStatistics& statistics) {
-  return {{"entries", statistics.entries},
-          {"bytes", statistics.bytes},
-          {"puts", statistics.puts},
-          {"hits", statistics.hits},
-          {"misses", statistics.misses},
-          {"expired", statistics.expired},
-          {"evicted", statistics.evicted},
-          {"rotated", statistics.rotated},
-          {"events_retained", statistics.events_retained},
-          {"watchers", statistics.watchers},
-          {"watermark", ToJson(statistics.watermark)}};
-}
-
-Json Statistics(const GroupStatistics& statistics) {
-  return {{"members", statistics.members},
-          {"backlog", statistics.backlog},
-          {"in_flight", statistics.in_flight},
-          {"oldest_unsettled", ToJson(statistics.oldest_unsettled)},
-          {"delivered", statistics.delivered},
-          {"redelivered", statistics.redelivered},
-          {"acked", statistics.acked},
-          {"nacked", statistics.nacked},
-          {"put_back", statistics.put_back},
-          {"timed_out", statistics.timed_out},
-          {"dead_lettered", statistics.dead_lettered},
-          {"lost", statistics.lost},
-          {"unused_since", ToJson(statistics.unused_since)}};
-}
-
-Json Use(const std::optional<LimitUse>& use) {
-  if (!use) return nullptr;
-  return {{"used", use->used}, {"max", use->max}};
+template <typename Struct>
+Json Fields(const Struct& fields) {
+  Json object = Json::object();
+  ForEachField(fields, [&object](const char* name, const auto& field) {
+    object[name] = Field(field);
+  });
+  return object;
 }
 
 std::string CauseName(ExpiryCause cause) {
@@ -209,37 +190,9 @@ Json ToJson(const ExpiredEvent& event) {
           {"omitted_value_bytes", event.omitted_value_bytes}};
 }
 
-Json ToJson(const Namespace& ns) {
-  return {{"name", ns.name},
-          {"options", Options(ns.options)},
-          {"bucket_width", ToJson(ns.bucket_width)},
-          {"statistics", ns.statistics ? Statistics(*ns.statistics) : Json()}};
-}
-
-Json ToJson(const Group& group) {
-  return {{"name", group.name},
-          {"namespace", group.ns},
-          {"created_by", group.created_by},
-          {"options",
-           {{"ack_timeout", ToJson(group.options.ack_timeout)},
-            {"max_attempts", Plain(group.options.max_attempts)},
-            {"max_backlog_bytes", Plain(group.options.max_backlog_bytes)},
-            {"unused_ttl", ToJson(group.options.unused_ttl)}}},
-          {"statistics",
-           group.statistics ? Statistics(*group.statistics) : Json()}};
-}
-
-Json ToJson(const ServerInfo& server) {
-  return {{"version", server.version},
-          {"start_time", ToJson(server.start_time)},
-          {"now", ToJson(server.now)},
-          {"draining", server.draining},
-          {"namespaces", Use(server.namespaces)},
-          {"entries", Use(server.entries)},
-          {"bytes", Use(server.bytes)},
-          {"watchers", Use(server.watchers)},
-          {"connections", Use(server.connections)}};
-}
+Json ToJson(const Namespace& ns) { return Fields(ns); }
+Json ToJson(const Group& group) { return Fields(group); }
+Json ToJson(const ServerInfo& server) { return Fields(server); }
 
 Json ToJson(const absl::Status& error) {
   Json metadata = Json::object();
@@ -248,7 +201,7 @@ Json ToJson(const absl::Status& error) {
   }
   const std::vector<FieldViolation> violations = FieldViolations(error);
   return {{"code", absl::StatusCodeToString(error.code())},
-          {"reason", Plain(ReasonName(error))},
+          {"reason", Field(ReasonName(error))},
           {"field", violations.empty() ? Json() : Json(violations[0].field)},
           {"metadata", metadata},
           {"retry_delay", ToJson(RetryAfter(error))}};

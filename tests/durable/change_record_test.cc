@@ -244,6 +244,8 @@ TEST(ChangeRecordTest, EachRecordStandsByItself) {
                  .at_us = kStartUs});
   const std::string first = record.Take();
   EXPECT_TRUE(record.empty());
+  record.Use(std::string(1'000, 'x'));
+  EXPECT_TRUE(record.empty());
   record.Add(3, {.kind = Change::Kind::kRemove,
                  .record = {.key = "a"},
                  .at_us = kStartUs});

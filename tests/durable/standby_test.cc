@@ -37,7 +37,7 @@ class StandbyTest : public ::testing::Test {
         : clock_(*clock),
           logs_(std::make_unique<MapChangeLogs>(log->Open(number), Options())),
           reaper_(clock),
-          registry_(clock, &reaper_, RegistryLimits(), EventFormat::Plain()),
+          registry_(clock, &reaper_, RegistryLimits()),
           store_(&registry_, clock) {
       registry_.SetChangeLogs(logs_.get());
     }

@@ -42,7 +42,7 @@ TEST(ListNamespacesTest, APageOfStatisticsEndsBehindManyShards) {
   constexpr int kNamespaces = 40;
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
+  Registry registry(&clock, &reaper, RegistryLimits());
   LocalStore store(&registry, &clock);
   NamespaceOptions options = WithBuckets(10 * kSecond, 11);
   options.num_shards = 256;

@@ -229,7 +229,7 @@ TEST_F(MemoryBudgetTest, WithoutMemoryEvenRenewalsAreRefused) {
 TEST_F(MemoryBudgetTest, NoMapOrGroupIsMadeWithoutMemory) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
+  Registry registry(&clock, &reaper, RegistryLimits());
   const auto map = *registry.Create("map", Small());
   SetRoom(0);
   EXPECT_EQ(ReasonOf(registry.Create("more", Small()).status()),

@@ -98,7 +98,7 @@ TEST_P(RetainedEventsTest, NeverStopPutsAndAreCountedAsLost) {
   const Scenario& scenario = GetParam();
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
+  Registry registry(&clock, &reaper, RegistryLimits());
   struct Watched {
     std::shared_ptr<TimeCacheMap> map;
     ExpiryLog::Point point;
@@ -207,7 +207,7 @@ TEST_F(MemoryReclaimerTest, APutAtTheLimitTakesWhatIsRetainedItself) {
 TEST_F(MemoryReclaimerTest, NamespacesAndGroupsAreMadeInPlaceOfEvents) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
+  Registry registry(&clock, &reaper, RegistryLimits());
   MapHarness dead(Short());
   Die(&dead, 4 * kMiB);
   Memory().SetLimit(Memory().used_bytes());

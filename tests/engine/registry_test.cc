@@ -32,7 +32,7 @@ class RegistryTest : public testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, RegistryLimits(), EventFormat::Plain()};
+  Registry registry_{&clock_, &reaper_, RegistryLimits()};
 };
 
 TEST_F(RegistryTest, FindsWhatWasCreated) {
@@ -84,7 +84,7 @@ TEST_F(RegistryTest, ANameIsTakenOnce) {
 TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
   RegistryLimits limits;
   limits.max_namespaces = 2;
-  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
+  Registry registry(&clock_, &reaper_, limits);
   ASSERT_TRUE(registry.Create("a", Options()).ok());
   ASSERT_TRUE(registry.Create("b", Options()).ok());
   const absl::Status status = registry.Create("c", Options()).status();
@@ -100,7 +100,7 @@ TEST_F(RegistryTest, HoldsNoMoreNamespacesThanItsLimit) {
 TEST_F(RegistryTest, NoLimitRefusesAConfiguredNamespace) {
   RegistryLimits limits;
   limits.max_namespaces = 1;
-  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
+  Registry registry(&clock_, &reaper_, limits);
   ASSERT_TRUE(registry.Create("a", Options()).ok());
   MemoryBudget::Process().SetLimit(1);
   EXPECT_EQ(ReasonOf(registry.Create("b", Options()).status()),
@@ -204,7 +204,7 @@ TEST_F(RegistryTest, ServerLimitsHoldForAllNamespacesTogether) {
   RegistryLimits limits;
   limits.max_entries = 10;
   limits.max_bytes = 1'000;
-  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
+  Registry registry(&clock_, &reaper_, limits);
   auto one = *registry.Create("one", Options());
   auto two = *registry.Create("two", Options());
   for (int i = 0; i < 10; ++i) {
@@ -234,7 +234,7 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
   RegistryLimits limits;
   limits.max_namespaces = 1;
   limits.max_entries = 1;
-  Registry registry(&clock_, &reaper_, limits, EventFormat::Plain());
+  Registry registry(&clock_, &reaper_, limits);
   const auto map = *registry.Create("a", Options());
   const auto put = [&](const std::string& key) {
     return ReasonOf(
@@ -356,8 +356,7 @@ TEST_F(RegistryTest, ACycleThatIsThereKeepsNoOtherChangeFrom) {
 
 TEST_F(RegistryTest, TwoChangesAtATimeMakeNoCycleOfDeadLetters) {
   for (int i = 0; i < 50; ++i) {
-    Registry registry(&clock_, &reaper_, RegistryLimits(),
-                      EventFormat::Plain());
+    Registry registry(&clock_, &reaper_, RegistryLimits());
     ASSERT_TRUE(registry.Create("a", ToDeadLetters("")).ok());
     std::atomic<int> ok = 0;
     std::thread update(

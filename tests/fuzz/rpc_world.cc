@@ -12,7 +12,6 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/sync_stream.h"
 #include "server/main/config/config.h"
-#include "server/rpc/watch/event_codec.h"
 #include "tests/fuzz/fuzz.h"
 #include "timecache/v1/errors.pb.h"
 
@@ -118,7 +117,7 @@ std::string PathOf(const google::protobuf::MethodDescriptor& method) {
 RpcWorld::RpcWorld(server::Access* access)
     : clock_(kStartUs),
       reaper_(&clock_),
-      registry_(&clock_, &reaper_, SmallLimits(), server::WireFormat()),
+      registry_(&clock_, &reaper_, SmallLimits()),
       server_(&store_, &clock_, Options(access)) {
   const absl::Status started = server_.Start();
   Require(started.ok(), started.ToString());

@@ -9,7 +9,6 @@
 #include "server/base/error.h"
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
-#include "server/rpc/watch/event_codec.h"
 #include "server/rpc/watch/settle.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/engine/group_harness.h"
@@ -30,7 +29,7 @@ class World {
   World()
       : clock_(kFuzzStartUs),
         reaper_(&clock_),
-        registry_(&clock_, &reaper_, {}, WireFormat()) {}
+        registry_(&clock_, &reaper_, {}) {}
 
   void Renew() {
     member_.reset();

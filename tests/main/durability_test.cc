@@ -42,7 +42,7 @@ struct Life {
   explicit Life(const config::v1::ServerConfig& config, ManualClock* clock)
       : journal(OpenJournal(config).value()),
         reaper(clock),
-        registry(clock, &reaper, RegistryLimits(), EventFormat::Plain()),
+        registry(clock, &reaper, RegistryLimits()),
         store(&registry, clock) {}
 
   OpenedJournal journal;

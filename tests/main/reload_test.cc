@@ -159,7 +159,7 @@ class ReloadNamespacesTest : public ::testing::Test {
           .value();
   ManualClock clock_;
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}, EventFormat::Plain()};
+  Registry registry_{&clock_, &reaper_, {}};
   absl::Status status_;
 };
 

@@ -28,7 +28,7 @@ auto Warning(const std::string& event, const std::string& about) {
 class StartupChecksTest : public ::testing::Test {
  protected:
   StartupChecksTest() {
-    machine_.memory_bytes = int64_t{4} << 30;
+    machine_.total_bytes = int64_t{4} << 30;
     machine_.open_files = 100'000;
     machine_.now_us = kEarliestTimeUs + 1;
   }
@@ -111,7 +111,7 @@ class MachineTest : public ::testing::Test {
 
 TEST_F(MachineTest, WithoutAControlGroupIsTheWholeMachine) {
   const Machine machine = ReadMachine(root_);
-  EXPECT_EQ(machine.memory_bytes, int64_t{16'000'000} * 1024);
+  EXPECT_EQ(machine.memory_bytes(), int64_t{16'000'000} * 1024);
   EXPECT_EQ(machine.cpu_quota_cores, 0);
   EXPECT_EQ(machine.transparent_huge_pages, "");
   EXPECT_GT(machine.cores, 0);
@@ -127,18 +127,32 @@ TEST_F(MachineTest, TheLeastOfAllGroupsAboveHolds) {
   Write("/sys/kernel/mm/transparent_hugepage/enabled",
         "always [madvise] never\n");
   const Machine machine = ReadMachine(root_);
-  EXPECT_EQ(machine.memory_bytes, 1'000'000);
+  EXPECT_EQ(machine.memory_bytes(), 1'000'000);
   EXPECT_EQ(machine.cpu_quota_cores, 1.5);
   EXPECT_EQ(machine.transparent_huge_pages, "madvise");
 }
 
+TEST_F(MachineTest, FindsAContainersLimitAtTheRoot) {
+  Write("/proc/self/cgroup", "0::/../../pod7/abc\n");
+  Write("/sys/fs/cgroup/memory.max", "3000000\n");
+  EXPECT_EQ(ReadMachine(root_).memory_bytes(), 3'000'000);
+}
+
+TEST_F(MachineTest, IsUnknownWhereNothingIs) {
+  EXPECT_EQ(ReadMachine(root_ + "/nowhere").total_bytes, 0);
+  EXPECT_EQ(ReadMachine(root_ + "/nowhere").control_group_bytes, 0);
+}
+
 TEST_F(MachineTest, VersionOneOfControlGroups) {
-  Write("/proc/self/cgroup", "5:memory:/\n4:cpu,cpuacct:/\n0::/\n");
-  Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n");
+  Write("/proc/self/cgroup",
+        "5:hugetlb,memory:/docker/abc\n4:cpu,cpuacct:/\n0::/\n");
+  Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(ReadMachine(root_).memory_bytes(), int64_t{16'000'000} * 1024);
+  Write("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "2000000\n");
   Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
   Write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   const Machine machine = ReadMachine(root_);
-  EXPECT_EQ(machine.memory_bytes, 2'000'000);
+  EXPECT_EQ(machine.memory_bytes(), 2'000'000);
   EXPECT_EQ(machine.cpu_quota_cores, 0.5);
 }
 

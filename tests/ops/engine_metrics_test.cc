@@ -45,7 +45,7 @@ class EngineMetricsTest : public ::testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}, EventFormat::Plain()};
+  Registry registry_{&clock_, &reaper_, {}};
 };
 
 TEST_F(EngineMetricsTest, TellWhatANamespaceHoldsAndDid) {

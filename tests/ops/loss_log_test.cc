@@ -52,7 +52,7 @@ class LossLogTest : public ::testing::Test {
 
   ManualClock clock_{1'000 * kMicrosPerSecond};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}, EventFormat::Plain()};
+  Registry registry_{&clock_, &reaper_, {}};
   uint64_t refused_ = 0;
   uint64_t delayed_ = 0;
   std::vector<std::string> lines_;

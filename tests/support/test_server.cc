@@ -4,7 +4,6 @@
 #include "gtest/gtest.h"
 #include "server/api/proto_time.h"
 #include "server/main/config/config.h"
-#include "server/rpc/watch/event_codec.h"
 #include "tests/support/await.h"
 #include "tests/support/rpc.h"
 
@@ -54,8 +53,7 @@ std::string TextOf(const server::AdminChange& change) {
 TestServer::TestServer(const TestServerOptions& options)
     : manual_clock_(options.start_us),
       reaper_(&manual_clock_),
-      registry_(&manual_clock_, &reaper_, LimitsOf(options),
-                server::WireFormat()),
+      registry_(&manual_clock_, &reaper_, LimitsOf(options)),
       local_store_(&registry_, &manual_clock_),
       wrapped_store_(options.wrap_store ? options.wrap_store(&local_store_)
                                         : nullptr),

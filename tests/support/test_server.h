@@ -35,7 +35,7 @@ inline constexpr int64_t kWidthUs = 300'000;
 
 struct TestServerOptions {
   int64_t start_us = kStartUs;
-  server::RegistryLimits limits;
+  server::RegistryLimits limits = {};
   int64_t max_watchers = 10'000;
   // Held to; not owned. The functions below that call the server then fail:
   // they show no credentials.

@@ -28,10 +28,7 @@ int RunAppend(const Context& context, const AppendArguments& arguments) {
   const auto value = context.Value(arguments.value).value();
   const auto result =
       context.MakeClient().Append(key, value, arguments.options);
-  if (absl::IsFailedPrecondition(result.status())) {
-    return Refused(context, "appended", result.status());
-  }
-  if (!result.ok()) return context.Fail(result.status());
+  if (!result.ok()) return Refused(context, "appended", result.status());
   return Print(
       context,
       {{"appended", true},
@@ -39,8 +36,7 @@ int RunAppend(const Context& context, const AppendArguments& arguments) {
        {"value_bytes", result->value_bytes},
        {"version", result->version}},
       absl::StrCat(result->created ? "created" : "appended", ", the value has ",
-                   result->value_bytes, " bytes, version ", result->version),
-      kExitDone);
+                   result->value_bytes, " bytes, version ", result->version));
 }
 
 void AddAppend(CLI::App& app, Context& context) {
@@ -78,17 +74,14 @@ int RunCombine(const Context& context, const CombineArguments& arguments) {
   const auto result = context.MakeClient().Combine(
       key, arguments.is_xor ? Combination::kXor : Combination::kAdd,
       arguments.operand, arguments.options);
-  if (absl::IsFailedPrecondition(result.status())) {
-    return Refused(context, "combined", result.status());
-  }
-  if (!result.ok()) return context.Fail(result.status());
+  if (!result.ok()) return Refused(context, "combined", result.status());
   return Print(context,
                {{"combined", true},
                 {"result", result->result},
                 {"created", result->created},
                 {"removed", result->removed},
                 {"version", result->version}},
-               absl::StrCat(result->result), kExitDone);
+               absl::StrCat(result->result));
 }
 
 void AddCombine(CLI::App& app, Context& context) {
@@ -134,11 +127,7 @@ int RunGather(const Context& context, const GatherArguments& arguments) {
   const auto value = context.Value(arguments.value).value();
   const auto result = context.MakeClient().Gather(key, arguments.part, value,
                                                   arguments.options);
-  if (absl::IsFailedPrecondition(result.status()) ||
-      absl::IsAlreadyExists(result.status())) {
-    return Refused(context, "gathered", result.status());
-  }
-  if (!result.ok()) return context.Fail(result.status());
+  if (!result.ok()) return Refused(context, "gathered", result.status());
   Json object = {{"gathered", true},
                  {"complete", result->parts.has_value()},
                  {"count", result->count},
@@ -147,15 +136,13 @@ int RunGather(const Context& context, const GatherArguments& arguments) {
   if (!result->parts) {
     return Print(context, object,
                  absl::StrCat(result->duplicate ? "was in, " : "",
-                              result->count, " parts are in"),
-                 kExitDone);
+                              result->count, " parts are in"));
   }
   SetParts(object, *result->parts, context.encodings);
   return Print(
       context, object,
       absl::StrCat("complete:\n",
-                   PartsText(*result->parts, context.encodings.value, "\n")),
-      kExitDone);
+                   PartsText(*result->parts, context.encodings.value, "\n")));
 }
 
 void AddGather(CLI::App& app, Context& context) {

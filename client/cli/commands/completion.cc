@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/ui/suggest.h"
 
 namespace timecache::cli {
 namespace {
@@ -107,14 +108,6 @@ const CLI::Option* NextPositional(const Place& place) {
                                                                   : nullptr;
 }
 
-const CLI::Option* FindFlag(const Place& place, const std::string& name) {
-  for (auto app = place.path.rbegin(); app != place.path.rend(); ++app) {
-    const CLI::Option* option = (*app)->get_option_no_throw(name);
-    if (option != nullptr) return option;
-  }
-  return nullptr;
-}
-
 void Step(const std::string& word, Place* place) {
   if (place->open_flag != nullptr) {
     // A command's own flag does not say which server it is.
@@ -130,7 +123,7 @@ void Step(const std::string& word, Place* place) {
   if (absl::StartsWith(word, "-")) {
     const std::vector<std::string> parts =
         absl::StrSplit(word, absl::MaxSplits('=', 1));
-    const CLI::Option* option = FindFlag(*place, parts[0]);
+    const CLI::Option* option = FindFlag(place->path, parts[0]);
     if (option == nullptr) return;
     if (TakesValue(*option) && parts.size() == 1) {
       place->open_flag = option;
@@ -139,10 +132,8 @@ void Step(const std::string& word, Place* place) {
     }
     return;
   }
-  const auto commands = place->path.back()->get_subcommands(
-      [&word](const CLI::App* each) { return each->get_name() == word; });
-  if (!commands.empty()) {
-    place->path.push_back(commands[0]);
+  if (const CLI::App* const next = FindCommand(*place->path.back(), word)) {
+    place->path.push_back(next);
     place->positionals = 0;
     place->namespaces.clear();
   } else {
@@ -214,9 +205,7 @@ Completion Complete(const CLI::App& app, const std::vector<std::string>& words,
     OfferFlags(place, prefix, &completion);
     return completion;
   }
-  const CLI::App& command = *place.path.back();
-  for (const CLI::App* each :
-       command.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* each : Commands(*place.path.back())) {
     Offer(each->get_name(), each->get_description(), prefix, &completion);
   }
   if (const CLI::Option* const option = NextPositional(place)) {

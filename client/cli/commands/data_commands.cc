@@ -34,13 +34,12 @@ void AddContains(CLI::App& app, Context& context) {
 
 int RunSize(const Context& context) {
   const auto size = context.MakeClient().Size().value();
-  return Print(
-      context,
-      {{"namespace", context.ns()},
-       {"entries", size.entries},
-       {"bytes", size.bytes}},
-      absl::StrCat(CountText(size.entries), " entries, ", SizeText(size.bytes)),
-      kExitDone);
+  return Print(context,
+               {{"namespace", context.ns()},
+                {"entries", size.entries},
+                {"bytes", size.bytes}},
+               absl::StrCat(CountText(size.entries), " entries, ",
+                            SizeText(size.bytes)));
 }
 
 void AddSizeCommand(CLI::App& app, Context& context) {
@@ -61,13 +60,10 @@ struct TouchArguments {
 int RunTouch(const Context& context, const TouchArguments& arguments) {
   const auto key = context.Key(arguments.key).value();
   const auto version = context.MakeClient().Touch(key, arguments.options);
-  if (absl::IsFailedPrecondition(version.status())) {
-    return Refused(context, "touched", version.status());
-  }
-  if (!version.ok()) return context.Fail(version.status());
+  if (!version.ok()) return Refused(context, "touched", version.status());
   if (!*version) return Miss(context, {{"touched", false}});
   return Print(context, {{"touched", true}, {"version", **version}},
-               absl::StrCat("touched, version ", **version), kExitDone);
+               absl::StrCat("touched, version ", **version));
 }
 
 void AddTouch(CLI::App& app, Context& context) {

@@ -29,19 +29,6 @@ absl::Status PutBackParts(const Client& into, const ExpiredEvent& event,
   return gathers.Finish();
 }
 
-// Empty: unknown.
-std::string ReasonText(DeadLetterReason reason) {
-  switch (reason) {
-    case DeadLetterReason::kNacked:
-      return "nacked";
-    case DeadLetterReason::kTimedOut:
-      return "timed-out";
-    case DeadLetterReason::kUnknown:
-      break;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string DeadLetterFilter::Prefix() const {
@@ -118,8 +105,9 @@ Json ToJson(const Entry& entry, const DeadLetter& letter,
   SetBytes(object, "letter", entry.key, encodings.key);
   object["group"] = letter.group;
   object["attempts"] = letter.attempts;
-  const std::string reason = ReasonText(letter.reason);
-  object["reason"] = reason.empty() ? Json() : Json(reason);
+  object["reason"] = letter.reason == DeadLetterReason::kUnknown
+                         ? Json()
+                         : Json(NameOf(letter.reason));
   object["time"] = ExactTimeText(letter.time);
   object["event"] = ToJson(letter.event, encodings, /*keys_only=*/false);
   return object;
@@ -127,27 +115,26 @@ Json ToJson(const Entry& entry, const DeadLetter& letter,
 
 std::string LineText(const Entry& entry, const DeadLetter& letter,
                      const Encodings& encodings) {
-  const std::string reason = ReasonText(letter.reason);
+  const bool has_reason = letter.reason != DeadLetterReason::kUnknown;
   return absl::StrCat(TimeText(letter.time), "\t",
-                      reason.empty() ? "-" : reason, "\t", letter.attempts,
-                      "\t", Encode(entry.key, encodings.key), "\t",
-                      Encode(letter.event.key, encodings.key));
+                      has_reason ? NameOf(letter.reason) : "-", "\t",
+                      letter.attempts, "\t", Encode(entry.key, encodings.key),
+                      "\t", Encode(letter.event.key, encodings.key));
 }
 
 std::string Describe(const Entry& entry, const DeadLetter& letter,
                      const Encodings& encodings) {
   const ExpiredEvent& event = letter.event;
-  const std::string reason = ReasonText(letter.reason);
   return Columns(
       {{"letter", Encode(entry.key, encodings.key)},
        {"made", TimeText(letter.time)},
        {"expires", TimeText(entry.deadline)},
        {"group", letter.group},
        {"attempts", absl::StrCat(letter.attempts)},
-       {"last attempt", reason.empty() ? "unknown" : reason},
+       {"last attempt", NameOf(letter.reason)},
        {"namespace", event.ns},
        {"key", Encode(event.key, encodings.key)},
-       {"cause", std::string(CauseName(event.cause))},
+       {"cause", NameOf(event.cause)},
        {"put", TimeText(event.put_time)},
        {"deadline", TimeText(event.deadline)},
        {"died", TimeText(event.death_time)},

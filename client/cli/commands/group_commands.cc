@@ -1,11 +1,10 @@
 // ns groups, group-create, group-get, group-update, group-delete.
-#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
@@ -29,7 +28,8 @@ struct GroupArguments {
 
 int Print(const Context& context, const absl::StatusOr<Group>& group) {
   if (!group.ok()) return context.Fail(group.status());
-  return Print(context, ToJson(*group), Describe(*group));
+  const Json object = ToJson(*group);
+  return Print(context, object, Describe(object));
 }
 
 std::string OldestText(const GroupStatistics& statistics) {
@@ -41,25 +41,19 @@ int RunListGroups(const Context& context, const GroupArguments& arguments) {
   const auto list =
       context.MakeClient().ListGroups({.include_statistics = true}).value();
   Json array = Json::array();
-  size_t name_columns = 4;
+  std::vector<Row> table = {{"NAME", "MEMBERS", "BACKLOG", "IN FLIGHT",
+                             "OLDEST", "DELIVERED", "SETTLED", "DEAD LETTERS",
+                             "LOST"}};
   for (const Group& group : list) {
     array.push_back(ToJson(group));
-    name_columns = std::max(name_columns, group.name.size());
-  }
-  std::string text =
-      absl::StrFormat("%-*s %8s %11s %9s %-24s %13s %13s %12s %11s",
-                      name_columns, "NAME", "MEMBERS", "BACKLOG", "IN FLIGHT",
-                      "OLDEST", "DELIVERED", "SETTLED", "DEAD LETTERS", "LOST");
-  for (const Group& group : list) {
     const auto s = group.statistics.value_or(GroupStatistics());
-    absl::StrAppendFormat(
-        &text, "\n%-*s %8s %11s %9s %-24s %13s %13s %12s %11s", name_columns,
-        group.name, CountText(s.members), CountText(s.backlog),
-        CountText(s.in_flight), OldestText(s), CountText(s.delivered),
-        CountText(s.acked + s.put_back), CountText(s.dead_lettered),
-        CountText(s.lost));
+    table.push_back({group.name, CountText(s.members), CountText(s.backlog),
+                     CountText(s.in_flight), OldestText(s),
+                     CountText(s.delivered), CountText(s.acked + s.put_back),
+                     CountText(s.dead_lettered), CountText(s.lost)});
   }
-  return Print(context, {{"namespace", arguments.ns}, {"groups", array}}, text);
+  return Print(context, {{"namespace", arguments.ns}, {"groups", array}},
+               Table(std::move(table)));
 }
 
 int RunUpdate(const Context& context, const GroupArguments& arguments) {

@@ -84,7 +84,7 @@ absl::StatusOr<std::map<std::string, std::string>> EventCommand::Environment(
       {"TIMECACHED_GROUP", arguments_.group},
       {"TIMECACHED_KEY", key},
       {"TIMECACHED_VERSION", absl::StrCat(event.version)},
-      {"TIMECACHED_CAUSE", std::string(CauseName(event.cause))},
+      {"TIMECACHED_CAUSE", NameOf(event.cause)},
       {"TIMECACHED_PUT_TIME", ExactTimeText(event.put_time)},
       {"TIMECACHED_DEADLINE", ExactTimeText(event.deadline)},
       {"TIMECACHED_DEATH_TIME", ExactTimeText(event.death_time)},

@@ -3,7 +3,7 @@
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
-#include "client/cli/ui/output.h"
+#include "client/cli/ui/command_result.h"
 
 namespace timecache::cli {
 namespace {
@@ -24,10 +24,8 @@ std::string ServingName(ServingStatus status) {
 int RunHealth(const Context& context) {
   const auto status = context.MakeClient().CheckHealth().value();
   const std::string name = ServingName(status);
-  const bool written =
-      context.json ? WriteJson({{"status", name}}) : WriteLine(name);
-  if (!written || !Flush()) return context.FailToWrite();
-  return status == ServingStatus::kServing ? kExitDone : kExitNotFound;
+  return Print(context, {{"status", name}}, name,
+               status == ServingStatus::kServing ? kExitDone : kExitNotFound);
 }
 
 }  // namespace

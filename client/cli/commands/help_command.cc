@@ -20,14 +20,12 @@ int RunHelp(const CLI::App& app, const Context& context,
   const CLI::App* command = &app;
   std::string name = app.get_name();
   for (const std::string& word : words) {
-    const auto named = command->get_subcommands(
-        [&word](const CLI::App* each) { return each->get_name() == word; });
-    if (named.empty()) {
+    command = FindCommand(*command, word);
+    if (command == nullptr) {
       Warn(ExplainUnknownWord(app, words)
                .value_or(absl::StrCat("no such command: ", word)));
       return kExitError;
     }
-    command = named.front();
     absl::StrAppend(&name, " ", word);
   }
   const bool written = Write(app.get_formatter()->make_help(

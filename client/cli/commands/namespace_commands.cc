@@ -1,11 +1,10 @@
 // ns create, get, list, update, delete, rotate.
-#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
@@ -28,31 +27,26 @@ int Print(const Context& context, const absl::StatusOr<Namespace>& ns) {
   if (!context.json) {
     for (const std::string& warning : ns->warnings) Warn(warning);
   }
-  return Print(context, ToJson(*ns), Describe(*ns));
+  const Json object = ToJson(*ns);
+  return Print(context, object, Describe(object));
 }
 
 int RunListNamespaces(const Context& context) {
   const auto list =
       context.MakeClient().ListNamespaces({.include_statistics = true}).value();
   Json array = Json::array();
-  size_t name_columns = 4;
+  std::vector<Row> table = {
+      {"NAME", "TTL", "BUCKETS", "ENTRIES", "BYTES", "DURABILITY"}};
   for (const Namespace& ns : list) {
     array.push_back(ToJson(ns));
-    name_columns = std::max(name_columns, ns.name.size());
-  }
-  std::string text =
-      absl::StrFormat("%-*s %10s %8s %14s %10s %10s", name_columns, "NAME",
-                      "TTL", "BUCKETS", "ENTRIES", "BYTES", "DURABILITY");
-  for (const Namespace& ns : list) {
     const auto statistics = ns.statistics.value_or(NamespaceStatistics());
-    absl::StrAppendFormat(
-        &text, "\n%-*s %10s %8d %14s %10s %10s", name_columns, ns.name,
-        DurationText(ns.options.ttl.value_or(absl::ZeroDuration())),
-        ns.options.num_buckets.value_or(0), CountText(statistics.entries),
-        SizeText(statistics.bytes),
-        NameOf(ns.options.durability.value_or(Durability::kMemory)));
+    table.push_back(
+        {ns.name, DurationText(ns.options.ttl.value_or(absl::ZeroDuration())),
+         absl::StrCat(ns.options.num_buckets.value_or(0)),
+         CountText(statistics.entries), SizeText(statistics.bytes),
+         NameOf(ns.options.durability.value_or(Durability::kMemory))});
   }
-  return Print(context, {{"namespaces", array}}, text);
+  return Print(context, {{"namespaces", array}}, Table(std::move(table)));
 }
 
 int RunDeleteNamespace(const Context& context,

@@ -19,10 +19,7 @@ int RunPut(const Context& context, const PutArguments& arguments) {
   const auto key = context.Key(arguments.key).value();
   const auto value = context.Value(arguments.value).value();
   const auto result = context.MakeClient().Put(key, value, arguments.options);
-  if (absl::IsFailedPrecondition(result.status())) {
-    return Refused(context, "stored", result.status());
-  }
-  if (!result.ok()) return context.Fail(result.status());
+  if (!result.ok()) return Refused(context, "stored", result.status());
   Json object = {{"stored", true}, {"version", result->version}};
   std::string text = absl::StrCat("stored, version ", result->version);
   if (arguments.options.return_previous) {
@@ -33,7 +30,7 @@ int RunPut(const Context& context, const PutArguments& arguments) {
                       ValueText(*result->previous, context.encodings.value));
     }
   }
-  return Print(context, object, text, kExitDone);
+  return Print(context, object, text);
 }
 
 }  // namespace

@@ -33,18 +33,15 @@ std::string PreviousText(const Context& context,
 int RemoveOne(const Context& context, const RemoveArguments& arguments) {
   const auto key = context.Key(arguments.keys[0]).value();
   const auto result = context.MakeClient().Remove(key, arguments.options);
-  if (absl::IsFailedPrecondition(result.status())) {
-    return Refused(context, "removed", result.status());
-  }
-  if (!result.ok()) return context.Fail(result.status());
+  if (!result.ok()) return Refused(context, "removed", result.status());
   if (!result->removed) return Miss(context, {{"removed", false}});
   Json object = {{"removed", true}};
   if (result->previous) {
     object["previous"] = ToJson(*result->previous, context.encodings);
   }
-  return Print(context, object,
-               absl::StrCat("removed", PreviousText(context, result->previous)),
-               kExitDone);
+  return Print(
+      context, object,
+      absl::StrCat("removed", PreviousText(context, result->previous)));
 }
 
 // The line of one of several keys; false if it cannot be written.

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/flags.h"
-#include "client/cli/ui/output.h"
+#include "client/cli/ui/command_result.h"
 
 namespace timecache::cli {
 namespace {
@@ -44,12 +44,10 @@ int MakeToken(const Context& context) {
       reinterpret_cast<const char*>(random.data()), random.size()));
   const std::string hash = Sha256Hex(token);
   // Not both on standard output, so that `> token` holds the token alone.
-  const bool written =
-      context.json ? WriteJson({{"token", token}, {"token_sha256", hash}})
-                   : WriteLine(token);
-  if (!written || !Flush()) return context.FailToWrite();
+  const int code =
+      Print(context, {{"token", token}, {"token_sha256", hash}}, token);
   if (!context.json) std::cerr << "token_sha256: [" << hash << "]\n";
-  return kExitDone;
+  return code;
 }
 
 // Of the token on standard input: an argument would be in the shell's history
@@ -72,10 +70,8 @@ int HashToken(const Context& context) {
     }
   }
   const std::string hash = Sha256Hex({token.data(), token.size()});
-  const bool written =
-      context.json ? WriteJson({{"token_sha256", hash}})
-                   : WriteLine(absl::StrCat("token_sha256: [", hash, "]"));
-  return written && Flush() ? kExitDone : context.FailToWrite();
+  return Print(context, {{"token_sha256", hash}},
+               absl::StrCat("token_sha256: [", hash, "]"));
 }
 
 }  // namespace

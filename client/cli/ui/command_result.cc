@@ -24,6 +24,9 @@ int Miss(const Context& context, const Json& object) {
 
 int Refused(const Context& context, const char* what,
             const absl::Status& status) {
+  if (!absl::IsFailedPrecondition(status) && !absl::IsAlreadyExists(status)) {
+    return context.Fail(status);
+  }
   Json object = {{what, false}};
   if (const auto reason = ReasonName(status)) object["reason"] = *reason;
   if (context.json) return Print(context, object, "", kExitNotFound);

@@ -20,8 +20,8 @@ int Print(const Context& context, const Json& object, const std::string& text,
 // scripts that take a value from standard output get none.
 int Miss(const Context& context, const Json& object);
 
-// The end for a condition that did not hold. `what` would be true had it held:
-// "stored", "removed".
+// The end for a call that failed: that a condition did not hold is no error but
+// an answer. `what` would be true had it held: "stored", "removed".
 int Refused(const Context& context, const char* what,
             const absl::Status& status);
 

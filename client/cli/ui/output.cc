@@ -1,5 +1,6 @@
 #include "client/cli/ui/output.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -9,10 +10,13 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/cli/ui/units.h"
 #include "client/cpp/src/admin/fields.h"
@@ -31,12 +35,6 @@ Json Milliseconds(absl::Duration duration) {
     return static_cast<int64_t>(milliseconds);
   }
   return milliseconds;
-}
-
-// The fields that a server of this version always sends.
-template <typename T>
-T Required(const std::optional<T>& option) {
-  return option.value_or(T{});
 }
 
 // Sets a field of the API's messages: a duration as NAME_ms, an enum's value by
@@ -63,7 +61,7 @@ void SetField(Json& object, const std::string& name,
 template <typename Value>
 void SetField(Json& object, const std::string& name,
               const std::optional<Value>& value) {
-  SetField(object, name, Required(value));
+  SetField(object, name, value.value_or(Value{}));
 }
 template <typename Statistics>
 requires requires(Statistics s) { s.backlog_bytes; }
@@ -89,67 +87,102 @@ bool Wrote(bool ok) {
   return ok;
 }
 
-void Append(const Fields& more, Fields* fields) {
-  fields->insert(fields->end(), more.begin(), more.end());
+// A value of an object that ToJson has made, by the unit in its name.
+std::string FieldText(const std::string& name, const Json& value) {
+  if (value.is_null() || value == "") return "none";
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_string()) return value.get<std::string>();
+  if (absl::EndsWith(name, "_ms")) {
+    return DurationText(absl::Milliseconds(value.get<double>()));
+  }
+  return absl::EndsWith(name, "bytes") ? SizeText(value.get<uint64_t>())
+                                       : value.dump();
 }
 
-Fields StatisticsFields(const NamespaceStatistics& s) {
-  return {
-      {"entries", absl::StrCat(s.entries, ", ", SizeText(s.bytes), ", in ",
-                               s.live_buckets, " buckets")},
-      {"memory", SizeText(s.memory_bytes)},
-      {"operations",
-       absl::StrCat(s.puts, " puts, ", s.hits, " hits, ", s.misses, " misses, ",
-                    s.rate_limited, " rate limited")},
-      {"died", absl::StrCat(s.expired, " expired, ", s.evicted, " evicted, ",
-                            s.rotated, " rotated")},
-      {"events retained", absl::StrCat(s.events_retained, ", ",
-                                       SizeText(s.events_retained_bytes))},
-      {"groups' backlog", absl::StrCat(SizeText(s.backlog_bytes), ", at most ",
-                                       SizeText(s.backlog_limit_bytes))},
-      {"groups gone", absl::StrCat(s.groups_expired)},
-      {"watchers", absl::StrCat(s.watchers)},
-      {"watermark", TimeText(s.watermark)},
-      {"lateness", absl::StrCat("median ", DurationText(s.lateness_p50),
-                                ", 99% ", DurationText(s.lateness_p99),
-                                ", largest ", DurationText(s.lateness_max))},
-      {"bound violations", absl::StrCat(s.bound_violations)},
-      {"died while down", absl::StrCat(s.expired_while_down)}};
+void AppendFields(const Json& object, Fields* fields) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_object()) {
+      AppendFields(value, fields);
+    } else if (!value.is_array()) {
+      fields->emplace_back(
+          absl::StrReplaceAll(absl::StripSuffix(name, "_ms"), {{"_", " "}}),
+          FieldText(name, value));
+    }
+  }
 }
 
-Fields StatisticsFields(const GroupStatistics& s) {
-  return {
-      {"members", s.unused_since
-                      ? "none since " + TimeText(*s.unused_since)
-                      : absl::StrCat(s.members, ", of these ",
-                                     s.unresponsive_members, " unresponsive")},
-      {"unsettled", absl::StrCat(s.backlog, " waiting, ", s.in_flight,
-                                 " in flight, ", SizeText(s.backlog_bytes))},
-      {"oldest", s.oldest_unsettled ? TimeText(*s.oldest_unsettled) : "none"},
-      {"delivered",
-       absl::StrCat(s.delivered, ", of these ", s.redelivered, " again")},
-      {"settled", absl::StrCat(s.acked, " acked, ", s.put_back, " put back")},
-      {"not settled",
-       absl::StrCat(s.nacked, " nacked, ", s.timed_out, " timed out, ",
-                    s.returned, " returned by the end of a stream")},
-      {"extended", absl::StrCat(s.extended)},
-      {"suspects", absl::StrCat(s.suspects)},
-      {"dead letters",
-       absl::StrCat(s.dead_lettered, ", ", s.dead_letter_failures,
-                    " failures, of these ", s.dead_letters_denied, " denied, ",
-                    s.dead_letters_dropped, " dropped")},
-      {"lost", absl::StrCat(s.lost)}};
+constexpr size_t kGap = 2;  // Between columns.
+// Shorter than this no name is cut.
+constexpr size_t kMinNameColumns = 12;
+
+// Leaves out columns at the right, so that none is cut in two; before that,
+// cuts names, as long as the first `kept` columns need it.
+void FitColumns(std::vector<Row>& table, std::vector<size_t>& widths,
+                size_t columns, size_t kept) {
+  size_t numbers = 0;
+  for (size_t i = 1; i < std::min(kept, widths.size()); ++i) {
+    numbers += kGap + widths[i];
+  }
+  const size_t for_name =
+      std::max(columns - std::min(columns, numbers), kMinNameColumns);
+  if (widths[0] > for_name) {
+    widths[0] = for_name;
+    for (Row& row : table) {
+      if (row[0].size() <= for_name) continue;
+      row[0].resize(for_name - 1);
+      row[0] += '~';
+    }
+  }
+  size_t sum = widths[0];
+  size_t fits = 1;
+  while (fits < widths.size() && sum + kGap + widths[fits] <= columns) {
+    sum += kGap + widths[fits++];
+  }
+  widths.resize(fits);
+  for (Row& row : table) row.resize(fits);
 }
 
 }  // namespace
 
 std::string Columns(const Fields& fields) {
+  size_t width = 17;
+  for (const auto& [name, value] : fields) width = std::max(width, name.size());
   std::string text;
   for (const auto& [name, value] : fields) {
-    absl::StrAppendFormat(&text, "%-17s %s\n", name, value);
+    absl::StrAppendFormat(&text, "%-*s %s\n", width, name, value);
   }
   text.pop_back();
   return text;
+}
+
+std::string Describe(const Json& object) {
+  Fields fields;
+  AppendFields(object, &fields);
+  return Columns(fields);
+}
+
+std::string Table(std::vector<Row> table, int rows, size_t columns,
+                  size_t kept) {
+  const auto fits = static_cast<size_t>(std::max(rows, 2));
+  const size_t left_out = table.size() > fits ? table.size() - fits + 1 : 0;
+  table.resize(table.size() - left_out);
+  std::vector<size_t> widths(table[0].size());
+  for (const Row& row : table) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  FitColumns(table, widths, columns, kept);
+  std::vector<std::string> lines;
+  for (const Row& row : table) {
+    std::string line = absl::StrFormat("%-*s", widths[0], row[0]);
+    for (size_t i = 1; i < row.size(); ++i) {
+      absl::StrAppendFormat(&line, "  %*s", widths[i], row[i]);
+    }
+    lines.push_back(std::move(line));
+  }
+  if (left_out > 0) lines.push_back(absl::StrCat("and ", left_out, " more"));
+  return absl::StrJoin(lines, "\n");
 }
 
 void SetBytes(Json& object, const std::string& name, std::string_view bytes,
@@ -224,7 +257,7 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
   const bool alive = event.cause == ExpiryCause::kExpiring;
   Json object = {{"type", alive ? "expiring" : "expired"},
                  {"namespace", event.ns},
-                 {"cause", CauseName(event.cause)}};
+                 {"cause", NameOf(event.cause)}};
   SetBytes(object, "key", event.key, encodings.key);
   if (event.omitted_value_bytes > 0) {
     object["omitted_value_bytes"] = event.omitted_value_bytes;
@@ -260,70 +293,11 @@ Json ToJson(const Namespace& ns) {
   return object;
 }
 
-std::string Describe(const Namespace& ns) {
-  const auto limit = [](uint64_t number, const std::string& shown) {
-    return number == 0 ? "none" : shown;
-  };
-  const NamespaceOptions& o = ns.options;
-  Fields fields = {
-      {"name", ns.name},
-      {"ttl", absl::StrCat(DurationText(Required(o.ttl)), ", at most ",
-                           DurationText(ns.bucket_width), " longer")},
-      {"buckets", absl::StrCat(Required(o.num_buckets))},
-      {"max ttl", DurationText(Required(o.max_ttl))},
-      {"sliding", Required(o.sliding) ? "yes" : "no"},
-      {"max entries",
-       limit(Required(o.max_entries), absl::StrCat(Required(o.max_entries)))},
-      {"max bytes",
-       limit(Required(o.max_bytes), SizeText(Required(o.max_bytes)))},
-      {"max operations",
-       limit(Required(o.max_operations_per_second),
-             absl::StrCat(Required(o.max_operations_per_second), " a second"))},
-      {"limit policy", NameOf(Required(o.limit_policy))},
-      {"max value", SizeText(Required(o.max_value_bytes))},
-      {"event retention",
-       absl::StrCat(DurationText(Required(o.event_retention)), ", ",
-                    SizeText(Required(o.event_retention_bytes)))},
-      {"shards", absl::StrCat(Required(o.num_shards))},
-      {"durability", NameOf(Required(o.durability))},
-      {"restart policy", NameOf(Required(o.restart_policy))},
-      {"dead letters", Required(o.dead_letter_namespace).empty()
-                           ? "none"
-                           : Required(o.dead_letter_namespace)},
-      {"max backlog", Required(o.max_backlog_bytes) == 0
-                          ? "default"
-                          : SizeText(Required(o.max_backlog_bytes))},
-      {"unused groups",
-       Required(o.unused_group_ttl) < absl::Seconds(1)
-           ? "stay"
-           : "go after " + DurationText(Required(o.unused_group_ttl))},
-  };
-  if (ns.statistics) Append(StatisticsFields(*ns.statistics), &fields);
-  return Columns(fields);
-}
-
 Json ToJson(const Group& group) { return FieldsToJson(group); }
 
 Json ToJson(const JournalStatus& journal) { return FieldsToJson(journal); }
 
 Json ToJson(const LimitUse& use) { return FieldsToJson(use); }
-
-std::string Describe(const Group& group) {
-  const GroupOptions& o = group.options;
-  Fields fields = {
-      {"name", group.name},
-      {"namespace", group.ns},
-      {"created by", group.created_by},
-      {"ack timeout", DurationText(Required(o.ack_timeout))},
-      {"max attempts", absl::StrCat(Required(o.max_attempts))},
-      {"max backlog", SizeText(Required(o.max_backlog_bytes))},
-      {"unused ttl", Required(o.unused_ttl) == absl::ZeroDuration()
-                         ? "none"
-                         : DurationText(*o.unused_ttl)},
-  };
-  if (group.statistics) Append(StatisticsFields(*group.statistics), &fields);
-  return Columns(fields);
-}
 
 std::string NameInEnum(const google::protobuf::EnumDescriptor& type,
                        int number) {
@@ -334,22 +308,6 @@ std::string NameInEnum(const google::protobuf::EnumDescriptor& type,
       type.value(0)->name().size() - sizeof("UNSPECIFIED") + 1;
   return absl::StrReplaceAll(
       absl::AsciiStrToLower(value->name().substr(prefix)), {{"_", "-"}});
-}
-
-std::string_view CauseName(ExpiryCause cause) {
-  switch (cause) {
-    case ExpiryCause::kExpired:
-      return "expired";
-    case ExpiryCause::kEvicted:
-      return "evicted";
-    case ExpiryCause::kRotated:
-      return "rotated";
-    case ExpiryCause::kExpiring:
-      return "expiring";
-    case ExpiryCause::kUnknown:
-      break;
-  }
-  return "unknown";
 }
 
 bool Write(std::string_view bytes) {

@@ -4,6 +4,8 @@
 #ifndef TIMECACHED_CLIENT_CLI_UI_OUTPUT_H_
 #define TIMECACHED_CLIENT_CLI_UI_OUTPUT_H_
 
+#include <climits>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +15,13 @@
 #include "client/cpp/src/admin/fields.h"
 #include "google/protobuf/descriptor.h"
 #include "nlohmann/json.hpp"
+#include "timecache/dead_letter.h"
 #include "timecache/group_types.h"
 #include "timecache/namespace_types.h"
 #include "timecache/types.h"
 #include "timecache/v1/namespaces.pb.h"
 #include "timecache/v1/server.pb.h"
+#include "timecache/v1/watch.pb.h"
 #include "timecache/watch_types.h"
 
 namespace timecache::cli {
@@ -47,6 +51,15 @@ std::string ValueText(const EntryOrEvent& entry, Encoding encoding) {
 using Fields = std::vector<std::pair<std::string, std::string>>;
 std::string Columns(const Fields& fields);
 
+// A table's lines, the first its head. Columns are as wide as their widest
+// cell; the first is left-aligned, the others, numbers, right. A table of more
+// than `rows` lines ends with how many it leaves out; a wider one than `columns`
+// leaves out whole columns at the right, and before that cuts the names in the
+// first, as long as the first `kept` columns need it.
+using Row = std::vector<std::string>;
+std::string Table(std::vector<Row> table, int rows = INT_MAX,
+                  size_t columns = SIZE_MAX, size_t kept = 1);
+
 // {"key":..,"value":..,"version":..,"put_time":..,"deadline":..}; of a key that
 // collects parts these in place of the value.
 Json ToJson(const Entry& entry, const Encodings& encodings,
@@ -62,22 +75,23 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
 // as numbers of milliseconds.
 Json ToJson(const Namespace& ns);
 
-// The same for the eye, a field a line.
-std::string Describe(const Namespace& ns);
-
 // The same of a consumer group, and of the parts of a server.
 Json ToJson(const Group& group);
 Json ToJson(const JournalStatus& journal);
 Json ToJson(const LimitUse& use);
-std::string Describe(const Group& group);
 
-// "expired", "evicted", "rotated", "expiring".
-std::string_view CauseName(ExpiryCause cause);
+// The fields of such an object for the eye, a line each, durations and bytes
+// with units; those of an object in it without its name. Arrays are left out.
+std::string Describe(const Json& object);
 
 inline auto EnumOf(LimitPolicy) { return v1::LimitPolicy_descriptor(); }
 inline auto EnumOf(Durability) { return v1::Durability_descriptor(); }
 inline auto EnumOf(RestartPolicy) { return v1::RestartPolicy_descriptor(); }
 inline auto EnumOf(CheckpointState) { return v1::CheckpointState_descriptor(); }
+inline auto EnumOf(ExpiryCause) { return v1::ExpiryCause_descriptor(); }
+inline auto EnumOf(DeadLetterReason) {
+  return v1::DeadLetterReason_descriptor();
+}
 std::string NameInEnum(const google::protobuf::EnumDescriptor& type,
                        int number);
 

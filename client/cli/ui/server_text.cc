@@ -15,66 +15,6 @@
 namespace timecache::cli {
 namespace {
 
-using Row = std::vector<std::string>;
-
-constexpr size_t kGap = 2;  // Between columns.
-// Shorter than this no name is cut.
-constexpr size_t kMinNameColumns = 12;
-
-// Leaves out columns at the right, so that none is cut in two; before that,
-// cuts names, as long as the first `kept` columns need it.
-void FitColumns(std::vector<Row>& table, std::vector<size_t>& widths,
-                size_t columns, size_t kept) {
-  size_t numbers = 0;
-  for (size_t i = 1; i < std::min(kept, widths.size()); ++i) {
-    numbers += kGap + widths[i];
-  }
-  const size_t for_name =
-      std::max(columns - std::min(columns, numbers), kMinNameColumns);
-  if (widths[0] > for_name) {
-    widths[0] = for_name;
-    for (Row& row : table) {
-      if (row[0].size() <= for_name) continue;
-      row[0].resize(for_name - 1);
-      row[0] += '~';
-    }
-  }
-  size_t sum = widths[0];
-  size_t fits = 1;
-  while (fits < widths.size() && sum + kGap + widths[fits] <= columns) {
-    sum += kGap + widths[fits++];
-  }
-  widths.resize(fits);
-  for (Row& row : table) row.resize(fits);
-}
-
-// Columns as wide as their widest cell; the first is left-aligned, the others,
-// numbers, right. One that would pass `rows` lines says what it leaves out, one
-// that would pass `columns` leaves out whole ones, the first `kept` last.
-std::string Table(std::vector<Row> table, int rows, size_t columns,
-                  size_t kept) {
-  const auto fits = static_cast<size_t>(std::max(rows, 2));
-  const size_t left_out = table.size() > fits ? table.size() - fits + 1 : 0;
-  table.resize(table.size() - left_out);
-  std::vector<size_t> widths(table[0].size());
-  for (const Row& row : table) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  FitColumns(table, widths, columns, kept);
-  std::vector<std::string> lines;
-  for (const Row& row : table) {
-    std::string line = absl::StrFormat("%-*s", widths[0], row[0]);
-    for (size_t i = 1; i < row.size(); ++i) {
-      absl::StrAppendFormat(&line, "  %*s", widths[i], row[i]);
-    }
-    lines.push_back(std::move(line));
-  }
-  if (left_out > 0) lines.push_back(absl::StrCat("and ", left_out, " more"));
-  return absl::StrJoin(lines, "\n");
-}
-
 std::string RateText(double per_second) {
   if (per_second < 10) return absl::StrFormat("%.1f", per_second);
   return CountText(static_cast<uint64_t>(std::llround(per_second)));

@@ -49,10 +49,6 @@ std::string Nearest(const std::string& word,
   return nearest;
 }
 
-std::vector<const CLI::App*> Commands(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 // "timecachectl ns", without the program's own name: "ns ".
 std::string Prefix(const std::vector<const CLI::App*>& path) {
   std::string prefix;
@@ -85,15 +81,6 @@ std::string UnknownCommand(const std::vector<const CLI::App*>& path,
                       "--help");
 }
 
-const CLI::Option* FindFlag(const std::vector<const CLI::App*>& path,
-                            const std::string& name) {
-  for (auto app = path.rbegin(); app != path.rend(); ++app) {
-    const CLI::Option* option = (*app)->get_option_no_throw(name);
-    if (option != nullptr) return option;
-  }
-  return nullptr;
-}
-
 std::string UnknownFlag(const std::vector<const CLI::App*>& path,
                         const std::string& flag) {
   std::string text = absl::StrCat("unknown flag \"", flag, "\"");
@@ -119,6 +106,26 @@ std::string UnknownFlag(const std::vector<const CLI::App*>& path,
 
 }  // namespace
 
+std::vector<const CLI::App*> Commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* each : Commands(app)) {
+    if (each->get_name() == name) return each;
+  }
+  return nullptr;
+}
+
+const CLI::Option* FindFlag(const std::vector<const CLI::App*>& path,
+                            const std::string& name) {
+  for (auto app = path.rbegin(); app != path.rend(); ++app) {
+    const CLI::Option* option = (*app)->get_option_no_throw(name);
+    if (option != nullptr) return option;
+  }
+  return nullptr;
+}
+
 std::optional<std::string> ExplainUnknownWord(
     const CLI::App& app, const std::vector<std::string>& words) {
   std::vector<const CLI::App*> path = {&app};
@@ -139,13 +146,10 @@ std::optional<std::string> ExplainUnknownWord(
       value_comes = flag->get_items_expected_max() > 0 && !value_is_in;
       continue;
     }
-    const std::vector<const CLI::App*> commands = Commands(*path.back());
-    if (commands.empty()) continue;  // An argument.
-    const auto command = std::ranges::find_if(
-        commands,
-        [&word](const CLI::App* each) { return each->get_name() == word; });
-    if (command == commands.end()) return UnknownCommand(path, word);
-    path.push_back(*command);
+    if (Commands(*path.back()).empty()) continue;  // An argument.
+    const CLI::App* const command = FindCommand(*path.back(), word);
+    if (command == nullptr) return UnknownCommand(path, word);
+    path.push_back(command);
   }
   return std::nullopt;
 }

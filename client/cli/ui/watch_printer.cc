@@ -67,10 +67,10 @@ bool WatchPrinter::PrintEvent(const ExpiredEvent& event) {
   }
   const absl::Duration late =
       absl::Trunc(event.delivered_at - event.death_time, absl::Microseconds(1));
-  std::string line = absl::StrCat(TimeText(event.death_time), "\t",
-                                  std::string(CauseName(event.cause)),
-                                  late < absl::ZeroDuration() ? "\t" : "\t+",
-                                  absl::FormatDuration(late), "\t");
+  std::string line =
+      absl::StrCat(TimeText(event.death_time), "\t", NameOf(event.cause),
+                   late < absl::ZeroDuration() ? "\t" : "\t+",
+                   absl::FormatDuration(late), "\t");
   if (watermarks_.size() > 1) absl::StrAppend(&line, event.ns, "\t");
   absl::StrAppend(&line, Encode(event.key, context_.encodings.key));
   if (!arguments_.keys_only) {

@@ -92,12 +92,11 @@ bool UnprovenBytes::Count(Connections::iterator it, Time now) {
     Forget(it);
     return false;
   }
-  connection.received = *received;
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(now - connection.began);
-  SetBytes(connection.received - connection.answered -
-               kFreeBytesPerSecond * seconds.count(),
-           &connection);
+  SetBytes(
+      *received - connection.answered - kFreeBytesPerSecond * seconds.count(),
+      &connection);
   return true;
 }
 

@@ -91,8 +91,7 @@ class UnprovenBytes {
   struct Connection {
     int fd;
     Time began;
-    // Bytes that the kernel received, and the answered part.
-    int64_t received = 0;
+    // The answered part of the bytes that the kernel received.
     int64_t answered = 0;
     // The bytes that count: 0 unless it is in by_bytes_.
     int64_t bytes = 0;

@@ -7,27 +7,7 @@ namespace timecache::server {
 
 KeepAwake::KeepAwake(grpc::Server* server)
     : channel_(server->InProcessChannel(grpc::ChannelArguments())),
-      thread_([this] { Run(); }) {}
-
-KeepAwake::~KeepAwake() {
-  {
-    absl::MutexLock lock(&mu_);
-    stopping_ = true;
-    wake_.Signal();
-  }
-  thread_.join();
-}
-
-void KeepAwake::Run() {
-  absl::MutexLock lock(&mu_);
-  while (!stopping_) {
-    mu_.Unlock();
-    Call();
-    mu_.Lock();
-    // An early wake-up only costs one more call.
-    if (!stopping_) wake_.WaitFor(&mu_, kInterval);
-  }
-}
+      calls_(housekeeping_.Every(kInterval, [this] { Call(); })) {}
 
 // Its response does not matter: its completion is the event.
 void KeepAwake::Call() {

@@ -6,12 +6,9 @@
 
 #include <chrono>
 #include <memory>
-#include <thread>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "grpcpp/grpcpp.h"
-#include "server/base/steady_cond_var.h"
+#include "server/base/housekeeping.h"
 
 namespace timecache::server {
 
@@ -29,20 +26,15 @@ class KeepAwake {
 
   // `server` is not owned, has started and must outlive this object.
   explicit KeepAwake(grpc::Server* server);
-  // Waits for the call in progress.
-  ~KeepAwake();
-  KeepAwake(const KeepAwake&) = delete;
-  KeepAwake& operator=(const KeepAwake&) = delete;
 
  private:
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
-  void Call() ABSL_LOCKS_EXCLUDED(mu_);
+  void Call();
 
   const std::shared_ptr<grpc::Channel> channel_;
-  absl::Mutex mu_;
-  SteadyCondVar wake_;
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread thread_;
+  // Its own: another task may take long.
+  Housekeeping housekeeping_;
+  // Its end waits for the call in progress.
+  const std::unique_ptr<Housekeeping::Task> calls_;
 };
 
 }  // namespace timecache::server

@@ -27,8 +27,7 @@ class ExpiringCursor::Writer {
     if (batch_ == nullptr || batch_->death_us() != death_us) {
       Flush();
       const Death death = {death_us, now_us_, Cause::kExpiring};
-      batch_ = std::make_shared<EventBatch>(cursor_->feed_->name_, death,
-                                            cursor_->feed_->format_);
+      batch_ = std::make_shared<EventBatch>(cursor_->feed_->name_, death);
     }
     batch_->Add(event);
     bytes_left -= bytes;

@@ -11,13 +11,12 @@ namespace timecache::server {
 
 absl::StatusOr<std::unique_ptr<ExpiringCursor>> ExpiringFeed::Subscribe(
     Options options, std::function<void()> wake) {
-  const int64_t max_cursors = options.max_cursors;
   std::unique_ptr<ExpiringCursor> cursor(
       new ExpiringCursor(this, std::move(options), std::move(wake)));
   // Its destructor acquires the lock, too.
   {
     absl::MutexLock lock(&mu_);
-    if (static_cast<int64_t>(cursors_.size()) < max_cursors) {
+    if (cursors_.size() < kMaxCursors) {
       if (cursors_.empty()) TrackShards(true);
       cursors_.insert(cursor.get());
       cursor->next_batch_ = NextBatch();
@@ -26,7 +25,7 @@ absl::StatusOr<std::unique_ptr<ExpiringCursor>> ExpiringFeed::Subscribe(
   }
   return ErrorWithReason(
       absl::StatusCode::kResourceExhausted, Reason::kMaxExpiringWatchers,
-      absl::StrCat("namespace ", name_, " has its most streams, ", max_cursors,
+      absl::StrCat("namespace ", name_, " has its most streams, ", kMaxCursors,
                    ", of WatchExpiring: share one"),
       {{"namespace", name_}});
 }
@@ -124,7 +123,7 @@ void ExpiringFeed::Found(int64_t death_us, const Record& record) {
   auto& batches = look_->batches[death_us];
   if (batches.empty() || !batches.back()->HasRoomFor(event)) {
     const Death death = {death_us, look_->begun_us, Cause::kExpiring};
-    batches.push_back(std::make_shared<EventBatch>(name_, death, format_));
+    batches.push_back(std::make_shared<EventBatch>(name_, death));
   }
   EventBatch& batch = *batches.back();
   look_->bytes -= batch.bytes();

@@ -45,14 +45,13 @@ class ExpiringFeed {
   // have been removed up to this long ago.
   static constexpr int64_t kMaxBytes = int64_t{8} << 20;
   static constexpr int64_t kMaxAgeUs = 5 * kMicrosPerSecond;
+  static constexpr size_t kMaxCursors = 256;
   // Generations of all shards that are listed as changed between two looks.
   static constexpr size_t kMaxChanges = size_t{1} << 16;
 
-  // Of the map `name`, its events in `format`. `shards` and `format` are not
-  // owned and must outlive the cursors, `format` their batches, too.
-  ExpiringFeed(absl::string_view name, const EventFormat* format,
-               const Shards* shards)
-      : name_(name), format_(format), shards_(shards) {}
+  // Of the map `name`. `shards` is not owned and must outlive the cursors.
+  ExpiringFeed(absl::string_view name, const Shards* shards)
+      : name_(name), shards_(shards) {}
 
   using Options = ExpiringOptions;
 
@@ -121,7 +120,6 @@ class ExpiringFeed {
   void TrackShards(bool track) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
-  const EventFormat* const format_;
   const Shards* const shards_;
 
   // The latest death that any cursor has passed, or is about to.

@@ -98,9 +98,7 @@ void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
   const uint64_t first_seq = next_seq_;
   next_seq_ += static_cast<uint64_t>(batch->size());
   for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
-  retained_.push_back(
-      {first_seq, now_us, std::move(batch), std::exchange(cursors_at_end_, 0)});
-  PlaceReached();
+  retained_.push_back({first_seq, now_us, std::move(batch)});
   watermark_us_ = std::max(watermark_us_, watermark_us);
   // Events of killed entries are published a tick ahead of the clock, which
   // must not shorten their retention.
@@ -116,7 +114,6 @@ void ExpiryLog::Skip(uint64_t events) {
   // counts as lost.
   while (!retained_.empty()) DropOldest(&dropped);
   next_seq_ += events;
-  PlaceReached();
 }
 
 void ExpiryLog::AdvanceWatermark(int64_t watermark_us) {
@@ -173,50 +170,13 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
 void ExpiryLog::Add(Cursor* cursor) {
   cursor->first_seq_ = cursor->next_seq_;
   cursors_.insert(cursor);
-  PlaceCursor(cursor, FirstUnread(*cursor));
+  ++cursors_at_[cursor->next_seq_];
   AwaitMore(cursor);
 }
 
-uint64_t& ExpiryLog::CursorsAt(uint64_t batch) {
-  const uint64_t at = std::max(batch, first_batch_) - first_batch_;
-  return at < retained_.size() ? retained_[at].cursors : cursors_at_end_;
-}
-
-size_t ExpiryLog::FirstUnread(const Cursor& cursor) const {
-  const auto unread =
-      std::partition_point(retained_.begin(), retained_.end(),
-                           [seq = cursor.next_seq_](const Retained& r) {
-                             return r.end_seq() <= seq;
-                           });
-  return static_cast<size_t>(unread - retained_.begin());
-}
-
-void ExpiryLog::PlaceCursor(Cursor* cursor, size_t unread) {
-  if (cursor->next_seq_ > next_seq_) {
-    cursor->batch_ = Cursor::kAhead;
-    ahead_.insert({cursor->next_seq_, cursor});
-    return;
-  }
-  cursor->batch_ = first_batch_ + unread;
-  ++CursorsAt(cursor->batch_);
-}
-
-// Before its position changes.
-void ExpiryLog::UnplaceCursor(Cursor* cursor) {
-  if (cursor->batch_ == Cursor::kAhead) {
-    ahead_.erase({cursor->next_seq_, cursor});
-  } else {
-    --CursorsAt(cursor->batch_);
-  }
-}
-
-// The log has come to where these begin.
-void ExpiryLog::PlaceReached() {
-  while (!ahead_.empty() && ahead_.begin()->first <= next_seq_) {
-    Cursor* const cursor = ahead_.begin()->second;
-    ahead_.erase(ahead_.begin());
-    PlaceCursor(cursor, FirstUnread(*cursor));
-  }
+void ExpiryLog::Unplace(const Cursor& cursor) {
+  const auto it = cursors_at_.find(cursor.next_seq_);
+  if (--it->second == 0) cursors_at_.erase(it);
 }
 
 uint64_t ExpiryLog::Follow(Follower* follower, Start start, uint64_t pending) {
@@ -243,7 +203,7 @@ void ExpiryLog::Remove(Cursor* cursor) {
   owed_to_ended_ += EventsFrom(cursor->first_seq_);
   left_ += EventsFrom(cursor->next_seq_);
   cursors_.erase(cursor);
-  UnplaceCursor(cursor);
+  Unplace(*cursor);
   const size_t at = cursor->waiting_at_;
   if (at == Cursor::kNotWaiting) return;
   waiting_[at] = waiting_.back();
@@ -264,7 +224,7 @@ ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
 
 ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   Chunk chunk;
-  UnplaceCursor(cursor);
+  Unplace(*cursor);
   const uint64_t oldest = RetainedEventLocked();
   if (cursor->next_seq_ < oldest) {
     chunk.lost = oldest - cursor->next_seq_;
@@ -306,7 +266,7 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
   }
   chunk.shared = chunk.batches.size();
   delivered_ += static_cast<uint64_t>(events);
-  PlaceCursor(cursor, static_cast<size_t>(it - retained_.begin()));
+  ++cursors_at_[cursor->next_seq_];
   chunk.more = it != retained_.end();
   if (!chunk.more) AwaitMore(cursor);
   const int64_t complete_us =
@@ -348,12 +308,12 @@ ExpiryLog::Statistics ExpiryLog::GetStatistics() const {
   statistics.delivered = delivered_;
   statistics.lost = lost_;
   statistics.left = left_;
-  uint64_t least = next_seq_;
   for (const Cursor* cursor : cursors_) {
     statistics.owed += EventsFrom(cursor->first_seq_);
     statistics.pending += EventsFrom(cursor->next_seq_);
-    least = std::min(least, cursor->next_seq_);
   }
+  const uint64_t least =
+      cursors_at_.empty() ? next_seq_ : cursors_at_.begin()->first;
   statistics.max_pending = EventsFrom(least);
   const auto unread = std::partition_point(
       retained_.begin(), retained_.end(),

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/btree_set.h"
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -58,11 +58,6 @@ class ExpiryLog final : public EventHolder {
     uint64_t first_seq_ = 0;
     uint64_t next_seq_ = 0;
     int64_t watermark_us_ = 0;
-    // The number of the first batch that it has not read to its end. One that
-    // has been dropped since stands for the oldest. kAhead: it is in
-    // log_->ahead_.
-    uint64_t batch_ = 0;
-    static constexpr uint64_t kAhead = UINT64_MAX;
     // Its place in log_->waiting_.
     size_t waiting_at_ = kNotWaiting;
     static constexpr size_t kNotWaiting = SIZE_MAX;
@@ -193,8 +188,6 @@ class ExpiryLog final : public EventHolder {
     // Plus all time since that did not count.
     int64_t appended_us;
     std::shared_ptr<const EventBatch> batch;
-    // Cursors that have yet to read it, and have read those before it.
-    uint64_t cursors = 0;
 
     uint64_t end_seq() const {
       return first_seq + static_cast<uint64_t>(batch->size());
@@ -264,16 +257,13 @@ class ExpiryLog final : public EventHolder {
   void DropOldest(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropBeforeLocked(uint64_t event, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Where the cursors are counted whose first unread batch has this number.
-  uint64_t& CursorsAt(uint64_t batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Of one that is counted nowhere, and has read all batches before this place
-  // in retained_.
-  void PlaceCursor(Cursor* cursor, size_t unread)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  size_t FirstUnread(const Cursor& cursor) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void UnplaceCursor(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void PlaceReached() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Removes the cursor from where it is counted, before its position changes.
+  void Unplace(const Cursor& cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether every cursor has read the oldest batch.
+  bool IsOldestRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return cursors_at_.empty() ||
+           cursors_at_.begin()->first >= retained_.front().end_seq();
+  }
   bool CanDrop(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool DropRetained(Kind kind, int64_t bytes, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -303,13 +293,8 @@ class ExpiryLog final : public EventHolder {
   // before `dropped_end_`.
   std::vector<LostEvents> dropped_ ABSL_GUARDED_BY(mu_);
   uint64_t dropped_end_ ABSL_GUARDED_BY(mu_) = 0;
-  // The number of the oldest of them; the others follow. Restore counts down.
-  uint64_t first_batch_ ABSL_GUARDED_BY(mu_) = uint64_t{1} << 62;
-  // Cursors that have read all batches, and will need the next one.
-  uint64_t cursors_at_end_ ABSL_GUARDED_BY(mu_) = 0;
-  // Those that begin behind events that have died and are not appended yet, by
-  // the number of their first event.
-  absl::btree_set<std::pair<uint64_t, Cursor*>> ahead_ ABSL_GUARDED_BY(mu_);
+  // How many cursors are at each position: at few, mostly ends of batches.
+  absl::btree_map<uint64_t, int64_t> cursors_at_ ABSL_GUARDED_BY(mu_);
   // The next event's number: it counts appended and skipped events.
   uint64_t next_seq_ ABSL_GUARDED_BY(mu_);
   // The epoch while no watermark is known: it is a valid time in every client

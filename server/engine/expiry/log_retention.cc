@@ -88,10 +88,7 @@ void ExpiryLog::DropOldest(Dropped* dropped) {
   bytes_ -= retained_.front().batch->bytes();
   MemoryBudget::Process().AddRetained(-retained_.front().batch->bytes());
   dropped->push_back(std::move(retained_.front().batch));
-  const uint64_t cursors = retained_.front().cursors;
   retained_.pop_front();
-  ++first_batch_;
-  CursorsAt(first_batch_) += cursors;
 }
 
 void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
@@ -112,7 +109,7 @@ void ExpiryLog::TrimLocked(int64_t now_us, Dropped* dropped) {
   // Age drops only what every cursor has read.
   while (!retained_.empty() &&
          retained_.front().appended_us + retention_us_ <= now_us &&
-         retained_.front().cursors == 0) {
+         IsOldestRead()) {
     DropOldest(dropped);
   }
 }
@@ -123,7 +120,7 @@ bool ExpiryLog::CanDrop(Kind kind) const {
   if (retained_.empty()) return false;
   if (kind == Kind::kNewest) {
     return retained_.size() == 1 && retained_.front().batch.use_count() == 1 &&
-           retained_.front().cursors == 0;
+           IsOldestRead();
   }
   const size_t most = std::min(retained_.size() - 1, kMaxShared);
   return std::any_of(

@@ -73,16 +73,7 @@ void ExpiryLog::Restore(Retained retained) {
 void ExpiryLog::PushFront(Retained retained) {
   bytes_ += retained.batch->bytes();
   MemoryBudget::Process().AddRetained(retained.batch->bytes());
-  retained.cursors = 0;
   retained_.push_front(std::move(retained));
-  --first_batch_;
-  if (cursors_.empty()) return;
-  for (Retained& each : retained_) each.cursors = 0;
-  cursors_at_end_ = 0;
-  ahead_.clear();
-  for (Cursor* const cursor : cursors_) {
-    PlaceCursor(cursor, FirstUnread(*cursor));
-  }
 }
 
 }  // namespace timecache::server

@@ -296,7 +296,7 @@ void Sweeper::Deliver(const DeadBucket& bucket, const Record& record,
     const int64_t published_us = journaled_ ? bucket.permitted_us : now_us;
     const Death death = {bucket.death_us,
                          std::max(published_us, bucket.death_us), bucket.cause};
-    walk_.batch = std::make_shared<EventBatch>(name_, death, format_);
+    walk_.batch = std::make_shared<EventBatch>(name_, death);
     walk_.batch->Reserve(bucket.entries - walk_.appended,
                          bucket.bytes - walk_.appended_bytes);
   }

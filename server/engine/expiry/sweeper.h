@@ -70,17 +70,13 @@ struct DeadBucket {
 // Shard::kSweepLockRecords erasures at a time.
 class Sweeper {
  public:
-  // Publishes the events of the map `name` in `format`. Neither `log` nor `format`
-  // is owned; both must outlive the sweeper, `format` the log's batches, too.
-  Sweeper(absl::string_view name, const EventFormat* format, ExpiryLog* log,
-          bool journaled)
+  // Publishes the events of the map `name`. `log` is not owned and must outlive
+  // the sweeper.
+  Sweeper(absl::string_view name, ExpiryLog* log, bool journaled)
       : name_(name),
-        format_(format),
         log_(log),
         journaled_(journaled),
         end_event_(log->next_event()) {}
-
-  const EventFormat* format() const { return format_; }
 
   // Adds buckets that died no earlier than those before, and states that
   // besides these nothing died at or before `complete_us`.
@@ -221,7 +217,6 @@ class Sweeper {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_);
 
   const std::string name_;
-  const EventFormat* const format_;
   ExpiryLog* const log_;
   const bool journaled_;
 

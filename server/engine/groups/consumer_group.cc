@@ -35,15 +35,10 @@ GroupStatistics ConsumerGroup::GetStatistics() const {
 }
 
 void ConsumerGroup::SetOptions(const GroupOptions& options) {
-  int64_t due_us;
-  {
-    Lock lock(this);
-    ledger_.SetOptions(options);
-    changes_.Append({.kind = GroupChange::Kind::kOptions, .options = options});
-    ledger_.Trim();
-    due_us = WakeOthers();
-  }
-  Schedule(due_us);
+  WakingLock lock(this);
+  ledger_.SetOptions(options);
+  changes_.Append({.kind = GroupChange::Kind::kOptions, .options = options});
+  ledger_.Trim();
 }
 
 void ConsumerGroup::SetDeadLetters(bool possible) {
@@ -130,14 +125,9 @@ void ConsumerGroup::Leave(Member* member, int64_t now_us, StreamEnd end) {
     }
   }
   for (bool more = true; more;) {
-    int64_t due_us;
-    {
-      Lock lock(this);
-      // Once closed, no member holds any event.
-      more = !closed_ && ledger_.GiveBack(member, suspected, kMaxUnderLock);
-      due_us = WakeOthers();
-    }
-    Schedule(due_us);
+    WakingLock lock(this);
+    // Once closed, no member holds any event.
+    more = !closed_ && ledger_.GiveBack(member, suspected, kMaxUnderLock);
   }
 }
 
@@ -147,23 +137,18 @@ ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
   // Before the lock, as the log's comes first: by now all events of deaths at
   // or before it have arrived.
   const int64_t log_us = log_->watermark_us();
-  int64_t due_us;
-  {
-    Lock lock(this);
-    chunk.closed = closed_;
-    if (closed_) return chunk;
-    ledger_.PassTime(now_us);
-    TakeEvents(member, max_events, max_bytes, &chunk);
-    PassWatermark(log_us);
-    if (IsKept()) kept_.watermark_us = watermark_us_;
-    chunk.watermark_us = kept_.watermark_us;
-    if (IsKept() || kept_.lost == ledger_.unreported_lost()) {
-      chunk.lost = ledger_.TakeLost();
-      kept_.lost = keeping_.lost = 0;
-    }
-    due_us = WakeOthers();
+  WakingLock lock(this);
+  chunk.closed = closed_;
+  if (closed_) return chunk;
+  ledger_.PassTime(now_us);
+  TakeEvents(member, max_events, max_bytes, &chunk);
+  PassWatermark(log_us);
+  if (IsKept()) kept_.watermark_us = watermark_us_;
+  chunk.watermark_us = kept_.watermark_us;
+  if (IsKept() || kept_.lost == ledger_.unreported_lost()) {
+    chunk.lost = ledger_.TakeLost();
+    kept_.lost = keeping_.lost = 0;
   }
-  Schedule(due_us);
   return chunk;
 }
 
@@ -195,7 +180,7 @@ void ConsumerGroup::EndKeeping(bool kept) {
     // A member may be at its window for long, while losses continue.
     scheduler_.WakeFull();
   }
-  Schedule(due_us);
+  if (due_us != kNeverUs) schedule_(due_us);
 }
 
 void ConsumerGroup::TakeEvents(Member* member, int max_events,
@@ -246,10 +231,6 @@ int64_t ConsumerGroup::DueUs() const {
   if (unused_since_us_ == kNeverUs) return std::min(due_us, ledger_.now_us());
   const int64_t ttl_us = ledger_.options().unused_ttl_us;
   return ttl_us == 0 ? due_us : std::min(due_us, unused_since_us_ + ttl_us);
-}
-
-void ConsumerGroup::Schedule(int64_t due_us) const {
-  if (due_us != kNeverUs) schedule_(due_us);
 }
 
 // --- Events.
@@ -352,50 +333,32 @@ bool ConsumerGroup::AppendAgain(uint64_t* event, int* events, int64_t* bytes) {
 
 size_t ConsumerGroup::Settle(absl::Span<const Settlement> settlements,
                              int64_t now_us, absl::Span<SettleResult> results) {
+  WakingLock lock(this);
+  ledger_.PassTime(now_us);
   size_t settled = 0;
-  int64_t due_us;
-  {
-    Lock lock(this);
-    ledger_.PassTime(now_us);
-    const size_t most = std::min(settlements.size(), size_t{kMaxUnderLock});
-    for (; settled < most; ++settled) {
-      const Settlement& settlement = settlements[settled];
-      if (settlement.action == SettleAction::kPutBack) break;
-      results[settled].version = 0;
-      results[settled].status = ledger_.Settle(settlement);
-    }
-    due_us = WakeOthers();
+  const size_t most = std::min(settlements.size(), size_t{kMaxUnderLock});
+  for (; settled < most; ++settled) {
+    const Settlement& settlement = settlements[settled];
+    if (settlement.action == SettleAction::kPutBack) break;
+    results[settled].version = 0;
+    results[settled].status = ledger_.Settle(settlement);
   }
-  Schedule(due_us);
   return settled;
 }
 
 absl::StatusOr<Delivery> ConsumerGroup::BeginPutBack(
     const Settlement& settlement, int64_t now_us) {
-  absl::StatusOr<Delivery> delivery;
-  int64_t due_us;
-  {
-    Lock lock(this);
-    ledger_.PassTime(now_us);
-    const absl::StatusOr<UnsettledEvent*> event = ledger_.Claim(settlement);
-    delivery = event.ok() ? absl::StatusOr<Delivery>((*event)->ToDelivery())
-                          : event.status();
-    // For events that have timed out by now, even if this one was not claimed.
-    due_us = WakeOthers();
-  }
-  Schedule(due_us);
-  return delivery;
+  WakingLock lock(this);
+  ledger_.PassTime(now_us);
+  const absl::StatusOr<UnsettledEvent*> event = ledger_.Claim(settlement);
+  if (!event.ok()) return event.status();
+  return (*event)->ToDelivery();
 }
 
 void ConsumerGroup::EndPutBack(uint64_t event_id, bool done, int64_t now_us) {
-  int64_t due_us;
-  {
-    Lock lock(this);
-    ledger_.AdvanceTo(now_us);
-    ledger_.EndPutBack(event_id, done);
-    due_us = WakeOthers();
-  }
-  Schedule(due_us);
+  WakingLock lock(this);
+  ledger_.AdvanceTo(now_us);
+  ledger_.EndPutBack(event_id, done);
 }
 
 // --- Time.
@@ -429,14 +392,9 @@ bool ConsumerGroup::Advance(int64_t now_us, DeadLetterBudget* room,
 
 void ConsumerGroup::EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
                                   int64_t now_us) {
-  int64_t due_us;
-  {
-    Lock lock(this);
-    ledger_.AdvanceTo(now_us);
-    ledger_.EndDeadLetter(event_id, outcome);
-    due_us = WakeOthers();
-  }
-  Schedule(due_us);
+  WakingLock lock(this);
+  ledger_.AdvanceTo(now_us);
+  ledger_.EndDeadLetter(event_id, outcome);
 }
 
 }  // namespace timecache::server

@@ -199,6 +199,26 @@ class ConsumerGroup final : public ExpiryLog::Follower {
    private:
     ConsumerGroup* const group_;
   };
+  // Wakes members, too, for what has changed, and then schedules what is due.
+  class ABSL_SCOPED_LOCKABLE WakingLock {
+   public:
+    explicit WakingLock(ConsumerGroup* group)
+        ABSL_EXCLUSIVE_LOCK_FUNCTION(group->mu_) ABSL_NO_THREAD_SAFETY_ANALYSIS
+        : group_(group) {
+      group_->mu_.Lock();
+    }
+    ~WakingLock() ABSL_UNLOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      const int64_t due_us = group_->WakeOthers();
+      group_->changes_.Flush();
+      group_->mu_.Unlock();
+      if (due_us != kNeverUs) group_->schedule_(due_us);
+    }
+    WakingLock(const WakingLock&) = delete;
+    WakingLock& operator=(const WakingLock&) = delete;
+
+   private:
+    ConsumerGroup* const group_;
+  };
 
   Chunk Take(Member* member, int64_t now_us, int max_events, int64_t max_bytes)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -213,7 +233,6 @@ class ConsumerGroup final : public ExpiryLog::Follower {
     return !awaits_log_ || changes_.count() == kept_.changes;
   }
   int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Schedule(int64_t due_us) const ABSL_LOCKS_EXCLUDED(mu_);
   bool UnusedForTooLongLocked(int64_t now_us) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -46,18 +46,20 @@ class GroupChanges {
     Flush();
     change.name = open_.name;
     sink_->AddGroup(change);
-    ++told_;
+    ++reported_;
   }
 
   void Flush() {
     if (open_.first == open_.end) return;
     sink_->AddGroup(open_);
-    ++told_;
+    ++reported_;
     open_.first = open_.end;
   }
 
   // Of all changes so far, including the one that the next Flush reports.
-  uint64_t count() const { return told_ + (open_.first == open_.end ? 0 : 1); }
+  uint64_t count() const {
+    return reported_ + (open_.first == open_.end ? 0 : 1);
+  }
 
  private:
   void Extend(Kind kind, uint64_t first, uint64_t end, int attempt,
@@ -74,7 +76,7 @@ class GroupChanges {
   }
 
   GroupChangeSink* sink_ = nullptr;
-  uint64_t told_ = 0;
+  uint64_t reported_ = 0;
   // Not reported yet, if it has events.
   GroupChange open_;
 };

@@ -78,7 +78,7 @@ void GroupEvents::Charge() {
 void GroupEvents::Clear() {
   ready_ = ReadyEvents();
   timers_.clear();
-  doomed_.clear();
+  dead_lettering_.clear();
   blocked_by_key_ = 0;
   last_of_key_.clear();
   events_.clear();
@@ -140,7 +140,7 @@ void GroupEvents::Enter(UnsettledEvent* event) {
       timers_.emplace(event->due_us, event->id, event);
       return;
     case State::kDeadLettering:
-      doomed_.emplace(event->due_us, event->id, event);
+      dead_lettering_.emplace(event->due_us, event->id, event);
       return;
     case State::kClaimed:
       return;
@@ -160,7 +160,7 @@ void GroupEvents::Exit(UnsettledEvent* event) {
       timers_.erase(Timers::key_type(event->due_us, event->id, event));
       return;
     case State::kDeadLettering:
-      doomed_.erase(Timers::key_type(event->due_us, event->id, event));
+      dead_lettering_.erase(Timers::key_type(event->due_us, event->id, event));
       return;
     case State::kClaimed:
       return;

@@ -135,7 +135,9 @@ class GroupEvents {
   // The earliest due_us, of kInFlight and kDelayed, or of kDeadLettering; the
   // lowest number.
   UnsettledEvent* FirstDue() const { return FirstOf(timers_); }
-  UnsettledEvent* FirstDeadLettering() const { return FirstOf(doomed_); }
+  UnsettledEvent* FirstDeadLettering() const {
+    return FirstOf(dead_lettering_);
+  }
 
   size_t size() const { return events_.size(); }
   int64_t memory_bytes() const { return share_.bytes(); }
@@ -170,7 +172,7 @@ class GroupEvents {
   absl::btree_map<uint64_t, std::unique_ptr<UnsettledEvent>> events_;
   ReadyEvents ready_;
   Timers timers_;
-  Timers doomed_;
+  Timers dead_lettering_;
   size_t blocked_by_key_ = 0;
   // The last event of each key, by its hash.
   absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;

@@ -29,9 +29,8 @@ FailureReason FailureReasonOf(Kind kind) {
 
 // --- One group.
 
-ReplayedGroup::ReplayedGroup(const GroupChange& exists, absl::string_view map,
-                             const EventFormat* format)
-    : kept_(map, format) {
+ReplayedGroup::ReplayedGroup(const GroupChange& exists, absl::string_view map)
+    : kept_(map) {
   state_.name = std::string(exists.name);
   state_.created_by = std::string(exists.created_by);
   state_.options = exists.options;
@@ -165,8 +164,8 @@ GroupState ReplayedGroup::Take() {
 // --- All groups.
 
 GroupsReplay::GroupsReplay(ConsumerGroups* groups, ExpiryLog* log,
-                           absl::string_view map, const EventFormat* format)
-    : groups_(groups), log_(log), map_(map), format_(format) {}
+                           absl::string_view map)
+    : groups_(groups), log_(log), map_(map) {}
 
 GroupsReplay::~GroupsReplay() {
   for (const auto& [name, group] : by_name_) log_->Unfollow(group.get());
@@ -204,7 +203,7 @@ void GroupsReplay::Begin(const GroupChange& exists) {
   const std::string name(exists.name);
   std::erase_if(expired_,
                 [&name](const auto& each) { return each.name == name; });
-  auto group = std::make_unique<ReplayedGroup>(exists, map_, format_);
+  auto group = std::make_unique<ReplayedGroup>(exists, map_);
   // It takes the log's events from its next one on.
   group->BeginAt(log_->Follow(group.get(), ExpiryLog::Start::kEarliest, 0));
   by_name_.emplace(name, std::move(group));

@@ -25,9 +25,8 @@ namespace timecache::server {
 // outcome. Used by one thread.
 class ReplayedGroup final : public ExpiryLog::Follower {
  public:
-  // `exists` is the first change of it; the others as KeptEvents.
-  ReplayedGroup(const GroupChange& exists, absl::string_view map,
-                const EventFormat* format);
+  // `exists` is the first change of it.
+  ReplayedGroup(const GroupChange& exists, absl::string_view map);
 
   void OnAppend(uint64_t first_event,
                 const std::shared_ptr<const EventBatch>& batch) override;
@@ -62,8 +61,7 @@ class ReplayedGroup final : public ExpiryLog::Follower {
 class GroupsReplay {
  public:
   // Neither is owned. `groups` has none, and is the map's that has the log.
-  GroupsReplay(ConsumerGroups* groups, ExpiryLog* log, absl::string_view map,
-               const EventFormat* format);
+  GroupsReplay(ConsumerGroups* groups, ExpiryLog* log, absl::string_view map);
   ~GroupsReplay();
   GroupsReplay(const GroupsReplay&) = delete;
   GroupsReplay& operator=(const GroupsReplay&) = delete;
@@ -83,7 +81,6 @@ class GroupsReplay {
   ConsumerGroups* const groups_;
   ExpiryLog* const log_;
   const std::string map_;
-  const EventFormat* const format_;
   std::map<std::string, std::unique_ptr<ReplayedGroup>> by_name_;
   std::deque<ConsumerGroups::ExpiredGroup> expired_;
 };

@@ -100,7 +100,7 @@ void KeptEvents::Insert(uint64_t number, const ExpiredEvent& event,
       // Within a batch: it is kept, or settled.
       return;
     }
-    open_ = std::make_shared<EventBatch>(map_, death, format_);
+    open_ = std::make_shared<EventBatch>(map_, death);
     open_first_ = number;
     batches_.emplace(number, KeptBatch{open_, number, {}, {}, 0});
   }

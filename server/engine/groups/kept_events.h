@@ -45,10 +45,7 @@ struct KeptBatch {
 // named.
 class KeptEvents {
  public:
-  // Writes batches of events that come one by one as `map`'s log would.
-  // `format` is not owned.
-  KeptEvents(absl::string_view map, const EventFormat* format)
-      : map_(map), format_(format) {}
+  explicit KeptEvents(absl::string_view map) : map_(map) {}
 
   // A batch after all others, whose events before number `from` are not kept.
   void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
@@ -75,7 +72,6 @@ class KeptEvents {
   void Seal();
 
   const std::string map_;
-  const EventFormat* const format_;
   // By a number that is not above the first event's, and above all events of
   // the batch before.
   Batches batches_;

@@ -74,6 +74,7 @@ void Shard::Evict(const Found& old, Generation* dead) {
   const uint32_t tag = CompactIndex::TagOf(key_hash_(old.record.key));
   Record record = old.record;
   record.capacity = 0;
+  record.index = {};
   *old.slot = CompactIndex::MakeSlot(tag, Append(record, dead));
   Forget(old);
 }

@@ -34,7 +34,7 @@ absl::Status CheckKey(absl::string_view key) {
 
 TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
                            Usage* server_usage, int64_t created_us,
-                           const EventFormat* format, Origin origin)
+                           Origin origin)
     : name_(std::move(name)),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
       origin_(WithSeed(origin)),
@@ -44,8 +44,8 @@ TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
       usage_(options.max_entries, options.max_bytes, server_usage),
       log_(options.retention_us, options.retention_bytes, origin.first_event,
            origin.log_id),
-      sweeper_(name_, format, &log_, origin.journaled),
-      expiring_(name_, format, &shards_),
+      sweeper_(name_, &log_, origin.journaled),
+      expiring_(name_, &shards_),
       options_(options),
       max_ttl_us_(options.max_ttl_us),
       max_value_bytes_(options.max_value_bytes),

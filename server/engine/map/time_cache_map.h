@@ -81,14 +81,12 @@ class TimeCacheMap final : private GroupHost {
   };
 
   // `options` must be valid. `server_usage` counts for all maps of a server;
-  // not owned, may be null. `format` writes the log's events; not owned.
+  // not owned, may be null.
   TimeCacheMap(std::string name, const NamespaceOptions& options,
-               Usage* server_usage, int64_t created_us,
-               const EventFormat* format, Origin origin);
+               Usage* server_usage, int64_t created_us, Origin origin);
   TimeCacheMap(std::string name, const NamespaceOptions& options,
-               Usage* server_usage, int64_t created_us,
-               const EventFormat* format = EventFormat::Plain())
-      : TimeCacheMap(std::move(name), options, server_usage, created_us, format,
+               Usage* server_usage, int64_t created_us)
+      : TimeCacheMap(std::move(name), options, server_usage, created_us,
                      Origin()) {}
   ~TimeCacheMap();
   TimeCacheMap(const TimeCacheMap&) = delete;

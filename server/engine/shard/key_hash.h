@@ -13,9 +13,9 @@
 namespace timecache::server {
 
 // Hashes keys, each map by a seed of its own: a client that knows the seed could
-// choose keys of one shard and one tag. The same in every process: a map that is rebuilt from its changes has each
-// key in the same shard. The low bits of a hash choose the shard, its top bits
-// are the index's tag.
+// choose keys of one shard and one tag. The same in every process: a map that is
+// rebuilt from its changes has each key in the same shard. The low bits of a hash
+// choose the shard, its top bits are the index's tag.
 //
 // Folded products of 64 bits, as in wyhash (Wang Yi): two loads and two
 // multiplications for a key of up to 16 bytes, one more for each 16 bytes.

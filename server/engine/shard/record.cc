@@ -17,6 +17,7 @@ using record_internal::kDeadWide;
 using record_internal::kFormBits;
 using record_internal::kFormMask;
 using record_internal::kGrowable;
+using record_internal::kIndexed;
 using record_internal::kMore;
 using record_internal::kNarrowBytes;
 using record_internal::kOtherLife;
@@ -60,7 +61,8 @@ struct Header {
     const bool narrow = Fits32(version) && version != kDeadNarrow &&
                         Fits32(WrappingMinus(record.put_us, base.put_us));
     if (record.capacity != 0) flags |= kGrowable;
-    if (record.parts) flags |= kParts;
+    if (record.parts)
+      flags |= record.index.empty() ? kParts : kParts | kIndexed;
     if (record.life_us != base.life_us) flags |= kOtherLife;
     if (record.own_ttl_us != 0) {
       flags |= record.own_ttl_us == record.life_us ? kOwnIsLife : kOtherOwn;
@@ -87,6 +89,7 @@ struct Header {
     }
     if (has(kCreatedBefore)) size += kAgeBytes;
     if (has(kCreatedFar)) size += sizeof(uint64_t);
+    if (has(kIndexed)) ++size;
     return size;
   }
   static uint64_t Age(const Record& record) {
@@ -129,6 +132,14 @@ uint32_t KeyWord(const Record& record, const Header& header) {
   return static_cast<uint32_t>(record.key.size()) << kFormBits | header.form;
 }
 
+// Of an index: a number, and as many as a power of two.
+constexpr size_t kIndexNumberBytes = sizeof(uint32_t);
+
+uint8_t IndexBits(const Record& record) {
+  return static_cast<uint8_t>(
+      std::countr_zero(record.index.size() / kIndexNumberBytes - 1));
+}
+
 // What stands before the key.
 char* PutHeader(const Record& record, const Header& header,
                 const RecordBase& base, char* to) {
@@ -155,12 +166,14 @@ char* PutHeader(const Record& record, const Header& header,
     std::memcpy(to, &age, kAgeBytes);
     to += kAgeBytes;
   }
-  return header.has(kCreatedFar) ? PutFixed(age, to) : to;
+  if (header.has(kCreatedFar)) to = PutFixed(age, to);
+  return header.has(kIndexed) ? PutFixed(IndexBits(record), to) : to;
 }
 
 }  // namespace
 
-const char* record_internal::GetMore(const char* at, Record* record) {
+const char* record_internal::GetMore(const char* at, Record* record,
+                                     size_t* index_bytes) {
   const auto flags = static_cast<uint8_t>(*at++);
   record->parts = (flags & kParts) != 0;
   if ((flags & kGrowable) != 0) {
@@ -186,13 +199,17 @@ const char* record_internal::GetMore(const char* at, Record* record) {
         WrappingMinus(record->put_us, static_cast<int64_t>(number));
     at += bytes;
   }
+  if ((flags & kIndexed) != 0) {
+    *index_bytes = kIndexNumberBytes * (1 + (size_t{1} << *at++));
+  }
   return at;
 }
 
 size_t EncodedSize(const Record& record, const RecordBase& base) {
   const Header header(record, base);
   const size_t fixed = VarintSize(KeyWord(record, header)) +
-                       header.Size(record) + record.key.size();
+                       header.Size(record) + record.key.size() +
+                       record.index.size();
   return record.capacity != 0
              ? fixed + kLongSizeBytes + record.capacity
              : fixed + VarintSize(record.value.size()) + record.value.size();
@@ -213,7 +230,8 @@ void MarkRecordDead(char* record) {
 void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
   to = PutHeader(record, Header(record, base), base, to);
   to = PutBytes(record.key, to);
-  PutBytes(record.value, to);
+  char* const end = PutBytes(record.value, to);
+  PutBytes(record.index, record.capacity != 0 ? to + record.capacity : end);
 }
 
 void ExtendRecord(Record record, const RecordBase& base, absl::string_view more,

@@ -32,6 +32,8 @@ struct Record {
   bool parts = false;
   // How long the value may grow where it lies; 0 if it may not.
   uint32_t capacity = 0;
+  // Behind the value and its room: see part_index.h. Only of parts.
+  absl::string_view index = {};
 
   int64_t deadline_us() const { return put_us + life_us; }
   // All its times are as a put with no others than these makes them.
@@ -39,6 +41,13 @@ struct Record {
     put_us = create_us = put;
     life_us = life;
     own_ttl_us = own_ttl;
+  }
+  // All that the version identifies, and where it lies.
+  void CopyValue(const Record& from) {
+    value = from.value;
+    parts = from.parts;
+    capacity = from.capacity;
+    index = from.index;
   }
   void CopyTimes(const Record& from) {
     put_us = from.put_us;
@@ -71,8 +80,10 @@ struct RecordBase {
 //           int64 put time
 //   where more is known, and in a wide one: uint8 of flags, and for each of these
 //           that is set, in this order: uint32 capacity, signed varint life,
-//           varint own TTL, put time - create time in six bytes or eight
+//           varint own TTL, put time - create time in six bytes or eight, uint8
+//           whose power of two the index has in slots
 //   key, value; if growable, as many bytes as the capacity has, some unused
+//   index of parts
 // A record has the base's life, no own TTL or its life as that, its put time as
 // its create time, and a value that neither grows nor has parts, as far as it
 // has no flag that says otherwise. So one that a renewal has kept alive takes
@@ -81,8 +92,8 @@ struct RecordBase {
 // The bytes that the record takes against this base.
 size_t EncodedSize(const Record& record, const RecordBase& base);
 
-// Writes EncodedSize bytes, but for those that a value may grow by, and for a key
-// and a value that are there already: then O(1).
+// Writes EncodedSize bytes, but for those that a value may grow by, and for a
+// key, a value and an index that are there already: then O(1).
 void EncodeRecord(const Record& record, const RecordBase& base, char* to);
 
 // Appends `more` to the value of a growable record that lies at `at` and has
@@ -122,6 +133,8 @@ inline constexpr uint8_t kOtherLife = 4;
 inline constexpr uint8_t kOwnIsLife = 8;
 inline constexpr uint8_t kOtherOwn = 16;
 inline constexpr uint8_t kCreatedBefore = 32;
+// 64 is record.cc's.
+inline constexpr uint8_t kIndexed = 128;
 inline constexpr size_t kCapacityBytes = sizeof(uint32_t);
 
 template <typename T>
@@ -133,7 +146,7 @@ T GetFixed(const char* from) {
 
 // What stands where flags are. `*record` has its other numbers. Returns the
 // end.
-const char* GetMore(const char* at, Record* record);
+const char* GetMore(const char* at, Record* record, size_t* index_bytes);
 
 }  // namespace record_internal
 
@@ -150,6 +163,7 @@ inline Record DecodeRecord(const char* from, const RecordBase& base,
   at = GetVarint(at, &value_size);
   const uint32_t form = key_word & kFormMask;
   uint32_t value_room = value_size;
+  size_t index_bytes = 0;
   record.life_us = base.life_us;
   if (form != kWide) {
     record.version = base.version + static_cast<int64_t>(GetFixed<int32_t>(at));
@@ -163,13 +177,15 @@ inline Record DecodeRecord(const char* from, const RecordBase& base,
   record.create_us = record.put_us;
   if (form == kOwn) record.own_ttl_us = record.life_us;
   if ((form & kWide) != 0) {
-    at = GetMore(at, &record);
+    at = GetMore(at, &record, &index_bytes);
     if (record.capacity != 0) value_room = record.capacity;
   }
   record.key = absl::string_view(at, key_word >> kFormBits);
   at += record.key.size();
   record.value = absl::string_view(at, value_size);
-  *size = static_cast<size_t>(at + value_room - from);
+  at += value_room;
+  record.index = absl::string_view(at, index_bytes);
+  *size = static_cast<size_t>(at + index_bytes - from);
   return record;
 }
 

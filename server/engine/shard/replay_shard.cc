@@ -28,18 +28,17 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
   const Found old = FindLive(tag, change.record.key);
   const bool found = old.slot != nullptr;
   Record record = change.record;
+  // It lies in the shard that reported the change.
+  record.index = {};
   switch (change.kind) {
     case Change::Kind::kRenew:
       if (!found || old.record.version != record.version) return true;
-      record.value = old.record.value;
+      record.CopyValue(old.record);
       record.create_us = old.record.create_us;
-      record.parts = old.record.parts;
-      record.capacity = old.record.capacity;
       [[fallthrough]];
     case Change::Kind::kStore: {
-      usage_->Subtract(
-          found ? 0 : -1,
-          (found ? old.record.payload_bytes() : 0) - record.payload_bytes());
+      usage_->Subtract(found ? 0 : -1,
+                       old.record.payload_bytes() - record.payload_bytes());
       Outcome outcome;
       Store(record, change.death_us, tag, old, &outcome);
       break;
@@ -55,9 +54,7 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       } else {
         record.CopyTimes(old.record);
       }
-      record.value = old.record.value;
-      record.parts = old.record.parts;
-      record.capacity = old.record.capacity;
+      record.CopyValue(old.record);
       Outcome outcome;
       StoreLonger(record, more, change.renewed ? change.death_us : DeathOf(old),
                   tag, old, &outcome);

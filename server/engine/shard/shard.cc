@@ -151,8 +151,7 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       Renew(op, tag, old, result, &outcome);
       break;
     case OpKind::kTouch:
-      result->status =
-          CheckCondition(op, result->found ? old.record.version : 0);
+      result->status = CheckCondition(op, old.record.version);
       if (!result->status.ok() || !result->found) return outcome;
       Renew(op, tag, old, result, &outcome);
       if (outcome.hit == LimitHit::kNone) {
@@ -163,8 +162,7 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       Put(op, tag, old, room, result, &outcome);
       break;
     case OpKind::kRemove:
-      result->status =
-          CheckCondition(op, result->found ? old.record.version : 0);
+      result->status = CheckCondition(op, old.record.version);
       if (!result->status.ok() || !result->found) return outcome;
       if (op.return_previous && !Answer(old.record, room, result)) {
         return outcome;
@@ -220,9 +218,7 @@ bool Shard::TakeRoom(size_t value_bytes, ResponseBudget* room, Result* result) {
   return false;
 }
 
-// Returns the entry, or an error if it has no room.
-bool Shard::Answer(const Record& record, ResponseBudget* room, Result* result) {
-  if (!TakeRoom(record.value.size(), room, result)) return false;
+void Shard::SetEntry(const Record& record, Result* result) {
   result->has_entry = true;
   result->entry.value.assign(record.value.data(), record.value.size());
   result->entry.parts = record.parts;
@@ -231,13 +227,19 @@ bool Shard::Answer(const Record& record, ResponseBudget* room, Result* result) {
   result->entry.deadline_us = record.deadline_us();
   result->entry.create_us = record.create_us;
   result->entry.own_ttl_us = record.own_ttl_us;
+}
+
+// Returns the entry, or an error if it has no room.
+bool Shard::Answer(const Record& record, ResponseBudget* room, Result* result) {
+  if (!TakeRoom(record.value.size(), room, result)) return false;
+  SetEntry(record, result);
   return true;
 }
 
 void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
                 ResponseBudget* room, Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
-  result->status = CheckCondition(op, found ? old.record.version : 0);
+  result->status = CheckCondition(op, old.record.version);
   if (!result->status.ok()) return;
   Record record;
   record.key = op.key;
@@ -271,7 +273,7 @@ bool Shard::Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
     outcome->hit = LimitHit::kShardFull;
     return false;
   }
-  const int64_t more_bytes = bytes - (found ? old.record.payload_bytes() : 0);
+  const int64_t more_bytes = bytes - old.record.payload_bytes();
   if (memory_ != MemoryBudget::Level::kRoom &&
       (!found || more_bytes > 0 ||
        memory_ == MemoryBudget::Level::kExhausted)) {

@@ -215,7 +215,7 @@ class Shard {
 
   // Remembers which generations that die at or before `*until_us` take new
   // records, `max_changes` of them at most. `until_us` is not owned and may be
-  // raised at any time: what is put after a later lock of the shard heeds it.
+  // raised at any time: what is put after a later lock of the shard follows it.
   // Null: remembers nothing, and forgets.
   void TrackChanges(const std::atomic<int64_t>* until_us, size_t max_changes)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -370,6 +370,7 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static bool TakeRoom(size_t value_bytes, ResponseBudget* room,
                        Result* result);
+  static void SetEntry(const Record& record, Result* result);
   static bool Answer(const Record& record, ResponseBudget* room,
                      Result* result);
 

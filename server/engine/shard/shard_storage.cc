@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "server/base/check.h"
+#include "server/engine/shard/part_index.h"
 #include "server/engine/shard/shard.h"
 
 namespace timecache::server {
@@ -56,6 +58,12 @@ void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
 // generation. Returns where it is.
 RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
                        const Found& old, Outcome* outcome) {
+  if (NeedsPartIndex(record)) {
+    const std::string index = MakePartIndex(record.value, key_hash_);
+    Record indexed = record;
+    indexed.index = index;
+    return Store(indexed, death_us, tag, old, outcome);
+  }
   if (old.slot != nullptr) {
     Segment& segment = segments_[old.segment];
     if (segment.generation->death_us == death_us &&

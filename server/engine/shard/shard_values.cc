@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/check.h"
 #include "server/base/error.h"
+#include "server/engine/shard/part_index.h"
 #include "server/engine/shard/shard.h"
 #include "server/engine/store/gathered_parts.h"
 
@@ -66,11 +67,11 @@ bool Shard::Replace(const Operation& op, absl::string_view value, bool parts,
                     Outcome* outcome) {
   result->status = CheckValueBytes(value.size());
   if (!result->status.ok()) return false;
-  Record record = old.record;
+  Record record;
   record.key = op.key;
   record.value = value;
+  record.CopyTimes(old.record);
   record.parts = parts;
-  record.capacity = 0;
   const int64_t bytes = record.payload_bytes();
   if (!Reserve(old, bytes, bytes, outcome)) return false;
   int64_t death_us;
@@ -118,14 +119,19 @@ bool Shard::Extend(const Operation& op, absl::string_view more,
 // Stores `record`, which has the value of `old`, and `more` behind that. Where
 // it has no room it moves, and gets as much again as it then has: so a value
 // that grows to n bytes is copied less than n bytes for that, however short the
-// pieces are.
+// pieces are. Of parts, `more` is one.
 void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
                         uint32_t tag, const Found& old, Outcome* outcome) {
   RecordRef ref = MakeRef(old.segment, old.offset);
-  const size_t size = record.value.size() + more.size();
+  const size_t begin = record.value.size();
+  const size_t size = begin + more.size();
+  const bool outgrows_index =
+      !record.index.empty() && !HasRoomForPart(record.index);
+  // Store makes another one.
+  if (outgrows_index) record.index = {};
   // In a header of the same size, which its times may change.
   const bool fits =
-      record.capacity != 0 && size <= record.capacity &&
+      record.capacity != 0 && size <= record.capacity && !outgrows_index &&
       EncodedSize(record, segments_[old.segment].base) == old.size;
   if (!fits || death_us != DeathOf(old)) {
     if (record.capacity == 0 || size > record.capacity) {
@@ -139,19 +145,26 @@ void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
   const Record stored = segment.Read(OffsetOf(ref), &unused);
   record.key = stored.key;
   record.value = stored.value;
+  record.index = stored.index;
   segment.generation->bytes += static_cast<int64_t>(more.size());
-  ExtendRecord(record, segment.base, more, segment.data.get() + OffsetOf(ref));
+  char* const data = segment.data.get();
+  ExtendRecord(record, segment.base, more, data + OffsetOf(ref));
+  GatheredPart part;
+  if (!record.index.empty() && PartsReader(more).Next(&part)) {
+    AddToPartIndex(part.name, begin, key_hash_, record.index,
+                   data + (record.index.data() - data));
+  }
 }
 
 void Shard::AppendValue(const Operation& op, uint32_t tag, const Found& old,
                         Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
-  result->status = CheckCondition(op, found ? old.record.version : 0);
+  result->status = CheckCondition(op, old.record.version);
   if (result->status.ok() && found && old.record.parts) {
     result->status = OtherKind(/*parts=*/true);
   }
   if (!result->status.ok()) return;
-  const size_t size = op.value.size() + (found ? old.record.value.size() : 0);
+  const size_t size = op.value.size() + old.record.value.size();
   const auto alone_bytes =
       static_cast<int64_t>(op.key.size() + op.value.size());
   const bool done =
@@ -166,7 +179,7 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
                     Result* result, Outcome* outcome) {
   const bool found = old.slot != nullptr;
   int64_t number = op.initial;
-  result->status = CheckCondition(op, found ? old.record.version : 0);
+  result->status = CheckCondition(op, old.record.version);
   if (!result->status.ok()) return;
   if (found && old.record.parts) {
     result->status = OtherKind(/*parts=*/true);
@@ -205,19 +218,17 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
                              "others");
     }
     if (!result->status.ok()) return;
-    PartsReader reader(old.record.value);
-    GatheredPart other;
-    for (; reader.Next(&other); ++count) {
-      copied_bytes_ += kPartCost;
-      if (other.name != part.name) continue;
-      result->duplicate = other.value == part.value;
-      if (!result->duplicate) {
-        result->status = ErrorWithReason(
-            absl::StatusCode::kAlreadyExists, Reason::kPartExists,
-            "the part already exists with another value");
-        return;
-      }
+    const FoundPart same = FindPart(old.record, gathering.expectation().size(),
+                                    part.name, key_hash_);
+    copied_bytes_ += same.parts_read * kPartCost;
+    count = same.parts;
+    if (same.found && same.value != part.value) {
+      result->status =
+          ErrorWithReason(absl::StatusCode::kAlreadyExists, Reason::kPartExists,
+                          "the part already exists with another value");
+      return;
     }
+    result->duplicate = same.found;
   }
   if (result->duplicate) {
     result->version = old.record.version;
@@ -254,17 +265,10 @@ void Shard::Complete(const Operation& op, const Found& old,
   if (!result->status.ok() || !TakeRoom(size, room, result)) return;
   Record whole = old.record;
   if (!found) BeginLife(op, old, &whole);
-  Entry& entry = result->entry;
-  entry.value.reserve(size);
-  entry.value.assign(whole.value.data(), whole.value.size());
-  entry.value.append(more.data(), more.size());
-  entry.parts = true;
-  entry.version = whole.version;
-  entry.put_us = whole.put_us;
-  entry.deadline_us = whole.deadline_us();
-  entry.create_us = whole.create_us;
-  entry.own_ttl_us = whole.own_ttl_us;
-  result->has_entry = true;
+  whole.parts = true;
+  result->entry.value.reserve(size);
+  SetEntry(whole, result);
+  result->entry.value.append(more.data(), more.size());
   result->removed = true;
   if (found) Take(op, old);
 }

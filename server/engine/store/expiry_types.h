@@ -118,8 +118,6 @@ struct ExpiringOptions {
   int64_t lead_us = 0;
   std::string key_prefix = {};
   bool keys_only = false;
-  // The limit at which another cursor on the namespace is refused.
-  int64_t max_cursors = INT64_MAX;
 };
 
 }  // namespace timecache::server

@@ -88,11 +88,13 @@ bool ExpectsTheSame(absl::string_view value, const Gathering& gathering) {
 
 void AppendPart(const GatheredPart& part, std::string* value) {
   const size_t size = BytesSize(part.name) + BytesSize(part.value);
-  value->reserve(value->size() + 1 + VarintSize(size) + size);
-  value->push_back(static_cast<char>(kPart));
-  PutVarint(size, value);
-  PutBytes(kName, part.name, value);
-  PutBytes(kValue, part.value, value);
+  const size_t begin = value->size();
+  value->resize(begin + 1 + VarintSize(size) + size);
+  char* to = value->data() + begin;
+  *to++ = static_cast<char>(kPart);
+  to = PutVarint(size, to);
+  to = PutBytes(kName, part.name, to);
+  PutBytes(kValue, part.value, to);
 }
 
 bool PartsReader::Next(GatheredPart* part) {
@@ -101,6 +103,7 @@ bool PartsReader::Next(GatheredPart* part) {
     uint64_t number;
     if (tag == kPart) {
       *part = {};
+      offset_ = bytes_ - left_.left() - 1;
       if (!left_.Bytes(&bytes)) break;
       WireReader fields(bytes);
       if (fields.Skip(kName) && !fields.Bytes(&part->name)) break;

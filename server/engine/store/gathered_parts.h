@@ -63,13 +63,18 @@ void AppendPart(const GatheredPart& part, std::string* value);
 // behind the first that is wrong. O(1) a part, whatever its size.
 class PartsReader {
  public:
-  explicit PartsReader(absl::string_view value) : left_(value) {}
+  explicit PartsReader(absl::string_view value)
+      : bytes_(value.size()), left_(value) {}
 
   // False after the last. The views are into the value.
   bool Next(GatheredPart* part);
+  // Where the part that Next has found begins in the value.
+  size_t offset() const { return offset_; }
 
  private:
+  const size_t bytes_;
   WireReader left_;
+  size_t offset_ = 0;
 };
 
 }  // namespace timecache::server

@@ -327,7 +327,6 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
                            bool syncs_behind) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
       options_.now() - began);
-  const uint64_t took_us = std::max<int64_t>(took.count(), 0);
   absl::MutexLock lock(&mu_);
   CountSyncs();
   if (!status.ok()) return;
@@ -346,7 +345,7 @@ void LocalJournal::Publish(const std::vector<Pending>& group,
   }
   statistics_.appends += group.size();
   ++statistics_.commits;
-  if (!syncs_behind) statistics_.commit_latency.Add(took_us);
+  if (!syncs_behind) statistics_.commit_latency.Add(took.count());
 }
 
 bool LocalJournal::IsFull() const {

@@ -265,7 +265,7 @@ class LocalJournal final : public Journal {
   std::unique_ptr<BackgroundSync> background_;
   // Of the sync that has ended: how long it took, and the result of the trim
   // behind it.
-  uint64_t sync_took_us_ = 0;
+  int64_t sync_took_us_ = 0;
   absl::Status trimmed_;
   std::thread thread_;
 };

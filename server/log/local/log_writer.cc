@@ -197,7 +197,7 @@ File* LogWriter::BeginSync() {
   return file_.get();
 }
 
-void LogWriter::EndSync(const absl::Status& status, uint64_t took_us) {
+void LogWriter::EndSync(const absl::Status& status, int64_t took_us) {
   sync_latency_.Add(took_us);
   if (status.ok()) {
     unsynced_.DropFirst(syncing_groups_);

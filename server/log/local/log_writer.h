@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/base/latencies.h"
+#include "server/base/duration_histogram.h"
 #include "server/log/local/disk_reserve.h"
 #include "server/log/local/file_system.h"
 #include "server/log/local/journal_directory.h"
@@ -63,7 +63,7 @@ class LogWriter {
   // EndSync gets its result there may be no other call than WriteGroup, without
   // `sync` and while MayWrite.
   File* BeginSync();
-  void EndSync(const absl::Status& status, uint64_t took_us);
+  void EndSync(const absl::Status& status, int64_t took_us);
   // Whether a group can be written without a sync before it.
   bool MayWrite() const { return unsynced_.bytes() < kUnsyncedBytesMax; }
 
@@ -82,7 +82,7 @@ class LogWriter {
   }
   uint64_t syncs() const { return syncs_; }
   uint64_t sync_errors() const { return sync_errors_; }
-  const Latencies& sync_latency() const { return sync_latency_; }
+  const DurationHistogram& sync_latency() const { return sync_latency_; }
 
  private:
   absl::Status SyncFile();
@@ -121,7 +121,7 @@ class LogWriter {
   uint64_t syncing_end_ = 0;
   uint64_t syncs_ = 0;
   uint64_t sync_errors_ = 0;
-  Latencies sync_latency_;
+  DurationHistogram sync_latency_;
 };
 
 }  // namespace timecache::server

@@ -9,9 +9,6 @@ namespace timecache::server {
 namespace {
 
 constexpr char kDefaultAddress[] = "127.0.0.1:7171";
-constexpr int64_t kDefaultReloadIntervalSeconds = 10;
-constexpr int64_t kMinReloadIntervalSeconds = 1;
-constexpr int64_t kMaxReloadIntervalSeconds = 3600;
 
 using Problem = std::optional<ConfigProblem>;
 
@@ -42,13 +39,6 @@ Problem FindTlsProblem(const std::string& path,
   if (has_roots && !asks) {
     return {{path + ".client_certificate",
              "is none, and client_ca_file is set: remove one of them"}};
-  }
-  const google::protobuf::Duration& interval = tls.reload_interval();
-  if (interval.seconds() < kMinReloadIntervalSeconds ||
-      interval.seconds() > kMaxReloadIntervalSeconds ||
-      (interval.seconds() == kMaxReloadIntervalSeconds &&
-       interval.nanos() > 0)) {
-    return {{path + ".reload_interval", "must be from 1s to 1h"}};
   }
   return std::nullopt;
 }
@@ -90,9 +80,6 @@ void FillListenerDefaults(config::v1::ServerConfig* config) {
       tls.set_client_certificate(tls.client_ca_file().empty()
                                      ? config::v1::CLIENT_CERTIFICATE_NONE
                                      : config::v1::CLIENT_CERTIFICATE_REQUIRED);
-    }
-    if (!tls.has_reload_interval()) {
-      tls.mutable_reload_interval()->set_seconds(kDefaultReloadIntervalSeconds);
     }
   }
   if (!config->has_health_address()) config->set_health_address("");

@@ -22,9 +22,8 @@ PassedEvents PassedEvents::Written(std::shared_ptr<const EventBatch> batch) {
   return {std::move(batch), std::move(bytes)};
 }
 
-PassedEvents EventFilter::Apply(const BatchRef& batch,
-                                absl::string_view map) const {
-  return filters_->Apply(*this, batch, map);
+PassedEvents EventFilter::Apply(const BatchRef& batch) const {
+  return filters_->Apply(*this, batch);
 }
 
 EventFilters::~EventFilters() {
@@ -55,7 +54,7 @@ void EventFilters::Delete(const EventFilter* filter) {
 }
 
 PassedEvents EventFilters::Apply(const EventFilter& filter,
-                                 const BatchRef& batch, absl::string_view map) {
+                                 const BatchRef& batch) {
   const bool passes_all = filter.key_prefix_.empty() && !filter.keys_only_;
   // One for the watch that asks.
   const bool shared = !passes_all && filter.weak_from_this().use_count() > 1;
@@ -63,7 +62,7 @@ PassedEvents EventFilters::Apply(const EventFilter& filter,
     PassedEvents found = FindResult(filter, batch);
     if (found.batch != nullptr) return found;
   }
-  BatchRef passed = Filter(batch, map, filter.key_prefix_, filter.keys_only_);
+  BatchRef passed = Filter(batch, filter.key_prefix_, filter.keys_only_);
   if (passed == batch) return {std::move(passed), nullptr};
   PassedEvents filtered = PassedEvents::Written(std::move(passed));
   if (shared) Keep(filter, batch, filtered);

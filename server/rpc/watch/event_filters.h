@@ -38,9 +38,8 @@ class EventFilter : public std::enable_shared_from_this<EventFilter> {
  public:
   using BatchRef = std::shared_ptr<const EventBatch>;
 
-  // The events of `batch`, which died in `map`, that pass, in the wire format;
-  // the batch itself if that is what it holds.
-  PassedEvents Apply(const BatchRef& batch, absl::string_view map) const;
+  // The events of `batch` that pass; the batch itself if all of it does.
+  PassedEvents Apply(const BatchRef& batch) const;
 
  private:
   friend class EventFilters;
@@ -99,8 +98,8 @@ class EventFilters {
   };
   using Results = std::list<Result>;
 
-  PassedEvents Apply(const EventFilter& filter, const BatchRef& batch,
-                     absl::string_view map) ABSL_LOCKS_EXCLUDED(mu_);
+  PassedEvents Apply(const EventFilter& filter, const BatchRef& batch)
+      ABSL_LOCKS_EXCLUDED(mu_);
   PassedEvents FindResult(const EventFilter& filter, const BatchRef& batch)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Keep(const EventFilter& filter, const BatchRef& batch,

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "server/base/check.h"
 #include "server/rpc/watch/event_codec.h"
 
 namespace timecache::server {
@@ -25,7 +24,6 @@ grpc::Slice Share(const BatchRef& batch) {
 
 void WatchMessage::Add(const PassedEvents& passed) {
   const BatchRef& batch = passed.batch;
-  TIMECACHED_CHECK(batch->format() == WireFormat());
   const absl::string_view bytes = batch->encoded();
   if (bytes.size() > max_event_bytes_) {
     for (int i = 0; i < batch->size(); ++i) {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
-#include "server/rpc/watch/event_codec.h"
 #include "server/rpc/watch/event_filters.h"
 #include "server/rpc/watch/resume_token.h"
 
@@ -25,15 +24,6 @@ absl::Status LossError(const std::string& map, uint64_t lost, bool prefix) {
       {{"namespace", map}, {"lost", absl::StrCat(lost)}});
 }
 
-// The event alone, encoded again.
-Delivery InWireFormat(const Delivery& delivery, absl::string_view map) {
-  auto batch =
-      std::make_shared<EventBatch>(map, delivery.batch->death(), WireFormat());
-  batch->Add(delivery.event());
-  return {std::move(batch), 0, delivery.event_id, delivery.attempt,
-          delivery.returns};
-}
-
 }  // namespace
 
 WatchSource::Reading WatchSource::Read(int64_t now_us, WatchMessage* message) {
@@ -49,7 +39,9 @@ WatchSource::Reading WatchSource::Read(int64_t now_us, WatchMessage* message) {
             .end = LossError(name_, chunk.lost, !request_->key_prefix.empty())};
   }
   AddBatches(chunk, message);
-  AddDeliveries(chunk, message);
+  for (const Delivery& delivery : chunk.deliveries) {
+    message->AddDelivery(delivery, request_->keys_only);
+  }
   message->lost += chunk.lost;
   message->watermark_us = chunk.watermark_us;
   if (!in_group && request_->lead_us == 0) {
@@ -65,22 +57,12 @@ void WatchSource::AddBatches(const EventChunk& chunk, WatchMessage* message) {
   for (size_t i = 0; i < chunk.batches.size(); ++i) {
     const auto& batch = chunk.batches[i];
     const PassedEvents passed = i < chunk.shared
-                                    ? request_->filter->Apply(batch, name_)
+                                    ? request_->filter->Apply(batch)
                                     : PassedEvents::Written(batch);
     message->Add(passed);
     if (passed->size() == 0) continue;
     unwritten_.emplace_back(batch->death_us(),
                             static_cast<uint64_t>(passed->size()));
-  }
-}
-
-void WatchSource::AddDeliveries(const EventChunk& chunk,
-                                WatchMessage* message) {
-  for (const Delivery& delivery : chunk.deliveries) {
-    message->AddDelivery(delivery.batch->format() == WireFormat()
-                             ? delivery
-                             : InWireFormat(delivery, name_),
-                         request_->keys_only);
   }
 }
 

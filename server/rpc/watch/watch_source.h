@@ -73,7 +73,6 @@ class WatchSource {
 
  private:
   void AddBatches(const EventChunk& chunk, WatchMessage* message);
-  void AddDeliveries(const EventChunk& chunk, WatchMessage* message);
 
   std::string name_;
   const WatchRequest* request_;

@@ -8,9 +8,6 @@
 namespace timecache::server {
 namespace {
 
-// Most WatchExpiring streams of one namespace.
-constexpr int64_t kMaxExpiring = 256;
-
 // The engine knows one namespace; a watch has several.
 std::string WatchFieldPath(const std::string& field) {
   return field == "namespace" ? "namespaces" : field;
@@ -64,10 +61,9 @@ void WatchStream::OpenReaders(Store* store) {
                        call_.Principal()},
                       wake, WhenOpen());
   } else if (request_.lead_us > 0) {
-    store->OpenExpiring(names,
-                        {request_.lead_us, request_.key_prefix,
-                         request_.keys_only, kMaxExpiring},
-                        wake, WhenOpen());
+    store->OpenExpiring(
+        names, {request_.lead_us, request_.key_prefix, request_.keys_only},
+        wake, WhenOpen());
   } else {
     store->OpenLogs(names, request_.start, request_.resume_points, wake,
                     WhenOpen());

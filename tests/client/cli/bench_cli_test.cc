@@ -121,7 +121,7 @@ TEST_F(BenchCliTest, EachTransportDoesTheMix) {
     // Exact for each sender, of which some are in the midst of a period.
     EXPECT_NEAR(result["hits"].get<double>(), 480, 6) << result;
     EXPECT_EQ(result["misses"], 0) << result;
-    EXPECT_EQ(service_->last_put().ttl().seconds(), 9);
+    EXPECT_EQ(service_->Last<v1::PutRequest>().ttl().seconds(), 9);
   }
 }
 
@@ -190,9 +190,9 @@ TEST_F(BenchCliTest, OperationsErrorEndsItWithOne) {
     EXPECT_EQ(result.code, 1) << result.err;
     EXPECT_THAT(result.err, HasSubstr("max_bytes: the namespace is full"));
     EXPECT_THAT(result.err, HasSubstr("MAX_BYTES"));
-    const json told = json::parse(result.out);
-    EXPECT_EQ(told["complete"], false);
-    EXPECT_EQ(told["errors"]["RESOURCE_EXHAUSTED"], told["operations"]);
+    const json measured = json::parse(result.out);
+    EXPECT_EQ(measured["complete"], false);
+    EXPECT_EQ(measured["errors"]["RESOURCE_EXHAUSTED"], measured["operations"]);
   }
 }
 
@@ -203,7 +203,8 @@ TEST_F(BenchCliTest, ServerThatForgetsAResultIsFoundOut) {
   EXPECT_THAT(result.err, HasSubstr("to 10 operations has 9 results"));
 }
 
-TEST_F(BenchCliTest, StreamThatEndsMidwayIsAnErrorAndWhatWasMeasuredIsTold) {
+TEST_F(BenchCliTest,
+       StreamThatEndsMidwayIsAnErrorAndWhatWasMeasuredIsReported) {
   service_->SetPipeline({.answers_max = 3,
                          .end = MakeError(grpc::StatusCode::UNAVAILABLE,
                                           "draining", v1::DRAINING)});
@@ -247,9 +248,9 @@ TEST_F(BenchCliTest, CtrlCEndsItWithWhatWasMeasured) {
     const test::Exit result = process.Wait();
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
-    const json told = json::parse(result.out);
-    EXPECT_EQ(told["interrupted"], true);
-    EXPECT_GT(told["operations"], 0);
+    const json measured = json::parse(result.out);
+    EXPECT_EQ(measured["interrupted"], true);
+    EXPECT_GT(measured["operations"], 0);
   }
 }
 
@@ -329,7 +330,7 @@ TEST_F(OwnNamespaceTest, IsMadeAlsoWhereTheEnvironmentNamesAnother) {
   const test::Exit result = bench.Wait();
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(client_.Size()->entries, 0u);
-  const std::string name = service_->last_put().namespace_();
+  const std::string name = service_->Last<v1::PutRequest>().namespace_();
   EXPECT_THAT(name, StartsWith("bench-"));
   EXPECT_EQ(json::parse(result.out)["settings"]["namespace"], name);
 }

@@ -179,11 +179,9 @@ TEST_F(CompletionTest, BashOffersTheNamespacesOfTheServer) {
 }
 
 TEST_F(CompletionTest, GroupsComeFromTheServer) {
+  ASSERT_TRUE(client_.CreateNamespace("sessions").ok());
   for (const char* ns : {"default", "sessions"}) {
-    v1::Group group;
-    group.set_namespace_(ns);
-    group.set_name(std::string("of-") + ns);
-    service_.SetGroup(group);
+    ASSERT_TRUE(client_.In(ns).CreateGroup(std::string("of-") + ns).ok());
   }
   const auto complete = [this](std::vector<std::string> words) {
     words.insert(words.begin(),

@@ -7,7 +7,6 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/cli/cli_fixture.h"
-#include "tests/client/cpp/fake_clock.h"
 
 namespace timecache {
 namespace {
@@ -34,17 +33,17 @@ TEST_F(CliKeysTest, GetOfSeveralSaysWhichIsWhich) {
 }
 
 TEST_F(CliKeysTest, WhatIsLeftToLiveIsByTheServersClock) {
-  ASSERT_TRUE(client_.Put("a", "1", {.ttl = absl::Seconds(90)}).ok());
-  AdvanceClock(service_, absl::Milliseconds(30'500));
-  EXPECT_EQ(Run({"get", "a", "--ttl"}).out, "1\nleft     59.5s\n");
-  EXPECT_THAT(Run({"get", "a", "--all"}).out, HasSubstr("\nleft     59.5s\n"));
-  EXPECT_EQ(RunJson({"get", "a", "--ttl"})["left_ms"], 59'500);
+  ASSERT_TRUE(client_.Put("a", "1", {.ttl = absl::Milliseconds(90'100)}).ok());
+  service_.AdvanceClock(absl::Milliseconds(30'500));
+  EXPECT_EQ(Run({"get", "a", "--ttl"}).out, "1\nleft     59.6s\n");
+  EXPECT_THAT(Run({"get", "a", "--all"}).out, HasSubstr("\nleft     59.6s\n"));
+  EXPECT_EQ(RunJson({"get", "a", "--ttl"})["left_ms"], 59'600);
   EXPECT_EQ(RunJson({"get", "a"}).count("left_ms"), 0u);
-  EXPECT_EQ(Run({"scan", "--ttl"}).out, "59.5s\ta\t1\n");
-  EXPECT_EQ(Run({"scan", "--ttl", "--keys-only"}).out, "59.5s\ta\n");
-  EXPECT_EQ(RunJson({"scan", "--ttl"})["left_ms"], 59'500);
+  EXPECT_EQ(Run({"scan", "--ttl"}).out, "59.6s\ta\t1\n");
+  EXPECT_EQ(Run({"scan", "--ttl", "--keys-only"}).out, "59.6s\ta\n");
+  EXPECT_EQ(RunJson({"scan", "--ttl"})["left_ms"], 59'600);
   // Behind its deadline it may live on for a while.
-  AdvanceClock(service_, absl::Minutes(1));
+  service_.AdvanceClock(absl::Milliseconds(59'700));
   EXPECT_EQ(RunJson({"get", "a", "--ttl"})["left_ms"], 0);
 }
 

@@ -16,7 +16,6 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/client/cli/cli_fixture.h"
-#include "tests/client/cpp/fake_clock.h"
 
 namespace timecache {
 namespace {
@@ -34,7 +33,7 @@ TEST_F(CliLoadTest, TakesTsv) {
   EXPECT_THAT(result.out, StartsWith("loaded 3 entries in "));
   EXPECT_EQ(client_.Get("a").value()->value, "3");
   EXPECT_EQ(client_.Get("b").value()->value, "2");
-  EXPECT_EQ(service_.last_put().ttl().seconds(), 60);
+  EXPECT_EQ(service_.Last<v1::PutRequest>().ttl().seconds(), 60);
 }
 
 TEST_F(CliLoadTest, TakesJsonLinesFromAFile) {
@@ -117,7 +116,7 @@ TEST_F(CliLoadTest, ADumpKeepsDeadlinesAndLeavesOutWhatHasPassed) {
   const Client copy = client_.In("copy");
   const absl::Time deadline = absl::UnixEpoch() + absl::Hours(1);
 
-  AdvanceClock(service_, absl::Seconds(20));
+  service_.AdvanceClock(absl::Seconds(20));
   const json summary = json::parse(
       Run({"load", "-n", "copy", "--json"}, dumped.out).out, nullptr, false);
   EXPECT_EQ(summary["loaded"], 1);
@@ -142,7 +141,7 @@ TEST_F(CliLoadTest, ADumpKeepsDeadlinesAndLeavesOutWhatHasPassed) {
 TEST_F(CliLoadTest, WhatIsLoadedIsRenewedAsWhatWasDumped) {
   ASSERT_TRUE(client_.Put("own", "v", {.ttl = absl::Minutes(10)}).ok());
   ASSERT_TRUE(client_.Put("other", "v").ok());
-  AdvanceClock(service_, absl::Seconds(5));
+  service_.AdvanceClock(absl::Seconds(5));
   ASSERT_TRUE(client_.Touch("own").ok());
   const absl::Time now = absl::UnixEpoch() + absl::Seconds(5);
   const std::string path =

@@ -65,7 +65,7 @@ class CliResumeTest : public CliTest {
   }
   // Of the n-th call.
   std::vector<std::string> Tokens(size_t n) const {
-    const auto request = service_.watch_requests().at(n);
+    const auto request = service_.Requests<v1::WatchExpiredRequest>().at(n);
     return {request.resume_tokens().begin(), request.resume_tokens().end()};
   }
 
@@ -147,7 +147,7 @@ TEST_F(CliResumeTest, TokenThatTheServerCannotReadIsDamageOfTheFile) {
   EXPECT_EQ(Content(), content);
 }
 
-TEST_F(CliResumeTest, AnotherLogIsToldAndReadFromItsBeginning) {
+TEST_F(CliResumeTest, AnotherLogIsReportedAndReadFromItsBeginning) {
   service_.AddWatch(
       {.messages = {MakeResumable("one", 40, 41, "first")}, .hang = true});
   service_.AddWatch({.end = LogChanged()});
@@ -166,7 +166,8 @@ TEST_F(CliResumeTest, AnotherLogIsToldAndReadFromItsBeginning) {
               HasSubstr("of deaths after 1970-01-01T00:00:41.000Z, are lost"));
   EXPECT_THAT(Tokens(1), ElementsAre("first"));
   EXPECT_THAT(Tokens(2), ElementsAre());
-  EXPECT_EQ(service_.watch_requests().at(2).start(), v1::WATCH_START_EARLIEST);
+  EXPECT_EQ(service_.Requests<v1::WatchExpiredRequest>().at(2).start(),
+            v1::WATCH_START_EARLIEST);
   EXPECT_EQ(Watermark(), "1970-01-01T00:01:01Z");
 }
 

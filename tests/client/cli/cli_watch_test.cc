@@ -28,7 +28,8 @@ TEST_F(CliWatchTest, PrintsEventsUntilTheWatermark) {
   EXPECT_EQ(result.out,
             "1970-01-01T00:00:40.000Z\texpired\t+1s\ta\\x0a\tvalue of "
             "a\\x0a\n");
-  EXPECT_EQ(service_.watch_requests().at(0).start(), v1::WATCH_START_EARLIEST);
+  EXPECT_EQ(service_.Requests<v1::WatchExpiredRequest>().at(0).start(),
+            v1::WATCH_START_EARLIEST);
 }
 
 TEST_F(CliWatchTest, StopsAfterCountOfSeveralNamespaces) {
@@ -68,7 +69,8 @@ TEST_F(CliWatchTest, TellsWhatIsLostAndReconnects) {
   EXPECT_THAT(result.err, HasSubstr("7 events lost"));
   EXPECT_THAT(result.err, HasSubstr("the server stopped; trying again"));
   EXPECT_THAT(result.err, HasSubstr("default: reconnected"));
-  EXPECT_EQ(service_.watch_requests().at(1).resume_tokens(0), "token");
+  EXPECT_EQ(service_.Requests<v1::WatchExpiredRequest>().at(1).resume_tokens(0),
+            "token");
 }
 
 TEST_F(CliWatchTest, LeadTimeTellsWhatIsGoingToDie) {
@@ -80,8 +82,10 @@ TEST_F(CliWatchTest, LeadTimeTellsWhatIsGoingToDie) {
   const test::Exit text =
       Run({"watch", "--lead-time", "30s", "--count", "1", "--keys-only"});
   EXPECT_EQ(text.out, "1970-01-01T00:01:10.000Z\texpiring\t-30s\tkey\n");
-  EXPECT_EQ(service_.expiring_requests().at(0).lead_time().seconds(), 30);
-  EXPECT_TRUE(service_.expiring_requests().at(0).keys_only());
+  EXPECT_EQ(
+      service_.Requests<v1::WatchExpiringRequest>().at(0).lead_time().seconds(),
+      30);
+  EXPECT_TRUE(service_.Requests<v1::WatchExpiringRequest>().at(0).keys_only());
   const json event = RunJson({"watch", "--lead-time", "30s", "--count", "1"});
   EXPECT_EQ(event["type"], "expiring");
   EXPECT_EQ(event["left_ms"], 30'000);
@@ -95,7 +99,8 @@ TEST_F(CliWatchTest, FailOnLossEndsWithAnError) {
   const test::Exit result = Run({"watch", "--fail-on-loss"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("no longer retains 7 events"));
-  EXPECT_TRUE(service_.watch_requests().at(0).fail_on_loss());
+  EXPECT_TRUE(
+      service_.Requests<v1::WatchExpiredRequest>().at(0).fail_on_loss());
 }
 
 TEST_F(CliWatchTest, FlagsThatDoNotGoTogether) {
@@ -128,9 +133,9 @@ TEST_F(CliWatchTest, FlagsThatDoNotGoTogether) {
     EXPECT_EQ(result.code, 2) << ::testing::PrintToString(arguments);
     EXPECT_NE(result.err, "") << ::testing::PrintToString(arguments);
   }
-  EXPECT_TRUE(service_.watch_requests().empty());
-  EXPECT_TRUE(service_.consume_requests().empty());
-  EXPECT_TRUE(service_.expiring_requests().empty());
+  EXPECT_TRUE(service_.Requests<v1::WatchExpiredRequest>().empty());
+  EXPECT_TRUE(service_.Requests<v1::ConsumeExpiredRequest>().empty());
+  EXPECT_TRUE(service_.Requests<v1::WatchExpiringRequest>().empty());
 }
 
 TEST_F(CliWatchTest, EndsCleanlyOnCtrlC) {

@@ -1,7 +1,6 @@
 // timecache::Client against a stand-in for the server.
 #include "timecache/client.h"
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,24 +22,27 @@ class ClientTest : public ::testing::Test {
 
 TEST_F(ClientTest, PutAsksForOneConditionAndTheVersionGoesBeforeTheOther) {
   ASSERT_TRUE(client_.Put("key", "1").ok());
-  EXPECT_EQ(service_.last_put().precondition_case(),
+  EXPECT_EQ(service_.Last<v1::PutRequest>().precondition_case(),
             v1::PutRequest::PRECONDITION_NOT_SET);
   const uint64_t version =
       client_.Put("key", "2", {.condition = PutCondition::kIfPresent})
           .value()
           .version;
-  EXPECT_EQ(service_.last_put().condition(), v1::PUT_CONDITION_IF_PRESENT);
+  EXPECT_EQ(service_.Last<v1::PutRequest>().condition(),
+            v1::PUT_CONDITION_IF_PRESENT);
   ASSERT_TRUE(
       client_
           .Put("key", "3",
                {.condition = PutCondition::kIfAbsent, .if_version = version})
           .ok());
-  EXPECT_FALSE(service_.last_put().has_condition());
-  EXPECT_EQ(service_.last_put().if_version(), version);
+  EXPECT_FALSE(service_.Last<v1::PutRequest>().has_condition());
+  EXPECT_EQ(service_.Last<v1::PutRequest>().if_version(), version);
 }
 
 TEST_F(ClientTest, AnswerThatTheChannelDoesNotTakeSaysWhatToRaise) {
-  ASSERT_TRUE(client_.Put("large", std::string(5 << 20, 'v')).ok());
+  v1::GetResponse large;
+  large.mutable_entry()->set_value(std::string(5 << 20, 'v'));
+  service_.Answer(large);
   const Client other(grpc::CreateChannel(service_.address(),
                                          grpc::InsecureChannelCredentials()));
   const absl::Status status = other.Get("large").status();
@@ -52,28 +54,38 @@ TEST_F(ClientTest, AnswerThatTheChannelDoesNotTakeSaysWhatToRaise) {
 }
 
 TEST_F(ClientTest, ScanGoesOnBehindTheLastPageThatCame) {
-  for (int i = 0; i < 12; ++i) {
-    ASSERT_TRUE(client_.Put(absl::StrCat("key", 10 + i), "value").ok());
-  }
   // More often than a call is retried without progress.
-  std::vector<grpc::Status> cuts(
+  std::vector<grpc::Status> ends(
       4, grpc::Status(grpc::StatusCode::UNAVAILABLE, "Socket closed"));
-  cuts.emplace_back(grpc::StatusCode::DEADLINE_EXCEEDED, "not read");
-  service_.CutScans(cuts);
+  ends.emplace_back(grpc::StatusCode::DEADLINE_EXCEEDED, "not read");
+  ends.emplace_back();
+  std::vector<std::string> keys;
+  for (const grpc::Status& end : ends) {
+    ScanScript script = {.end = end};
+    keys.push_back(absl::StrCat("key", keys.size()));
+    script.page.add_entries()->set_key(keys.back());
+    script.page.set_position("behind " + keys.back());
+    service_.AddScan(script);
+  }
   std::vector<std::string> seen;
   const absl::Status status = client_.Scan({}, [&](Entry entry) {
     seen.push_back(entry.key);
     return true;
   });
   ASSERT_TRUE(status.ok()) << status;
-  ASSERT_EQ(seen.size(), 12u);
-  EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 12u);
+  EXPECT_EQ(seen, keys);
+  const auto requests = service_.Requests<v1::ScanRequest>();
+  ASSERT_EQ(requests.size(), keys.size());
+  EXPECT_EQ(requests[0].position(), "");
+  for (size_t i = 1; i < keys.size(); ++i) {
+    EXPECT_EQ(requests[i].position(), "behind " + keys[i - 1]);
+  }
 }
 
 TEST_F(ClientTest, ScanThatTheServerRefusesEnds) {
-  ASSERT_TRUE(client_.Put("key", "value").ok());
-  ASSERT_TRUE(client_.Put("other", "value").ok());
-  service_.CutScans({{grpc::StatusCode::INVALID_ARGUMENT, "position"}});
+  ScanScript script = {.end = {grpc::StatusCode::INVALID_ARGUMENT, "position"}};
+  script.page.set_position("key");
+  service_.AddScan(script);
   EXPECT_TRUE(
       absl::IsInvalidArgument(client_.Scan({}, [](Entry) { return true; })));
 }
@@ -110,27 +122,32 @@ TEST_F(ClientTest, UpdateNamesWhatTakesItsDefault) {
   options.dead_letter_namespace = "";
   options.max_bytes = 5;
   ASSERT_TRUE(client_.UpdateNamespace("n", options).ok());
-  EXPECT_EQ(service_.last_namespace_update().namespace_().name(), "n");
-  EXPECT_FALSE(service_.last_namespace_update().has_update_mask());
+  EXPECT_EQ(service_.Last<v1::UpdateNamespaceRequest>().namespace_().name(),
+            "n");
+  EXPECT_FALSE(service_.Last<v1::UpdateNamespaceRequest>().has_update_mask());
   const auto changed =
       client_.UpdateNamespace("n", options, {"ttl", "max_bytes"});
   ASSERT_TRUE(changed.ok()) << changed.status();
-  const auto mask = service_.last_namespace_update().update_mask();
+  const auto mask = service_.Last<v1::UpdateNamespaceRequest>().update_mask();
   // What is set is changed, also where it is named; each name is there once.
   EXPECT_EQ(
       (std::vector<std::string>(mask.paths().begin(), mask.paths().end())),
       (std::vector<std::string>{"options.dead_letter_namespace",
                                 "options.max_bytes", "options.ttl"}));
-  EXPECT_FALSE(changed->options.ttl);
+  EXPECT_EQ(changed->options.ttl, absl::Seconds(30));
   EXPECT_EQ(changed->options.max_bytes, 5u);
   EXPECT_EQ(changed->options.max_entries, 3u);
 }
 
-TEST_F(ClientTest, ServerThatTellsNoLimitsLeavesThemUnset) {
-  const auto server = client_.GetServer();
-  ASSERT_TRUE(server.ok()) << server.status();
-  EXPECT_EQ(server->version, "fake");
-  EXPECT_FALSE(server->entries);
+TEST_F(ClientTest, ListHasAllPages) {
+  v1::ListNamespacesResponse page;
+  page.add_namespaces()->set_name("a");
+  page.set_next_page_token("token");
+  service_.Answer(page);
+  page.clear_next_page_token();
+  service_.Answer(page);
+  EXPECT_EQ(client_.ListNamespaces().value().size(), 2u);
+  EXPECT_EQ(service_.Last<v1::ListNamespacesRequest>().page_token(), "token");
 }
 
 }  // namespace

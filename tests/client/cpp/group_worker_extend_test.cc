@@ -28,16 +28,14 @@ v1::WatchExpiredResponse Delivery(uint64_t event_id, uint32_t attempt,
 }
 
 // A group whose ack_timeout is over at once, and a server that refuses kExtends
-// as it is told.
+// as RefuseExtends says.
 class GroupWorkerExtendTest : public GroupWorkerFixture {
  protected:
   void SetUp() override {
-    v1::Group group;
-    group.set_namespace_("default");
-    group.set_name("billing");
-    *group.mutable_options()->mutable_ack_timeout() =
+    v1::GetGroupResponse group;
+    *group.mutable_group()->mutable_options()->mutable_ack_timeout() =
         ToProto(absl::Milliseconds(15));
-    service_.SetGroup(group);
+    service_.Answer(group);
     service_.OnSettle([this](const v1::SettleExpiredRequest& request,
                              v1::SettleExpiredResponse* response) {
       absl::MutexLock lock(&mu_);

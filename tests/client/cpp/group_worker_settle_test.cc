@@ -150,7 +150,7 @@ TEST_F(GroupWorkerSettleTest, BreakLosesWhatWasNotBegunToOthers) {
   EXPECT_THAT(attempts, ElementsAre(Pair(1, 2), Pair(2, 1), Pair(4, 1)));
   EXPECT_EQ(worker.counters().handled, 3u);
   // Should the group have to be made again, it leaves nothing out.
-  EXPECT_EQ(service_.consume_requests().at(1).start(),
+  EXPECT_EQ(service_.Requests<v1::ConsumeExpiredRequest>().at(1).start(),
             v1::WATCH_START_EARLIEST);
 }
 

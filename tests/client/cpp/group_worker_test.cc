@@ -29,7 +29,8 @@ TEST_F(GroupWorkerTest, HoldsTwiceAsManyEventsAsItHasThreads) {
   GroupWorker worker(client_, options,
                      [](const ExpiredEvent&) { return Settle::Ack(); });
   AwaitSettled(1);
-  EXPECT_EQ(service_.consume_requests().at(0).max_in_flight(), 6u);
+  EXPECT_EQ(
+      service_.Requests<v1::ConsumeExpiredRequest>().at(0).max_in_flight(), 6u);
 }
 
 TEST_F(GroupWorkerTest, HandlersRunSideBySide) {
@@ -78,7 +79,9 @@ TEST_F(GroupWorkerTest, FullBatchDoesNotLinger) {
     return Settle::Ack();
   });
   EXPECT_EQ(AwaitSettled(4).size(), 4u);
-  EXPECT_EQ(service_.settle_requests().at(0).settlements_size(), 2);
+  EXPECT_EQ(
+      service_.Requests<v1::SettleExpiredRequest>().at(0).settlements_size(),
+      2);
   // Nothing is left to handle after the fifth, so it does not linger, either.
   go_on.Notify();
   EXPECT_EQ(AwaitSettled(5).back().event_id(), 5u);
@@ -152,7 +155,7 @@ TEST_F(GroupWorkerTest, StopGivesUpInTimeWithoutAServer) {
   EXPECT_EQ(worker.counters().acked, 0u);
 }
 
-TEST_F(GroupWorkerTest, LossIsTold) {
+TEST_F(GroupWorkerTest, LossIsReported) {
   auto first = Deliveries(1, 1);
   first.set_lost(5);
   auto second = Deliveries(2, 1);
@@ -194,7 +197,7 @@ TEST_F(GroupWorkerTest, WithoutAGroupItTakesPartInNothing) {
   GroupWorker worker(client_, options,
                      [](const ExpiredEvent&) { return Settle::Ack(); });
   EXPECT_TRUE(absl::IsInvalidArgument(worker.Wait()));
-  EXPECT_TRUE(service_.consume_requests().empty());
+  EXPECT_TRUE(service_.Requests<v1::ConsumeExpiredRequest>().empty());
 }
 
 TEST_F(GroupWorkerTest, ItsDestructionStopsIt) {

@@ -1,6 +1,5 @@
 // The calls of timecache::Client about consumer groups, against a stand-in for
 // the server.
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,27 +22,23 @@ class GroupsTest : public ::testing::Test {
 TEST_F(GroupsTest, UpdateNamesWhatTakesItsDefault) {
   ASSERT_TRUE(client_.CreateGroup("billing").ok());
   ASSERT_TRUE(client_.UpdateGroup("billing", {.max_attempts = 7}).ok());
-  EXPECT_FALSE(service_.last_group_update().has_update_mask());
+  EXPECT_FALSE(service_.Last<v1::UpdateGroupRequest>().has_update_mask());
   const auto group = client_.UpdateGroup(
       "billing", {.max_attempts = 8, .max_backlog_bytes = 3 << 20},
       {"ack_timeout", "max_attempts"});
   ASSERT_TRUE(group.ok()) << group.status();
   EXPECT_THAT(
-      service_.last_group_update().update_mask().paths(),
+      service_.Last<v1::UpdateGroupRequest>().update_mask().paths(),
       UnorderedElementsAre("options.ack_timeout", "options.max_attempts",
                            "options.max_backlog_bytes"));
-  // The stand-in's default is none.
-  EXPECT_EQ(group->options.ack_timeout, std::nullopt);
+  EXPECT_EQ(group->options.ack_timeout, absl::Seconds(30));
   EXPECT_EQ(group->options.max_attempts, 8u);
   EXPECT_EQ(group->options.max_backlog_bytes, 3u << 20);
 }
 
-TEST_F(GroupsTest, ListTellsAllStatistics) {
-  v1::Group idle;
-  idle.set_namespace_("default");
-  idle.set_name("idle");
-  service_.SetGroup(idle);
-  v1::Group busy = idle;
+TEST_F(GroupsTest, ListHasAllPagesAndStatistics) {
+  v1::ListGroupsResponse page;
+  v1::Group& busy = *page.add_groups();
   busy.set_name("busy");
   auto& proto = *busy.mutable_statistics();
   proto.set_members(1);
@@ -62,11 +57,16 @@ TEST_F(GroupsTest, ListTellsAllStatistics) {
   proto.set_lost(14);
   proto.set_unresponsive_members(15);
   proto.set_dead_letters_dropped(16);
-  service_.SetGroup(busy);
-  // Of several pages: the fake's have one group each.
+  page.set_next_page_token("busy");
+  service_.Answer(page);
+  page.Clear();
+  page.add_groups()->set_name("idle");
+  page.mutable_groups(0)->mutable_statistics();
+  service_.Answer(page);
   const auto groups = client_.ListGroups({.include_statistics = true});
   ASSERT_TRUE(groups.ok()) << groups.status();
   ASSERT_EQ(groups->size(), 2u);
+  EXPECT_EQ(service_.Last<v1::ListGroupsRequest>().page_token(), "busy");
   EXPECT_EQ(groups->at(1).name, "idle");
   EXPECT_FALSE(groups->at(1).statistics->oldest_unsettled.has_value());
   const GroupStatistics& statistics = *groups->at(0).statistics;
@@ -100,7 +100,7 @@ TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
        {9, 10, Settle::PutBackUntil(absl::FromUnixSeconds(7), true)}});
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_EQ(results->size(), 5u);
-  const auto request = service_.settle_requests().at(0);
+  const auto request = service_.Requests<v1::SettleExpiredRequest>().at(0);
   EXPECT_EQ(request.namespace_(), "default");
   EXPECT_EQ(request.group(), "billing");
   EXPECT_EQ(request.settlements(0).event_id(), 1u);
@@ -118,7 +118,7 @@ TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
 
 TEST_F(GroupsTest, NothingToSettleIsNoCall) {
   EXPECT_TRUE(client_.Settle("billing", {})->empty());
-  EXPECT_TRUE(service_.settle_requests().empty());
+  EXPECT_TRUE(service_.Requests<v1::SettleExpiredRequest>().empty());
 }
 
 TEST_F(GroupsTest, AnswerOfAnotherLengthIsAnError) {

@@ -66,7 +66,7 @@ TEST_F(RetryTest, WhatMayHaveBeenDoneIsNotRepeated) {
       [this] {
         return client_.Gather("j", "a", "1", {.expected_parts = 2}).status();
       },
-      [&] { return client_.Execute(batch)->at(0).status; },
+      [&] { return client_.Execute(batch).status(); },
       [this] { return client_.CreateNamespace("n").status(); },
       [this] { return client_.DeleteNamespace("default"); }};
   for (size_t i = 0; i < unsafe.size(); ++i) {
@@ -82,7 +82,7 @@ TEST_F(RetryTest, CallerMaySayThatACallIsRepeatable) {
   EXPECT_EQ(attempts_, 3);
 }
 
-TEST_F(RetryTest, AttemptsAreBoundedAndTheLastErrorIsTold) {
+TEST_F(RetryTest, AttemptsAreBoundedAndTheLastErrorIsReported) {
   Fail(100, DrainingServer());
   const absl::Status status = client_.Get("key").status();
   EXPECT_TRUE(HasReason(status, ErrorReason::kDraining)) << status;

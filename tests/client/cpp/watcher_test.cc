@@ -58,7 +58,7 @@ TEST_F(WatcherTest, TimeoutLeavesTheWatchStanding) {
     EXPECT_TRUE(
         absl::IsDeadlineExceeded(watcher.Next(absl::Milliseconds(5)).status()));
   }
-  EXPECT_EQ(service_.watch_requests().size(), 1u);
+  EXPECT_EQ(service_.Requests<v1::WatchExpiredRequest>().size(), 1u);
 }
 
 TEST_F(WatcherTest, ATokenThatWasReplacedIsABreak) {
@@ -80,8 +80,9 @@ TEST_F(WatcherTest, ATokenThatWasReplacedIsABreak) {
   EXPECT_TRUE(batch->reconnected);
   EXPECT_EQ(ReasonName(watcher.Next().status()), Name(v1::UNKNOWN_TOKEN));
   EXPECT_EQ(breaks.size(), 2u);
-  EXPECT_THAT(service_.watch_requests().at(1).resume_tokens(),
-              ElementsAre("default@4"));
+  EXPECT_THAT(
+      service_.Requests<v1::WatchExpiredRequest>().at(1).resume_tokens(),
+      ElementsAre("default@4"));
 }
 
 TEST_F(WatcherTest, GoesOnBehindWhatWasReadAfterABreak) {
@@ -117,7 +118,7 @@ TEST_F(WatcherTest, GoesOnBehindWhatWasReadAfterABreak) {
   EXPECT_TRUE(batch->reconnected);
   EXPECT_EQ(batch->ns, "b");
   EXPECT_EQ(breaks, 1);
-  const auto requests = service_.watch_requests();
+  const auto requests = service_.Requests<v1::WatchExpiredRequest>();
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_THAT(requests[0].resume_tokens(), IsEmpty());
   EXPECT_THAT(requests[1].resume_tokens(),
@@ -135,7 +136,7 @@ TEST_F(WatcherTest, NamespaceThatNeverSpokeStartsAsAsked) {
   Watcher watcher(client_, options);
   ASSERT_TRUE(watcher.Next().ok());
   EXPECT_EQ(watcher.Next()->ns, "b");
-  const auto request = service_.watch_requests().at(1);
+  const auto request = service_.Requests<v1::WatchExpiredRequest>().at(1);
   EXPECT_THAT(request.resume_tokens(), ElementsAre("a@10"));
   EXPECT_EQ(request.start(), v1::WATCH_START_EARLIEST);
 }
@@ -167,7 +168,7 @@ TEST_F(WatcherTest, LogThatChangedIsBegunAnewAndSaidSo) {
   EXPECT_FALSE(watcher.Next()->log_changed);
   EXPECT_EQ(breaks, 1);
   EXPECT_FALSE(watcher.Next()->log_changed);
-  const auto requests = service_.watch_requests();
+  const auto requests = service_.Requests<v1::WatchExpiredRequest>();
   ASSERT_EQ(requests.size(), 4u);
   EXPECT_THAT(requests[1].resume_tokens(), ElementsAre("a@10", "b@11"));
   EXPECT_THAT(requests[2].resume_tokens(), ElementsAre("a@10"));
@@ -193,14 +194,16 @@ TEST_F(WatcherTest, EveryLogMayHaveChanged) {
     EXPECT_FALSE(batch->reconnected);
     EXPECT_EQ(batch->missed_after, absl::InfinitePast());
   }
-  EXPECT_THAT(service_.watch_requests().at(2).resume_tokens(), IsEmpty());
+  EXPECT_THAT(
+      service_.Requests<v1::WatchExpiredRequest>().at(2).resume_tokens(),
+      IsEmpty());
 }
 
 TEST_F(WatcherTest, LogThatChangedWithoutATokenEndsIt) {
   service_.AddWatch({.end = LogChanged("default")});
   Watcher watcher(client_, Quick());
   EXPECT_EQ(ReasonName(watcher.Next().status()), Name(v1::LOG_CHANGED));
-  EXPECT_EQ(service_.watch_requests().size(), 1u);
+  EXPECT_EQ(service_.Requests<v1::WatchExpiredRequest>().size(), 1u);
 }
 
 TEST_F(WatcherTest, FailOnLossEndsItWhereSomethingIsMissing) {
@@ -212,7 +215,8 @@ TEST_F(WatcherTest, FailOnLossEndsItWhereSomethingIsMissing) {
   Watcher trimmed(client_, options);
   ASSERT_TRUE(trimmed.Next().ok());
   EXPECT_TRUE(absl::IsOutOfRange(trimmed.Next().status()));
-  EXPECT_TRUE(service_.watch_requests().at(1).fail_on_loss());
+  EXPECT_TRUE(
+      service_.Requests<v1::WatchExpiredRequest>().at(1).fail_on_loss());
 
   service_.AddWatch({.end = LogChanged("default")});
   options.resume_tokens = {{"default", "default@10"}};
@@ -283,9 +287,9 @@ TEST_F(WatcherTest, OptionsThatDoNotGoTogetherEndItBeforeAnyCall) {
     Watcher watcher(client_, options);
     EXPECT_EQ(watcher.Next().status(), absl::InvalidArgumentError(message));
   }
-  EXPECT_THAT(service_.watch_requests(), IsEmpty());
-  EXPECT_THAT(service_.consume_requests(), IsEmpty());
-  EXPECT_THAT(service_.expiring_requests(), IsEmpty());
+  EXPECT_THAT(service_.Requests<v1::WatchExpiredRequest>(), IsEmpty());
+  EXPECT_THAT(service_.Requests<v1::ConsumeExpiredRequest>(), IsEmpty());
+  EXPECT_THAT(service_.Requests<v1::WatchExpiringRequest>(), IsEmpty());
 }
 
 TEST_F(WatcherTest, StreamThatTheServerClosesIsReopened) {
@@ -298,7 +302,7 @@ TEST_F(WatcherTest, StreamThatTheServerClosesIsReopened) {
   const auto batch = watcher.Next();
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->reconnected);
-  EXPECT_EQ(service_.watch_requests().size(), 3u);
+  EXPECT_EQ(service_.Requests<v1::WatchExpiredRequest>().size(), 3u);
 }
 
 // What the server does for a client that asks for larger messages than its
@@ -338,7 +342,7 @@ TEST_F(WatcherTest, MessageThatTheChannelDoesNotTakeIsPassedAndSaidSo) {
   EXPECT_EQ(batch->events.at(0).key, "next");
   ASSERT_EQ(breaks.size(), 1u);
   EXPECT_TRUE(IsMessageTooLarge(breaks[0])) << breaks[0];
-  const auto requests = service_.watch_requests();
+  const auto requests = service_.Requests<v1::WatchExpiredRequest>();
   EXPECT_EQ(requests.at(0).max_message_bytes(), 64u << 20);
   EXPECT_EQ(requests.at(1).max_message_bytes(), 4u << 20);
   EXPECT_THAT(requests.at(1).resume_tokens(), ElementsAre("default@10"));
@@ -364,7 +368,7 @@ TEST_F(WatcherTest, OwnErrorOfTheServerEndsIt) {
   EXPECT_EQ(ReasonName(watcher.Next().status()), Name(v1::INTERNAL_ERROR));
 }
 
-TEST_F(WatcherTest, FirstAttemptThatFailsIsToldAtOnce) {
+TEST_F(WatcherTest, FirstAttemptThatFailsIsReportedAtOnce) {
   service_.AddWatch({.end = Unavailable()});
   Watcher watcher(client_, Quick());
   EXPECT_TRUE(absl::IsUnavailable(watcher.Next().status()));
@@ -381,7 +385,8 @@ TEST_F(WatcherTest, WaitForServerKeepsTrying) {
   const auto batch = watcher.Next();
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_FALSE(batch->reconnected);
-  EXPECT_EQ(service_.watch_requests().at(2).start(), v1::WATCH_START_EARLIEST);
+  EXPECT_EQ(service_.Requests<v1::WatchExpiredRequest>().at(2).start(),
+            v1::WATCH_START_EARLIEST);
 }
 
 TEST_F(WatcherTest, SilenceIsABreakWhereAskedFor) {
@@ -455,7 +460,7 @@ TEST_F(WatcherTest, ThreadCallsBackAndEndsWhenCancelled) {
 TEST_F(WatcherTest, ThreadTellsHowItEnded) {
   absl::Notification ended;
   WatchThread watch(
-      client_, {}, [](WatchBatch) { ADD_FAILURE() << "nothing to tell"; },
+      client_, {}, [](WatchBatch) { ADD_FAILURE() << "no batch"; },
       [&](const absl::Status& why) {
         EXPECT_TRUE(absl::IsNotFound(why));
         ended.Notify();

@@ -408,14 +408,18 @@ TEST(ExpiringFeedTest, MoreChangesThanAreListedOrKeptAreFoundByAWalk) {
 
 TEST(ExpiringFeedTest, OneCursorMoreThanAllowedIsRefused) {
   MapHarness harness(Tens());
-  const ExpiringFeed::Options options = {.lead_us = kLeadUs, .max_cursors = 1};
-  auto first = harness.map().expiring().Subscribe(options, [] {});
-  ASSERT_TRUE(first.ok());
-  const auto second = harness.map().expiring().Subscribe(options, [] {});
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ReasonOf(second.status()), Reason::kMaxExpiringWatchers);
-  first->reset();
-  EXPECT_TRUE(harness.map().expiring().Subscribe(options, [] {}).ok());
+  const auto subscribe = [&] {
+    return harness.map().expiring().Subscribe({.lead_us = kLeadUs}, [] {});
+  };
+  std::vector<std::unique_ptr<ExpiringCursor>> cursors;
+  while (cursors.size() < ExpiringFeed::kMaxCursors) {
+    cursors.push_back(*subscribe());
+  }
+  const auto refused = subscribe();
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(refused.status()), Reason::kMaxExpiringWatchers);
+  cursors.pop_back();
+  EXPECT_TRUE(subscribe().ok());
 }
 
 TEST(ExpiringFeedTest, APutNotesNothingOnceTheLastCursorIsGone) {

@@ -36,6 +36,7 @@ std::shared_ptr<const EventBatch> BatchOf(
       std::make_shared<EventBatch>("map", Death{death_us, death_us, cause});
   const std::string value(value_bytes, 'v');
   for (const std::string& key : keys) batch->Add(EventOf(key, value));
+  batch->ShrinkToFit();
   return batch;
 }
 

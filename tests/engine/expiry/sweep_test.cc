@@ -1,10 +1,7 @@
 // How deaths become events: batches, sweeps in steps, watermarks, watchers'
 // starts and the schedule of whoever drives a map.
 
-#include <functional>
 #include <string>
-#include <thread>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -82,37 +79,6 @@ TEST(SweepTest, WhatAStepFoundIsToldAtItsEnd) {
   EXPECT_EQ(chunk.batches[1]->death().published_us, first_us + 5);
 }
 
-// Calls back once, on a thread of its own, while a step of the sweep writes its
-// first event.
-class InterruptedFormat final : public EventFormat {
- public:
-  explicit InterruptedFormat(std::function<void()> interrupt)
-      : interrupt_(std::move(interrupt)) {}
-
-  std::string Frame(absl::string_view map, const Death& death) const override {
-    return Plain()->Frame(map, death);
-  }
-  size_t MaxOverhead(absl::string_view frame) const override {
-    return Plain()->MaxOverhead(frame);
-  }
-  char* Write(absl::string_view frame, const ExpiredEvent& event,
-              char* to) const override {
-    if (interrupt_) std::thread(std::exchange(interrupt_, nullptr)).join();
-    return Plain()->Write(frame, event, to);
-  }
-  ExpiredEvent Read(absl::string_view frame, const char* from) const override {
-    return Plain()->Read(frame, from);
-  }
-  std::string WriteDeadLetter(absl::string_view frame,
-                              const ExpiredEvent& event,
-                              const DeadLetterNote& note) const override {
-    return Plain()->WriteDeadLetter(frame, event, note);
-  }
-
- private:
-  mutable std::function<void()> interrupt_;
-};
-
 // A step that takes long leaves it for the next one, which knows the time.
 TEST(SweepTest, WhatDiesDuringAStepIsNotDeliveredBeforeItDied) {
   constexpr int64_t kStepUs = 13'000;
@@ -125,25 +91,22 @@ TEST(SweepTest, WhatDiesDuringAStepIsNotDeliveredBeforeItDied) {
     NamespaceOptions options = WithBuckets(10 * kSecond, 10'001);
     options.max_entries = 2;
     options.limit_policy = LimitPolicy::kEvictOldest;
-    TimeCacheMap* interrupted = nullptr;
-    const InterruptedFormat format([&] {
-      // Watchers may have been promised all up to here.
-      interrupted->RefreshWatermark(killed_us);
-      if (during == During::kRotate) {
-        EXPECT_EQ(interrupted->Rotate(killed_us), 1);
-      } else if (during == During::kEvict) {
-        interrupted->Apply(Operation::Put("more", "v"), killed_us);
-        interrupted->Apply(Operation::Put("too many", "v"), killed_us);
-      }
-    });
-    TimeCacheMap map("map", options, nullptr, kStartUs, &format);
-    interrupted = &map;
+    TimeCacheMap map("map", options, nullptr, kStartUs);
     const auto cursor = map.Subscribe(Start::kNow, kStartUs, [] {});
     map.Apply(Operation::Put("expires", "v"), kStartUs);
     const int64_t next_ttl_us =
         10 * kSecond + (during == During::kAdvance ? kStepUs / 2 : kSecond);
     map.Apply(Operation::Put("next", "v").WithTtl(next_ttl_us), kStartUs);
     map.Advance(began_us);
+    // The step has read its time, began_us, and no record yet. Watchers may have
+    // been promised all up to here.
+    map.RefreshWatermark(killed_us);
+    if (during == During::kRotate) {
+      EXPECT_EQ(map.Rotate(killed_us), 1);
+    } else if (during == During::kEvict) {
+      map.Apply(Operation::Put("more", "v"), killed_us);
+      map.Apply(Operation::Put("too many", "v"), killed_us);
+    }
     EXPECT_TRUE(map.Sweep(began_us, 1'000)) << "something is left";
     const int64_t next_us = killed_us + 50;
     EXPECT_FALSE(map.Sweep(next_us, 1'000));

@@ -123,7 +123,7 @@ class Worker {
 TEST(ConsumerGroupThreadsTest, EveryEventIsSettledOnce) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
+  Registry registry(&clock, &reaper, RegistryLimits());
   const auto map = *registry.Create("map", WithBuckets(kSecond, 11));
   const auto group = *map->groups().FindOrCreate(
       "workers", ExpiryLog::Start::kNow, clock.NowUs());

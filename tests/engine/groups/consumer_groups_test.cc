@@ -135,7 +135,7 @@ TEST_F(ConsumerGroupsTest, NamesTheGroupThatIsNotThere) {
 TEST_F(ConsumerGroupsTest, LetsTimeOutsHappenOnTheReapersThread) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, RegistryLimits(), EventFormat::Plain());
+  Registry registry(&clock, &reaper, RegistryLimits());
   const auto map = *registry.Create("map", Options());
   const auto group =
       *map->groups().FindOrCreate("workers", Start::kNow, clock.NowUs());
@@ -179,7 +179,7 @@ class DeadLetterTest : public testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, RegistryLimits(), EventFormat::Plain()};
+  Registry registry_{&clock_, &reaper_, RegistryLimits()};
   std::shared_ptr<TimeCacheMap> map_;
   std::shared_ptr<ConsumerGroup> group_;
   std::unique_ptr<TestMember> member_;
@@ -193,7 +193,9 @@ TEST_F(DeadLetterTest, GoesIntoTheNamespaceThatTheOptionsName) {
   const std::string key = absl::StrCat("work/g/", event_id_);
   const Result got = dead->Apply(Operation::Get(key), clock_.NowUs());
   ASSERT_TRUE(got.has_entry);
-  EXPECT_THAT(got.entry.value, testing::HasSubstr("a1"));
+  EXPECT_THAT(got.entry.value, testing::HasSubstr("\x12\x01"
+                                                  "a\x1a\x01"
+                                                  "1"));
   EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 1);
   EXPECT_EQ(group_->GetStatistics().dead_lettered, 1u);
   EXPECT_EQ(group_->GetStatistics().backlog, 0u);
@@ -288,7 +290,7 @@ TEST(DeadLetterOfAFullServerTest, IsDroppedOnlyIfItIsLargerThanTheServer) {
     Reaper reaper(&clock);
     RegistryLimits limits;
     limits.max_bytes = max_bytes;
-    Registry registry(&clock, &reaper, limits, EventFormat::Plain());
+    Registry registry(&clock, &reaper, limits);
     const auto other = *registry.Create("other", Options());
     const auto dead = *registry.Create("dead", Options());
     const std::string rest(static_cast<size_t>(max_bytes) - 1, 'v');

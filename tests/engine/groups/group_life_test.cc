@@ -64,7 +64,7 @@ class GroupLifeTest : public testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, RegistryLimits(), EventFormat::Plain()};
+  Registry registry_{&clock_, &reaper_, RegistryLimits()};
   const std::shared_ptr<TimeCacheMap> map_;
   int died_ = 0;
 };

@@ -64,8 +64,7 @@ class GroupsReplayThreadsTest : public ::testing::Test {
  protected:
   GroupsReplayThreadsTest()
       : options_(CrashOptions(kSecond, 3)),
-        map_("map", options_, nullptr, kStartUs, EventFormat::Plain(),
-             Origin()) {
+        map_("map", options_, nullptr, kStartUs, Origin()) {
     map_.SetSink(&sink_);
   }
 
@@ -171,8 +170,7 @@ TEST_F(GroupsReplayThreadsTest, WhatManyThreadsTellMakesTheSameGroups) {
   Drive(2'000);
   for (std::thread& thread : threads) thread.join();
 
-  TimeCacheMap again("map", options_, nullptr, kStartUs, EventFormat::Plain(),
-                     Origin());
+  TimeCacheMap again("map", options_, nullptr, kStartUs, Origin());
   MapReplay replay(&again);
   for (const auto& item : sink_.Take()) {
     absl::Status status;

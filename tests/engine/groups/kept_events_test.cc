@@ -46,7 +46,7 @@ class KeptEventsTest : public ::testing::Test {
     return numbers;
   }
 
-  KeptEvents kept_{"map", EventFormat::Plain()};
+  KeptEvents kept_{"map"};
 };
 
 // Each event stands where its number says.

@@ -97,7 +97,7 @@ TEST_F(BatchTurnsTest, OperationsOnOneKeyKeepTheirOrder) {
   }
 }
 
-TEST_F(BatchTurnsTest, PartsThatGathersReadEndTurns) {
+TEST_F(BatchTurnsTest, GathersReadFewOfAKeysParts) {
   std::vector<Gathering> gatherings(1023);
   std::vector<std::string> names;
   for (size_t i = 0; i < gatherings.size(); ++i) {
@@ -111,7 +111,7 @@ TEST_F(BatchTurnsTest, PartsThatGathersReadEndTurns) {
   std::vector<Result> results;
   Turns(operations, &results);
   operations.assign(kBatchOperations, operations[0]);
-  EXPECT_GT(Turns(operations, &results), 100);
+  EXPECT_EQ(Turns(operations, &results), 1);
   for (const Result& result : results) ASSERT_TRUE(result.duplicate);
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/engine/map/time_cache_map.h"
+#include "server/engine/shard/shard.h"
+#include "tests/support/engine/crash_world.h"
+#include "tests/support/engine/dice.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -95,6 +99,86 @@ TEST_F(GatherTest, AThousandPartsAreOneAnswer) {
   const Result last = Gather("1", "last", "v", kMaxExpectedParts);
   ASSERT_TRUE(last.has_entry);
   EXPECT_EQ(last.number, kMaxExpectedParts);
+}
+
+// The shard counts each part that it reads as some bytes that it copies.
+TEST(GatherCostTest, DoesNotDependOnTheNumberOfParts) {
+  constexpr uint64_t kFewParts = 6 * 256;
+  const KeyHash hash(1);
+  Usage usage(0, 0);
+  LiveBuckets buckets;
+  VersionSource versions(kStartUs);
+  Shard shard(WithBuckets(kGatherTtlUs, 4), &usage, &buckets, &versions, hash);
+  Result result;
+  // What all parts but the last one cost.
+  const auto gather_all = [&](const std::string& value) {
+    const uint64_t before = shard.copied_bytes();
+    for (uint32_t i = 0; i + 1 < kMaxExpectedParts; ++i) {
+      const std::string part = absl::StrCat("p", i);
+      Gathering gathering;
+      EXPECT_TRUE(gathering.Set(part, kMaxExpectedParts, {}).ok());
+      ResponseBudget room;
+      result.Clear();
+      shard.Apply(Operation::Gather("key", &gathering, value), hash("key"),
+                  kStartUs, &room, &result);
+      EXPECT_TRUE(result.status.ok()) << result.status;
+    }
+    EXPECT_EQ(result.number, kMaxExpectedParts - 1);
+    return shard.copied_bytes() - before;
+  };
+  for (const size_t bytes : {size_t{0}, size_t{50}, size_t{900}}) {
+    const std::string value(bytes, 'v');
+    // Its bytes are copied once for each doubling.
+    EXPECT_LE(gather_all(value), kMaxExpectedParts * (kFewParts + 3 * bytes));
+    EXPECT_LE(gather_all(value), kMaxExpectedParts * kFewParts);
+    EXPECT_TRUE(result.duplicate);
+    ResponseBudget room;
+    shard.Apply(Operation::Remove("key"), hash("key"), kStartUs, &room,
+                &result);
+  }
+}
+
+// Renewed into other buckets, beside what compaction moves, after crashes and
+// checkpoints.
+TEST(GatherModelTest, PartsOfMovedKeysAreFound) {
+  const NamespaceOptions options = CrashOptions(kHour, 31);
+  MemoryCommitLog log;
+  JournaledMap journaled(options, &log);
+  int64_t now_us = kStartUs;
+  Dice dice(1);
+  std::vector<std::map<std::string, std::string>> keys(6);
+  for (int i = 0; i < 20'000; ++i) {
+    now_us += dice.Draw(0, kSecond / 10);
+    const size_t number = dice.Index(keys.size());
+    auto& parts = keys[number];
+    const std::string part = absl::StrCat("part", dice.Draw(0, 499));
+    const std::string value(
+        static_cast<size_t>(dice.Chance(10) ? dice.Draw(0, 20'000)
+                                            : dice.Draw(0, 20)),
+        'v');
+    Gathering gathering;
+    ASSERT_TRUE(gathering.Set(part, 500, {}).ok());
+    const std::string key = absl::StrCat("key", number);
+    Operation op = Operation::Gather(key, &gathering, value);
+    op.touch = dice.Chance(300);
+    const Result result = journaled.map().Apply(op, now_us);
+    const auto [at, is_new] = parts.try_emplace(part, value);
+    if (at->second != value) {
+      ASSERT_EQ(ReasonOf(result.status), Reason::kPartExists) << i;
+    } else {
+      ASSERT_TRUE(result.status.ok()) << i << " " << result.status;
+      ASSERT_EQ(result.duplicate, !is_new) << i;
+      ASSERT_EQ(result.number, static_cast<int64_t>(parts.size())) << i;
+      ASSERT_EQ(result.has_entry, parts.size() == 500) << i;
+      if (result.has_entry) parts.clear();
+    }
+    journaled.map().Apply(
+        Operation::Put(absl::StrCat("other", dice.Draw(0, 99)), value), now_us);
+    if (dice.Chance(900)) continue;
+    journaled.Settle(now_us);
+    journaled.StepTrim(now_us, 30);
+    if (dice.Chance(50)) journaled.Crash(now_us);
+  }
 }
 
 TEST(GatherThreadsTest, ExactlyOneCallerGetsAll) {

@@ -127,7 +127,7 @@ class StoreRateTest : public ::testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, RegistryLimits(), EventFormat::Plain()};
+  Registry registry_{&clock_, &reaper_, RegistryLimits()};
   std::shared_ptr<TimeCacheMap> map_;
   LocalStore store_{&registry_, &clock_};
 };

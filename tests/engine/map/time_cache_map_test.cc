@@ -188,8 +188,7 @@ TEST(TimeCacheMapTest, AScanGoesOnBehindEachOfItsEntries) {
   constexpr int kKeys = 5'000;
   NamespaceOptions options = WithBuckets(kTtlUs, 3);
   options.num_shards = 1;
-  TimeCacheMap map("map", options, nullptr, kStartUs, EventFormat::Plain(),
-                   {.hash_seed = 7});
+  TimeCacheMap map("map", options, nullptr, kStartUs, {.hash_seed = 7});
   for (int i = 0; i < kKeys; ++i) {
     map.Apply(Operation::Put(absl::StrCat("key", i), "v"), kStartUs);
   }

@@ -150,7 +150,7 @@ TEST_F(MapReplayTest, ATickThatDoesNotCountWhatDiedIsDataLoss) {
   Put("a", "1");
   journaled_.Commit();
   const NamespaceOptions options = CrashOptions(10 * kSecond, 11);
-  TimeCacheMap map("map", options, nullptr, kStartUs, EventFormat::Plain(),
+  TimeCacheMap map("map", options, nullptr, kStartUs,
                    {.first_event = 1, .journaled = true, .hash_seed = 7});
   MapReplay replay(&map);
   EXPECT_EQ(replay.Apply(Tick{now_us_, 2}).code(), absl::StatusCode::kDataLoss);
@@ -236,7 +236,6 @@ class ReplayAppendsTest : public ::testing::Test {
                     Options(),
                     nullptr,
                     kStartUs,
-                    EventFormat::Plain(),
                     {.first_event = 1, .journaled = true}};
   MapReplay replay_{&map_};
 };

@@ -41,6 +41,7 @@ size_t RoundTrip(const Record& record, const RecordBase& base) {
   EXPECT_EQ(back.own_ttl_us, record.own_ttl_us);
   EXPECT_EQ(back.parts, record.parts);
   EXPECT_EQ(back.capacity, record.capacity);
+  EXPECT_EQ(back.index, record.index);
   return size;
 }
 
@@ -154,7 +155,14 @@ TEST(RecordTest, PartsAndRoomToGrowAreKept) {
   const size_t parts = RoundTrip(record, kBase);
   record.capacity = 100;
   EXPECT_EQ(RoundTrip(record, kBase), parts - 5 + 100 + 3 + 4);
+  // An index of 16 slots, with room to grow and without.
+  const std::string index(17 * sizeof(uint32_t), 'i');
+  record.index = index;
+  EXPECT_EQ(RoundTrip(record, kBase), parts - 5 + 100 + 3 + 4 + 1 + 68);
+  record.capacity = 0;
+  EXPECT_EQ(RoundTrip(record, kBase), parts + 1 + 68);
   record.parts = false;
+  record.index = {};
   RoundTrip(record, kBase);
 }
 

@@ -81,9 +81,7 @@ TEST(VersionSourceTest, ThreadsShareNoBlock) {
 class Server {
  public:
   explicit Server(int64_t start_us)
-      : clock_(start_us),
-        reaper_(&clock_),
-        registry_(&clock_, &reaper_, {}, EventFormat::Plain()) {}
+      : clock_(start_us), reaper_(&clock_), registry_(&clock_, &reaper_, {}) {}
 
   Registry& registry() { return registry_; }
   ManualClock& clock() { return clock_; }

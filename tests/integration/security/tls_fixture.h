@@ -42,8 +42,8 @@ class TlsTest : public ::testing::Test {
     if (client_certificate != config::v1::CLIENT_CERTIFICATE_NONE) {
       tls.set_client_ca_file(directory_.Path("clients.crt"));
     }
-    tls.mutable_reload_interval()->set_seconds(3600);
-    auto listener = server::TlsListener::Create(config, &watch_);
+    auto listener =
+        server::TlsListener::Create(config, &watch_, absl::Hours(1));
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
     TestServerOptions options;

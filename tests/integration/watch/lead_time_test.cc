@@ -9,7 +9,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/main/config/config.h"
-#include "server/rpc/watch/event_codec.h"
 #include "tests/support/effort.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
@@ -96,7 +95,7 @@ TEST_F(LeadTimeTest, TheEndOfTheServerIsAGoodEnd) {
 TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   server::SystemClock clock;
   server::Reaper reaper(&clock);
-  server::Registry registry(&clock, &reaper, {}, server::WireFormat());
+  server::Registry registry(&clock, &reaper, {});
   server::ServerOptions options;
   options.limits = server::DefaultConfig().limits();
   options.addresses = {"127.0.0.1:0"};

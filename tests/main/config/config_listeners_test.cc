@@ -37,7 +37,6 @@ TEST(ConfigListenersTest, TlsHasItsDefaults) {
           .tls();
   EXPECT_EQ(tls.client_ca_file(), "");
   EXPECT_EQ(tls.client_certificate(), config::v1::CLIENT_CERTIFICATE_NONE);
-  EXPECT_EQ(tls.reload_interval().seconds(), 10);
 }
 
 TEST(ConfigListenersTest, ClientsMustShowCertificatesWhereThereAreRoots) {
@@ -65,14 +64,6 @@ TEST(ConfigListenersTest, TlsThatMakesNoSenseIsRefused) {
       ListenerRefusal(Tls("certificate_file: c, key_file: k, "
                           "client_ca_file: r, client_certificate: none")),
       HasSubstr("is none, and client_ca_file is set"));
-  for (const char* interval : {"0s", "999ms", "3600.1s", "2h"}) {
-    EXPECT_THAT(
-        ListenerRefusal(Tls(std::string("certificate_file: c, key_file: k, "
-                                        "reload_interval: ") +
-                            interval)),
-        HasSubstr("reload_interval: must be from 1s to 1h"))
-        << interval;
-  }
 }
 
 TEST(ConfigListenersTest, PlainTextThatOthersMayReachMustBeAllowed) {

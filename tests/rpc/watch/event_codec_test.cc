@@ -71,7 +71,7 @@ class RandomSamples {
             TimeUs(),        TimeUs(),   static_cast<int64_t>(Number(49))};
   }
   Death NextDeath() {
-    return {TimeUs(), TimeUs(), static_cast<Cause>(random_() % 3)};
+    return {TimeUs(), TimeUs(), static_cast<Cause>(random_() % 4)};
   }
 
  private:
@@ -90,9 +90,9 @@ void AddGenerated(const std::string& map, const Death& death,
   SetTime(sample.deadline_us, event->mutable_deadline());
   SetTime(death.death_us, event->mutable_death_time());
   SetTime(death.published_us, event->mutable_delivered_at());
-  constexpr v1::ExpiryCause kCauses[] = {v1::EXPIRY_CAUSE_EXPIRED,
-                                         v1::EXPIRY_CAUSE_EVICTED,
-                                         v1::EXPIRY_CAUSE_ROTATED};
+  constexpr v1::ExpiryCause kCauses[] = {
+      v1::EXPIRY_CAUSE_EXPIRED, v1::EXPIRY_CAUSE_EVICTED,
+      v1::EXPIRY_CAUSE_ROTATED, v1::EXPIRY_CAUSE_EXPIRING};
   event->set_cause(kCauses[static_cast<size_t>(death.cause)]);
   SetTime(sample.create_us, event->mutable_create_time());
   if (sample.own_ttl_us != 0) {
@@ -145,7 +145,7 @@ TEST(EventCodecTest, PartsTakeThePlaceOfAValue) {
   const std::string bytes = parts.SerializeAsString();
   const Death death = {kNowUs + 20, kNowUs + 30, Cause::kExpired};
   const ExpiredEvent event = {"key", bytes, 7, kNowUs, kNowUs + 10, true};
-  const auto batch = std::make_shared<EventBatch>("map", death, WireFormat());
+  const auto batch = std::make_shared<EventBatch>("map", death);
   batch->Add(event);
   v1::WatchExpiredResponse message;
   ASSERT_TRUE(message.ParseFromString(std::string(batch->encoded())));
@@ -175,14 +175,9 @@ TEST(EventCodecTest, PartsTakeThePlaceOfAValue) {
     EXPECT_EQ(message.events(0).attempt(), 2u);
     EXPECT_EQ(message.events(0).returns(), 3u);
   }
-  const auto keys = Filter(batch, "map", "k", /*keys_only=*/true);
+  const auto keys = Filter(batch, "k", /*keys_only=*/true);
   ASSERT_TRUE(message.ParseFromString(std::string(keys->encoded())));
   EXPECT_FALSE(message.events(0).has_parts());
-  // From the engine's own form, too.
-  const auto plain = std::make_shared<EventBatch>("map", death);
-  plain->Add(event);
-  EXPECT_TRUE(plain->event(0).parts);
-  EXPECT_EQ(Filter(plain, "map", "", false)->encoded(), batch->encoded());
 }
 
 TEST(EventCodecTest, WritesWhatTheGeneratedClassesWrite) {
@@ -192,7 +187,7 @@ TEST(EventCodecTest, WritesWhatTheGeneratedClassesWrite) {
   for (int round = 0; round < 300; ++round) {
     const std::string map(1 + random.Number(6) % 63, 'm');
     const Death death = random.NextDeath();
-    EventBatch batch(map, death, WireFormat());
+    EventBatch batch(map, death);
     v1::WatchExpiredResponse expected;
     std::vector<Sample> samples;
     for (uint64_t i = random.Number(4); i > 0; --i) {
@@ -225,21 +220,20 @@ TEST(EventCodecTest, WritesWhatTheGeneratedClassesWrite) {
 TEST(EventCodecTest, NoEventTakesMoreThanItsOverhead) {
   const Death death = {kNeverUs, INT64_MIN, Cause::kRotated};
   const std::string map(63, 'm');
-  const std::string frame = WireFormat()->Frame(map, death);
   const Sample largest = {std::string(kMaxKeyBytes, 'k'),
                           std::string(kMaxValueBytesLimit, 'v'), UINT64_MAX,
                           INT64_MIN, kNeverUs};
-  EventBatch batch(map, death, WireFormat());
+  EventBatch batch(map, death);
   batch.Add(largest.event());
   const size_t overhead =
       batch.encoded().size() - largest.key.size() - largest.value.size();
-  EXPECT_LE(overhead, WireFormat()->MaxOverhead(frame));
+  EXPECT_LE(overhead, EventEncoding(map, death).MaxOverhead());
 }
 
 // What WatchStream::kMaxMessageBytes says of the largest message.
 TEST(EventCodecTest, AFullBatchIsSmallerThanADefaultClientTakes) {
   const std::string map(63, 'm');
-  EventBatch batch(map, {kNowUs, kNowUs, Cause::kExpired}, WireFormat());
+  EventBatch batch(map, {kNowUs, kNowUs, Cause::kExpired});
   const size_t bytes = kMaxEventBatchBytes / kMaxEventBatchEvents;
   const Sample sample = {std::string(bytes / 2, 'k'),
                          std::string(bytes / 2, 'v'), UINT64_MAX, kNowUs,
@@ -251,16 +245,16 @@ TEST(EventCodecTest, AFullBatchIsSmallerThanADefaultClientTakes) {
 
 TEST(EventCodecTest, AFilterTakesPrefixesAndLeavesValuesOut) {
   auto batch = std::make_shared<EventBatch>(
-      "map", Death{kNowUs, kNowUs + 1, Cause::kEvicted}, WireFormat());
+      "map", Death{kNowUs, kNowUs + 1, Cause::kEvicted});
   for (const char* key : {"user/1", "order/1", "user/2", "use"}) {
     batch->Add({key, "value", 7, kNowUs - 9, kNowUs - 8});
   }
-  EXPECT_EQ(Filter(batch, "map", "", false), batch) << "a copy without need";
-  const auto users = Filter(batch, "map", "user/", false);
+  EXPECT_EQ(Filter(batch, "", false), batch) << "a copy without need";
+  const auto users = Filter(batch, "user/", false);
   EXPECT_THAT(KeysOf(*users), ElementsAre("user/1", "user/2"));
   EXPECT_EQ(users->event(1).value, "value");
   EXPECT_EQ(users->event(1).version, 7u);
-  const auto keys = Filter(batch, "map", "", true);
+  const auto keys = Filter(batch, "", true);
   EXPECT_THAT(KeysOf(*keys), ElementsAre("user/1", "order/1", "user/2", "use"));
   EXPECT_EQ(keys->event(0).value, "");
   v1::WatchExpiredResponse message;
@@ -269,7 +263,7 @@ TEST(EventCodecTest, AFilterTakesPrefixesAndLeavesValuesOut) {
   EXPECT_EQ(message.events(3).key(), "use");
   EXPECT_EQ(message.events(3).namespace_(), "map");
   EXPECT_EQ(message.events(3).cause(), v1::EXPIRY_CAUSE_EVICTED);
-  EXPECT_EQ(Filter(batch, "map", "none", false)->size(), 0);
+  EXPECT_EQ(Filter(batch, "none", false)->size(), 0);
 }
 
 // With the fields in the order of the generated classes.
@@ -286,7 +280,7 @@ TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
   RandomSamples random(seed);
   for (int round = 0; round < 300; ++round) {
     const Death death = random.NextDeath();
-    auto batch = std::make_shared<EventBatch>("map", death, WireFormat());
+    auto batch = std::make_shared<EventBatch>("map", death);
     v1::WatchExpiredResponse events;
     for (int i = 0; i < 3; ++i) {
       const Sample sample = random.Next();
@@ -330,17 +324,6 @@ TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
   }
 }
 
-TEST(EventCodecTest, BatchesOfAnotherFormatAreWrittenAnew) {
-  auto plain = std::make_shared<EventBatch>("map", Death());
-  plain->Add({"key", "value", 7, 8, 9});
-  const auto wire = Filter(plain, "map", "", false);
-  v1::WatchExpiredResponse message;
-  ASSERT_TRUE(message.ParseFromArray(wire->encoded().data(),
-                                     static_cast<int>(wire->encoded().size())));
-  ASSERT_EQ(message.events_size(), 1);
-  EXPECT_EQ(message.events(0).value(), "value");
-}
-
 // Small and large batches alternate: what is copied and what is shared must
 // come in the order in which it was added.
 TEST(WatchMessageTest, HasEverythingInOrder) {
@@ -351,7 +334,7 @@ TEST(WatchMessageTest, HasEverythingInOrder) {
   for (size_t value_bytes : {0u, 5'000u, 10u, 20u, 100'000u, 1'000u, 900u}) {
     const Death death = random.NextDeath();
     const Sample sample = {"key", std::string(value_bytes, 'v'), 1, 2, 3};
-    auto batch = std::make_shared<EventBatch>("map", death, WireFormat());
+    auto batch = std::make_shared<EventBatch>("map", death);
     batch->Add(sample.event());
     message.Add({batch, nullptr});
     AddGenerated("map", death, sample, &expected);
@@ -370,7 +353,7 @@ TEST(WatchMessageTest, HasEverythingInOrder) {
 }
 
 TEST(WatchMessageTest, CopiesDeliveries) {
-  auto batch = std::make_shared<EventBatch>("map", Death(), WireFormat());
+  auto batch = std::make_shared<EventBatch>("map", Death());
   batch->Add({"a", std::string(5'000, 'v'), 1, 2, 3});
   batch->Add({"b", "w", 1, 2, 3});
   WatchMessage message;
@@ -393,9 +376,9 @@ TEST(WatchMessageTest, ValueThatDoesNotFitIsLeftOutAndItsSizeTold) {
   for (const bool in_group : {false, true}) {
     for (const size_t value_bytes : {kMaxBytes - 1'000, kMaxBytes}) {
       SCOPED_TRACE(value_bytes);
-      auto batch = std::make_shared<EventBatch>("map", Death(), WireFormat());
+      auto batch = std::make_shared<EventBatch>("map", Death());
       batch->Add({"key", std::string(value_bytes, 'v'), 1, 2, 3});
-      auto after = std::make_shared<EventBatch>("map", Death(), WireFormat());
+      auto after = std::make_shared<EventBatch>("map", Death());
       after->Add({"after", "small", 2, 2, 3});
       WatchMessage message(kMaxBytes);
       if (in_group) {
@@ -426,7 +409,7 @@ TEST(WatchMessageTest, ValueThatDoesNotFitIsLeftOutAndItsSizeTold) {
 }
 
 TEST(WatchMessageTest, SharesALargeBatchAndKeepsItUntilItIsSent) {
-  auto batch = std::make_shared<EventBatch>("map", Death(), WireFormat());
+  auto batch = std::make_shared<EventBatch>("map", Death());
   const std::string value(5'000, 'v');
   batch->Add({"key", value, 1, 2, 3});
   const std::weak_ptr<EventBatch> kept = batch;

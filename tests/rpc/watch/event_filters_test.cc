@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/rpc/watch/event_codec.h"
 
 namespace timecache::server {
 namespace {
@@ -15,8 +14,7 @@ namespace {
 using BatchRef = EventFilter::BatchRef;
 
 BatchRef NewBatch(int events, size_t value_bytes = 1) {
-  auto batch = std::make_shared<EventBatch>("map", Death{2'000'000, 2'000'000},
-                                            WireFormat());
+  auto batch = std::make_shared<EventBatch>("map", Death{2'000'000, 2'000'000});
   const std::string value(value_bytes, 'v');
   for (int i = 0; i < events; ++i) {
     const std::string key = absl::StrCat(i % 2 == 0 ? "even" : "odd", i);
@@ -40,11 +38,11 @@ TEST(EventFiltersTest, ABatchIsFilteredOnceForAllThatShareTheFilter) {
   const auto first = filters.Find("even", true);
   const auto second = filters.Find("even", true);
   const BatchRef batch = NewBatch(10);
-  const PassedEvents passed = first->Apply(batch, "map");
+  const PassedEvents passed = first->Apply(batch);
   ASSERT_EQ(passed->size(), 5);
   EXPECT_EQ(passed->event(0).key, "even0");
   EXPECT_EQ(passed->event(0).value, "");
-  EXPECT_EQ(second->Apply(batch, "map").batch, passed.batch);
+  EXPECT_EQ(second->Apply(batch).batch, passed.batch);
   EXPECT_EQ(filters.GetStatistics().filtered, 1u);
   EXPECT_EQ(filters.GetStatistics().found, 1u);
 }
@@ -54,14 +52,14 @@ TEST(EventFiltersTest, WhatLetsAllPassGivesTheBatchItself) {
   const auto first = filters.Find("", false);
   const auto second = filters.Find("", false);
   const BatchRef batch = NewBatch(3);
-  EXPECT_EQ(first->Apply(batch, "map").batch, batch);
+  EXPECT_EQ(first->Apply(batch).batch, batch);
   EXPECT_EQ(filters.GetStatistics().results, 0u);
 }
 
 TEST(EventFiltersTest, AFilterOfOneWatchKeepsNothing) {
   EventFilters filters;
   const auto filter = filters.Find("even", false);
-  EXPECT_EQ(filter->Apply(NewBatch(10), "map")->size(), 5);
+  EXPECT_EQ(filter->Apply(NewBatch(10))->size(), 5);
   EXPECT_EQ(filters.GetStatistics().results, 0u);
 }
 
@@ -70,7 +68,7 @@ TEST(EventFiltersTest, ABatchAtTheAddressOfOneThatIsGoneIsAnother) {
   const auto first = filters.Find("even", false);
   const auto second = filters.Find("even", false);
   for (int events = 1; events < 50; ++events) {
-    EXPECT_EQ(first->Apply(NewBatch(events), "map")->size(), (events + 1) / 2);
+    EXPECT_EQ(first->Apply(NewBatch(events))->size(), (events + 1) / 2);
   }
 }
 
@@ -81,16 +79,16 @@ TEST(EventFiltersTest, ResultsAreBounded) {
   std::vector<BatchRef> batches;
   for (int i = 0; i < 40; ++i) {
     batches.push_back(NewBatch(2, 900 << 10));
-    first->Apply(batches.back(), "map");
+    first->Apply(batches.back());
     EXPECT_LE(filters.GetStatistics().bytes, EventFilters::kMaxBytes);
   }
   const EventFilters::Statistics statistics = filters.GetStatistics();
   EXPECT_GT(statistics.results, 10u);
   EXPECT_LT(statistics.results, 30u);
   // The oldest went first.
-  second->Apply(batches.back(), "map");
+  second->Apply(batches.back());
   EXPECT_EQ(filters.GetStatistics().found, 1u);
-  second->Apply(batches.front(), "map");
+  second->Apply(batches.front());
   EXPECT_EQ(filters.GetStatistics().found, 1u);
 }
 

@@ -11,7 +11,6 @@
 #include "server/base/error.h"
 #include "server/engine/local_readers.h"
 #include "server/engine/store/operation.h"
-#include "server/rpc/watch/event_codec.h"
 #include "server/rpc/watch/watch_source.h"
 #include "timecache/v1/data.pb.h"
 
@@ -85,7 +84,7 @@ class WatchSourceGroupTest : public ::testing::Test {
   WatchRequest request_;
   Membership membership_{.group = "g", .created_by = "alice"};
   std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
-      "map", NamespaceOptions(), nullptr, kGroupStartUs, WireFormat());
+      "map", NamespaceOptions(), nullptr, kGroupStartUs);
 };
 
 TEST_F(WatchSourceGroupTest, ReadsWhatItIsGivenAndIsWokenForMore) {
@@ -96,19 +95,6 @@ TEST_F(WatchSourceGroupTest, ReadsWhatItIsGivenAndIsWokenForMore) {
   EXPECT_GE(wakes_, 1);
   EXPECT_THAT(Keys(source.get()), UnorderedElementsAre("a", "b"));
   EXPECT_THAT(Keys(source.get()), IsEmpty());
-}
-
-TEST_F(WatchSourceGroupTest, EventsOfAnotherFormatAreWrittenAnew) {
-  map_ = std::make_shared<TimeCacheMap>("map", NamespaceOptions(), nullptr,
-                                        kGroupStartUs, EventFormat::Plain());
-  const auto source = Open();
-  Kill({"a"});
-  WatchSource::Reading reading;
-  const v1::WatchExpiredResponse message = Read(source.get(), &reading);
-  ASSERT_EQ(message.events_size(), 1);
-  EXPECT_EQ(message.events(0).key(), "a");
-  EXPECT_EQ(message.events(0).value(), "value");
-  EXPECT_EQ(message.events(0).attempt(), 1u);
 }
 
 TEST_F(WatchSourceGroupTest, TellsTheWatermarkOfTheGroupAndNoToken) {

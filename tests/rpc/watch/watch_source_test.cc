@@ -9,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "server/edge/response/response_ledger.h"
 #include "server/engine/local_readers.h"
-#include "server/rpc/watch/event_codec.h"
 #include "server/rpc/watch/event_filters.h"
 
 namespace timecache::server {
@@ -53,8 +52,8 @@ class WatchSourceTest : public ::testing::Test {
   const ResponseAccountRef account_ = ledger_.Find("ipv4:10.0.0.1:1");
   EventFilters filters_;
   WatchRequest request_;
-  const std::shared_ptr<TimeCacheMap> map_ = std::make_shared<TimeCacheMap>(
-      "map", Options(), nullptr, kStartUs, WireFormat());
+  const std::shared_ptr<TimeCacheMap> map_ =
+      std::make_shared<TimeCacheMap>("map", Options(), nullptr, kStartUs);
 };
 
 TEST_F(WatchSourceTest, LatenessIncludesWhatTheWatcherWaitedForItsTurn) {

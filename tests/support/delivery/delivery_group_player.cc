@@ -1,13 +1,13 @@
 #include "tests/support/delivery/delivery_group_player.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/wire_reader.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -313,16 +313,20 @@ void GroupPlayer::CheckDeadLetter(uint64_t number, absl::string_view value,
                                   bool put, int64_t now_us) {
   const auto given = given_.find(number);
   ASSERT_NE(given, given_.end());
-  const ExpiredEvent event = EventFormat::Plain()->Read("", value.data());
+  const Delivery& delivery = given->second;
   ASSERT_NO_FATAL_FAILURE(
-      events_->CheckEvent(number, event, given->second.batch->death()));
-  // WriteDeadLetter of the plain format: the event, its id, the attempts.
+      events_->CheckEvent(number, delivery.event(), delivery.batch->death()));
+  // The event without its tag and length, its id, the attempts: watch.proto.
+  uint64_t size = 0;
+  const char* const body =
+      GetVarint(delivery.batch->encoded(delivery.index).data() + 1, &size);
+  const absl::string_view event(body, size);
+  ASSERT_EQ(value.substr(0, size), event);
+  WireReader rest(value.substr(size));
   uint64_t event_id = 0;
-  uint32_t attempt = 0;
-  const char* const end = value.data() + value.size();
-  std::memcpy(&event_id, end - sizeof(attempt) - sizeof(event_id),
-              sizeof(event_id));
-  std::memcpy(&attempt, end - sizeof(attempt), sizeof(attempt));
+  uint64_t attempt = 0;
+  ASSERT_TRUE(rest.Skip(WireTag(10, kVarint)) && rest.Varint(&event_id));
+  ASSERT_TRUE(rest.Skip(WireTag(11, kVarint)) && rest.Varint(&attempt));
   ASSERT_EQ(event_id, number);
   reference_->CheckDeadLetter(number, static_cast<int>(attempt), put, now_us);
   if (put) given_.erase(number);

@@ -28,7 +28,7 @@ DeliveryWorld::DeliveryWorld(const DeliveryWorldOptions& options, Dice dice)
       model_(options.map),
       log_(options.map.retention_us, options.map.retention_bytes),
       dead_map_("dead", WithBuckets(kHour, 2), nullptr, now_us_),
-      map_("world", options.map, nullptr, now_us_, EventFormat::Plain(),
+      map_("world", options.map, nullptr, now_us_,
            // By chance that comes again, as all else.
            {.hash_seed = static_cast<uint64_t>(now_us_)}) {
   map_.SetSchedule(

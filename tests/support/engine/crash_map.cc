@@ -30,8 +30,8 @@ void JournaledMap::Make(TimeCacheMap::Origin origin, int64_t now_us) {
   versions_ = std::make_unique<VersionSource>(now_us);
   origin.versions = versions_.get();
   origin.journaled = true;
-  map_ = std::make_unique<TimeCacheMap>("map", options_, nullptr, now_us,
-                                        EventFormat::Plain(), origin);
+  map_ =
+      std::make_unique<TimeCacheMap>("map", options_, nullptr, now_us, origin);
   map_->groups().SetDeadLetterSink(letters_);
 }
 

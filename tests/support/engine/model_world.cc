@@ -34,7 +34,7 @@ ModelWorld::ModelWorld(const WorldOptions& options, Dice dice)
       dice_(std::move(dice)),
       now_us_(kStartUs + Draw(0, kSecond)),
       model_(options.map),
-      map_("model", options.map, nullptr, now_us_, EventFormat::Plain(),
+      map_("model", options.map, nullptr, now_us_,
            {.hash_seed = static_cast<uint64_t>(Draw(1, INT64_MAX))}),
       auditor_(options.slow_watcher) {
   if (options_.same_tags) FindKeysOfSameTags();

@@ -22,7 +22,7 @@ DurableStore::Engine::Engine(const Clock* clock,
                              std::unique_ptr<Journal> journal)
     : logs(std::make_unique<MapChangeLogs>(std::move(journal))),
       reaper(clock),
-      registry(clock, &reaper, RegistryLimits(), EventFormat::Plain()),
+      registry(clock, &reaper, RegistryLimits()),
       store(&registry, clock) {
   registry.SetChangeLogs(logs.get());
 }

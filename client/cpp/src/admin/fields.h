@@ -158,7 +158,10 @@ void ForEachField(FieldsOf<ServerInfo> auto& server, auto visit) {
 // A message's value of an enum that has no kUnknown, less the struct's: 0 is
 // UNSPECIFIED.
 template <typename Enum>
-inline constexpr int kEnumOffset = std::same_as<Enum, CheckpointState> ? 0 : 1;
+inline constexpr int kEnumOffset = requires {
+  Enum::kUnknown;
+}
+? 0 : 1;
 
 }  // namespace timecache
 

@@ -12,19 +12,10 @@ constexpr int64_t kMaxDurationSeconds = 315'576'000'000;
 constexpr int64_t kMinTimestampSeconds = -62'135'596'800;
 constexpr int64_t kMaxTimestampSeconds = 253'402'300'799;
 
+// Numbered as in the proto.
 ExpiryCause CauseFromProto(v1::ExpiryCause cause) {
-  switch (cause) {
-    case v1::EXPIRY_CAUSE_EXPIRED:
-      return ExpiryCause::kExpired;
-    case v1::EXPIRY_CAUSE_EVICTED:
-      return ExpiryCause::kEvicted;
-    case v1::EXPIRY_CAUSE_ROTATED:
-      return ExpiryCause::kRotated;
-    case v1::EXPIRY_CAUSE_EXPIRING:
-      return ExpiryCause::kExpiring;
-    default:
-      return ExpiryCause::kUnknown;
-  }
+  return v1::ExpiryCause_IsValid(cause) ? static_cast<ExpiryCause>(cause)
+                                        : ExpiryCause::kUnknown;
 }
 
 template <typename Message>

@@ -31,15 +31,11 @@ std::optional<LetterKey> ParseKey(absl::string_view key) {
   return parsed;
 }
 
+// Numbered as in the proto.
 DeadLetterReason ReasonFromProto(v1::DeadLetterReason reason) {
-  switch (reason) {
-    case v1::DEAD_LETTER_REASON_NACKED:
-      return DeadLetterReason::kNacked;
-    case v1::DEAD_LETTER_REASON_TIMED_OUT:
-      return DeadLetterReason::kTimedOut;
-    default:
-      return DeadLetterReason::kUnknown;
-  }
+  return v1::DeadLetterReason_IsValid(reason)
+             ? static_cast<DeadLetterReason>(reason)
+             : DeadLetterReason::kUnknown;
 }
 
 absl::Status NoLetter(const Entry& entry, absl::string_view why) {

@@ -52,20 +52,22 @@ GroupWorker::State::State(const Client& client, GroupWorkerOptions options,
                           Handler handler)
     : options_(Checked(std::move(options), client)),
       handler_(std::move(handler)),
+      client_(MakeSettleClient(client, options_)),
       handlers_left_(options_.threads),
       threads_left_(options_.threads + 1),
       watcher_(client, MakeWatchOptions()),
-      settler_(MakeSettleClient(client, options_), MakeSettlerOptions(options_),
+      settler_(client_, MakeSettlerOptions(options_),
                {.is_due = [this](const Owed& owed) { return IsDue(owed); },
                 .on_result =
                     [this](const Owed& owed, const absl::Status& status) {
                       return Settled(owed, status);
                     },
                 .on_dropped = [this](const Owed& owed) { Dropped(owed); },
-                .on_error = [this](const absl::Status& why) { Report(why); }}),
-      extender_(MakeSettleClient(client, options_), options_.group,
-                [this](SteadyTime since) { return ExtendAll(since); }) {
+                .on_error = [this](const absl::Status& why) { Report(why); }}) {
   threads_.emplace_back([this] { Read(); });
+  if (options_.extend_max > absl::ZeroDuration()) {
+    threads_.emplace_back([this] { Extend(); });
+  }
   for (int i = 0; i < options_.threads; ++i) {
     threads_.emplace_back([this] { Handle(); });
   }
@@ -121,8 +123,10 @@ void GroupWorker::State::Read() {
       end = batch.status();
     }
   }
-  extender_.Stop();  // No event is this member's any more.
+  stop_extending_.request_stop();
   absl::MutexLock lock(&mu_);
+  has_left_ = true;
+  left_.SignalAll();
   if (!stopping_) end_ = end;
   stopping_ = true;
   --threads_left_;
@@ -162,9 +166,6 @@ void GroupWorker::State::Take(WatchBatch batch) {
                               .attempt = event.attempt,
                               .returns = event.returns};
     queue_.push_back({last_task_, std::move(event)});
-  }
-  if (options_.extend_max > absl::ZeroDuration() && !queue_.empty()) {
-    extender_.Wake();
   }
   mu_.Await(absl::Condition(&has_room));
 }

@@ -9,10 +9,8 @@
 #include "timecache/status.h"
 
 namespace timecache {
-namespace {
-
-// `status` with what the worker knows of it before its message.
-absl::Status About(const absl::Status& status, absl::string_view what) {
+absl::Status GroupWorker::State::About(const absl::Status& status,
+                                       absl::string_view what) {
   absl::Status about(status.code(), absl::StrCat(what, ": ", status.message()));
   status.ForEachPayload(
       [&about](absl::string_view url, const absl::Cord& cord) {
@@ -21,69 +19,10 @@ absl::Status About(const absl::Status& status, absl::string_view what) {
   return about;
 }
 
-}  // namespace
-
 std::string GroupWorker::State::EventText(absl::string_view key,
                                           uint64_t event_id, uint32_t attempt) {
   return absl::StrCat("key \"", absl::Utf8SafeCEscape(key), "\", event ",
                       event_id, ", attempt ", attempt);
-}
-
-// Extends what is held since then, and waits for a handler or is with one.
-// False: nothing is held.
-bool GroupWorker::State::ExtendAll(SteadyTime since) {
-  std::vector<absl::Status> given_up;
-  bool holds_any;
-  {
-    const SteadyTime now = SteadyNow();
-    absl::MutexLock lock(&mu_);
-    holds_any = !tasks_.empty();
-    for (auto& [event_id, task] : tasks_) {
-      if (task.settling || task.extending || task.given_up ||
-          task.arrived_at > since) {
-        continue;
-      }
-      if (SteadyAfter(options_.extend_max, task.arrived_at) < now) {
-        task.given_up = true;
-        given_up.push_back(absl::AbortedError(
-            absl::StrCat(task.Text(event_id), " has not been handled within ",
-                         absl::FormatDuration(options_.extend_max),
-                         " (extend_max), and goes to another worker")));
-        continue;
-      }
-      task.extending = settler_.TryAdd({{.event_id = event_id,
-                                         .attempt = task.attempt,
-                                         .how = Settle::Extend(),
-                                         .returns = task.returns},
-                                        task.number});
-    }
-  }
-  settler_.Hurry();
-  for (const absl::Status& why : given_up) Report(why);
-  return holds_any;
-}
-
-void GroupWorker::State::Extended(const Owed& owed,
-                                  const absl::Status& status) {
-  const bool is_lost = HasReason(status, ErrorReason::kStaleAttempt) ||
-                       HasReason(status, ErrorReason::kEventNotUnsettled);
-  absl::Status why;
-  {
-    absl::MutexLock lock(&mu_);
-    status.ok() ? ++counters_.extended : ++counters_.not_extended;
-    Task* const task = Find(owed.settlement.event_id, owed.task);
-    if (task == nullptr) return;
-    task->extending = false;
-    const bool is_newest = task->attempt == owed.settlement.attempt &&
-                           task->returns == owed.settlement.returns;
-    if (status.ok() || !is_newest) return;
-    task->given_up = true;
-    // Where it is lost, its settlement will fail, which is then reported.
-    if (is_lost || task->settling) return;
-    why = About(status, absl::StrCat(task->Text(owed.settlement.event_id),
-                                     " cannot be extended"));
-  }
-  Report(why);
 }
 
 // Reports what the handler wanted in vain.

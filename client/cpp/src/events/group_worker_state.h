@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,16 +16,16 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cpp/src/events/extender.h"
 #include "client/cpp/src/events/settler.h"
 #include "client/cpp/src/rpc/steady_time.h"
+#include "server/base/steady_cond_var.h"
 #include "timecache/group_worker.h"
 #include "timecache/watcher.h"
 
 namespace timecache {
 
 // A thread reads the stream and fills the queue, which the handlers' threads
-// empty; the settler and the extender have one each. The stream stays open until
+// empty; the settler and what extends events have one each. The stream stays open until
 // the last event is settled: when it ends the server delivers unsettled events
 // again.
 class GroupWorker::State {
@@ -39,6 +40,8 @@ class GroupWorker::State {
  private:
   static std::string EventText(absl::string_view key, uint64_t event_id,
                                uint32_t attempt);
+  // `status` with what the worker knows of it before its message.
+  static absl::Status About(const absl::Status& status, absl::string_view what);
 
   // An event that the worker holds, until the server has its settlement.
   struct Task {
@@ -80,13 +83,14 @@ class GroupWorker::State {
   // The threads' functions.
   void Read();
   void Handle();
+  void Extend();
 
   void Take(WatchBatch batch);
   void LoseUnbegun(const absl::Status& why);
   bool Begin(Begun& begun);
   Settle Run(const ExpiredEvent& event);
   void End(const Begun& begun, const Settle& how);
-  bool ExtendAll(SteadyTime since);
+  void ExtendAll(SteadyTime since);
   void Extended(const Owed& owed, const absl::Status& status);
   bool IsDue(const Owed& owed);
   std::optional<Owed> Settled(const Owed& owed, const absl::Status& status);
@@ -102,6 +106,7 @@ class GroupWorker::State {
   // Constant after construction.
   const GroupWorkerOptions options_;
   const Handler handler_;
+  const Client client_;  // Of settlements.
 
   mutable absl::Mutex mu_;
   // Not started.
@@ -113,6 +118,9 @@ class GroupWorker::State {
   uint64_t last_task_ ABSL_GUARDED_BY(mu_) = 0;
   int running_ ABSL_GUARDED_BY(mu_) = 0;  // Handlers.
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  // No event is this member's any more: the stream has ended for good.
+  bool has_left_ ABSL_GUARDED_BY(mu_) = false;
+  SteadyCondVar left_;
   int handlers_left_ ABSL_GUARDED_BY(mu_);  // Threads that have not ended.
   int threads_left_ ABSL_GUARDED_BY(mu_);   // Of these and the reader.
   absl::Status end_ ABSL_GUARDED_BY(mu_);
@@ -122,7 +130,7 @@ class GroupWorker::State {
 
   Watcher watcher_;
   Settler settler_;
-  Extender extender_;
+  std::stop_source stop_extending_;
   std::vector<std::thread> threads_;
 };
 

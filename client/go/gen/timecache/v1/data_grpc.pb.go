@@ -189,10 +189,12 @@ type TimeCacheServiceClient interface {
 	// changed. A limit that would be exceeded: as in Put.
 	// A retry is a duplicate as long as the key is incomplete. A retry of the part that
 	// completed the key starts a new collection: a client that must not join twice
-	// remembers the key for a while, or derives the key from what is joined once. Costs
-	// O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
-	// where it completes the key. max_value_bytes bounds the response: see Get for
-	// answers of more than 4 MiB.
+	// remembers the key for a while, or derives the key from what is joined once.
+	// max_value_bytes bounds the response: see Get for answers of more than 4 MiB.
+	// Costs O(bytes of the part and of the expected names), however many parts have been
+	// collected, and O(bytes of all parts) where it completes the key: parts are found by
+	// the hashes of their names. They take memory as Append's value does, and more than
+	// 1 KiB of them an index: an eighth of their bytes, or 16 B for each.
 	Gather(ctx context.Context, in *GatherRequest, opts ...grpc.CallOption) (*GatherResponse, error)
 	// Applies many operations on one namespace in one request.
 	//
@@ -604,10 +606,12 @@ type TimeCacheServiceServer interface {
 	// changed. A limit that would be exceeded: as in Put.
 	// A retry is a duplicate as long as the key is incomplete. A retry of the part that
 	// completed the key starts a new collection: a client that must not join twice
-	// remembers the key for a while, or derives the key from what is joined once. Costs
-	// O(1) for each collected part, whatever their sizes, and O(bytes of all parts)
-	// where it completes the key. max_value_bytes bounds the response: see Get for
-	// answers of more than 4 MiB.
+	// remembers the key for a while, or derives the key from what is joined once.
+	// max_value_bytes bounds the response: see Get for answers of more than 4 MiB.
+	// Costs O(bytes of the part and of the expected names), however many parts have been
+	// collected, and O(bytes of all parts) where it completes the key: parts are found by
+	// the hashes of their names. They take memory as Append's value does, and more than
+	// 1 KiB of them an index: an eighth of their bytes, or 16 B for each.
 	Gather(context.Context, *GatherRequest) (*GatherResponse, error)
 	// Applies many operations on one namespace in one request.
 	//
