@@ -6,9 +6,6 @@ namespace timecache::cli {
 
 absl::StatusOr<ServerSample> TakeSample(const Client& client) {
   ServerSample sample;
-  auto server = client.GetServer();
-  if (!server.ok()) return server.status();
-  sample.server = *std::move(server);
   auto namespaces = client.ListNamespaces({.include_statistics = true});
   if (!namespaces.ok()) return namespaces.status();
   sample.namespaces = *std::move(namespaces);
@@ -24,6 +21,10 @@ absl::StatusOr<ServerSample> TakeSample(const Client& client) {
     if (!groups.ok()) return groups.status();
     sample.groups.insert(sample.groups.end(), groups->begin(), groups->end());
   }
+  // Last: any node of a cluster answers it, and by now the owner is known.
+  auto server = client.GetServer();
+  if (!server.ok()) return server.status();
+  sample.server = *std::move(server);
   return sample;
 }
 

@@ -311,6 +311,34 @@ func TestAPipelineThatIsRefusedGoesOnAtTheOwner(t *testing.T) {
 	equal(t, "operations", len(b.noted()), 20)
 }
 
+func TestAPipelineGoesOnAtTheNextOwner(t *testing.T) {
+	a, b := startNode(t), startNode(t)
+	pipeline := clientOf(t, a.address, b.address).Pipeline(t.Context(), timecache.PipelineOptions{})
+	equal(t, "first", pipeline.Do(t.Context(), timecache.PutOperation("first", nil)).Err, nil)
+	a.failWith(notOwner(b.address))
+	for range 10 {
+		pipeline.Add(timecache.PutOperation("later", nil), func(result timecache.Result) {
+			if result.Err != nil {
+				t.Error(result.Err)
+			}
+		})
+	}
+	equal(t, "end", pipeline.Close(), nil)
+	equal(t, "at the first", a.noted(), []string{"first"})
+	equal(t, "at the next", len(b.noted()), 10)
+}
+
+func TestWhatANodeWroteAsItLostTheOwnershipMayBeStored(t *testing.T) {
+	a := startNode(t)
+	lost, _ := status.New(codes.Unavailable, "lost").WithDetails(&errdetails.ErrorInfo{Reason: "OWNERSHIP_LOST"})
+	a.failWith(lost.Err())
+	_, err := clientOf(t, a.address).Put(t.Context(), "key", nil)
+	var failure *timecache.Error
+	if !errors.As(err, &failure) || !failure.MaybeApplied {
+		t.Fatal(err)
+	}
+}
+
 func TestAPipelineWithoutAnOwnerEndsWithTheTimeout(t *testing.T) {
 	a := startNode(t)
 	a.failWith(notOwner(""))

@@ -75,7 +75,6 @@ type Pipeline struct {
 	ticking    bool
 	answering  bool // Callbacks run: no answer is read meanwhile.
 	closing    bool
-	answered   bool // An operation, on this stream.
 	broken     bool // Nothing is sent any more.
 	err        error
 	done       bool
@@ -133,7 +132,7 @@ func (p *Pipeline) open() error {
 		return err
 	}
 	p.mu.Lock()
-	p.stream, p.answered = stream, false
+	p.stream = stream
 	p.sent, p.sealed = nil, slices.Concat(p.sent, p.sealed)
 	p.changed.Broadcast()
 	p.mu.Unlock()
@@ -141,13 +140,10 @@ func (p *Pipeline) open() error {
 	return nil
 }
 
-// reopens says whether the stream goes on elsewhere: the node is not the owner, and has left
-// nothing without an answer that it may have done.
+// reopens says whether the stream goes on elsewhere: the node is not the owner. One that
+// loses the ownership answers what it has read, and does no more.
 func (p *Pipeline) reopens(failure *Error) bool {
-	p.mu.Lock()
-	isClear := !p.answered || len(p.sent) == 0
-	p.mu.Unlock()
-	return failure.Reason == NotOwner && isClear && p.failover.again(p.ctx, failure, false)
+	return failure.Reason == NotOwner && p.failover.again(p.ctx, failure, false)
 }
 
 // Add takes an operation; waits for room. With an error it was not taken, and done is not
@@ -365,7 +361,7 @@ func (p *Pipeline) read() bool {
 	defer p.mu.Unlock()
 	answered := p.sent[0]
 	answered.results = response.Results
-	p.answered, p.failover = true, p.client.conn.failover()
+	p.failover = p.client.conn.failover()
 	p.sent = p.sent[1:]
 	if len(p.sent)+len(p.sealed) == 0 {
 		p.seal()

@@ -145,9 +145,9 @@ export function fromServiceError(error: ServiceError): TimecacheError {
   const [requestId] = metadata.get('x-request-id');
   const code = (grpcCodes[error.code] ?? 'UNKNOWN') as ErrorCode;
   return new TimecacheError(code, error.details || error.message, {
+    maybeApplied: UNCERTAIN.has(code) && !UNSENT.test(error.details),
     ...details,
     requestId: requestId?.toString(),
-    maybeApplied: details.reason === undefined && UNCERTAIN.has(code) && !UNSENT.test(error.details),
   });
 }
 
@@ -189,6 +189,8 @@ function readDetails(status: Status): Partial<TimecacheError> {
       case 'google.rpc.ErrorInfo': {
         const { reason, metadata } = ErrorInfo.decode(value);
         found.reason = reason;
+        // The server refuses before it does anything, unless it has lost the ownership while the call waited.
+        found.maybeApplied = reason === 'OWNERSHIP_LOST';
         found.metadata = metadata;
         break;
       }

@@ -92,7 +92,6 @@ export class Pipeline {
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
   #isFinished = false; // No more is written.
-  #hasAnswers = false; // Of this stream.
   #ended: { error: unknown } | undefined;
   #wakers: (() => void)[] = [];
 
@@ -211,15 +210,11 @@ export class Pipeline {
           if (this.#ended) return;
           const error = fromServiceError(status);
           connection.moveOn(endpoint, error);
-          // Whether all that was sent was refused, and may be sent again.
-          const isRefused = !this.#hasAnswers || this.#sent.length === 0;
           this.#stream = undefined; // Nothing is written meanwhile.
-          if (!isRefused) return this.#end(error);
           void this.#reopen(connection, options, failover, error);
         });
       });
       this.#stream = stream;
-      this.#hasAnswers = false;
       if (this.#isFinished) stream.end();
       if (this.#ended) stream.cancel();
       this.flush();
@@ -235,7 +230,8 @@ export class Pipeline {
     error: TimecacheError,
   ): Promise<void> {
     try {
-      const isLost = !this.#hasAnswers && isUnsent(error);
+      const isLost = isUnsent(error);
+      // A node that loses the ownership answers what it has read, and does no more.
       if (!isLost && error.reason !== 'NOT_OWNER') return this.#end(error);
       this.#waiting = [...this.#sent.flat(), ...this.#waiting];
       this.#waitingBytes = this.#waiting.reduce((sum, { operation }) => sum + operation.bytes, 0);
@@ -263,7 +259,6 @@ export class Pipeline {
   #receive({ results }: ExecuteResponse): void {
     const batch = this.#sent.shift();
     if (batch?.length !== results.length) return this.#end(mismatch());
-    this.#hasAnswers = true;
     for (const [i, { operation, resolve, reject }] of batch.entries()) {
       this.#bytes -= operation.bytes;
       try {

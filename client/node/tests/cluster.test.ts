@@ -34,12 +34,12 @@ function none<Message>(type: { decode(bytes: Uint8Array): Message }): Message {
 const BROKEN = { code: status.UNAVAILABLE, details: 'the connection broke' };
 
 function notOwner(owner = '') {
-  const { code, details } = { code: status.UNAVAILABLE, details: 'not the owner' };
-  const info = {
-    reason: 'NOT_OWNER',
-    domain: 'timecached',
-    metadata: owner ? { owner_address: owner } : ({} as Record<string, string>),
-  };
+  return refusal('NOT_OWNER', owner ? { owner_address: owner } : {});
+}
+
+function refusal(reason: string, about: Record<string, string> = {}) {
+  const { code, details } = { code: status.UNAVAILABLE, details: 'refused' };
+  const info = { reason, domain: 'timecached', metadata: about };
   const any = {
     typeUrl: 'type.googleapis.com/google.rpc.ErrorInfo',
     value: Buffer.from(ErrorInfo.encode(info).finish()),
@@ -111,6 +111,8 @@ class Node {
         if (error) return void call.emit('error', error);
         call.on('end', () => call.end());
         call.on('data', ({ operations }) => {
+          const refused = this.#refusal();
+          if (refused) return void call.emit('error', refused);
           for (const { request } of operations) this.keys.push(`${request.value.key}`);
           const result = {
             ...none(OperationResult),
@@ -289,6 +291,20 @@ clusterTest('a pipeline that is refused goes on at the owner', async ({ a, b, cl
   assert.equal(b.keys.length, 20);
   const empty = client().pipeline();
   await empty.close();
+});
+
+clusterTest('a pipeline goes on at the next owner', async ({ a, b, client }) => {
+  const pipeline = client().pipeline();
+  await pipeline.add(op.put('first', ''));
+  a.error = notOwner(b.address);
+  await Promise.all(Array.from({ length: 10 }, (_, i) => pipeline.add(op.put(`${i}`, ''))));
+  await pipeline.close();
+  assert.deepEqual([a.keys, b.keys.length], [['first'], 10]);
+});
+
+clusterTest('what a node wrote as it lost the ownership may be stored', async ({ a, client }) => {
+  a.error = refusal('OWNERSHIP_LOST');
+  await assert.rejects(client().put('key', ''), { reason: 'OWNERSHIP_LOST', maybeApplied: true });
 });
 
 clusterTest('a pipeline without an owner ends with its timeout', async ({ a, b, client }) => {

@@ -16,7 +16,7 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2
 
 import timecached
-from timecached import ErrorReason, Operation, aio
+from timecached import ErrorReason, Operation, aio, errors
 from timecached.v1 import data_pb2, data_pb2_grpc, watch_pb2
 
 
@@ -87,6 +87,7 @@ class Node(data_pb2_grpc.TimeCacheServiceServicer):
     def Pipeline(self, requests: Any, context: Any) -> Iterator[Any]:
         self._enter(context)
         for request in requests:
+            self._enter(context)
             self.keys += [each.put.key for each in request.operations]
             results = [
                 data_pb2.OperationResult(put=data_pb2.PutResponse(version=1))
@@ -236,6 +237,16 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual([future.result().version for future in futures], [1] * 10)
         self.assertEqual(self.b.keys, [b"%d" % i for i in range(10)])
 
+    def test_a_pipeline_goes_on_at_the_next_owner(self) -> None:
+        with self.client.pipeline() as pipeline:
+            first = pipeline.add(Operation.put(b"first", b"v"))
+            first.result(60)
+            self.a.owner = self.b.address
+            others = [pipeline.add(Operation.put(b"%d" % i, b"v")) for i in range(10)]
+        self.assertEqual([future.result().version for future in others], [1] * 10)
+        self.assertEqual(self.a.keys, [b"first"])
+        self.assertEqual(self.b.keys, [b"%d" % i for i in range(10)])
+
     def test_a_pipeline_leaves_a_node_that_is_gone(self) -> None:
         client = self.make_client([gone(), self.b.address])
         with client.pipeline() as pipeline:
@@ -263,6 +274,10 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.b.keys, [b"key", b"more"])
         self.assertEqual(self.a.keys, [b"last"])
         self.assertEqual(self.a.tokens, [[self.b.address.encode()]])
+
+    def test_what_a_node_wrote_as_it_lost_the_ownership_may_be_stored(self) -> None:
+        error = errors.error_from_status(refusal(14, "OWNERSHIP_LOST"))
+        self.assertTrue(error.maybe_applied and error.is_connection_lost)
 
 
 class AddressesTest(unittest.TestCase):

@@ -234,13 +234,31 @@ absl::Status PutBy(Pipeline& pipeline) {
   return waited.ok() ? result : waited;
 }
 
-TEST_F(ClusterTest, PipelineThatNoAnswerCameOnIsOpenedAtTheOwner) {
+TEST_F(ClusterTest, PipelineThatIsRefusedIsOpenedAtTheOwner) {
   a_->SetPipeline({.answers_max = 0, .end = NotOwner(b_->address())});
   Pipeline pipeline(MakeClient());
   const absl::Status put = PutBy(pipeline);
   EXPECT_TRUE(put.ok()) << put;
   EXPECT_EQ(b_->last_put().key(), "key");
   EXPECT_TRUE(pipeline.Close().ok());
+}
+
+TEST_F(ClusterTest, PipelineGoesOnAtTheNextOwner) {
+  a_->SetPipeline({.answers_max = 1, .end = NotOwner(b_->address())});
+  Pipeline pipeline(MakeClient(), {.batch_operations_max = 2});
+  std::vector<absl::Status> results;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(pipeline
+                    .Add(Operation::Put(absl::StrCat(i), "value"),
+                         [&](const OperationResult& each) {
+                           results.push_back(each.status);
+                         })
+                    .ok());
+  }
+  EXPECT_TRUE(pipeline.Close().ok());
+  EXPECT_THAT(results, ::testing::SizeIs(20));
+  EXPECT_THAT(results, ::testing::Each(absl::OkStatus()));
+  EXPECT_EQ(b_->last_put().key(), "19");
 }
 
 TEST_F(ClusterTest, PipelineLeavesANodeThatIsGone) {

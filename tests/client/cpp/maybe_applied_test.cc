@@ -85,6 +85,9 @@ TEST(MaybeAppliedTest, WhereTheResponseIsMissing) {
   service.FailWith(
       MakeError(grpc::StatusCode::INTERNAL, "a bug", v1::INTERNAL_ERROR));
   EXPECT_TRUE(MaybeApplied(client.Put("key", "value").status()));
+  service.FailWith(
+      MakeLaterError(grpc::StatusCode::UNAVAILABLE, "lost", "OWNERSHIP_LOST"));
+  EXPECT_TRUE(MaybeApplied(client.Put("key", "value").status()));
   service.FailWith(grpc::Status::OK);
   service.Hang(true);
   const absl::Status late =

@@ -56,9 +56,9 @@ struct PipelineOptions {
 // (timecache/status.h) says whether the operation may have been applied. The
 // stream ends by Close, by Cancel, or by itself: when the server stops
 // (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the
-// connection breaks. It does not reconnect, except
-// that it goes on to the owner of a cluster where a node that is not the owner
-// refuses it: to continue, create a new Pipeline.
+// connection breaks. It does not reconnect: to continue, create a new Pipeline.
+// Where a node of a cluster is not the owner, or is no longer, the stream
+// continues at the owner.
 //
 // Callbacks run one at a time, on one of gRPC's threads. They must be quick,
 // and may call TryAdd, Flush, Cancel and status, but no function that waits.

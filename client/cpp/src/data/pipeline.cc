@@ -81,8 +81,8 @@ class Pipeline::Stream final
 
   // Begins the stream, for the first time or anew, on the current endpoint.
   void Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether a stream that ended with `why` is to be opened again: it has left
-  // no operation without an answer that may have been applied. Prepares that.
+  // Whether a stream that ended with `why` is to be opened again: what has no
+  // answer was not applied. Prepares that.
   bool IsToReopen(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& why);
   bool HasRoom(size_t bytes) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
@@ -124,13 +124,12 @@ class Pipeline::Stream final
   // Of the last answer, or of the first operation after a pause.
   SteadyTime progress_at_ ABSL_GUARDED_BY(mu_);
 
-  bool closing_ ABSL_GUARDED_BY(mu_) = false;   // No more are added.
-  bool answered_ ABSL_GUARDED_BY(mu_) = false;  // An operation, on this stream.
-  bool broken_ ABSL_GUARDED_BY(mu_) = false;    // Writes fail.
-  bool ending_ ABSL_GUARDED_BY(mu_) = false;    // Callbacks get the end.
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;     // All callbacks have run.
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);   // Why we end it.
-  absl::Status status_ ABSL_GUARDED_BY(mu_);    // How it has ended.
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;  // No more are added.
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // Writes fail.
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;   // Callbacks get the end.
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;    // All callbacks have run.
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // Why we end it.
+  absl::Status status_ ABSL_GUARDED_BY(mu_);   // How it has ended.
 };
 
 bool Pipeline::Stream::HasRoom(size_t bytes) const {
@@ -219,7 +218,6 @@ void Pipeline::Stream::OnReadDone(bool ok) {
     if (ok) {
       message = std::move(sent_.front());
       sent_.pop_front();
-      answered_ = true;
       not_owner_.Reset();
       progress_at_ = SteadyNow();
       if (sent_.empty() && sealed_.empty()) Seal();
@@ -290,15 +288,15 @@ void Pipeline::Stream::Open() {
 
 bool Pipeline::Stream::IsToReopen(const absl::Status& why) {
   if (!failure_.ok()) return false;
-  const bool is_refused = IsNotOwner(why) && (!answered_ || sent_.empty());
-  const bool is_unreached = !answered_ && IsNotConnected(why) &&
-                            ++unreached_ < core_->endpoints.size();
+  // A node that loses the ownership answers what it has read, and runs no more.
+  const bool is_refused = IsNotOwner(why);
+  const bool is_unreached =
+      IsNotConnected(why) && ++unreached_ < core_->endpoints.size();
   if (!is_refused && !is_unreached) return false;
   core_->endpoints.MoveOn(*endpoint_, why);
   if (is_refused) unreached_ = 0;
   sealed_.insert(sealed_.begin(), sent_.begin(), sent_.end());
   sent_.clear();
-  answered_ = false;
   return true;
 }
 

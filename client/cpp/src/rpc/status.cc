@@ -29,6 +29,9 @@ constexpr absl::string_view kSentUrl = "timecached.dev/request-sent";
 constexpr absl::string_view kNo = "no";
 constexpr absl::string_view kMaybe = "maybe";
 
+// Of a node that has lost the ownership while the call waited.
+constexpr absl::string_view kOwnershipLost = "OWNERSHIP_LOST";
+
 // In the words of gRPC 1.51.
 constexpr absl::string_view kMessageTooLarge =
     "Received message larger than max";
@@ -130,7 +133,10 @@ bool MaybeApplied(const absl::Status& status) {
   if (status.ok()) return true;
   const absl::optional<absl::Cord> sent = status.GetPayload(kSentUrl);
   if (sent) return *sent != kNo;
-  return !ReasonName(status) || HasReason(status, ErrorReason::kInternalError);
+  const std::optional<std::string> reason = ReasonName(status);
+  // Otherwise the server refuses before it does anything.
+  return !reason || *reason == kOwnershipLost ||
+         HasReason(status, ErrorReason::kInternalError);
 }
 
 bool IsMessageTooLarge(const absl::Status& status) {

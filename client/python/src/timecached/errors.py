@@ -231,8 +231,9 @@ _NOT_CONNECTED = re.compile(
 
 def _can_be_applied(code: grpc.StatusCode, message: str, reason: str | None) -> bool:
     if reason is not None:
-        # The server refuses before it does anything; but for what it did not foresee.
-        return reason == ErrorReason.INTERNAL_ERROR
+        # The server refuses before it does anything; but for what it did not foresee, and where
+        # it has lost the ownership while the call waited.
+        return reason in (ErrorReason.INTERNAL_ERROR, "OWNERSHIP_LOST")
     if code is grpc.StatusCode.UNAVAILABLE:
         return _NOT_CONNECTED.search(message) is None
     return code is not grpc.StatusCode.UNIMPLEMENTED

@@ -65,7 +65,6 @@ class Pipeline:
         self._call: Any = None
         # When the last answer came, or the first request went out since nothing was in flight.
         self._progress_at = 0.0
-        self._has_answers = False  # Of this stream.
         self._answering = False  # Callbacks run: no answer is read meanwhile.
         self._over = Event()
 
@@ -200,18 +199,16 @@ class Pipeline:
             with self._changed:
                 if self._end is not None:
                     raise
-                # Nothing that is in flight may have been done.
-                is_clear = not self._has_answers or not self._in_flight
             self._endpoints.move_on(connection, error)
+            # A node that loses the ownership answers what it has read, and does no more.
             pause = self._failover.pause(error)
-            if pause is None or not is_clear:
+            if pause is None:
                 raise
             return pause
 
     def _send_again(self) -> None:
         self._requests.put(None)
         self._requests = Requests()
-        self._has_answers = False
         for batch in self._in_flight:
             self._send(batch)
         if self._closing or self._end is not None:
@@ -233,7 +230,6 @@ class Pipeline:
             if not self._in_flight or len(self._in_flight[0]) != len(response.results):
                 raise ValueError("an answer to no request")
             batch = self._in_flight.popleft()
-            self._has_answers = True
             self._failover.reset()
             if not self._in_flight:
                 self._flush()

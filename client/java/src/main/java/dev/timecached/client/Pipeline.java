@@ -59,7 +59,6 @@ public final class Pipeline implements AutoCloseable {
   private Rpc.Route route; // Of the last stream.
   private Rpc.Sending sending = new Rpc.Sending();
   private ClientCall<ExecuteRequest, ExecuteResponse> call; // Null until it is opened, or anew.
-  private boolean answered; // An operation, on this stream.
   private boolean halfClosed;
   private final Deque<Group> queue = new ArrayDeque<>(); // Full ones, then perhaps another.
   private final Deque<Group> sent = new ArrayDeque<>();
@@ -91,7 +90,6 @@ public final class Pipeline implements AutoCloseable {
     synchronized (this) {
       route = to;
       sending = new Rpc.Sending();
-      answered = false;
       if (unreached == null && !cancelled) {
         call =
             to.channel()
@@ -110,14 +108,12 @@ public final class Pipeline implements AutoCloseable {
   }
 
   /**
-   * Whether a stream that ended so is begun elsewhere: it was refused, or found no connection, and
-   * has left no operation without an answer that may have been done.
+   * Whether a stream that ended so is begun elsewhere: its node is not the owner, or it found no
+   * connection. A node that loses the ownership answers what it has read, and does no more.
    */
   private synchronized boolean reopens(TimecacheException why) {
     rpc.endpoints.moveOn(route.connection(), why);
-    boolean isClear = !answered || sent.isEmpty();
-    long pause =
-        isClear ? failover.pauseAfter(why, !answered && Rpc.isUnsent(why, sending)) : -1;
+    long pause = failover.pauseAfter(why, Rpc.isUnsent(why, sending));
     if (pause < 0 || rpc.connection().isShutdown()) {
       return false;
     }
@@ -343,7 +339,6 @@ public final class Pipeline implements AutoCloseable {
           return;
         }
         sent.removeFirst();
-        answered = true;
         failover.reset();
         send();
       }

@@ -65,7 +65,8 @@ public final class TimecacheException extends RuntimeException {
     this.description = description;
     this.requestId = requestId;
     reason = reason(details);
-    maybeApplied = reason == null && UNCERTAIN.contains(code);
+    // The server refuses before it does anything, unless it has lost the ownership meanwhile.
+    maybeApplied = reason == null ? UNCERTAIN.contains(code) : reason.equals("OWNERSHIP_LOST");
     metadata =
         Map.copyOf(
             find(details, ErrorInfo.class, ErrorInfo.getDefaultInstance()).getMetadataMap());

@@ -74,7 +74,11 @@ final class ClusterTest {
   }
 
   private static StatusRuntimeException notOwner(String owner) {
-    ErrorInfo.Builder info = ErrorInfo.newBuilder().setReason("NOT_OWNER").setDomain("timecached");
+    return refusal("NOT_OWNER", owner);
+  }
+
+  private static StatusRuntimeException refusal(String reason, String owner) {
+    ErrorInfo.Builder info = ErrorInfo.newBuilder().setReason(reason).setDomain("timecached");
     if (!owner.isEmpty()) {
       info.putMetadata("owner_address", owner);
     }
@@ -176,10 +180,13 @@ final class ClusterTest {
 
     @Override
     public StreamObserver<ExecuteRequest> pipeline(StreamObserver<ExecuteResponse> observer) {
-      boolean refused = refuses(observer);
+      boolean refusedAtOnce = refuses(observer);
       return new StreamObserver<>() {
+        private boolean refused = refusedAtOnce;
+
         @Override
         public void onNext(ExecuteRequest request) {
+          refused = refused || refuses(observer);
           if (refused) {
             return;
           }
@@ -385,6 +392,29 @@ final class ClusterTest {
     }
     assertEquals(20, b.keys.size());
     client().pipeline().close();
+  }
+
+  @Test
+  void aPipelineGoesOnAtTheNextOwner() {
+    List<CompletableFuture<PutResult>> puts = new ArrayList<>();
+    try (Pipeline pipeline = client().pipeline()) {
+      pipeline.add(Operation.put("first", "")).join();
+      a.error = notOwner(b.address);
+      for (int i = 0; i < 10; ++i) {
+        puts.add(pipeline.add(Operation.put("later", "")));
+      }
+    }
+    puts.forEach(put -> assertEquals(1, put.join().version()));
+    assertEquals(List.of("first"), a.keys);
+    assertEquals(10, b.keys.size());
+  }
+
+  @Test
+  void whatANodeWroteAsItLostTheOwnershipMayBeStored() {
+    a.error = refusal("OWNERSHIP_LOST", "");
+    TimecacheException error =
+        assertThrows(TimecacheException.class, () -> client().put("key", "value"));
+    assertTrue(error.maybeApplied());
   }
 
   @Test
