@@ -76,27 +76,37 @@ void ControlState::Apply(int64_t offset, int64_t append_time_ms,
   if (record.node().empty()) return;
   Remember(record);
 
+  LearnTakeover(offset, record);
   const NodeKey key(record.node(), record.incarnation());
-  if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
-    if (!MayTakeOver(record)) return;
-    owner_ = {key, {record, counted_us_}, offset + 1, append_time_ms, false,
-              ""};
-    return;
+  if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER &&
+      MayTakeOver(record)) {
+    takeover_ = offset + 1;
+    owner_ = {key, {record, counted_us_}, append_time_ms, false, ""};
   }
-  // An owner has read its takeover: no takeover is after the record that repeats it.
-  if (record.takeover() > takeover() && record.takeover() <= offset) {
-    owner_ = {key,
-              {record, counted_us_},
-              record.takeover(),
-              record.owner_since_ms(),
-              false,
-              ""};
-  }
-  if (record.kind() == cluster::v1::CONTROL_KIND_RELEASE && owner_ &&
-      owner_->key == key && owner_->takeover == record.takeover()) {
+  if (record.kind() == cluster::v1::CONTROL_KIND_RELEASE && record.owns() &&
+      owner_ && owner_->key == key && record.takeover() == takeover_) {
     owner_->released = true;
     owner_->successor = record.successor();
   }
+}
+
+// Who has read the log from its beginning learns nothing here.
+void ControlState::LearnTakeover(int64_t offset, const ControlRecord& record) {
+  const int64_t takeover = record.takeover();
+  // None is after the record that repeats it.
+  if (takeover > offset || takeover < takeover_ || takeover == 0) return;
+  if (record.owns()) {
+    if (takeover == takeover_ && owner_) return;
+    owner_ = {{record.node(), record.incarnation()},
+              {record, counted_us_},
+              record.owner_since_ms(),
+              false,
+              ""};
+  } else if (takeover > takeover_) {
+    owner_.reset();
+    unknown_since_us_ = counted_us_;
+  }
+  takeover_ = takeover;
 }
 
 bool ControlState::IsOwner(const std::string& name,
@@ -105,11 +115,10 @@ bool ControlState::IsOwner(const std::string& name,
 }
 
 bool ControlState::MayTakeOver(const ControlRecord& record) const {
-  if (record.replaces() != takeover()) return false;
+  if (record.takeover() != takeover_) return false;
   if (!owner_) {
-    // The owner of a trimmed log is heard within that time, if there is one.
-    return first_offset_.value_or(0) == 0 ||
-           counted_us_ >= FailureTimeoutUs(record);
+    return (first_offset_.value_or(0) == 0 && takeover_ == 0) ||
+           counted_us_ - unknown_since_us_ >= FailureTimeoutUs(record);
   }
   if (IsGone(owner_->last)) return true;
   return owner_->released &&
@@ -136,7 +145,7 @@ ControlState::Node ControlState::Describe(const Seen& seen) const {
 
 std::optional<ControlState::Owner> ControlState::owner() const {
   if (!owner_) return std::nullopt;
-  return Owner{Describe(owner_->last), owner_->takeover,
+  return Owner{Describe(owner_->last), takeover_,
                absl::FromUnixMillis(owner_->since_ms), owner_->released,
                owner_->successor};
 }

@@ -26,8 +26,9 @@ namespace timecache::server {
 // - A takeover counts if it names the last one before it, and the owner is gone, or
 //   has released: to this node, to any, or to one that is gone. The first one of a
 //   log counts.
-// - Where the log is trimmed, its owner is known by the takeover that the owner
-//   repeats in each record; of two, the later takeover.
+// - All repeat the last takeover that they know. Who begins to read a trimmed log
+//   learns of it by that, and of the owner by what the owner says, or that it says
+//   nothing for a failure timeout.
 //
 // Not thread-safe. A record costs O(nodes); nothing is kept of it but the last one of
 // each node.
@@ -76,9 +77,9 @@ class ControlState {
   void Apply(int64_t offset, int64_t append_time_ms,
              const ControlRecord& record);
 
-  // The identity of the last takeover that counts; 0: none.
-  int64_t takeover() const { return owner_ ? owner_->takeover : 0; }
-  // Costs a copy, as `view`.
+  // The identity of the last takeover that counts, its offset plus 1; 0: none.
+  int64_t takeover() const { return takeover_; }
+  // None: there was no takeover, or its node is not known. Costs a copy, as `view`.
   std::optional<Owner> owner() const;
   bool IsOwner(const std::string& name, uint64_t incarnation) const;
   // Whether a takeover by that node would count if it were the next record.
@@ -98,7 +99,6 @@ class ControlState {
   struct Ownership {
     NodeKey key;
     Seen last;
-    int64_t takeover = 0;
     int64_t since_ms = 0;
     bool released = false;
     std::string successor;
@@ -106,6 +106,7 @@ class ControlState {
 
   void Count(int64_t append_time_ms, const ControlRecord& record);
   void Remember(const ControlRecord& record);
+  void LearnTakeover(int64_t offset, const ControlRecord& record);
   bool IsGone(const Seen& seen) const;
   bool IsLive(const std::string& name) const;
   Node Describe(const Seen& seen) const;
@@ -115,7 +116,11 @@ class ControlState {
   // Counted time since the first record.
   int64_t counted_us_ = 0;
   std::map<NodeKey, Seen> nodes_;
+  int64_t takeover_ = 0;
+  // Of that takeover. None: its node has not been heard, since `unknown_since_us_`
+  // of counted time.
   std::optional<Ownership> owner_;
+  int64_t unknown_since_us_ = 0;
 };
 
 template <typename Visit>

@@ -69,19 +69,19 @@ absl::StatusOr<std::vector<ControlEntry>> KafkaControlLog::Poll(
 absl::StatusOr<std::vector<ControlEntry>> KafkaControlLog::Read() {
   std::vector<ControlEntry> entries;
   const auto visit = [&](const KafkaMessage& message) {
-    if (absl::IsOutOfRange(message.status) ||
-        absl::IsNotFound(message.status)) {
+    if (absl::IsOutOfRange(message.status)) {
       status_ = absl::DataLossError(
-          absl::StrCat("the control log ends before what was read of it: ",
+          absl::StrCat("the control log is not the one that was read before: ",
                        message.status.message()));
     }
     ControlEntry entry;
     entry.offset = message.offset;
     entry.append_time_ms = message.append_us / 1'000;
-    // What is no record, all nodes leave out.
+    // All nodes leave out what is no record; the end of the log is none, either.
     if (message.status.ok() &&
         entry.record.ParseFromArray(message.value.data(),
-                                    static_cast<int>(message.value.size()))) {
+                                    static_cast<int>(message.value.size())) &&
+        !entry.record.node().empty()) {
       entries.push_back(std::move(entry));
     }
   };

@@ -60,9 +60,9 @@ void MemberLogic::NoteOwner(const ControlRecord& record,
                             const std::optional<ControlState::Owner>& before,
                             int64_t now_ns) {
   const std::optional<ControlState::Owner> owner = state_.owner();
-  if (!owner) return;
-  const bool taken = !before || before->takeover != owner->takeover;
-  const bool released = owner->released && (taken || !before->released);
+  const bool taken = owner && (!before || before->takeover != owner->takeover);
+  const bool released =
+      owner && owner->released && (taken || !before->released);
   if (taken) {
     vacant_since_ns_.reset();
     takeover_not_before_ns_ = INT64_MIN;
@@ -78,32 +78,38 @@ void MemberLogic::NoteOwner(const ControlRecord& record,
     Add(MemberEvent::Kind::kRelease, owner->node.name).successor =
         owner->successor;
   }
-  NoteFormerLease(record, *owner, released, now_ns);
+  NoteFormerLease(record, owner, released, now_ns);
 
   const bool serves =
       role_ == MemberRole::kTakingOver || role_ == MemberRole::kOwner;
-  if (IsOwner() && !owner->released) {
+  if (owner && IsOwner() && !owner->released) {
     if (role_ == MemberRole::kStandby) role_ = MemberRole::kTakingOver;
   } else if (serves) {
     role_ = MemberRole::kEnded;
     lease_end_ns_ = INT64_MIN;
     release_read_ = IsOwner();
     if (!release_read_) {
-      Add(MemberEvent::Kind::kFenced, owner->node.name);
+      Add(MemberEvent::Kind::kFenced, owner ? owner->node.name : record.node());
     }
   }
 }
 
-// Every record of another owner may be the one that its lease counts from.
-void MemberLogic::NoteFormerLease(const ControlRecord& record,
-                                  const ControlState::Owner& owner,
-                                  bool released_now, int64_t now_ns) {
-  if (IsOwner() || !state_.IsOwner(record.node(), record.incarnation())) return;
-  if (released_now) {
-    former_lease_end_ns_ = INT64_MIN;
-  } else if (!owner.released) {
+// Every record of another owner may be the one that its lease counts from. So may be
+// what says that there is one, where the log is trimmed.
+void MemberLogic::NoteFormerLease(
+    const ControlRecord& record,
+    const std::optional<ControlState::Owner>& owner, bool released_now,
+    int64_t now_ns) {
+  if (IsOwner() || IsMine(record)) return;
+  const bool of_owner =
+      owner && state_.IsOwner(record.node(), record.incarnation());
+  if (of_owner && owner->released) {
+    if (released_now) former_lease_end_ns_ = INT64_MIN;
+  } else if (of_owner || (!owner && state_.takeover() > 0) ||
+             record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
     former_lease_end_ns_ =
-        std::max(former_lease_end_ns_, now_ns + SafeLeaseNs(owner.node.lease));
+        std::max(former_lease_end_ns_,
+                 now_ns + SafeLeaseNs(absl::Microseconds(record.lease_us())));
   }
 }
 
@@ -169,7 +175,7 @@ void MemberLogic::NoteVacancy(int64_t now_ns) {
   takeover.set_node(options_.node);
   takeover.set_failure_timeout_us(
       absl::ToInt64Microseconds(options_.failure_timeout));
-  takeover.set_replaces(state_.takeover());
+  takeover.set_takeover(state_.takeover());
   if (role_ != MemberRole::kStandby || !state_.MayTakeOver(takeover)) {
     vacant_since_ns_.reset();
   } else if (!vacant_since_ns_) {
@@ -237,10 +243,9 @@ ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
   record.set_ready(IsReady());
   record.set_sent_wall_us(wall_us);
   record.set_sent_boot_ns(now_ns);
-  if (kind == cluster::v1::CONTROL_KIND_TAKEOVER) {
-    record.set_replaces(state_.takeover());
-  } else if (IsOwner()) {
-    record.set_takeover(state_.takeover());
+  record.set_takeover(state_.takeover());
+  if (IsOwner()) {
+    record.set_owns(true);
     record.set_owner_since_ms(absl::ToUnixMillis(state_.owner()->since));
   }
   if (successor_) record.set_successor(*successor_);

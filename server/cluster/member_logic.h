@@ -90,8 +90,8 @@ class MemberLogic {
                  const std::optional<ControlState::Owner>& before,
                  int64_t now_ns);
   void NoteFormerLease(const ControlRecord& record,
-                       const ControlState::Owner& owner, bool released_now,
-                       int64_t now_ns);
+                       const std::optional<ControlState::Owner>& owner,
+                       bool released_now, int64_t now_ns);
   void NoteOwn(const ControlEntry& entry, int64_t now_ns);
   void NoteSkew(const ControlEntry& entry, int64_t now_ns);
   void NoteVacancy(int64_t now_ns);

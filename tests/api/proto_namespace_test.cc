@@ -65,7 +65,8 @@ TEST(ConvertOptions, EachDurabilityIsOneOfTheEngines) {
   const std::pair<v1::Durability, NamespaceDurability> kAll[] = {
       {v1::DURABILITY_MEMORY, NamespaceDurability::kMemory},
       {v1::DURABILITY_ASYNC, NamespaceDurability::kAsync},
-      {v1::DURABILITY_SYNC, NamespaceDurability::kSync}};
+      {v1::DURABILITY_SYNC, NamespaceDurability::kSync},
+      {v1::DURABILITY_REPLICATED, NamespaceDurability::kReplicated}};
   for (const auto& [message, engine] : kAll) {
     v1::NamespaceOptions from;
     from.set_durability(message);
@@ -128,7 +129,7 @@ TEST(ConvertOptions, NumbersThatDoNotFitAreRefused) {
   from.set_limit_policy(static_cast<v1::LimitPolicy>(9));
   test::ExpectField(NewOptions(from).status(), "limit_policy");
   from.Clear();
-  from.set_durability(static_cast<v1::Durability>(4));
+  from.set_durability(static_cast<v1::Durability>(5));
   test::ExpectField(NewOptions(from).status(), "durability");
 }
 

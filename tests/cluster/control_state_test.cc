@@ -38,7 +38,7 @@ class ControlStateTest : public testing::Test {
   // Whether it counts.
   bool TakeOver(const std::string& node, int64_t replaces) {
     ControlRecord record = Record(CONTROL_KIND_TAKEOVER, node);
-    record.set_replaces(replaces);
+    record.set_takeover(replaces);
     Append(record);
     return state_.takeover() == offset_;
   }
@@ -46,6 +46,7 @@ class ControlStateTest : public testing::Test {
                const std::string& successor) {
     ControlRecord record = Record(CONTROL_KIND_RELEASE, node);
     record.set_takeover(takeover);
+    record.set_owns(true);
     record.set_successor(successor);
     Append(record);
   }
@@ -160,10 +161,12 @@ TEST_F(ControlStateTest, AnOwnerOfATrimmedLogIsKnownByItsHeartbeats) {
   offset_ = 1'000;
   ControlRecord old = Record(CONTROL_KIND_HEARTBEAT, "old");
   old.set_takeover(100);
+  old.set_owns(true);
   Append(old);
   EXPECT_EQ(Owner(), "old");
   ControlRecord record = Record(CONTROL_KIND_HEARTBEAT, "a");
   record.set_takeover(700);
+  record.set_owns(true);
   record.set_owner_since_ms(5'000);
   Append(record);
   Append(old);
@@ -182,10 +185,29 @@ TEST_F(ControlStateTest, ATrimmedLogWithoutAnOwnerIsTakenAfterSilence) {
   EXPECT_TRUE(TakeOver("a", 0));
 }
 
+// A record of an owner that was replaced long ago arrives late.
+TEST_F(ControlStateTest, StandbysOfATrimmedLogKnowOfALaterTakeover) {
+  offset_ = 1'000;
+  ControlRecord old = Record(CONTROL_KIND_HEARTBEAT, "old");
+  old.set_takeover(100);
+  old.set_owns(true);
+  Append(old);
+  Pass(2'000, "b");
+  ControlRecord record = Record(CONTROL_KIND_HEARTBEAT, "b");
+  record.set_takeover(700);
+  Append(record);
+  EXPECT_EQ(Owner(), "");
+  EXPECT_FALSE(TakeOver("b", 100));
+  EXPECT_FALSE(TakeOver("b", 700));
+  Pass(2'000, "b");
+  EXPECT_TRUE(TakeOver("b", 700));
+}
+
 TEST_F(ControlStateTest, ATakeoverThatIsNotInTheLogIsNotBelieved) {
   Heartbeat("b");
   ControlRecord record = Record(CONTROL_KIND_HEARTBEAT, "a");
   record.set_takeover(700);
+  record.set_owns(true);
   Append(record);
   EXPECT_EQ(Owner(), "");
 }

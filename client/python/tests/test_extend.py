@@ -282,7 +282,7 @@ class FakeTest(unittest.TestCase):
                 self.assertTrue(watcher.next(30).reconnected)
                 self.assertTrue(breaks[0].is_throttled)
                 # Not after the shortest pause: its batches come, and it is throttled all the same.
-                self.assertEqual(watcher._state.ended(breaks[0]), 0.2)
+                self.assertEqual(watcher._state.ended(breaks[0], watcher._failover), 0.2)
         self.data.streams.put([batch, calm])
         self.data.streams.put([batch])
         asyncio.run(asyncio.wait_for(main(), 60))

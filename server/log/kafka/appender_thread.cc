@@ -58,7 +58,7 @@ void AppenderThread::Send(uint32_t partition, std::string value,
 }
 
 void AppenderThread::DeleteBefore(uint32_t partition, uint64_t offset) {
-  producer(partition).DeleteBefore(partition, static_cast<int64_t>(offset));
+  consumer_->DeleteBefore(partition, static_cast<int64_t>(offset));
 }
 
 void AppenderThread::ReadBack(uint32_t partition, uint64_t from, uint64_t to,

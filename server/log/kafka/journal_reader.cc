@@ -217,7 +217,8 @@ LogFilter JournalReader::TakeFilter(uint32_t partition) {
 
 void JournalReader::AwaitMore(absl::Duration timeout) {
   const auto deadline =
-      SteadyClock::now() + absl::ToChronoMilliseconds(timeout);
+      SteadyClock::now() +
+      absl::ToChronoMicroseconds(std::min(timeout, absl::Hours(1)));
   while (!woken_.exchange(false) && !stopped_ && status_.ok() &&
          !stashed_.has_value()) {
     const absl::Duration left = absl::FromChrono(deadline - SteadyClock::now());

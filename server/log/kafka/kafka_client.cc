@@ -84,6 +84,8 @@ const Properties& Defaults(KafkaHandle::Kind kind) {
       {"fetch.error.backoff.ms", "50"},
       // What a new fetch of another partition waits for.
       {"fetch.wait.max.ms", "50"},
+      // With what is in flight a standby that is slow holds some 50 MiB.
+      {"queued.max.messages.kbytes", "16384"},
   };
   return kind == KafkaHandle::Kind::kProducer ? *producer : *consumer;
 }
@@ -205,6 +207,7 @@ absl::Status KafkaError(int code, absl::string_view what) {
 
 KafkaHandle::KafkaHandle() : context_(std::make_unique<Context>()) {}
 
+KafkaHandle::KafkaHandle(KafkaHandle&&) noexcept = default;
 KafkaHandle::~KafkaHandle() = default;
 
 void KafkaHandle::DestroyClient::operator()(rd_kafka_s* client) const {

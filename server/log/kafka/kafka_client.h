@@ -60,7 +60,7 @@ class KafkaHandle {
 
   // May wait for calls in progress. Undelivered messages are dropped.
   ~KafkaHandle();
-  KafkaHandle(KafkaHandle&&) = default;
+  KafkaHandle(KafkaHandle&&) noexcept;
   KafkaHandle& operator=(KafkaHandle&&) = delete;
 
   rd_kafka_s* client() const { return client_.get(); }

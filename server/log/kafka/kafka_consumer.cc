@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace timecache::server {
 namespace {
 
@@ -19,37 +21,49 @@ int Milliseconds(absl::Duration timeout) {
 }  // namespace
 
 KafkaConsumer::KafkaConsumer(std::string topic,
-                             std::function<void()> on_message)
-    : topic_(std::move(topic)), on_message_(std::move(on_message)) {}
+                             std::function<void()> on_message,
+                             std::function<void(int, absl::string_view)> log)
+    : topic_(std::move(topic)),
+      on_message_(std::move(on_message)),
+      log_(std::move(log)) {}
 
 absl::StatusOr<std::unique_ptr<KafkaConsumer>> KafkaConsumer::Open(
     const KafkaOptions& options, const std::string& topic,
     std::function<void()> on_message) {
   std::unique_ptr<KafkaConsumer> consumer(
-      new KafkaConsumer(topic, std::move(on_message)));
+      new KafkaConsumer(topic, std::move(on_message), options.log));
   auto handle = KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, topic);
   if (!handle.ok()) return handle.status();
   consumer->handle_ = std::make_unique<KafkaHandle>(*std::move(handle));
   if (absl::Status status = consumer->CountPartitions(); !status.ok()) {
     return status;
   }
-  consumer->queue_ = rd_kafka_queue_new(consumer->handle_->client());
-  if (consumer->on_message_) {
+  consumer->queue_ = consumer->MakeQueue();
+  consumer->deletes_ = consumer->MakeQueue();
+  return consumer;
+}
+
+rd_kafka_queue_s* KafkaConsumer::MakeQueue() {
+  rd_kafka_queue_t* const queue = rd_kafka_queue_new(handle_->client());
+  if (on_message_) {
     rd_kafka_queue_cb_event_enable(
-        consumer->queue_,
+        queue,
         [](rd_kafka_t*, void* opaque) {
           static_cast<KafkaConsumer*>(opaque)->on_message_();
         },
-        consumer.get());
+        this);
   }
-  return consumer;
+  return queue;
 }
 
 KafkaConsumer::~KafkaConsumer() {
   if (queue_ == nullptr) return;
-  rd_kafka_queue_cb_event_enable(queue_, nullptr, nullptr);
+  for (rd_kafka_queue_t* const queue : {queue_, deletes_}) {
+    rd_kafka_queue_cb_event_enable(queue, nullptr, nullptr);
+  }
   for (uint32_t p = 0; p < partitions_; ++p) Stop(p);
   rd_kafka_queue_destroy(queue_);
+  rd_kafka_queue_destroy(deletes_);
 }
 
 absl::Status KafkaConsumer::CountPartitions() {
@@ -157,6 +171,7 @@ size_t KafkaConsumer::Poll(
   }
   // Errors of the client as a whole, which its log has, too.
   rd_kafka_poll(handle_->client(), 0);
+  PollDeletes();
   for (ssize_t i = 0; i < count; ++i) {
     rd_kafka_message_t* const message = messages[static_cast<size_t>(i)];
     KafkaMessage visited;
@@ -178,5 +193,35 @@ size_t KafkaConsumer::Poll(
 }
 
 void KafkaConsumer::Wake() { rd_kafka_queue_yield(queue_); }
+
+void KafkaConsumer::DeleteBefore(uint32_t partition, int64_t offset) {
+  rd_kafka_topic_partition_list_t* const offsets =
+      rd_kafka_topic_partition_list_new(1);
+  rd_kafka_topic_partition_list_add(offsets, topic_.c_str(),
+                                    static_cast<int32_t>(partition))
+      ->offset = offset;
+  rd_kafka_DeleteRecords_t* records = rd_kafka_DeleteRecords_new(offsets);
+  rd_kafka_topic_partition_list_destroy(offsets);
+  rd_kafka_DeleteRecords(handle_->client(), &records, 1, nullptr, deletes_);
+  rd_kafka_DeleteRecords_destroy(records);
+}
+
+void KafkaConsumer::PollDeletes() {
+  while (rd_kafka_event_t* const event = rd_kafka_queue_poll(deletes_, 0)) {
+    absl::Status status =
+        KafkaError(rd_kafka_event_error(event), "DeleteRecords");
+    if (const auto* result = rd_kafka_event_DeleteRecords_result(event);
+        status.ok() && result != nullptr) {
+      const auto* offsets = rd_kafka_DeleteRecords_result_offsets(result);
+      for (int i = 0; i < offsets->cnt; ++i) {
+        status.Update(KafkaError(offsets->elems[i].err, "DeleteRecords"));
+      }
+    }
+    rd_kafka_event_destroy(event);
+    if (!status.ok() && log_) {
+      log_(4, absl::StrCat(topic_, ": ", status.message()));
+    }
+  }
+}
 
 }  // namespace timecache::server

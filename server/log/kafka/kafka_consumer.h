@@ -36,8 +36,8 @@ struct KafkaMessage {
   absl::string_view value;
 };
 
-// Belongs to no group and stores no offsets. Holds what was fetched ahead, 64 MiB
-// by default (queued.max.messages.kbytes).
+// Belongs to no group and stores no offsets. Holds what was fetched ahead, some
+// 50 MiB by default (queued.max.messages.kbytes).
 //
 // Thread-safe, but for Start, Stop and Poll: one thread at a time.
 class KafkaConsumer {
@@ -85,16 +85,28 @@ class KafkaConsumer {
   // Ends a Poll that waits, or the next one.
   void Wake();
 
+  // Deletes the messages before the offset, some time. Errors are logged alone, by
+  // Poll. A broker answers when its replicas have deleted them, too, which takes
+  // half a second, and meanwhile nothing else on the connection: so it is the
+  // consumer's.
+  void DeleteBefore(uint32_t partition, int64_t offset);
+
  private:
-  KafkaConsumer(std::string topic, std::function<void()> on_message);
+  KafkaConsumer(std::string topic, std::function<void()> on_message,
+                std::function<void(int, absl::string_view)> log);
+  rd_kafka_queue_s* MakeQueue();
+  void PollDeletes();
   absl::Status CountPartitions();
   absl::StatusOr<std::vector<int64_t>> Offsets(int64_t which,
                                                absl::Duration timeout) const;
 
   const std::string topic_;
   const std::function<void()> on_message_;
+  const std::function<void(int, absl::string_view)> log_;
   std::unique_ptr<KafkaHandle> handle_;
   rd_kafka_queue_s* queue_ = nullptr;
+  // Of answers to DeleteBefore.
+  rd_kafka_queue_s* deletes_ = nullptr;
   uint32_t partitions_ = 0;
   std::vector<bool> started_;
 };

@@ -46,7 +46,7 @@ class KafkaJournal::Impl {
     return status;
   }
 
-  absl::Status Claim() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Claim();
 
   // Null until the node owns.
   PartitionAppender* appender(uint32_t partition) {
@@ -63,7 +63,7 @@ class KafkaJournal::Impl {
   }
   int64_t claim_append_us() const { return claim_append_us_; }
 
-  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
+  void Stop();
 
  private:
   struct Claimed {

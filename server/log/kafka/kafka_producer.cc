@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace timecache::server {
 
 struct KafkaProducer::Sent {
@@ -14,49 +12,28 @@ struct KafkaProducer::Sent {
   SendReport report;
 };
 
-struct KafkaProducer::Queue {
-  explicit Queue(rd_kafka_queue_t* queue) : queue(queue) {}
-  ~Queue() {
-    rd_kafka_queue_cb_event_enable(queue, nullptr, nullptr);
-    rd_kafka_queue_destroy(queue);
-  }
-  Queue(const Queue&) = delete;
-  Queue& operator=(const Queue&) = delete;
-
-  void Enable(const std::function<void()>* on_event) {
-    if (!*on_event) return;
-    rd_kafka_queue_cb_event_enable(
-        queue,
-        [](rd_kafka_t*, void* opaque) {
-          (*static_cast<const std::function<void()>*>(opaque))();
-        },
-        const_cast<std::function<void()>*>(on_event));
-  }
-
-  rd_kafka_queue_t* const queue;
-};
-
-KafkaProducer::KafkaProducer(std::function<void()> on_report,
-                             std::function<void(int, absl::string_view)> log,
-                             std::string topic)
-    : on_report_(std::move(on_report)),
-      log_(std::move(log)),
-      topic_(std::move(topic)) {}
+KafkaProducer::KafkaProducer(std::function<void()> on_report)
+    : on_report_(std::move(on_report)) {}
 
 absl::StatusOr<std::unique_ptr<KafkaProducer>> KafkaProducer::Open(
     const KafkaOptions& options, const std::string& topic,
     std::function<void()> on_report) {
   std::unique_ptr<KafkaProducer> producer(
-      new KafkaProducer(std::move(on_report), options.log, topic));
+      new KafkaProducer(std::move(on_report)));
   auto handle = KafkaHandle::Open(options, KafkaHandle::Kind::kProducer, topic,
                                   {}, &OnReport, producer.get());
   if (!handle.ok()) return handle.status();
   producer->handle_ = std::make_unique<KafkaHandle>(*std::move(handle));
   rd_kafka_t* const client = producer->handle_->client();
-  producer->main_ = std::make_unique<Queue>(rd_kafka_queue_get_main(client));
-  producer->deletes_ = std::make_unique<Queue>(rd_kafka_queue_new(client));
-  producer->main_->Enable(&producer->on_report_);
-  producer->deletes_->Enable(&producer->on_report_);
+  producer->main_ = rd_kafka_queue_get_main(client);
+  if (producer->on_report_) {
+    rd_kafka_queue_cb_event_enable(
+        producer->main_,
+        [](rd_kafka_t*, void* opaque) {
+          static_cast<KafkaProducer*>(opaque)->on_report_();
+        },
+        producer.get());
+  }
   return producer;
 }
 
@@ -67,8 +44,8 @@ KafkaProducer::~KafkaProducer() {
     Poll(absl::Milliseconds(10));
   }
   Poll(absl::ZeroDuration());
-  main_.reset();
-  deletes_.reset();
+  rd_kafka_queue_cb_event_enable(main_, nullptr, nullptr);
+  rd_kafka_queue_destroy(main_);
 }
 
 void KafkaProducer::OnReport(rd_kafka_s*, const rd_kafka_message_s* message,
@@ -121,52 +98,19 @@ void KafkaProducer::Poll(absl::Duration timeout) {
   for (const auto& sent : refused) {
     sent->done(sent->report, std::move(sent->value));
   }
-  PollDeletes();
 }
 
 void KafkaProducer::Wake() {
   if (on_report_) {
     on_report_();
   } else {
-    rd_kafka_queue_yield(main_->queue);
+    rd_kafka_queue_yield(main_);
   }
 }
 
 void KafkaProducer::GiveUp() {
   rd_kafka_purge(handle_->client(),
                  RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-}
-
-void KafkaProducer::DeleteBefore(uint32_t partition, int64_t offset) {
-  rd_kafka_topic_partition_list_t* const offsets =
-      rd_kafka_topic_partition_list_new(1);
-  rd_kafka_topic_partition_list_add(offsets, topic_.c_str(),
-                                    static_cast<int32_t>(partition))
-      ->offset = offset;
-  rd_kafka_DeleteRecords_t* records = rd_kafka_DeleteRecords_new(offsets);
-  rd_kafka_topic_partition_list_destroy(offsets);
-  rd_kafka_DeleteRecords(handle_->client(), &records, 1, nullptr,
-                         deletes_->queue);
-  rd_kafka_DeleteRecords_destroy(records);
-}
-
-void KafkaProducer::PollDeletes() {
-  while (rd_kafka_event_t* const event =
-             rd_kafka_queue_poll(deletes_->queue, 0)) {
-    absl::Status status =
-        KafkaError(rd_kafka_event_error(event), "DeleteRecords");
-    if (const auto* result = rd_kafka_event_DeleteRecords_result(event);
-        status.ok() && result != nullptr) {
-      const auto* offsets = rd_kafka_DeleteRecords_result_offsets(result);
-      for (int i = 0; i < offsets->cnt; ++i) {
-        status.Update(KafkaError(offsets->elems[i].err, "DeleteRecords"));
-      }
-    }
-    rd_kafka_event_destroy(event);
-    if (!status.ok() && log_) {
-      log_(4, absl::StrCat(topic_, ": ", status.message()));
-    }
-  }
 }
 
 }  // namespace timecache::server

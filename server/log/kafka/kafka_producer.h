@@ -17,6 +17,8 @@
 #include "absl/time/time.h"
 #include "server/log/kafka/kafka_client.h"
 
+struct rd_kafka_queue_s;
+
 namespace timecache::server {
 
 // What became of a message that was sent.
@@ -68,26 +70,16 @@ class KafkaProducer {
   // them.
   void GiveUp();
 
-  // Deletes the messages before the offset, some time: errors are logged alone.
-  void DeleteBefore(uint32_t partition, int64_t offset);
-
  private:
   struct Sent;
-  struct Queue;
 
-  explicit KafkaProducer(std::function<void()> on_report,
-                         std::function<void(int, absl::string_view)> log,
-                         std::string topic);
+  explicit KafkaProducer(std::function<void()> on_report);
   static void OnReport(rd_kafka_s*, const rd_kafka_message_s* message,
                        void* producer);
-  void PollDeletes();
 
   const std::function<void()> on_report_;
-  const std::function<void(int, absl::string_view)> log_;
-  const std::string topic_;
   std::unique_ptr<KafkaHandle> handle_;
-  std::unique_ptr<Queue> main_;
-  std::unique_ptr<Queue> deletes_;
+  rd_kafka_queue_s* main_ = nullptr;
 
   absl::Mutex mu_;
   // Those that librdkafka did not take.

@@ -26,7 +26,7 @@ using Settings = std::vector<std::pair<const char*, std::string>>;
 
 Settings JournalSettings(uint32_t replication_factor) {
   return {{"cleanup.policy", "delete"},
-          {"max.message.bytes", "1100000"},
+          {"max.message.bytes", "1200000"},
           {"message.timestamp.type", "LogAppendTime"},
           {"min.insync.replicas", replication_factor > 1 ? "2" : "1"},
           {"retention.bytes", "-1"},

@@ -330,9 +330,10 @@ void PartitionAppender::Complete() {
 
 void PartitionAppender::Lose(const absl::Status& why) {
   io_.Log(std::string(why.message()));
+  // First: who is told that an append has failed sees that the node does not own.
+  on_lost_(why);
   End(absl::FailedPreconditionError(why.message()));
   Fail(absl::FailedPreconditionError(why.message()));
-  on_lost_(why);
 }
 
 void PartitionAppender::Fail(const absl::Status& why) {

@@ -71,8 +71,9 @@ class PartitionAppender {
  public:
   // Of all records of an append.
   static constexpr size_t kAppendBytesMax = size_t{32} << 20;
-  // Of a message, with its header, until brokers say that it is too large.
-  static constexpr size_t kMessageBytesMax = 1'000'000;
+  // Of a message, with its header, until brokers say that it is too large: a record
+  // of 1 MiB fits, which topics of CreateTopics allow.
+  static constexpr size_t kMessageBytesMax = 1'100'000;
   static constexpr size_t kMessageBytesMin = 1'000;
   // From an attempt that failed to the next, doubled each time.
   static constexpr absl::Duration kPauseMin = absl::Milliseconds(10);

@@ -190,6 +190,21 @@ TEST_F(ClusterTest, WatchThatBeginsFindsTheOwner) {
   EXPECT_EQ(breaks, 0);
 }
 
+TEST_F(ClusterTest, WatchThatBeginsLeavesANodeThatIsGone) {
+  const Client client = MakeClient();
+  a_.reset(new FakeService);
+  b_->AddWatch({.messages = {MakeBatch("default", "b", 1, 10)}, .hang = true});
+  Watcher watcher(client);
+  EXPECT_TRUE(watcher.Next(kLong).ok());
+}
+
+TEST_F(ClusterTest, WatchThatBeginsEndsWhereNoAddressHasAServer) {
+  const Client client = MakeClient();
+  a_.reset(new FakeService);
+  b_.reset(new FakeService);
+  EXPECT_TRUE(absl::IsUnavailable(Watcher(client).Next(kLong).status()));
+}
+
 TEST_F(ClusterTest, WorkerTakesAndSettlesAtTheOwner) {
   a_->AddWatch({.end = NotOwner(b_->address())});
   a_->FailWith(NotOwner(b_->address()));

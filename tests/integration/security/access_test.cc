@@ -190,14 +190,13 @@ TEST_F(AccessTest, ABackupIsForWhoMayAdministerTheWholeServer) {
 
 // It is about all namespaces. This server is in none.
 TEST_F(AccessTest, AClusterNeedsRightsOnTheWholeServer) {
-  SetRules("", Rule("worker", "read, admin", "de*") +
-                   Rule("reader", "read", "*"));
+  SetRules("",
+           Rule("worker", "read, admin", "de*") + Rule("reader", "read", "*"));
   ExpectDenied(As("worker", &Info::GetCluster, "").status, "read", "*");
   ExpectDenied(As("worker", &Info::HandOver, "").status, "admin", "*");
   ExpectDenied(As("reader", &Info::HandOver, "").status, "admin", "*");
-  for (const grpc::Status& status :
-       {As("reader", &Info::GetCluster, "").status,
-        As("admin", &Info::HandOver, "").status}) {
+  for (const grpc::Status& status : {As("reader", &Info::GetCluster, "").status,
+                                     As("admin", &Info::HandOver, "").status}) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   }
 }

@@ -111,8 +111,7 @@ TEST(ClusterService, OpenStreamsEndWithTheService) {
   const auto pipeline = server.data()->Pipeline(&context);
   v1::ExecuteRequest request;
   request.set_namespace_("default");
-  *request.add_operations()->mutable_put() = v1::PutOperation();
-  request.mutable_operations(0)->mutable_put()->set_key("a");
+  request.add_operations()->mutable_put()->set_key("a");
   v1::ExecuteResponse response;
   ASSERT_TRUE(pipeline->Write(request));
   ASSERT_TRUE(pipeline->Read(&response));

@@ -268,7 +268,10 @@ TEST_F(CallTest, ANodeThatDoesNotServeTellsKnownCallersOnly) {
                                          Reason::kNotOwner, "not the owner");
   const CallGate node(&access_, {}, nullptr, nullptr, [&] { return service; });
   {
-    Call call(node, methods::kGet, &context_);
+    grpc::ServerContext context;
+    grpc::testing::ServerContextTestSpouse(&context).AddClientMetadata(
+        "authorization", "stranger");
+    Call call(node, methods::kGet, &context);
     EXPECT_EQ(call.Identify().code(), absl::StatusCode::kUnauthenticated);
     call.End(absl::OkStatus());
   }

@@ -49,7 +49,7 @@ ClusterInfo InfoOf(v1::GetClusterResponse&& from) {
 
 absl::StatusOr<ClusterInfo> Client::GetCluster(const CallOptions& call) const {
   auto response = Call(
-      core_->connection, core_->server, &v1::ServerService::Stub::GetCluster,
+      core_->endpoints, &Endpoint::server, &v1::ServerService::Stub::GetCluster,
       v1::GetClusterRequest(), CallPlan(options_, call, Repeat::kSafe));
   if (!response.ok()) return response.status();
   return InfoOf(*std::move(response));
@@ -59,9 +59,9 @@ absl::StatusOr<std::string> Client::HandOver(const std::string& to,
                                              const CallOptions& call) const {
   v1::HandOverRequest request;
   request.set_to(to);
-  auto response =
-      Call(core_->connection, core_->server, &v1::ServerService::Stub::HandOver,
-           request, CallPlan(options_, call, Repeat::kUnsafe));
+  auto response = Call(core_->endpoints, &Endpoint::server,
+                       &v1::ServerService::Stub::HandOver, request,
+                       CallPlan(options_, call, Repeat::kUnsafe));
   if (!response.ok()) return response.status();
   return response->to();
 }

@@ -91,9 +91,10 @@ class Watcher::State {
   std::unique_ptr<WatchStream> MakeStream() const;
   WatchBatch Accept();
   void HandleEnd(const absl::Status& status);
+  bool TriesElsewhere(const absl::Status& status);
   bool BeginAnew(const absl::Status& status);
   bool TakeSmallerMessages(const absl::Status& status);
-  bool IsBreak(const absl::Status& status);
+  bool IsBreak(const absl::Status& status) const;
   bool cancelled() const;
 
   // Constant after construction.
@@ -102,7 +103,7 @@ class Watcher::State {
 
   // Touched by Next alone.
   Endpoint* endpoint_ = nullptr;  // Of the last stream.
-  size_t unreached_ = 0;          // Streams that ended before the first batch.
+  size_t unreached_ = 0;          // Addresses, before the first batch.
   uint32_t max_message_bytes_;
   absl::Status end_;          // What the watch ended with; OK while it goes on.
   bool established_ = false;  // Whether any batch has come.
@@ -255,11 +256,7 @@ void Watcher::State::HandleEnd(const absl::Status& status) {
   }
   core_->endpoints.MoveOn(*endpoint_, status);
   if (BeginAnew(status)) return;
-  if (!delivered_ && IsNotOwner(status)) {
-    // Of the stream before, if there was one, the break has been reported.
-    next_attempt_at_ = SteadyAfter(not_owner_.Next());
-    return;
-  }
+  if (!delivered_ && TriesElsewhere(status)) return;
   if (!IsBreak(status) && !TakeSmallerMessages(status)) {
     end_ =
         status.ok() ? absl::UnavailableError("the server is stopping") : status;
@@ -268,6 +265,19 @@ void Watcher::State::HandleEnd(const absl::Status& status) {
   for (auto& [ns, position] : positions_) position.broken = established_;
   next_attempt_at_ = SteadyAfter(backoff_.Next());
   if (options_.on_break) options_.on_break(status);
+}
+
+// Whether a stream that has brought nothing is begun elsewhere: its node was
+// not the owner, or the watch begins and has not tried each address yet. Of a
+// stream before it the break has been reported.
+bool Watcher::State::TriesElsewhere(const absl::Status& status) {
+  if (IsNotOwner(status)) {
+    unreached_ = 0;
+    next_attempt_at_ = SteadyAfter(not_owner_.Next());
+    return true;
+  }
+  return !established_ && !options_.wait_for_server &&
+         IsConnectionLost(status) && ++unreached_ < core_->endpoints.size();
 }
 
 // Whether the server has refused the token of a namespace, whose log has
@@ -301,12 +311,8 @@ bool Watcher::State::TakeSmallerMessages(const absl::Status& status) {
 // An end with a reason of the server is final, unless it is temporary. A token
 // that was valid until then may have been replaced: the next stream sends the
 // one that is now in the file.
-bool Watcher::State::IsBreak(const absl::Status& status) {
-  // At its start a watch tries each address once.
-  if (!established_ && !options_.wait_for_server &&
-      ++unreached_ >= core_->endpoints.size()) {
-    return false;
-  }
+bool Watcher::State::IsBreak(const absl::Status& status) const {
+  if (!established_ && !options_.wait_for_server) return false;
   return status.ok() || IsConnectionLost(status) ||
          (delivered_ && absl::IsUnauthenticated(status)) ||
          HasReason(status, ErrorReason::kUnreadResponses) ||

@@ -184,12 +184,16 @@ class Failover:
         self._backoff = Backoff(0.02, 0.5)
         self._unreached = 0  # Addresses, one after the other.
 
-    def pause(self, error: TimecacheError) -> float | None:
-        """Seconds until the next attempt; None: that is not for other addresses to decide."""
+    def pause(self, error: TimecacheError, is_lost: bool = False) -> float | None:
+        """Seconds until the next attempt; None: that is not for other addresses to decide.
+
+        `is_lost`: another address may not have the error, and nothing was done. Without a
+        connection that is so.
+        """
         if error.reason == ErrorReason.NOT_OWNER:
             self._unreached = 0
             return self._backoff.next()
-        if error.is_not_connected:
+        if is_lost or error.is_not_connected:
             self._unreached += 1
             if self._unreached < self._addresses:
                 return 0

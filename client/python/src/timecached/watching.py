@@ -83,10 +83,8 @@ class WatchState:
         for name, token in (resume_tokens or {}).items():
             self._positions.setdefault(name, _Position()).resume_token = token
         self._backoff = Backoff(reconnecting.min_pause, reconnecting.max_pause)
-        self._failover = Failover(1)
         self._established = False
         self._delivered = False  # On this stream.
-        self._unreached = 0  # Streams that ended before the first batch.
         self._shown: Any = None  # What the last stream was opened with.
         self._refusal: TimecacheError | None = None  # Of just that, until there is another token.
         self._refused = False  # Since the last batch.
@@ -146,7 +144,6 @@ class WatchState:
         self._established = self._delivered = True
         self._refused = False
         self._backoff.reset()
-        self._failover.reset()
         position = self._positions.setdefault(message.namespace, _Position())
         batch = WatchBatch(
             namespace=message.namespace,
@@ -163,18 +160,23 @@ class WatchState:
         position.resume_token = batch.resume_token
         return batch
 
-    def ended(self, error: TimecacheError | None, addresses: int = 1) -> float:
+    def ended(self, error: TimecacheError | None, failover: Failover) -> float:
         """How long to pause before the next stream. Raises: the watch is at its end.
 
-        `error`: None where the server has closed the stream in good order. `addresses`: at its
-        start a watch tries each of so many once.
+        `error`: None where the server has closed the stream in good order.
         """
-        if error is not None and not self._delivered and error.reason == ErrorReason.NOT_OWNER:
-            # Of the stream before, if there was one, the break has been reported.
-            return self._failover.pause(error) or 0
+        if self._delivered:
+            failover.reset()
+        elif error is not None:
+            # A watch that begins tries each address. Of a stream before the break was reported.
+            first = not self._established and not self.reconnecting.wait_for_server
+            if first or error.reason == ErrorReason.NOT_OWNER:
+                elsewhere = failover.pause(error, error.is_connection_lost)
+                if elsewhere is not None:
+                    return elsewhere
         if error is not None and (self._begin_anew(error) or self._asks_for_token(error)):
             return 0
-        if not self._is_break(error, addresses):
+        if not self._is_break(error):
             raise error if error is not None else stopping()
         self._report_break(error if error is not None else stopping())
         pause = self._backoff.next()
@@ -213,11 +215,9 @@ class WatchState:
         return True
 
     # A server that ends the stream with a reason of its own means it, but where that passes.
-    def _is_break(self, error: TimecacheError | None, addresses: int) -> bool:
+    def _is_break(self, error: TimecacheError | None) -> bool:
         if not self._established and not self.reconnecting.wait_for_server:
-            self._unreached += 1
-            if self._unreached >= addresses:
-                return False
+            return False
         return (
             error is None
             or error.is_connection_lost

@@ -82,8 +82,9 @@ func (LimitPolicy) EnumDescriptor() ([]byte, []int) {
 }
 
 // Which failures a namespace survives. With ASYNC, SYNC and REPLICATED these survive a
-// restart of the server: its entries, with versions and deadlines; events that are retained or
-// not yet delivered; resume tokens; consumer groups with their unsettled events.
+// restart of the server: its entries, with versions and deadlines; events that are
+// retained or not yet delivered; resume tokens; consumer groups with their unsettled
+// events.
 // Entries that died while the server was down are published at start, with the time
 // at which they died. ASYNC and SYNC need ServerConfig.journal: without it they are
 // INVALID_ARGUMENT.

@@ -63,9 +63,9 @@ type ServerServiceClient interface {
 	// is in the log; the other node serves a moment later, as its GetCluster shows. Calls
 	// and streams that are open end with UNAVAILABLE (NOT_OWNER).
 	//
-	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION: NO_CLUSTER;
-	// or NO_SUCCESSOR: no standby of this name has caught up, and the node goes on as the
-	// owner. UNAVAILABLE without a reason: Kafka's brokers do not answer; whether it has
+	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION:
+	// NO_CLUSTER; or NO_SUCCESSOR: no standby of this name has caught up, and the node
+	// goes on as the owner. UNAVAILABLE without a reason: Kafka's brokers do not answer; whether it has
 	// released is unknown, and it does not serve. With access rules, needs VERB_ADMIN on
 	// the pattern "*". Not idempotent: another call may meet the next owner.
 	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
@@ -165,9 +165,9 @@ type ServerServiceServer interface {
 	// is in the log; the other node serves a moment later, as its GetCluster shows. Calls
 	// and streams that are open end with UNAVAILABLE (NOT_OWNER).
 	//
-	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION: NO_CLUSTER;
-	// or NO_SUCCESSOR: no standby of this name has caught up, and the node goes on as the
-	// owner. UNAVAILABLE without a reason: Kafka's brokers do not answer; whether it has
+	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION:
+	// NO_CLUSTER; or NO_SUCCESSOR: no standby of this name has caught up, and the node
+	// goes on as the owner. UNAVAILABLE without a reason: Kafka's brokers do not answer; whether it has
 	// released is unknown, and it does not serve. With access rules, needs VERB_ADMIN on
 	// the pattern "*". Not idempotent: another call may meet the next owner.
 	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)

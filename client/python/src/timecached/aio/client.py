@@ -909,7 +909,10 @@ class Client:
         give_up_at: float | None,
     ) -> Any:
         with connection.errors():
-            return await (await self._open(connection, pick, request, give_up_at))
+            await connection.wait(give_up_at)
+            metadata = await self._metadata(give_up_at)
+            timeout = None if give_up_at is None else give_up_at - time.monotonic()
+            return await pick(connection.stubs)(request, timeout=timeout, metadata=metadata)
 
     async def _open(
         self,

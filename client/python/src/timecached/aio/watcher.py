@@ -42,6 +42,7 @@ class Watcher:
     ) -> None:
         """For Client.watch and its like."""
         self._endpoints = endpoints
+        self._failover = endpoints.failover()
         self._connection = endpoints.current  # Of the last stream.
         self._metadata = metadata
         self._state = state
@@ -134,7 +135,7 @@ class Watcher:
                 return
         self._endpoints.move_on(self._connection, error)
         try:
-            pause = self._state.ended(error, self._endpoints.size)
+            pause = self._state.ended(error, self._failover)
             self._next_attempt_at = time.monotonic() + pause
         except TimecacheError as end:
             self._end = end

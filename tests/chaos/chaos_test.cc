@@ -1,0 +1,602 @@
+// A cluster of three nodes and three brokers, of which some are killed, paused
+// and cut off at random moments, while clients write, read, watch and settle;
+// each keeps an account of its own of what it was answered.
+//
+// TIMECACHED_CHAOS_ROUNDS says how many faults there are (15), TIMECACHED_SEED
+// what chance does, TIMECACHED_CHAOS_ONLY which fault alone. It prints how long
+// callers waited, by fault.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/chaos/processes.h"
+#include "tests/support/await.h"
+#include "tests/support/engine/dice.h"
+#include "tests/support/journal/temporary_directory.h"
+#include "tests/support/key_history.h"
+#include "timecache/batch.h"
+#include "timecache/client.h"
+#include "timecache/settle.h"
+#include "timecache/status.h"
+#include "timecache/watcher.h"
+
+namespace timecache::test {
+namespace {
+
+constexpr int kNodes = 3;
+constexpr int kWriters = 2;
+constexpr int kKeysOfWriter = 100;
+constexpr int kReaders = 4;
+constexpr int kSharedKeys = 3;
+constexpr int kDefaultRounds = 15;
+const absl::Duration kTtl = absl::Seconds(3);
+// What the slew of the server's clock may take of it.
+constexpr double kLeastOfTtl = 0.985;
+// Of a call: all of a round's faults are over by then.
+const absl::Duration kPatience = absl::Seconds(60);
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::stoull(text) : otherwise;
+}
+
+int64_t MillisOf(absl::Duration duration) {
+  return absl::ToInt64Milliseconds(duration);
+}
+
+enum class Fault {
+  kOwnerKilled,
+  kOwnerPaused,
+  kOwnerStopped,
+  kHandedOver,
+  kStandbyKilled,
+  kBrokerKilled,
+  kBrokerPaused,
+  kOwnerCutOff,
+  kOwnerHeld,
+  kOwnerAndBrokerKilled,
+  kOwnerPausedAndBrokerKilled,
+};
+constexpr std::pair<Fault, const char*> kFaults[] = {
+    {Fault::kOwnerKilled, "owner killed"},
+    {Fault::kOwnerPaused, "owner paused"},
+    {Fault::kOwnerStopped, "owner stopped"},
+    {Fault::kHandedOver, "handed over"},
+    {Fault::kStandbyKilled, "standby killed"},
+    {Fault::kBrokerKilled, "broker killed"},
+    {Fault::kBrokerPaused, "broker paused"},
+    {Fault::kOwnerCutOff, "owner cut off"},
+    {Fault::kOwnerHeld, "owner's bytes held"},
+    {Fault::kOwnerAndBrokerKilled, "owner and broker killed"},
+    {Fault::kOwnerPausedAndBrokerKilled, "owner paused, broker killed"},
+};
+
+class ChaosTest : public ::testing::Test {
+ protected:
+  ChaosTest() {
+    std::vector<std::string> links;
+    for (int i = 0; i < kNodes; ++i) links.push_back(absl::StrCat("node", i));
+    brokers_ = std::make_unique<Brokers>(directory_.path() + "/brokers", 3,
+                                         links);
+    const Exit init = RunToEnd({TIMECACHED, "cluster", "init", "--cluster",
+                                "test", "--kafka-brokers",
+                                brokers_->AddressesOf("node0")});
+    EXPECT_EQ(init.code, 0) << init.err;
+    for (const std::string& name : links) {
+      nodes_.push_back(std::make_unique<Node>(
+          directory_.path(), name, brokers_->AddressesOf(name),
+          std::vector<std::string>{"--cluster-allow-unsafe"}));
+      nodes_.back()->Start();
+    }
+    for (const auto& node : nodes_) {
+      absl::StrAppend(&addresses_, addresses_.empty() ? "" : ",",
+                      node->address());
+    }
+    EXPECT_TRUE(Await([&] { return Owner() != nullptr; }));
+    NamespaceOptions options;
+    options.durability = Durability::kReplicated;
+    options.ttl = absl::Hours(1);
+    Create("kept", options);
+    options.ttl = kTtl;
+    options.num_buckets = 4;
+    options.event_retention = absl::Minutes(30);
+    Create("dies", options);
+    GroupOptions group;
+    group.ack_timeout = absl::Seconds(30);
+    group.max_attempts = 100;
+    const auto workers =
+        Caller("dies").CreateGroup("workers", group, WatchStart::kEarliest);
+    EXPECT_TRUE(workers.ok()) << workers.status();
+  }
+  ~ChaosTest() override {
+    nodes_.clear();
+    brokers_ = nullptr;
+  }
+
+  Client Caller(const std::string& ns, bool retries = true) const {
+    ClientOptions options;
+    options.timeout = kPatience;
+    if (!retries) options.retry.max_attempts = 1;
+    return Client(addresses_, options).In(ns);
+  }
+  void Create(const std::string& name, const NamespaceOptions& options) {
+    const auto created = Caller("default").CreateNamespace(name, options);
+    EXPECT_TRUE(created.ok()) << created.status();
+  }
+
+  Node* Owner() {
+    for (const auto& node : nodes_) {
+      if (node->Serves()) return node.get();
+    }
+    return nullptr;
+  }
+  Node* Standby(Dice& dice) {
+    std::vector<Node*> standbys;
+    Node* const owner = Owner();
+    for (const auto& node : nodes_) {
+      if (node.get() != owner) standbys.push_back(node.get());
+    }
+    return standbys[dice.Index(standbys.size())];
+  }
+
+  // --- Who calls.
+
+  // Keys that nobody else writes: each is as was answered last, or, where a call
+  // failed, as it may have become.
+  void Write(int writer, uint64_t seed) {
+    const Client client = Caller("kept", /*retries=*/false);
+    Dice dice(seed);
+    std::map<std::string, std::string> known;
+    uint64_t checked = round_;
+    for (uint64_t number = 0; !done_; ++number) {
+      if (const uint64_t round = round_; round != checked) {
+        for (const auto& [key, value] : known) Check(client, key, {value});
+        checked = round;
+        ++writers_checked_;
+      }
+      Batch batch;
+      std::map<std::string, std::string> sent;
+      for (int i = 0; i < 10; ++i) {
+        const std::string key =
+            absl::StrCat("w", writer, "-", dice.Draw(1, kKeysOfWriter));
+        const std::string value = absl::StrCat(number);
+        if (!sent.emplace(key, value).second) continue;
+        batch.Add(Operation::Put(key, value));
+      }
+      const absl::Time began = absl::Now();
+      const auto results = client.Execute(batch);
+      if (results.ok()) {
+        ++batches_;
+        NoteWait(absl::Now() - began);
+        for (const OperationResult& result : *results) {
+          EXPECT_TRUE(result.status.ok()) << result.status;
+        }
+        for (auto& [key, value] : sent) known[key] = value;
+        acknowledged_ += sent.size();
+        continue;
+      }
+      ++failed_;
+      for (auto& [key, value] : sent) {
+        const auto before = known.find(key);
+        known[key] = Check(client, key,
+                           {value, before == known.end() ? "(none)"
+                                                         : before->second});
+      }
+    }
+  }
+  std::string Check(const Client& client, const std::string& key,
+                    const std::set<std::string>& may_be) {
+    std::string is;
+    EXPECT_TRUE(Await([&] {
+      const auto entry = client.Get(key);
+      if (entry.ok()) is = *entry ? (*entry)->value : "(none)";
+      return entry.ok();
+    }));
+    EXPECT_TRUE(may_be.count(is) > 0)
+        << key << " is " << is << ", not " << *may_be.begin();
+    return is;
+  }
+
+  // Keys that all of them use: each key's history is linearizable.
+  void Use(uint64_t round, uint64_t seed,
+           std::map<std::string, std::vector<HistoryEntry>>* histories) {
+    const Client client = Caller("kept", /*retries=*/false);
+    Dice dice(seed);
+    while (!round_over_) {
+      const std::string key =
+          absl::StrCat("r", round, "-", dice.Draw(1, kSharedKeys));
+      HistoryEntry entry;
+      entry.called_at = ++moment_;
+      absl::Status status;
+      switch (dice.Draw(0, 3)) {
+        case 0: {
+          entry.kind = HistoryKind::kPut;
+          entry.value = absl::StrCat(dice.Draw(1, 1'000'000));
+          const auto put = client.Put(key, entry.value);
+          if (put.ok()) entry.version = put->version;
+          status = put.status();
+          break;
+        }
+        case 1: {
+          entry.kind = HistoryKind::kAppend;
+          entry.value = "3";
+          const auto appended = client.Append(key, entry.value);
+          if (appended.ok()) {
+            entry.found = !appended->created;
+            entry.version = appended->version;
+            entry.result = static_cast<int64_t>(appended->value_bytes);
+          }
+          status = appended.status();
+          break;
+        }
+        default: {
+          entry.kind = HistoryKind::kGet;
+          const auto got = client.Get(key);
+          if (got.ok() && *got) {
+            entry.found = true;
+            entry.got = (*got)->value;
+            entry.version = (*got)->version;
+          }
+          status = got.status();
+        }
+      }
+      if (status.ok()) {
+        entry.answered_at = ++moment_;
+        ++answered_;
+      } else if (entry.kind == HistoryKind::kGet) {
+        continue;
+      }
+      absl::MutexLock lock(&mu_);
+      (*histories)[key].push_back(entry);
+      // Few enough for the checker; more when all goes well would show nothing.
+      if ((*histories)[key].size() > 2'000) return;
+    }
+  }
+
+  // Keys that are put once, and die.
+  void Feed() {
+    const Client client = Caller("dies", /*retries=*/false);
+    for (uint64_t number = 0; !done_; ++number) {
+      const absl::Time sent = absl::Now();
+      const auto put = client.Put(absl::StrCat("d", number), "v");
+      if (put.ok()) {
+        absl::MutexLock lock(&mu_);
+        put_.emplace(put->version, sent);
+      }
+      // Some hundred a second are enough.
+      absl::MutexLock lock(&mu_);
+      mu_.AwaitWithTimeout(absl::Condition(&feeding_ends_),
+                           absl::Milliseconds(5));
+    }
+  }
+
+  void Watch() {
+    WatchOptions options;
+    options.start = WatchStart::kEarliest;
+    options.wait_for_server = true;
+    options.max_pause = absl::Milliseconds(200);
+    watcher_ = std::make_unique<Watcher>(Caller("dies"), options);
+    watching_.Notify();
+    for (;;) {
+      const auto batch = watcher_->Next();
+      if (!batch.ok()) {
+        EXPECT_TRUE(absl::IsCancelled(batch.status())) << batch.status();
+        return;
+      }
+      const absl::Time now = absl::Now();
+      absl::MutexLock lock(&mu_);
+      lost_ += batch->lost;
+      EXPECT_FALSE(batch->log_changed);
+      for (const ExpiredEvent& event : batch->events) {
+        EXPECT_TRUE(died_.emplace(event.version, now).second)
+            << event.key << " died twice";
+      }
+    }
+  }
+
+  void Work() {
+    const Client client = Caller("dies");
+    WatchOptions options;
+    options.group = "workers";
+    options.wait_for_server = true;
+    options.max_pause = absl::Milliseconds(200);
+    worker_ = std::make_unique<Watcher>(client, options);
+    working_.Notify();
+    for (;;) {
+      const auto batch = worker_->Next();
+      if (!batch.ok()) {
+        EXPECT_TRUE(absl::IsCancelled(batch.status())) << batch.status();
+        return;
+      }
+      std::vector<Settlement> settlements;
+      {
+        absl::MutexLock lock(&mu_);
+        EXPECT_EQ(batch->lost, 0u);
+        for (const ExpiredEvent& event : batch->events) {
+          EXPECT_EQ(settled_.count(event.version), 0u)
+              << event.key << " was settled, and comes again";
+          settlements.push_back({event.event_id, event.attempt, Settle::Ack()});
+        }
+      }
+      if (settlements.empty()) continue;
+      const auto results = client.Settle("workers", settlements);
+      absl::MutexLock lock(&mu_);
+      for (size_t i = 0; i < settlements.size(); ++i) {
+        const uint64_t version = batch->events[i].version;
+        if (results.ok() && (*results)[i].status.ok()) {
+          settled_.insert(version);
+        } else {
+          maybe_settled_.insert(version);
+        }
+      }
+    }
+  }
+
+  void NoteWait(absl::Duration wait) {
+    absl::MutexLock lock(&mu_);
+    longest_wait_ = std::max(longest_wait_, wait);
+  }
+
+  // --- What befalls them.
+
+  void Befall(Fault fault, Dice& dice) {
+    const std::string broker = absl::StrCat(dice.Draw(1, brokers_->count()));
+    Node* const owner = Owner();
+    ASSERT_NE(owner, nullptr);
+    switch (fault) {
+      case Fault::kOwnerKilled:
+        owner->Kill();
+        AwaitService();
+        owner->Start();
+        break;
+      case Fault::kOwnerPaused:
+        owner->Pause();
+        AwaitService();
+        owner->Resume();
+        break;
+      case Fault::kOwnerStopped:
+        EXPECT_EQ(owner->Stop(), 0);
+        AwaitService();
+        owner->Start();
+        break;
+      case Fault::kHandedOver: {
+        const Exit exit =
+            RunToEnd({TIMECACHECTL, "--address", owner->address(), "cluster",
+                      "handover"});
+        EXPECT_EQ(exit.code, 0) << exit.err;
+        AwaitService();
+        break;
+      }
+      case Fault::kStandbyKilled: {
+        Node* const standby = Standby(dice);
+        standby->Kill();
+        AwaitService();
+        standby->Start();
+        break;
+      }
+      case Fault::kBrokerKilled:
+        brokers_->Do("kill " + broker);
+        AwaitService();
+        brokers_->Do("start " + broker);
+        break;
+      case Fault::kBrokerPaused:
+        brokers_->Do("pause " + broker);
+        AwaitService();
+        brokers_->Do("resume " + broker);
+        break;
+      case Fault::kOwnerCutOff:
+        brokers_->Do("cut " + owner->name());
+        AwaitService();
+        brokers_->Do("heal " + owner->name());
+        break;
+      case Fault::kOwnerHeld:
+        brokers_->Do("hold " + owner->name());
+        AwaitService();
+        brokers_->Do("heal " + owner->name());
+        break;
+      case Fault::kOwnerAndBrokerKilled:
+        brokers_->Do("kill " + broker);
+        owner->Kill();
+        AwaitService();
+        owner->Start();
+        brokers_->Do("start " + broker);
+        break;
+      case Fault::kOwnerPausedAndBrokerKilled:
+        brokers_->Do("kill " + broker);
+        owner->Pause();
+        AwaitService();
+        owner->Resume();
+        brokers_->Do("start " + broker);
+        break;
+    }
+  }
+
+  // Calls succeed that began after this.
+  void AwaitService() {
+    const uint64_t from = batches_;
+    EXPECT_TRUE(Await([&] { return batches_ >= from + 5 * kWriters; }));
+  }
+  // All brokers are in sync again, and there are standbys: the next fault meets
+  // a whole cluster.
+  void AwaitWhole() {
+    EXPECT_TRUE(Await([&] {
+      const Exit status = RunToEnd({TIMECACHECTL, "--address", addresses_,
+                                    "--json", "cluster", "status"});
+      const nlohmann::json cluster =
+          nlohmann::json::parse(status.out, nullptr, false);
+      if (!cluster.is_object()) return false;
+      std::set<std::string> caught_up;
+      for (const auto& node : cluster["nodes"]) {
+        if (node.value("role", "") != "gone" && node.value("caught_up", false)) {
+          caught_up.insert(node.value("name", ""));
+        }
+      }
+      return caught_up.size() == kNodes;
+    }));
+  }
+
+  server::TemporaryDirectory directory_;
+  std::unique_ptr<Brokers> brokers_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::string addresses_;
+
+  std::atomic<bool> done_{false};
+  std::atomic<bool> round_over_{false};
+  std::atomic<uint64_t> round_{0};
+  std::atomic<uint64_t> writers_checked_{0};
+  std::atomic<uint64_t> batches_{0};
+  std::atomic<uint64_t> failed_{0};
+  std::atomic<uint64_t> acknowledged_{0};
+  std::atomic<uint64_t> answered_{0};
+  std::atomic<int64_t> moment_{0};
+  std::unique_ptr<Watcher> watcher_;
+  std::unique_ptr<Watcher> worker_;
+  absl::Notification watching_;
+  absl::Notification working_;
+
+  absl::Mutex mu_;
+  bool feeding_ends_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Duration longest_wait_ ABSL_GUARDED_BY(mu_);
+  // By version: when it was sent, and when its death arrived.
+  std::map<uint64_t, absl::Time> put_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, absl::Time> died_ ABSL_GUARDED_BY(mu_);
+  uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;
+  std::set<uint64_t> settled_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> maybe_settled_ ABSL_GUARDED_BY(mu_);
+};
+
+TEST_F(ChaosTest, WhatWasAcknowledgedIsThereWhateverFails) {
+  const uint64_t seed = FromEnvironment("TIMECACHED_SEED", 20111204);
+  const uint64_t rounds =
+      FromEnvironment("TIMECACHED_CHAOS_ROUNDS", kDefaultRounds);
+  const char* const only = std::getenv("TIMECACHED_CHAOS_ONLY");
+  SCOPED_TRACE(absl::StrCat("TIMECACHED_SEED=", seed));
+  Dice dice(seed);
+  std::vector<std::thread> callers;
+  for (int w = 0; w < kWriters; ++w) {
+    callers.emplace_back(
+        [this, w, seed] { Write(w, seed + static_cast<uint64_t>(w)); });
+  }
+  callers.emplace_back([this] { Feed(); });
+  callers.emplace_back([this] { Watch(); });
+  callers.emplace_back([this] { Work(); });
+  watching_.WaitForNotification();
+  working_.WaitForNotification();
+  AwaitService();
+  std::map<std::string, std::vector<int64_t>> waits;
+  for (uint64_t round = 1; round <= rounds && !HasFailure(); ++round) {
+    const auto& [fault, what] =
+        kFaults[round <= std::size(kFaults) ? round - 1
+                                            : dice.Index(std::size(kFaults))];
+    if (only != nullptr && what != std::string(only)) continue;
+    SCOPED_TRACE(absl::StrCat("round ", round, ": ", what));
+    AwaitWhole();
+    std::map<std::string, std::vector<HistoryEntry>> histories;
+    round_over_ = false;
+    std::vector<std::thread> users;
+    for (int u = 0; u < kReaders; ++u) {
+      users.emplace_back([&, one = seed + round * kReaders +
+                                   static_cast<uint64_t>(u)] {
+        Use(round, one, &histories);
+      });
+    }
+    AwaitService();
+    {
+      absl::MutexLock lock(&mu_);
+      longest_wait_ = absl::ZeroDuration();
+    }
+    Befall(fault, dice);
+    {
+      absl::MutexLock lock(&mu_);
+      waits[what].push_back(MillisOf(longest_wait_));
+      std::fprintf(stderr, "round %d: %s: a caller waited %d ms\n",
+                   static_cast<int>(round), what,
+                   static_cast<int>(waits[what].back()));
+    }
+    round_over_ = true;
+    for (std::thread& user : users) user.join();
+    const uint64_t checked = writers_checked_;
+    ++round_;
+    EXPECT_TRUE(Await([&] { return writers_checked_ == checked + kWriters; }));
+    for (auto& [key, history] : histories) {
+      HistoryOptions options;
+      options.ttl_us = int64_t{3'600'000'000};
+      options.width_us = options.ttl_us / 100;
+      const HistoryVerdict verdict = CheckHistory(history, options);
+      EXPECT_NE(verdict.verdict, Verdict::kNotLinearizable)
+          << key << ": " << verdict.why;
+      if (verdict.verdict == Verdict::kGaveUp) {
+        std::fprintf(stderr, "%s: the checker gave up on %d calls\n",
+                     key.c_str(), static_cast<int>(history.size()));
+      }
+    }
+  }
+  done_ = true;
+  {
+    absl::MutexLock lock(&mu_);
+    feeding_ends_ = true;
+  }
+  // All that was put dies, and is told or counted lost.
+  const auto missing = [&] {
+    absl::MutexLock lock(&mu_);
+    uint64_t count = 0;
+    for (const auto& [version, sent] : put_) count += 1 - died_.count(version);
+    return count;
+  };
+  EXPECT_TRUE(Await([&] {
+    const uint64_t count = missing();
+    absl::MutexLock lock(&mu_);
+    return count <= lost_;
+  })) << missing();
+  EXPECT_TRUE(Await([&] {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [version, at] : died_) {
+      if (settled_.count(version) + maybe_settled_.count(version) == 0) {
+        return false;
+      }
+    }
+    return true;
+  }));
+  watcher_->Cancel();
+  worker_->Cancel();
+  for (std::thread& caller : callers) caller.join();
+  absl::MutexLock lock(&mu_);
+  for (const auto& [version, sent] : put_) {
+    const auto died = died_.find(version);
+    if (died == died_.end()) continue;
+    EXPECT_GE(died->second - sent, kTtl * kLeastOfTtl)
+        << version << " died early";
+  }
+  EXPECT_EQ(lost_, 0u);
+  std::fprintf(stderr,
+               "%d writes acknowledged, %d batches failed, %d reads and writes "
+               "of histories, %d deaths, %d lost\n",
+               static_cast<int>(acknowledged_), static_cast<int>(failed_),
+               static_cast<int>(answered_), static_cast<int>(died_.size()),
+               static_cast<int>(lost_));
+  for (auto& [what, all] : waits) {
+    std::sort(all.begin(), all.end());
+    std::fprintf(stderr, "%s: waited %d ms (median), %d ms (most), of %d\n",
+                 what.c_str(), static_cast<int>(all[all.size() / 2]),
+                 static_cast<int>(all.back()), static_cast<int>(all.size()));
+  }
+  EXPECT_GT(died_.size(), 50u);
+}
+
+}  // namespace
+}  // namespace timecache::test
