@@ -78,8 +78,8 @@ class Node:
         """Whole ones, that were written since the last call."""
         with open(self.log, "rb") as log:
             log.seek(self.read)
-            text = log.read()
-        whole = text[:text.rfind(b"\n") + 1]
+            unread = log.read()
+        whole = unread[:unread.rfind(b"\n") + 1]
         self.read += len(whole)
         return whole.decode("utf-8", "replace").splitlines()
 
@@ -91,8 +91,8 @@ class Node:
             return False
 
 
-def say(text):
-    print(text, flush=True)
+def say(what):
+    print(what, flush=True)
 
 
 def describe(line):
@@ -103,8 +103,12 @@ def describe(line):
         return line  # an error before there is a log
     if fields.get("event") not in SHOWN:
         return None
-    return " ".join([fields["event"], *(f"{key}={value}" for key, value in fields.items()
+    return " ".join([fields["event"], *(f"{key}={text(value)}" for key, value in fields.items()
                                         if key not in HIDDEN and value != "")])
+
+
+def text(value):
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def make_topics(program, bootstrap):
@@ -122,8 +126,8 @@ def follow(nodes, until=lambda: False):
     while not until():
         for node in nodes:
             for line in node.new_lines():
-                if text := describe(line):
-                    say(f"{node.name}: {text}")
+                if short := describe(line):
+                    say(f"{node.name}: {short}")
             code = node.process.poll()
             if code is None:
                 continue
@@ -168,7 +172,6 @@ def stop(nodes):
 
 
 def guide(nodes, owner, build, directory, brokers):
-    control = build / "client/cli/timecachectl"
     addresses = ",".join(node.address for node in nodes)
     lines = [f"The cluster {NAME!r} runs; data and logs are in {directory}."]
     for node in nodes:
@@ -178,14 +181,14 @@ def guide(nodes, owner, build, directory, brokers):
         lines.append(f"  broker {number}: {HOST}:{brokers.brokers[number].port}, process {pid}")
     lines += [
         "In another terminal:",
-        f"  export TIMECACHED_ADDRESS={addresses}",
-        f"  {control} put greeting hello --ttl 1m",
-        f"  {control} get greeting",
-        f"  {control} watch                what expires, across takeovers",
-        f"  {control} cluster status       who owns, and how far standbys are",
-        f"  {control} cluster handover     the standby takes over, as planned",
-        f"  kill -9 {owner.process.pid:<24} the owner dies; it comes back as a standby",
-        f"  kill -9 {next(iter(brokers.pids.values())):<24} a broker dies",
+        f"  alias tc='{build / 'client/cli/timecachectl'} --address {addresses}'",
+        "  tc put greeting hello --ttl 1m",
+        "  tc get greeting",
+        "  tc watch                what expires, across takeovers",
+        "  tc cluster status       who owns, and how far standbys are",
+        "  tc cluster handover     the standby takes over, as planned",
+        f"  kill -9 {owner.process.pid:<15} the owner dies; it comes back as a standby",
+        f"  kill -9 {next(iter(brokers.pids.values())):<15} a broker dies",
         "Ctrl-C stops all of it."]
     return "\n".join(lines)
 

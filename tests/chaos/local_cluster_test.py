@@ -1,5 +1,6 @@
 """./dev cluster starts, serves, survives its owner, and stops cleanly."""
 
+import http.client
 import json
 import os
 import pathlib
@@ -16,6 +17,17 @@ from brokers import PATIENCE_SECONDS, free_ports
 
 SKIPPED = 77  # for ctest
 BUILD = pathlib.Path(os.environ.get("TIMECACHED_BUILD", "build/release"))
+
+
+def get(port, path):
+    """Status and text."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
 
 
 class LocalClusterTest(unittest.TestCase):
@@ -56,6 +68,22 @@ class LocalClusterTest(unittest.TestCase):
             [BUILD / "server/timecached", "cluster", "init", "--cluster", "demo",
              "--kafka-brokers", broker, *arguments], capture_output=True, text=True, check=False)
 
+    def check_probes(self):
+        """One is ready, and the other says which."""
+        probes, until = {}, time.monotonic() + PATIENCE_SECONDS
+        for name, port in ("node-1", self.port + 1), ("node-2", self.port + 11):
+            status, said = get(port, "/readyz")
+            # A standby says who owns once it has heard of it.
+            while status != 200 and not re.search(": node-. owns", said) and time.monotonic() < until:
+                time.sleep(0.1)
+                status, said = get(port, "/readyz")
+            probes[status] = name, said
+            self.assertIn(f'timecache_cluster_owner{{cluster="demo"}} {int(status == 200)}\n',
+                          get(port, "/metrics")[1])
+        owner, said = probes[200]
+        self.assertEqual(said, "ok\n")
+        self.assertEqual(probes[503][1], f"standby: {owner} owns\n")
+
     def check_init(self, broker):
         """Of topics that exist."""
         found = self.init(broker, "--json")
@@ -80,6 +108,7 @@ class LocalClusterTest(unittest.TestCase):
         self.read_until("Ctrl-C")
         self.check_init(broker[1])
         self.control("put", "greeting", "hello")
+        self.check_probes()
         os.kill(owner, signal.SIGKILL)
         self.read_until("node-[12]: ended with signal 9")
         self.assertIn("hello", self.control("get", "greeting"))
