@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "server/log/kafka/kafka_topics.h"
@@ -103,7 +104,14 @@ absl::Status InitCluster(const ClusterInitFlags& flags,
   const absl::Status made = CreateTopics(
       *kafka, cluster.name(), flags.partitions.value_or(kDefaultPartitions),
       flags.replication_factor);
-  if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
+  if (!made.ok() && !absl::IsAlreadyExists(made)) {
+    return absl::Status(
+        made.code(),
+        absl::StrCat("the topics of cluster ", cluster.name(),
+                     " cannot be made by ",
+                     absl::StrJoin(cluster.kafka().brokers(), ", "), ": ",
+                     made.message()));
+  }
   const auto topics = DescribeTopics(*kafka, cluster.name());
   if (!topics.ok()) return topics.status();
   const auto faults = CheckTopics(*kafka, cluster.name());

@@ -232,6 +232,15 @@ absl::Status ClusterTerm::CheckService() const {
 
 // --- Standby.
 
+void ClusterTerm::NameOwner(Readiness* readiness) {
+  const auto now = SteadyClock::now();
+  if (now - owner_named_ < absl::ToChronoMilliseconds(kFollowInterval)) return;
+  owner_named_ = now;
+  const auto owner = member_->GetStatus().view.owner;
+  const bool owns = owner.has_value() && !owner->released && !owner->node.gone;
+  readiness->SetOwner(owns ? owner->node.name : "");
+}
+
 bool ClusterTerm::AwaitMore() {
   if (claimed_) return false;
   const uint64_t lag = journal_->lag().messages;
@@ -281,6 +290,7 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
        {"cluster", config_.name()},
        {"messages", journal_->lag().messages}});
   observers.manager->Ready("Standby");
+  observers.readiness->Set(Readiness::State::kStandby);
   SteadyClock::time_point took_over;
   RecoveryOptions options;
   options.threads = static_cast<int>(
@@ -292,6 +302,7 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
   options.cancelled = [&] { return IsOver() || signals.EndPending(); };
   options.follow = [&] {
     const bool more = !options.cancelled() && AwaitMore();
+    NameOwner(observers.readiness);
     if (claimed_ && took_over == SteadyClock::time_point()) {
       took_over = SteadyClock::now();
     }

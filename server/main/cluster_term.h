@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_MAIN_CLUSTER_TERM_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,6 +27,7 @@
 #include "server/log/kafka/kafka_topics.h"
 #include "server/main/durability.h"
 #include "server/main/signals.h"
+#include "server/ops/readiness.h"
 #include "server/rpc/admin/cluster_source.h"
 #include "timecache/config/v1/config.pb.h"
 #include "timecache/v1/server.pb.h"
@@ -98,14 +100,15 @@ class ClusterTerm {
   };
   Status GetStatus() const ABSL_LOCKS_EXCLUDED(mu_);
   // Of an empty response.
-  void Describe(v1::GetClusterResponse* cluster) const
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Describe(v1::GetClusterResponse* cluster) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   ClusterTerm(config::v1::ClusterConfig config, KafkaOptions kafka,
               std::function<void()> wake);
   absl::Status Open();
   MemberOptions MakeMemberOptions() const;
+  // Tells probes who owns; not more often than a standby looks.
+  void NameOwner(Readiness* readiness);
   // Whether there may be more to replay; waits for it.
   bool AwaitMore();
   // The journal's time goes on, and the lease of the owner before has ended.
@@ -128,6 +131,7 @@ class ClusterTerm {
   // Of the main thread.
   bool claimed_ = false;
   bool caught_up_ = false;
+  std::chrono::steady_clock::time_point owner_named_;
 
   mutable absl::Mutex mu_;
   // Of a HandOver.

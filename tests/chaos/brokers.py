@@ -145,10 +145,11 @@ class Broker:
     def start(self, java):
         """With these arguments of Java's."""
         with open(self.log, "ab") as log:
+            # Ctrl-C is for this program, which ends the broker when it ends.
             self.process = subprocess.Popen(
                 ["java", *JAVA, *java, "-cp", f"{JARS}/*", "kafka.Kafka",
                  self.directory / "server.properties"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0,
                 preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
         self.paused = False
 
