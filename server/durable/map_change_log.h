@@ -80,9 +80,9 @@ class MapChangeLogs final : public ChangeLogs {
   // OK, or UNAVAILABLE (OWNERSHIP_LOST): then nothing that was read in memory may
   // be answered. Costs a branch, and Journal::IsOwner where nodes share it.
   absl::Status CheckOwner() const {
-    return options_.kind != JournalKind::kCluster ||
-                   journal_->IsOwner() ? absl::OkStatus()
-                                                       : OwnershipLost();
+    return options_.kind != JournalKind::kCluster || journal_->IsOwner()
+               ? absl::OkStatus()
+               : OwnershipLost();
   }
   // The approximate memory of changes that wait to be stored.
   int64_t open_bytes() const {

@@ -380,8 +380,8 @@ void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
 }
 
 void ClusterTerm::AbandonCalls(const Registry& registry, MapChangeLogs* logs) {
-  if (member_->HoldsLease() ||
-      member_->GetStatus().lease_left > -ToDuration(config_.failure_timeout())) {
+  if (member_->HoldsLease() || member_->GetStatus().lease_left >
+                                   -ToDuration(config_.failure_timeout())) {
     return;
   }
   for (const auto& map : registry.List()) {

@@ -94,11 +94,10 @@ class ChaosTest : public ::testing::Test {
   ChaosTest() {
     std::vector<std::string> links;
     for (int i = 0; i < kNodes; ++i) links.push_back(absl::StrCat("node", i));
-    brokers_ = std::make_unique<Brokers>(directory() + "/brokers", 3,
-                                         links);
-    const Exit init = RunToEnd({TIMECACHED, "cluster", "init", "--cluster",
-                                "test", "--kafka-brokers",
-                                brokers_->AddressesOf("node0")});
+    brokers_ = std::make_unique<Brokers>(directory() + "/brokers", 3, links);
+    const Exit init =
+        RunToEnd({TIMECACHED, "cluster", "init", "--cluster", "test",
+                  "--kafka-brokers", brokers_->AddressesOf("node0")});
     EXPECT_EQ(init.code, 0) << init.err;
     for (const std::string& name : links) {
       nodes_.push_back(std::make_unique<Node>(
@@ -201,9 +200,9 @@ class ChaosTest : public ::testing::Test {
       // records.
       for (auto& [key, value] : sent) {
         const auto before = known.find(key);
-        known[key] = Check(client, key,
-                           {value, before == known.end() ? "(none)"
-                                                         : before->second});
+        known[key] =
+            Check(client, key,
+                  {value, before == known.end() ? "(none)" : before->second});
       }
     }
   }
@@ -384,9 +383,8 @@ class ChaosTest : public ::testing::Test {
         owner->Start();
         break;
       case Fault::kHandedOver: {
-        const Exit exit =
-            RunToEnd({TIMECACHECTL, "--address", owner->address(), "cluster",
-                      "handover"});
+        const Exit exit = RunToEnd({TIMECACHECTL, "--address", owner->address(),
+                                    "cluster", "handover"});
         EXPECT_EQ(exit.code, 0) << exit.err;
         AwaitService();
         break;
@@ -451,7 +449,8 @@ class ChaosTest : public ::testing::Test {
       if (!cluster.is_object()) return false;
       std::set<std::string> caught_up;
       for (const auto& node : cluster["nodes"]) {
-        if (node.value("role", "") != "gone" && node.value("caught_up", false)) {
+        if (node.value("role", "") != "gone" &&
+            node.value("caught_up", false)) {
           caught_up.insert(node.value("name", ""));
         }
       }
@@ -526,10 +525,10 @@ TEST_F(ChaosTest, WhatWasAcknowledgedIsThereWhateverFails) {
     round_over_ = false;
     std::vector<std::thread> users;
     for (int u = 0; u < kReaders; ++u) {
-      users.emplace_back([&, one = seed + round * kReaders +
-                                   static_cast<uint64_t>(u)] {
-        Use(round, one, &histories);
-      });
+      users.emplace_back(
+          [&, one = seed + round * kReaders + static_cast<uint64_t>(u)] {
+            Use(round, one, &histories);
+          });
     }
     AwaitService();
     {

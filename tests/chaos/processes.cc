@@ -29,8 +29,8 @@ int FreePort() {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(static_cast<uint16_t>(port));
-    const bool free = bind(fd, reinterpret_cast<sockaddr*>(&address),
-                           sizeof(address)) == 0;
+    const bool free =
+        bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
     close(fd);
     if (free) return port;
   }
@@ -39,9 +39,9 @@ int FreePort() {
 Brokers::Brokers(const std::string& directory, int count,
                  const std::vector<std::string>& links)
     : count_(count) {
-  std::vector<std::string> argv = {PYTHON, BROKERS_PY, "--count",
-                                   absl::StrCat(count), "--directory",
-                                   directory};
+  std::vector<std::string> argv = {PYTHON,        BROKERS_PY,
+                                   "--count",     absl::StrCat(count),
+                                   "--directory", directory};
   for (const std::string& link : links) {
     argv.insert(argv.end(), {"--link", link});
   }
