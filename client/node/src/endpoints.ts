@@ -9,10 +9,11 @@ export const MAX_ADDRESSES = 16;
 /** Most owners that servers named and the caller did not: later ones are not called. */
 const MAX_OTHERS = 16;
 
-/** How long a call waits for a connection that is refused; */
+/** How long a call waits for a connection; */
 const CONNECT_PATIENCE_MS = 250;
-/** and, beyond that, how long for one of several addresses that does not answer. */
-const MORE_PATIENCE_MS = 750;
+/** for one to one of several addresses; and, once it was refused, for another attempt. */
+const ANSWER_PATIENCE_MS = 1_000;
+const REFUSED_PATIENCE_MS = 20;
 
 /** One address, or several: a list, or separated by commas. TypeError: one is none. */
 export function splitAddresses(address: string | readonly string[]): string[] {
@@ -73,18 +74,31 @@ export class Endpoint {
   }
 
   async #wait(isOneOfSeveral: boolean): Promise<boolean> {
-    let isConnected = await this.#waitFor(CONNECT_PATIENCE_MS);
-    if (!isConnected && isOneOfSeveral && !this.#isRefused()) {
-      isConnected = await this.#waitFor(MORE_PATIENCE_MS);
-    }
+    const isConnected = isOneOfSeveral
+      ? await this.#waitForOneOfSeveral()
+      : await new Promise<boolean>((resolve) =>
+          this.client.waitForReady(Date.now() + CONNECT_PATIENCE_MS, (error) => resolve(!error)),
+        );
     this.#connecting = undefined;
     if (isConnected) this.#backoff.reset();
     else this.#nextAttempt = Date.now() + this.#backoff.next();
     return isConnected;
   }
 
-  #waitFor(ms: number): Promise<boolean> {
-    return new Promise((resolve) => this.client.waitForReady(Date.now() + ms, (error) => resolve(!error)));
+  async #waitForOneOfSeveral(): Promise<boolean> {
+    const channel = this.client.getChannel();
+    let end = Date.now() + ANSWER_PATIENCE_MS;
+    for (;;) {
+      const state = channel.getConnectivityState(true);
+      if (this.#isRefused()) end = Math.min(end, Date.now() + REFUSED_PATIENCE_MS);
+      if (state === grpc.connectivityState.READY || state === grpc.connectivityState.SHUTDOWN) {
+        return state === grpc.connectivityState.READY;
+      }
+      const isLate = await new Promise<boolean>((resolve) =>
+        channel.watchConnectivityState(state, end, (error) => resolve(error !== undefined)),
+      );
+      if (isLate) return false;
+    }
   }
 
   #isRefused(): boolean {

@@ -60,7 +60,8 @@ class Pipeline::Stream final
         failure_(core_->endpoints.error()) {
     // Without a connection the stream fails with the reason.
     Connect(*core_->endpoints.current().channel,
-            SteadyAfter(std::min(timeout_, kConnectPatience)));
+            SteadyAfter(std::min(timeout_, kConnectPatience)),
+            core_->endpoints.size() > 1);
     absl::MutexLock lock(&mu_);
     Open();
   }

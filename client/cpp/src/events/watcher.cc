@@ -179,7 +179,8 @@ bool Watcher::State::Open(SteadyTime give_up_at) {
   // Without a connection the stream fails with the reason.
   endpoint_ = &core_->endpoints.current();
   Connect(*endpoint_->channel,
-          std::min(SteadyAfter(kConnectPatience), give_up_at));
+          std::min(SteadyAfter(kConnectPatience), give_up_at),
+          core_->endpoints.size() > 1);
   absl::MutexLock lock(&mu_);
   if (cancelled_) return false;
   stream_ = MakeStream();

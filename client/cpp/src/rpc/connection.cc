@@ -4,13 +4,16 @@
 
 namespace timecache {
 
-bool Connect(grpc::Channel& channel, SteadyTime deadline) {
-  const gpr_timespec until = ToGrpcDeadline(deadline);
+bool Connect(grpc::Channel& channel, SteadyTime deadline, bool has_others) {
+  gpr_timespec until = ToGrpcDeadline(deadline);
+  const auto try_at_once = [&] {
+    grpc::experimental::ChannelResetConnectionBackoff(&channel);
+    if (!has_others) return;
+    until = ToGrpcDeadline(std::min(deadline, SteadyAfter(kRefusedPatience)));
+  };
   grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
   // Here gRPC pauses between attempts.
-  if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
-    grpc::experimental::ChannelResetConnectionBackoff(&channel);
-  }
+  if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) try_at_once();
   bool tried_again = false;
   while (state != GRPC_CHANNEL_READY) {
     // What gRPC says of a channel without connections, as one in process.
@@ -19,7 +22,7 @@ bool Connect(grpc::Channel& channel, SteadyTime deadline) {
     state = channel.GetState(/*try_to_connect=*/true);
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !tried_again) {
       tried_again = true;
-      grpc::experimental::ChannelResetConnectionBackoff(&channel);
+      try_at_once();
     }
   }
   return true;
@@ -45,7 +48,9 @@ bool Connection::Await(SteadyTime deadline) {
     }
     attempt_ends = attempt_ends_;
   }
-  if (!Connect(*channel_, std::min(attempt_ends, deadline))) return false;
+  if (!Connect(*channel_, std::min(attempt_ends, deadline), has_others_)) {
+    return false;
+  }
   absl::MutexLock lock(&mu_);
   backoff_.Reset();
   attempt_ends_ = next_attempt_ = SteadyTime::min();

@@ -20,6 +20,9 @@ namespace timecache {
 // How long a call waits for a connection that was refused, before it fails.
 inline constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
 
+// How long it waits where another server may do.
+inline constexpr absl::Duration kRefusedPatience = absl::Milliseconds(20);
+
 // Connects now, whatever pause gRPC is making, and waits until `channel` is
 // connected, but not after `deadline`. Returns whether it is.
 //
@@ -27,14 +30,17 @@ inline constexpr absl::Duration kConnectPatience = absl::Milliseconds(250);
 // between calls, so that an attempt to connect ends only when the next call or
 // a timer of five seconds polls. And on rare occasions it reads errno too late
 // and treats a connect in progress as failed: so the first failure is followed
-// by another attempt at once.
-bool Connect(grpc::Channel& channel, SteadyTime deadline);
+// by another attempt at once. `has_others`: another server may do, so that this
+// waits no longer than kRefusedPatience after a failure.
+bool Connect(grpc::Channel& channel, SteadyTime deadline,
+             bool has_others = false);
 
 // A channel as calls use it. Thread-safe.
 class Connection {
  public:
-  explicit Connection(std::shared_ptr<grpc::Channel> channel)
-      : channel_(std::move(channel)) {}
+  explicit Connection(std::shared_ptr<grpc::Channel> channel,
+                      bool has_others = false)
+      : channel_(std::move(channel)), has_others_(has_others) {}
 
   // Whether there is a connection, as far as gRPC has noticed; starts to
   // connect if there is none.
@@ -49,6 +55,7 @@ class Connection {
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;
+  const bool has_others_;
   // It has no connections, and gRPC logs an error when asked for them.
   std::atomic<bool> is_in_process_{false};
 

@@ -62,8 +62,8 @@ Endpoints::Endpoints(std::vector<std::string> addresses,
   for (std::string& address : addresses) {
     listed_.push_back({std::move(address), nullptr});
   }
-  listed_[0].endpoint =
-      std::make_unique<Endpoint>(listed_[0].address, std::move(first));
+  listed_[0].endpoint = std::make_unique<Endpoint>(
+      listed_[0].address, std::move(first), listed_.size() > 1);
   current_ = listed_[0].endpoint.get();
 }
 
@@ -102,7 +102,8 @@ Endpoint* Endpoints::OwnerAt(const std::string& address) {
   }
   auto channel = make_channel_(address);
   if (!channel.ok()) return nullptr;
-  others_.push_back(std::make_unique<Endpoint>(address, *std::move(channel)));
+  others_.push_back(
+      std::make_unique<Endpoint>(address, *std::move(channel), true));
   return others_.back().get();
 }
 
@@ -112,7 +113,7 @@ Endpoint* Endpoints::At(size_t index) {
     auto channel = make_channel_(listed.address);
     if (!channel.ok()) return nullptr;
     listed.endpoint =
-        std::make_unique<Endpoint>(listed.address, *std::move(channel));
+        std::make_unique<Endpoint>(listed.address, *std::move(channel), true);
   }
   return listed.endpoint.get();
 }

@@ -31,10 +31,10 @@ inline constexpr absl::Duration kMaxNotOwnerPause = absl::Milliseconds(500);
 
 // One server. Thread-safe.
 struct Endpoint {
-  Endpoint(std::string at, std::shared_ptr<grpc::Channel> to)
+  Endpoint(std::string at, std::shared_ptr<grpc::Channel> to, bool has_others)
       : address(std::move(at)),
         channel(std::move(to)),
-        connection(channel),
+        connection(channel, has_others),
         cache(channel),
         namespaces(channel),
         groups(channel),

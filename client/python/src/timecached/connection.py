@@ -64,10 +64,12 @@ class Connection:
     for an answer of grpc.health.v1.
     """
 
-    def __init__(self, channel: grpc.Channel) -> None:
+    def __init__(self, channel: grpc.Channel, has_others: bool = False) -> None:
         self.stubs = Stubs(channel)
         self._channel = channel
         self._check: Any = channel.unary_unary("/grpc.health.v1.Health/Check")
+        # Where another server may do, one that refuses connections is not waited for.
+        self._waits = not has_others
         self._turns = _Turns()
         self._up = False
         self._closed = False
@@ -89,7 +91,7 @@ class Connection:
         if patience == 0:
             return
         try:
-            self._check(b"", timeout=patience, wait_for_ready=True)
+            self._check(b"", timeout=patience, wait_for_ready=self._waits)
         except grpc.RpcError as error:
             failure = error_from_rpc(error)
             if failure.is_connection_lost or isinstance(failure, DeadlineExceededError):
@@ -123,9 +125,10 @@ class Connection:
 class AsyncConnection:
     """Of a client for asyncio."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
+    def __init__(self, channel: grpc.aio.Channel, has_others: bool = False) -> None:
         self.stubs = Stubs(channel)
         self._channel: Any = channel
+        self._waits = not has_others
         self._turns = _Turns()
         self._closed = False
 
@@ -143,10 +146,20 @@ class AsyncConnection:
         if patience == 0:
             return
         try:
-            await asyncio.wait_for(self._channel.channel_ready(), patience)
+            ready = await asyncio.wait_for(self._ready(), patience)
         except asyncio.TimeoutError:
             return
-        self._turns.reset()
+        if ready:
+            self._turns.reset()
+
+    async def _ready(self) -> bool:
+        if self._waits:
+            await self._channel.channel_ready()
+            return True
+        ends = (grpc.ChannelConnectivity.READY, grpc.ChannelConnectivity.TRANSIENT_FAILURE)
+        while (state := self._channel.get_state(try_to_connect=True)) not in ends:
+            await self._channel.wait_for_state_change(state)
+        return state is grpc.ChannelConnectivity.READY
 
     def failure(self, error: grpc.RpcError) -> TimecacheError:
         """As Connection.failure."""

@@ -129,7 +129,8 @@ class Client:
 
         def connect(address: str, more: Sequence[tuple[str, Any]]) -> AsyncConnection:
             options = [*more, *channel_options]
-            return AsyncConnection(open_async(address, self._security, options, interceptors))
+            channel = open_async(address, self._security, options, interceptors)
+            return AsyncConnection(channel, has_others=bool(more))
 
         self._endpoints = Endpoints(addresses, connect)
         self._settings = Settings(namespace, timeout, retry or RetryPolicy())

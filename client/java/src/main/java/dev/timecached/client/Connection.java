@@ -118,7 +118,9 @@ final class Connection {
           new CompletableFuture<Boolean>()
               .completeOnTimeout(false, patience, TimeUnit.MILLISECONDS);
       beforeConnecting.run();
-      connect(attempt, now + TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
+      // Where another server may do, one that refuses connections is not waited for.
+      long patienceNanos = isOneOfSeveral ? 0 : TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS);
+      connect(attempt, now + patienceNanos);
       return attempt;
     }
   }
@@ -167,11 +169,11 @@ final class Connection {
       return;
     }
     if (state == ConnectivityState.TRANSIENT_FAILURE) {
+      channel.resetConnectBackoff();
       if (System.nanoTime() - patientUntil >= 0) {
         current.complete(false);
         return;
       }
-      channel.resetConnectBackoff();
     }
     SOON.execute(() -> connect(current, patientUntil));
   }
