@@ -124,7 +124,7 @@ func fromStatus(s *status.Status) *Error {
 			failure.Reason, failure.Metadata = Reason(detail.Reason), detail.Metadata
 			// The server refuses before it does anything; but for what it did not foresee, and
 			// where it has lost the ownership while the call waited.
-			failure.MaybeApplied = failure.Reason == InternalError || failure.Reason == "OWNERSHIP_LOST"
+			failure.MaybeApplied = failure.Reason == InternalError || failure.Reason == OwnershipLost
 		case *errdetails.BadRequest:
 			for _, violation := range detail.FieldViolations {
 				failure.Violations = append(failure.Violations,

@@ -19,6 +19,7 @@
 #include "server/cluster/member_logic.h"
 #include "server/durable/recovery.h"
 #include "server/main/cluster_init.h"
+#include "server/main/millis_since.h"
 #include "server/ops/log.h"
 
 namespace timecache::server {
@@ -35,12 +36,6 @@ constexpr absl::Duration kClaimInterval = absl::Milliseconds(100);
 uint64_t RandomIncarnation() {
   std::random_device random;
   return std::uniform_int_distribution<uint64_t>(1)(random);
-}
-
-int64_t MillisSince(SteadyClock::time_point began) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             SteadyClock::now() - began)
-      .count();
 }
 
 // See ClusterTerm::Events: a term has one of each at most, but for late leases.

@@ -17,6 +17,7 @@
 #include "server/log/local/journal_copy.h"
 #include "server/log/local/journal_tools.h"
 #include "server/log/local/local_journal.h"
+#include "server/main/millis_since.h"
 #include "server/ops/log.h"
 
 namespace timecache::server {
@@ -33,12 +34,6 @@ constexpr absl::Duration kPatience = absl::Minutes(2);
 
 // Most namespaces with missing records that are named.
 constexpr size_t kNamedMaps = 10;
-
-int64_t MillisSince(SteadyClock::time_point began) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             SteadyClock::now() - began)
-      .count();
-}
 
 // Notifies the observers, and logs, at most once a second, whichever thread
 // calls.

@@ -19,6 +19,7 @@
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/disk_log.h"
 #include "server/main/durability.h"
+#include "server/main/millis_since.h"
 #include "server/main/server_setup.h"
 #include "server/main/startup_checks.h"
 #include "server/main/state_metrics.h"
@@ -282,9 +283,7 @@ void Node::EndTerm() {
       {{"calls_cancelled", !report.in_time},
        {"watchers", report.watchers},
        {"pipelines", report.pipelines},
-       {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(
-                       std::chrono::steady_clock::now() - start)
-                       .count()}});
+       {"took_ms", MillisSince(start)}});
 }
 
 void Node::Drain(int signal) {
@@ -316,9 +315,7 @@ void Node::Drain(int signal) {
        {"watchers_cut", report.watchers_cut},
        {"pipelines", report.pipelines},
        {"pipelines_cut", report.pipelines_cut},
-       {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(
-                       std::chrono::steady_clock::now() - start)
-                       .count()}});
+       {"took_ms", MillisSince(start)}});
 }
 
 void Node::EndAfter(absl::Duration patience) {

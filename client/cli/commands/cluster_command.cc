@@ -18,7 +18,7 @@
 namespace timecache::cli {
 namespace {
 
-constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
+constexpr absl::Duration kOwnerLookInterval = absl::Milliseconds(20);
 
 int RunClusterStatus(const Context& context) {
   const ClusterInfo cluster = context.MakeClient().GetCluster().value();
@@ -46,7 +46,7 @@ bool AwaitOwner(const Client& client, const std::string& node,
   do {
     const absl::StatusOr<ClusterInfo> cluster = client.GetCluster();
     if (cluster.ok() && IsServing(*cluster, node)) return true;
-    absl::SleepFor(kLookInterval);
+    absl::SleepFor(kOwnerLookInterval);
   } while (absl::Now() < deadline);
   return false;
 }
