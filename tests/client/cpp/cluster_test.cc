@@ -49,7 +49,7 @@ TEST_F(ClusterTest, CallsGoToTheOwnerThatTheNodeNames) {
   EXPECT_EQ(client.address(), a_->address());
   a_->FailWith(NotOwner(b_->address()));
   ASSERT_TRUE(client.Put("key", "value").ok());
-  EXPECT_EQ(b_->last_put().key(), "key");
+  EXPECT_EQ(b_->Last<v1::PutRequest>().key(), "key");
   EXPECT_EQ(client.address(), b_->address());
 }
 
@@ -80,7 +80,7 @@ TEST_F(ClusterTest, OneAddressIsEnoughToFindTheOwner) {
   a_->FailWith(NotOwner(b_->address()));
   const Client client(a_->address(), {.timeout = kLong});
   EXPECT_TRUE(client.Put("key", "value").ok());
-  EXPECT_EQ(b_->last_put().key(), "key");
+  EXPECT_EQ(b_->Last<v1::PutRequest>().key(), "key");
 }
 
 TEST_F(ClusterTest, OwnerThatCannotBeReachedIsLeftForTheNextAddress) {
@@ -95,14 +95,14 @@ TEST_F(ClusterTest, OwnerThatCannotBeReachedIsLeftForTheNextAddress) {
   });
   b_->FailWith(NotOwner(a_->address()));
   EXPECT_TRUE(MakeClient().Put("key", "value").ok());
-  EXPECT_EQ(a_->last_put().key(), "key");
+  EXPECT_EQ(a_->Last<v1::PutRequest>().key(), "key");
 }
 
 TEST_F(ClusterTest, NodeThatIsGoneIsLeftByTheSameCall) {
   const Client client = MakeClient();
   a_.reset(new FakeService);  // On another port.
   ASSERT_TRUE(client.Put("key", "value").ok());
-  EXPECT_EQ(b_->last_put().key(), "key");
+  EXPECT_EQ(b_->Last<v1::PutRequest>().key(), "key");
 }
 
 TEST_F(ClusterTest, BrokenCallIsRepeatedElsewhereOnlyIfThatIsSafe) {
@@ -132,7 +132,7 @@ TEST_F(ClusterTest, AsynchronousCallsGoToTheOwnerToo) {
   });
   done.WaitForNotification();
   EXPECT_TRUE(result.ok()) << result;
-  EXPECT_EQ(b_->last_put().key(), "key");
+  EXPECT_EQ(b_->Last<v1::PutRequest>().key(), "key");
 }
 
 TEST_F(ClusterTest, AsynchronousCallLeavesANodeThatIsGone) {
@@ -158,8 +158,8 @@ TEST_F(ClusterTest, WatchResumesAtTheOwnerWithItsToken) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_TRUE(batch->reconnected);
   EXPECT_EQ(batch->events.at(0).key, "b");
-  ASSERT_EQ(b_->watch_requests().size(), 1);
-  EXPECT_THAT(b_->watch_requests()[0].resume_tokens(),
+  ASSERT_EQ(b_->Requests<v1::WatchExpiredRequest>().size(), 1);
+  EXPECT_THAT(b_->Requests<v1::WatchExpiredRequest>()[0].resume_tokens(),
               ::testing::ElementsAre("default@10"));
 }
 
@@ -176,7 +176,7 @@ TEST_F(ClusterTest, WatchResumesAtTheNextAddressWhenItsNodeDies) {
   const auto batch = watcher.Next(kLong);
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(batch->events.at(0).key, "b");
-  EXPECT_THAT(b_->watch_requests().back().resume_tokens(),
+  EXPECT_THAT(b_->Requests<v1::WatchExpiredRequest>().back().resume_tokens(),
               ::testing::ElementsAre("default@10"));
 }
 
@@ -220,7 +220,9 @@ TEST_F(ClusterTest, WorkerTakesAndSettlesAtTheOwner) {
                      [](const ExpiredEvent&) { return Settle::Ack(); });
   settled.WaitForNotification();
   EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(b_->settle_requests().at(0).settlements(0).event_id(), 7);
+  EXPECT_EQ(
+      b_->Requests<v1::SettleExpiredRequest>().at(0).settlements(0).event_id(),
+      7);
 }
 
 // Adds a put, and waits for its result.
@@ -239,7 +241,7 @@ TEST_F(ClusterTest, PipelineThatIsRefusedIsOpenedAtTheOwner) {
   Pipeline pipeline(MakeClient());
   const absl::Status put = PutBy(pipeline);
   EXPECT_TRUE(put.ok()) << put;
-  EXPECT_EQ(b_->last_put().key(), "key");
+  EXPECT_EQ(b_->Last<v1::PutRequest>().key(), "key");
   EXPECT_TRUE(pipeline.Close().ok());
 }
 
@@ -258,7 +260,7 @@ TEST_F(ClusterTest, PipelineGoesOnAtTheNextOwner) {
   EXPECT_TRUE(pipeline.Close().ok());
   EXPECT_THAT(results, ::testing::SizeIs(20));
   EXPECT_THAT(results, ::testing::Each(absl::OkStatus()));
-  EXPECT_EQ(b_->last_put().key(), "19");
+  EXPECT_EQ(b_->Last<v1::PutRequest>().key(), "19");
 }
 
 TEST_F(ClusterTest, PipelineLeavesANodeThatIsGone) {
