@@ -20,6 +20,16 @@
 
 namespace timecache::test {
 
+namespace {
+
+// Of a control run: with a rule switched off.
+const char* Program() {
+  return std::getenv("CHAOS_RULE_OFF") != nullptr ? TIMECACHED_UNSAFE
+                                                  : TIMECACHED;
+}
+
+}  // namespace
+
 int FreePort() {
   static std::mt19937 random{std::random_device{}()};
   for (;;) {
@@ -29,8 +39,8 @@ int FreePort() {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(static_cast<uint16_t>(port));
-    const bool free = bind(fd, reinterpret_cast<sockaddr*>(&address),
-                           sizeof(address)) == 0;
+    const bool free =
+        bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
     close(fd);
     if (free) return port;
   }
@@ -39,9 +49,9 @@ int FreePort() {
 Brokers::Brokers(const std::string& directory, int count,
                  const std::vector<std::string>& links)
     : count_(count) {
-  std::vector<std::string> argv = {PYTHON, BROKERS_PY, "--count",
-                                   absl::StrCat(count), "--directory",
-                                   directory};
+  std::vector<std::string> argv = {PYTHON,        BROKERS_PY,
+                                   "--count",     absl::StrCat(count),
+                                   "--directory", directory};
   for (const std::string& link : links) {
     argv.insert(argv.end(), {"--link", link});
   }
@@ -112,7 +122,7 @@ Node::Node(const std::string& directory, const std::string& name,
             "/bin/sh",
             "-c",
             absl::StrCat("exec \"$0\" \"$@\" 2>>", log_),
-            TIMECACHED,
+            Program(),
             "--listen",
             address_,
             "--advertise",
