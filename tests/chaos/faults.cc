@@ -56,9 +56,12 @@ void HandOver(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
   Break(
       cluster, await,
       [](Node& owner) {
-        const Exit exit = RunToEnd({TIMECACHECTL, "--address", owner.address(),
-                                    "cluster", "handover"});
-        EXPECT_EQ(exit.code, 0) << exit.err;
+        // Until a standby says in a heartbeat that it would take over.
+        EXPECT_TRUE(Await([&] {
+          return RunToEnd({TIMECACHECTL, "--address", owner.address(),
+                           "cluster", "handover"})
+                     .code == 0;
+        }));
       },
       [](Node&) {});
 }

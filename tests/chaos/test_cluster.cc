@@ -37,10 +37,7 @@ TestCluster::TestCluster(TestClusterOptions options)
     names.push_back(absl::StrCat("node", i));
   }
   brokers_ = std::make_unique<Brokers>(directory_ + "/brokers", 3, names);
-  const Exit init =
-      RunToEnd({TIMECACHED, "cluster", "init", "--cluster", "test",
-                "--kafka-brokers", brokers_->AddressesOf(names[0])});
-  EXPECT_EQ(init.code, 0) << init.err;
+  MakeTopics();
   std::vector<std::string> arguments;
   if (!options_.config.empty()) {
     const std::string path = directory_ + "/config.yaml";
@@ -54,6 +51,13 @@ TestCluster::TestCluster(TestClusterOptions options)
     nodes_.back()->Start();
   }
   EXPECT_TRUE(Await([&] { return Owner() != nullptr; }));
+}
+
+void TestCluster::MakeTopics() const {
+  const Exit init =
+      RunToEnd({TIMECACHED, "cluster", "init", "--cluster", "test",
+                "--kafka-brokers", brokers_->AddressesOf("node0")});
+  EXPECT_EQ(init.code, 0) << init.err;
 }
 
 TestCluster::~TestCluster() { nodes_.clear(); }

@@ -35,6 +35,9 @@ class TestCluster {
   explicit TestCluster(TestClusterOptions options = {});
   ~TestCluster();
 
+  // `timecached cluster init`.
+  void MakeTopics() const;
+
   Brokers& brokers() { return *brokers_; }
   Node& node(size_t i) { return *nodes_[i]; }
   size_t size() const { return nodes_.size(); }
