@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/error.h"
+#include "server/base/safety_rule.h"
 #include "server/base/steady_cond_var.h"
 #include "server/cluster/member_logic.h"
 
@@ -89,15 +90,10 @@ class Member::Impl {
   }
 
   absl::Status CheckService() const {
-    if (clock_->NowNs() < serve_until_ns_.load(std::memory_order_acquire)) {
-      return absl::OkStatus();
-    }
-    return NotOwner();
+    return Holds(serve_until_ns_) ? absl::OkStatus() : NotOwner();
   }
 
-  bool HoldsLease() const {
-    return clock_->NowNs() < lease_end_ns_.load(std::memory_order_acquire);
-  }
+  bool HoldsLease() const { return Holds(lease_end_ns_); }
 
   void EndService() {
     absl::MutexLock lock(&mu_);
@@ -137,6 +133,12 @@ class Member::Impl {
   }
 
  private:
+  bool Holds(const std::atomic<int64_t>& end_ns) const {
+    const int64_t end = end_ns.load(std::memory_order_acquire);
+    return clock_->NowNs() < end ||
+           (end != INT64_MIN && !IsKept(SafetyRule::kLease));
+  }
+
   // For those who ask without the lock.
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const bool serves = logic_.role() == MemberRole::kOwner && !service_ended_;

@@ -7,9 +7,10 @@ Starts N brokers (3), waits until they answer, prints a line of JSON and runs un
 standard input ends or SIGTERM: {"bootstrap": "HOST:PORT,...", "pids": {"1": PID, ...},
 "directory": "D"}. With --directory, data and logs stay there, in D/1 and so on, and a later
 run goes on with them. Lines on standard input act on one broker, "kill 1", "pause 1",
-"resume 1", "end 1" or "start 1", or on a link, "cut NAME", "hold NAME", "heal NAME"; each is
-answered by the line of JSON when it is done. With --link, "links" has the addresses to give
-to the node that is to reach the brokers through it: {"NAME": "HOST:PORT,..."}.
+"resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or on a
+topic, "delete NAME"; each is answered by the line of JSON when it is done. With --link,
+"links" has the addresses to give to the node that is to reach the brokers through it:
+{"NAME": "HOST:PORT,..."}.
 
 ./dev install --kafka fetches the jars that this needs, and calls it with --archive, which
 writes down the classes that a broker loads: with them it starts in half the time."""
@@ -309,6 +310,12 @@ class Brokers:
         self._retry(lambda: self._all_know(lambda known: name in known.topics),
                     f"not all know {name}")
 
+    def delete_topic(self, name):
+        """Of which all that run know nothing then."""
+        kafka_wire.delete_topic(self._running()[0].address, name)
+        self._retry(lambda: self._all_know(lambda known: name not in known.topics),
+                    f"not all have forgotten {name}")
+
     def stop(self):
         """Kills all. Data and logs stay, if the directory was given."""
         for broker in self.brokers.values():
@@ -343,6 +350,8 @@ def obey(brokers, action, name):
     elif action in ("cut", "hold", "heal"):
         for link in brokers.links[name]:
             getattr(link, action)()
+    elif action == "delete":
+        brokers.delete_topic(name)
     else:
         raise ValueError(f"{action}: not an action")
 

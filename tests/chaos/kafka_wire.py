@@ -1,5 +1,5 @@
-"""The two requests of Kafka's protocol that the tests of brokers need, without a client
-library: Metadata (version 1) and CreateTopics (version 2)."""
+"""The requests of Kafka's protocol that the tests of brokers need, without a client library:
+Metadata (version 1), CreateTopics (version 2) and DeleteTopics (version 1)."""
 
 import dataclasses
 import socket
@@ -7,6 +7,7 @@ import struct
 
 METADATA = 3
 CREATE_TOPICS = 19
+DELETE_TOPICS = 20
 TIMEOUT_SECONDS = 10
 
 
@@ -121,3 +122,13 @@ def create_topic(address, name, partitions, replicas, settings):
     for topic_name, code, message in read.array(refusal):
         if code != 0:
             raise KafkaError(f"{topic_name}: {message} (error {code})", code)
+
+
+def delete_topic(address, name):
+    """Deletes a topic, which a broker may know for some time. KafkaError if it is refused."""
+    body = array([text(name)]) + struct.pack(">i", TIMEOUT_SECONDS * 1000)
+    read = call(address, DELETE_TOPICS, 1, body)
+    read.number("i")  # throttle time
+    for topic_name, code in read.array(lambda: (read.text(), read.number("h"))):
+        if code != 0:
+            raise KafkaError(f"{topic_name}: error {code}", code)

@@ -20,6 +20,16 @@
 
 namespace timecache::test {
 
+namespace {
+
+// Of a control run: with a rule switched off.
+const char* Program() {
+  return std::getenv("CHAOS_RULE_OFF") != nullptr ? TIMECACHED_UNSAFE
+                                                  : TIMECACHED;
+}
+
+}  // namespace
+
 int FreePort() {
   static std::mt19937 random{std::random_device{}()};
   for (;;) {
@@ -112,7 +122,7 @@ Node::Node(const std::string& directory, const std::string& name,
             "/bin/sh",
             "-c",
             absl::StrCat("exec \"$0\" \"$@\" 2>>", log_),
-            TIMECACHED,
+            Program(),
             "--listen",
             address_,
             "--advertise",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/safety_rule.h"
 
 namespace timecache::server {
 
@@ -25,8 +26,13 @@ absl::Status LogFilter::BeginAt(uint64_t offset, absl::string_view value) {
 
 absl::Status LogFilter::Add(uint64_t offset, absl::string_view value,
                             Visitor visit) {
-  const LogMessage message = DecodeLogMessage(value);
+  LogMessage message = DecodeLogMessage(value);
   absl::Status status;
+  if (auto* records = std::get_if<RecordsMessage>(&message);
+      records != nullptr && !IsKept(SafetyRule::kClaims)) {
+    records->claim = claim_;
+    records->first = next_;
+  }
   if (const auto* claim = std::get_if<ClaimMessage>(&message)) {
     claim_ = claim->claim;
     if (log_id_ == 0) log_id_ = claim_;

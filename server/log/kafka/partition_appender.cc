@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/coding.h"
+#include "server/base/safety_rule.h"
 
 namespace timecache::server {
 namespace {
@@ -190,7 +191,8 @@ void PartitionAppender::OnAllReported() {
 bool PartitionAppender::IsDense() const {
   for (size_t i = 0; i < reports_.size(); ++i) {
     if (!IsStored(reports_[i]) ||
-        reports_[i].offset != static_cast<int64_t>(end_ + i)) {
+        (reports_[i].offset != static_cast<int64_t>(end_ + i) &&
+         IsKept(SafetyRule::kClaims))) {
       return false;
     }
   }

@@ -1,0 +1,173 @@
+#include "tests/chaos/test_cluster.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/support/await.h"
+
+namespace timecache::test {
+namespace {
+
+std::string DirectoryOr(const std::string& otherwise) {
+  const char* const kept = std::getenv("TIMECACHED_CHAOS_DIRECTORY");
+  return kept != nullptr ? kept : otherwise;
+}
+
+// The end of it.
+std::string ReadLog(const Node& node, std::streamoff bytes_max) {
+  std::ifstream log(node.log(), std::ios::ate);
+  log.seekg(std::max<std::streamoff>(log.tellg() - bytes_max, 0));
+  return {std::istreambuf_iterator<char>(log), {}};
+}
+
+}  // namespace
+
+TestCluster::TestCluster(TestClusterOptions options)
+    : options_(std::move(options)), directory_(DirectoryOr(temporary_.path())) {
+  std::vector<std::string> names;
+  for (int i = 0; i < options_.nodes; ++i) {
+    names.push_back(absl::StrCat("node", i));
+  }
+  brokers_ = std::make_unique<Brokers>(directory_ + "/brokers", 3, names);
+  MakeTopics();
+  std::vector<std::string> arguments;
+  if (!options_.config.empty()) {
+    const std::string path = directory_ + "/config.yaml";
+    std::ofstream(path) << options_.config;
+    arguments = {"--config", path};
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    nodes_.push_back(std::make_unique<Node>(directory_, names[i],
+                                            brokers_->AddressesOf(names[i]),
+                                            arguments, ClockOf(i)));
+    nodes_.back()->Start();
+  }
+  EXPECT_TRUE(Await([&] { return Owner() != nullptr; }));
+}
+
+void TestCluster::MakeTopics() const {
+  const Exit init =
+      RunToEnd({TIMECACHED, "cluster", "init", "--cluster", "test",
+                "--kafka-brokers", brokers_->AddressesOf("node0")});
+  EXPECT_EQ(init.code, 0) << init.err;
+}
+
+TestCluster::~TestCluster() { nodes_.clear(); }
+
+std::map<std::string, std::string> TestCluster::ClockOf(size_t node) const {
+  if (node >= options_.clocks.size()) return {};
+  const std::string path = absl::StrCat(directory_, "/clock", node);
+  const int64_t seconds = absl::ToInt64Seconds(options_.clocks[node]);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(&seconds), sizeof(seconds));
+  return {{"LD_PRELOAD", STEPPED_CLOCK_LIBRARY}, {"STEPPED_CLOCK", path}};
+}
+
+std::string TestCluster::addresses() const {
+  std::string all;
+  for (const auto& node : nodes_) {
+    absl::StrAppend(&all, all.empty() ? "" : ",", node->address());
+  }
+  return all;
+}
+
+Client TestCluster::Caller(const std::string& ns) const {
+  ClientOptions options;
+  options.timeout = kPatience;
+  return Client(addresses(), options).In(ns);
+}
+
+Client TestCluster::ImpatientCaller(const std::string& ns,
+                                    absl::Duration impatience) const {
+  ClientOptions options;
+  options.timeout = impatience;
+  options.retry.max_attempts = 1;
+  return Client(addresses(), options).In(ns);
+}
+
+Client TestCluster::CallerOfOne(const std::string& ns, size_t node,
+                                absl::Duration impatience) const {
+  ClientOptions options;
+  options.timeout = impatience;
+  options.retry.max_attempts = 1;
+  return Client(nodes_[node]->address(), options).In(ns);
+}
+
+void TestCluster::Create(const std::string& name,
+                         const NamespaceOptions& options) const {
+  const auto created = Caller("default").CreateNamespace(name, options);
+  EXPECT_TRUE(created.ok()) << created.status();
+}
+
+Node* TestCluster::Owner() {
+  for (const auto& node : nodes_) {
+    if (node->Serves()) return node.get();
+  }
+  return nullptr;
+}
+
+std::vector<Node*> TestCluster::Standbys() {
+  std::vector<Node*> standbys;
+  Node* const owner = Owner();
+  for (const auto& node : nodes_) {
+    if (node.get() != owner) standbys.push_back(node.get());
+  }
+  return standbys;
+}
+
+Node* TestCluster::Standby(Dice& dice) {
+  const std::vector<Node*> standbys = Standbys();
+  return standbys[dice.Index(standbys.size())];
+}
+
+nlohmann::json TestCluster::Status(const std::string& addresses) {
+  const Exit status = RunToEnd(
+      {TIMECACHECTL, "--address", addresses, "--json", "cluster", "status"});
+  const nlohmann::json cluster =
+      nlohmann::json::parse(status.out, nullptr, false);
+  return cluster.is_object() ? cluster : nlohmann::json();
+}
+
+bool TestCluster::IsWhole() const {
+  const nlohmann::json cluster = Status(addresses());
+  if (cluster.is_null()) return false;
+  std::set<std::string> caught_up;
+  for (const auto& node : cluster["nodes"]) {
+    if (node.value("role", "") != "gone" && node.value("caught_up", false)) {
+      caught_up.insert(node.value("name", ""));
+    }
+  }
+  return caught_up.size() == nodes_.size();
+}
+
+void TestCluster::AwaitWhole() const {
+  EXPECT_TRUE(Await([&] { return IsWhole(); }));
+}
+
+bool TestCluster::HasLogged(const Node& node, const std::string& text) {
+  return absl::StrContains(ReadLog(node, 1 << 20), text);
+}
+
+// An error that ends the program is its last line, without a time.
+std::string TestCluster::WhyNodesEnded() const {
+  std::string all;
+  for (const auto& node : nodes_) {
+    std::string log = ReadLog(*node, 4096);
+    if (!log.empty() && log.back() == '\n') log.pop_back();
+    const std::string last = log.substr(log.rfind('\n') + 1);
+    if (absl::StartsWith(last, "timecached: ")) {
+      absl::StrAppend(&all, node->name(), " has ended: ", last, "\n");
+    }
+  }
+  return all;
+}
+
+}  // namespace timecache::test

@@ -1,0 +1,81 @@
+// Brokers and nodes that a test starts, breaks and asks.
+
+#ifndef TIMECACHED_TESTS_CHAOS_TEST_CLUSTER_H_
+#define TIMECACHED_TESTS_CHAOS_TEST_CLUSTER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tests/chaos/processes.h"
+#include "tests/support/engine/dice.h"
+#include "tests/support/journal/temporary_directory.h"
+#include "timecache/client.h"
+
+namespace timecache::test {
+
+struct TestClusterOptions {
+  int nodes = 3;
+  // How far the clock of node i is from the brokers'; those after the last: not.
+  std::vector<absl::Duration> clocks;
+  // Of a node's configuration file: "cluster: {...}"; empty: it has none.
+  std::string config;
+};
+
+// Three brokers, and the nodes node0, node1 and so on. Not thread-safe, but for
+// addresses() and Caller().
+class TestCluster {
+ public:
+  // Of a call that goes on until it is answered: all of a fault is over by then.
+  static constexpr absl::Duration kPatience = absl::Seconds(60);
+
+  // Returns when a node serves. TIMECACHED_CHAOS_DIRECTORY keeps logs and data.
+  explicit TestCluster(TestClusterOptions options = {});
+  ~TestCluster();
+
+  // `timecached cluster init`.
+  void MakeTopics() const;
+
+  Brokers& brokers() { return *brokers_; }
+  Node& node(size_t i) { return *nodes_[i]; }
+  size_t size() const { return nodes_.size(); }
+  std::string addresses() const;
+
+  // In the namespace; one that retries has kPatience, another one `impatience`.
+  Client Caller(const std::string& ns) const;
+  Client ImpatientCaller(const std::string& ns,
+                         absl::Duration impatience) const;
+  // Which knows this node alone, and others that it names.
+  Client CallerOfOne(const std::string& ns, size_t node,
+                     absl::Duration impatience) const;
+  void Create(const std::string& name, const NamespaceOptions& options) const;
+
+  // Null: none serves.
+  Node* Owner();
+  std::vector<Node*> Standbys();
+  Node* Standby(Dice& dice);
+  // Until all nodes have caught up: the next fault meets a whole cluster.
+  void AwaitWhole() const;
+  bool IsWhole() const;
+  // What a node says, or all of them together; null: no answer.
+  static nlohmann::json Status(const std::string& addresses);
+  // Whether the last MiB of the node's log has it.
+  static bool HasLogged(const Node& node, const std::string& text);
+  // The last words of nodes that have ended by themselves; empty: all run.
+  std::string WhyNodesEnded() const;
+
+ private:
+  std::map<std::string, std::string> ClockOf(size_t node) const;
+
+  const TestClusterOptions options_;
+  server::TemporaryDirectory temporary_;
+  const std::string directory_;
+  std::unique_ptr<Brokers> brokers_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+}  // namespace timecache::test
+
+#endif  // TIMECACHED_TESTS_CHAOS_TEST_CLUSTER_H_

@@ -1,0 +1,37 @@
+// A cluster whose journal is deleted, and made anew: it has lost what it held.
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/chaos/test_cluster.h"
+#include "tests/support/await.h"
+#include "timecache/client.h"
+
+namespace timecache::test {
+namespace {
+
+// Whoever begins to read after that finds an empty journal: nothing else says that
+// there was another.
+TEST(ClusterTopicTest, WhoeverHasReadAJournalThatIsMadeAnewSaysSo) {
+  TestCluster cluster;
+  NamespaceOptions options;
+  options.durability = Durability::kReplicated;
+  options.ttl = absl::Hours(1);
+  cluster.Create("kept", options);
+  ASSERT_TRUE(cluster.Caller("kept").Put("key", "value").ok());
+  Node* const owner = cluster.Owner();
+  ASSERT_NE(owner, nullptr);
+  cluster.brokers().Do("delete test.journal");
+  cluster.MakeTopics();
+  // A write shows the owner what has become of its journal.
+  EXPECT_FALSE(cluster.ImpatientCaller("kept", absl::Seconds(1))
+                   .Put("key", "another")
+                   .ok());
+  EXPECT_TRUE(Await([&] {
+    return TestCluster::HasLogged(cluster.node(0), "made anew") &&
+           TestCluster::HasLogged(cluster.node(1), "made anew") &&
+           TestCluster::HasLogged(cluster.node(2), "made anew");
+  }));
+}
+
+}  // namespace
+}  // namespace timecache::test
