@@ -401,11 +401,7 @@ void PartitionAppender::AddTo(JournalStatistics* statistics) const {
   statistics->appends += statistics_.appends;
   statistics->records += statistics_.records;
   statistics->commits += statistics_.commits;
-  statistics->commit_latency.total_us += statistics_.commit_latency.total_us;
-  for (size_t i = 0; i < Latencies::kBuckets; ++i) {
-    statistics->commit_latency.counts[i] +=
-        statistics_.commit_latency.counts[i];
-  }
+  statistics->commit_latency.Merge(statistics_.commit_latency);
 }
 
 }  // namespace timecache::server
