@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/error.h"
 
 namespace timecache::server {
 namespace {
@@ -15,7 +16,7 @@ int64_t Ns(absl::Duration duration) {
 }
 
 absl::Status NoSuccessor(absl::string_view why) {
-  return absl::FailedPreconditionError(why);
+  return PreconditionFailed(Reason::kNoSuccessor, why);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace timecache::server {
 // The records. Thread-safe.
 class SharedLog {
  public:
-  explicit SharedLog(uint32_t partitions) : partitions_(partitions) {}
+  explicit SharedLog(uint32_t partitions)
+      : count_(partitions), partitions_(partitions) {}
 
   // A node's. The log must outlive it.
   std::unique_ptr<Journal> Open(int node) {
@@ -41,9 +42,7 @@ class SharedLog {
    public:
     Node(SharedLog* log, int node) : log_(*log), node_(node) {}
 
-    uint32_t partitions() const override {
-      return static_cast<uint32_t>(log_.partitions_.size());
-    }
+    uint32_t partitions() const override { return log_.count_; }
     void Append(uint32_t partition, std::vector<std::string> records,
                 Durability /*durability*/, AppendDone done) override {
       absl::StatusOr<uint64_t> position =
@@ -98,6 +97,7 @@ class SharedLog {
     const int node_;
   };
 
+  const uint32_t count_;
   absl::Mutex mu_;
   int owner_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<std::vector<std::string>> partitions_ ABSL_GUARDED_BY(mu_);
