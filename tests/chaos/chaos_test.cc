@@ -3,8 +3,8 @@
 // each keeps an account of its own of what it was answered.
 //
 // TIMECACHED_CHAOS_ROUNDS says how many faults there are (15), TIMECACHED_SEED
-// what chance does, TIMECACHED_CHAOS_ONLY which fault alone. It prints how long
-// callers waited, by fault.
+// what chance does, TIMECACHED_CHAOS_ONLY which faults alone, divided by commas. It
+// prints how long callers waited, by fault.
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +44,7 @@ constexpr int kWriters = 2;
 constexpr int kKeysOfWriter = 100;
 // Of so many batches, the key that is written once is looked at again.
 constexpr uint64_t kOnceKept = 64;
-constexpr int kReaders = 4;
+constexpr uint64_t kReaders = 4;
 constexpr int kSharedKeys = 6;
 constexpr int kDefaultRounds = 15;
 constexpr int kClockRounds = 5;
@@ -67,6 +67,9 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 int64_t MillisOf(absl::Duration duration) {
   return absl::ToInt64Milliseconds(duration);
 }
+
+// By key.
+using Histories = std::map<std::string, std::vector<HistoryEntry>>;
 
 class ChaosTest : public ::testing::Test {
  protected:
@@ -164,8 +167,7 @@ class ChaosTest : public ::testing::Test {
   }
 
   // Keys that all of them use: each key's history is linearizable.
-  void Use(uint64_t round, uint64_t seed,
-           std::map<std::string, std::vector<HistoryEntry>>* histories) {
+  void Use(uint64_t round, uint64_t seed, Histories* histories) {
     const Client client = Caller("kept", /*retries=*/false);
     Dice dice(seed);
     while (!round_over_) {
@@ -222,7 +224,7 @@ class ChaosTest : public ::testing::Test {
   // Reads them from one node, and from the owner that it names: it stays with a
   // former owner that does not answer.
   void ReadOne(uint64_t round, size_t node, uint64_t seed,
-               std::map<std::string, std::vector<HistoryEntry>>* histories) {
+               Histories* histories) {
     const Client client = cluster_->CallerOfOne("kept", node, kGlance);
     Dice dice(seed);
     while (!round_over_) {
@@ -336,6 +338,11 @@ class ChaosTest : public ::testing::Test {
 
   // The faults in their order, then by chance.
   void Run(const std::vector<Fault>& faults, uint64_t rounds);
+  void RunRound(uint64_t round, const Fault& fault, uint64_t seed, Dice& dice);
+  // All that was put dies, and is told or counted lost.
+  void AwaitDeaths();
+  void CheckDeaths();
+  void PrintFigures();
 
   // Calls succeed that began after this.
   void AwaitService() {
@@ -371,6 +378,8 @@ class ChaosTest : public ::testing::Test {
   absl::Mutex mu_;
   bool feeding_ends_ ABSL_GUARDED_BY(mu_) = false;
   absl::Duration longest_wait_ ABSL_GUARDED_BY(mu_);
+  // By fault, in milliseconds.
+  std::map<std::string, std::vector<int64_t>> waits_ ABSL_GUARDED_BY(mu_);
   // By version: when it was sent, and when its death arrived.
   std::map<uint64_t, absl::Time> put_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, absl::Time> died_ ABSL_GUARDED_BY(mu_);
@@ -394,111 +403,118 @@ void ChaosTest::Run(const std::vector<Fault>& faults, uint64_t rounds) {
   watching_.WaitForNotification();
   working_.WaitForNotification();
   AwaitService();
-  std::map<std::string, std::vector<int64_t>> waits;
   for (uint64_t round = 1; round <= rounds && !HasFailure(); ++round) {
-    const Fault& fault =
-        faults[round <= faults.size() ? round - 1 : dice.Index(faults.size())];
-    SCOPED_TRACE(absl::StrCat("round ", round, ": ", fault.name));
-    AwaitWhileNodesRun([&] { return cluster_->IsWhole(); });
-    std::map<std::string, std::vector<HistoryEntry>> histories;
-    round_over_ = false;
-    std::vector<std::thread> users;
-    for (int u = 0; u < kReaders; ++u) {
-      users.emplace_back(
-          [&, one = seed + round * kReaders + static_cast<uint64_t>(u)] {
-            Use(round, one, &histories);
-          });
-    }
-    for (size_t node = 0; node < cluster_->size(); ++node) {
-      users.emplace_back(
-          [&, node] { ReadOne(round, node, seed + round + node, &histories); });
-    }
-    AwaitService();
-    {
-      absl::MutexLock lock(&mu_);
-      longest_wait_ = absl::ZeroDuration();
-    }
-    fault.befall(*cluster_, dice, [this] { AwaitService(); });
-    {
-      absl::MutexLock lock(&mu_);
-      waits[fault.name].push_back(MillisOf(longest_wait_));
-      std::fprintf(stderr, "round %d: %s: a caller waited %d ms\n",
-                   static_cast<int>(round), fault.name,
-                   static_cast<int>(waits[fault.name].back()));
-    }
-    // What is let go again goes on for a while.
-    AwaitService();
-    round_over_ = true;
-    for (std::thread& user : users) user.join();
-    const uint64_t checked = writers_checked_;
-    ++round_;
-    AwaitWhileNodesRun([&] { return writers_checked_ == checked + kWriters; });
-    for (auto& [key, history] : histories) {
-      HistoryOptions options;
-      options.ttl_us = int64_t{3'600'000'000};
-      options.width_us = options.ttl_us / 100;
-      const HistoryVerdict verdict = CheckHistory(history, options);
-      EXPECT_NE(verdict.verdict, Verdict::kNotLinearizable)
-          << kInconsistent << key << ": " << verdict.why;
-      if (verdict.verdict == Verdict::kGaveUp) {
-        std::fprintf(stderr, "%s: the checker gave up on %d calls\n",
-                     key.c_str(), static_cast<int>(history.size()));
-      }
-    }
+    RunRound(
+        round,
+        faults[round <= faults.size() ? round - 1 : dice.Index(faults.size())],
+        seed + round, dice);
   }
   done_ = true;
   {
     absl::MutexLock lock(&mu_);
     feeding_ends_ = true;
   }
-  // All that was put dies, and is told or counted lost.
-  const auto missing = [&] {
-    absl::MutexLock lock(&mu_);
-    uint64_t count = 0;
-    for (const auto& [version, sent] : put_) count += 1 - died_.count(version);
-    return count;
-  };
-  const bool failed = HasFailure();
-  EXPECT_TRUE(failed || Await([&] {
-                const uint64_t count = missing();
-                absl::MutexLock lock(&mu_);
-                return count <= lost_;
-              }))
-      << missing();
-  EXPECT_TRUE(failed || Await([&] {
-                absl::MutexLock lock(&mu_);
-                for (const auto& [version, at] : died_) {
-                  if (settled_.count(version) + maybe_settled_.count(version) ==
-                      0) {
-                    return false;
-                  }
-                }
-                return true;
-              }));
+  if (!HasFailure()) AwaitDeaths();
   watcher_->Cancel();
   worker_->Cancel();
   for (std::thread& caller : callers) caller.join();
+  CheckDeaths();
+  PrintFigures();
+}
+
+void ChaosTest::RunRound(uint64_t round, const Fault& fault, uint64_t seed,
+                         Dice& dice) {
+  SCOPED_TRACE(absl::StrCat("round ", round, ": ", fault.name));
+  AwaitWhileNodesRun([&] { return cluster_->IsWhole(); });
+  Histories histories;
+  round_over_ = false;
+  std::vector<std::thread> users;
+  for (uint64_t u = 0; u < kReaders; ++u) {
+    users.emplace_back([&, u] { Use(round, seed * kReaders + u, &histories); });
+  }
+  for (size_t node = 0; node < cluster_->size(); ++node) {
+    users.emplace_back(
+        [&, node] { ReadOne(round, node, seed + node, &histories); });
+  }
+  AwaitService();
+  {
+    absl::MutexLock lock(&mu_);
+    longest_wait_ = absl::ZeroDuration();
+  }
+  fault.befall(*cluster_, dice, [this] { AwaitService(); });
+  {
+    absl::MutexLock lock(&mu_);
+    waits_[fault.name].push_back(MillisOf(longest_wait_));
+    std::fprintf(stderr, "round %d: %s: a caller waited %d ms\n",
+                 static_cast<int>(round), fault.name,
+                 static_cast<int>(waits_[fault.name].back()));
+  }
+  // What is let go again goes on for a while.
+  AwaitService();
+  round_over_ = true;
+  for (std::thread& user : users) user.join();
+  const uint64_t checked = writers_checked_;
+  ++round_;
+  AwaitWhileNodesRun([&] { return writers_checked_ == checked + kWriters; });
+  for (auto& [key, history] : histories) {
+    HistoryOptions options;
+    options.ttl_us = int64_t{3'600'000'000};
+    options.width_us = options.ttl_us / 100;
+    const HistoryVerdict verdict = CheckHistory(history, options);
+    EXPECT_NE(verdict.verdict, Verdict::kNotLinearizable)
+        << kInconsistent << key << ": " << verdict.why;
+    if (verdict.verdict == Verdict::kGaveUp) {
+      std::fprintf(stderr, "%s: the checker gave up on %d calls\n", key.c_str(),
+                   static_cast<int>(history.size()));
+    }
+  }
+}
+
+void ChaosTest::AwaitDeaths() {
+  EXPECT_TRUE(Await([&] {
+    absl::MutexLock lock(&mu_);
+    uint64_t missing = 0;
+    for (const auto& [version, sent] : put_) {
+      missing += 1 - died_.count(version);
+    }
+    return missing <= lost_;
+  }));
+  EXPECT_TRUE(Await([&] {
+    absl::MutexLock lock(&mu_);
+    return std::all_of(died_.begin(), died_.end(), [&](const auto& death) {
+      mu_.AssertHeld();
+      return settled_.count(death.first) + maybe_settled_.count(death.first) >
+             0;
+    });
+  }));
+}
+
+void ChaosTest::CheckDeaths() {
   absl::MutexLock lock(&mu_);
   for (const auto& [version, sent] : put_) {
     const auto died = died_.find(version);
     if (died == died_.end()) continue;
     EXPECT_GE(died->second - sent, kTtl * kLeastOfTtl)
-        << version << " died early";
+        << kInconsistent << version << " died early";
   }
   EXPECT_EQ(lost_, 0u);
+  EXPECT_FALSE(died_.empty());
+}
+
+void ChaosTest::PrintFigures() {
+  absl::MutexLock lock(&mu_);
   std::fprintf(stderr,
                "%d writes acknowledged, %d batches failed, %d reads and writes "
                "of histories, %d deaths, %d lost\n",
                static_cast<int>(acknowledged_), static_cast<int>(failed_),
                static_cast<int>(answered_), static_cast<int>(died_.size()),
                static_cast<int>(lost_));
-  for (auto& [what, all] : waits) {
+  for (auto& [what, all] : waits_) {
     std::sort(all.begin(), all.end());
     std::fprintf(stderr, "%s: waited %d ms (median), %d ms (most), of %d\n",
                  what.c_str(), static_cast<int>(all[all.size() / 2]),
                  static_cast<int>(all.back()), static_cast<int>(all.size()));
   }
-  EXPECT_FALSE(died_.empty());
 }
 
 TEST_F(ChaosTest, WhatWasAcknowledgedIsThereWhateverFails) {
