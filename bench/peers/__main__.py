@@ -14,7 +14,7 @@ import time
 from . import bench, experiments, machine, processes, report
 
 PACKAGES = ("redis-server", "memcached", "etcd-server", "libhiredis0.14", "libgrpc++1.51",
-            "libprotobuf32", "g++", "python3-matplotlib")
+            "libprotobuf32", "librdkafka1", "default-jre-headless", "g++", "python3-matplotlib")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 EXAMPLES = """\

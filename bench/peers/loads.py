@@ -37,6 +37,8 @@ class Load:
     seconds: float | None = None
     rate: int | None = None
     deadline_unix_ms: int | None = None
+    # Of Redis: how many must have a write before it is answered.
+    wait_replicas: int | None = None
 
     def peer_flags(self, protocol, port, timeline):
         flags = ["--protocol", protocol, "--port", port,
@@ -49,6 +51,8 @@ class Load:
             flags += ["--write", {"combine": "incrby"}.get(self.write, self.write)]
         if self.script_sha:
             flags += ["--script-sha", self.script_sha]
+        if self.wait_replicas:
+            flags += ["--wait-replicas", self.wait_replicas]
         flags += ["--depth", self.depth]
         return flags + self._common(timeline)
 
@@ -124,8 +128,11 @@ def redis_benchmark(bench, server, load):
 
 def fill(bench, server, keys, **changes):
     """Every key once, in order."""
-    return drive(bench, server, Load(keys=keys, operations=keys, order="sequential",
-                                     depth=100, **changes))
+    return drive(bench, server, fill_load(keys, **changes))
+
+
+def fill_load(keys, **changes):
+    return Load(keys=keys, operations=keys, order="sequential", depth=100, **changes)
 
 
 def rates(results):

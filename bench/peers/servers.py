@@ -63,11 +63,16 @@ class Server:
         return self
 
     def _start(self, stack):
-        log = self._directory / "log"
-        output = stack.enter_context(open(log, "wb"))
+        self.spawn(stack)
+        self.await_port()
+
+    def spawn(self, stack):
+        output = stack.enter_context(open(self._directory / "log", "wb"))
         self._process = stack.enter_context(
             processes.started(self._command, output, output))
-        _wait_for(self.port, self._process, log, self.name)
+
+    def await_port(self):
+        _wait_for(self.port, self._process, self._directory / "log", self.name)
 
     def kill(self):
         """As kill -9 does; what it keeps stays."""
@@ -163,18 +168,18 @@ class Timecached(Server):
         return self.bench.programs.ctl, *load.timecachectl_flags(
             self.address, self.namespace, timeline)
 
+    def create(self, namespace, durability):
+        processes.run([self.bench.programs.ctl, "ns", "create", namespace, "--ttl", "1h",
+                       "--durability", durability, "--address", self.address],
+                      START_SECONDS)
+        return OtherNamespace(self, namespace)
+
 
 class DurableTimecached(Timecached):
     """It has a journal, in which its namespace is kept if that is of such a durability."""
 
     def __init__(self, bench, durability):
         super().__init__(bench, durability=durability)
-
-    def create(self, namespace, durability):
-        processes.run([self.bench.programs.ctl, "ns", "create", namespace, "--ttl", "1h",
-                       "--durability", durability, "--address", self.address],
-                      START_SECONDS)
-        return OtherNamespace(self, namespace)
 
     def back_up(self, to):
         processes.run([self.bench.programs.ctl, "backup", to, "--address", self.address],

@@ -1,5 +1,6 @@
-// Keys under leases on etcd: how many puts it takes, and how many leases expire
-// in a second while a watcher reads.
+// Keys under leases on etcd: how many puts and gets it takes, and how many leases
+// expire in a second while a watcher reads.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -27,13 +28,18 @@ using SteadyClock = std::chrono::steady_clock;
 
 // How long after its time to live a lease may take to expire.
 constexpr std::chrono::seconds kPatience(120);
+constexpr int64_t kFillDepth = 100;
+// Between keys that are read one after the other: coprime to how many there are.
+constexpr int64_t kStride = 7'919;
 
 struct Arguments {
-  int port = 0;
+  std::vector<int> ports;
   int connections = 16;
   int value_bytes = 64;
   int64_t ttl_seconds = 3'600;
   double seconds = 5;
+  int depth = 1;
+  int64_t get_keys = 0;
   int leases = 0;
 };
 
@@ -45,19 +51,22 @@ void Require(const grpc::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.error_message());
 }
 
-std::shared_ptr<grpc::Channel> Connect(const Arguments& arguments) {
+std::shared_ptr<grpc::Channel> Connect(const Arguments& arguments,
+                                       int connection = 0) {
   grpc::ChannelArguments options;
   // A connection for each channel.
   options.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", arguments.port),
+  const int port =
+      arguments.ports[static_cast<size_t>(connection) % arguments.ports.size()];
+  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port),
                                    grpc::InsecureChannelCredentials(), options);
 }
 
 // One connection that calls one after the other.
 class Caller {
  public:
-  explicit Caller(const Arguments& arguments)
-      : channel_(Connect(arguments)),
+  explicit Caller(const Arguments& arguments, int connection = 0)
+      : channel_(Connect(arguments, connection)),
         puts_(etcd::KV::NewStub(channel_)),
         leases_(etcd::Lease::NewStub(channel_)),
         ttl_seconds_(arguments.ttl_seconds),
@@ -75,14 +84,42 @@ class Caller {
   void Put(int64_t number, int64_t lease) {
     grpc::ClientContext context;
     etcd::PutRequest request;
-    request.set_key(absl::StrFormat("key:%012d", number));
-    request.set_value(value_);
-    request.set_lease(lease);
+    SetPut(number, lease, &request);
     etcd::PutResponse response;
     Require(puts_->Put(&context, request, &response));
   }
 
+  // `count` keys from `number` up, in one transaction.
+  void PutAll(int64_t number, int64_t count, int64_t lease) {
+    grpc::ClientContext context;
+    etcd::TxnRequest request;
+    for (int64_t i = 0; i < count; ++i) {
+      SetPut(number + i, lease, request.add_success()->mutable_request_put());
+    }
+    etcd::TxnResponse response;
+    Require(puts_->Txn(&context, request, &response));
+  }
+
+  void Get(int64_t number) {
+    grpc::ClientContext context;
+    etcd::RangeRequest request;
+    request.set_key(Key(number));
+    etcd::RangeResponse response;
+    Require(puts_->Range(&context, request, &response));
+    if (response.count() != 1) throw std::runtime_error("a key is missing");
+  }
+
  private:
+  static std::string Key(int64_t number) {
+    return absl::StrFormat("key:%012d", number);
+  }
+
+  void SetPut(int64_t number, int64_t lease, etcd::PutRequest* request) const {
+    request->set_key(Key(number));
+    request->set_value(value_);
+    request->set_lease(lease);
+  }
+
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<etcd::KV::Stub> puts_;
   const std::unique_ptr<etcd::Lease::Stub> leases_;
@@ -99,7 +136,7 @@ void OnAllConnections(const Arguments& arguments,
   for (int i = 0; i < arguments.connections; ++i) {
     threads.emplace_back([&, i] {
       try {
-        Caller caller(arguments);
+        Caller caller(arguments, i);
         work(&caller);
       } catch (const std::exception& error) {
         failures[i] = absl::StrCat("etcd: ", error.what());
@@ -112,6 +149,12 @@ void OnAllConnections(const Arguments& arguments,
   }
 }
 
+Json Rate(int64_t operations, double seconds) {
+  return {{"operations", operations},
+          {"seconds", seconds},
+          {"operations_per_second", static_cast<double>(operations) / seconds}};
+}
+
 // Puts of new keys, each under its connection's lease.
 Json Puts(const Arguments& arguments) {
   Caller(arguments).Grant();  // answered once there is a leader
@@ -119,12 +162,35 @@ Json Puts(const Arguments& arguments) {
   const auto begin = SteadyClock::now();
   OnAllConnections(arguments, [&](Caller* caller) {
     const int64_t lease = caller->Grant();
-    while (Since(begin) < arguments.seconds) caller->Put(puts++, lease);
+    while (Since(begin) < arguments.seconds) {
+      if (arguments.depth == 1) {
+        caller->Put(puts++, lease);
+      } else {
+        caller->PutAll(puts.fetch_add(arguments.depth), arguments.depth, lease);
+      }
+    }
   });
-  const double seconds = Since(begin);
-  return {{"operations", puts.load()},
-          {"seconds", seconds},
-          {"operations_per_second", static_cast<double>(puts) / seconds}};
+  return Rate(puts, Since(begin));
+}
+
+// Linearizable reads of keys that are there.
+Json Gets(const Arguments& arguments) {
+  std::atomic<int64_t> next = 0;
+  OnAllConnections(arguments, [&](Caller* caller) {
+    const int64_t lease = caller->Grant();
+    for (int64_t i = next.fetch_add(kFillDepth); i < arguments.get_keys;
+         i = next.fetch_add(kFillDepth)) {
+      caller->PutAll(i, std::min(kFillDepth, arguments.get_keys - i), lease);
+    }
+  });
+  std::atomic<int64_t> gets = 0;
+  const auto begin = SteadyClock::now();
+  OnAllConnections(arguments, [&](Caller* caller) {
+    while (Since(begin) < arguments.seconds) {
+      caller->Get(gets++ * kStride % arguments.get_keys);
+    }
+  });
+  return Rate(gets, Since(begin));
 }
 
 // One key under each lease; all leases have the same time to live.
@@ -177,7 +243,7 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Keys under leases on etcd; figures as one line of JSON",
                "etcd_load");
-  app.add_option("--port", arguments.port)
+  app.add_option("--port", arguments.ports, "Of each member, in turn")
       ->required()
       ->check(CLI::Range(1, 65535));
   app.add_option("--connections", arguments.connections)
@@ -188,13 +254,19 @@ int Main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--seconds", arguments.seconds, "How long to put")
       ->check(CLI::PositiveNumber);
+  app.add_option("--depth", arguments.depth, "Puts in one transaction")
+      ->check(CLI::Range(1, 128));
+  app.add_option("--get-keys", arguments.get_keys,
+                 "Put so many keys, and get them instead")
+      ->check(CLI::PositiveNumber);
   app.add_option("--leases", arguments.leases,
                  "Let so many leases of one key each expire instead")
       ->check(CLI::Range(2, 1'000'000));
   CLI11_PARSE(app, argc, argv);
   try {
-    const Json json =
-        arguments.leases > 0 ? Expiries(arguments) : Puts(arguments);
+    const Json json = arguments.leases > 0     ? Expiries(arguments)
+                      : arguments.get_keys > 0 ? Gets(arguments)
+                                               : Puts(arguments);
     std::printf("%s\n", json.dump().c_str());
     return EXIT_SUCCESS;
   } catch (const std::exception& error) {

@@ -21,7 +21,6 @@ namespace {
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // A server that answers nothing for so long has failed.
 constexpr int64_t kMaxSilenceNs = 60 * kNanosPerSecond;
-constexpr std::string_view kKeyPrefix = "key:";
 
 int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -60,14 +59,13 @@ class Operations {
       : options_(options),
         put_bound_(static_cast<uint64_t>(options.put_share * kShares)),
         key_(static_cast<size_t>(options.key_bytes), '0'),
-        value_(static_cast<size_t>(options.value_bytes), 'v') {
-    key_.replace(0, kKeyPrefix.size(), kKeyPrefix);
-  }
+        value_(static_cast<size_t>(options.value_bytes), 'v') {}
 
-  void AppendNext(const PeerProtocol& protocol, std::string* out) {
+  void AppendNext(const PeerProtocol& protocol, const std::string& prefix,
+                  std::string* out) {
     const uint64_t number = options_.sequential ? next_++ % options_.keys
                                                 : random_.Below(options_.keys);
-    WriteKey(options_.first_key + number);
+    WriteKey(prefix, options_.first_key + number);
     const bool put = put_bound_ == kShares ||
                      (put_bound_ > 0 && random_.Below(kShares) < put_bound_);
     if (put) {
@@ -81,8 +79,9 @@ class Operations {
   static constexpr uint64_t kShares = 1'000'000;
 
   // "key:" and the number, with zeros before it, as redis-benchmark writes it.
-  void WriteKey(uint64_t number) {
-    for (size_t i = key_.size(); i-- > kKeyPrefix.size();) {
+  void WriteKey(const std::string& prefix, uint64_t number) {
+    key_.replace(0, prefix.size(), prefix);
+    for (size_t i = key_.size(); i-- > prefix.size();) {
       key_[i] = static_cast<char>('0' + number % 10);
       number /= 10;
     }
@@ -96,12 +95,12 @@ class Operations {
   Random random_;
 };
 
-int Connect(const LoadOptions& options) {
+int Connect(const LoadOptions& options, int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) Fail("socket");
   sockaddr_in address = {};
   address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(options.port));
+  address.sin_port = htons(static_cast<uint16_t>(port));
   if (inet_pton(AF_INET, options.host.c_str(), &address.sin_addr) != 1) {
     close(fd);
     throw std::runtime_error(options.host + ": not an IPv4 address");
@@ -114,7 +113,7 @@ int Connect(const LoadOptions& options) {
     const int error = errno;
     close(fd);
     errno = error;
-    Fail("connect to " + options.host + ":" + std::to_string(options.port));
+    Fail("connect to " + options.host + ":" + std::to_string(port));
   }
   return fd;
 }
@@ -122,8 +121,12 @@ int Connect(const LoadOptions& options) {
 // One connection. Not thread-safe.
 class Connection {
  public:
-  Connection(const LoadOptions& options, std::unique_ptr<PeerProtocol> protocol)
-      : fd_(Connect(options)), protocol_(std::move(protocol)) {}
+  // The `index`-th of all.
+  Connection(const LoadOptions& options, size_t index,
+             std::unique_ptr<PeerProtocol> protocol)
+      : fd_(Connect(options, options.ports[index % options.ports.size()])),
+        key_prefix_(options.key_prefixes[index % options.key_prefixes.size()]),
+        protocol_(std::move(protocol)) {}
   ~Connection() { close(fd_); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -136,8 +139,11 @@ class Connection {
   void Send(Operations* operations, int count, int64_t from_ns) {
     out_.clear();
     written_ = 0;
-    for (int i = 0; i < count; ++i) operations->AppendNext(*protocol_, &out_);
-    pending_ = sent_ = count;
+    for (int i = 0; i < count; ++i) {
+      operations->AppendNext(*protocol_, key_prefix_, &out_);
+    }
+    sent_ = count;
+    pending_ = count + protocol_->AppendEnd(&out_);
     from_ns_ = from_ns;
     Write();
   }
@@ -179,6 +185,7 @@ class Connection {
 
  private:
   const int fd_;
+  const std::string& key_prefix_;
   const std::unique_ptr<PeerProtocol> protocol_;
   std::string out_;
   size_t written_ = 0;
@@ -195,8 +202,8 @@ class Loop {
        bool with_timeline)
       : options_(options), with_timeline_(with_timeline), operations_(options) {
     for (int i = 0; i < options.connections; ++i) {
-      connections_.push_back(
-          std::make_unique<Connection>(options, make_protocol()));
+      connections_.push_back(std::make_unique<Connection>(
+          options, connections_.size(), make_protocol()));
     }
     polls_.resize(connections_.size());
   }

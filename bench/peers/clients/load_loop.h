@@ -19,7 +19,11 @@ constexpr int kMaxDepth = 10'000;
 
 struct LoadOptions {
   std::string host = "127.0.0.1";
-  int port = 0;
+  // Connections take them in turn.
+  std::vector<int> ports;
+  // What the keys of each port's connections begin with: those that a node of
+  // Redis Cluster has the slots of. Of one length; one, or one a port.
+  std::vector<std::string> key_prefixes = {"key:"};
   int connections = 16;
   int depth = 1;         // requests sent at once, all answered before the next
   double put_share = 1;  // 0 to 1; the others are gets

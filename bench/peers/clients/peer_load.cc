@@ -27,6 +27,7 @@ struct Arguments {
   Expiry expiry;
   std::string write = "set";
   std::string script_sha;
+  int wait_replicas = 0;
   LoadOptions load;
 };
 
@@ -36,7 +37,8 @@ RedisWrite ToRedisWrite(const Arguments& arguments) {
                   : arguments.write == "incrby" ? Kind::kIncrBy
                   : arguments.write == "gather" ? Kind::kGather
                                                 : Kind::kSet,
-          .script_sha = arguments.script_sha};
+          .script_sha = arguments.script_sha,
+          .replicas = arguments.wait_replicas};
 }
 
 double CpuSeconds() {
@@ -101,7 +103,13 @@ int Main(int argc, char** argv) {
                "peer_load");
   app.add_option("--protocol", arguments.protocol)
       ->check(CLI::IsMember({"redis", "memcached"}));
-  app.add_option("--port", load.port)->required()->check(CLI::Range(1, 65535));
+  app.add_option("--port", load.ports, "Connections take them in turn")
+      ->required()
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--key-prefix", load.key_prefixes, "Of keys, for each --port");
+  app.add_option("--wait-replicas", arguments.wait_replicas,
+                 "Redis answers when so many replicas have the writes")
+      ->check(CLI::Range(0, 5));
   app.add_option("--put-percent", arguments.put_percent, "The rest are gets")
       ->check(CLI::Range(0, 100));
   app.add_option("--write", arguments.write, "What Redis does for a put")

@@ -27,6 +27,11 @@ class RedisProtocol final : public PeerProtocol {
         put_header_("*3\r\n$3\r\nSET\r\n") {
     // Replies are only told by their type: no object is made of them.
     reader_->fn = nullptr;
+    if (write.replicas > 0) {
+      end_ = "*3\r\n$4\r\nWAIT\r\n";
+      AppendBulk(absl::StrCat(write.replicas), &end_);
+      AppendBulk("0", &end_);  // For as long as it takes.
+    }
     if (write_ != RedisWrite::Kind::kSet) {
       SetWrite(expiry, write.script_sha);
       return;
@@ -60,6 +65,11 @@ class RedisProtocol final : public PeerProtocol {
   void AppendGet(std::string_view key, std::string* out) const override {
     out->append("*2\r\n$3\r\nGET\r\n");
     AppendBulk(key, out);
+  }
+
+  int AppendEnd(std::string* out) const override {
+    out->append(end_);
+    return end_.empty() ? 0 : 1;
   }
 
   void Feed(std::string_view received) override {
@@ -107,6 +117,7 @@ class RedisProtocol final : public PeerProtocol {
   redisReader* const reader_;
   const RedisWrite::Kind write_;
   mutable size_t part_ = 0;
+  std::string end_;
   std::string put_header_;
   std::string put_tail_;
 };

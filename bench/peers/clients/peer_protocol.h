@@ -35,6 +35,8 @@ struct RedisWrite {
   };
   Kind kind = Kind::kSet;
   std::string script_sha = {};  // Of kGather: it is loaded.
+  // What is sent at once is answered when so many replicas have it (WAIT).
+  int replicas = 0;
 };
 
 // One connection's view of a protocol. Not thread-safe. Requests are composed
@@ -46,6 +48,10 @@ class PeerProtocol {
   virtual void AppendPut(std::string_view key, std::string_view value,
                          std::string* out) const = 0;
   virtual void AppendGet(std::string_view key, std::string* out) const = 0;
+
+  // What follows all requests that are sent at once. Returns how many replies
+  // more it has.
+  virtual int AppendEnd(std::string*) const { return 0; }
 
   // Takes what was received.
   virtual void Feed(std::string_view received) = 0;

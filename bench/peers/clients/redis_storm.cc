@@ -90,7 +90,7 @@ std::vector<double> Lateness(redisContext* subscriber,
 
 void Fill(const Arguments& arguments, int64_t deadline_ms) {
   LoadOptions load;
-  load.port = arguments.port;
+  load.ports = {arguments.port};
   load.depth = kFillDepth;
   load.keys = load.operations = arguments.entries;
   load.sequential = true;
