@@ -51,6 +51,18 @@ void Require(const grpc::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.error_message());
 }
 
+// Calls again while the server has too many requests.
+template <typename Call>
+void RequireOf(const Call& call) {
+  for (;;) {
+    grpc::ClientContext context;
+    const grpc::Status status = call(&context);
+    if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
+      return Require(status);
+    }
+  }
+}
+
 std::shared_ptr<grpc::Channel> Connect(const Arguments& arguments,
                                        int connection = 0) {
   grpc::ChannelArguments options;
@@ -73,31 +85,34 @@ class Caller {
         value_(static_cast<size_t>(arguments.value_bytes), 'v') {}
 
   int64_t Grant() {
-    grpc::ClientContext context;
     etcd::LeaseGrantRequest request;
     request.set_ttl(ttl_seconds_);
     etcd::LeaseGrantResponse response;
-    Require(leases_->LeaseGrant(&context, request, &response));
+    RequireOf([&](grpc::ClientContext* context) {
+      return leases_->LeaseGrant(context, request, &response);
+    });
     return response.id();
   }
 
   void Put(int64_t number, int64_t lease) {
-    grpc::ClientContext context;
     etcd::PutRequest request;
     SetPut(number, lease, &request);
-    etcd::PutResponse response;
-    Require(puts_->Put(&context, request, &response));
+    RequireOf([&](grpc::ClientContext* context) {
+      etcd::PutResponse response;
+      return puts_->Put(context, request, &response);
+    });
   }
 
   // `count` keys from `number` up, in one transaction.
   void PutAll(int64_t number, int64_t count, int64_t lease) {
-    grpc::ClientContext context;
     etcd::TxnRequest request;
     for (int64_t i = 0; i < count; ++i) {
       SetPut(number + i, lease, request.add_success()->mutable_request_put());
     }
-    etcd::TxnResponse response;
-    Require(puts_->Txn(&context, request, &response));
+    RequireOf([&](grpc::ClientContext* context) {
+      etcd::TxnResponse response;
+      return puts_->Txn(context, request, &response);
+    });
   }
 
   void Get(int64_t number) {
