@@ -83,6 +83,10 @@ void ControlState::Apply(int64_t offset, int64_t append_time_ms,
     takeover_ = offset + 1;
     owner_ = {key, {record, counted_us_}, append_time_ms, false, ""};
   }
+  if (record.journal_id() != 0 &&
+      (journal_id_ == 0 || (owner_ && owner_->key == key))) {
+    journal_id_ = record.journal_id();
+  }
   if (record.kind() == cluster::v1::CONTROL_KIND_RELEASE && record.owns() &&
       owner_ && owner_->key == key && record.takeover() == takeover_) {
     owner_->released = true;

@@ -82,6 +82,8 @@ class ControlState {
   // None: there was no takeover, or its node is not known. Costs a copy, as `view`.
   std::optional<Owner> owner() const;
   bool IsOwner(const std::string& name, uint64_t incarnation) const;
+  // Of the last owner's journal; 0: not known.
+  uint64_t journal_id() const { return journal_id_; }
   // Whether a takeover by that node would count if it were the next record.
   bool MayTakeOver(const ControlRecord& record) const;
 
@@ -117,6 +119,7 @@ class ControlState {
   int64_t counted_us_ = 0;
   std::map<NodeKey, Seen> nodes_;
   int64_t takeover_ = 0;
+  uint64_t journal_id_ = 0;
   // Of that takeover. None: its node has not been heard, since `unknown_since_us_`
   // of counted time.
   std::optional<Ownership> owner_;

@@ -59,6 +59,11 @@ class Member::Impl {
     logic_.SetLag(messages);
   }
 
+  void SetJournal(uint64_t id) {
+    absl::MutexLock lock(&mu_);
+    logic_.SetJournal(id);
+  }
+
   MemberRole role() const {
     absl::MutexLock lock(&mu_);
     return logic_.role();
@@ -257,6 +262,7 @@ Member::~Member() = default;
 
 void Member::Start() { impl_->Start(); }
 void Member::SetLag(uint64_t messages) { impl_->SetLag(messages); }
+void Member::SetJournal(uint64_t id) { impl_->SetJournal(id); }
 MemberRole Member::role() const { return impl_->role(); }
 absl::Status Member::AwaitFormerLease() { return impl_->AwaitFormerLease(); }
 void Member::BeginService() { impl_->BeginService(); }

@@ -37,6 +37,9 @@ class Member {
   // only once it has said so; one that is further behind leaves others the first
   // chance.
   void SetLag(uint64_t messages);
+  // Which journal it replays, or has claimed (KafkaJournal::id); 0: not known yet.
+  // A node whose journal is another one than the last owner's does not take over.
+  void SetJournal(uint64_t id);
 
   MemberRole role() const;
   // When the lease of the owner before cannot run any more: then, and when the

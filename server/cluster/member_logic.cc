@@ -249,6 +249,8 @@ ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
     record.set_owns(true);
     record.set_owner_since_ms(absl::ToUnixMillis(state_.owner()->since));
   }
+  record.set_journal_id(IsOwner() && journal_id_ != 0 ? journal_id_
+                                                      : state_.journal_id());
   if (successor_) record.set_successor(*successor_);
   return record;
 }
@@ -264,7 +266,7 @@ void MemberLogic::NoteLease(int64_t now_ns) {
 
 bool MemberLogic::IsReady() const {
   return role_ == MemberRole::kStandby && ClockIsRight() && lag_messages_ &&
-         *lag_messages_ <= kCaughtUpMessages;
+         *lag_messages_ <= kCaughtUpMessages && HasTheJournal();
 }
 
 std::optional<int64_t> MemberLogic::TakeoverNs(std::string* why) const {
@@ -286,6 +288,13 @@ std::optional<int64_t> MemberLogic::TakeoverNs(std::string* why) const {
         ", as far as a round trip of ",
         absl::FormatDuration(absl::Microseconds(BestSkew()->round_trip_us)),
         " shows");
+    return std::nullopt;
+  }
+  if (!HasTheJournal()) {
+    *why =
+        "the journal's topic was made anew, and lacks what the cluster held: "
+        "bring the topic back; or, to begin with an empty journal, make the "
+        "control topic anew, too, and start the nodes again";
     return std::nullopt;
   }
   if (*lag_messages_ > kCaughtUpMessages) {

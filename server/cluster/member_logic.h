@@ -54,6 +54,7 @@ class MemberLogic {
   void OnLogLost(const absl::Status& why);
 
   void SetLag(uint64_t messages) { lag_messages_ = messages; }
+  void SetJournal(uint64_t id) { journal_id_ = id; }
   // See Member::BeginService.
   void BeginService(int64_t now_ns);
   // Ends the lease, and has a release appended until it is read back. See
@@ -100,6 +101,9 @@ class MemberLogic {
   const SkewSample* BestSkew() const;
   bool ClockIsRight() const;
   bool IsReady() const;
+  bool HasTheJournal() const {
+    return state_.journal_id() == 0 || state_.journal_id() == journal_id_;
+  }
   // Of those that would take over at once; empty: there is none.
   std::string FurthestStandby() const;
   // When this node takes over; none: not, for the reason in `*why`, if it is given.
@@ -117,6 +121,7 @@ class MemberLogic {
   bool started_ = false;
   MemberRole role_ = MemberRole::kStandby;
   std::optional<uint64_t> lag_messages_;
+  uint64_t journal_id_ = 0;
   std::deque<SkewSample> skews_;
   bool clock_was_right_ = true;
 

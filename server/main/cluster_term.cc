@@ -231,7 +231,12 @@ void ClusterTerm::NameOwner(Readiness* readiness) {
   const auto now = SteadyClock::now();
   if (now - owner_named_ < absl::ToChronoMilliseconds(kFollowInterval)) return;
   owner_named_ = now;
-  const auto owner = member_->GetStatus().view.owner;
+  const MemberStatus status = member_->GetStatus();
+  if (waits_for_ != status.waits_for) {
+    waits_for_ = status.waits_for;
+    Log(LogLevel::kInfo, "standby_waits", {{"for", waits_for_}});
+  }
+  const auto& owner = status.view.owner;
   const bool owns = owner.has_value() && !owner->released && !owner->node.gone;
   readiness->SetOwner(owns ? owner->node.name : "");
 }
@@ -240,6 +245,7 @@ bool ClusterTerm::AwaitMore() {
   if (claimed_) return false;
   const uint64_t lag = journal_->lag().messages;
   member_->SetLag(lag);
+  member_->SetJournal(journal_->id());
   if (lag <= MemberLogic::kCaughtUpMessages &&
       !std::exchange(caught_up_, true)) {
     Log(LogLevel::kInfo, "standby_caught_up",
@@ -269,6 +275,8 @@ absl::Status ClusterTerm::BeginOwnership(int64_t last_us, SystemClock* clock) {
         journal_->claim_append_us() - journal_->last_append_us(), 0);
     clock->Begin(last_us + since_us);
   }
+  // That of a new one has begun with this claim.
+  member_->SetJournal(journal_->id());
   absl::Status status = member_->AwaitFormerLease();
   if (status.ok()) member_->BeginService();
   return status;

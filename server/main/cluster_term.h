@@ -131,6 +131,8 @@ class ClusterTerm {
   // Of the main thread.
   bool claimed_ = false;
   bool caught_up_ = false;
+  // What keeps it from taking over, as it was logged last.
+  std::string waits_for_;
   std::chrono::steady_clock::time_point owner_named_;
 
   mutable absl::Mutex mu_;

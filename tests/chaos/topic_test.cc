@@ -9,8 +9,8 @@
 namespace timecache::test {
 namespace {
 
-// Whoever begins to read after that finds an empty journal: nothing else says that
-// there was another.
+// Whoever begins to read after that finds an empty journal; the control log says
+// that there was another.
 TEST(ClusterTopicTest, WhoeverHasReadAJournalThatIsMadeAnewSaysSo) {
   TestCluster cluster;
   NamespaceOptions options;
@@ -31,6 +31,16 @@ TEST(ClusterTopicTest, WhoeverHasReadAJournalThatIsMadeAnewSaysSo) {
            TestCluster::HasLogged(cluster.node(1), "made anew") &&
            TestCluster::HasLogged(cluster.node(2), "made anew");
   }));
+  // Nobody serves what is left.
+  EXPECT_TRUE(Await([&] {
+    return TestCluster::HasLogged(cluster.node(0),
+                                  "lacks what the cluster held") ||
+           TestCluster::HasLogged(cluster.node(1),
+                                  "lacks what the cluster held") ||
+           TestCluster::HasLogged(cluster.node(2),
+                                  "lacks what the cluster held");
+  }));
+  EXPECT_EQ(cluster.Owner(), nullptr);
 }
 
 }  // namespace

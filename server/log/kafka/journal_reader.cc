@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<JournalReader>> JournalReader::Open(
     Part& part = reader->parts_[p];
     part.first = part.filter.first();
     part.next = part.filter.next();
+    part.log_id = part.filter.log_id();
     part.position = part.begin;
     status = reader->consumer_->Start(p, part.begin);
     if (!status.ok()) return status;
@@ -176,6 +177,7 @@ void JournalReader::Handle(const KafkaMessage& message,
   part.position = message.offset + 1;
   part.first = part.filter.first();
   part.next = part.filter.next();
+  part.log_id = part.filter.log_id();
   part.bytes = part.filter.bytes();
   ++read_;
 }

@@ -31,6 +31,8 @@ class JournalReader {
   uint64_t first(uint32_t partition) const { return parts_[partition].first; }
   uint64_t next(uint32_t partition) const { return parts_[partition].next; }
   uint64_t bytes() const;
+  // See KafkaJournal::id.
+  uint64_t id() const { return parts_[0].log_id; }
   // Messages that were not read yet, at most, and that were.
   uint64_t lag() const;
   uint64_t read() const { return read_; }
@@ -58,6 +60,7 @@ class JournalReader {
     std::atomic<uint64_t> first{0};
     std::atomic<uint64_t> next{0};
     std::atomic<uint64_t> bytes{0};
+    std::atomic<uint64_t> log_id{0};
   };
   // Was awaited, and not visited yet.
   struct Stashed {

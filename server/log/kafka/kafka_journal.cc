@@ -257,6 +257,8 @@ JournalStatistics KafkaJournal::statistics() const {
   return statistics;
 }
 
+uint64_t KafkaJournal::id() const { return impl_->reader().id(); }
+
 void KafkaJournal::AwaitMore(absl::Duration timeout) {
   impl_->reader().AwaitMore(timeout);
 }

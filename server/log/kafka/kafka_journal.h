@@ -82,6 +82,9 @@ class KafkaJournal final : public Journal {
   void AwaitMore(absl::Duration timeout);
   void Wake();
   KafkaJournalLag lag() const;
+  // Tells a topic from another one of its name: what its first owner has chosen.
+  // 0: what was read has had none yet.
+  uint64_t id() const;
 
   // Appends a claim to each partition. An error: some may be there; the node
   // then has to claim again, or to leave it. UNAVAILABLE: brokers do not answer.
