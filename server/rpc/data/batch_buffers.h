@@ -13,9 +13,8 @@ namespace timecache::server {
 
 // A request and its results. Batches use the same memory one after the other,
 // and streams that wait for a request hold none: each thread keeps the buffers
-// of a batch that ended on it for the next one that begins there, up to some
-// 4 MiB after 4096 operations. What a thread has beyond that is any thread's, 64
-// small ones at most: a batch that waits for the journal ends on another thread.
+// of the last batch that ended on it for the next one that begins there, up to
+// some 4 MiB after 4096 operations.
 struct BatchBuffers {
   // Results keep the memory of values up to this.
   static constexpr size_t kMaxKeptValueBytes = 512;

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "grpcpp/support/byte_buffer.h"
@@ -58,19 +57,6 @@ TEST(BatchBuffersTest, TheNextBatchUsesTheSameMemory) {
   EXPECT_EQ(buffers->results.data(), first);
   // Another batch meanwhile has its own.
   EXPECT_TRUE(BatchBuffers::Take()->results.empty());
-}
-
-// As batches do that wait for the journal.
-TEST(BatchBuffersTest, AThreadUsesWhatAnotherHasBeyondItsOwn) {
-  auto first = BatchBuffers::Take();
-  auto second = BatchBuffers::Take();
-  second->results.resize(100);
-  const Result* const results = second->results.data();
-  BatchBuffers::Give(std::move(first));
-  BatchBuffers::Give(std::move(second));
-  std::thread([results] {
-    EXPECT_EQ(BatchBuffers::Take()->results.data(), results);
-  }).join();
 }
 
 }  // namespace
