@@ -171,6 +171,26 @@ TEST_F(MemberTest, HandsOverAndEnds) {
   EXPECT_FALSE(b.member().CheckSuccessor("a").ok());
 }
 
+TEST_F(MemberTest, ANodeWithAnotherJournalDoesNotTakeOver) {
+  TestNode a("a", &topic_, &clock_);
+  a.member().SetJournal(1);
+  Own(&a);
+  TestNode b("b", &topic_, &clock_);
+  b.member().SetJournal(2);
+  const auto waits = [&] { return b.member().GetStatus().waits_for; };
+  EXPECT_TRUE(Await([&] { return !waits().empty(); }));
+  EXPECT_FALSE(a.member().CheckSuccessor("b").ok());
+  a.Stop();
+  EXPECT_TRUE(Await([&] {
+    const auto owner = b.member().GetStatus().view.owner;
+    return owner.has_value() && owner->node.gone;
+  }));
+  EXPECT_EQ(b.member().role(), MemberRole::kStandby);
+  EXPECT_THAT(waits(), testing::HasSubstr("lacks what the cluster held"));
+  b.member().SetJournal(1);
+  EXPECT_TRUE(AwaitRole(&b, MemberRole::kTakingOver));
+}
+
 TEST_F(MemberTest, AReleaseWithoutAStandbyIsToAny) {
   TestNode a("a", &topic_, &clock_);
   Own(&a);
