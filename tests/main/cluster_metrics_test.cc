@@ -24,7 +24,9 @@ ClusterTerm::Status StatusOfOwner() {
   status.member.view.nodes = {
       NodeNamed("a", true, false), NodeNamed("b", true, false),
       NodeNamed("c", false, false), NodeNamed("d", true, true)};
-  status.member.view.owner.emplace().node = status.member.view.nodes[0];
+  ControlState::Owner owner;
+  owner.node = status.member.view.nodes[0];
+  status.member.view.owner = owner;
   status.member.role = MemberRole::kOwner;
   status.member.lease_left = absl::Milliseconds(750);
   status.member.since_heartbeat = absl::Milliseconds(250);
