@@ -54,11 +54,15 @@ SETTINGS = {
     "broker.heartbeat.interval.ms": 500,
     "broker.session.timeout.ms": 3000,
     "controller.quorum.election.timeout.ms": 500,
+    # By default a broker waits 30 s for a controller that stands still, and is taken for dead by
+    # the next one meanwhile.
+    "controller.socket.timeout.ms": 2000,
     "group.initial.rebalance.delay.ms": 0,
     "log.cleaner.dedupe.buffer.size": 4 << 20,
     "num.io.threads": 2,
     "num.network.threads": 1,
     "offsets.topic.num.partitions": 1,
+    "replica.socket.timeout.ms": 3000,
     "transaction.state.log.num.partitions": 1,
     "unclean.leader.election.enable": "false",
 }

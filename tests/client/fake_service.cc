@@ -63,7 +63,7 @@ FakeService::~FakeService() {
 }
 
 test::TestServer& FakeService::server() {
-  absl::call_once(made_, [this] {
+  std::call_once(made_, [this] {
     server_ = std::make_unique<test::TestServer>(test::TestServerOptions{
         .start_us = 0, .change = [](server::ServerOptions* options) {
           options->version = "fake";

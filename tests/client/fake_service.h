@@ -8,10 +8,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/base/call_once.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -187,7 +187,7 @@ class FakeService final : public v1::TimeCacheService::Service,
     return channel_;
   }
 
-  absl::once_flag made_;
+  std::once_flag made_;
   std::unique_ptr<test::TestServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
 

@@ -7,11 +7,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 
 namespace timecache::server {
 namespace {
 
 constexpr absl::Duration kOpenTimeout = absl::Seconds(10);
+// Of the question which offsets there are, when one seems to be missing, and until
+// it is fetched again.
+constexpr absl::Duration kBoundsPatience = absl::Milliseconds(500);
+constexpr absl::Duration kStaleLeaderInterval = absl::Milliseconds(20);
 
 int Milliseconds(absl::Duration timeout) {
   return static_cast<int>(absl::ToInt64Milliseconds(
@@ -77,6 +82,8 @@ absl::Status KafkaConsumer::CountPartitions() {
     status = KafkaError(metadata->topics[0].err, topic_);
     partitions_ = static_cast<uint32_t>(metadata->topics[0].partition_cnt);
     started_.resize(partitions_);
+    next_.resize(partitions_);
+    missing_since_.resize(partitions_);
   }
   rd_kafka_metadata_destroy(metadata);
   return status;
@@ -144,6 +151,7 @@ absl::Status KafkaConsumer::Start(uint32_t partition, int64_t offset) {
                                    static_cast<int32_t>(partition), offset,
                                    queue_) == 0) {
     started_[partition] = true;
+    next_[partition] = offset;
     return absl::OkStatus();
   }
   return KafkaError(rd_kafka_last_error(), topic_);
@@ -186,10 +194,28 @@ size_t KafkaConsumer::Poll(
     } else {
       visited.status = KafkaError(message->err, topic_);
     }
-    visit(visited);
+    if (visited.status.ok()) {
+      next_[visited.partition] = message->offset + (visited.is_end ? 0 : 1);
+      missing_since_[visited.partition].reset();
+    }
+    if (!absl::IsOutOfRange(visited.status) || IsGone(visited.partition)) {
+      visit(visited);
+    }
     rd_kafka_message_destroy(message);
   }
   return count < 0 ? 0 : static_cast<size_t>(count);
+}
+
+bool KafkaConsumer::IsGone(uint32_t partition) {
+  const auto bounds = BoundsOf(partition, kBoundsPatience);
+  if (bounds.ok() && bounds->first > next_[partition]) return true;
+  std::optional<absl::Time>& since = missing_since_[partition];
+  const absl::Time now = absl::Now();
+  if (!since.has_value()) since = now;
+  if (now - *since >= kStaleLeader) return true;
+  absl::SleepFor(kStaleLeaderInterval);
+  Stop(partition);
+  return !Start(partition, next_[partition]).ok();
 }
 
 void KafkaConsumer::Wake() { rd_kafka_queue_yield(queue_); }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ namespace timecache::server {
 
 // A message; or the end of a partition; or an error of it. After OUT_OF_RANGE (the
 // offset is not in the log) none comes until it is started again; after others reading
-// goes on by itself.
+// goes on by itself. A broker that was the leader, stood still, and does not know yet
+// that it is not any more lacks what its successor has: so OUT_OF_RANGE comes only
+// once the offset has been missing for kStaleLeader, or if older ones were deleted.
 struct KafkaMessage {
   absl::Status status;
   uint32_t partition = 0;
@@ -76,6 +79,7 @@ class KafkaConsumer {
   void Stop(uint32_t partition);
 
   static constexpr size_t kPollMessagesMax = 256;
+  static constexpr absl::Duration kStaleLeader = absl::Seconds(5);
   // Visits what is there, at most so many messages, after waiting for the first at
   // most `timeout`, or until a Wake. Returns how many. A visitor may start and stop
   // partitions.
@@ -96,6 +100,9 @@ class KafkaConsumer {
                 std::function<void(int, absl::string_view)> log);
   rd_kafka_queue_s* MakeQueue();
   void PollDeletes();
+  // Whether the next offset of a partition, of which a broker says so, is not in the
+  // log; otherwise fetches from there again.
+  bool IsGone(uint32_t partition);
   absl::Status CountPartitions();
   absl::StatusOr<std::vector<int64_t>> Offsets(int64_t which,
                                                absl::Duration timeout) const;
@@ -109,6 +116,9 @@ class KafkaConsumer {
   rd_kafka_queue_s* deletes_ = nullptr;
   uint32_t partitions_ = 0;
   std::vector<bool> started_;
+  // The next offset of each partition, and since when a broker has not had it.
+  std::vector<int64_t> next_;
+  std::vector<std::optional<absl::Time>> missing_since_;
 };
 
 }  // namespace timecache::server
