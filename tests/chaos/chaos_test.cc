@@ -156,7 +156,7 @@ class ChaosTest : public ::testing::Test {
   std::string Check(const Client& client, const std::string& key,
                     const std::set<std::string>& may_be) {
     std::string is;
-    const bool answered = Await([&] {
+    const bool answered = AwaitCluster([&] {
       const auto entry = client.Get(key);
       if (entry.ok()) is = *entry ? (*entry)->value : "(none)";
       return entry.ok() || done_;
@@ -352,7 +352,7 @@ class ChaosTest : public ::testing::Test {
   // A node that ends by itself says why: it is what its journal cannot be.
   void AwaitWhileNodesRun(absl::FunctionRef<bool()> condition) {
     std::string why;
-    EXPECT_TRUE(Await([&] {
+    EXPECT_TRUE(AwaitCluster([&] {
       why = cluster_->WhyNodesEnded();
       return !why.empty() || condition();
     }));
@@ -471,7 +471,7 @@ void ChaosTest::RunRound(uint64_t round, const Fault& fault, uint64_t seed,
 }
 
 void ChaosTest::AwaitDeaths() {
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(AwaitCluster([&] {
     absl::MutexLock lock(&mu_);
     uint64_t missing = 0;
     for (const auto& [version, sent] : put_) {
@@ -479,7 +479,7 @@ void ChaosTest::AwaitDeaths() {
     }
     return missing <= lost_;
   }));
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(AwaitCluster([&] {
     absl::MutexLock lock(&mu_);
     return std::all_of(died_.begin(), died_.end(), [&](const auto& death) {
       mu_.AssertHeld();

@@ -22,7 +22,7 @@ TEST(ClusterClockTest, NodeWhoseClockIsWrongDoesNotTakeOver) {
   TestCluster cluster(options);
   ASSERT_EQ(cluster.Owner(), &cluster.node(0));
   for (const size_t wrong : {1, 2}) {
-    EXPECT_TRUE(Await([&] {
+    EXPECT_TRUE(AwaitCluster([&] {
       return TestCluster::HasLogged(cluster.node(wrong), "clock_skewed");
     }));
   }
@@ -30,7 +30,7 @@ TEST(ClusterClockTest, NodeWhoseClockIsWrongDoesNotTakeOver) {
   // Of those that are left, none may.
   for (const size_t wrong : {1, 2}) {
     nlohmann::json status;
-    EXPECT_TRUE(Await([&] {
+    EXPECT_TRUE(AwaitCluster([&] {
       status = TestCluster::Status(cluster.node(wrong).address());
       if (status.is_null()) return false;
       for (const auto& node : status["nodes"]) {
@@ -45,7 +45,8 @@ TEST(ClusterClockTest, NodeWhoseClockIsWrongDoesNotTakeOver) {
   }
   // They have let a failure_timeout, and more, pass.
   cluster.node(0).Start();
-  EXPECT_TRUE(Await([&] { return cluster.Owner() == &cluster.node(0); }));
+  EXPECT_TRUE(
+      AwaitCluster([&] { return cluster.Owner() == &cluster.node(0); }));
   for (const size_t wrong : {1, 2}) {
     EXPECT_FALSE(TestCluster::HasLogged(
         cluster.node(0), "ownership_taken by=" + cluster.node(wrong).name()));

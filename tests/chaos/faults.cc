@@ -57,7 +57,7 @@ void HandOver(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
       cluster, await,
       [](Node& owner) {
         // Until a standby says in a heartbeat that it would take over.
-        EXPECT_TRUE(Await([&] {
+        EXPECT_TRUE(AwaitCluster([&] {
           return RunToEnd({TIMECACHECTL, "--address", owner.address(),
                            "cluster", "handover"})
                      .code == 0;
@@ -131,7 +131,7 @@ void KillAllBrokers(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
     cluster.brokers().Do(absl::StrCat("start ", i));
   }
   await();
-  EXPECT_TRUE(Await([&] { return cluster.Owner() != nullptr; }));
+  EXPECT_TRUE(AwaitCluster([&] { return cluster.Owner() != nullptr; }));
   nlohmann::json after = TestCluster::Status(owner->address());
   EXPECT_EQ(after["owner"], owner->name());
   EXPECT_EQ(after["claim"], before["claim"]) << before << after;

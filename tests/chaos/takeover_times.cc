@@ -110,7 +110,7 @@ class TakeoverTimes : public ::testing::Test {
       longest_us_ = 0;
       fault.befall(cluster_, dice, [this] {
         const uint64_t from = calls_;
-        EXPECT_TRUE(Await([&] { return calls_ > from + 10; }));
+        EXPECT_TRUE(AwaitCluster([&] { return calls_ > from + 10; }));
       });
       waits_ms.push_back(longest_us_ / 1'000);
     }

@@ -50,7 +50,7 @@ TestCluster::TestCluster(TestClusterOptions options)
                                             arguments, ClockOf(i)));
     nodes_.back()->Start();
   }
-  EXPECT_TRUE(Await([&] { return Owner() != nullptr; }));
+  EXPECT_TRUE(AwaitCluster([&] { return Owner() != nullptr; }));
 }
 
 void TestCluster::MakeTopics() const {
@@ -149,7 +149,7 @@ bool TestCluster::IsWhole() const {
 }
 
 void TestCluster::AwaitWhole() const {
-  EXPECT_TRUE(Await([&] { return IsWhole(); }));
+  EXPECT_TRUE(AwaitCluster([&] { return IsWhole(); }));
 }
 
 bool TestCluster::HasLogged(const Node& node, const std::string& text) {

@@ -8,13 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "tests/chaos/processes.h"
+#include "tests/support/await.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/journal/temporary_directory.h"
 #include "timecache/client.h"
 
 namespace timecache::test {
+
+// Await, as long as brokers on a busy machine may take to elect leaders anew.
+inline bool AwaitCluster(absl::FunctionRef<bool()> condition) {
+  return Await(condition, absl::Minutes(3));
+}
 
 struct TestClusterOptions {
   int nodes = 3;

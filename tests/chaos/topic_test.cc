@@ -26,13 +26,13 @@ TEST(ClusterTopicTest, WhoeverHasReadAJournalThatIsMadeAnewSaysSo) {
   EXPECT_FALSE(cluster.ImpatientCaller("kept", absl::Seconds(1))
                    .Put("key", "another")
                    .ok());
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(AwaitCluster([&] {
     return TestCluster::HasLogged(cluster.node(0), "made anew") &&
            TestCluster::HasLogged(cluster.node(1), "made anew") &&
            TestCluster::HasLogged(cluster.node(2), "made anew");
   }));
   // Nobody serves what is left.
-  EXPECT_TRUE(Await([&] {
+  EXPECT_TRUE(AwaitCluster([&] {
     return TestCluster::HasLogged(cluster.node(0),
                                   "lacks what the cluster held") ||
            TestCluster::HasLogged(cluster.node(1),

@@ -14,12 +14,13 @@ namespace timecache::test {
 inline constexpr absl::Duration kAwaitPatience = absl::Minutes(1);
 
 // Asks until `condition` holds. Fails the test, and returns false, if that
-// takes longer than kAwaitPatience.
-inline bool Await(absl::FunctionRef<bool()> condition) {
-  const absl::Time give_up_at = absl::Now() + kAwaitPatience;
+// takes longer than `patience`.
+inline bool Await(absl::FunctionRef<bool()> condition,
+                  absl::Duration patience = kAwaitPatience) {
+  const absl::Time give_up_at = absl::Now() + patience;
   while (!condition()) {
     if (absl::Now() >= give_up_at) {
-      ADD_FAILURE() << "not within " << kAwaitPatience;
+      ADD_FAILURE() << "not within " << patience;
       return false;
     }
     // Leaves the processor to what is awaited.
