@@ -269,8 +269,9 @@ TEST_F(CallTest, ANodeThatDoesNotServeTellsKnownCallersOnly) {
   const CallGate node(&access_, {}, nullptr, nullptr, [&] { return service; });
   {
     grpc::ServerContext context;
-    grpc::testing::ServerContextTestSpouse(&context).AddClientMetadata(
-        "authorization", "stranger");
+    // Has the metadata.
+    grpc::testing::ServerContextTestSpouse spouse(&context);
+    spouse.AddClientMetadata("authorization", "stranger");
     Call call(node, methods::kGet, &context);
     EXPECT_EQ(call.Identify().code(), absl::StatusCode::kUnauthenticated);
     call.End(absl::OkStatus());
