@@ -14,7 +14,7 @@ using record_internal::GetFixed;
 constexpr size_t kSlotBytes = sizeof(uint32_t);
 // Slots that a value gets before it needs them: enough for all parts, and an
 // eighth of its bytes. So only a value of small parts moves to get more.
-constexpr size_t kMaxEarlySlots = 2 * kMaxExpectedParts;
+constexpr size_t kMaxEarlySlots = size_t{2} * kMaxExpectedParts;
 constexpr size_t kValueBytesPerEarlySlot = 8 * kSlotBytes;
 
 uint32_t CountParts(absl::string_view index) {

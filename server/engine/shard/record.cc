@@ -61,8 +61,9 @@ struct Header {
     const bool narrow = Fits32(version) && version != kDeadNarrow &&
                         Fits32(WrappingMinus(record.put_us, base.put_us));
     if (record.capacity != 0) flags |= kGrowable;
-    if (record.parts)
+    if (record.parts) {
       flags |= record.index.empty() ? kParts : kParts | kIndexed;
+    }
     if (record.life_us != base.life_us) flags |= kOtherLife;
     if (record.own_ttl_us != 0) {
       flags |= record.own_ttl_us == record.life_us ? kOwnIsLife : kOtherOwn;

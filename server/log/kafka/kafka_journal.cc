@@ -105,7 +105,7 @@ absl::Status KafkaJournal::Impl::Claim() {
   for (uint32_t p = 0; p < partitions(); ++p) {
     claims_.push_back(RandomClaim());
     io_->Send(p, EncodeClaim({claims_[p], options_.incarnation, options_.node}),
-              [claimed, p](const SendReport& report, std::string) {
+              [claimed, p](const SendReport& report, const std::string&) {
                 absl::MutexLock lock(&claimed->mu);
                 claimed->reports[p] = report;
                 if (--claimed->missing == 0) claimed->done.Signal();
