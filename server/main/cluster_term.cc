@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/notification.h"
 #include "server/api/proto_time.h"
 #include "server/base/error.h"
 #include "server/base/version.h"
@@ -165,8 +167,8 @@ absl::Status ClusterTerm::Open() {
       [this](MemberRole role) {
         if (role == MemberRole::kEnded) {
           End("another node has taken over, or this one has released");
-        } else {
-          WakeJournal();
+        } else if (journal_ != nullptr) {
+          journal_->Wake();
         }
       },
       LogMemberEvent);
@@ -209,18 +211,8 @@ void ClusterTerm::End(absl::string_view why) {
   member_->EndService();
   Log(LogLevel::kWarning, "term_over",
       {{"node", config_.node()}, {"why", why}});
-  WakeJournal();
+  journal_->Wake();
   wake_();
-}
-
-void ClusterTerm::WakeJournal() {
-  absl::MutexLock lock(&mu_);
-  if (journal_ != nullptr) journal_->Wake();
-}
-
-void ClusterTerm::ForgetJournal() {
-  absl::MutexLock lock(&mu_);
-  journal_ = nullptr;
 }
 
 absl::Status ClusterTerm::CheckService() const {
@@ -419,11 +411,11 @@ void ClusterTerm::NoteFaults(std::vector<TopicFault> faults) {
 ClusterTerm::Status ClusterTerm::GetStatus() const {
   Status status;
   status.member = member_->GetStatus();
+  status.lag = journal_->lag();
   status.serving = serving_.load(std::memory_order_acquire);
   status.events = {process_events.takeovers, process_events.leases_late,
                    process_events.fenced};
   absl::MutexLock lock(&mu_);
-  if (journal_ != nullptr) status.lag = journal_->lag();
   status.faults = faults_;
   return status;
 }

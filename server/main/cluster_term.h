@@ -81,9 +81,6 @@ class ClusterTerm {
   // one. Call it some times a second.
   void AbandonCalls(const Registry& registry, MapChangeLogs* logs);
 
-  // Before the logs are destroyed: the member's thread wakes their journal.
-  void ForgetJournal() ABSL_LOCKS_EXCLUDED(mu_);
-
   // Looks at the topics' settings again: hourly, on a thread that may wait.
   void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -116,8 +113,7 @@ class ClusterTerm {
   bool AwaitMore();
   // The journal's time goes on, and the lease of the owner before has ended.
   absl::Status BeginOwnership(int64_t last_us, SystemClock* clock);
-  void End(absl::string_view why) ABSL_LOCKS_EXCLUDED(mu_);
-  void WakeJournal() ABSL_LOCKS_EXCLUDED(mu_);
+  void End(absl::string_view why);
   void NoteFaults(std::vector<TopicFault> faults) ABSL_LOCKS_EXCLUDED(mu_);
 
   const config::v1::ClusterConfig config_;
@@ -127,7 +123,7 @@ class ClusterTerm {
   std::unique_ptr<ControlLog> control_log_;
   std::unique_ptr<Member> member_;
   std::unique_ptr<KafkaJournal> opened_;
-  // Owned by the maps' logs. Under mu_ where these may be gone.
+  // Owned by the maps' logs.
   KafkaJournal* journal_ = nullptr;
 
   std::atomic<bool> serving_{false};

@@ -113,10 +113,7 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
 }
 
 // What has metrics ends before what asks for them.
-Node::~Node() {
-  monitoring_.Stop();
-  if (term_ != nullptr) term_->ForgetJournal();
-}
+Node::~Node() { monitoring_.Stop(); }
 
 absl::Status Node::Start() {
   // From here on probes get the answer that it starts.
