@@ -40,18 +40,20 @@ class Member::Impl {
         on_event_(std::move(on_event)),
         logic_(std::move(options)) {}
 
-  ~Impl() {
+  ~Impl() { Stop(); }
+
+  void Start() {
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  void Stop() {
+    if (!thread_.joinable()) return;
     {
       absl::MutexLock lock(&mu_);
       stopping_ = true;
     }
-    if (!thread_.joinable()) return;
     log_->Wake();
     thread_.join();
-  }
-
-  void Start() {
-    thread_ = std::thread([this] { Run(); });
   }
 
   void SetLag(uint64_t messages) {
@@ -261,6 +263,7 @@ Member::Member(MemberOptions options, ControlLog* log, const BootClock* clock,
 Member::~Member() = default;
 
 void Member::Start() { impl_->Start(); }
+void Member::Stop() { impl_->Stop(); }
 void Member::SetLag(uint64_t messages) { impl_->SetLag(messages); }
 void Member::SetJournal(uint64_t id) { impl_->SetJournal(id); }
 MemberRole Member::role() const { return impl_->role(); }

@@ -27,11 +27,14 @@ class Member {
   Member(MemberOptions options, ControlLog* log, const BootClock* clock,
          std::function<void(MemberRole)> on_change,
          std::function<void(const MemberEvent&)> on_event = nullptr);
-  // Without a release: others take it for dead.
+  // As Stop.
   ~Member();
 
   // Once.
   void Start();
+  // Ends the thread: from then on nothing is called, and the role does not change.
+  // Without a release: others take the node for dead.
+  void Stop();
 
   // How many messages the replay is behind: in each heartbeat. A node takes over
   // only once it has said so; one that is further behind leaves others the first

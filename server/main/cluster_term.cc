@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/synchronization/notification.h"
 #include "server/api/proto_time.h"
 #include "server/base/error.h"
 #include "server/base/version.h"

@@ -38,7 +38,7 @@ namespace timecache::server {
 // lost the journal, ends its term and begins another, as a standby, with nothing
 // of what it had in memory.
 //
-// Thread-safe, but for Begin, TakeLogs, Follow, Serve and Release: the main
+// Thread-safe, but for Begin, TakeLogs, Follow, Serve, Release and Leave: the main
 // thread.
 class ClusterTerm {
  public:
@@ -80,6 +80,10 @@ class ClusterTerm {
   // Calls that wait for the log end, once another node may serve in place of this
   // one. Call it some times a second.
   void AbandonCalls(const Registry& registry, MapChangeLogs* logs);
+
+  // Leaves the cluster: before the logs are destroyed, whose journal the member's
+  // thread wakes.
+  void Leave() { member_->Stop(); }
 
   // Looks at the topics' settings again: hourly, on a thread that may wait.
   void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);

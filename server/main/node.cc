@@ -113,7 +113,10 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
 }
 
 // What has metrics ends before what asks for them.
-Node::~Node() { monitoring_.Stop(); }
+Node::~Node() {
+  monitoring_.Stop();
+  if (term_ != nullptr) term_->Leave();
+}
 
 absl::Status Node::Start() {
   // From here on probes get the answer that it starts.

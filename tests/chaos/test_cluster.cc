@@ -1,8 +1,12 @@
 #include "tests/chaos/test_cluster.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -16,9 +20,15 @@
 namespace timecache::test {
 namespace {
 
+// One for each cluster: it would go on with what another has left.
 std::string DirectoryOr(const std::string& otherwise) {
   const char* const kept = std::getenv("TIMECACHED_CHAOS_DIRECTORY");
-  return kept != nullptr ? kept : otherwise;
+  if (kept == nullptr) return otherwise;
+  static std::atomic<int> clusters{0};
+  const std::string directory =
+      absl::StrCat(kept, "/", getpid(), ".", ++clusters);
+  std::filesystem::create_directories(directory);
+  return directory;
 }
 
 // The end of it.

@@ -38,7 +38,8 @@ class TestCluster {
   // Of a call that goes on until it is answered: all of a fault is over by then.
   static constexpr absl::Duration kPatience = absl::Seconds(60);
 
-  // Returns when a node serves. TIMECACHED_CHAOS_DIRECTORY keeps logs and data.
+  // Returns when a node serves. TIMECACHED_CHAOS_DIRECTORY keeps logs
+  // and data, in a directory PROCESS.NUMBER.
   explicit TestCluster(TestClusterOptions options = {});
   ~TestCluster();
 

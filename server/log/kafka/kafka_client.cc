@@ -98,6 +98,8 @@ const Properties& CommonDefaults() {
       {"socket.keepalive.enable", "true"},
       {"socket.timeout.ms", "10000"},
       {"topic.metadata.refresh.fast.interval.ms", "100"},
+      // How long a topic that was made anew stays unknown.
+      {"topic.metadata.refresh.interval.ms", "10000"},
   };
   return *both;
 }

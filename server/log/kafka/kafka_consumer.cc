@@ -4,19 +4,19 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 
 namespace timecache::server {
 namespace {
 
+using SteadyClock = std::chrono::steady_clock;
+
 constexpr absl::Duration kOpenTimeout = absl::Seconds(10);
-// Of the question which offsets there are, when one seems to be missing, and until
-// it is fetched again.
-constexpr absl::Duration kBoundsPatience = absl::Milliseconds(500);
-constexpr absl::Duration kStaleLeaderInterval = absl::Milliseconds(20);
+// Until an offset that a broker lacks is fetched again.
+constexpr absl::Duration kMissingInterval = absl::Milliseconds(20);
 
 int Milliseconds(absl::Duration timeout) {
   return static_cast<int>(absl::ToInt64Milliseconds(
@@ -83,7 +83,6 @@ absl::Status KafkaConsumer::CountPartitions() {
     partitions_ = static_cast<uint32_t>(metadata->topics[0].partition_cnt);
     started_.resize(partitions_);
     next_.resize(partitions_);
-    missing_since_.resize(partitions_);
   }
   rd_kafka_metadata_destroy(metadata);
   return status;
@@ -158,6 +157,7 @@ absl::Status KafkaConsumer::Start(uint32_t partition, int64_t offset) {
 }
 
 void KafkaConsumer::Stop(uint32_t partition) {
+  missing_.erase(partition);
   if (!started_[partition]) return;
   started_[partition] = false;
   rd_kafka_consume_stop(handle_->topic(), static_cast<int32_t>(partition));
@@ -167,6 +167,10 @@ size_t KafkaConsumer::Poll(
     absl::Duration timeout,
     absl::FunctionRef<void(const KafkaMessage& message)> visit,
     size_t messages_max) {
+  if (!missing_.empty()) {
+    FetchMissing();
+    timeout = std::min(timeout, kMissingInterval);
+  }
   std::array<rd_kafka_message_t*, kPollMessagesMax> messages;
   // A batch is waited for until it is full, or the time is over.
   ssize_t count = rd_kafka_consume_batch_queue(queue_, Milliseconds(timeout),
@@ -196,7 +200,7 @@ size_t KafkaConsumer::Poll(
     }
     if (visited.status.ok()) {
       next_[visited.partition] = message->offset + (visited.is_end ? 0 : 1);
-      missing_since_[visited.partition].reset();
+      missing_.erase(visited.partition);
     }
     if (!absl::IsOutOfRange(visited.status) || IsGone(visited.partition)) {
       visit(visited);
@@ -207,15 +211,26 @@ size_t KafkaConsumer::Poll(
 }
 
 bool KafkaConsumer::IsGone(uint32_t partition) {
-  const auto bounds = BoundsOf(partition, kBoundsPatience);
-  if (bounds.ok() && bounds->first > next_[partition]) return true;
-  std::optional<absl::Time>& since = missing_since_[partition];
-  const absl::Time now = absl::Now();
-  if (!since.has_value()) since = now;
-  if (now - *since >= kStaleLeader) return true;
-  absl::SleepFor(kStaleLeaderInterval);
-  Stop(partition);
-  return !Start(partition, next_[partition]).ok();
+  const auto now = SteadyClock::now();
+  Missing& missing =
+      missing_.try_emplace(partition, Missing{now, {}}).first->second;
+  if (now - missing.since >= absl::ToChronoMilliseconds(kStaleLeader))
+    return true;
+  missing.fetch_at = now + absl::ToChronoMilliseconds(kMissingInterval);
+  return false;
+}
+
+void KafkaConsumer::FetchMissing() {
+  const auto now = SteadyClock::now();
+  for (auto& [partition, missing] : missing_) {
+    if (!missing.fetch_at.has_value() || *missing.fetch_at > now) continue;
+    missing.fetch_at.reset();
+    // After an error there is no fetch any more, but it has to be stopped.
+    rd_kafka_consume_stop(handle_->topic(), static_cast<int32_t>(partition));
+    const absl::Status status = Start(partition, next_[partition]);
+    if (!status.ok())
+      missing.fetch_at = now + absl::ToChronoMilliseconds(kMissingInterval);
+  }
 }
 
 void KafkaConsumer::Wake() { rd_kafka_queue_yield(queue_); }

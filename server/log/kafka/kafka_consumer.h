@@ -3,8 +3,10 @@
 #ifndef TIMECACHED_SERVER_LOG_KAFKA_KAFKA_CONSUMER_H_
 #define TIMECACHED_SERVER_LOG_KAFKA_KAFKA_CONSUMER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +27,7 @@ namespace timecache::server {
 // offset is not in the log) none comes until it is started again; after others reading
 // goes on by itself. A broker that was the leader, stood still, and does not know yet
 // that it is not any more lacks what its successor has: so OUT_OF_RANGE comes only
-// once the offset has been missing for kStaleLeader, or if older ones were deleted.
+// once the offset has been missing for kStaleLeader.
 struct KafkaMessage {
   absl::Status status;
   uint32_t partition = 0;
@@ -82,7 +84,7 @@ class KafkaConsumer {
   static constexpr absl::Duration kStaleLeader = absl::Seconds(5);
   // Visits what is there, at most so many messages, after waiting for the first at
   // most `timeout`, or until a Wake. Returns how many. A visitor may start and stop
-  // partitions.
+  // partitions. Asks no broker: never waits longer.
   size_t Poll(absl::Duration timeout,
               absl::FunctionRef<void(const KafkaMessage& message)> visit,
               size_t messages_max = kPollMessagesMax);
@@ -100,9 +102,10 @@ class KafkaConsumer {
                 std::function<void(int, absl::string_view)> log);
   rd_kafka_queue_s* MakeQueue();
   void PollDeletes();
-  // Whether the next offset of a partition, of which a broker says so, is not in the
-  // log; otherwise fetches from there again.
+  // Whether the next offset of a partition, which a broker lacks, is not in the log;
+  // otherwise it is fetched again soon.
   bool IsGone(uint32_t partition);
+  void FetchMissing();
   absl::Status CountPartitions();
   absl::StatusOr<std::vector<int64_t>> Offsets(int64_t which,
                                                absl::Duration timeout) const;
@@ -116,9 +119,15 @@ class KafkaConsumer {
   rd_kafka_queue_s* deletes_ = nullptr;
   uint32_t partitions_ = 0;
   std::vector<bool> started_;
-  // The next offset of each partition, and since when a broker has not had it.
+  // The next offset of each partition.
   std::vector<int64_t> next_;
-  std::vector<std::optional<absl::Time>> missing_since_;
+  // What a broker has said to lack, by partition.
+  struct Missing {
+    std::chrono::steady_clock::time_point since;
+    // None while it is fetched.
+    std::optional<std::chrono::steady_clock::time_point> fetch_at;
+  };
+  std::map<uint32_t, Missing> missing_;
 };
 
 }  // namespace timecache::server
