@@ -275,22 +275,28 @@ void MapChangeLog::SetChanged() {
 
 absl::Status MapChangeLog::CheckRoom() const {
   const bool full = full_.load(std::memory_order_relaxed);
-  return full || logs_->journal_->low_space() ? DiskFull() : CheckBacklog();
+  return full || logs_->journal_->low_space() ? logs_->NoRoom()
+                                              : CheckBacklog();
+}
+
+// A cluster's journal has no room only where it has stopped.
+absl::Status MapChangeLogs::NoRoom() const {
+  return options_.kind == JournalKind::kCluster ? OwnershipLost() : DiskFull();
 }
 
 absl::Status MapChangeLogs::CheckRoom() const {
-  return disk_full() ? DiskFull() : CheckBacklog();
+  return disk_full() ? NoRoom() : CheckBacklog();
 }
 
 absl::Status MapChangeLogs::CheckBacklog() const {
   const int64_t bytes = open_bytes();
   if (bytes <= open_bytes_max()) return absl::OkStatus();
   return WithRetryAfter(
-      ErrorWithReason(
-          absl::StatusCode::kResourceExhausted, Reason::kJournalBacklog,
-          absl::StrCat("the disk of the server's journal is too slow: ", bytes,
-                       " bytes wait for it, and at most ", open_bytes_max(),
-                       " may")),
+      ErrorWithReason(absl::StatusCode::kResourceExhausted,
+                      Reason::kJournalBacklog,
+                      absl::StrCat("the server's journal is too slow: ", bytes,
+                                   " bytes wait for it, and at most ",
+                                   open_bytes_max(), " may")),
       kRetryAfterUs);
 }
 

@@ -99,6 +99,7 @@ class MapChangeLogs final : public ChangeLogs {
  private:
   friend class MapChangeLog;
   static absl::Status OwnershipLost();
+  absl::Status NoRoom() const;
 
   // Memory for a record, of one that is stored: so a record need not grow step
   // by step, in pages that are new to the process. Empty if there is none.

@@ -335,8 +335,8 @@ void Node::EndAfter(absl::Duration patience) {
 
 void Node::Run() {
   DiskLog disk_log(
-      [logs = journal_.logs.get()] {
-        return logs != nullptr && logs->disk_full();
+      [this] {
+        return journal_.local != nullptr && journal_.logs->disk_full();
       },
       config_.journal().directory());
   LossLog loss_log(&registry_, &system_clock_, CountersOf(*server_));
