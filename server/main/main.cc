@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "grpc/support/log.h"
 #include "server/api/proto_to_text.h"
 #include "server/main/cluster_init.h"
@@ -26,6 +27,8 @@ namespace timecache::server {
 namespace {
 
 constexpr int kExitFailed = 1;
+// Until a node that could not begin again, as brokers did not answer, tries again.
+constexpr absl::Duration kRestartInterval = absl::Milliseconds(200);
 
 int Fail(absl::string_view what) {
   std::cerr << "timecached: " << what << std::endl;
@@ -80,12 +83,21 @@ int Main(int argc, char** argv) {
 
   // Before there is a thread that could take them.
   Signals signals;
+  bool has_begun = false;
   while (true) {
     Node node(flags, *config, &signals);
     const absl::Status status = node.Start();
     if (status.ok()) node.Run();
     // As a standby: nothing of what this one has in memory counts any more.
+    has_begun |= node.begins_again();
     if (node.begins_again()) continue;
+    // Its brokers were there, and come back.
+    if (has_begun && absl::IsUnavailable(status)) {
+      Log(LogLevel::kWarning, "standby_not_started",
+          {{"why", status.message()}});
+      if (signals.NextEndWithin(kRestartInterval) == 0) continue;
+      return EXIT_SUCCESS;
+    }
     return status.ok() || absl::IsCancelled(status) ? EXIT_SUCCESS
                                                     : Fail(status.message());
   }
