@@ -96,6 +96,8 @@ const Properties& CommonDefaults() {
       {"reconnect.backoff.max.ms", "1000"},
       {"socket.connection.setup.timeout.ms", "5000"},
       {"socket.keepalive.enable", "true"},
+      // A request's last bytes do not wait until the broker has acknowledged others.
+      {"socket.nagle.disable", "true"},
       {"socket.timeout.ms", "10000"},
       {"topic.metadata.refresh.fast.interval.ms", "100"},
   };
