@@ -77,6 +77,8 @@ const Properties& Defaults(KafkaHandle::Kind kind) {
       // A broker that stands still holds up its partitions for so long.
       {"request.timeout.ms", "5000"},
       {"message.timeout.ms", "10000"},
+      // Connected before the node owns: its claims do not wait for that.
+      {"enable.sparse.connections", "false"},
       // The topic's own bound is what refuses a message.
       {"message.max.bytes", "100000000"},
   };
