@@ -136,8 +136,8 @@ Call::Refused Call::WhyRefused(const CallGate& gate, const Method& method,
     return Refused::kGone;
   }
   // Who asks a node that has handed over is to learn where to go.
-  const bool drains = gate.closed() && (IsServedByAllNodes(method) ||
-                                        gate.CheckService().ok());
+  const bool drains =
+      gate.closed() && (IsServedByAllNodes(method) || gate.CheckService().ok());
   return drains ? Refused::kDraining : Refused::kNot;
 }
 
