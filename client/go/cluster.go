@@ -156,7 +156,7 @@ type failover struct {
 }
 
 func (c *cluster) failover() failover {
-	return failover{cluster: c, pauses: pauses{min: 20 * time.Millisecond, max: 500 * time.Millisecond}}
+	return failover{cluster: c, pauses: pauses{min: 20 * time.Millisecond, max: 100 * time.Millisecond}}
 }
 
 // again waits, and says whether there is another attempt. isLost: the failure is one that

@@ -46,8 +46,8 @@ const (
 	InternalError Reason = "INTERNAL_ERROR"
 	// NotOwner: UNAVAILABLE: this node of a cluster is not the owner, or is no longer. Nothing of
 	// the call was applied: send it to the owner. Metadata: owner_address, the
-	// "host:port" that the owner advertises; absent while no node owns. A Pipeline that
-	// ends so has answered all that it has applied.
+	// "host:port" that the owner advertises, or the node to which it hands over; absent
+	// while none is known. A Pipeline that ends so has answered all that it has applied.
 	NotOwner Reason = "NOT_OWNER"
 	// OwnershipLost: UNAVAILABLE: the node lost the ownership while the call waited. What the call
 	// writes may or may not be applied: the owner that comes next has it or has not.

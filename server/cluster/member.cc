@@ -157,20 +157,17 @@ class Member::Impl {
 
   absl::Status NotOwner() const {
     absl::MutexLock lock(&mu_);
-    const std::optional<ControlState::Owner> owner = logic_.state().owner();
-    const bool other =
-        owner && !owner->released && !owner->node.gone && !logic_.IsOwner();
     ErrorMetadata metadata;
     std::string message = "this node does not own, and no other one does now";
-    if (other) {
-      metadata["owner_address"] = owner->node.address;
-      message = absl::StrCat("this node is not the owner: ", owner->node.name,
-                             " is, at ", owner->node.address);
-    } else if (logic_.role() == MemberRole::kOwner && !service_ended_) {
+    if (logic_.role() == MemberRole::kOwner && !service_ended_) {
       message =
           "this node's lease has ended: its heartbeats do not reach the "
-          "control "
-          "log, or not in time";
+          "control log, or not in time";
+    } else if (const std::string address = logic_.OwnerAddress();
+               !address.empty()) {
+      metadata["owner_address"] = address;
+      message = absl::StrCat(
+          "this node is not the owner, which is, or will be, at ", address);
     }
     return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kNotOwner,
                            message, metadata);

@@ -53,8 +53,9 @@ class Member {
   void BeginService();
 
   // OK while the node serves and its lease holds. UNAVAILABLE (NOT_OWNER)
-  // otherwise, with the owner's address if another one owns. Costs an atomic load
-  // and a read of the clock, without a lock, if OK.
+  // otherwise, with the address of the owner, or of the standby to which it hands
+  // over, if it is known. Costs an atomic load and a read of the clock, without a
+  // lock, if OK.
   absl::Status CheckService() const;
   // Whether no other node serves: as CheckService, also before BeginService and
   // after EndService.

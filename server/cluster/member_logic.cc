@@ -360,6 +360,22 @@ absl::Status MemberLogic::BeginRelease(const std::string& to) {
   return absl::OkStatus();
 }
 
+std::string MemberLogic::OwnerAddress() const {
+  const std::optional<ControlState::Owner> owner = state_.owner();
+  if (!owner || role_ == MemberRole::kTakingOver) return "";
+  std::string name = owner->successor;
+  if (!owner->released) {
+    if (!IsOwner()) return owner->node.gone ? "" : owner->node.address;
+    name = successor_ ? *successor_ : FurthestStandby();
+  }
+  std::string address;
+  state_.VisitLive([&](const ControlRecord& other) {
+    if (other.node() != name || IsMine(other)) return;
+    if (address.empty() || other.ready()) address = other.address();
+  });
+  return address;
+}
+
 std::string MemberLogic::FurthestStandby() const {
   std::string furthest;
   uint64_t least_lag = UINT64_MAX;

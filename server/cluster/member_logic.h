@@ -69,6 +69,9 @@ class MemberLogic {
   int64_t lease_end_ns() const { return lease_end_ns_; }
   // When no lease of an owner before can run any more.
   int64_t former_lease_end_ns() const { return former_lease_end_ns_; }
+  // Where calls are to go: to the owner, or to the node to which this one or another
+  // hands over; empty: not known.
+  std::string OwnerAddress() const;
   // Whether the release of BeginRelease has been read.
   bool released() const { return release_read_; }
   const ControlState& state() const { return state_; }

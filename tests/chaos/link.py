@@ -74,6 +74,9 @@ class Link:
             with server, self._cuttable(server) as connected:
                 if not connected:
                     return
+                # As those that use it: what came in two parts would wait for 40 ms.
+                for end in (client, server):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 back = threading.Thread(
                     target=pump, args=(server, client, self.answers), daemon=True)
                 back.start()

@@ -19,6 +19,7 @@ namespace timecache::server {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 using testing::Pair;
 
 // A member and what it said.
@@ -158,10 +159,16 @@ TEST_F(MemberTest, HandsOverAndEnds) {
   ASSERT_TRUE(Await([&] { return a.member().CheckSuccessor("b").ok(); }));
 
   a.member().EndService();
+  EXPECT_THAT(MetadataOf(a.member().CheckService()),
+              ElementsAre(Pair("owner_address", "b:7600")));
   EXPECT_TRUE(
       Finish([&] { return a.member().Release("b", absl::Seconds(60)); }).ok());
   EXPECT_FALSE(a.member().HoldsLease());
   EXPECT_EQ(a.member().role(), MemberRole::kEnded);
+  EXPECT_THAT(MetadataOf(a.member().CheckService()),
+              ElementsAre(Pair("owner_address", "b:7600")));
+  ASSERT_TRUE(AwaitRole(&b, MemberRole::kTakingOver));
+  EXPECT_THAT(MetadataOf(b.member().CheckService()), IsEmpty());
   Own(&b);
   EXPECT_TRUE(Await([&] {
     return a.roles() == std::vector<MemberRole>{MemberRole::kTakingOver,

@@ -119,7 +119,7 @@ class Unreached extends TimecacheError {}
 
 /** When a call, or the start of a stream, is tried at another address. */
 export class Failover {
-  readonly #backoff = new Backoff(20, 500);
+  readonly #backoff = new Backoff(20, 100);
   #unreached = 0; // Addresses, one after the other.
 
   constructor(private readonly addresses: number) {}

@@ -77,6 +77,8 @@ const Properties& Defaults(KafkaHandle::Kind kind) {
       // A broker that stands still holds up its partitions for so long.
       {"request.timeout.ms", "5000"},
       {"message.timeout.ms", "10000"},
+      // Connected before the node owns: its claims do not wait for that.
+      {"enable.sparse.connections", "false"},
       // The topic's own bound is what refuses a message.
       {"message.max.bytes", "100000000"},
   };
@@ -96,6 +98,8 @@ const Properties& CommonDefaults() {
       {"reconnect.backoff.max.ms", "1000"},
       {"socket.connection.setup.timeout.ms", "5000"},
       {"socket.keepalive.enable", "true"},
+      // A request's last bytes do not wait until the broker has acknowledged others.
+      {"socket.nagle.disable", "true"},
       {"socket.timeout.ms", "10000"},
       {"topic.metadata.refresh.fast.interval.ms", "100"},
       // How long a topic that was made anew stays unknown.

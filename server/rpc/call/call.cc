@@ -94,7 +94,7 @@ Call::Call(const CallGate& gate, const Method& method,
       method_(method),
       context_(context),
       number_(NextNumber()),
-      refused_(WhyRefused(gate, *context, account)) {
+      refused_(WhyRefused(gate, method, *context, account)) {
   if (!gate_.observers().empty()) {
     start_ns_ = NowNs();
     for (CallObserver* observer : gate_.observers()) {
@@ -127,7 +127,7 @@ absl::StatusOr<Verbs> Call::VerbsIn(absl::string_view name) {
   return caller_->VerbsIn(name);
 }
 
-Call::Refused Call::WhyRefused(const CallGate& gate,
+Call::Refused Call::WhyRefused(const CallGate& gate, const Method& method,
                                const grpc::ServerContextBase& context,
                                const ResponseAccount* account) {
   // Its client is gone and cannot read a response.
@@ -135,7 +135,10 @@ Call::Refused Call::WhyRefused(const CallGate& gate,
   if (gate.guard() != nullptr && gate.guard()->IsGone(context)) {
     return Refused::kGone;
   }
-  return gate.closed() ? Refused::kDraining : Refused::kNot;
+  // Who asks a node that has handed over is to learn where to go.
+  const bool drains =
+      gate.closed() && (IsServedByAllNodes(method) || gate.CheckService().ok());
+  return drains ? Refused::kDraining : Refused::kNot;
 }
 
 absl::Status Call::Refusal() const {

@@ -138,7 +138,7 @@ class Call final : public CallDetails {
   void Authenticate();
   // Why the call is not served, whatever its caller.
   enum class Refused : uint8_t { kNot, kDraining, kGone, kNotOwner };
-  static Refused WhyRefused(const CallGate& gate,
+  static Refused WhyRefused(const CallGate& gate, const Method& method,
                             const grpc::ServerContextBase& context,
                             const ResponseAccount* account);
   absl::Status Refusal() const;

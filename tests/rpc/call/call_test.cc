@@ -266,7 +266,7 @@ TEST_F(CallTest, AStreamFollowsTheRules) {
 TEST_F(CallTest, ANodeThatDoesNotServeTellsKnownCallersOnly) {
   absl::Status service = ErrorWithReason(absl::StatusCode::kUnavailable,
                                          Reason::kNotOwner, "not the owner");
-  const CallGate node(&access_, {}, nullptr, nullptr, [&] { return service; });
+  CallGate node(&access_, {}, nullptr, nullptr, [&] { return service; });
   {
     grpc::ServerContext context;
     // Has the metadata.
@@ -289,6 +289,14 @@ TEST_F(CallTest, ANodeThatDoesNotServeTellsKnownCallersOnly) {
     EXPECT_EQ(ReasonOf(status), Reason::kNotOwner);
   }
   EXPECT_EQ(call.CheckService(), service);
+  node.Close();
+  for (const auto& [method, reason] :
+       {std::pair(methods::kGet, Reason::kNotOwner),
+        std::pair(methods::kGetServer, Reason::kDraining)}) {
+    Call late(node, method, &context_);
+    EXPECT_EQ(ReasonOf(late.Identify()), reason);
+    late.End(absl::OkStatus());
+  }
   service = absl::OkStatus();
   EXPECT_TRUE(call.CheckService().ok());
   call.End(absl::OkStatus());

@@ -46,7 +46,7 @@ enum class ErrorReason : int32_t {
   // INTERNAL or UNKNOWN: a bug of the server.
   kInternalError = 14,
   // UNAVAILABLE: this node of a cluster is not the owner. Nothing of the call
-  // was applied. Metadata: owner_address, absent while no node owns.
+  // was applied. Metadata: owner_address, absent while none is known.
   kNotOwner = 15,
   // UNAVAILABLE: the node lost the ownership while the call waited. What the
   // call writes may or may not be applied.

@@ -27,7 +27,7 @@ namespace timecache {
 
 // Pauses of a call, or of a stream's start, that got NOT_OWNER.
 inline constexpr absl::Duration kMinNotOwnerPause = absl::Milliseconds(20);
-inline constexpr absl::Duration kMaxNotOwnerPause = absl::Milliseconds(500);
+inline constexpr absl::Duration kMaxNotOwnerPause = absl::Milliseconds(100);
 
 // One server. Thread-safe.
 struct Endpoint {

@@ -194,7 +194,7 @@ class Failover:
 
     def __init__(self, addresses: int) -> None:
         self._addresses = addresses
-        self._backoff = Backoff(0.02, 0.5)
+        self._backoff = Backoff(0.02, 0.1)
         self._unreached = 0  # Addresses, one after the other.
 
     def pause(self, error: TimecacheError, is_lost: bool = False) -> float | None:

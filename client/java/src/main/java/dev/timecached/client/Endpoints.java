@@ -153,7 +153,7 @@ final class Endpoints {
 
   /** When a call, or the start of a stream, is tried at another address. Not thread-safe. */
   final class Failover {
-    private final Backoff backoff = new Backoff(Duration.ofMillis(20), Duration.ofMillis(500));
+    private final Backoff backoff = new Backoff(Duration.ofMillis(20), Duration.ofMillis(100));
     private int unreached; // Addresses, one after the other.
 
     /**
