@@ -102,11 +102,14 @@ def addresses(ports):
 class Broker:
     """One of them: its process, if it runs, and its ports."""
 
-    def __init__(self, node, directory, ports, links):
+    def __init__(self, node, directory, ports, links, listeners):
         self.node = node
         self.directory = directory / str(node)
-        self.port, self.controller_port, *link_ports = ports
-        self.links = {name: Link((HOST, port)) for name, port in zip(links, link_ports)}
+        self.port, self.controller_port, *others = ports
+        self.links = {name: Link((HOST, port)) for name, port in zip(links, others)}
+        # {name: (protocol, port)}
+        self.listeners = {name: (protocol, port) for (name, protocol), port in
+                          zip(listeners.items(), others[len(links):])}
         self.process = None
         self.paused = False
 
@@ -122,7 +125,10 @@ class Broker:
         listeners = {"BROKER": (self.port, self.port)}
         for i, link in enumerate(self.links.values()):
             listeners[f"LINK{i}"] = link.target[1], link.port
-        names = [*listeners, "CONTROLLER"]
+        protocols = dict.fromkeys([*listeners, "CONTROLLER"], "PLAINTEXT")
+        for name, (protocol, port) in self.listeners.items():
+            listeners[name] = port, port
+            protocols[name] = protocol
         lines = {
             "process.roles": "broker,controller",
             "node.id": self.node,
@@ -134,7 +140,8 @@ class Broker:
                 [f"CONTROLLER://{HOST}:{self.controller_port}"]),
             "advertised.listeners": ",".join(
                 f"{name}://{HOST}:{port}" for name, (_, port) in listeners.items()),
-            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}" for name, protocol in protocols.items()),
             "log.dirs": self.directory / "data",
             **settings}
         data = self.directory / "data"
@@ -186,19 +193,24 @@ class Brokers:
     settings: Kafka's, for all brokers, before those of SETTINGS. links: names, for each of
     which brokers have a listener that is reached through a Link: a client that is given
     `bootstrap_of(name)` reaches all of them through links[name], a list of one a broker.
+    listeners: {name: protocol}, further ones, as {"SASL": "SASL_SSL"}; the settings
+    "listener.name.sasl.*" say how they authenticate, `bootstrap_on(name)` where they are.
     Each takes some 150 MiB of memory. Methods may be called by several threads, those for one
     broker by one at a time."""
 
-    def __init__(self, count=3, directory=None, settings=None, links=(), java=("-Xmx256m",)):
+    def __init__(self, count=3, directory=None, settings=None, links=(), java=("-Xmx256m",),
+                 listeners=None):
         self.scratch = None if directory else tempfile.TemporaryDirectory(prefix="kafka-")
         self.directory = pathlib.Path(directory or self.scratch.name).resolve()
         self.java = list(java)
         if ARCHIVE.exists():
             self.java.insert(0, f"-XX:SharedArchiveFile={ARCHIVE}")
-        each = 2 + len(links)
+        listeners = listeners or {}
+        each = 2 + len(links) + len(listeners)
         ports = free_ports(count * each)
         self.brokers = {
-            node: Broker(node, self.directory, ports[each * (node - 1):each * node], links)
+            node: Broker(node, self.directory, ports[each * (node - 1):each * node], links,
+                         listeners)
             for node in range(1, count + 1)}
         self.bootstrap = addresses(broker.port for broker in self.brokers.values())
         self.links = {name: [broker.links[name] for broker in self.brokers.values()]
@@ -232,6 +244,9 @@ class Brokers:
 
     def bootstrap_of(self, link):
         return addresses(link.port for link in self.links[link])
+
+    def bootstrap_on(self, listener):
+        return addresses(broker.listeners[listener][1] for broker in self.brokers.values())
 
     @property
     def pids(self):
