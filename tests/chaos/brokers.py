@@ -8,7 +8,8 @@ standard input ends or SIGTERM: {"bootstrap": "HOST:PORT,...", "pids": {"1": PID
 "directory": "D"}. With --directory, data and logs stay there, in D/1 and so on, and a later
 run goes on with them. Lines on standard input act on one broker, "kill 1", "pause 1",
 "resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or on a
-topic, "delete NAME"; each is answered by the line of JSON when it is done. With --link,
+topic, "delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it
+is done. With --link,
 "links" has the addresses to give to the node that is to reach the brokers through it:
 {"NAME": "HOST:PORT,..."}.
 
@@ -335,6 +336,10 @@ class Brokers:
         self._retry(lambda: self._all_know(lambda known: name not in known.topics),
                     f"not all have forgotten {name}")
 
+    def set_topic(self, name, setting, value):
+        """Of a topic that is there. Brokers learn of it soon after."""
+        kafka_wire.set_topic(self._running()[0].address, name, setting, value)
+
     def stop(self):
         """Kills all. Data and logs stay, if the directory was given."""
         for broker in self.brokers.values():
@@ -363,7 +368,7 @@ def say(brokers):
     print(json.dumps(said), flush=True)
 
 
-def obey(brokers, action, name):
+def obey(brokers, action, name, *more):
     if action in ("kill", "pause", "resume", "end", "start"):
         getattr(brokers, action)(int(name))
     elif action in ("cut", "hold", "heal"):
@@ -371,6 +376,8 @@ def obey(brokers, action, name):
             getattr(link, action)()
     elif action == "delete":
         brokers.delete_topic(name)
+    elif action == "set":
+        brokers.set_topic(name, *more[0].split("=", 1))
     else:
         raise ValueError(f"{action}: not an action")
 

@@ -1,6 +1,6 @@
 """The requests of Kafka's protocol that the tests of brokers need, without a client library:
-Metadata (version 1), CreateTopics (version 2), DeleteTopics (version 1) and
-AlterUserScramCredentials (version 0)."""
+Metadata (version 1), CreateTopics (version 2), DeleteTopics (version 1),
+IncrementalAlterConfigs (version 0) and AlterUserScramCredentials (version 0)."""
 
 import dataclasses
 import hashlib
@@ -10,6 +10,7 @@ import struct
 METADATA = 3
 CREATE_TOPICS = 19
 DELETE_TOPICS = 20
+INCREMENTAL_ALTER_CONFIGS = 44
 ALTER_USER_SCRAM_CREDENTIALS = 51
 SCRAM_ITERATIONS = 4096
 NO_TAGS = b"\0"
@@ -149,6 +150,19 @@ def delete_topic(address, name):
     for topic_name, code in read.array(lambda: (read.text(), read.number("h"))):
         if code != 0:
             raise KafkaError(f"{topic_name}: error {code}", code)
+
+
+def set_topic(address, name, setting, value):
+    """A broker may learn of it after this has returned. KafkaError if it is refused."""
+    is_topic, is_set = 2, 0
+    change = text(setting) + struct.pack("b", is_set) + text(value)
+    body = array([struct.pack("b", is_topic) + text(name) + array([change])]) + b"\0"
+    read = call(address, INCREMENTAL_ALTER_CONFIGS, 0, body)
+    read.number("i")  # throttle time
+    read.number("i")  # the number of results, 1
+    code, message = read.number("h"), read.text()
+    if code != 0:
+        raise KafkaError(f"{name}: {setting}: {message} (error {code})", code)
 
 
 def set_scram_password(address, user, password):
