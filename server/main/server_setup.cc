@@ -11,6 +11,7 @@
 #include "server/edge/access_rules.h"
 #include "server/edge/file_watch.h"
 #include "server/edge/tls_listeners.h"
+#include "server/main/cluster_init.h"
 #include "server/main/config/cluster_config.h"
 #include "server/main/config/config.h"
 #include "server/main/config/configured_namespaces.h"
@@ -42,9 +43,9 @@ absl::Status CheckConfigFiles(const config::v1::ServerConfig& config) {
   if (absl::Status status = CheckAccessFile(config); !status.ok()) {
     return status;
   }
-  if (const auto read = ReadKafkaProperties(config.cluster().kafka());
-      !read.ok()) {
-    return read.status();
+  if (!config.cluster().name().empty()) {
+    const auto kafka = ToKafkaOptions(config.cluster().kafka());
+    if (!kafka.ok()) return kafka.status();
   }
   Housekeeping none;
   FileWatch files;

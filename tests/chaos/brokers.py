@@ -8,7 +8,8 @@ standard input ends or SIGTERM: {"bootstrap": "HOST:PORT,...", "pids": {"1": PID
 "directory": "D"}. With --directory, data and logs stay there, in D/1 and so on, and a later
 run goes on with them. Lines on standard input act on one broker, "kill 1", "pause 1",
 "resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or on a
-topic, "delete NAME"; each is answered by the line of JSON when it is done. With --link,
+topic, "delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it
+is done. With --link,
 "links" has the addresses to give to the node that is to reach the brokers through it:
 {"NAME": "HOST:PORT,..."}.
 
@@ -102,11 +103,14 @@ def addresses(ports):
 class Broker:
     """One of them: its process, if it runs, and its ports."""
 
-    def __init__(self, node, directory, ports, links):
+    def __init__(self, node, directory, ports, links, listeners):
         self.node = node
         self.directory = directory / str(node)
-        self.port, self.controller_port, *link_ports = ports
-        self.links = {name: Link((HOST, port)) for name, port in zip(links, link_ports)}
+        self.port, self.controller_port, *others = ports
+        self.links = {name: Link((HOST, port)) for name, port in zip(links, others)}
+        # {name: (protocol, port)}
+        self.listeners = {name: (protocol, port) for (name, protocol), port in
+                          zip(listeners.items(), others[len(links):])}
         self.process = None
         self.paused = False
 
@@ -122,7 +126,10 @@ class Broker:
         listeners = {"BROKER": (self.port, self.port)}
         for i, link in enumerate(self.links.values()):
             listeners[f"LINK{i}"] = link.target[1], link.port
-        names = [*listeners, "CONTROLLER"]
+        protocols = dict.fromkeys([*listeners, "CONTROLLER"], "PLAINTEXT")
+        for name, (protocol, port) in self.listeners.items():
+            listeners[name] = port, port
+            protocols[name] = protocol
         lines = {
             "process.roles": "broker,controller",
             "node.id": self.node,
@@ -134,7 +141,8 @@ class Broker:
                 [f"CONTROLLER://{HOST}:{self.controller_port}"]),
             "advertised.listeners": ",".join(
                 f"{name}://{HOST}:{port}" for name, (_, port) in listeners.items()),
-            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}" for name, protocol in protocols.items()),
             "log.dirs": self.directory / "data",
             **settings}
         data = self.directory / "data"
@@ -186,19 +194,24 @@ class Brokers:
     settings: Kafka's, for all brokers, before those of SETTINGS. links: names, for each of
     which brokers have a listener that is reached through a Link: a client that is given
     `bootstrap_of(name)` reaches all of them through links[name], a list of one a broker.
+    listeners: {name: protocol}, further ones, as {"SASL": "SASL_SSL"}; the settings
+    "listener.name.sasl.*" say how they authenticate, `bootstrap_on(name)` where they are.
     Each takes some 150 MiB of memory. Methods may be called by several threads, those for one
     broker by one at a time."""
 
-    def __init__(self, count=3, directory=None, settings=None, links=(), java=("-Xmx256m",)):
+    def __init__(self, count=3, directory=None, settings=None, links=(), java=("-Xmx256m",),
+                 listeners=None):
         self.scratch = None if directory else tempfile.TemporaryDirectory(prefix="kafka-")
         self.directory = pathlib.Path(directory or self.scratch.name).resolve()
         self.java = list(java)
         if ARCHIVE.exists():
             self.java.insert(0, f"-XX:SharedArchiveFile={ARCHIVE}")
-        each = 2 + len(links)
+        listeners = listeners or {}
+        each = 2 + len(links) + len(listeners)
         ports = free_ports(count * each)
         self.brokers = {
-            node: Broker(node, self.directory, ports[each * (node - 1):each * node], links)
+            node: Broker(node, self.directory, ports[each * (node - 1):each * node], links,
+                         listeners)
             for node in range(1, count + 1)}
         self.bootstrap = addresses(broker.port for broker in self.brokers.values())
         self.links = {name: [broker.links[name] for broker in self.brokers.values()]
@@ -232,6 +245,9 @@ class Brokers:
 
     def bootstrap_of(self, link):
         return addresses(link.port for link in self.links[link])
+
+    def bootstrap_on(self, listener):
+        return addresses(broker.listeners[listener][1] for broker in self.brokers.values())
 
     @property
     def pids(self):
@@ -320,6 +336,10 @@ class Brokers:
         self._retry(lambda: self._all_know(lambda known: name not in known.topics),
                     f"not all have forgotten {name}")
 
+    def set_topic(self, name, setting, value):
+        """Of a topic that is there. Brokers learn of it soon after."""
+        kafka_wire.set_topic(self._running()[0].address, name, setting, value)
+
     def stop(self):
         """Kills all. Data and logs stay, if the directory was given."""
         for broker in self.brokers.values():
@@ -348,7 +368,7 @@ def say(brokers):
     print(json.dumps(said), flush=True)
 
 
-def obey(brokers, action, name):
+def obey(brokers, action, name, *more):
     if action in ("kill", "pause", "resume", "end", "start"):
         getattr(brokers, action)(int(name))
     elif action in ("cut", "hold", "heal"):
@@ -356,6 +376,8 @@ def obey(brokers, action, name):
             getattr(link, action)()
     elif action == "delete":
         brokers.delete_topic(name)
+    elif action == "set":
+        brokers.set_topic(name, *more[0].split("=", 1))
     else:
         raise ValueError(f"{action}: not an action")
 

@@ -1,13 +1,19 @@
 """The requests of Kafka's protocol that the tests of brokers need, without a client library:
-Metadata (version 1), CreateTopics (version 2) and DeleteTopics (version 1)."""
+Metadata (version 1), CreateTopics (version 2), DeleteTopics (version 1),
+IncrementalAlterConfigs (version 0) and AlterUserScramCredentials (version 0)."""
 
 import dataclasses
+import hashlib
 import socket
 import struct
 
 METADATA = 3
 CREATE_TOPICS = 19
 DELETE_TOPICS = 20
+INCREMENTAL_ALTER_CONFIGS = 44
+ALTER_USER_SCRAM_CREDENTIALS = 51
+SCRAM_ITERATIONS = 4096
+NO_TAGS = b"\0"
 TIMEOUT_SECONDS = 10
 
 
@@ -55,6 +61,12 @@ class Reader:
         self.position += size
         return self.data[self.position - size:self.position].decode()
 
+    def compact(self):
+        """A text of a flexible version: None, or of at most 126 bytes."""
+        size = self.number("B") - 1
+        self.position += max(size, 0)
+        return None if size < 0 else self.data[self.position - size:self.position].decode()
+
     def array(self, read):
         return [read() for _ in range(self.number("i"))]
 
@@ -65,6 +77,12 @@ def text(value):
 
 def array(items):
     return struct.pack(">i", len(items)) + b"".join(items)
+
+
+def compact(data):
+    """Bytes, or a text, of a flexible version of a request."""
+    data = data.encode() if isinstance(data, str) else data
+    return struct.pack("B", len(data) + 1) + data
 
 
 def call(address, key, version, body):
@@ -132,3 +150,35 @@ def delete_topic(address, name):
     for topic_name, code in read.array(lambda: (read.text(), read.number("h"))):
         if code != 0:
             raise KafkaError(f"{topic_name}: error {code}", code)
+
+
+def set_topic(address, name, setting, value):
+    """A broker may learn of it after this has returned. KafkaError if it is refused."""
+    is_topic, is_set = 2, 0
+    change = text(setting) + struct.pack("b", is_set) + text(value)
+    body = array([struct.pack("b", is_topic) + text(name) + array([change])]) + b"\0"
+    read = call(address, INCREMENTAL_ALTER_CONFIGS, 0, body)
+    read.number("i")  # throttle time
+    read.number("i")  # the number of results, 1
+    code, message = read.number("h"), read.text()
+    if code != 0:
+        raise KafkaError(f"{name}: {setting}: {message} (error {code})", code)
+
+
+def set_scram_password(address, user, password):
+    """Of SCRAM-SHA-256 and SCRAM-SHA-512. KafkaError if it is refused."""
+    for mechanism, hash_name in enumerate(("sha256", "sha512"), 1):
+        salt = b"salt"
+        salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, SCRAM_ITERATIONS)
+        insertion = (compact(user) + struct.pack(">bi", mechanism, SCRAM_ITERATIONS) +
+                     compact(salt) + compact(salted) + NO_TAGS)
+        no_deletion = b"\1"
+        body = NO_TAGS + no_deletion + b"\2" + insertion + NO_TAGS  # the first are the header's
+        read = call(address, ALTER_USER_SCRAM_CREDENTIALS, 0, body)
+        read.number("b")  # the header's tags
+        read.number("i")  # throttle time
+        read.number("b")  # the number of results, 1, plus 1
+        read.compact()  # user
+        code, message = read.number("h"), read.compact()
+        if code != 0:
+            raise KafkaError(f"{user}: {message} (error {code})", code)

@@ -46,7 +46,8 @@ TestCluster::TestCluster(TestClusterOptions options)
   for (int i = 0; i < options_.nodes; ++i) {
     names.push_back(absl::StrCat("node", i));
   }
-  brokers_ = std::make_unique<Brokers>(directory_ + "/brokers", 3, names);
+  brokers_ = std::make_unique<Brokers>(directory_ + "/brokers",
+                                       options_.brokers, names);
   MakeTopics();
   std::vector<std::string> arguments;
   if (!options_.config.empty()) {
@@ -54,6 +55,7 @@ TestCluster::TestCluster(TestClusterOptions options)
     std::ofstream(path) << options_.config;
     arguments = {"--config", path};
   }
+  if (options_.brokers == 1) arguments.push_back("--cluster-allow-unsafe");
   for (size_t i = 0; i < names.size(); ++i) {
     nodes_.push_back(std::make_unique<Node>(directory_, names[i],
                                             brokers_->AddressesOf(names[i]),
@@ -63,11 +65,32 @@ TestCluster::TestCluster(TestClusterOptions options)
   EXPECT_TRUE(AwaitCluster([&] { return Owner() != nullptr; }));
 }
 
+std::string TestCluster::BrokersAddresses() const {
+  return brokers_->AddressesOf("node0");
+}
+
+std::vector<std::string> TestCluster::InitArguments() const {
+  std::vector<std::string> arguments = {
+      TIMECACHED,        "cluster",         "init", "--cluster", "test",
+      "--kafka-brokers", BrokersAddresses()};
+  if (options_.brokers == 1) {
+    arguments.insert(arguments.end(),
+                     {"--replication-factor", "1", "--cluster-allow-unsafe"});
+  }
+  return arguments;
+}
+
 void TestCluster::MakeTopics() const {
-  const Exit init =
-      RunToEnd({TIMECACHED, "cluster", "init", "--cluster", "test",
-                "--kafka-brokers", brokers_->AddressesOf("node0")});
+  const Exit init = RunToEnd(InitArguments());
   EXPECT_EQ(init.code, 0) << init.err;
+}
+
+nlohmann::json TestCluster::Topics() const {
+  std::vector<std::string> arguments = InitArguments();
+  arguments.emplace_back("--json");
+  const Exit init = RunToEnd(arguments);
+  EXPECT_EQ(init.code, 0) << init.err;
+  return nlohmann::json::parse(init.out, nullptr, false);
 }
 
 TestCluster::~TestCluster() { nodes_.clear(); }

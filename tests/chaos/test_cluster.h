@@ -25,13 +25,15 @@ inline bool AwaitCluster(absl::FunctionRef<bool()> condition) {
 
 struct TestClusterOptions {
   int nodes = 3;
+  // One cannot be safe: of what it loses a test is that takes one.
+  int brokers = 3;
   // How far the clock of node i is from the brokers'; those after the last: not.
   std::vector<absl::Duration> clocks;
   // Of a node's configuration file: "cluster: {...}"; empty: it has none.
   std::string config;
 };
 
-// Three brokers, and the nodes node0, node1 and so on. Not thread-safe, but for
+// Brokers, and the nodes node0, node1 and so on. Not thread-safe, but for
 // addresses() and Caller().
 class TestCluster {
  public:
@@ -45,6 +47,10 @@ class TestCluster {
 
   // `timecached cluster init`.
   void MakeTopics() const;
+  // Its answer, of topics that are there.
+  nlohmann::json Topics() const;
+  // Where node0 reaches the brokers.
+  std::string BrokersAddresses() const;
 
   Brokers& brokers() { return *brokers_; }
   Node& node(size_t i) { return *nodes_[i]; }
@@ -75,6 +81,7 @@ class TestCluster {
   std::string WhyNodesEnded() const;
 
  private:
+  std::vector<std::string> InitArguments() const;
   std::map<std::string, std::string> ClockOf(size_t node) const;
 
   const TestClusterOptions options_;

@@ -4,9 +4,12 @@
 
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 
 namespace timecache::server {
 namespace {
@@ -158,9 +161,30 @@ absl::StatusOr<Conf> MakeConf(const KafkaOptions& options,
 }  // namespace
 
 struct KafkaHandle::Context {
+  // From any thread of librdkafka's.
+  void OnLog(int level, absl::string_view facility, absl::string_view text) {
+    // Properties are given to both kinds of clients, which is what it warns of.
+    if (facility == "CONFWARN" &&
+        absl::StrContains(text, " property and will be ignored by this ")) {
+      return;
+    }
+    if (facility == "FAIL" || facility == "ERROR") {
+      // After "[thrd:NAME]: ".
+      const size_t thread = text.find("]: ");
+      absl::MutexLock lock(&mu);
+      failure =
+          std::string(thread == text.npos ? text : text.substr(thread + 3));
+    }
+    if (log) log(level, absl::StrCat(facility, ": ", text));
+  }
+
   std::function<void(int, absl::string_view)> log;
   OnReport on_report = nullptr;
   void* opaque = nullptr;
+
+  absl::Mutex mu;
+  // What became of a connection: the last that librdkafka has said.
+  std::string failure ABSL_GUARDED_BY(mu);
 };
 
 absl::Status CheckKafkaOptions(const KafkaOptions& options) {
@@ -237,10 +261,8 @@ absl::StatusOr<KafkaHandle> KafkaHandle::Open(
   rd_kafka_conf_set_opaque(conf->get(), handle.context_.get());
   rd_kafka_conf_set_log_cb(conf->get(), [](const rd_kafka_t* client, int level,
                                            const char* fac, const char* text) {
-    const auto* context = static_cast<const Context*>(rd_kafka_opaque(client));
-    if (context != nullptr && context->log) {
-      context->log(level, absl::StrCat(fac, ": ", text));
-    }
+    auto* const context = static_cast<Context*>(rd_kafka_opaque(client));
+    if (context != nullptr) context->OnLog(level, fac, text);
   });
   if (on_report != nullptr) {
     rd_kafka_conf_set_dr_msg_cb(
@@ -268,6 +290,18 @@ absl::StatusOr<KafkaHandle> KafkaHandle::Open(
     }
   }
   return handle;
+}
+
+absl::Status KafkaHandle::Explain(const absl::Status& status) const {
+  if (!absl::IsUnavailable(status)) return status;
+  absl::MutexLock lock(&context_->mu);
+  if (context_->failure.empty()) return status;
+  const bool is_sasl = absl::StrContains(context_->failure, "SASL");
+  return absl::UnavailableError(absl::StrCat(
+      status.message(), ": ", context_->failure,
+      ": check the Kafka properties ",
+      is_sasl ? "sasl.mechanism, sasl.username and sasl.password"
+              : "security.protocol and ssl.*, and the brokers' addresses"));
 }
 
 }  // namespace timecache::server

@@ -66,6 +66,10 @@ class KafkaHandle {
   rd_kafka_s* client() const { return client_.get(); }
   rd_kafka_topic_s* topic() const { return topic_.get(); }
 
+  // An UNAVAILABLE with what librdkafka has said of its connections, which has the
+  // broker's address, and the properties that may be wrong.
+  absl::Status Explain(const absl::Status& status) const;
+
   struct Context;
 
  private:

@@ -241,7 +241,7 @@ absl::Status CreateTopics(const KafkaOptions& options,
             rd_kafka_CreateTopics(handle->client(), both.data(), both.size(),
                                   asked, queue);
           });
-  if (!event.ok()) return event.status();
+  if (!event.ok()) return handle->Explain(event.status());
   size_t count = 0;
   const rd_kafka_topic_result_t** const results =
       rd_kafka_CreateTopics_result_topics(
@@ -275,7 +275,7 @@ absl::StatusOr<std::vector<TopicShape>> DescribeTopics(
                        ": `timecached cluster init` makes "
                        "the topics of a cluster"));
     }
-    if (!shape.ok()) return shape.status();
+    if (!shape.ok()) return handle->Explain(shape.status());
     shapes.push_back(*std::move(shape));
   }
   return shapes;

@@ -47,6 +47,15 @@ constexpr const char* kRefusedProperties[] = {
     "transactional.id",
 };
 
+// What --check-config, or whoever sees the configuration, is not to show.
+constexpr const char* kSecretProperties[] = {
+    "sasl.oauthbearer.client.secret",
+    "sasl.password",
+    "ssl.key.password",
+    "ssl.key.pem",
+    "ssl.keystore.password",
+};
+
 std::string NameProblem(absl::string_view name) {
   const bool valid = absl::c_all_of(name, [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
@@ -107,6 +116,11 @@ ClusterProblem FindKafkaProblem(const config::v1::KafkaConfig& kafka) {
   for (const auto& [name, value] : kafka.properties()) {
     ClusterProblem problem = FindPropertyProblem(properties, name);
     if (problem.has_value()) return problem;
+    if (absl::c_linear_search(kSecretProperties, name)) {
+      return {{absl::StrCat(properties, "[", name, "]"),
+               "is a secret: write it to a file, and that file's path to "
+               "cluster.kafka.property_files"}};
+    }
   }
   const std::string files = "cluster.kafka.property_files";
   for (const auto& [name, file] : kafka.property_files()) {

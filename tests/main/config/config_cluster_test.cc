@@ -106,6 +106,9 @@ TEST(ConfigClusterTest, PropertiesOnWhichSafetyRestsAreRefused) {
                      "could lose acknowledged writes"));
   }
   EXPECT_THAT(
+      ClusterRefusal("cluster: {kafka: {properties: {sasl.password: a}}}"),
+      HasSubstr("cluster.kafka.properties[sasl.password]: is a secret"));
+  EXPECT_THAT(
       ClusterRefusal("cluster: {kafka: {property_files: {retries: a}}}"),
       HasSubstr("cluster.kafka.property_files[retries]: cannot be set"));
   EXPECT_THAT(
