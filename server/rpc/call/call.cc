@@ -135,7 +135,10 @@ Call::Refused Call::WhyRefused(const CallGate& gate,
   if (gate.guard() != nullptr && gate.guard()->IsGone(context)) {
     return Refused::kGone;
   }
-  return gate.closed() ? Refused::kDraining : Refused::kNot;
+  // A node of a cluster that has ended its service refuses calls as before: as
+  // clients repeat them at the owner.
+  const bool drains = gate.closed() && gate.CheckService().ok();
+  return drains ? Refused::kDraining : Refused::kNot;
 }
 
 absl::Status Call::Refusal() const {
