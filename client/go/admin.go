@@ -27,6 +27,9 @@ type (
 	// ServerInfo has version, age and limits of a server, and how far they are used. Who
 	// may not read all namespaces is told no limits: they are nil.
 	ServerInfo = pb.GetServerResponse
+	// ClusterInfo is a cluster as one of its nodes sees it: the nodes, who owns, and the
+	// standby that a handover goes to.
+	ClusterInfo = pb.GetClusterResponse
 )
 
 // LimitPolicy says what to do with a put that would pass a namespace's limits.
@@ -292,6 +295,21 @@ func (c *Client) DeleteGroup(ctx context.Context, name string, options ...CallOp
 // GetServer describes the server.
 func (c *Client) GetServer(ctx context.Context, options ...CallOption) (*ServerInfo, error) {
 	return call(ctx, c, pb.NewServerServiceClient(c.conn).GetServer, &pb.GetServerRequest{}, collect(options), safe)
+}
+
+// GetCluster describes the cluster as the node that calls go to now sees it, whether it owns or
+// not. FailedPrecondition (NoCluster) of a server that is no node.
+func (c *Client) GetCluster(ctx context.Context, options ...CallOption) (*ClusterInfo, error) {
+	return call(ctx, c, pb.NewServerServiceClient(c.conn).GetCluster, &pb.GetClusterRequest{}, collect(options), safe)
+}
+
+// HandOver makes the owner hand the ownership over to the standby of that name; empty: to the
+// one that has replayed most. Returns which it is, once the ownership is released. Calls and
+// streams then go on there by themselves. FailedPrecondition (NoCluster, or NoSuccessor: no
+// standby of that name has caught up, and the owner goes on).
+func (c *Client) HandOver(ctx context.Context, to string, options ...CallOption) (string, error) {
+	response, err := call(ctx, c, pb.NewServerServiceClient(c.conn).HandOver, &pb.HandOverRequest{To: to}, collect(options), once)
+	return response.GetTo(), err
 }
 
 // Health says whether the server serves, which needs no right: nil, or an error, which is

@@ -32,6 +32,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -111,10 +112,16 @@ type Client struct {
 // watches and workers resume there. It does not connect yet: that there is no server is told
 // by the first call. An error is about the address or the options.
 func NewClient(address string, options Options) (*Client, error) {
-	addresses, err := splitAddresses(address)
-	if err != nil {
+	return NewClusterClient(splitAddresses(address), options)
+}
+
+// NewClusterClient is [NewClient] for the addresses of several nodes of a cluster, 1 to
+// [MaxAddresses].
+func NewClusterClient(addresses []string, options Options) (*Client, error) {
+	if err := checkAddresses(addresses); err != nil {
 		return nil, err
 	}
+	addresses = slices.Clone(addresses)
 	connectTimeout := 5 * time.Second
 	if len(addresses) > 1 {
 		connectTimeout = time.Second // Another may do.

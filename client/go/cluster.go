@@ -22,28 +22,38 @@ const (
 	maxOtherNodes = 16
 )
 
-// splitAddresses takes "a:7171, b:7171" apart, and checks each.
-func splitAddresses(address string) ([]string, error) {
+// splitAddresses takes "a:7171, b:7171" apart.
+func splitAddresses(address string) []string {
 	addresses := strings.Split(address, ",")
-	if len(addresses) > MaxAddresses {
-		return nil, invalid("address: %d of them; at most %d are allowed", len(addresses), MaxAddresses)
-	}
 	for i := range addresses {
 		if len(addresses) > 1 {
 			addresses[i] = strings.TrimSpace(addresses[i])
 		}
-		if err := checkAddress(addresses[i]); err != nil {
-			return nil, err
+	}
+	return addresses
+}
+
+func checkAddresses(addresses []string) error {
+	if len(addresses) == 0 {
+		return invalid("addresses: there is none")
+	}
+	if len(addresses) > MaxAddresses {
+		return invalid("address: %d of them; at most %d are allowed", len(addresses), MaxAddresses)
+	}
+	for _, address := range addresses {
+		if err := checkAddress(address); err != nil {
+			return err
 		}
 	}
-	return addresses, nil
+	return nil
 }
 
 // cluster is the connection of a client: one to each server that it may call, made when it
 // is first needed. Calls go to the current one. A call that a node refuses because it is not
 // the owner is repeated at the owner, whatever it does, and one that finds no connection at
-// the next address: nothing was applied. After a connection that broke, the next call goes
-// to the next address. Safe for concurrent use.
+// the next address: nothing was applied. After a connection that broke, and after a call that
+// a node did not answer in time, the next call goes to the next address. Safe for concurrent
+// use.
 type cluster struct {
 	addresses []string
 	dial      func(address string) (*grpc.ClientConn, error) // Nil: the connection is the caller's.
@@ -99,10 +109,18 @@ func (c *cluster) isClosed() bool {
 	return conn != nil && conn.GetState() == connectivity.Shutdown
 }
 
+// hasOthers says whether the caller gave several addresses.
+func (c *cluster) hasOthers() bool { return len(c.addresses) > 1 }
+
 // moveOn makes the owner that a failure names current, or the next address, if the failure
 // says that another may do better and from still is current.
 func (c *cluster) moveOn(ctx context.Context, from *node, failure *Error) {
-	if !failure.connectionLost() || ctx.Err() != nil && failure.Code == codes.Canceled {
+	if cause, ok := context.Cause(ctx).(*Error); ok { // Of a watch or a pipeline.
+		failure = cause
+	}
+	// The node may hang; if it does not, the next one names it.
+	hangs := failure.Code == codes.DeadlineExceeded && c.hasOthers()
+	if !hangs && !failure.connectionLost() || ctx.Err() != nil && failure.Code == codes.Canceled {
 		return
 	}
 	c.mu.Lock()
@@ -230,8 +248,14 @@ type clusterStream struct {
 	begun    bool
 }
 
+// onAttempt is the key of what a stream's context has called, a func(), before each attempt.
+type onAttempt struct{}
+
 func (s *clusterStream) open() error {
 	for {
+		if begin, ok := s.ctx.Value(onAttempt{}).(func()); ok {
+			begin()
+		}
 		s.node = s.failover.cluster.current.Load()
 		stream, err := s.node.conn.NewStream(s.ctx, s.desc, s.method, s.options...)
 		if err == nil {

@@ -1,6 +1,7 @@
 package timecache_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -23,6 +24,7 @@ type clusterNode struct {
 	pb.UnimplementedTimeCacheServiceServer
 	address string
 	server  *grpc.Server
+	hang    atomic.Bool  // No call ends by itself.
 	refused atomic.Int64 // Refusals that are left, then it owns.
 
 	mu      sync.Mutex
@@ -37,11 +39,32 @@ func startNode(t *testing.T) *clusterNode {
 	t.Helper()
 	n := &clusterNode{server: grpc.NewServer(), release: make(chan struct{}), settled: make(chan struct{}, 100)}
 	pb.RegisterTimeCacheServiceServer(n.server, n)
+	pb.RegisterServerServiceServer(n.server, clusterAdmin{})
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	n.address = listener.Addr().String()
 	go n.server.Serve(listener)
 	t.Cleanup(n.server.Stop)
 	return n
+}
+
+type clusterAdmin struct {
+	pb.UnimplementedServerServiceServer
+}
+
+func (clusterAdmin) GetCluster(context.Context, *pb.GetClusterRequest) (*pb.GetClusterResponse, error) {
+	return &pb.GetClusterResponse{Name: "eu", Owner: "a",
+		Nodes: []*pb.ClusterNode{{Name: "a", Role: pb.NodeRole_NODE_ROLE_OWNER}}}, nil
+}
+
+func (clusterAdmin) HandOver(_ context.Context, request *pb.HandOverRequest) (*pb.HandOverResponse, error) {
+	return &pb.HandOverResponse{To: cmp.Or(request.To, "the best")}, nil
+}
+
+// await waits for the end of a call to a node that hangs.
+func (n *clusterNode) await(ctx context.Context) {
+	if n.hang.Load() {
+		<-ctx.Done()
+	}
 }
 
 // gone is an address that nothing listens at.
@@ -92,7 +115,11 @@ func (n *clusterNode) noted() []string {
 	return n.keys
 }
 
-func (n *clusterNode) Put(_ context.Context, request *pb.PutRequest) (*pb.PutResponse, error) {
+func (n *clusterNode) Put(ctx context.Context, request *pb.PutRequest) (*pb.PutResponse, error) {
+	n.await(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err := n.enter(string(request.Key)); err != nil {
 		return nil, err
 	}
@@ -111,6 +138,7 @@ func (n *clusterNode) Scan(_ *pb.ScanRequest, stream grpc.ServerStreamingServer[
 }
 
 func (n *clusterNode) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest, pb.ExecuteResponse]) error {
+	n.await(stream.Context())
 	for {
 		request, err := stream.Recv()
 		if err != nil {
@@ -131,6 +159,7 @@ func (n *clusterNode) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest
 }
 
 func (n *clusterNode) WatchExpired(request *pb.WatchExpiredRequest, stream grpc.ServerStreamingServer[pb.WatchExpiredResponse]) error {
+	n.await(stream.Context())
 	if err := n.enter(""); err != nil {
 		return err
 	}
@@ -351,6 +380,87 @@ func TestAPipelineWithoutAnOwnerEndsWithTheTimeout(t *testing.T) {
 	}
 }
 
+func TestANodeThatHangsIsLeftByTheNextCall(t *testing.T) {
+	a, b := startNode(t), startNode(t)
+	a.hang.Store(true)
+	client := must(timecache.NewClusterClient([]string{a.address, b.address}, timecache.Options{Timeout: 100 * time.Millisecond}))(t)
+	defer client.Close()
+	_, err := client.Put(t.Context(), "first", nil)
+	var failure *timecache.Error
+	if !errors.As(err, &failure) || failure.Code != codes.DeadlineExceeded {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	must(client.Put(ctx, "next", nil))(t)
+	equal(t, "keys", b.noted(), []string{"next"})
+}
+
+func TestANodeThatHangsIsLeftByTheNextPipeline(t *testing.T) {
+	a, b := startNode(t), startNode(t)
+	a.hang.Store(true)
+	client := must(timecache.NewClusterClient([]string{a.address, b.address}, timecache.Options{Timeout: 100 * time.Millisecond}))(t)
+	defer client.Close()
+	pipeline := client.Pipeline(t.Context(), timecache.PipelineOptions{})
+	var failure *timecache.Error
+	if err := pipeline.Do(t.Context(), timecache.PutOperation("first", nil)).Err; !errors.As(err, &failure) || failure.Code != codes.DeadlineExceeded {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	must(client.Put(ctx, "next", nil))(t)
+	equal(t, "keys", b.noted(), []string{"next"})
+}
+
+func TestTheOnlyNodeIsKeptThoughItHangs(t *testing.T) {
+	a := startNode(t)
+	a.hang.Store(true)
+	client := clientOf(t, a.address)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := client.Put(ctx, "key", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	a.hang.Store(false)
+	put(t, client, "next")
+	equal(t, "keys", a.noted(), []string{"next"})
+}
+
+func TestAWatchLeavesANodeThatHangs(t *testing.T) {
+	a, b := startNode(t), startNode(t)
+	reconnect := timecache.Reconnect{MaxSilence: 500 * time.Millisecond, MinPause: time.Millisecond}
+	watch := read(t, clientOf(t, a.address, b.address).Watch(t.Context(), timecache.WatchOptions{Reconnect: reconnect}))
+	equal(t, "first", watch.batch().Events[0].Key, a.address)
+	equal(t, "second", watch.batch().Events[0].Key, b.address)
+	b.mu.Lock()
+	equal(t, "token", b.tokens[0], a.address)
+	b.mu.Unlock()
+	// It is silent from the beginning.
+	a.hang.Store(true)
+	watch = read(t, clientOf(t, a.address, b.address).Watch(t.Context(), timecache.WatchOptions{Reconnect: reconnect}))
+	equal(t, "first", watch.batch().Events[0].Key, b.address)
+}
+
+func TestSilenceIsBoundedWhereThereAreOtherNodes(t *testing.T) {
+	bound := func(heartbeat, given time.Duration, addresses ...string) time.Duration {
+		return timecache.MaxSilenceOf(clientOf(t, addresses...), heartbeat, given)
+	}
+	equal(t, "one", bound(0, 0, "a:1"), 0)
+	equal(t, "two", bound(0, 0, "a:1", "b:1"), 10*time.Second)
+	equal(t, "rare heartbeats", bound(time.Minute, 0, "a:1", "b:1"), 4*time.Minute)
+	equal(t, "given", bound(0, time.Hour, "a:1", "b:1"), time.Hour)
+}
+
+func TestTheClusterIsDescribedAndHandedOver(t *testing.T) {
+	a := startNode(t)
+	client := clientOf(t, a.address)
+	cluster := must(client.GetCluster(t.Context()))(t)
+	equal(t, "owner", cluster.Owner, "a")
+	equal(t, "role", cluster.Nodes[0].Role, pb.NodeRole_NODE_ROLE_OWNER)
+	equal(t, "successor", must(client.HandOver(t.Context(), "b"))(t), "b")
+	equal(t, "any", must(client.HandOver(t.Context(), ""))(t), "the best")
+}
+
 func TestWrongAddressesAreNamed(t *testing.T) {
 	for addresses, named := range map[string]string{
 		"a:1,,b:1": `address ""`, "a:1,b": `address "b"`,
@@ -358,6 +468,9 @@ func TestWrongAddressesAreNamed(t *testing.T) {
 		if _, err := timecache.NewClient(addresses, timecache.Options{}); err == nil || !strings.Contains(err.Error(), named) {
 			t.Errorf("%q: %v", addresses, err)
 		}
+	}
+	if _, err := timecache.NewClusterClient(nil, timecache.Options{}); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Error(err)
 	}
 	_, err := timecache.NewClient("127.0.0.1:1,cache:1", timecache.Options{Token: "t"})
 	if err == nil || !strings.Contains(err.Error(), "not sent to cache:1") {

@@ -129,6 +129,14 @@ func (r *run) do(method string, arguments object) (answer any, failure, err erro
 		_, err := filled(&pb.GetServerRequest{}, arguments)
 		server, failure := client.GetServer(ctx)
 		return server, failure, err
+	case "get_cluster":
+		_, err := filled(&pb.GetClusterRequest{}, arguments)
+		cluster, failure := client.GetCluster(ctx)
+		return cluster, failure, err
+	case "hand_over":
+		request, err := filled(&pb.HandOverRequest{}, arguments)
+		to, failure := client.HandOver(ctx, request.To)
+		return &pb.HandOverResponse{To: to}, failure, err
 	}
 	return nil, nil, fmt.Errorf("the runner does not know the call %q", method)
 }

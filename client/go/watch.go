@@ -131,9 +131,10 @@ type Reconnect struct {
 	// shortened at random by up to half. 0: 100 ms and 1 s.
 	MinPause, MaxPause time.Duration
 	// MaxSilence: a stream that brings nothing for this long, on this machine's clock, is
-	// taken for broken; several heartbeats are a good value. 0: off, because a virtual
-	// clock that stands still has no heartbeats; a connection that is dead is noticed
-	// within 40 s anyhow.
+	// taken for broken; several heartbeats are a good value. 0: of a client with several
+	// addresses 10 s, or four heartbeats if that is longer, so that a node that hangs is left;
+	// otherwise off, because a virtual clock that stands still has no heartbeats, and a
+	// connection that is dead is noticed within 40 s anyhow.
 	MaxSilence time.Duration
 	// OnBreak is told of every break and of every attempt that fails, before the pause, if
 	// there is one.
@@ -208,7 +209,7 @@ type ConsumeOptions struct {
 // Holds about a MiB of unread messages: who reads slowly is held up by flow control, and
 // finally told by Lost.
 func (c *Client) Watch(ctx context.Context, options WatchOptions, call ...CallOption) iter.Seq2[*WatchBatch, error] {
-	w := c.newWatch(ctx, options.Namespaces, options.Reconnect, call)
+	w := c.newWatch(ctx, options.Namespaces, options.Heartbeat, options.Reconnect, call)
 	for namespace, token := range options.ResumeTokens {
 		w.position(namespace).resumeToken = token
 	}
@@ -237,7 +238,7 @@ func (c *Client) Watch(ctx context.Context, options WatchOptions, call ...CallOp
 // under the same version and deadline. As for the rest, see [Client.Watch].
 func (c *Client) WatchExpiring(ctx context.Context, lead time.Duration, options ExpiringOptions,
 	call ...CallOption) iter.Seq2[*WatchBatch, error] {
-	w := c.newWatch(ctx, options.Namespaces, options.Reconnect, call)
+	w := c.newWatch(ctx, options.Namespaces, options.Heartbeat, options.Reconnect, call)
 	w.open = func(ctx context.Context) (stream, error) {
 		return opened(c.cache.WatchExpiring(ctx, &pb.WatchExpiringRequest{Namespaces: w.namespaces,
 			LeadTime: durationpb.New(lead), KeyPrefix: []byte(options.KeyPrefix), KeysOnly: options.KeysOnly,
@@ -253,7 +254,7 @@ func (c *Client) WatchExpiring(ctx context.Context, lead time.Duration, options 
 // [Client.Watch]; NotFound also where the group is deleted.
 func (c *Client) Consume(ctx context.Context, group string, options ConsumeOptions,
 	call ...CallOption) iter.Seq2[*WatchBatch, error] {
-	w := c.newWatch(ctx, options.Namespaces, options.Reconnect, call)
+	w := c.newWatch(ctx, options.Namespaces, options.Heartbeat, options.Reconnect, call)
 	w.open = func(ctx context.Context) (stream, error) {
 		request := &pb.ConsumeExpiredRequest{Namespaces: w.namespaces, Group: group,
 			Start: pb.WatchStart(options.Start), KeysOnly: options.KeysOnly,
@@ -279,6 +280,7 @@ type watch struct {
 	open            func(context.Context) (stream, error)
 	maxMessageBytes uint32
 	established     bool // Whether any batch has come.
+	silent          int  // Streams without any, before that.
 	// Whether another token was tried since the last batch: a file with ever another one
 	// would be read for ever.
 	triedToken bool
@@ -300,12 +302,21 @@ type stream struct {
 	trailer func() metadata.MD
 }
 
-func (c *Client) newWatch(ctx context.Context, namespaces []string, reconnect Reconnect, call []CallOption) *watch {
+// errSilent is why a stream ends that has brought nothing for [Reconnect.MaxSilence].
+var errSilent = &Error{Code: codes.Unavailable, Message: "the server fell silent"}
+
+// clusterSilence is how long a node of a cluster may be silent.
+const clusterSilence = 10 * time.Second
+
+func (c *Client) newWatch(ctx context.Context, namespaces []string, heartbeat time.Duration, reconnect Reconnect, call []CallOption) *watch {
 	if len(namespaces) == 0 {
 		namespaces = []string{c.options.Namespace}
 	}
 	reconnect.MinPause = cmp.Or(reconnect.MinPause, 100*time.Millisecond)
 	reconnect.MaxPause = cmp.Or(reconnect.MaxPause, time.Second)
+	if c.conn.hasOthers() {
+		reconnect.MaxSilence = cmp.Or(reconnect.MaxSilence, max(clusterSilence, 4*heartbeat))
+	}
 	return &watch{ctx: collect(call).outgoing(ctx), client: c, namespaces: slices.Clone(namespaces), reconnect: reconnect,
 		maxMessageBytes: MaxMessageBytes, positions: map[string]*position{},
 		pauses: pauses{min: reconnect.MinPause, max: reconnect.MaxPause}}
@@ -368,10 +379,9 @@ func (w *watch) stream(yield func(*WatchBatch, error) bool) (failure *Error, lef
 	defer cancel(nil)
 	silence := &time.Timer{}
 	if w.reconnect.MaxSilence > 0 {
-		silence = time.AfterFunc(w.reconnect.MaxSilence, func() {
-			cancel(&Error{Code: codes.Unavailable, Message: "the server fell silent"})
-		})
+		silence = time.AfterFunc(w.reconnect.MaxSilence, func() { cancel(errSilent) })
 		defer silence.Stop()
+		ctx = context.WithValue(ctx, onAttempt{}, func() { silence.Reset(w.reconnect.MaxSilence) })
 	}
 	conn := w.client.conn
 	node := conn.current.Load()
@@ -383,7 +393,6 @@ func (w *watch) stream(yield func(*WatchBatch, error) bool) (failure *Error, lef
 		batch, err := stream.receive()
 		if err != nil {
 			if failure, ok := context.Cause(ctx).(*Error); ok {
-				conn.moveOn(w.ctx, node, failure)
 				return failure, false
 			}
 			if err == io.EOF {
@@ -469,7 +478,9 @@ func (w *watch) takeSmallerMessages(failure *Error) bool {
 // it, but where that passes.
 func (w *watch) isBreak(failure *Error) bool {
 	if !w.established && !w.reconnect.WaitForServer {
-		return false
+		// A node that hangs: each address has its turn.
+		w.silent++
+		return failure == errSilent && w.silent < len(w.client.conn.addresses)
 	}
 	return w.client.mayComeBack(failure) || failure.throttled() ||
 		failure.Reason == MaxWatchers || failure.Reason == MaxExpiringWatchers

@@ -103,10 +103,11 @@ class Server {
 
   // In this order: health reports NOT_SERVING; watchers get their last
   // watermark and end with OK; pipelines answer what they have read and end
-  // with UNAVAILABLE; new calls are refused with UNAVAILABLE (DRAINING), for a
-  // second if there were streams, so that their clients can read their ends,
-  // and else for a tenth; watches of health end; connections are closed as
-  // calls in flight finish, or if their clients do not respond within a second.
+  // with UNAVAILABLE; new calls are refused with UNAVAILABLE (DRAINING, or
+  // NOT_OWNER by a cluster's node that does not serve), for a second if there
+  // were streams, so that their clients can read their ends, and else for a
+  // tenth; watches of health end; connections are closed as calls in flight
+  // finish, or if their clients do not respond within a second.
   // Calls not done after `grace_us` are cancelled.
   // Probes of the listener for health are answered to the end.
   DrainReport Drain(int64_t grace_us);

@@ -161,6 +161,7 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
     to_default.push_back(option);
   }
   const DescribeOptions describe = {args.TakeBool("include_statistics")};
+  const std::string to = args.TakeString("to");
   const WatchStart start =
       args.TakeBool("from_earliest") ? WatchStart::kEarliest : WatchStart::kNow;
   args.End();
@@ -200,6 +201,9 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
     return Answer(client.UpdateGroup(subject, group_options(), to_default));
   }
   if (name == "delete_group") return Nothing(client.DeleteGroup(subject));
+  // The server is no node of a cluster.
+  if (name == "get_cluster") return Nothing(client.GetCluster().status());
+  if (name == "hand_over") return Nothing(client.HandOver(to).status());
   Require(name == "get_server", "no call " + name);
   return Answer(client.GetServer());
 }

@@ -15,6 +15,9 @@ import {
 } from './gen/timecache/v1/namespaces.js';
 import {
   CheckpointState as CheckpointStateEnum,
+  NodeRole as NodeRoleEnum,
+  type ClusterNode as ClusterNodeMessage,
+  type GetClusterResponse,
   type GetServerResponse,
   type JournalStatus as JournalStatusMessage,
   type LimitUse as LimitUseMessage,
@@ -225,6 +228,61 @@ export interface ServerInfo {
   clockOffsetMs: number | undefined;
 }
 
+/** What a node of a cluster does: replays the journal, finishes that as the owner, serves, or is silent. */
+export type NodeRole = 'STANDBY' | 'TAKING_OVER' | 'OWNER' | 'GONE';
+
+/** A node of a cluster, by its last heartbeat. */
+export interface ClusterNode {
+  name: string;
+  /** `host:port` for clients. */
+  address: string;
+  /** Such as "0.1.0". */
+  version: string;
+  /** Undefined: a role that this client is too old to know. */
+  role: NodeRole | undefined;
+  sinceHeartbeatMs: number;
+  /** Messages of the journal that it had not replayed then. */
+  lagMessages: number;
+  /** Whether it may take over; true of the owner. */
+  caughtUp: boolean;
+}
+
+/** A setting of a topic that can lose acknowledged writes, or stop the cluster. */
+export interface TopicSetting {
+  topic: string;
+  /** As Kafka names it, such as "min.insync.replicas". */
+  setting: string;
+  value: string;
+  /** In words, such as "2 or more". */
+  wanted: string;
+}
+
+/** A cluster, as one of its nodes sees it. */
+export interface ClusterInfo {
+  name: string;
+  /** The one that answered. */
+  node: string;
+  /** By name. */
+  nodes: ClusterNode[];
+  /** The name of the node that owns; empty: none does. */
+  owner: string;
+  /** The identity of its takeover. */
+  claim: number;
+  /** When it took over. */
+  ownerSince: Time | undefined;
+  /** Until the lease of the node that answered ends; negative: since. Undefined unless it owns. */
+  leaseLeftMs: number | undefined;
+  /** How far its clock is ahead of the brokers'; negative: behind. */
+  clockSkewMs: number;
+  /** The standby that a handover without a name goes to; empty: none can take over. */
+  successor: string;
+  /** `host:port` of Kafka's brokers. */
+  brokers: string[];
+  wrongSettings: TopicSetting[];
+  /** What keeps the node that answered from taking over; empty: nothing. */
+  waitsFor: string;
+}
+
 export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsMessage {
   return {
     ttl: toDuration(options.ttlMs, 'ttlMs'),
@@ -356,6 +414,37 @@ export function fromServer(server: GetServerResponse): ServerInfo {
     memoryShares: server.memoryShares && numbers(server.memoryShares),
     journal: server.journal && fromJournal(server.journal),
     clockOffsetMs: server.clockOffset && fromDuration(server.clockOffset),
+  };
+}
+
+export function fromCluster(cluster: GetClusterResponse): ClusterInfo {
+  return {
+    name: cluster.name,
+    node: cluster.node,
+    nodes: cluster.nodes.map(fromClusterNode),
+    owner: cluster.owner,
+    claim: Number(cluster.claim),
+    ownerSince: cluster.ownerSince && fromTimestamp(cluster.ownerSince),
+    leaseLeftMs: cluster.leaseLeft && fromDuration(cluster.leaseLeft),
+    clockSkewMs: fromDuration(cluster.clockSkew),
+    successor: cluster.successor,
+    brokers: cluster.brokers,
+    wrongSettings: cluster.wrongSettings.map(({ topic, setting, value, wanted }) => ({
+      ...{ topic, setting, value, wanted },
+    })),
+    waitsFor: cluster.waitsFor,
+  };
+}
+
+function fromClusterNode(node: ClusterNodeMessage): ClusterNode {
+  return {
+    name: node.name,
+    address: node.address,
+    version: node.version,
+    role: enumName(NodeRoleEnum, 'NODE_ROLE_', node.role) as NodeRole | undefined,
+    sinceHeartbeatMs: fromDuration(node.sinceHeartbeat),
+    lagMessages: Number(node.lagMessages),
+    caughtUp: node.caughtUp,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   NAMESPACE_OPTIONS,
   fromGroup,
   fromNamespace,
+  fromCluster,
   fromServer,
   toGroupOptions,
   toNamespaceOptions,
@@ -13,6 +14,7 @@ import {
   type GroupOptions,
   type Namespace,
   type NamespaceOptions,
+  type ClusterInfo,
   type ServerInfo,
 } from './admin.js';
 import { CALL_OPTIONS, Connection, type CallOptions, type ClientOptions } from './connection.js';
@@ -512,6 +514,25 @@ export class TimecacheClient {
   async getServer(options: CallOptions = {}): Promise<ServerInfo> {
     checkOptions(options, KNOWN.call);
     return fromServer(await this.#connection.unary(Server.getServer, {}, options, true));
+  }
+
+  /**
+   * The cluster as the node that calls go to now sees it, whether it owns or not. FAILED_PRECONDITION (NO_CLUSTER) of a
+   * server that is no node.
+   */
+  async getCluster(options: CallOptions = {}): Promise<ClusterInfo> {
+    checkOptions(options, KNOWN.call);
+    return fromCluster(await this.#connection.unary(Server.getCluster, {}, options, true));
+  }
+
+  /**
+   * Makes the owner hand the ownership over to the standby of that name, or to the one that has replayed most. Gives its
+   * name once the ownership is released; calls and streams then go on there by themselves. FAILED_PRECONDITION:
+   * NO_CLUSTER, or NO_SUCCESSOR (no such standby has caught up, and the owner goes on).
+   */
+  async handOver(to = '', options: CallOptions = {}): Promise<string> {
+    checkOptions(options, KNOWN.call);
+    return (await this.#connection.unary(Server.handOver, { to }, options, false)).to;
   }
 
   /**

@@ -92,6 +92,8 @@ const MAX_MESSAGE_BYTES = 64 << 20;
 /** What gRPC takes unless it is set otherwise: the least that a request may ask for. */
 export const GRPC_MAX_MESSAGE_BYTES = 4 << 20;
 
+const CLUSTER_SILENCE_MS = 10_000;
+
 const CHANNEL_OPTIONS: grpc.ChannelOptions = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
   // A server that is gone without a word is noticed after their sum, also by a watch that is silent for hours.
@@ -182,6 +184,11 @@ export class Connection {
   /** After a call or stream there has failed: the next may go elsewhere. */
   moveOn(from: Endpoint, error: unknown): void {
     if (!this.#isClosed) this.#endpoints.moveOn(from, error);
+  }
+
+  /** How long a stream may be silent, unless that is given: a node of a cluster that hangs is left. */
+  silenceMaxMs(heartbeatIntervalMs = 0): number {
+    return this.#endpoints.size > 1 ? Math.max(CLUSTER_SILENCE_MS, 4 * heartbeatIntervalMs) : Infinity;
   }
 
   /** Of one call or stream. */

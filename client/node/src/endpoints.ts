@@ -178,11 +178,13 @@ export class Endpoints {
 
   /**
    * After a call or stream there has failed: makes the owner that the error names current, or the next address, if
-   * another may do better.
+   * another may do better. A node that did not answer in time may hang; if it does not, the next one names it.
    */
   moveOn(from: Endpoint, error: unknown): void {
-    if (this.#current !== from || !isConnectionLost(error)) return;
-    const { reason, metadata } = error as TimecacheError;
+    if (!(error instanceof TimecacheError) || this.#current !== from) return;
+    const hangs = this.size > 1 && error.code === 'DEADLINE_EXCEEDED';
+    if (!hangs && !isConnectionLost(error)) return;
+    const { reason, metadata } = error;
     let next = reason === 'NOT_OWNER' ? this.#owner(metadata['owner_address'] ?? '') : undefined;
     if (next === from) next = undefined;
     for (let i = 0; i < this.size && !next; ++i) {

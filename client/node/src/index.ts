@@ -5,6 +5,8 @@
  */
 
 export type {
+  ClusterInfo,
+  ClusterNode,
   Durability,
   Group,
   GroupOptions,
@@ -16,8 +18,10 @@ export type {
   Namespace,
   NamespaceOptions,
   NamespaceStatistics,
+  NodeRole,
   RestartPolicy,
   ServerInfo,
+  TopicSetting,
 } from './admin.js';
 export {
   TimecacheClient,

@@ -79,6 +79,7 @@ export class Pipeline {
   readonly #opened: Promise<void>;
   readonly #onAbort = () => this.#end(this.#signal?.reason);
   #stream: ClientDuplexStream<ExecuteRequest, ExecuteResponse> | undefined;
+  #leave: (error: TimecacheError) => void = () => {}; // Its node.
   #waiting: Pending[] = [];
   #waitingBytes = 0;
   #sent: Pending[][] = [];
@@ -215,6 +216,7 @@ export class Pipeline {
         });
       });
       this.#stream = stream;
+      this.#leave = (error) => connection.moveOn(endpoint, error);
       if (this.#isFinished) stream.end();
       if (this.#ended) stream.cancel();
       this.flush();
@@ -288,7 +290,9 @@ export class Pipeline {
     const { timeoutMs } = this.#options;
     if (timeoutMs === Infinity) return;
     this.#timer = setTimeout(() => {
-      this.#end(new TimecacheError('DEADLINE_EXCEEDED', `no answer within ${timeoutMs} ms`));
+      const error = new TimecacheError('DEADLINE_EXCEEDED', `no answer within ${timeoutMs} ms`);
+      this.#leave(error);
+      this.#end(error);
     }, timerMs(timeoutMs));
   }
 

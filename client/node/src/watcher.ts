@@ -99,7 +99,8 @@ export interface CommonWatchOptions extends Pick<CallOptions, 'requestId' | 'tra
   maxPauseMs?: number | undefined;
   /**
    * A stream that brings nothing for so long, in ms on this machine's clock, is taken for broken. Several heartbeats
-   * are a good value. Default: never; a connection that is dead is noticed within 40 s anyhow.
+   * are a good value. Default: of a client with several addresses 10,000, or four heartbeats if that is longer;
+   * otherwise never; a connection that is dead is noticed within 40 s anyhow.
    */
   silenceMaxMs?: number | undefined;
   /** Told of every break, and of every attempt that fails, before the pause, if there is one. May close the watch. */
@@ -297,6 +298,7 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
     const closed = this.#closed.signal;
     const signal = options.signal ? AbortSignal.any([options.signal, closed]) : closed;
     const backoff = new Backoff(options.minPauseMs ?? 100, options.maxPauseMs ?? 1_000);
+    const silenceMaxMs = options.silenceMaxMs ?? connection.silenceMaxMs(options.heartbeatIntervalMs);
     // Since the last message: a function that gives ever another token would be asked for ever.
     let hasTriedOtherToken = false;
 
@@ -306,7 +308,7 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
         signal.throwIfAborted();
         stream = await source.open(connection, state, signal);
         for (;;) {
-          const message = await stream.next(options.silenceMaxMs);
+          const message = await stream.next(silenceMaxMs);
           if (message === undefined) throw new TimecacheError('UNAVAILABLE', 'the server is stopping');
           state.established = true;
           hasTriedOtherToken = false;

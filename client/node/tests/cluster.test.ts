@@ -6,6 +6,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { TimecacheClient, op } from 'timecached';
+import { Connection } from '../src/connection.js';
 import { ErrorInfo } from '../src/gen/google/rpc/error_details.js';
 import { Status } from '../src/gen/google/rpc/status.js';
 import {
@@ -18,6 +19,13 @@ import {
   TimeCacheServiceService as Service,
   type TimeCacheServiceServer,
 } from '../src/gen/timecache/v1/data.js';
+import {
+  ClusterNode,
+  GetClusterResponse,
+  NodeRole,
+  ServerServiceService,
+  type ServerServiceServer,
+} from '../src/gen/timecache/v1/server.js';
 import {
   ExpiredEvent,
   SettleExpiredResponse,
@@ -50,9 +58,30 @@ function refusal(reason: string, about: Record<string, string> = {}) {
   return { code, details, metadata };
 }
 
+/** Describes itself. */
+const CLUSTER: Partial<ServerServiceServer> = {
+  getCluster: (_, answer) =>
+    answer(null, {
+      ...none(GetClusterResponse),
+      name: 'eu',
+      owner: 'a',
+      claim: 7n,
+      leaseLeft: { seconds: 0n, nanos: 500_000_000 },
+      nodes: [
+        { ...none(ClusterNode), name: 'a', role: NodeRole.NODE_ROLE_OWNER, caughtUp: true },
+        { ...none(ClusterNode), name: 'b', sinceHeartbeat: { seconds: 1n, nanos: 0 }, lagMessages: 3n },
+      ],
+      wrongSettings: [
+        { topic: 'eu.journal', setting: 'min.insync.replicas', value: '1', wanted: '2 or more' },
+      ],
+    }),
+  handOver: ({ request }, answer) => answer(null, { to: request.to || 'the best' }),
+};
+
 /** Refuses calls while it has an error to give, and notes those that it answers. */
 class Node {
   error: object | undefined;
+  hangs = false; // Nothing is answered.
   refusalsLeft = -1; // So many, then it owns.
   readonly keys: string[] = [];
   readonly tokens: string[] = [];
@@ -63,6 +92,7 @@ class Node {
   static async start(): Promise<Node> {
     const node = new Node();
     node.#server.addService(Service, node.#calls() as TimeCacheServiceServer);
+    node.#server.addService(ServerServiceService, CLUSTER as ServerServiceServer);
     const port = await new Promise<number>((resolve, reject) =>
       node.#server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
         error ? reject(error) : resolve(bound),
@@ -91,6 +121,7 @@ class Node {
     const event = () => ({ ...none(ExpiredEvent), key: Buffer.from(this.address), eventId: 7n, attempt: 1 });
     return {
       put: ({ request }, answer) => {
+        if (this.hangs) return;
         const error = this.#refusal();
         if (error) return answer(error);
         this.keys.push(`${request.key}`);
@@ -107,6 +138,7 @@ class Node {
         call.end();
       },
       pipeline: (call) => {
+        if (this.hangs) return;
         const error = this.#refusal();
         if (error) return void call.emit('error', error);
         call.on('end', () => call.end());
@@ -122,6 +154,7 @@ class Node {
         });
       },
       watchExpired: (call) => {
+        if (this.hangs) return;
         const error = this.#refusal();
         if (error) return void call.emit('error', error);
         this.tokens.push(...call.request.resumeTokens.map(String));
@@ -314,6 +347,70 @@ clusterTest('a pipeline without an owner ends with its timeout', async ({ a, b, 
     code: 'DEADLINE_EXCEEDED',
     maybeApplied: false,
   });
+});
+
+clusterTest('a node that hangs is left by the next call', async ({ a, b, client }) => {
+  a.hangs = true;
+  const one = client();
+  await assert.rejects(one.put('first', '', { timeoutMs: 100 }), { code: 'DEADLINE_EXCEEDED' });
+  await one.put('next', '');
+  assert.deepEqual(b.keys, ['next']);
+});
+
+clusterTest('a node that hangs is left by the next pipeline', async ({ a, b, client }) => {
+  a.hangs = true;
+  const one = client();
+  const first = one.pipeline({ timeoutMs: 100 });
+  await assert.rejects(first.add(op.put('first', '')), { code: 'DEADLINE_EXCEEDED' });
+  await one.put('next', '');
+  assert.deepEqual(b.keys, ['next']);
+});
+
+clusterTest('the only node is kept though it hangs', async ({ a, client }) => {
+  a.hangs = true;
+  const one = client(a.address);
+  await assert.rejects(one.put('first', '', { timeoutMs: 100 }), { code: 'DEADLINE_EXCEEDED' });
+  a.hangs = false;
+  await one.put('next', '');
+  assert.deepEqual(a.keys, ['next']);
+});
+
+clusterTest('a watch leaves a node that hangs', async ({ a, b, client }) => {
+  const options = { minPauseMs: 1, silenceMaxMs: 500 };
+  const watcher = client().watch(options);
+  assert.equal(`${(await watcher.next()).value?.events[0]?.key}`, a.address);
+  assert.equal(`${(await watcher.next()).value?.events[0]?.key}`, b.address);
+  assert.equal(b.tokens[0], a.address);
+  watcher.close();
+  // It is silent from the beginning.
+  a.hangs = true;
+  const other = client().watch(options);
+  assert.equal(`${(await other.next()).value?.events[0]?.key}`, b.address);
+  other.close();
+});
+
+test('silence is bounded where there are other nodes', () => {
+  const bound = (address: string, heartbeatMs?: number) => {
+    const connection = new Connection(address, {});
+    connection.close();
+    return connection.silenceMaxMs(heartbeatMs);
+  };
+  assert.deepEqual([bound('a:1'), bound('a:1,b:1'), bound('a:1,b:1', 60_000)], [Infinity, 10_000, 240_000]);
+});
+
+clusterTest('the cluster is described, and handed over', async ({ a, client }) => {
+  const one = client(a.address);
+  const { owner, claim, nodes, leaseLeftMs, ownerSince, wrongSettings } = await one.getCluster();
+  assert.deepEqual([owner, claim, leaseLeftMs, ownerSince], ['a', 7, 500, undefined]);
+  assert.deepEqual(
+    nodes.map(({ name, role, sinceHeartbeatMs, lagMessages }) => [name, role, sinceHeartbeatMs, lagMessages]),
+    [
+      ['a', 'OWNER', 0, 0],
+      ['b', undefined, 1_000, 3],
+    ],
+  );
+  assert.equal(wrongSettings[0]?.wanted, '2 or more');
+  assert.deepEqual([await one.handOver('b'), await one.handOver()], ['b', 'the best']);
 });
 
 test('addresses that are none are named', () => {

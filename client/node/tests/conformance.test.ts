@@ -669,6 +669,8 @@ const CALLS: Record<string, Call> = {
     run: async (client, { name }) => ({ entries: await client.rotateNamespace(name) }),
   },
   get_server: { names: [], run: (client) => client.getServer() },
+  get_cluster: { names: [], run: (client) => client.getCluster() },
+  hand_over: { names: ['to'], run: async (client, { to }) => ({ to: await client.handOver(to) }) },
 };
 
 function defaultNames(names: string[] | undefined): never[] {

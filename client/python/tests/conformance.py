@@ -518,6 +518,8 @@ def answer_of(call: str, result: Any) -> Any:
         return {"contains": result}
     if call == "touch":
         return {"touched": result is not None, "version": result or 0}
+    if call == "hand_over":
+        return {"to": result}
     if call == "rotate_namespace":
         return {"entries": result}
     if call in ("list_groups", "list_namespaces"):

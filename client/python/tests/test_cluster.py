@@ -8,16 +8,36 @@ import socket
 import threading
 import unittest
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import grpc
 from fake import refusal
-from google.protobuf import any_pb2
+from google.protobuf import any_pb2, text_format
 from google.rpc import error_details_pb2
 
 import timecached
 from timecached import ErrorReason, Operation, aio, errors
-from timecached.v1 import data_pb2, data_pb2_grpc, watch_pb2
+from timecached.v1 import data_pb2, data_pb2_grpc, server_pb2, server_pb2_grpc, watch_pb2
+from timecached.watching import Reconnecting, WatchState
+
+
+class Admin(server_pb2_grpc.ServerServiceServicer):
+    """Describes a cluster."""
+
+    def GetCluster(self, request: Any, context: Any) -> Any:
+        return text_format.Parse(
+            """
+            name: "eu" owner: "a" claim: 7 lease_left { nanos: 500000000 } brokers: "kafka:9092"
+            nodes { name: "a" role: NODE_ROLE_OWNER caught_up: true }
+            nodes { name: "b" since_heartbeat { seconds: 1 } lag_messages: 3 }
+            wrong_settings { setting: "min.insync.replicas" value: "1" wanted: "2 or more" }
+            """,
+            server_pb2.GetClusterResponse(),
+        )
+
+    def HandOver(self, request: Any, context: Any) -> Any:
+        return server_pb2.HandOverResponse(to=request.to or "the best")
 
 
 class Node(data_pb2_grpc.TimeCacheServiceServicer):
@@ -26,6 +46,7 @@ class Node(data_pb2_grpc.TimeCacheServiceServicer):
     def __init__(self, test: unittest.TestCase) -> None:
         self.owner: str | None = None  # The address of another; "": none owns.
         self.break_calls = False
+        self.hangs = False
         self.refusals_left = -1  # So many, then it owns.
         self.keys: list[bytes] = []
         self.tokens: list[list[bytes]] = []
@@ -33,6 +54,7 @@ class Node(data_pb2_grpc.TimeCacheServiceServicer):
         self._ends: list[threading.Event] = []
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
         data_pb2_grpc.add_TimeCacheServiceServicer_to_server(self, self._server)  # type: ignore[no-untyped-call]
+        server_pb2_grpc.add_ServerServiceServicer_to_server(Admin(), self._server)  # type: ignore[no-untyped-call]
         port = self._server.add_insecure_port("127.0.0.1:0")
         self.address = f"127.0.0.1:{port}"
         self._server.start()
@@ -50,6 +72,11 @@ class Node(data_pb2_grpc.TimeCacheServiceServicer):
             end.set()
 
     def _enter(self, context: Any) -> None:
+        if self.hangs:
+            over = threading.Event()
+            if context.add_callback(over.set):
+                over.wait(60)
+            context.abort(grpc.StatusCode.ABORTED, "too late")
         if self.break_calls:
             context.abort(grpc.StatusCode.UNAVAILABLE, "Socket closed")
         if self.refusals_left > 0:
@@ -252,6 +279,89 @@ class ClusterTest(unittest.TestCase):
         with client.pipeline() as pipeline:
             future = pipeline.add(Operation.put(b"key", b"v"))
         self.assertEqual(future.result().version, 1)
+
+    def test_a_node_that_hangs_is_left_by_the_next_call(self) -> None:
+        self.a.hangs = True
+        with self.assertRaises(timecached.DeadlineExceededError):
+            self.client.with_options(timeout=0.1).put(b"first", b"value")
+        self.client.put(b"next", b"value")
+        self.assertEqual(self.b.keys, [b"next"])
+
+    def test_a_node_that_hangs_is_left_by_the_next_pipeline(self) -> None:
+        self.a.hangs = True
+        with self.assertRaises(timecached.DeadlineExceededError):
+            with self.client.with_options(timeout=0.1).pipeline() as pipeline:
+                pipeline.add(Operation.put(b"first", b"v"))
+        with self.client.pipeline() as pipeline:
+            pipeline.add(Operation.put(b"next", b"v"))
+        self.assertEqual(self.b.keys, [b"next"])
+
+    def test_the_only_node_is_kept_though_it_hangs(self) -> None:
+        self.a.hangs = True
+        client = self.make_client(self.a.address)
+        with self.assertRaises(timecached.DeadlineExceededError):
+            client.with_options(timeout=0.1).put(b"first", b"value")
+        self.a.hangs = False
+        client.put(b"next", b"value")
+        self.assertEqual(self.a.keys, [b"next"])
+
+    def test_a_watch_leaves_a_node_that_hangs(self) -> None:
+        with self.client.watch(min_pause=0.001, silence_max=0.5) as watcher:
+            self.assertEqual(watcher.next(60).events[0].key, self.a.address.encode())
+            self.assertEqual(watcher.next(60).events[0].key, self.b.address.encode())
+        self.assertEqual(self.b.tokens[0], [self.a.address.encode()])
+        # It is silent from the beginning.
+        self.a.hangs = True
+        client = self.make_client([self.a.address, self.b.address])
+        with client.watch(min_pause=0.001, silence_max=0.5) as watcher:
+            self.assertEqual(watcher.next(60).events[0].key, self.b.address.encode())
+
+    def test_silence_is_bounded_where_there_are_other_nodes(self) -> None:
+        def bound(addresses: int, heartbeat: float | None, given: float | None) -> float | None:
+            state = WatchState(
+                namespaces=["default"],
+                heartbeat_interval=heartbeat,
+                max_message_bytes=1,
+                reconnecting=Reconnecting(silence_max=given),
+            )
+            return state.silence_max(addresses)
+
+        self.assertEqual(
+            [bound(1, None, None), bound(2, None, None), bound(2, 60, None), bound(2, None, 3.0)],
+            [None, 10.0, 240.0, 3.0],
+        )
+
+    def test_the_cluster_is_described_and_handed_over(self) -> None:
+        cluster = self.client.get_cluster()
+        self.assertEqual((cluster.owner, cluster.claim, cluster.owner_since), ("a", 7, None))
+        self.assertEqual(cluster.lease_left, timedelta(seconds=0.5))
+        self.assertEqual(cluster.brokers, ("kafka:9092",))
+        self.assertEqual(cluster.wrong_settings[0].wanted, "2 or more")
+        a, b = cluster.nodes
+        self.assertEqual((a.role, a.caught_up), (timecached.NodeRole.OWNER, True))
+        self.assertEqual((b.role, b.lag_messages), (None, 3))
+        self.assertEqual(b.since_heartbeat, timedelta(seconds=1))
+        self.assertEqual(self.client.hand_over("b"), "b")
+        self.assertEqual(self.client.hand_over(), "the best")
+
+    def test_for_asyncio_a_node_that_hangs_is_left(self) -> None:
+        self.a.hangs = True
+
+        async def run() -> None:
+            addresses = [self.a.address, self.b.address]
+            async with aio.Client(addresses, timeout=60) as client:
+                with self.assertRaises(timecached.DeadlineExceededError):
+                    async with client.with_options(timeout=0.1).pipeline() as pipeline:
+                        await pipeline.add(Operation.put(b"first", b"value"))
+                await client.put(b"next", b"value")
+            async with aio.Client(addresses, timeout=60) as client:
+                with self.assertRaises(timecached.DeadlineExceededError):
+                    await client.with_options(timeout=0.1).put(b"first", b"value")
+                await client.put(b"last", b"value")
+                self.assertEqual((await client.get_cluster()).owner, "a")
+
+        asyncio.run(run())
+        self.assertEqual(self.b.keys, [b"next", b"last"])
 
     def test_for_asyncio_the_same(self) -> None:
         self.a.owner = self.b.address

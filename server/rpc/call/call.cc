@@ -135,7 +135,8 @@ Call::Refused Call::WhyRefused(const CallGate& gate, const Method& method,
   if (gate.guard() != nullptr && gate.guard()->IsGone(context)) {
     return Refused::kGone;
   }
-  // Who asks a node that has handed over is to learn where to go.
+  // A node of a cluster that has ended its service refuses calls as before: its
+  // clients repeat them at the owner.
   const bool drains =
       gate.closed() && (IsServedByAllNodes(method) || gate.CheckService().ok());
   return drains ? Refused::kDraining : Refused::kNot;

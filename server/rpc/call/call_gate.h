@@ -53,7 +53,8 @@ class CallGate {
     return service_ ? service_() : absl::OkStatus();
   }
 
-  // Refuses calls from now on: UNAVAILABLE (DRAINING).
+  // Refuses calls from now on: UNAVAILABLE (DRAINING), or of a node of a cluster
+  // that does not serve as CheckService.
   void Close() { closed_.store(true, std::memory_order_relaxed); }
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 

@@ -78,6 +78,9 @@ void PipelineStream::OnWriteDone(bool ok) {
 }
 
 void PipelineStream::OnDrain() {
+  // Of a node of a cluster it ends with NOT_OWNER, by which the client goes on at
+  // the owner; but not while a batch runs, which may end with another error.
+  if (!call_.CheckService().ok()) return OnAccessChanged();
   absl::MutexLock lock(&mu_);
   End(OpenStreams::DrainingError());
   Pump();

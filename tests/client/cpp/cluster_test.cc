@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "client/cpp/src/events/watch_stream.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_service.h"
@@ -121,6 +122,28 @@ TEST_F(ClusterTest, BrokenCallIsRepeatedElsewhereOnlyIfThatIsSafe) {
   EXPECT_EQ(client.address(), a_->address());
 }
 
+TEST_F(ClusterTest, NodeThatHangsIsLeftByTheNextCall) {
+  const Client client(std::vector<std::string>{a_->address(), b_->address()},
+                      {.timeout = kLong});
+  a_->Hang(true);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      client.Put("key", "value", {}, {.timeout = absl::Milliseconds(100)})
+          .status()));
+  EXPECT_EQ(client.address(), b_->address());
+  EXPECT_TRUE(client.Put("key", "value").ok());
+  a_->Hang(false);
+}
+
+TEST_F(ClusterTest, OnlyNodeIsKeptThoughItHangs) {
+  const Client client(a_->address(), {.timeout = kLong});
+  a_->Hang(true);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      client.Put("key", "value", {}, {.timeout = absl::Milliseconds(100)})
+          .status()));
+  a_->Hang(false);
+  EXPECT_TRUE(client.Put("key", "value").ok());
+}
+
 TEST_F(ClusterTest, AsynchronousCallsGoToTheOwnerToo) {
   a_->FailWith(NotOwner(b_->address()));
   const AsyncClient client(MakeClient());
@@ -178,6 +201,25 @@ TEST_F(ClusterTest, WatchResumesAtTheNextAddressWhenItsNodeDies) {
   EXPECT_EQ(batch->events.at(0).key, "b");
   EXPECT_THAT(b_->Requests<v1::WatchExpiredRequest>().back().resume_tokens(),
               ::testing::ElementsAre("default@10"));
+}
+
+TEST_F(ClusterTest, WatchLeavesANodeThatHangs) {
+  a_->AddWatch({.messages = {MakeBatch("default", "a", 1, 10)}, .hang = true});
+  b_->AddWatch({.messages = {MakeBatch("default", "b", 12, 20)}, .hang = true});
+  Watcher watcher(MakeClient(), {.min_pause = absl::Milliseconds(1),
+                                 .silence_max = absl::Seconds(1)});
+  ASSERT_TRUE(watcher.Next(kLong).ok());
+  const auto batch = watcher.Next(kLong);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(batch->events.at(0).key, "b");
+}
+
+TEST(SilenceMaxTest, IsBoundedWhereThereAreOtherNodes) {
+  EXPECT_EQ(SilenceMax({}, 1), absl::InfiniteDuration());
+  EXPECT_EQ(SilenceMax({}, 2), absl::Seconds(10));
+  EXPECT_EQ(SilenceMax({.heartbeat_interval = absl::Minutes(1)}, 2),
+            absl::Minutes(4));
+  EXPECT_EQ(SilenceMax({.silence_max = absl::Hours(1)}, 2), absl::Hours(1));
 }
 
 TEST_F(ClusterTest, WatchThatBeginsFindsTheOwner) {
@@ -268,6 +310,18 @@ TEST_F(ClusterTest, PipelineLeavesANodeThatIsGone) {
   a_.reset(new FakeService);
   Pipeline pipeline(client);
   EXPECT_TRUE(PutBy(pipeline).ok());
+}
+
+TEST_F(ClusterTest, PipelineThatHangsIsFollowedByOneElsewhere) {
+  a_->Hang(true);
+  const Client client(absl::StrCat(a_->address(), ",", b_->address()),
+                      {.timeout = absl::Milliseconds(100)});
+  {
+    Pipeline pipeline(client);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(PutBy(pipeline)));
+  }
+  EXPECT_EQ(client.address(), b_->address());
+  a_->Hang(false);
 }
 
 TEST_F(ClusterTest, PipelineWithoutAnOwnerEndsWithItsTimeout) {

@@ -144,6 +144,24 @@ TEST(ClusterService, ABatchAfterTheServiceEndsThePipeline) {
   EXPECT_EQ(server.Describe().statistics().entries(), 1);
 }
 
+TEST(ClusterService, AStopAfterTheServiceEndsPipelinesWithNotOwner) {
+  FakeCluster cluster;
+  TestServer server(cluster.Options());
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  const auto pipeline = server.data()->Pipeline(&context);
+  v1::ExecuteRequest request;
+  request.set_namespace_("default");
+  request.add_operations()->mutable_put()->set_key("a");
+  v1::ExecuteResponse response;
+  ASSERT_TRUE(pipeline->Write(request));
+  ASSERT_TRUE(pipeline->Read(&response));
+  cluster.owns = false;
+  EXPECT_TRUE(server.server().Drain(60 * server::kMicrosPerSecond).in_time);
+  EXPECT_FALSE(pipeline->Read(&response));
+  ExpectNotOwner(pipeline->Finish());
+}
+
 TEST(ClusterService, HandsOver) {
   FakeCluster cluster;
   TestServer server(cluster.Options());

@@ -302,6 +302,22 @@ TEST_F(CallTest, ANodeThatDoesNotServeTellsKnownCallersOnly) {
   call.End(absl::OkStatus());
 }
 
+TEST_F(CallTest, ANodeThatStopsAfterItsServiceIsNotDraining) {
+  absl::Status service = ErrorWithReason(absl::StatusCode::kUnavailable,
+                                         Reason::kNotOwner, "not the owner");
+  CallGate node(nullptr, {}, nullptr, nullptr, [&] { return service; });
+  node.Close();
+  {
+    Call call(node, methods::kPut, &context_);
+    EXPECT_EQ(ReasonOf(call.Identify()), Reason::kNotOwner);
+    call.End(absl::OkStatus());
+  }
+  service = absl::OkStatus();
+  Call call(node, methods::kPut, &context_);
+  EXPECT_EQ(ReasonOf(call.Identify()), Reason::kDraining);
+  call.End(absl::OkStatus());
+}
+
 TEST_F(CallTest, AHandlerThatForgetsToAskFails) {
   Say("authorization", "basket");
   Call call(guarded_, methods::kGet, &context_);

@@ -67,6 +67,9 @@ class TIMECACHED_EXPORT Client final {
   // Does not connect yet: the first call fails if the server is unreachable,
   // each with INVALID_ARGUMENT if one of several addresses is none.
   explicit Client(const std::string& address, ClientOptions options = {});
+  // The same, with each address by itself.
+  explicit Client(const std::vector<std::string>& addresses,
+                  ClientOptions options = {});
   // The same, secured: each node in the same way. Errors: those of MakeChannel,
   // and addresses that are none.
   static absl::StatusOr<Client> Make(const std::string& address,

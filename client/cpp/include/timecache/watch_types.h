@@ -111,9 +111,11 @@ struct WatchOptions {
   absl::Duration min_pause = absl::Milliseconds(100);
   absl::Duration max_pause = absl::Seconds(1);
   // A stream without a message for this long, on this machine's clock, counts
-  // as broken: several heartbeat_intervals are a good value. Off by default,
-  // because a virtual clock that stands still has no heartbeats; a dead
-  // connection is detected within 40 s in any case (timecache/channel.h).
+  // as broken: several heartbeat_intervals are a good value. The default is 10
+  // s, or 4 heartbeat_intervals if that is longer, for a client with several
+  // addresses. With one it is off, because a virtual clock that stands still
+  // has no heartbeats; a dead connection is detected within 40 s in any case
+  // (timecache/channel.h).
   absl::Duration silence_max = absl::InfiniteDuration();
   // Called after every break and every failed attempt, on the thread that is in
   // Next, before the pause. May Cancel the watch.

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "client/cpp/src/data/convert.h"
 #include "client/cpp/src/data/requests.h"
 #include "client/cpp/src/rpc/bounded_channel.h"
@@ -22,6 +23,9 @@ Client::Client(const std::string& address, ClientOptions options)
                             std::vector<std::string>{address},
                             MakeChannel(address), nullptr, client.status());
 }
+
+Client::Client(const std::vector<std::string>& addresses, ClientOptions options)
+    : Client(absl::StrJoin(addresses, ","), std::move(options)) {}
 
 Client::Client(std::shared_ptr<grpc::Channel> channel, ClientOptions options)
     : options_(std::move(options)),

@@ -269,7 +269,10 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
     if (why.ok() && !closing_) {
       why = absl::UnavailableError("the server ended the stream");
     }
-    if (failure_.ok() && !why.ok()) core_->endpoints.MoveOn(*endpoint_, why);
+    // Not where its caller has cancelled it.
+    if (!why.ok() && (failure_.ok() || absl::IsDeadlineExceeded(failure_))) {
+      core_->endpoints.MoveOn(*endpoint_, why);
+    }
   }
   End(why);
 }

@@ -1,7 +1,9 @@
 #include "client/cpp/src/events/watch_stream.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "client/cpp/src/data/convert.h"
 #include "grpcpp/support/async_stream.h"
 
@@ -47,6 +49,15 @@ WatchBatch TakeBatch(Response& message) {
 }
 
 }  // namespace
+
+absl::Duration SilenceMax(const WatchOptions& options, size_t addresses) {
+  constexpr absl::Duration kOfSeveral = absl::Seconds(10);
+  if (addresses == 1 || options.silence_max != absl::InfiniteDuration()) {
+    return options.silence_max;
+  }
+  return std::max(kOfSeveral, 4 * options.heartbeat_interval.value_or(
+                                      absl::ZeroDuration()));
+}
 
 class WatchStream::Reader {
  public:

@@ -20,6 +20,10 @@ using WatchRequest =
     std::variant<v1::WatchExpiredRequest, v1::ConsumeExpiredRequest,
                  v1::WatchExpiringRequest>;
 
+// How long a stream may bring nothing, of a client with so many addresses. Of
+// several, unless it is given, a node that hangs is left.
+absl::Duration SilenceMax(const WatchOptions& options, size_t addresses);
+
 // All by one thread, but for Cancel, which is for any. Holds one message; the
 // next is asked for when that one has been taken. A completion queue of its
 // own, polled by the caller, makes it possible to wait with a limit and without

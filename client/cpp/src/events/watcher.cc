@@ -100,6 +100,7 @@ class Watcher::State {
   // Constant after construction.
   const WatchOptions options_;
   const std::shared_ptr<Client::Core> core_;
+  const absl::Duration silence_max_;
 
   // Touched by Next alone.
   Endpoint* endpoint_ = nullptr;  // Of the last stream.
@@ -123,6 +124,7 @@ class Watcher::State {
 Watcher::State::State(const Client& client, WatchOptions options)
     : options_(Checked(std::move(options), client)),
       core_(Client::Core::Of(client)),
+      silence_max_(SilenceMax(options_, core_->endpoints.size())),
       max_message_bytes_(options_.max_message_bytes.value_or(kMaxMessageBytes)),
       end_(core_->endpoints.error().ok() ? CheckTogether(options_)
                                          : core_->endpoints.error()),
@@ -155,7 +157,7 @@ absl::StatusOr<WatchBatch> Watcher::State::Next(absl::Duration timeout) {
       return absl::DeadlineExceededError("no connection within the timeout");
     }
     const SteadyTime silent_at =
-        SteadyAfter(options_.silence_max, stream_->waiting_since());
+        SteadyAfter(silence_max_, stream_->waiting_since());
     switch (stream_->Await(std::min(give_up_at, silent_at))) {
       case WatchStream::Event::kMessage:
         return Accept();

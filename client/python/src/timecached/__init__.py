@@ -14,6 +14,8 @@ from . import aio, errors, types
 from .admin_types import (
     BackupPiece,
     CheckpointState,
+    ClusterInfo,
+    ClusterNode,
     Durability,
     Group,
     GroupOptions,
@@ -25,8 +27,10 @@ from .admin_types import (
     Namespace,
     NamespaceOptions,
     NamespaceStatistics,
+    NodeRole,
     RestartPolicy,
     ServerInfo,
+    TopicSetting,
 )
 from .client import Client
 from .errors import *  # noqa: F403
@@ -75,6 +79,8 @@ __all__ = [
     "BytesLike",
     "Client",
     "CheckpointState",
+    "ClusterInfo",
+    "ClusterNode",
     "CombineResult",
     "DeadLetter",
     "DeadLetterReason",
@@ -99,6 +105,7 @@ __all__ = [
     "Namespace",
     "NamespaceOptions",
     "NamespaceStatistics",
+    "NodeRole",
     "Operation",
     "Part",
     "Pipeline",
@@ -111,6 +118,7 @@ __all__ = [
     "Settle",
     "Settlement",
     "SizeResult",
+    "TopicSetting",
     "WatchBatch",
     "Watcher",
     "WorkerCounters",

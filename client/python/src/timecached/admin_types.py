@@ -280,6 +280,75 @@ class ServerInfo:
         return self.journal is not None
 
 
+class NodeRole(enum.Enum):
+    """What a node of a cluster does."""
+
+    STANDBY = 1
+    """It replays the journal."""
+    TAKING_OVER = 2
+    """It owns, and finishes the replay."""
+    OWNER = 3
+    """It serves."""
+    GONE = 4
+    """It has been silent for the cluster's failure_timeout."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterNode:
+    """A node of a cluster, by its last heartbeat."""
+
+    name: str
+    address: str
+    """"host:port" for clients."""
+    version: str
+    role: NodeRole | None
+    """None: one that this client is too old to know."""
+    since_heartbeat: timedelta | None
+    lag_messages: int
+    """Of the journal, that it had not replayed then."""
+    caught_up: bool
+    """Whether it may take over; true of the owner."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TopicSetting:
+    """A setting of a topic that can lose acknowledged writes, or stop the cluster."""
+
+    topic: str
+    setting: str
+    """As Kafka names it: "min.insync.replicas"."""
+    value: str
+    wanted: str
+    """In words: "2 or more"."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterInfo:
+    """A cluster, as one of its nodes sees it."""
+
+    name: str
+    node: str
+    """The one that answered."""
+    nodes: tuple[ClusterNode, ...]
+    """By name."""
+    owner: str
+    """The name of the node that owns; empty: none does."""
+    claim: int
+    """The identity of its takeover."""
+    owner_since: datetime | None
+    lease_left: timedelta | None
+    """Of the node that answered, None unless it owns; negative: it has ended."""
+    clock_skew: timedelta | None
+    """How far its clock is ahead of the brokers'; negative: behind."""
+    successor: str
+    """The standby that a handover without a name goes to; empty: none can take over."""
+    brokers: tuple[str, ...]
+    """Kafka's, "host:port"."""
+    wrong_settings: tuple[TopicSetting, ...]
+    waits_for: str
+    """What keeps the node that answered from taking over; empty: nothing."""
+
+
 # --- from and to the protos; for the client itself ---
 
 M = TypeVar("M")
@@ -308,7 +377,10 @@ def from_proto(cls: type[M], message: Any) -> M:
             values[name] = None
             continue
         value = getattr(message, name)
-        if kind is timedelta:
+        if typing.get_origin(kind) is tuple:
+            item = typing.get_args(kind)[0]
+            value = tuple(from_proto(item, each) if item is not str else each for each in value)
+        elif kind is timedelta:
             value = from_duration(value)
         elif kind is datetime:
             value = from_timestamp(value)
@@ -348,3 +420,8 @@ def group_from(message: groups_pb2.Group) -> Group:
 def server_from(message: server_pb2.GetServerResponse) -> ServerInfo:
     """For the client itself."""
     return from_proto(ServerInfo, message)
+
+
+def cluster_from(message: server_pb2.GetClusterResponse) -> ClusterInfo:
+    """For the client itself."""
+    return from_proto(ClusterInfo, message)

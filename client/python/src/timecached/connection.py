@@ -253,9 +253,11 @@ class Endpoints(Generic[C]):
     def move_on(self, source: C, error: TimecacheError | None) -> None:
         """After a call or stream there has failed, or (None) the server has ended a stream.
 
-        Makes the named owner current, or the next address, if another may do better.
+        Makes the named owner current, or the next address, if another may do better. A node that
+        did not answer in time may hang; if it does not, the next one names it.
         """
-        if error is not None and not error.is_connection_lost:
+        hangs = self.size > 1 and isinstance(error, DeadlineExceededError)
+        if error is not None and not error.is_connection_lost and not hangs:
             return
         with self._lock:
             if self._closed or self.current is not source:

@@ -89,6 +89,13 @@ class WatchState:
         self._refusal: TimecacheError | None = None  # Of just that, until there is another token.
         self._refused = False  # Since the last batch.
 
+    def silence_max(self, addresses: int) -> float | None:
+        """For how many seconds a stream may be silent: a node of a cluster that hangs is left."""
+        if self.reconnecting.silence_max is not None or addresses == 1:
+            return self.reconnecting.silence_max
+        heartbeat = self._common.get("heartbeat_interval")
+        return max(10.0, 4 * heartbeat.ToTimedelta().total_seconds() if heartbeat else 0)
+
     def show(self, metadata: Any) -> None:
         """Takes what the next stream will show to the server. Raises: it has refused just that.
 

@@ -14,11 +14,13 @@ import grpc
 
 from ..admin_types import (
     BackupPiece,
+    ClusterInfo,
     Group,
     GroupOptions,
     Namespace,
     NamespaceOptions,
     ServerInfo,
+    cluster_from,
     fill_options,
     group_from,
     namespace_from,
@@ -520,7 +522,8 @@ class Client:
         - `wait_for_server`: keep trying when the first attempt finds no server, too.
         - `min_pause`, `max_pause`: seconds between attempts to reconnect.
         - `silence_max`: a stream that brings nothing for so many seconds is taken for broken.
-          Several heartbeats are a good value; None, the default, suits a clock that stands still.
+          Several heartbeats are a good value. None: with several addresses 10 s, or four heartbeats
+          if that is longer; with one no limit, which suits a clock that stands still.
         - `on_break`: called for every break and every attempt that fails.
         """
         state = WatchState(
@@ -816,6 +819,27 @@ class Client:
             lambda stubs: stubs.server.GetServer, server_pb2.GetServerRequest(), safe=True
         )
         return server_from(response)
+
+    async def get_cluster(self) -> ClusterInfo:
+        """The cluster as the node that calls go to now sees it, whether it owns or not.
+
+        FailedPreconditionError (NO_CLUSTER): the server is no node of a cluster.
+        """
+        response = await self._call(
+            lambda stubs: stubs.server.GetCluster, server_pb2.GetClusterRequest(), safe=True
+        )
+        return cluster_from(response)
+
+    async def hand_over(self, to: str = "") -> str:
+        """Makes the owner hand the ownership over to the standby of this name.
+
+        Without one, to the one that has replayed most. Returns its name once the ownership is
+        released; calls and streams then go on there by themselves. FailedPreconditionError:
+        NO_CLUSTER, or NO_SUCCESSOR (no such standby has caught up, and the owner goes on).
+        """
+        request = server_pb2.HandOverRequest(to=to)
+        response = await self._call(lambda stubs: stubs.server.HandOver, request)
+        return str(response.to)
 
     async def is_serving(self) -> bool:
         """Whether the server serves, by grpc.health.v1; needs no right."""

@@ -63,6 +63,7 @@ class Pipeline:
         self._closing = False
         self._reader: Task | None = None
         self._call: Any = None
+        self._connection = endpoints.current  # Of the last call.
         # When the last answer came, or the first request went out since nothing was in flight.
         self._progress_at = 0.0
         self._answering = False  # Callbacks run: no answer is read meanwhile.
@@ -165,7 +166,9 @@ class Pipeline:
                 if (self._in_flight or self._closing) and not self._answering:
                     left += self._progress_at - time.monotonic()
             if left <= 0:
-                self._stop(late(timeout))
+                error = late(timeout)
+                self._endpoints.move_on(self._connection, error)
+                self._stop(error)
 
     async def _read(self) -> None:
         end: TimecacheError | None = cancelled(_CANCELLED)
@@ -188,7 +191,7 @@ class Pipeline:
 
     # How long to pause before the next one; None: it has ended in good order.
     async def _stream(self) -> float | None:
-        connection = self._endpoints.current
+        connection = self._connection = self._endpoints.current
         try:
             with connection.errors():
                 await self._open(connection)

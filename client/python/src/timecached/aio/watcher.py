@@ -123,7 +123,7 @@ class Watcher:
             if self._closed:
                 return None
             call = self._state.open(self._connection.stubs.data, metadata)
-            self._stream = Stream(call, self._state.reconnecting.silence_max)
+            self._stream = Stream(call, self._state.silence_max(self._endpoints.size))
             return self._stream
 
     def _break(self, error: TimecacheError | None) -> None:

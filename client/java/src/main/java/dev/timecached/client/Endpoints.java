@@ -2,6 +2,7 @@ package dev.timecached.client;
 
 import dev.timecached.v1.ErrorReason;
 import io.grpc.ManagedChannel;
+import io.grpc.Status;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,6 +21,8 @@ final class Endpoints {
 
   /** Most owners that servers named and the caller did not: later ones are not called. */
   private static final int MAX_OTHERS = 16;
+
+  private static final long CLUSTER_SILENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
   private final List<String> addresses;
   private final Function<String, Connection> connect; // Null: the connection is the caller's.
@@ -99,10 +102,12 @@ final class Endpoints {
 
   /**
    * After a call or stream there has failed: makes the owner that the error names current, or the
-   * next address, if another may do better.
+   * next address, if another may do better. A node that did not answer in time may hang; if it does
+   * not, the next one names it.
    */
   synchronized void moveOn(Connection from, TimecacheException error) {
-    if (closed || current != from || !error.isConnectionLost()) {
+    boolean hangs = size() > 1 && error.code() == Status.Code.DEADLINE_EXCEEDED;
+    if (closed || current != from || !(hangs || error.isConnectionLost())) {
       return;
     }
     Connection next =
@@ -144,6 +149,17 @@ final class Endpoints {
     } catch (RuntimeException e) {
       return null;
     }
+  }
+
+  /**
+   * For how many nanoseconds a watch may bring nothing: unless that is given, a node of a cluster
+   * that hangs is left. Null: not given.
+   */
+  long silenceNanos(Duration silence, Duration heartbeat) {
+    if (silence != null || size() == 1) {
+      return silence == null ? Long.MAX_VALUE / 2 : Times.nanos(silence);
+    }
+    return Math.max(CLUSTER_SILENCE_NANOS, heartbeat == null ? 0 : 4 * Times.nanos(heartbeat));
   }
 
   /** Of one call or stream. */

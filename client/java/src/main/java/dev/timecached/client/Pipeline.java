@@ -284,7 +284,10 @@ public final class Pipeline implements AutoCloseable {
     if (left > 0) {
       checkIn(left);
     } else {
-      cancel(TimecacheException.of(Status.Code.DEADLINE_EXCEEDED, "no answer within the timeout"));
+      TimecacheException late =
+          TimecacheException.of(Status.Code.DEADLINE_EXCEEDED, "no answer within the timeout");
+      rpc.endpoints.moveOn(route.connection(), late);
+      cancel(late);
     }
   }
 

@@ -13,6 +13,8 @@ import dev.timecached.v1.CreateNamespaceResponse;
 import dev.timecached.v1.DeleteGroupRequest;
 import dev.timecached.v1.DeleteNamespaceRequest;
 import dev.timecached.v1.ExecuteRequest;
+import dev.timecached.v1.GetClusterRequest;
+import dev.timecached.v1.GetClusterResponse;
 import dev.timecached.v1.GetGroupRequest;
 import dev.timecached.v1.GetNamespaceRequest;
 import dev.timecached.v1.GetServerRequest;
@@ -20,6 +22,7 @@ import dev.timecached.v1.GetServerResponse;
 import dev.timecached.v1.Group;
 import dev.timecached.v1.GroupOptions;
 import dev.timecached.v1.GroupServiceGrpc;
+import dev.timecached.v1.HandOverRequest;
 import dev.timecached.v1.ListGroupsRequest;
 import dev.timecached.v1.ListGroupsResponse;
 import dev.timecached.v1.ListNamespacesRequest;
@@ -107,20 +110,19 @@ public final class TimecacheClient implements AutoCloseable {
 
   /**
    * A client of the server at {@code host:port} or {@code unix:/path}, over plain text; of a cluster
-   * the addresses of its nodes, up to 16, separated by commas: calls go to the owner, watches and
-   * workers resume there. Begins to
-   * connect in the background, as {@link TimecacheClientBuilder#build} says; that the server is not
-   * there is told by the first call.
+   * the addresses of its nodes, up to 16, each by itself or separated by commas: calls go to the
+   * owner, watches and workers resume there. Begins to connect in the background, as {@link
+   * TimecacheClientBuilder#build} says; that the server is not there is told by the first call.
    *
    * @throws IllegalArgumentException for what is no such address
    */
-  public static TimecacheClient connect(String address) {
-    return builder(address).build();
+  public static TimecacheClient connect(String... addresses) {
+    return builder(addresses).build();
   }
 
   /** For a client with TLS, a token, another namespace or time-out. */
-  public static TimecacheClientBuilder builder(String address) {
-    return new TimecacheClientBuilder(address);
+  public static TimecacheClientBuilder builder(String... addresses) {
+    return new TimecacheClientBuilder(String.join(",", addresses));
   }
 
   /**
@@ -672,6 +674,32 @@ public final class TimecacheClient implements AutoCloseable {
   public GetServerResponse getServer() {
     return rpc.call(
         ServerServiceGrpc.getGetServerMethod(), GetServerRequest.getDefaultInstance(), true);
+  }
+
+  /**
+   * The cluster as the node that calls go to now sees it, whether it owns or not.
+   *
+   * @throws TimecacheException FAILED_PRECONDITION (NO_CLUSTER) of a server that is no node
+   */
+  public GetClusterResponse getCluster() {
+    return rpc.call(
+        ServerServiceGrpc.getGetClusterMethod(), GetClusterRequest.getDefaultInstance(), true);
+  }
+
+  /**
+   * Makes the owner hand the ownership over to the standby of this name; empty: to the one that has
+   * replayed most. Returns its name once the ownership is released; calls and streams then go on
+   * there by themselves.
+   *
+   * @throws TimecacheException FAILED_PRECONDITION: NO_CLUSTER, or NO_SUCCESSOR (no such standby
+   *     has caught up, and the owner goes on)
+   */
+  public String handOver(String to) {
+    return rpc.call(
+            ServerServiceGrpc.getHandOverMethod(),
+            HandOverRequest.newBuilder().setTo(to).build(),
+            false)
+        .getTo();
   }
 
   /** Whether the server serves, which needs no right. False: it is stopping, or has not begun. */

@@ -146,8 +146,9 @@ public final class WatchOptions implements Cloneable {
 
   /**
    * Take a stream that brings nothing for this long for broken: several heartbeats are a good
-   * value. Off unless given, because a virtual clock that stands still has no heartbeats; a
-   * connection that is dead is noticed within 40 s anyhow.
+   * value. Unless given 10 s for a client with several addresses, or four heartbeats if that is
+   * longer; else off, because a virtual clock that stands still has no heartbeats; a connection
+   * that is dead is noticed within 40 s anyhow.
    */
   public WatchOptions silenceMax(Duration silence) {
     return with(options -> options.silenceMax = silence);

@@ -67,6 +67,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
   // Touched by next alone.
   private final Map<String, Position> positions = new HashMap<>();
   private final Backoff backoff;
+  private final long silenceNanos;
   private int maxMessageBytes;
   private boolean established; // Whether any batch has come.
   private Rpc.Route route; // Of the last stream.
@@ -87,6 +88,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
     this.options = options;
     namespaces = options.namespaces.isEmpty() ? List.of(namespace) : options.namespaces;
     backoff = new Backoff(options.minPause, options.maxPause);
+    silenceNanos = rpc.endpoints.silenceNanos(options.silenceMax, options.heartbeat);
     failover = rpc.endpoints.failover();
     maxMessageBytes = options.maxMessageBytes;
     namespaces.forEach(name -> positions.put(name, new Position()));
@@ -177,9 +179,7 @@ public final class Watcher implements Iterable<WatchBatch>, AutoCloseable {
         }
         continue;
       }
-      long silentAt =
-          current.waitingSince
-              + (options.silenceMax == null ? Long.MAX_VALUE / 2 : Times.nanos(options.silenceMax));
+      long silentAt = current.waitingSince + silenceNanos;
       WatchBatch message = current.await(silentAt - giveUpAt < 0 ? silentAt : giveUpAt);
       if (message != null) {
         return accept(message);

@@ -16,17 +16,25 @@ import dev.timecached.v1.ErrorReason;
 import dev.timecached.v1.ExecuteRequest;
 import dev.timecached.v1.ExecuteResponse;
 import dev.timecached.v1.ExpiredEvent;
+import dev.timecached.v1.GetClusterRequest;
+import dev.timecached.v1.GetClusterResponse;
+import dev.timecached.v1.HandOverRequest;
+import dev.timecached.v1.HandOverResponse;
+import dev.timecached.v1.NodeRole;
 import dev.timecached.v1.PutRequest;
 import dev.timecached.v1.PutResponse;
 import dev.timecached.v1.ScanRequest;
 import dev.timecached.v1.ScanResponse;
+import dev.timecached.v1.ServerServiceGrpc;
 import dev.timecached.v1.SettleExpiredRequest;
 import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
 import dev.timecached.v1.WatchExpiredRequest;
 import dev.timecached.v1.WatchExpiredResponse;
 import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
 import io.grpc.InsecureServerCredentials;
+import io.grpc.ManagedChannel;
 import io.grpc.Server;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
@@ -66,7 +74,8 @@ final class ClusterTest {
   }
 
   private TimecacheClient client(String... addresses) {
-    String all = addresses.length == 0 ? a.address + ", " + b.address : String.join(",", addresses);
+    String[] all =
+        addresses.length == 0 ? new String[] {a.address + ", " + b.address} : addresses;
     TimecacheClient client =
         TimecacheClient.builder(all).timeout(Duration.ofSeconds(60)).build();
     clients.add(client);
@@ -99,9 +108,28 @@ final class ClusterTest {
     }
   }
 
+  /** Describes a cluster. */
+  private static final class Admin extends ServerServiceGrpc.ServerServiceImplBase {
+    @Override
+    public void getCluster(GetClusterRequest request, StreamObserver<GetClusterResponse> observer) {
+      GetClusterResponse.Builder cluster = GetClusterResponse.newBuilder().setOwner("a");
+      cluster.addNodesBuilder().setName("a").setRole(NodeRole.NODE_ROLE_OWNER);
+      observer.onNext(cluster.build());
+      observer.onCompleted();
+    }
+
+    @Override
+    public void handOver(HandOverRequest request, StreamObserver<HandOverResponse> observer) {
+      String to = request.getTo().isEmpty() ? "the best" : request.getTo();
+      observer.onNext(HandOverResponse.newBuilder().setTo(to).build());
+      observer.onCompleted();
+    }
+  }
+
   /** Refuses calls while it has an error to give, and notes those that it answers. */
   private static final class Node extends TimeCacheServiceGrpc.TimeCacheServiceImplBase {
     volatile StatusRuntimeException error; // Null: it answers.
+    volatile boolean hangs; // Nothing is answered.
     final AtomicInteger refusalsLeft = new AtomicInteger(-1); // So many, then it owns.
     final List<String> keys = new CopyOnWriteArrayList<>();
     final List<String> tokens = new CopyOnWriteArrayList<>();
@@ -116,6 +144,7 @@ final class ClusterTest {
         server =
             Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
                 .addService(this)
+                .addService(new Admin())
                 .build()
                 .start();
       } catch (IOException e) {
@@ -131,6 +160,9 @@ final class ClusterTest {
     }
 
     private <A> boolean refuses(StreamObserver<A> observer) {
+      if (hangs) {
+        return true;
+      }
       if (refusalsLeft.get() > 0 && refusalsLeft.decrementAndGet() == 0) {
         error = null;
       }
@@ -428,14 +460,90 @@ final class ClusterTest {
     assertTrue(put.isCompletedExceptionally());
   }
 
+  private void assertLate(Runnable call) {
+    TimecacheException error = assertThrows(TimecacheException.class, call::run);
+    assertEquals(Code.DEADLINE_EXCEEDED, error.code());
+  }
+
+  @Test
+  void aNodeThatHangsIsLeftByTheNextCall() {
+    a.hangs = true;
+    TimecacheClient client = client();
+    assertLate(() -> client.withTimeout(Duration.ofMillis(100)).put("first", ""));
+    client.put("next", "");
+    assertEquals(List.of("next"), b.keys);
+  }
+
+  @Test
+  void aNodeThatHangsIsLeftByTheNextPipeline() {
+    a.hangs = true;
+    TimecacheClient client = client();
+    Pipeline pipeline = client.withTimeout(Duration.ofMillis(100)).pipeline();
+    pipeline.add(Operation.put("first", ""));
+    assertLate(pipeline::close);
+    try (Pipeline next = client.pipeline()) {
+      next.add(Operation.put("next", ""));
+    }
+    assertEquals(List.of("next"), b.keys);
+  }
+
+  @Test
+  void theOnlyNodeIsKeptThoughItHangs() {
+    a.hangs = true;
+    TimecacheClient client = client(a.address);
+    assertLate(() -> client.withTimeout(Duration.ofMillis(100)).put("first", ""));
+    a.hangs = false;
+    client.put("next", "");
+    assertEquals(List.of("next"), a.keys);
+  }
+
+  @Test
+  void aWatchLeavesANodeThatHangs() {
+    try (Watcher watcher = client().watch(quick().silenceMax(Duration.ofMillis(500)))) {
+      assertEquals(a.address, keyOf(watcher.next()));
+      assertEquals(b.address, keyOf(watcher.next()));
+    }
+    assertEquals(a.address, b.tokens.get(0));
+    // It is silent from the beginning.
+    a.hangs = true;
+    try (Watcher watcher = client().watch(quick().silenceMax(Duration.ofMillis(500)))) {
+      assertEquals(b.address, keyOf(watcher.next()));
+    }
+  }
+
+  @Test
+  void silenceIsBoundedWhereThereAreOtherNodes() {
+    ManagedChannel channel =
+        Grpc.newChannelBuilder(gone(), InsecureChannelCredentials.create()).build();
+    Connection none = new Connection(channel, () -> {}, null);
+    Endpoints one = new Endpoints(none);
+    Endpoints two = new Endpoints(List.of("a:1", "b:1"), address -> none);
+    Duration minute = Duration.ofMinutes(1);
+    assertEquals(Long.MAX_VALUE / 2, one.silenceNanos(null, null));
+    assertEquals(Duration.ofSeconds(10).toNanos(), two.silenceNanos(null, null));
+    assertEquals(4 * minute.toNanos(), two.silenceNanos(null, minute));
+    assertEquals(minute.toNanos(), two.silenceNanos(minute, null));
+    channel.shutdownNow();
+  }
+
+  @Test
+  void theClusterIsDescribedAndHandedOver() {
+    GetClusterResponse cluster = client().getCluster();
+    assertEquals("a", cluster.getOwner());
+    assertEquals(NodeRole.NODE_ROLE_OWNER, cluster.getNodes(0).getRole());
+    assertEquals("b", client().handOver("b"));
+    assertEquals("the best", client().handOver(""));
+  }
+
   @Test
   void addressesThatAreNoneAreNamed() {
     for (String wrong : List.of("a:1,,b:1", "a:1,b", "a:1," + "b:1,".repeat(15) + "b:1")) {
       assertThrows(
           IllegalArgumentException.class, () -> TimecacheClient.builder(wrong), wrong);
     }
+    assertThrows(IllegalArgumentException.class, () -> TimecacheClient.builder());
     assertTrue(
-        assertThrows(IllegalArgumentException.class, () -> TimecacheClient.builder("a:1,b"))
+        assertThrows(IllegalArgumentException.class, () -> TimecacheClient.builder("a:1", "b"))
             .getMessage()
             .contains("\"b\""));
     assertTrue(

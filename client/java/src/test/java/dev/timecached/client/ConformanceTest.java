@@ -569,6 +569,10 @@ final class ConformanceTest {
           return map("entries", client.rotateNamespace(args.string("name")));
         case "get_server":
           return plain(client.getServer());
+        case "get_cluster":
+          return plain(client.getCluster());
+        case "hand_over":
+          return map("to", client.handOver(args.has("to") ? args.string("to") : ""));
         default:
           return answer(name, client.call(operation(name, args)));
       }
