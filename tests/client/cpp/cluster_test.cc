@@ -350,6 +350,9 @@ TEST(AddressesTest, EmptyAndBadOnesAreNamed) {
   EXPECT_THAT(error(many), HasSubstr("at most 16"));
   EXPECT_TRUE(absl::IsInvalidArgument(
       Client::Make("a:1,b", ChannelOptions()).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      Client::Make(std::vector<std::string>{"a:1", "b"}, ChannelOptions())
+          .status()));
 }
 
 TEST(AddressesTest, WatchesAndPipelinesOfBadOnesEndWithTheError) {

@@ -75,6 +75,9 @@ class TIMECACHED_EXPORT Client final {
   static absl::StatusOr<Client> Make(const std::string& address,
                                      const ChannelOptions& channel,
                                      ClientOptions options = {});
+  static absl::StatusOr<Client> Make(const std::vector<std::string>& addresses,
+                                     const ChannelOptions& channel,
+                                     ClientOptions options = {});
   // Over a channel that the caller created, with its credentials and settings.
   // Its receive limit must be large enough for the namespaces' values:
   // otherwise calls end with RESOURCE_EXHAUSTED (IsMessageTooLarge), and

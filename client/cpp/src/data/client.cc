@@ -55,6 +55,12 @@ absl::StatusOr<Client> Client::Make(const std::string& address,
                 std::move(options));
 }
 
+absl::StatusOr<Client> Client::Make(const std::vector<std::string>& addresses,
+                                    const ChannelOptions& channel,
+                                    ClientOptions options) {
+  return Make(absl::StrJoin(addresses, ","), channel, std::move(options));
+}
+
 const std::shared_ptr<grpc::Channel>& Client::channel() const {
   return core_->endpoints.current().channel;
 }
