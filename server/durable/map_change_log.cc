@@ -503,10 +503,10 @@ void MapChangeLog::Kept() {
 // callers that were answered are likely to come again, and are to share the next
 // one. The first of them would leave the others to the one after that.
 bool MapChangeLog::Gather(size_t callers) {
-  const auto wait = std::min(
-      std::chrono::duration_cast<std::chrono::microseconds>(
-          (std::chrono::steady_clock::now() - closing_began_) / 2),
-      kGatherMax);
+  const auto wait =
+      std::min(std::chrono::duration_cast<std::chrono::microseconds>(
+                   (std::chrono::steady_clock::now() - closing_began_) / 2),
+               kGatherMax);
   uint64_t open;
   {
     absl::MutexLock lock(&mu_);
