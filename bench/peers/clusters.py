@@ -42,7 +42,10 @@ class Brokers:
         self._brokers = kafka.Brokers(3, java=JAVA)
 
     def __enter__(self):
-        self._brokers.__enter__()
+        try:
+            self._brokers.__enter__()
+        except RuntimeError as error:  # On a machine that is too busy to start them.
+            raise processes.CommandFailed(str(error)) from error
         try:
             self._bench.run([
                 self._bench.programs.server, "cluster", "init", "--cluster", NAME,

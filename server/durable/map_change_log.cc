@@ -26,6 +26,8 @@ constexpr size_t kSpareBytesMax = size_t{16} << 20;
 constexpr int64_t kCountedBytes = 16 << 10;
 // From an append without room in the journal to the next one.
 constexpr std::chrono::microseconds kBehindInterval{1'000};
+// The longest time that a generation of a cluster's map is held open for callers.
+constexpr std::chrono::microseconds kGatherMax{2'000};
 // When to retry: some commits later.
 constexpr int64_t kRetryAfterUs = 20'000;
 
@@ -313,6 +315,7 @@ uint64_t MapChangeLog::PositionOf(uint64_t hash, bool writes) const {
 void MapChangeLog::WhenKept(uint64_t position, Done done) {
   if (position == kAllChanges) return WhenAllKept(std::move(done));
   absl::Status status;
+  bool gathered = false;
   if (!IsStored(position)) {
     absl::MutexLock lock(&mu_);
     if (IsStored(position)) {
@@ -322,9 +325,12 @@ void MapChangeLog::WhenKept(uint64_t position, Done done) {
     } else {
       waiters_[position % 2].push_back(std::move(done));
       done = nullptr;
+      gathered = gathers_ > 0 && waiters_[position % 2].size() >= gathers_;
+      if (gathered) gathers_ = 0;
     }
   }
   if (done != nullptr) return Finish(std::move(status), &done);
+  if (gathered) closing_ = false;
   Flush();
 }
 
@@ -371,6 +377,7 @@ void MapChangeLog::Flush() {
 }
 
 void MapChangeLog::CloseGeneration() {
+  closing_began_ = std::chrono::steady_clock::now();
   uint64_t open;
   {
     absl::MutexLock lock(&mu_);
@@ -482,17 +489,47 @@ void MapChangeLog::Abandon() {
 
 void MapChangeLog::Kept() {
   std::vector<Done> waiters;
+  size_t callers;
   {
     absl::MutexLock lock(&mu_);
     const uint64_t closed = ++kept_;
     open_keys_[closed % 2].Clear();
     waiters.swap(waiters_[closed % 2]);
+    callers = waiters.size() + waiters_[open_ % 2].size();
     if (full_.exchange(false)) --logs_->full_logs_;
   }
   logs_->open_bytes_ -= closing_counted_;
   Answer(closing_tick_, std::move(waiters), absl::OkStatus());
+  if (logs_->options_.kind == JournalKind::kCluster && Gather(callers)) return;
   closing_ = false;
   Flush();
+}
+
+// A commit of a cluster's log costs three brokers a millisecond, whatever its size:
+// callers that were answered are likely to come again, and are to share the next
+// one. The first of them would leave the others to the one after that.
+bool MapChangeLog::Gather(size_t callers) {
+  const auto wait =
+      std::min(std::chrono::duration_cast<std::chrono::microseconds>(
+                   (std::chrono::steady_clock::now() - closing_began_) / 2),
+               kGatherMax);
+  uint64_t open;
+  {
+    absl::MutexLock lock(&mu_);
+    if (callers < 2 || waiters_[open_ % 2].size() >= callers) return false;
+    gathers_ = callers;
+    open = open_;
+  }
+  logs_->work_.AddAfter(wait, [self = shared_from_this(), open] {
+    {
+      absl::MutexLock lock(&self->mu_);
+      if (self->gathers_ == 0 || self->open_ != open) return;
+      self->gathers_ = 0;
+    }
+    self->closing_ = false;
+    self->Flush();
+  });
+  return true;
 }
 
 void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,

@@ -221,6 +221,9 @@ class MapChangeLog final : public ChangeLog,
   void Appended(const absl::Status& status, std::vector<std::string> records);
   // The memory of stored records, for reuse.
   void Kept();
+  // Holds the open generation until so many callers wait for it, for a part of the
+  // time that the last one took. False: there is nothing to wait for.
+  bool Gather(size_t callers) ABSL_LOCKS_EXCLUDED(mu_);
   void Full(absl::Status status);
   std::vector<Done> TakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Permits stored ticks, and runs callbacks: on the completions' thread, so
@@ -272,6 +275,8 @@ class MapChangeLog final : public ChangeLog,
   std::atomic<uint64_t> kept_{0};
   // By the generation, as open_keys_.
   std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
+  // How many of them the open one is held for, closing_ being set; 0: it is not.
+  size_t gathers_ ABSL_GUARDED_BY(mu_) = 0;
   // What waiters get while full_.
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
 
@@ -280,6 +285,7 @@ class MapChangeLog final : public ChangeLog,
   std::optional<Tick> closing_tick_;
   bool closing_sync_ = false;
   int64_t closing_counted_ = 0;
+  std::chrono::steady_clock::time_point closing_began_;
 };
 
 }  // namespace timecache::server

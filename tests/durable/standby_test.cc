@@ -191,6 +191,38 @@ TEST_F(StandbyTest, DeathsAreCountedOnce) {
   EXPECT_EQ(ReadAll(cursor.get()).events.size(), 50u);
 }
 
+// A generation is held open for those who were answered, but not for long.
+TEST_F(StandbyTest, CallersThatShareAppendsAreAllAnswered) {
+  constexpr int kCallers = 4;
+  constexpr int kPuts = 200;
+  Node owner(&log_, 0, &clock_);
+  owner.Create();
+  std::atomic<int> puts{0};
+  std::vector<std::thread> callers;
+  log_.Hold();
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int i = 0; i < kPuts; ++i) {
+        const std::string key = absl::StrCat("k", caller, "-", i);
+        EXPECT_TRUE(owner.Execute(Operation::Put(key, "v")).status.ok());
+        ++puts;
+      }
+    });
+  }
+  EXPECT_TRUE(Await([&] { return log_.held() == 1; }));
+  EXPECT_EQ(puts, 0);
+  log_.AnswerAll();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(puts, kCallers * kPuts);
+  Node next(&log_, 1, &clock_);
+  next.Follow();
+  log_.SetOwner(1);
+  next.TakeOver();
+  for (int caller = 0; caller < kCallers; ++caller) {
+    EXPECT_EQ(next.Value(absl::StrCat("k", caller, "-", kPuts - 1)), "v");
+  }
+}
+
 TEST_F(StandbyTest, AFormerOwnerStoresAndAnswersNothing) {
   Node owner(&log_, 0, &clock_);
   owner.Create();

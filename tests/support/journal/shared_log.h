@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "server/log/journal.h"
 
@@ -29,6 +30,24 @@ class SharedLog {
   void SetOwner(int node) {
     absl::MutexLock lock(&mu_);
     owner_ = node;
+  }
+  // Appends are stored, and not answered before AnswerAll.
+  void Hold() {
+    absl::MutexLock lock(&mu_);
+    holds_ = true;
+  }
+  size_t held() {
+    absl::MutexLock lock(&mu_);
+    return held_.size();
+  }
+  void AnswerAll() {
+    std::vector<absl::AnyInvocable<void()>> held;
+    {
+      absl::MutexLock lock(&mu_);
+      holds_ = false;
+      held.swap(held_);
+    }
+    for (auto& answer : held) answer();
   }
   uint64_t records() {
     absl::MutexLock lock(&mu_);
@@ -53,6 +72,14 @@ class SharedLog {
           auto& to = log_.partitions_[partition];
           position = to.size();
           to.insert(to.end(), records.begin(), records.end());
+        }
+        if (log_.holds_) {
+          log_.held_.push_back([position = std::move(position),
+                                records = std::move(records),
+                                done = std::move(done)]() mutable {
+            done(std::move(position), std::move(records));
+          });
+          return;
         }
       }
       done(std::move(position), std::move(records));
@@ -100,6 +127,8 @@ class SharedLog {
   const uint32_t count_;
   absl::Mutex mu_;
   int owner_ ABSL_GUARDED_BY(mu_) = 0;
+  bool holds_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<absl::AnyInvocable<void()>> held_ ABSL_GUARDED_BY(mu_);
   std::vector<std::vector<std::string>> partitions_ ABSL_GUARDED_BY(mu_);
 };
 
