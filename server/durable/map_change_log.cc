@@ -27,7 +27,7 @@ constexpr int64_t kCountedBytes = 16 << 10;
 // From an append without room in the journal to the next one.
 constexpr std::chrono::microseconds kBehindInterval{1'000};
 // The longest time that a generation of a cluster's map is held open for callers.
-constexpr std::chrono::microseconds kGatherMax{2'000};
+constexpr std::chrono::microseconds kHoldMax{2'000};
 // When to retry: some commits later.
 constexpr int64_t kRetryAfterUs = 20'000;
 
@@ -315,7 +315,7 @@ uint64_t MapChangeLog::PositionOf(uint64_t hash, bool writes) const {
 void MapChangeLog::WhenKept(uint64_t position, Done done) {
   if (position == kAllChanges) return WhenAllKept(std::move(done));
   absl::Status status;
-  bool gathered = false;
+  bool complete = false;
   if (!IsStored(position)) {
     absl::MutexLock lock(&mu_);
     if (IsStored(position)) {
@@ -325,12 +325,12 @@ void MapChangeLog::WhenKept(uint64_t position, Done done) {
     } else {
       waiters_[position % 2].push_back(std::move(done));
       done = nullptr;
-      gathered = gathers_ > 0 && waiters_[position % 2].size() >= gathers_;
-      if (gathered) gathers_ = 0;
+      complete = held_for_ > 0 && waiters_[position % 2].size() >= held_for_;
+      if (complete) held_for_ = 0;
     }
   }
   if (done != nullptr) return Finish(std::move(status), &done);
-  if (gathered) closing_ = false;
+  if (complete) closing_ = false;
   Flush();
 }
 
@@ -500,7 +500,8 @@ void MapChangeLog::Kept() {
   }
   logs_->open_bytes_ -= closing_counted_;
   Answer(closing_tick_, std::move(waiters), absl::OkStatus());
-  if (logs_->options_.kind == JournalKind::kCluster && Gather(callers)) return;
+  if (logs_->options_.kind == JournalKind::kCluster && HoldOpen(callers))
+    return;
   closing_ = false;
   Flush();
 }
@@ -508,23 +509,23 @@ void MapChangeLog::Kept() {
 // A commit of a cluster's log costs three brokers a millisecond, whatever its size:
 // callers that were answered are likely to come again, and are to share the next
 // one. The first of them would leave the others to the one after that.
-bool MapChangeLog::Gather(size_t callers) {
+bool MapChangeLog::HoldOpen(size_t callers) {
   const auto wait =
       std::min(std::chrono::duration_cast<std::chrono::microseconds>(
                    (std::chrono::steady_clock::now() - closing_began_) / 2),
-               kGatherMax);
+               kHoldMax);
   uint64_t open;
   {
     absl::MutexLock lock(&mu_);
     if (callers < 2 || waiters_[open_ % 2].size() >= callers) return false;
-    gathers_ = callers;
+    held_for_ = callers;
     open = open_;
   }
   logs_->work_.AddAfter(wait, [self = shared_from_this(), open] {
     {
       absl::MutexLock lock(&self->mu_);
-      if (self->gathers_ == 0 || self->open_ != open) return;
-      self->gathers_ = 0;
+      if (self->held_for_ == 0 || self->open_ != open) return;
+      self->held_for_ = 0;
     }
     self->closing_ = false;
     self->Flush();

@@ -84,6 +84,11 @@ class MapChangeLogs final : public ChangeLogs {
                ? absl::OkStatus()
                : OwnershipLost();
   }
+  // Calls `done` on another thread, once all calls are answered that waited for what
+  // is stored by now.
+  void WhenAnswered(std::function<void()> done) {
+    answers_.Add(std::move(done));
+  }
   // The approximate memory of changes that wait to be stored.
   int64_t open_bytes() const {
     return open_bytes_.load(std::memory_order_relaxed);
@@ -223,7 +228,7 @@ class MapChangeLog final : public ChangeLog,
   void Kept();
   // Holds the open generation until so many callers wait for it, for a part of the
   // time that the last one took. False: there is nothing to wait for.
-  bool Gather(size_t callers) ABSL_LOCKS_EXCLUDED(mu_);
+  bool HoldOpen(size_t callers) ABSL_LOCKS_EXCLUDED(mu_);
   void Full(absl::Status status);
   std::vector<Done> TakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Permits stored ticks, and runs callbacks: on the completions' thread, so
@@ -276,7 +281,7 @@ class MapChangeLog final : public ChangeLog,
   // By the generation, as open_keys_.
   std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
   // How many of them the open one is held for, closing_ being set; 0: it is not.
-  size_t gathers_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t held_for_ ABSL_GUARDED_BY(mu_) = 0;
   // What waiters get while full_.
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
 

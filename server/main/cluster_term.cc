@@ -85,34 +85,41 @@ void LogMemberEvent(const MemberEvent& event) {
   }
 }
 
-// All changes of these maps are stored, or cannot be, or it is late.
-void FlushAll(Registry* registry, absl::Duration patience) {
+// All changes of these maps are stored, and the calls that waited for them are
+// answered; or that cannot be, or it is late.
+void FlushAll(const Registry& registry, MapChangeLogs* logs,
+              absl::Duration patience) {
   struct Waits {
     absl::Mutex mu;
     size_t left ABSL_GUARDED_BY(mu) = 0;
   };
   const auto waits = std::make_shared<Waits>();
-  const auto maps = registry->List();
+  const auto none_left = [&waits] {
+    waits->mu.AssertReaderHeld();
+    return waits->left == 0;
+  };
+  const auto done = [waits](const absl::Status&) {
+    absl::MutexLock lock(&waits->mu);
+    --waits->left;
+  };
+  const auto maps = registry.List();
   {
     absl::MutexLock lock(&waits->mu);
     waits->left = maps.size();
   }
   for (const auto& map : maps) {
-    const auto done = [waits](const absl::Status&) {
-      absl::MutexLock lock(&waits->mu);
-      --waits->left;
-    };
     if (map->change_log() == nullptr) {
       done(absl::OkStatus());
     } else {
       map->change_log()->WhenAllKept(done);
     }
   }
-  const auto none_left = [&waits] {
-    waits->mu.AssertReaderHeld();
-    return waits->left == 0;
-  };
   absl::MutexLock lock(&waits->mu);
+  if (!waits->mu.AwaitWithTimeout(absl::Condition(&none_left), patience)) {
+    return;
+  }
+  waits->left = 1;
+  logs->WhenAnswered([done] { done(absl::OkStatus()); });
   waits->mu.AwaitWithTimeout(absl::Condition(&none_left), patience);
 }
 
@@ -351,7 +358,8 @@ void ClusterTerm::HandOver(const std::string& to,
   wake_();
 }
 
-void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
+void ClusterTerm::Release(const Registry& registry, MapChangeLogs* logs,
+                          absl::Duration patience) {
   const auto began = SteadyClock::now();
   std::string to;
   ClusterSource::HandedOver done;
@@ -367,7 +375,8 @@ void ClusterTerm::Release(Registry* registry, absl::Duration patience) {
   }
   const absl::Status has_successor = member_->CheckSuccessor(to);
   member_->EndService();
-  FlushAll(registry, patience / 2);
+  // Also what a call applied that had begun before the end of the service.
+  for (int i = 0; i < 2; ++i) FlushAll(registry, logs, patience / 8);
   journal_->Stop();
   const absl::Status released = member_->Release(to, patience / 2);
   if (done && released.ok()) done(member_->GetStatus().successor);

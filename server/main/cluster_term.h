@@ -74,8 +74,8 @@ class ClusterTerm {
       ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the service, stores all changes and releases the ownership, in at most
   // `patience`; nothing but the first if it is lost, or without a standby.
-  void Release(Registry* registry, absl::Duration patience)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Release(const Registry& registry, MapChangeLogs* logs,
+               absl::Duration patience) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Calls that wait for the log end, once another node may serve in place of this
   // one. Call it some times a second.

@@ -278,7 +278,7 @@ int Node::ServeUntilSignal() {
 void Node::EndTerm() {
   const auto start = std::chrono::steady_clock::now();
   server_->SetNotServing();
-  term_->Release(&registry_, kEndOfTerm);
+  term_->Release(registry_, journal_.logs.get(), kEndOfTerm);
   server_->CheckStreams();
   const DrainReport report =
       server_->Drain(absl::ToInt64Microseconds(kEndOfTerm));
@@ -300,7 +300,7 @@ void Node::Drain(int signal) {
   manager_.Stopping(delay + grace);
   server_->SetNotServing();
   if (term_ != nullptr) {
-    term_->Release(&registry_, grace / kCloseShare);
+    term_->Release(registry_, journal_.logs.get(), grace / kCloseShare);
   } else if (delay > absl::ZeroDuration()) {
     signals_.NextEndWithin(delay);
   }
