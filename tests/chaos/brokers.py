@@ -8,8 +8,9 @@ standard input ends or SIGTERM: {"bootstrap": "HOST:PORT,...", "pids": {"1": PID
 "directory": "D"}. With --directory, data and logs stay there, in D/1 and so on, and a later
 run goes on with them. Lines on standard input act on one broker, "kill 1", "pause 1",
 "resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or on a
-topic, "delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it
-is done. With --link,
+topic, "create NAME 1,2 KEY=VALUE...", which makes one of one partition on brokers 1 and 2,
+"delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it is done.
+With --link,
 "links" has the addresses to give to the node that is to reach the brokers through it:
 {"NAME": "HOST:PORT,..."}.
 
@@ -305,7 +306,7 @@ class Brokers:
         return self._retry(lambda: next(filter(None, (
             broker.metadata() for broker in self._running())), None), "no broker answers")
 
-    def create_topic(self, name, partitions=1, replicas=-1, **settings):
+    def create_topic(self, name, partitions=1, replicas=-1, brokers=(), **settings):
         """Settings with _ for Kafka's dots: create_topic("a", retention_ms=-1). Waits for a
         controller and for as many brokers as there are to be replicas. All that run know the
         topic then. One that is there stays as it is: a broker sends the request again when
@@ -315,7 +316,8 @@ class Brokers:
         def create():
             for broker in self._running():
                 try:
-                    kafka_wire.create_topic(broker.address, name, partitions, replicas, settings)
+                    kafka_wire.create_topic(broker.address, name, partitions, replicas, settings,
+                                            brokers)
                     return True
                 except OSError:
                     pass
@@ -376,6 +378,9 @@ def obey(brokers, action, name, *more):
             getattr(link, action)()
     elif action == "delete":
         brokers.delete_topic(name)
+    elif action == "create":
+        brokers.create_topic(name, brokers=[int(broker) for broker in more[0].split(",")],
+                             **dict(setting.split("=", 1) for setting in more[1:]))
     elif action == "set":
         brokers.set_topic(name, *more[0].split("=", 1))
     else:

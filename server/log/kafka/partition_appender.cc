@@ -21,6 +21,7 @@ PartitionAppender::PartitionAppender(
       claim_(filter.claim()),
       io_(*io),
       on_lost_(std::move(on_lost)),
+      claim_offset_(claim_offset),
       filter_(std::move(filter)),
       known_offset_(claim_offset),
       end_(claim_offset + 1) {}
@@ -89,6 +90,8 @@ bool PartitionAppender::TakeGroup() {
 
 void PartitionAppender::SendGroup() {
   group_.header.attempt = ++attempt_;
+  group_.header.claim_offset = claim_offset_;
+  group_.header.end = end_;
   std::vector<std::string> pieces = EncodeGroup();
   reports_.assign(pieces.size(), {});
   reported_ = 0;

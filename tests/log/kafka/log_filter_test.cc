@@ -76,6 +76,39 @@ TEST_F(LogFilterTest, AnOwnerThatIsAheadOrBehindIsOfAnotherLog) {
   }
 }
 
+// It was appended, brokers have lost what was before it, and gave it an offset
+// that its sender knew.
+TEST_F(LogFilterTest, AMessageWhoseOwnerKnewItsOffsetIsVoid) {
+  for (const bool opened : {false, true}) {
+    log_ = SimulatedLog();
+    log_.Append(EncodeClaim({1, 0, "a"}));
+    if (opened) log_.Append(RecordsValue(OneRecord(1, 0), "x"));
+    RecordsMessage header = OneRecord(1, 3);
+    header.end = log_.end + 1;
+    log_.Append(RecordsValue(header, "void"));
+    log_.Append(EncodeClaim({2, 0, "b"}));
+    log_.Append(RecordsValue(OneRecord(2, opened ? 1 : 0), "y"));
+    RecordMap records;
+    EXPECT_EQ(Read(&records), absl::OkStatus());
+    EXPECT_EQ(records.size(), opened ? 2 : 1);
+    EXPECT_EQ(records.rbegin()->second, "y");
+  }
+}
+
+// Where it has read on, there was another message before brokers lost it.
+TEST_F(LogFilterTest, AReaderThatHasMissedAClaimNoticesIt) {
+  log_.Append(EncodeClaim({1, 0, "a"}));
+  log_.Append(RecordsValue(OneRecord(1, 0), "x"));
+  RecordsMessage later = OneRecord(2, 1);
+  later.claim_offset = 1;
+  log_.Append(RecordsValue(later, "y"));
+  EXPECT_EQ(Read().code(), absl::StatusCode::kDataLoss);
+  // One of another log says nothing of this one.
+  later.log_id = 2;
+  log_.messages[2] = RecordsValue(later, "y");
+  EXPECT_EQ(Read(), absl::OkStatus());
+}
+
 TEST_F(LogFilterTest, ARecordThatIsCutOffIsALoss) {
   log_.Append(EncodeClaim({1, 0, "a"}));
   std::string value = RecordsValue(OneRecord(1, 0), "x");
