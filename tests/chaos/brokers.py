@@ -7,12 +7,13 @@ Starts N brokers (3), waits until they answer, prints a line of JSON and runs un
 standard input ends or SIGTERM: {"bootstrap": "HOST:PORT,...", "pids": {"1": PID, ...},
 "directory": "D"}. With --directory, data and logs stay there, in D/1 and so on, and a later
 run goes on with them. Lines on standard input act on one broker, "kill 1", "pause 1",
-"resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or on a
-topic, "create NAME 1,2 KEY=VALUE...", which makes one of one partition on brokers 1 and 2,
+"resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or
+"replay NAME", which sends the last Produce requests that came by it once more, but for claims
+and heartbeats of the node NAME, or on a topic,
+"create NAME 1,2 KEY=VALUE...", which makes one of one partition on brokers 1 and 2,
 "delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it is done.
-With --link,
-"links" has the addresses to give to the node that is to reach the brokers through it:
-{"NAME": "HOST:PORT,..."}.
+With --link, "links" has the addresses to give to the node that is to reach the brokers
+through it: {"NAME": "HOST:PORT,..."}.
 
 ./dev install --kafka fetches the jars that this needs, and calls it with --archive, which
 writes down the classes that a broker loads: with them it starts in half the time."""
@@ -32,7 +33,7 @@ import tempfile
 import time
 
 import kafka_wire
-from link import Link
+from link import Link, replay
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JARS = ROOT / "build/kafka/jars"
@@ -338,6 +339,15 @@ class Brokers:
         self._retry(lambda: self._all_know(lambda known: name not in known.topics),
                     f"not all have forgotten {name}")
 
+    def replay(self, name):
+        """To all that run: only a partition's leader now takes what is for it. Not what has the
+        name of the link, as a node's claims and heartbeats have: a copy of a claim would end the
+        term of whoever owns, each time."""
+        for broker in self._running():
+            for link in self.links[name]:
+                replay([request for request in link.produced if name.encode() not in request],
+                       broker.address)
+
     def set_topic(self, name, setting, value):
         """Of a topic that is there. Brokers learn of it soon after."""
         kafka_wire.set_topic(self._running()[0].address, name, setting, value)
@@ -376,6 +386,8 @@ def obey(brokers, action, name, *more):
     elif action in ("cut", "hold", "heal"):
         for link in brokers.links[name]:
             getattr(link, action)()
+    elif action == "replay":
+        brokers.replay(name)
     elif action == "delete":
         brokers.delete_topic(name)
     elif action == "create":

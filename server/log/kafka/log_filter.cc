@@ -32,6 +32,7 @@ absl::Status LogFilter::Add(uint64_t offset, absl::string_view value,
   if (auto* records = std::get_if<RecordsMessage>(&message);
       records != nullptr && !IsKept(SafetyRule::kClaims)) {
     records->claim = claim_;
+    records->claim_offset = claim_offset_;
     records->first = next_;
   }
   if (const auto* claim = std::get_if<ClaimMessage>(&message)) {
@@ -53,7 +54,8 @@ absl::Status LogFilter::Add(uint64_t offset, absl::string_view value,
 absl::Status LogFilter::AddRecords(uint64_t offset,
                                    const RecordsMessage& message,
                                    Visitor visit) {
-  const bool is_owners = message.claim == claim_;
+  const bool is_owners =
+      message.claim == claim_ && message.claim_offset == claim_offset_;
   const bool missed_claim = !is_owners && message.log_id == log_id_ &&
                             message.claim_offset > claim_offset_;
   if (!is_owners && !missed_claim) {

@@ -17,7 +17,7 @@ namespace timecache::server {
 // Any node may append to a partition at any time, late and twice. Which of its
 // messages count is a function of those before it, so that all readers agree:
 //
-// - A claim counts. It ends the one before.
+// - A claim counts. It ends the one before, also where it is a copy of that.
 // - A piece of a group of records counts if it names the last claim, the next
 //   position, and is the first piece of an attempt, or the one after the last that
 //   counts of this attempt. A group counts with its last piece.
@@ -68,6 +68,7 @@ class LogFilter {
   // 0: none yet.
   uint64_t log_id() const { return log_id_; }
   uint64_t claim() const { return claim_; }
+  uint64_t claim_offset() const { return claim_offset_; }
   // Of the next record that counts, and of the first that can be read.
   uint64_t next() const { return next_; }
   uint64_t first() const { return first_; }

@@ -253,18 +253,19 @@ bool PartitionAppender::IsSent(absl::string_view value, uint32_t attempt,
 
 void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
                                    const absl::Status& status) {
-  uint64_t last_claim;
+  bool is_claimed;
   uint64_t next;
   absl::Status ended;
   {
     absl::MutexLock lock(&mu_);
-    last_claim = filter_.claim();
+    is_claimed =
+        filter_.claim() != claim_ || filter_.claim_offset() != claim_offset_;
     next = filter_.next();
     ended = ended_;
   }
   if (!ended.ok()) return Fail(ended);
   if (!look_status_.ok()) return Lose(look_status_);
-  if (last_claim != claim_ || absl::IsFailedPrecondition(status)) {
+  if (is_claimed || absl::IsFailedPrecondition(status)) {
     return Lose(absl::FailedPreconditionError(
         absl::StrCat("another node has claimed partition ", partition_)));
   }
