@@ -105,7 +105,11 @@ nlohmann::json TestCluster::Topics() const {
   return nlohmann::json::parse(init.out, nullptr, false);
 }
 
-TestCluster::~TestCluster() { nodes_.clear(); }
+TestCluster::~TestCluster() {
+  nodes_.clear();
+  brokers_.reset();
+  if (options_.small_disk_mib > 0) umount2(DataOf(1).c_str(), MNT_DETACH);
+}
 
 std::map<std::string, std::string> TestCluster::ClockOf(size_t node) const {
   if (node >= options_.clocks.size()) return {};
