@@ -7,11 +7,13 @@ Starts N brokers (3), waits until they answer, prints a line of JSON and runs un
 standard input ends or SIGTERM: {"bootstrap": "HOST:PORT,...", "pids": {"1": PID, ...},
 "directory": "D"}. With --directory, data and logs stay there, in D/1 and so on, and a later
 run goes on with them. Lines on standard input act on one broker, "kill 1", "pause 1",
-"resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or on a
-topic, "delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it
-is done. With --link,
-"links" has the addresses to give to the node that is to reach the brokers through it:
-{"NAME": "HOST:PORT,..."}.
+"resume 1", "end 1" or "start 1", on a link, "cut NAME", "hold NAME", "heal NAME", or
+"replay NAME", which sends the last Produce requests that came by it once more, but for claims
+and heartbeats of the node NAME, or on a topic,
+"create NAME 1,2 KEY=VALUE...", which makes one of one partition on brokers 1 and 2,
+"delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it is done.
+With --link, "links" has the addresses to give to the node that is to reach the brokers
+through it: {"NAME": "HOST:PORT,..."}.
 
 ./dev install --kafka fetches the jars that this needs, and calls it with --archive, which
 writes down the classes that a broker loads: with them it starts in half the time."""
@@ -31,7 +33,7 @@ import tempfile
 import time
 
 import kafka_wire
-from link import Link
+from link import Link, replay
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JARS = ROOT / "build/kafka/jars"
@@ -305,7 +307,7 @@ class Brokers:
         return self._retry(lambda: next(filter(None, (
             broker.metadata() for broker in self._running())), None), "no broker answers")
 
-    def create_topic(self, name, partitions=1, replicas=-1, **settings):
+    def create_topic(self, name, partitions=1, replicas=-1, brokers=(), **settings):
         """Settings with _ for Kafka's dots: create_topic("a", retention_ms=-1). Waits for a
         controller and for as many brokers as there are to be replicas. All that run know the
         topic then. One that is there stays as it is: a broker sends the request again when
@@ -315,7 +317,8 @@ class Brokers:
         def create():
             for broker in self._running():
                 try:
-                    kafka_wire.create_topic(broker.address, name, partitions, replicas, settings)
+                    kafka_wire.create_topic(broker.address, name, partitions, replicas, settings,
+                                            brokers)
                     return True
                 except OSError:
                     pass
@@ -335,6 +338,15 @@ class Brokers:
         kafka_wire.delete_topic(self._running()[0].address, name)
         self._retry(lambda: self._all_know(lambda known: name not in known.topics),
                     f"not all have forgotten {name}")
+
+    def replay(self, name):
+        """To all that run: only a partition's leader now takes what is for it. Not what has the
+        name of the link, as a node's claims and heartbeats have: a copy of a claim would end the
+        term of whoever owns, each time."""
+        for broker in self._running():
+            for link in self.links[name]:
+                replay([request for request in link.produced if name.encode() not in request],
+                       broker.address)
 
     def set_topic(self, name, setting, value):
         """Of a topic that is there. Brokers learn of it soon after."""
@@ -374,8 +386,13 @@ def obey(brokers, action, name, *more):
     elif action in ("cut", "hold", "heal"):
         for link in brokers.links[name]:
             getattr(link, action)()
+    elif action == "replay":
+        brokers.replay(name)
     elif action == "delete":
         brokers.delete_topic(name)
+    elif action == "create":
+        brokers.create_topic(name, brokers=[int(broker) for broker in more[0].split(",")],
+                             **dict(setting.split("=", 1) for setting in more[1:]))
     elif action == "set":
         brokers.set_topic(name, *more[0].split("=", 1))
     else:

@@ -2,7 +2,7 @@
 // and cut off at random moments, while clients write, read, watch and settle;
 // each keeps an account of its own of what it was answered.
 //
-// TIMECACHED_CHAOS_ROUNDS says how many faults there are (15), TIMECACHED_SEED
+// TIMECACHED_CHAOS_ROUNDS says how many faults there are (16), TIMECACHED_SEED
 // what chance does, TIMECACHED_CHAOS_ONLY which faults alone, divided by commas. It
 // prints how long callers waited, by fault.
 
@@ -46,7 +46,7 @@ constexpr int kKeysOfWriter = 100;
 constexpr uint64_t kOnceKept = 64;
 constexpr uint64_t kReaders = 4;
 constexpr int kSharedKeys = 6;
-constexpr int kDefaultRounds = 15;
+constexpr int kDefaultRounds = 16;
 constexpr int kClockRounds = 5;
 const absl::Duration kTtl = absl::Seconds(3);
 // What the slew of the server's clock may take of it.

@@ -152,6 +152,17 @@ void HoldOwner(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
       [&](Node& owner) { cluster.brokers().Do("heal " + owner.name()); });
 }
 
+// All that the owner has sent lately arrives once more when another node owns.
+void ReplayOwner(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
+  Break(
+      cluster, await, [](Node& owner) { owner.Kill(); },
+      [&](Node& owner) {
+        cluster.brokers().Do("replay " + owner.name());
+        await();
+        owner.Start();
+      });
+}
+
 void KillOwnerAndBroker(TestCluster& cluster, Dice& dice, AwaitService await) {
   const std::string broker = AnyBroker(cluster, dice);
   cluster.brokers().Do("kill " + broker);
@@ -180,6 +191,7 @@ const std::vector<Fault>& AllFaults() {
       {"broker paused", PauseBroker},
       {"owner cut off", CutOwnerOff},
       {"owner's bytes held", HoldOwner},
+      {"owner's bytes again", ReplayOwner},
       {"owner and broker killed", KillOwnerAndBroker},
       {"owner paused, broker killed", PauseOwnerKillBroker},
       {"owner and standby killed", KillOwnerAndStandby},

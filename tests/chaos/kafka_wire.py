@@ -125,11 +125,17 @@ def metadata(address):
     return Metadata(brokers, dict(read.array(topic)))
 
 
-def create_topic(address, name, partitions, replicas, settings):
-    """Makes a topic, settings as in {"retention.ms": "-1"}. A broker may learn of it
-    after this has returned. KafkaError if it is refused."""
+def create_topic(address, name, partitions, replicas, settings, brokers=()):
+    """Makes a topic, settings as in {"retention.ms": "-1"}; with `brokers`, of one partition,
+    which these have, the first as its leader. A broker may learn of it after this has
+    returned. KafkaError if it is refused."""
+    assignments = []
+    if brokers:
+        partitions = replicas = -1
+        assignments = [struct.pack(">i", 0) +
+                       array([struct.pack(">i", broker) for broker in brokers])]
     configs = [text(key) + text(str(value)) for key, value in settings.items()]
-    topic = text(name) + struct.pack(">ih", partitions, replicas) + array([]) + array(configs)
+    topic = text(name) + struct.pack(">ih", partitions, replicas) + array(assignments) + array(configs)
     body = array([topic]) + struct.pack(">ib", TIMEOUT_SECONDS * 1000, 0)
     read = call(address, CREATE_TOPICS, 2, body)
     read.number("i")  # throttle time

@@ -1,11 +1,15 @@
 """A network between two programs that a test breaks: a TCP proxy."""
 
+import collections
 import contextlib
 import socket
+import struct
 import threading
 
 HOST = "127.0.0.1"
 CHUNK_BYTES = 1 << 16
+# Requests that are kept to be sent again.
+KEPT = 50
 
 
 class Link:
@@ -21,6 +25,7 @@ class Link:
         self.is_cut = False
         self.requests = threading.Event()  # set while bytes to the target go on
         self.answers = threading.Event()  # set while bytes from it do
+        self.produced = collections.deque(maxlen=KEPT)  # Kafka's Produce requests
         self.heal()
         self.listener = socket.create_server((HOST, 0))
         self.port = self.listener.getsockname()[1]
@@ -80,7 +85,7 @@ class Link:
                 back = threading.Thread(
                     target=pump, args=(server, client, self.answers), daemon=True)
                 back.start()
-                pump(client, server, self.requests)
+                pump(client, server, self.requests, Recorder(self.produced).feed)
                 back.join()
 
     @contextlib.contextmanager
@@ -94,10 +99,38 @@ class Link:
             self.connections.remove(connection)
 
 
-def pump(source, sink, going_on):
+class Recorder:
+    """Keeps the Produce requests among those that a client of Kafka sends on a connection."""
+
+    def __init__(self, produced):
+        self.produced = produced
+        self.unread = bytearray()
+
+    def feed(self, data):
+        self.unread += data
+        while len(self.unread) >= 4:
+            size = 4 + struct.unpack_from(">i", self.unread)[0]
+            if len(self.unread) < size:
+                return
+            request = bytes(self.unread[:size])
+            del self.unread[:size]
+            if request[4:6] == b"\0\0":  # its kind
+                self.produced.append(request)
+
+
+def replay(requests, target):
+    """Sends them to (host, port), each once the one before has been answered."""
+    with socket.create_connection(target) as connection, connection.makefile("rb") as answers:
+        for request in requests:
+            connection.sendall(request)
+            answers.read(struct.unpack(">i", answers.read(4))[0])
+
+
+def pump(source, sink, going_on, see=lambda data: None):
     """Until the end of the source, or an error: the other direction goes on."""
     try:
         while data := source.recv(CHUNK_BYTES):
+            see(data)
             going_on.wait()
             sink.sendall(data)
         going_on.wait()

@@ -1,9 +1,10 @@
 """A link forwards, ends connections, and delivers late what it has held."""
 
 import socket
+import threading
 import unittest
 
-from link import Link
+from link import Link, replay
 
 PATIENCE_SECONDS = 60
 
@@ -67,6 +68,21 @@ class LinkTest(unittest.TestCase):
         self.expect_silence(client)
         self.link.heal()
         self.assertEqual(client.recv(6), b"answer")
+
+    def test_produce_requests_are_kept_and_sent_again(self):
+        client, server = self.connect()
+        fetch, produce = (b"\0\0\0\3\0" + bytes([kind, 7]) for kind in (1, 0))
+        for part in fetch + produce[:5], produce[5:] + fetch:
+            client.sendall(part)
+            server.recv(100)
+        self.assertEqual(list(self.link.produced), [produce])
+        answered = threading.Thread(
+            target=replay, args=([produce], self.listener.getsockname()))
+        answered.start()
+        again = self.enterContext(self.listener.accept()[0])
+        self.assertEqual(again.recv(100), produce)
+        again.sendall(b"\0\0\0\1x")
+        answered.join()
 
     def test_what_is_held_when_it_is_cut_is_lost(self):
         client, server = self.connect()

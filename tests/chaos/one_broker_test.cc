@@ -3,6 +3,7 @@
 // own is enough for that.
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>

@@ -1,5 +1,7 @@
 #include "tests/chaos/test_cluster.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +33,14 @@ std::string DirectoryOr(const std::string& otherwise) {
   return directory;
 }
 
+// Of this thread's and what it starts alone, and gone with them.
+bool MountSmallDisk(const std::string& path, int mib) {
+  std::filesystem::create_directories(path);
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", path.c_str(), "tmpfs", 0,
+               absl::StrCat("size=", mib, "m").c_str()) == 0;
+}
+
 // The end of it.
 std::string ReadLog(const Node& node, std::streamoff bytes_max) {
   std::ifstream log(node.log(), std::ios::ate);
@@ -43,11 +53,15 @@ std::string ReadLog(const Node& node, std::streamoff bytes_max) {
 TestCluster::TestCluster(TestClusterOptions options)
     : options_(std::move(options)), directory_(DirectoryOr(temporary_.path())) {
   std::vector<std::string> names;
+  if (options_.small_disk_mib > 0) {
+    EXPECT_TRUE(MountSmallDisk(DataOf(1), options_.small_disk_mib));
+  }
   for (int i = 0; i < options_.nodes; ++i) {
     names.push_back(absl::StrCat("node", i));
   }
   brokers_ = std::make_unique<Brokers>(directory_ + "/brokers",
                                        options_.brokers, names);
+  if (!options_.prepare.empty()) brokers_->Do(options_.prepare);
   MakeTopics();
   std::vector<std::string> arguments;
   if (!options_.config.empty()) {
@@ -55,7 +69,7 @@ TestCluster::TestCluster(TestClusterOptions options)
     std::ofstream(path) << options_.config;
     arguments = {"--config", path};
   }
-  if (options_.brokers == 1) arguments.push_back("--cluster-allow-unsafe");
+  if (allow_unsafe()) arguments.emplace_back("--cluster-allow-unsafe");
   for (size_t i = 0; i < names.size(); ++i) {
     nodes_.push_back(std::make_unique<Node>(directory_, names[i],
                                             brokers_->AddressesOf(names[i]),
@@ -63,6 +77,12 @@ TestCluster::TestCluster(TestClusterOptions options)
     nodes_.back()->Start();
   }
   EXPECT_TRUE(AwaitCluster([&] { return Owner() != nullptr; }));
+}
+
+bool TestCluster::MayMount() { return unshare(CLONE_NEWNS) == 0; }
+
+std::string TestCluster::DataOf(int broker) const {
+  return absl::StrCat(directory_, "/brokers/", broker, "/data");
 }
 
 std::string TestCluster::BrokersAddresses() const {
@@ -73,9 +93,9 @@ std::vector<std::string> TestCluster::InitArguments() const {
   std::vector<std::string> arguments = {
       TIMECACHED,        "cluster",         "init", "--cluster", "test",
       "--kafka-brokers", BrokersAddresses()};
+  if (allow_unsafe()) arguments.emplace_back("--cluster-allow-unsafe");
   if (options_.brokers == 1) {
-    arguments.insert(arguments.end(),
-                     {"--replication-factor", "1", "--cluster-allow-unsafe"});
+    arguments.insert(arguments.end(), {"--replication-factor", "1"});
   }
   return arguments;
 }
@@ -93,7 +113,11 @@ nlohmann::json TestCluster::Topics() const {
   return nlohmann::json::parse(init.out, nullptr, false);
 }
 
-TestCluster::~TestCluster() { nodes_.clear(); }
+TestCluster::~TestCluster() {
+  nodes_.clear();
+  brokers_.reset();
+  if (options_.small_disk_mib > 0) umount2(DataOf(1).c_str(), MNT_DETACH);
+}
 
 std::map<std::string, std::string> TestCluster::ClockOf(size_t node) const {
   if (node >= options_.clocks.size()) return {};
@@ -190,17 +214,29 @@ bool TestCluster::HasLogged(const Node& node, const std::string& text) {
 }
 
 // An error that ends the program is its last line, without a time.
+std::string TestCluster::WhyEnded(const Node& node) {
+  std::string log = ReadLog(node, 4096);
+  if (!log.empty() && log.back() == '\n') log.pop_back();
+  const std::string last = log.substr(log.rfind('\n') + 1);
+  if (!absl::StartsWith(last, "timecached: ")) return "";
+  return absl::StrCat(node.name(), " has ended: ", last, "\n");
+}
+
 std::string TestCluster::WhyNodesEnded() const {
   std::string all;
-  for (const auto& node : nodes_) {
-    std::string log = ReadLog(*node, 4096);
-    if (!log.empty() && log.back() == '\n') log.pop_back();
-    const std::string last = log.substr(log.rfind('\n') + 1);
-    if (absl::StartsWith(last, "timecached: ")) {
-      absl::StrAppend(&all, node->name(), " has ended: ", last, "\n");
-    }
-  }
+  for (const auto& node : nodes_) absl::StrAppend(&all, WhyEnded(*node));
   return all;
+}
+
+std::string TestCluster::StartEndedNodes() {
+  std::string why = WhyNodesEnded();
+  for (const auto& node : nodes_) {
+    if (WhyEnded(*node).empty()) continue;
+    // The last words of its next life are others.
+    std::ofstream(node->log(), std::ios::app) << "started again\n";
+    node->Start();
+  }
+  return why;
 }
 
 }  // namespace timecache::test

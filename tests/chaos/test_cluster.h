@@ -25,8 +25,13 @@ inline bool AwaitCluster(absl::FunctionRef<bool()> condition) {
 
 struct TestClusterOptions {
   int nodes = 3;
-  // One cannot be safe: of what it loses a test is that takes one.
   int brokers = 3;
+  // Of broker 1, once MayMount; 0: it has the machine's, as the others have.
+  int small_disk_mib = 0;
+  // A line for brokers.py, before topics are made: "create test.journal ...".
+  std::string prepare;
+  // Topics may be such that they lose writes. One broker's are.
+  bool allow_unsafe = false;
   // How far the clock of node i is from the brokers'; those after the last: not.
   std::vector<absl::Duration> clocks;
   // Of a node's configuration file: "cluster: {...}"; empty: it has none.
@@ -40,6 +45,9 @@ class TestCluster {
   // Of a call that goes on until it is answered: all of a fault is over by then.
   static constexpr absl::Duration kPatience = absl::Seconds(60);
 
+  // Gives this thread, and what it starts, mounts of its own.
+  static bool MayMount();
+
   // Returns when a node serves. TIMECACHED_CHAOS_DIRECTORY keeps logs
   // and data, in a directory PROCESS.NUMBER.
   explicit TestCluster(TestClusterOptions options = {});
@@ -49,6 +57,8 @@ class TestCluster {
   void MakeTopics() const;
   // Its answer, of topics that are there.
   nlohmann::json Topics() const;
+  // The directory of a broker's disk.
+  std::string DataOf(int broker) const;
   // Where node0 reaches the brokers.
   std::string BrokersAddresses() const;
 
@@ -79,8 +89,14 @@ class TestCluster {
   static bool HasLogged(const Node& node, const std::string& text);
   // The last words of nodes that have ended by themselves; empty: all run.
   std::string WhyNodesEnded() const;
+  // As their machines would: what their last words were.
+  std::string StartEndedNodes();
 
  private:
+  static std::string WhyEnded(const Node& node);
+  bool allow_unsafe() const {
+    return options_.allow_unsafe || options_.brokers == 1;
+  }
   std::vector<std::string> InitArguments() const;
   std::map<std::string, std::string> ClockOf(size_t node) const;
 

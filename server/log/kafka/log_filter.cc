@@ -18,6 +18,7 @@ absl::Status LogFilter::BeginAt(uint64_t offset, absl::string_view value) {
   }
   log_id_ = records->log_id;
   claim_ = records->claim;
+  claim_offset_ = records->claim_offset;
   opened_ = true;
   next_ = records->first;
   first_ = records->first;
@@ -31,15 +32,17 @@ absl::Status LogFilter::Add(uint64_t offset, absl::string_view value,
   if (auto* records = std::get_if<RecordsMessage>(&message);
       records != nullptr && !IsKept(SafetyRule::kClaims)) {
     records->claim = claim_;
+    records->claim_offset = claim_offset_;
     records->first = next_;
   }
   if (const auto* claim = std::get_if<ClaimMessage>(&message)) {
     claim_ = claim->claim;
+    claim_offset_ = offset;
     if (log_id_ == 0) log_id_ = claim_;
     opened_ = false;
     pieces_ = 0;
   } else if (const auto* records = std::get_if<RecordsMessage>(&message);
-             records != nullptr && claim_ != 0 && records->claim == claim_) {
+             records != nullptr && claim_ != 0 && offset >= records->end) {
     status = AddRecords(offset, *records, visit);
   } else {
     ++voids_;
@@ -51,7 +54,15 @@ absl::Status LogFilter::Add(uint64_t offset, absl::string_view value,
 absl::Status LogFilter::AddRecords(uint64_t offset,
                                    const RecordsMessage& message,
                                    Visitor visit) {
-  if (message.log_id != log_id_ || message.first > next_ ||
+  const bool is_owners =
+      message.claim == claim_ && message.claim_offset == claim_offset_;
+  const bool missed_claim = !is_owners && message.log_id == log_id_ &&
+                            message.claim_offset > claim_offset_;
+  if (!is_owners && !missed_claim) {
+    ++voids_;
+    return absl::OkStatus();
+  }
+  if (missed_claim || message.log_id != log_id_ || message.first > next_ ||
       (!opened_ && message.first != next_)) {
     return absl::DataLossError(absl::StrCat(
         "the message at offset ", offset, " continues another log at position ",

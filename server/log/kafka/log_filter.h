@@ -17,7 +17,7 @@ namespace timecache::server {
 // Any node may append to a partition at any time, late and twice. Which of its
 // messages count is a function of those before it, so that all readers agree:
 //
-// - A claim counts. It ends the one before.
+// - A claim counts. It ends the one before, also where it is a copy of that.
 // - A piece of a group of records counts if it names the last claim, the next
 //   position, and is the first piece of an attempt, or the one after the last that
 //   counts of this attempt. A group counts with its last piece.
@@ -26,7 +26,13 @@ namespace timecache::server {
 // A node that claims reads up to its claim before it appends, and sends a group
 // again until it counts before it sends the next. So no message that names the last
 // claim can be ahead of the filter, and the first one that does is at its next
-// position: otherwise this is not the log that was read so far (DATA_LOSS).
+// position: otherwise this is not the log that was read so far (DATA_LOSS). Nor is
+// it, if a message names a later claim that this reader has not seen: brokers have
+// lost messages that it has read, and have others in their place.
+//
+// Where brokers have lost messages, the owner finds that its next one got an offset
+// that it knew already, and ends. The message is there, and void for whoever reads
+// what is left: it says which offsets the owner knew.
 //
 // A reader may begin at a first piece that counts: it says the claim and the
 // position.
@@ -62,6 +68,7 @@ class LogFilter {
   // 0: none yet.
   uint64_t log_id() const { return log_id_; }
   uint64_t claim() const { return claim_; }
+  uint64_t claim_offset() const { return claim_offset_; }
   // Of the next record that counts, and of the first that can be read.
   uint64_t next() const { return next_; }
   uint64_t first() const { return first_; }
@@ -102,6 +109,7 @@ class LogFilter {
   uint64_t base_bytes_;
   uint64_t log_id_ = 0;
   uint64_t claim_ = 0;
+  uint64_t claim_offset_ = 0;
   // Whether a message has named the claim.
   bool opened_ = false;
   uint64_t next_ = 0;

@@ -36,6 +36,8 @@ void PutRecordsHeader(std::string* to, const RecordsMessage& message) {
   PutNumber(to, message.claim);
   PutNumber(to, message.first);
   PutNumber(to, message.trimmed);
+  PutNumber(to, message.claim_offset);
+  PutNumber(to, message.end);
 }
 
 LogMessage DecodeLogMessage(absl::string_view value) {
@@ -65,6 +67,8 @@ LogMessage DecodeLogMessage(absl::string_view value) {
   message.claim = NumberAt<uint64_t>(value, 24);
   message.first = NumberAt<uint64_t>(value, 32);
   message.trimmed = NumberAt<uint64_t>(value, 40);
+  message.claim_offset = NumberAt<uint64_t>(value, 48);
+  message.end = NumberAt<uint64_t>(value, 56);
   message.bytes = value.substr(kRecordsHeaderBytes);
   return message;
 }

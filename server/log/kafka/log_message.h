@@ -28,6 +28,10 @@ struct RecordsMessage {
   // The first claim that the partition has had: that of another one was made anew.
   uint64_t log_id = 0;
   uint64_t claim = 0;
+  // The offset of that claim.
+  uint64_t claim_offset = 0;
+  // The owner knows all messages before this offset.
+  uint64_t end = 0;
   // The position of the group's first record.
   uint64_t first = 0;
   // The owner may have deleted what is before this offset.
@@ -43,7 +47,7 @@ struct RecordsMessage {
   absl::string_view bytes;
 };
 
-inline constexpr size_t kRecordsHeaderBytes = 48;
+inline constexpr size_t kRecordsHeaderBytes = 64;
 inline constexpr size_t kRecordHeaderBytes = 4;
 
 std::string EncodeClaim(const ClaimMessage& message);

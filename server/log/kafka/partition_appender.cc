@@ -21,6 +21,7 @@ PartitionAppender::PartitionAppender(
       claim_(filter.claim()),
       io_(*io),
       on_lost_(std::move(on_lost)),
+      claim_offset_(claim_offset),
       filter_(std::move(filter)),
       known_offset_(claim_offset),
       end_(claim_offset + 1) {}
@@ -89,6 +90,8 @@ bool PartitionAppender::TakeGroup() {
 
 void PartitionAppender::SendGroup() {
   group_.header.attempt = ++attempt_;
+  group_.header.claim_offset = claim_offset_;
+  group_.header.end = end_;
   std::vector<std::string> pieces = EncodeGroup();
   reports_.assign(pieces.size(), {});
   reported_ = 0;
@@ -250,18 +253,19 @@ bool PartitionAppender::IsSent(absl::string_view value, uint32_t attempt,
 
 void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
                                    const absl::Status& status) {
-  uint64_t last_claim;
+  bool is_claimed;
   uint64_t next;
   absl::Status ended;
   {
     absl::MutexLock lock(&mu_);
-    last_claim = filter_.claim();
+    is_claimed =
+        filter_.claim() != claim_ || filter_.claim_offset() != claim_offset_;
     next = filter_.next();
     ended = ended_;
   }
   if (!ended.ok()) return Fail(ended);
   if (!look_status_.ok()) return Lose(look_status_);
-  if (last_claim != claim_ || absl::IsFailedPrecondition(status)) {
+  if (is_claimed || absl::IsFailedPrecondition(status)) {
     return Lose(absl::FailedPreconditionError(
         absl::StrCat("another node has claimed partition ", partition_)));
   }

@@ -135,6 +135,7 @@ class PartitionAppender {
   const uint64_t claim_;
   AppenderIo& io_;
   const std::function<void(const absl::Status&)> on_lost_;
+  const uint64_t claim_offset_;
 
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kJournal);
   std::deque<PendingAppend> waiting_ ABSL_GUARDED_BY(mu_);

@@ -23,10 +23,12 @@ std::string RecordsValue(const RecordsMessage& header,
   return value + record;
 }
 
-RecordsMessage OneRecord(uint64_t claim, uint64_t first) {
+RecordsMessage OneRecord(uint64_t claim, uint64_t first,
+                         uint64_t claim_offset = 0) {
   RecordsMessage header;
   header.log_id = 1;
   header.claim = claim;
+  header.claim_offset = claim_offset;
   header.first = first;
   header.count = 1;
   return header;
@@ -51,7 +53,21 @@ TEST_F(LogFilterTest, RecordsOfAFormerClaimAreVoid) {
   log_.Append(RecordsValue(OneRecord(1, 0), "x"));
   log_.Append(EncodeClaim({2, 0, "b"}));
   log_.Append(RecordsValue(OneRecord(1, 1), "zombie"));
-  log_.Append(RecordsValue(OneRecord(2, 1), "y"));
+  log_.Append(RecordsValue(OneRecord(2, 1, 2), "y"));
+  RecordMap records;
+  EXPECT_EQ(Read(&records), absl::OkStatus());
+  EXPECT_EQ(records, (RecordMap{{0, "x"}, {1, "y"}}));
+}
+
+// And the records of the first one after it.
+TEST_F(LogFilterTest, ACopyOfAClaimEndsTheClaimAndOpensNone) {
+  for (int i = 0; i < 2; ++i) {
+    log_.Append(EncodeClaim({1, 0, "a"}));
+    log_.Append(RecordsValue(OneRecord(1, 0), "x"));
+  }
+  log_.Append(RecordsValue(OneRecord(1, 1), "void"));
+  log_.Append(EncodeClaim({2, 0, "b"}));
+  log_.Append(RecordsValue(OneRecord(2, 1, 5), "y"));
   RecordMap records;
   EXPECT_EQ(Read(&records), absl::OkStatus());
   EXPECT_EQ(records, (RecordMap{{0, "x"}, {1, "y"}}));
@@ -71,9 +87,41 @@ TEST_F(LogFilterTest, AnOwnerThatIsAheadOrBehindIsOfAnotherLog) {
     log_.Append(EncodeClaim({1, 0, "a"}));
     log_.Append(RecordsValue(OneRecord(1, 0), "x"));
     log_.Append(EncodeClaim({2, 0, "b"}));
-    log_.Append(RecordsValue(OneRecord(2, first), "y"));
+    log_.Append(RecordsValue(OneRecord(2, first, 2), "y"));
     EXPECT_EQ(Read().code(), absl::StatusCode::kDataLoss);
   }
+}
+
+// It was appended, brokers have lost what was before it, and gave it an offset
+// that its sender knew.
+TEST_F(LogFilterTest, AMessageWhoseOwnerKnewItsOffsetIsVoid) {
+  for (const bool opened : {false, true}) {
+    log_ = SimulatedLog();
+    log_.Append(EncodeClaim({1, 0, "a"}));
+    if (opened) log_.Append(RecordsValue(OneRecord(1, 0), "x"));
+    RecordsMessage header = OneRecord(1, 3);
+    header.end = log_.end + 1;
+    log_.Append(RecordsValue(header, "void"));
+    const uint64_t claim = log_.Append(EncodeClaim({2, 0, "b"}));
+    log_.Append(RecordsValue(OneRecord(2, opened ? 1 : 0, claim), "y"));
+    RecordMap records;
+    EXPECT_EQ(Read(&records), absl::OkStatus());
+    EXPECT_EQ(records.size(), opened ? 2 : 1);
+    EXPECT_EQ(records.rbegin()->second, "y");
+  }
+}
+
+// Where it has read on, there was another message before brokers lost it.
+TEST_F(LogFilterTest, AReaderThatHasMissedAClaimNoticesIt) {
+  log_.Append(EncodeClaim({1, 0, "a"}));
+  log_.Append(RecordsValue(OneRecord(1, 0), "x"));
+  RecordsMessage later = OneRecord(2, 1, 1);
+  log_.Append(RecordsValue(later, "y"));
+  EXPECT_EQ(Read().code(), absl::StatusCode::kDataLoss);
+  // One of another log says nothing of this one.
+  later.log_id = 2;
+  log_.messages[2] = RecordsValue(later, "y");
+  EXPECT_EQ(Read(), absl::OkStatus());
 }
 
 TEST_F(LogFilterTest, ARecordThatIsCutOffIsALoss) {
