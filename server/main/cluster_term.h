@@ -25,6 +25,7 @@
 #include "server/engine/registry.h"
 #include "server/log/kafka/kafka_journal.h"
 #include "server/log/kafka/kafka_topics.h"
+#include "server/main/cluster_backup.h"
 #include "server/main/durability.h"
 #include "server/main/signals.h"
 #include "server/ops/readiness.h"
@@ -80,6 +81,8 @@ class ClusterTerm {
   // Calls that wait for the log end, once another node may serve in place of this
   // one. Call it some times a second.
   void AbandonCalls(const Registry& registry, MapChangeLogs* logs);
+
+  BackupSource Backups() const { return BackupsOf(journal_); }
 
   // Looks at the topics' settings again: hourly, on a thread that may wait.
   void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);

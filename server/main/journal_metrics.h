@@ -28,9 +28,11 @@ class JournalMetrics final : public prometheus::Collectable {
   const Checkpointer& checkpointer_;
 };
 
-// Describes it in GetServer. Thread-safe, O(segments of the journal).
+// Describes it in GetServer; one of a cluster is in no directory, and a
+// standby has no checkpointer (null). Thread-safe,
+// O(segments and partitions of the journal).
 void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
-                     const Checkpointer& checkpointer,
+                     const Checkpointer* checkpointer,
                      v1::JournalStatus* status);
 
 }  // namespace timecache::server

@@ -38,6 +38,7 @@ TestCluster::TestCluster(TestClusterOptions options)
   }
   brokers_ = std::make_unique<Brokers>(directory_ + "/brokers", 3, names);
   MakeTopics();
+  if (options_.prepare) options_.prepare(brokers_->AddressesOf("node0"));
   std::vector<std::string> arguments;
   if (!options_.config.empty()) {
     const std::string path = directory_ + "/config.yaml";
