@@ -73,11 +73,11 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
   return families;
 }
 
-void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
+void DescribeJournal(const std::string& place, MapChangeLogs* logs,
                      const Checkpointer* checkpointer,
                      v1::JournalStatus* status) {
   const JournalStatistics journal = logs->journal().statistics();
-  status->set_directory(directory);
+  status->set_directory(place);
   status->set_disk_bytes(journal.disk_bytes);
   const auto waiting = status->mutable_waiting_bytes();
   waiting->set_used(static_cast<uint64_t>(logs->open_bytes()));

@@ -28,10 +28,9 @@ class JournalMetrics final : public prometheus::Collectable {
   const Checkpointer& checkpointer_;
 };
 
-// Describes it in GetServer; one of a cluster is in no directory, and a
-// standby has no checkpointer (null). Thread-safe,
-// O(segments and partitions of the journal).
-void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
+// Describes it in GetServer. `place`: its directory, or its topic. A standby has no
+// checkpointer: null. Thread-safe, O(segments of the journal).
+void DescribeJournal(const std::string& place, MapChangeLogs* logs,
                      const Checkpointer* checkpointer,
                      v1::JournalStatus* status);
 

@@ -218,7 +218,7 @@ ServerOptions Node::MakeServerOptions() {
     // The checkpointer is there once calls are served.
     options.describe_journal = [this](v1::JournalStatus* status) {
       DescribeJournal(
-          "", journal_.logs.get(),
+          JournalTopic(config_.cluster().name()), journal_.logs.get(),
           term_->CheckService().ok() ? checkpointer_.get() : nullptr, status);
     };
     options.backup_source = term_->Backups();

@@ -52,10 +52,6 @@ void RecordBackup::Finish() {
 std::string RecordBackup::Take(size_t bytes) {
   std::string taken = out_.substr(taken_, bytes);
   taken_ += taken.size();
-  if (taken_ == out_.size()) {
-    out_.clear();
-    taken_ = 0;
-  }
   return taken;
 }
 
@@ -91,6 +87,8 @@ void RecordBackup::WriteGroup() {
 }
 
 void RecordBackup::AddFile(absl::string_view name, absl::string_view contents) {
+  // What was taken goes here, as less is left then than a caller takes at a time.
+  out_.erase(0, std::exchange(taken_, 0));
   absl::StrAppend(&out_, ArchiveHeader(name, contents.size(), time_s_),
                   contents, ArchivePadding(contents.size()));
 }

@@ -62,15 +62,16 @@ exit code: 0 when nodes can start with the topics; 1 when they cannot, or
 brokers do not answer; 2 when a flag is wrong.)";
 
 constexpr char kRestoreFooter[] =
-    R"(DIRECTORY is a backup (timecachectl backup) of
-a server or of a cluster, or the journal of a server that has stopped. The topics
-are those that cluster init makes, without records, and no node runs: start the
-nodes afterwards. Entries keep their deadlines, and groups their positions; clients
-of the server before resume as after --restore. Partitions may be more or fewer.
+    R"(DIRECTORY is a backup of a server or of a cluster
+(timecachectl backup), or the journal of a server that has stopped. The topics are
+those of cluster init, without records, and no node runs: start the nodes
+afterwards. Entries keep their deadlines, groups their positions; clients of the
+server before resume as after --restore. Partitions may be more or fewer.
 
 examples:
   timecached cluster restore --config timecached.yaml /backups/monday
-  timecached cluster restore --cluster eu --kafka-brokers kafka-1:9092     /var/lib/timecached/journal
+  timecached cluster restore --cluster eu --kafka-brokers kafka-1:9092 \
+    /var/lib/timecached/journal
   zstd -dc backup.tar.zst | timecachectl journal restore - backup && \
     timecached cluster restore --config timecached.yaml backup
 
