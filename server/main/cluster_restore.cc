@@ -177,11 +177,12 @@ class Restore {
   RecoveryMetrics metrics_;
   Readiness readiness_;
   const ServiceManager manager_{""};
-  // In the order in which they may end.
-  std::unique_ptr<ClusterTerm> term_;
   std::unique_ptr<MapChangeLogs> logs_;
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<Registry> registry_;
+  // Before the journal, which its member's thread wakes once the release is in the
+  // log. The journal, which is stopped by then, asks nothing of it.
+  std::unique_ptr<ClusterTerm> term_;
 };
 
 void WriteRestored(const ClusterRestoreFlags& flags, const std::string& cluster,
