@@ -65,6 +65,9 @@ class ClusterTerm {
   // From now on calls are served.
   void Serve() { serving_.store(true, std::memory_order_release); }
 
+  // See ServerOptions.
+  BackupSource Backups() const { return BackupsOf(journal_); }
+
   // Whether calls are: OK, or UNAVAILABLE (NOT_OWNER). Costs a read of the clock.
   absl::Status CheckService() const;
 
@@ -81,8 +84,6 @@ class ClusterTerm {
   // Calls that wait for the log end, once another node may serve in place of this
   // one. Call it some times a second.
   void AbandonCalls(const Registry& registry, MapChangeLogs* logs);
-
-  BackupSource Backups() const { return BackupsOf(journal_); }
 
   // Looks at the topics' settings again: hourly, on a thread that may wait.
   void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);
