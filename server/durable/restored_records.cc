@@ -19,7 +19,7 @@ namespace timecache::server {
 namespace {
 
 constexpr size_t kInFlightBytesMax = size_t{32} << 20;
-constexpr size_t kBatchBytes = size_t{256} << 10;
+constexpr size_t kRestoredBatchBytes = size_t{256} << 10;
 constexpr std::chrono::milliseconds kLookInterval{100};
 
 // Appends that are done in any order.
@@ -77,7 +77,8 @@ class RecordRestorer {
  public:
   RecordRestorer(Journal* to, std::function<bool()> cancelled)
       : partitions_(to->partitions()),
-        append_bytes_(std::min(kBatchBytes, kInFlightBytesMax / partitions_)),
+        append_bytes_(
+            std::min(kRestoredBatchBytes, kInFlightBytesMax / partitions_)),
         batches_(partitions_),
         appends_(to, std::move(cancelled)) {}
 
