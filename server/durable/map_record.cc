@@ -125,11 +125,17 @@ std::string EncodeCheckpoint(uint64_t log_id, const CheckpointMark& mark) {
   return record;
 }
 
+std::string EncodeRestoreEnds(int64_t at_us) {
+  std::string record = MapRecordPrefix(MapRecordKind::kRestoreEnds, 0);
+  PutNumber(&record, at_us);
+  return record;
+}
+
 absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record) {
   if (record.size() < kPrefixBytes) return NoDescription();
   const auto kind = static_cast<uint8_t>(record[0]);
   if (kind < static_cast<uint8_t>(MapRecordKind::kCreated) ||
-      kind > static_cast<uint8_t>(MapRecordKind::kCheckpoint)) {
+      kind > static_cast<uint8_t>(MapRecordKind::kRestoreEnds)) {
     return absl::DataLossError(
         absl::StrCat("a record of the journal is of the unknown kind ", kind,
                      ": a newer version wrote it"));
@@ -199,6 +205,11 @@ absl::StatusOr<CheckpointMark> DecodeCheckpoint(const MapRecord& record) {
   place.groups.begun = begun == 1;
   while (!left.empty()) take(&mark.from.emplace_back());
   return mark;
+}
+
+absl::StatusOr<int64_t> DecodeRestoreEnds(const MapRecord& record) {
+  if (record.body.size() != sizeof(int64_t)) return NoDescription();
+  return NumberAt<int64_t>(record.body, 0);
 }
 
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions) {

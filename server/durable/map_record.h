@@ -40,6 +40,13 @@ enum class MapRecordKind : uint8_t {
   kDowntime = 8,
   // A CheckpointMark.
   kCheckpoint = 9,
+  // Of no map, its id is 0: the records of another journal follow
+  // (restored_records.h),
+  kRestoreBegins = 10,
+  // to here; in 8 bytes, the time in microseconds. The first process that
+  // recovers the journal must give the maps that it has so far other identities
+  // (RecoveryOptions::copied).
+  kRestoreEnds = 11,
 };
 
 // How far a round of the Checkpointer is with a map: what is before this place
@@ -96,12 +103,14 @@ std::string MapRecordPrefix(MapRecordKind kind, uint64_t log_id);
 std::string EncodeMap(MapRecordKind kind, const MapDescription& map);
 std::string EncodeTimeSkip(uint64_t log_id, const TimeSkip& skip);
 std::string EncodeCheckpoint(uint64_t log_id, const CheckpointMark& mark);
+std::string EncodeRestoreEnds(int64_t at_us);
 
 // DATA_LOSS: not a valid record, or of a newer version.
 absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record);
 absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record);
 absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record);
 absl::StatusOr<CheckpointMark> DecodeCheckpoint(const MapRecord& record);
+absl::StatusOr<int64_t> DecodeRestoreEnds(const MapRecord& record);
 
 // The partition of a map of this name.
 uint32_t PartitionOf(absl::string_view name, uint32_t partitions);

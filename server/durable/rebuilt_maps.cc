@@ -101,10 +101,26 @@ class MapRebuilder {
       case MapRecordKind::kWalkBegins:
       case MapRecordKind::kWalkEnds:
         return Describe(partition, position, record);
+      case MapRecordKind::kRestoreBegins:
+        restoring_.insert(partition);
+        return absl::OkStatus();
+      case MapRecordKind::kRestoreEnds:
+        return EndRestore(partition, record);
       default:
         RebuiltMap* const map = Find(partition, record, nullptr);
         return map != nullptr ? ApplyTo(map, record) : absl::OkStatus();
     }
+  }
+
+  absl::Status EndRestore(uint32_t partition, const MapRecord& record) {
+    const absl::StatusOr<int64_t> at_us = DecodeRestoreEnds(record);
+    if (!at_us.ok()) return at_us.status();
+    restoring_.erase(partition);
+    restored_us_ = std::max(restored_us_, *at_us);
+    for (auto& [log_id, map] : maps_) {
+      if (map.marked.partition == partition) map.copied = true;
+    }
+    return absl::OkStatus();
   }
 
   // The map of a record, which may begin with it; null if it has none: it was
@@ -159,6 +175,8 @@ class MapRebuilder {
     RebuiltMap* const map = Find(partition, record, &*described);
     if (map == nullptr) return absl::OkStatus();
     map->map->SetLogFork(described->origin.fork);
+    // A process that describes a restored map has changed its identity before.
+    map->copied = false;
     if (record.kind == MapRecordKind::kCreated) map->marked.created = position;
     if (record.kind == MapRecordKind::kWalkEnds) {
       map->replay->Begin(described->counts);
@@ -234,6 +252,12 @@ class MapRebuilder {
   }
 
   absl::Status Finish() {
+    if (!restoring_.empty() && !salvaging_) {
+      return absl::FailedPreconditionError(
+          "the journal has a part of a backup, whose restore was interrupted: "
+          "make its topics anew (delete them, then run timecached cluster "
+          "init), and restore the backup again");
+    }
     for (auto& [log_id, map] : maps_) {
       // A map is deleted before another one of its name is created, but the
       // record of the deletion may come after that of the creation, with a crash
@@ -253,6 +277,7 @@ class MapRebuilder {
     report.records += records_;
     report.record_bytes += record_bytes_;
     report.lost_records += lost_records_;
+    all_.restored_us = std::max(all_.restored_us, restored_us_);
     report.unknown.insert(report.unknown.end(), unknown_.begin(),
                           unknown_.end());
     return absl::OkStatus();
@@ -284,6 +309,9 @@ class MapRebuilder {
   absl::flat_hash_map<uint64_t, MapDescription> descriptions_;
   // Maps that are deleted: if read again, from the beginning on.
   absl::flat_hash_set<uint64_t> ended_;
+  // Partitions with a kRestoreBegins without its end, and the last end.
+  absl::flat_hash_set<uint32_t> restoring_;
+  int64_t restored_us_ = INT64_MIN;
   // Maps that no record describes.
   absl::flat_hash_set<uint64_t> unknown_;
   // Of the journal, each once.

@@ -31,6 +31,8 @@ struct RebuiltMap {
   bool complete = false;
   // Its deletion was not stored, though a newer one has its name.
   bool ended = false;
+  // Restored, and without another identity since: see kRestoreEnds.
+  bool copied = false;
   // Records of its partition are missing.
   bool lacks_records = false;
   // From the end of the replay on.
@@ -59,6 +61,8 @@ struct RebuiltMaps {
   absl::Mutex mu;
   std::vector<RebuiltMap> maps ABSL_GUARDED_BY(mu);
   RecoveryReport report ABSL_GUARDED_BY(mu);
+  // The last kRestoreEnds; INT64_MIN: there is none.
+  int64_t restored_us ABSL_GUARDED_BY(mu) = INT64_MIN;
   // The first that no map has.
   uint64_t next_version ABSL_GUARDED_BY(mu) = 0;
 };

@@ -52,11 +52,19 @@ void Continue(const RecoveryOptions& options, MapChangeLogs* logs,
               RebuiltMap* rebuilt, RecoveryReport* report) {
   TimeCacheMap* const map = rebuilt->map.get();
   const bool forks =
-      !rebuilt->ended && (options.copied || (options.may_have_lost_power &&
-                                             rebuilt->options.durability ==
-                                                 NamespaceDurability::kAsync));
+      !rebuilt->ended &&
+      (options.copied || rebuilt->copied ||
+       (options.may_have_lost_power &&
+        rebuilt->options.durability == NamespaceDurability::kAsync));
   // After the last tick: later events may differ between the two logs.
   if (forks) map->ForkLog();
+  // Of a copy, from a journal of the other kind; with the identity.
+  const NamespaceDurability kept =
+      NearestDurability(rebuilt->options.durability, logs->kind());
+  if (kept != rebuilt->options.durability) {
+    rebuilt->options.durability = kept;
+    map->Update(rebuilt->options, rebuilt->replay->last_us());
+  }
   rebuilt->log = logs->Resume(rebuilt->map);
   map->SetChangeLog(rebuilt->log);
   if (rebuilt->ended) {
@@ -131,7 +139,9 @@ absl::StatusOr<RecoveryReport> RecoverMaps(MapChangeLogs* logs,
   absl::MutexLock lock(&all.mu);
   RecoveryReport& report = all.report;
   const int64_t last_us = report.last_us;
-  if (status.ok() && options.check_time) status = options.check_time(last_us);
+  if (status.ok() && options.check_time) {
+    status = options.check_time(std::max(last_us, all.restored_us));
+  }
   if (!status.ok()) return status;
 
   const int64_t now_us =

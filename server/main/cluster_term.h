@@ -25,6 +25,7 @@
 #include "server/engine/registry.h"
 #include "server/log/kafka/kafka_journal.h"
 #include "server/log/kafka/kafka_topics.h"
+#include "server/main/cluster_backup.h"
 #include "server/main/durability.h"
 #include "server/main/signals.h"
 #include "server/ops/readiness.h"
@@ -63,6 +64,9 @@ class ClusterTerm {
                       MapChangeLogs* logs, Registry* registry);
   // From now on calls are served.
   void Serve() { serving_.store(true, std::memory_order_release); }
+
+  // See ServerOptions.
+  BackupSource Backups() const { return BackupsOf(journal_); }
 
   // Whether calls are: OK, or UNAVAILABLE (NOT_OWNER). Costs a read of the clock.
   absl::Status CheckService() const;

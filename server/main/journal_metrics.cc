@@ -73,12 +73,11 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
   return families;
 }
 
-void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
-                     const Checkpointer& checkpointer,
+void DescribeJournal(const std::string& place, MapChangeLogs* logs,
+                     const Checkpointer* checkpointer,
                      v1::JournalStatus* status) {
   const JournalStatistics journal = logs->journal().statistics();
-  const Checkpointer::Statistics checkpoints = checkpointer.GetStatistics();
-  status->set_directory(directory);
+  status->set_directory(place);
   status->set_disk_bytes(journal.disk_bytes);
   const auto waiting = status->mutable_waiting_bytes();
   waiting->set_used(static_cast<uint64_t>(logs->open_bytes()));
@@ -93,6 +92,8 @@ void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
     SetDuration(journal.commit_latency.QuantileUs(0.99),
                 status->mutable_commit_p99());
   }
+  if (checkpointer == nullptr) return;
+  const Checkpointer::Statistics checkpoints = checkpointer->GetStatistics();
   status->set_checkpoints(checkpoints.rounds);
   status->set_checkpoint_state(checkpoints.writing
                                    ? v1::CHECKPOINT_STATE_WRITING

@@ -28,9 +28,10 @@ class JournalMetrics final : public prometheus::Collectable {
   const Checkpointer& checkpointer_;
 };
 
-// Describes it in GetServer. Thread-safe, O(segments of the journal).
-void DescribeJournal(const std::string& directory, MapChangeLogs* logs,
-                     const Checkpointer& checkpointer,
+// Describes it in GetServer. `place`: its directory, or its topic. A standby has no
+// checkpointer: null. Thread-safe, O(segments of the journal).
+void DescribeJournal(const std::string& place, MapChangeLogs* logs,
+                     const Checkpointer* checkpointer,
                      v1::JournalStatus* status);
 
 }  // namespace timecache::server

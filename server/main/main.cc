@@ -6,12 +6,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpc/support/log.h"
 #include "server/api/proto_to_text.h"
 #include "server/main/cluster_init.h"
+#include "server/main/cluster_restore.h"
 #include "server/main/config/config.h"
 #include "server/main/config/flags.h"
 #include "server/main/durability.h"
@@ -75,6 +77,13 @@ int Main(int argc, char** argv) {
     const absl::Status made =
         InitCluster(*flags.cluster_init, *config, std::cout);
     return made.ok() ? EXIT_SUCCESS : Fail(made.message());
+  }
+  if (flags.cluster_restore.has_value()) {
+    const absl::Status restored =
+        RestoreCluster(*flags.cluster_restore, *config, std::cout);
+    return restored.ok() ? EXIT_SUCCESS
+                         : Fail(absl::StrCat("the backup cannot be restored: ",
+                                             restored.message()));
   }
   if (!flags.restore.empty()) {
     absl::Status status = RestoreBackup(flags.restore, *config);

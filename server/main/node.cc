@@ -218,11 +218,18 @@ ServerOptions Node::MakeServerOptions() {
             [this](const std::string& to, ClusterSource::HandedOver done) {
               term_->HandOver(to, std::move(done));
             }};
+    // The checkpointer is there once calls are served.
+    options.describe_journal = [this](v1::JournalStatus* status) {
+      DescribeJournal(
+          JournalTopic(config_.cluster().name()), journal_.logs.get(),
+          term_->CheckService().ok() ? checkpointer_.get() : nullptr, status);
+    };
+    options.backup_source = term_->Backups();
   }
   if (journal_.local != nullptr) {
     options.describe_journal = [this](v1::JournalStatus* status) {
       DescribeJournal(config_.journal().directory(), journal_.logs.get(),
-                      *checkpointer_, status);
+                      checkpointer_.get(), status);
     };
     options.backup_source = BackupsOf(journal_.local);
   }

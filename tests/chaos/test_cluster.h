@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_TESTS_CHAOS_TEST_CLUSTER_H_
 #define TIMECACHED_TESTS_CHAOS_TEST_CLUSTER_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,9 @@ struct TestClusterOptions {
   std::vector<absl::Duration> clocks;
   // Of a node's configuration file: "cluster: {...}"; empty: it has none.
   std::string config;
+  // Called once the topics are made, before a node starts, with how to reach the
+  // brokers. May be null.
+  std::function<void(const std::string& brokers)> prepare;
 };
 
 // Brokers, and the nodes node0, node1 and so on. Not thread-safe, but for

@@ -147,7 +147,7 @@ TEST(MapRecordTest, WhatIsCutOffOrLongerIsDataLoss) {
 
 TEST(MapRecordTest, WhatANewerVersionWroteIsDataLoss) {
   std::string kind = EncodeMap(MapRecordKind::kCreated, Described());
-  kind[0] = 10;
+  kind[0] = 12;
   EXPECT_TRUE(absl::IsDataLoss(ReadMapRecord(kind).status()));
   // More numbers than there are, and options that cannot be.
   std::string more = EncodeMap(MapRecordKind::kCreated, Described());
@@ -157,6 +157,17 @@ TEST(MapRecordTest, WhatANewerVersionWroteIsDataLoss) {
   wrong.options.num_shards = 33;
   const std::string shards = EncodeMap(MapRecordKind::kCreated, wrong);
   EXPECT_TRUE(absl::IsDataLoss(DecodeMap(*ReadMapRecord(shards)).status()));
+}
+
+TEST(MapRecordTest, TheEndOfARestoreHasItsTime) {
+  const std::string bytes = EncodeRestoreEnds(-5);
+  const auto record = ReadMapRecord(bytes);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->kind, MapRecordKind::kRestoreEnds);
+  EXPECT_EQ(record->log_id, 0u);
+  EXPECT_EQ(*DecodeRestoreEnds(*record), -5);
+  EXPECT_TRUE(absl::IsDataLoss(
+      DecodeRestoreEnds({MapRecordKind::kRestoreEnds, 0, "1234"}).status()));
 }
 
 }  // namespace

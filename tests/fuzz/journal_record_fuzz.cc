@@ -121,7 +121,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CheckTimeSkip(*record, bytes);
   } else if (record->kind == MapRecordKind::kCheckpoint) {
     CheckCheckpoint(*record, bytes);
-  } else {
+  } else if (record->kind == MapRecordKind::kRestoreEnds) {
+    const absl::StatusOr<int64_t> at_us = DecodeRestoreEnds(*record);
+    Require(at_us.ok() || absl::IsDataLoss(at_us.status()), "another error");
+  } else if (record->kind != MapRecordKind::kRestoreBegins) {
     CheckDescription(*record);
   }
   return 0;

@@ -14,6 +14,7 @@
 #include "server/log/local/journal_copy.h"
 #include "server/log/local/journal_tools.h"
 #include "server/log/local/local_journal.h"
+#include "server/log/local/record_backup.h"
 #include "tests/support/journal/journal_harness.h"
 #include "tests/support/journal/temporary_directory.h"
 
@@ -354,6 +355,62 @@ TEST_F(JournalBackupTest, TemporaryFilesOfAnArchiveArePassedOver) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_FALSE(harness_.files().OpenToRead("/backup/TRIM.tmp").ok());
   EXPECT_EQ(Read(kBackup), expected_);
+}
+
+// As of a journal that is elsewhere.
+TEST_F(JournalBackupTest, ABackupFromRecordsHasThemAtTheirPlaces) {
+  const LocalJournal& journal = harness_.journal();
+  RecordBackup backup({journal.First(0), journal.First(1)},
+                      /*segment_bytes=*/4096);
+  std::string archive;
+  const auto add = [&](uint32_t partition, uint64_t position,
+                       absl::string_view record) {
+    archive += backup.Take(100);
+    return backup.Add(partition, position, record);
+  };
+  ASSERT_EQ(journal.Read({{{0, journal.First(0)}, {1, journal.First(1)}}}, add),
+            absl::OkStatus());
+  const std::string large(RecordBackup::kGroupBytes, 'x');
+  for (int i = 0; i < 3; ++i) {
+    const uint64_t end = backup.next(1);
+    ASSERT_EQ(backup.Add(1, end, large), absl::OkStatus());
+    expected_[1][end] = large;
+  }
+  EXPECT_TRUE(absl::IsDataLoss(backup.Add(0, backup.next(0) + 1, "gap")));
+  backup.Finish();
+  while (backup.ready() > 0) archive += backup.Take(1000);
+  ASSERT_EQ(Unpack(archive, &harness_.files(), kBackup), absl::OkStatus());
+  EXPECT_GE(CheckJournal(&harness_.files(), kBackup)->files.size(), 3u);
+  EXPECT_TRUE(*IsMarkedAsCopy(&harness_.files(), kBackup));
+  EXPECT_EQ(Read(kBackup), expected_);
+}
+
+TEST_F(JournalBackupTest, AClosedJournalIsReadWithoutAChange) {
+  ASSERT_TRUE(BackUpTo(kBackup).ok());
+  const auto names = Names(kBackup);
+  std::vector<RecordsByPosition> records(2);
+  const auto add = [&](uint32_t partition, uint64_t position,
+                       absl::string_view record) {
+    records[partition][position] = std::string(record);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(ReadClosedJournal(&harness_.files(), kBackup, add),
+            absl::OkStatus());
+  EXPECT_EQ(records, expected_);
+  EXPECT_EQ(Names(kBackup), names);
+  EXPECT_TRUE(
+      absl::IsNotFound(ReadClosedJournal(&harness_.files(), "/missing", add)));
+}
+
+TEST_F(JournalBackupTest, ABackupFromNoRecordsIsAJournal) {
+  RecordBackup backup({7, 0});
+  backup.Finish();
+  ASSERT_EQ(Unpack(backup.Take(SIZE_MAX), &harness_.files(), kBackup),
+            absl::OkStatus());
+  const auto journal = LocalJournal::Open(kBackup, harness_.options());
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  EXPECT_EQ((*journal)->First(0), 7u);
+  EXPECT_EQ((*journal)->End(0), 7u);
 }
 
 // A server that starts where a restore was interrupted would begin with

@@ -274,14 +274,14 @@ TEST_F(DurabilityTest, TheJournalIsDescribed) {
   const Checkpointer checkpointer(life.journal.logs.get(), &life.registry,
                                   &clock_);
   v1::JournalStatus status;
-  DescribeJournal("/a/directory", life.journal.logs.get(), checkpointer,
+  DescribeJournal("/a/directory", life.journal.logs.get(), &checkpointer,
                   &status);
   EXPECT_EQ(status.directory(), "/a/directory");
   EXPECT_EQ(status.commits(), 0u);
   EXPECT_FALSE(status.has_commit_p99());
   CreateAndPut(&life, 5);
   v1::JournalStatus after;
-  DescribeJournal("/a/directory", life.journal.logs.get(), checkpointer,
+  DescribeJournal("/a/directory", life.journal.logs.get(), &checkpointer,
                   &after);
   EXPECT_GT(after.disk_bytes(), status.disk_bytes());
   EXPECT_GE(after.commits(), 6u);

@@ -211,17 +211,19 @@ void AddBackupCommand(CLI::App& app, Context& context) {
       ->required()
       ->type_name("DIR");
   backup->footer(
-      R"(Has all namespaces of durability async and sync as they were at one moment,
-with every change acknowledged before the call. It is written as DIR.partial,
-checked, and then renamed to DIR. An incomplete archive is refused when it is
-restored. Needs the verb admin on "*". The entries of a backup keep their
-deadlines: the time until it is restored counts.
+      R"(Has all namespaces of durability async, sync and replicated as they were at
+one moment, with every change acknowledged before the call. It is written as
+DIR.partial, checked, and then renamed to DIR. An incomplete archive is refused
+when it is restored. Needs the verb admin on "*". The entries of a backup keep
+their deadlines: the time until it is restored counts. That of a server can be
+restored into a cluster, and that of a cluster into a server.
 
 Examples:
   timecachectl backup /backups/$(date +%F)
   timecachectl backup - | zstd > backup.tar.zst
   timecached --journal journal --restore /backups/2026-01-31
-  zstd -dc backup.tar.zst | timecached --journal journal --restore -)");
+  zstd -dc backup.tar.zst | timecached --journal journal --restore -
+  timecached cluster restore --config timecached.yaml /backups/2026-01-31)");
   OnRun(backup, context, to, RunBackup);
 }
 

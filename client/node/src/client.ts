@@ -97,7 +97,7 @@ const KNOWN = {
 
 /** A piece of a backup of the server's journal. */
 export interface BackupPiece {
-  /** Of all pieces together. */
+  /** Of all pieces together; in a cluster an estimate, but in the last one. */
   totalBytes: number;
   /** At most 1 MiB, never empty. */
   data: Buffer;

@@ -173,6 +173,18 @@ enum class JournalKind { kNone, kDisk, kCluster };
 // what to do.
 absl::Status CheckDurability(NamespaceDurability durability, JournalKind kind);
 
+// What a map of that durability has in a journal of this kind, to which it has come in
+// a backup: where a journal is a disk's, SYNC in place of REPLICATED; in a cluster,
+// REPLICATED in place of both others.
+inline NamespaceDurability NearestDurability(NamespaceDurability durability,
+                                             JournalKind kind) {
+  if (durability == NamespaceDurability::kMemory) return durability;
+  if (kind == JournalKind::kCluster) return NamespaceDurability::kReplicated;
+  return durability == NamespaceDurability::kReplicated
+             ? NamespaceDurability::kSync
+             : durability;
+}
+
 // Whether nothing is shown before the journal has it.
 inline bool IsSync(NamespaceDurability durability) {
   return durability == NamespaceDurability::kSync ||

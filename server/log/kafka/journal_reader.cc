@@ -16,6 +16,8 @@ constexpr absl::Duration kBrokerTimeout = absl::Seconds(10);
 constexpr absl::Duration kReadInterval = absl::Milliseconds(100);
 // The owner may trim while a reader looks for the first message.
 constexpr int kBeginAttempts = 5;
+// So a call holds some MiB.
+constexpr size_t kSomeMessages = 16;
 
 }  // namespace
 
@@ -23,14 +25,15 @@ JournalReader::JournalReader(std::unique_ptr<KafkaConsumer> consumer)
     : consumer_(std::move(consumer)), parts_(consumer_->partitions()) {}
 
 absl::StatusOr<std::unique_ptr<JournalReader>> JournalReader::Open(
-    const KafkaOptions& options, const std::string& topic) {
+    const KafkaOptions& options, const std::string& topic,
+    const std::vector<int64_t>& begins) {
   auto consumer = KafkaConsumer::Open(options, topic);
   if (!consumer.ok()) return consumer.status();
   std::unique_ptr<JournalReader> reader(
       new JournalReader(*std::move(consumer)));
   absl::Status status;
   for (int i = 0; i < kBeginAttempts; ++i) {
-    status = reader->FindBegins();
+    status = reader->FindBegins(begins);
     if (status.ok()) status = reader->ReadFirstMessages();
     if (!absl::IsOutOfRange(status)) break;
   }
@@ -47,13 +50,13 @@ absl::StatusOr<std::unique_ptr<JournalReader>> JournalReader::Open(
   return reader;
 }
 
-absl::Status JournalReader::FindBegins() {
+absl::Status JournalReader::FindBegins(const std::vector<int64_t>& least) {
   const auto begins = consumer_->FirstOffsets(kBrokerTimeout);
   if (!begins.ok()) return begins.status();
   const auto ends = consumer_->EndOffsets(kBrokerTimeout);
   if (!ends.ok()) return ends.status();
   for (uint32_t p = 0; p < partitions(); ++p) {
-    parts_[p].begin = (*begins)[p];
+    parts_[p].begin = std::max((*begins)[p], least.empty() ? 0 : least[p]);
     parts_[p].end = (*ends)[p];
     if (parts_[p].begin > 0 && parts_[p].begin >= parts_[p].end) {
       return absl::DataLossError(absl::StrCat(
@@ -135,6 +138,17 @@ absl::Status JournalReader::Read(const std::vector<int64_t>& last,
     });
   }
   if (status_.ok() && !std::exchange(complete_, true)) status_ = CheckTrimmed();
+  return status_;
+}
+
+absl::Status JournalReader::ReadSome(absl::Duration timeout,
+                                     Journal::Visitor visit) {
+  if (status_.ok()) {
+    consumer_->Poll(
+        timeout,
+        [&](const KafkaMessage& message) { Handle(message, {}, visit); },
+        kSomeMessages);
+  }
   return status_;
 }
 

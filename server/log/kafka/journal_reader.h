@@ -24,8 +24,11 @@ namespace timecache::server {
 // AwaitMore and TakeFilter: one thread.
 class JournalReader {
  public:
+  // `begins`: offsets of first pieces that count, as of BaseOffset, from which the
+  // partitions are read; 0, and where there are none: from what is left of it.
   static absl::StatusOr<std::unique_ptr<JournalReader>> Open(
-      const KafkaOptions& options, const std::string& topic);
+      const KafkaOptions& options, const std::string& topic,
+      const std::vector<int64_t>& begins = {});
 
   uint32_t partitions() const { return consumer_->partitions(); }
   uint64_t first(uint32_t partition) const { return parts_[partition].first; }
@@ -41,6 +44,9 @@ class JournalReader {
   // Up to the end that is known at the start of the call; or, if there are offsets,
   // up to and with the message at that offset of each partition.
   absl::Status Read(const std::vector<int64_t>& last, Journal::Visitor visit);
+  // Some messages of those that are there, after waiting for the first at most
+  // `timeout`.
+  absl::Status ReadSome(absl::Duration timeout, Journal::Visitor visit);
   void AwaitMore(absl::Duration timeout);
   void Wake();
   void Stop();
@@ -69,7 +75,7 @@ class JournalReader {
   };
 
   explicit JournalReader(std::unique_ptr<KafkaConsumer> consumer);
-  absl::Status FindBegins();
+  absl::Status FindBegins(const std::vector<int64_t>& least);
   absl::Status ReadFirstMessages();
   // Without asking: of the last fetch.
   int64_t KnownEnd(uint32_t partition) const;

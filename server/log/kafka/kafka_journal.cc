@@ -4,9 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/steady_cond_var.h"
@@ -63,6 +65,11 @@ class KafkaJournal::Impl {
   }
   int64_t claim_append_us() const { return claim_append_us_; }
 
+  absl::StatusOr<std::unique_ptr<KafkaSnapshot>> OpenSnapshot();
+  void Unpin() {
+    for (const auto& appender : appenders_) appender->Unpin();
+  }
+
   void Stop();
 
  private:
@@ -73,6 +80,9 @@ class KafkaJournal::Impl {
     std::vector<SendReport> reports ABSL_GUARDED_BY(mu);
   };
 
+  friend class KafkaJournal::Snapshot;
+  // Waits for it, on another thread than io's.
+  void RunOnIo(absl::FunctionRef<void()> run);
   absl::Status BeginAppends();
   void OnLost(const absl::Status& why);
   bool IsIdle() const;
@@ -162,31 +172,106 @@ bool KafkaJournal::Impl::IsIdle() const {
                      [](const auto& appender) { return appender->idle(); });
 }
 
+void KafkaJournal::Impl::RunOnIo(absl::FunctionRef<void()> run) {
+  absl::Mutex mu;
+  SteadyCondVar done;
+  bool ended = false;
+  io_->After(absl::ZeroDuration(), [&] {
+    run();
+    absl::MutexLock lock(&mu);
+    ended = true;
+    done.Signal();
+  });
+  absl::MutexLock lock(&mu);
+  while (!ended) done.Wait(&mu);
+}
+
 void KafkaJournal::Impl::Stop() {
   stopped_ = true;
   reader_->Stop();
   if (!is_owner_) return io_->GiveUp();
-  absl::Mutex mu;
-  SteadyCondVar done;
-  bool ended = false;
-  const auto end = [&] {
+  const auto end = [this] {
     for (const auto& appender : appenders_) appender->End(NotOwner());
-    absl::MutexLock lock(&mu);
-    ended = true;
-    done.Signal();
   };
   if (io_->IsCurrent()) {
     end();
     return io_->GiveUp();
   }
-  io_->After(absl::ZeroDuration(), end);
-  absl::MutexLock lock(&mu);
-  while (!ended) done.Wait(&mu);
+  RunOnIo(end);
   // What is sent meanwhile is given up, too.
   while (!IsIdle()) {
     io_->GiveUp();
-    done.WaitFor(&mu, kStopInterval);
+    std::this_thread::sleep_for(kStopInterval);
   }
+}
+
+// --- A snapshot.
+
+class KafkaJournal::Snapshot final : public KafkaSnapshot {
+ public:
+  Snapshot(Impl* impl, std::vector<uint64_t> first, std::vector<uint64_t> end)
+      : impl_(*impl), first_(std::move(first)), end_(std::move(end)) {}
+  ~Snapshot() override { impl_.Unpin(); }
+
+  absl::Status Open(const KafkaJournalOptions& options,
+                    const std::vector<int64_t>& begins) {
+    auto reader = JournalReader::Open(options.kafka, options.topic, begins);
+    if (!reader.ok()) return reader.status();
+    reader_ = *std::move(reader);
+    return absl::OkStatus();
+  }
+
+  const std::vector<uint64_t>& first() const override { return first_; }
+  const std::vector<uint64_t>& end() const override { return end_; }
+  bool done() const override {
+    for (uint32_t p = 0; p < end_.size(); ++p) {
+      if (reader_->next(p) < end_[p]) return false;
+    }
+    return true;
+  }
+
+  absl::Status Read(absl::Duration timeout, Visitor visit) override {
+    if (impl_.lost_ || impl_.stopped_) {
+      return absl::CancelledError(
+          "this node does not own the journal any more");
+    }
+    return reader_->ReadSome(timeout, [&](uint32_t partition, uint64_t position,
+                                          absl::string_view record) {
+      const bool wanted =
+          position >= first_[partition] && position < end_[partition];
+      return wanted ? visit(partition, position, record) : absl::OkStatus();
+    });
+  }
+
+ private:
+  Impl& impl_;
+  const std::vector<uint64_t> first_;
+  const std::vector<uint64_t> end_;
+  std::unique_ptr<JournalReader> reader_;
+};
+
+absl::StatusOr<std::unique_ptr<KafkaSnapshot>>
+KafkaJournal::Impl::OpenSnapshot() {
+  if (!is_owner_) return NotOwner();
+  std::vector<uint64_t> first;
+  std::vector<uint64_t> end;
+  std::vector<int64_t> begins;
+  // On which appends are done: no other is, meanwhile.
+  RunOnIo([&] {
+    for (const auto& appender : appenders_) {
+      const PartitionAppender::Extent extent = appender->Pin();
+      first.push_back(extent.first);
+      end.push_back(extent.end);
+      begins.push_back(static_cast<int64_t>(extent.offset));
+    }
+  });
+  auto snapshot =
+      std::make_unique<Snapshot>(this, std::move(first), std::move(end));
+  if (!IsOwner()) return NotOwner();
+  if (absl::Status status = snapshot->Open(options_, begins); !status.ok()) {
+    return status;
+  }
+  return snapshot;
 }
 
 // --- The journal.
@@ -279,6 +364,10 @@ int64_t KafkaJournal::last_append_us() const {
 
 int64_t KafkaJournal::claim_append_us() const {
   return impl_->claim_append_us();
+}
+
+absl::StatusOr<std::unique_ptr<KafkaSnapshot>> KafkaJournal::OpenSnapshot() {
+  return impl_->OpenSnapshot();
 }
 
 void KafkaJournal::Stop() { impl_->Stop(); }

@@ -39,6 +39,25 @@ struct KafkaJournalLag {
   uint64_t read = 0;
 };
 
+// The records that an owner's journal had at one moment, of all partitions, read from
+// the topic while appends go on. Trims delete nothing of the topic until it is
+// destroyed.
+//
+// Of one thread. Holds what a standby does: what was fetched ahead, and one group of
+// pieces of each partition.
+class KafkaSnapshot {
+ public:
+  // Of each partition: the position of the first record, and the one past the last.
+  virtual const std::vector<uint64_t>& first() const = 0;
+  virtual const std::vector<uint64_t>& end() const = 0;
+  virtual bool done() const = 0;
+  // Visits the next ones, some MiB, each partition's in order, after waiting for the
+  // first at most so long. DATA_LOSS: messages are gone. CANCELLED: the node does not
+  // own the journal any more.
+  virtual absl::Status Read(absl::Duration timeout, Journal::Visitor visit) = 0;
+  virtual ~KafkaSnapshot() = default;
+};
+
 // First a node follows: Read returns what is new each time. Claim makes it the
 // owner; the next Read returns what came before the claim, and is the last one.
 // From then on it appends, until another node claims.
@@ -95,6 +114,12 @@ class KafkaJournal final : public Journal {
   int64_t last_append_us() const;
   int64_t claim_append_us() const;
 
+  // All that was done before the call is in it; what is in one partition and was
+  // appended because of a record in another one, is there with that record. Must not
+  // outlive this. FAILED_PRECONDITION: the node does not own the journal. UNAVAILABLE:
+  // no broker answers in 10 s. Any thread.
+  absl::StatusOr<std::unique_ptr<KafkaSnapshot>> OpenSnapshot();
+
   // Appends that wait end with FAILED_PRECONDITION, as all later ones: before a
   // planned handover, when all that was acknowledged is stored. Ends the other calls
   // that wait, too. Returns when all appends are done, unless a `done` calls it.
@@ -102,6 +127,7 @@ class KafkaJournal final : public Journal {
 
  private:
   class Impl;
+  class Snapshot;
   explicit KafkaJournal(std::unique_ptr<Impl> impl);
   const std::unique_ptr<Impl> impl_;
 };

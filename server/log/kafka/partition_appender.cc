@@ -80,11 +80,11 @@ bool PartitionAppender::TakeGroup() {
     group_.appends.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
-  if (group_.appends.empty() && to_trim_ <= filter_.trimmed()) return false;
+  if (group_.appends.empty() && !MayTrim()) return false;
   group_.header.log_id = filter_.log_id();
   group_.header.claim = claim_;
   group_.header.first = filter_.next();
-  group_.header.trimmed = std::max(to_trim_, filter_.trimmed());
+  group_.header.trimmed = MayTrim() ? to_trim_ : filter_.trimmed();
   return true;
 }
 
@@ -372,7 +372,6 @@ bool PartitionAppender::idle() const {
 }
 
 absl::Status PartitionAppender::TrimBefore(uint64_t position) {
-  bool is_first = false;
   {
     absl::MutexLock lock(&mu_);
     if (position > filter_.next()) {
@@ -380,11 +379,31 @@ absl::Status PartitionAppender::TrimBefore(uint64_t position) {
     }
     filter_.TrimBefore(position);
     to_trim_ = std::max(to_trim_, filter_.BaseOffset(position));
-    if (!ended_.ok() || to_trim_ <= filter_.trimmed()) return absl::OkStatus();
-    is_first = !std::exchange(busy_, true);
   }
-  if (is_first) SendNext();
+  SendTrim();
   return absl::OkStatus();
+}
+
+void PartitionAppender::SendTrim() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ended_.ok() || !MayTrim() || std::exchange(busy_, true)) return;
+  }
+  SendNext();
+}
+
+PartitionAppender::Extent PartitionAppender::Pin() {
+  absl::MutexLock lock(&mu_);
+  ++pins_;
+  return {filter_.first(), filter_.next(), filter_.BaseOffset(filter_.first())};
+}
+
+void PartitionAppender::Unpin() {
+  {
+    absl::MutexLock lock(&mu_);
+    --pins_;
+  }
+  SendTrim();
 }
 
 uint64_t PartitionAppender::First() const {

@@ -92,6 +92,16 @@ class PartitionAppender {
   void Append(std::vector<std::string> records, Journal::AppendDone done)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status TrimBefore(uint64_t position) ABSL_LOCKS_EXCLUDED(mu_);
+  // Until as many Unpins nothing is deleted, whatever is trimmed: what a reader needs
+  // stays.
+  struct Extent {
+    uint64_t first = 0;
+    uint64_t end = 0;
+    // From which all records from `first` on are read; 0: from the topic's beginning.
+    uint64_t offset = 0;
+  };
+  Extent Pin() ABSL_LOCKS_EXCLUDED(mu_);
+  void Unpin() ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t First() const ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t End() const ABSL_LOCKS_EXCLUDED(mu_);
   // Adds this partition's.
@@ -116,6 +126,10 @@ class PartitionAppender {
     std::chrono::steady_clock::time_point began;
   };
 
+  bool MayTrim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return pins_ == 0 && to_trim_ > filter_.trimmed();
+  }
+  void SendTrim() ABSL_LOCKS_EXCLUDED(mu_);
   void SendNext() ABSL_LOCKS_EXCLUDED(mu_);
   bool TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SendGroup();
@@ -147,6 +161,7 @@ class PartitionAppender {
   LogFilter filter_ ABSL_GUARDED_BY(mu_);
   // What the next message says may be deleted.
   uint64_t to_trim_ ABSL_GUARDED_BY(mu_) = 0;
+  int pins_ ABSL_GUARDED_BY(mu_) = 0;
   JournalStatistics statistics_ ABSL_GUARDED_BY(mu_);
 
   Group group_;

@@ -10,6 +10,15 @@
 
 namespace timecache::server {
 
+std::vector<std::pair<std::string, std::string>> DescribeBackup(
+    const JournalIdentity& identity, const TrimPositions& trim,
+    const LogEnd& end) {
+  return {{kTrimFile, EncodeTrimFile(identity, trim)},
+          {kEndFile, EncodeEndFile(end)},
+          {kCopyFile, ""},
+          {kFormatFile, EncodeFormatFile(identity)}};
+}
+
 JournalBackup::JournalBackup(FileSystem* files, std::string directory,
                              const Contents& contents, Release release)
     : files_(files),
@@ -20,15 +29,11 @@ JournalBackup::JournalBackup(FileSystem* files, std::string directory,
     const std::string path = SegmentPath("", segment.number);
     parts_.push_back({path.substr(1), segment.bytes, "", segment.number});
   }
-  const auto add = [this](const char* name, std::string text) {
+  for (auto& [name, text] :
+       DescribeBackup(contents.identity, contents.trim, contents.end)) {
     const uint64_t bytes = text.size();
-    parts_.push_back({name, bytes, std::move(text), 0});
-  };
-  add(kTrimFile, EncodeTrimFile(contents.identity, contents.trim));
-  add(kEndFile, EncodeEndFile(contents.end));
-  add(kCopyFile, "");
-  // The last one: a directory without it is not a journal.
-  add(kFormatFile, EncodeFormatFile(contents.identity));
+    parts_.push_back({std::move(name), bytes, std::move(text), 0});
+  }
   for (const Part& part : parts_) {
     total_bytes_ +=
         kArchiveBlockBytes + part.bytes + ArchivePadding(part.bytes).size();

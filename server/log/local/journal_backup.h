@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,12 @@
 #include "server/log/local/journal_directory.h"
 
 namespace timecache::server {
+
+// The files of a backup behind its segments: their names and what they hold. FORMAT
+// is the last one: a directory without it is not a journal.
+std::vector<std::pair<std::string, std::string>> DescribeBackup(
+    const JournalIdentity& identity, const TrimPositions& trim,
+    const LogEnd& end);
 
 // The bytes of an archive (backup_archive.h) of the files that
 // LocalJournal::OpenBackup has found, read from the journal's own files:

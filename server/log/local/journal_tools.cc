@@ -338,6 +338,44 @@ absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
   return std::move(report);
 }
 
+absl::Status ReadClosedJournal(FileSystem* files, const std::string& directory,
+                               Journal::Visitor visit) {
+  const auto journal = FindJournal(files, directory);
+  if (!journal.ok()) return journal.status();
+  const std::vector<uint64_t>& first = journal->trim.first;
+  for (const SegmentState& segment : journal->segments) {
+    const std::string path = SegmentPath(directory, segment.number);
+    const auto reader = SegmentReader::Open(files, path, &journal->identity);
+    if (!reader.ok()) return reader.status();
+    // What is behind that is a torn tail.
+    (*reader)->LimitTo(segment.bytes);
+    PositionFollower follower(journal->identity, segment.bases,
+                              (*reader)->header().first_group);
+    Group group;
+    while ((*reader)->offset() < segment.bytes) {
+      const auto outcome = (*reader)->Next(&group);
+      if (!outcome.ok()) return outcome.status();
+      if (*outcome != SegmentReader::Outcome::kGroup) {
+        return JournalDamage(path, group.offset, segment.bytes,
+                             "not a group of records");
+      }
+      if (!follower.Follow(group)) {
+        return JournalDamage(path, group.offset, segment.bytes, follower.why());
+      }
+      for (const Section& section : group.sections) {
+        absl::Status status = VisitRecords(
+            section, [&](uint64_t position, absl::string_view record) {
+              return position < first[section.partition]
+                         ? absl::OkStatus()
+                         : visit(section.partition, position, record);
+            });
+        if (!status.ok()) return status;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<JournalReport> SalvageJournal(FileSystem* files,
                                              const std::string& directory,
                                              const std::string& to) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/log/journal.h"
 #include "server/log/local/file_system.h"
 #include "server/log/local/segment.h"
 
@@ -69,6 +70,12 @@ absl::StatusOr<std::unique_ptr<DirectoryLock>> LockClosedJournal(
 // even its number of partitions can be read.
 absl::StatusOr<JournalReport> CheckJournal(FileSystem* files,
                                            const std::string& directory);
+
+// Visits the records of an intact journal, such as an unpacked backup or one that a
+// server has closed: see Journal::Read, of all partitions from their first records on.
+// Changes nothing. NOT_FOUND: no journal. DATA_LOSS: damaged.
+absl::Status ReadClosedJournal(FileSystem* files, const std::string& directory,
+                               Journal::Visitor visit);
 
 // Copies what is readable into an empty or missing directory: a journal with
 // another id, in which every record keeps its position; reads pass over the

@@ -41,6 +41,7 @@ constexpr char kExamples[] = R"(examples:
     --tls-key server.key
   timecached cluster init --cluster eu --kafka-brokers kafka-1:9092 \
     --partitions 16 --replication-factor 3
+  timecached cluster restore --config timecached.yaml /backups/monday
   timecached --listen 127.0.0.1:0 --virtual-clock
 
 --listen replaces the file's listeners; port 0 takes a free port, which the log
@@ -59,6 +60,23 @@ example:
 
 exit code: 0 when nodes can start with the topics; 1 when they cannot, or
 brokers do not answer; 2 when a flag is wrong.)";
+
+constexpr char kRestoreFooter[] =
+    R"(DIRECTORY is a backup of a server or of a cluster
+(timecachectl backup), or the journal of a server that has stopped. The topics are
+those of cluster init, without records, and no node runs: start the nodes
+afterwards. Entries keep their deadlines, groups their positions; clients of the
+server before resume as after --restore. Partitions may be more or fewer.
+
+examples:
+  timecached cluster restore --config timecached.yaml /backups/monday
+  timecached cluster restore --cluster eu --kafka-brokers kafka-1:9092 \
+    /var/lib/timecached/journal
+  zstd -dc backup.tar.zst | timecachectl journal restore - backup && \
+    timecached cluster restore --config timecached.yaml backup
+
+exit code: 0 when all of it is in the topics; 1 when it cannot be restored; 2 when
+a flag is wrong.)";
 
 constexpr uint32_t kMaxPartitions = 1024;
 constexpr uint32_t kMaxReplicationFactor = 9;
@@ -146,11 +164,9 @@ void AddNodeFlags(CLI::App* app, Flags* flags) {
       ->check(Address());
 }
 
-// In place of a server's flags: `cluster init`. `init` is what it is given.
-CLI::App* AddClusterInit(CLI::App* app, Flags* flags, ClusterInitFlags* init) {
-  CLI::App* const cluster =
-      app->add_subcommand("cluster", "Prepare a cluster of servers");
-  cluster->require_subcommand(1);
+// `cluster init`. `init` is what it is given.
+CLI::App* AddClusterInit(CLI::App* cluster, Flags* flags,
+                         ClusterInitFlags* init) {
   CLI::App* const command = cluster->add_subcommand(
       "init",
       "Make the topics of a cluster in Kafka, or check those that exist");
@@ -171,6 +187,23 @@ CLI::App* AddClusterInit(CLI::App* app, Flags* flags, ClusterInitFlags* init) {
       ->type_name("N")
       ->check(CLI::Range(uint32_t{1}, kMaxReplicationFactor, "[1 - 9]"));
   command->add_flag("--json", init->json, "Print JSON");
+  return command;
+}
+
+CLI::App* AddClusterRestore(CLI::App* cluster, Flags* flags,
+                            ClusterRestoreFlags* restore) {
+  CLI::App* const command = cluster->add_subcommand(
+      "restore", "Put a backup into the topics of a cluster, which are empty");
+  command->footer(kRestoreFooter);
+  AddConfigFlag(command, flags);
+  AddClusterFlags(command, flags, "The cluster's name",
+                  "Accept topics that can lose acknowledged writes: one broker "
+                  "on a laptop");
+  command->add_option("directory", restore->directory, "The backup")
+      ->required()
+      ->type_name("DIRECTORY")
+      ->check(NameOf("directory"));
+  command->add_flag("--json", restore->json, "Print JSON");
   return command;
 }
 
@@ -276,8 +309,15 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
   AddFlags(&app, &flags);
   // What no flag takes is reported below: CLI11 would list it in reverse.
   app.allow_extras();
+  // In place of a server's flags.
+  CLI::App* const cluster =
+      app.add_subcommand("cluster", "Prepare a cluster of servers");
+  cluster->require_subcommand(1);
   ClusterInitFlags init;
-  const CLI::App* const init_command = AddClusterInit(&app, &flags, &init);
+  const CLI::App* const init_command = AddClusterInit(cluster, &flags, &init);
+  ClusterRestoreFlags restore;
+  const CLI::App* const restore_command =
+      AddClusterRestore(cluster, &flags, &restore);
   // For the manual's build.
   if (argc == 2 && std::string_view(argv[1]) == "--man") {
     out << WriteManPage({"timecached", "8", std::string(Version()),
@@ -292,6 +332,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv,
     app.parse(argc, argv);
     if (app.remaining_size(/*recurse=*/true) == 0) {
       if (init_command->parsed()) flags.cluster_init = init;
+      if (restore_command->parsed()) flags.cluster_restore = restore;
       return flags;
     }
     problem = absl::StrCat("unknown argument \"",
@@ -333,7 +374,7 @@ absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags) {
   const absl::Status valid = ValidateConfig(*config, "command line");
   if (!valid.ok()) return valid;
   if (const auto omission = FindClusterOmission(*config);
-      omission.has_value() && !(flags.cluster_init.has_value() &&
+      omission.has_value() && !((flags.cluster_init || flags.cluster_restore) &&
                                 omission->path == "cluster.advertise")) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.config.empty() ? "command line" : flags.config, ": ",

@@ -21,6 +21,12 @@ struct ClusterInitFlags {
   bool json = false;
 };
 
+// Of `timecached cluster restore`, which puts a backup into these topics.
+struct ClusterRestoreFlags {
+  std::string directory;
+  bool json = false;
+};
+
 // The server's command line. Empty strings and vectors: the flag was not given.
 struct Flags {
   std::string config;               // path of the configuration file
@@ -43,6 +49,8 @@ struct Flags {
   std::string log_format;      // text, json
   // Make the topics, and end.
   std::optional<ClusterInitFlags> cluster_init;
+  // Fill them, and end.
+  std::optional<ClusterRestoreFlags> cluster_restore;
 };
 
 // Returns the flags, or an exit code: 0 after --help or --version, which are
@@ -57,7 +65,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
 // The configuration that these flags ask for: the file's, or the default, with
 // the flags over it. --listen replaces all listeners of the file; the other
 // flags about TLS and plain text apply to those of --listen, or to the default
-// listener. With cluster_init, the node itself may be incomplete. Errors as
+// listener. With cluster_init or cluster_restore, the node itself may be incomplete. Errors as
 // LoadConfig.
 absl::StatusOr<config::v1::ServerConfig> ConfigFromFlags(const Flags& flags);
 

@@ -102,7 +102,12 @@ absl::Status BackupStream::CheckState() {
     absl::MutexLock lock(&mu_);
     if (draining_) return OpenStreams::DrainingError();
   }
-  return CheckAccess();
+  // The rules alone. Not whether the node serves: after NOT_OWNER a client would
+  // repeat the call, and has a part of this one. The source ends with the
+  // ownership.
+  if (!call_.stale()) return absl::OkStatus();
+  absl::Status status = call_.Renew();
+  return status.ok() ? Authorize() : status;
 }
 
 // Writes a piece, or ends the stream. Never has more work at once.

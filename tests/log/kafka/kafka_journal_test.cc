@@ -255,6 +255,41 @@ TEST_F(KafkaJournalTest, AWakeEndsAWaitOnce) {
   node->journal->AwaitMore(absl::Milliseconds(1));
 }
 
+TEST_F(KafkaJournalTest, ASnapshotHasWhatWasThereAndNothingLater) {
+  const auto former = Open("a");
+  EXPECT_EQ(former->journal->OpenSnapshot().status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  Own(former.get());
+  EXPECT_EQ(*Append(former.get(), 0, {"x"}), 0u);
+  const auto owner = Open("b");
+  Own(owner.get());
+  EXPECT_EQ(*Append(owner.get(), 0, {"y", "z"}), 1u);
+  EXPECT_EQ(*Append(owner.get(), 2, {"other"}), 0u);
+  const auto snapshot = owner->journal->OpenSnapshot();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(*Append(owner.get(), 0, {"later"}), 3u);
+  EXPECT_EQ(*Append(owner.get(), 3, {"later"}), 0u);
+  EXPECT_THAT((*snapshot)->end(), ElementsAre(3, 0, 1, 0));
+  Records records;
+  while (!(*snapshot)->done()) {
+    const absl::Status read = (*snapshot)->Read(
+        absl::Seconds(10),
+        [&](uint32_t partition, uint64_t position, absl::string_view record) {
+          EXPECT_EQ(position, records[partition].size());
+          records[partition].emplace_back(record);
+          return absl::OkStatus();
+        });
+    ASSERT_EQ(read, absl::OkStatus());
+  }
+  EXPECT_THAT(records[0], ElementsAre("x", "y", "z"));
+  EXPECT_THAT(records[2], ElementsAre("other"));
+  EXPECT_EQ(records.size(), 2u);
+  owner->journal->Stop();
+  EXPECT_TRUE(absl::IsCancelled((*snapshot)->Read(
+      absl::Seconds(10),
+      [](uint32_t, uint64_t, absl::string_view) { return absl::OkStatus(); })));
+}
+
 TEST_F(KafkaJournalTest, OnlyAnOwnerAppendsAndTrims) {
   const auto node = Open("a");
   EXPECT_EQ(Append(node.get(), 0, {"x"}).status().code(),

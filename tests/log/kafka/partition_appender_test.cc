@@ -278,6 +278,29 @@ TEST_F(PartitionAppenderTest, ATrimIsInTheLogBeforeItDeletes) {
   EXPECT_LT(statistics.needed_bytes, 2 * LogFilter::kBaseBytes);
 }
 
+TEST_F(PartitionAppenderTest, WhatIsPinnedIsNotDeleted) {
+  const std::string large(LogFilter::kBaseBytes, 'x');
+  for (int i = 0; i < 4; ++i) {
+    Append({large});
+    io_.Run();
+  }
+  ASSERT_EQ(appender().TrimBefore(1), absl::OkStatus());
+  io_.Run();
+  const PartitionAppender::Extent extent = appender().Pin();
+  EXPECT_EQ(extent.first, 1u);
+  EXPECT_EQ(extent.end, 4u);
+  EXPECT_EQ(extent.offset, log_.low);
+  ASSERT_EQ(appender().TrimBefore(3), absl::OkStatus());
+  Append({"after"});
+  io_.Run();
+  EXPECT_EQ(appender().First(), 3u);
+  EXPECT_EQ(log_.low, extent.offset);
+  appender().Unpin();
+  io_.Run();
+  EXPECT_GT(log_.low, extent.offset);
+  EXPECT_THAT(Records(), ElementsAre(Pair(3, large), Pair(4, "after")));
+}
+
 TEST_F(PartitionAppenderTest, ATrimBeyondTheEndIsRefused) {
   EXPECT_EQ(appender().TrimBefore(1).code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(appender().TrimBefore(0), absl::OkStatus());

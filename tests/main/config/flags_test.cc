@@ -137,12 +137,30 @@ TEST(FlagsTest, WrongFlagsOfClusterInitEndWithTwo) {
               HasSubstr("--node"));
 }
 
+TEST(FlagsTest, ClusterRestoreTakesABackup) {
+  const Flags flags = ParsedFlags(
+      {"cluster", "restore", "--config", "a.yaml", "--json", "/backups/1"});
+  EXPECT_FALSE(flags.cluster_init.has_value());
+  ASSERT_TRUE(flags.cluster_restore.has_value());
+  EXPECT_EQ(flags.config, "a.yaml");
+  EXPECT_EQ(flags.cluster_restore->directory, "/backups/1");
+  EXPECT_TRUE(flags.cluster_restore->json);
+  EXPECT_THAT(FlagRefusal({"cluster", "restore"}), HasSubstr("directory"));
+  EXPECT_THAT(FlagRefusal({"cluster", "restore", "a", "b"}), HasSubstr("b"));
+  const Outcome help = Parse({"cluster", "restore", "--help"});
+  EXPECT_EQ(std::get<int>(help.result), 0);
+  EXPECT_THAT(help.out, HasSubstr("examples:"));
+}
+
 TEST(FlagsTest, ClusterInitNeedsNoAddressOfANode) {
   Flags flags = ParsedFlags({"--listen=0.0.0.0:7171", "--allow-plaintext",
                              "--cluster=eu", "--kafka-brokers=a:1"});
   EXPECT_THAT(ConfigFromFlags(flags).status().message(),
               HasSubstr("cluster.advertise"));
   flags.cluster_init.emplace();
+  EXPECT_TRUE(ConfigFromFlags(flags).ok());
+  flags.cluster_init.reset();
+  flags.cluster_restore.emplace();
   EXPECT_TRUE(ConfigFromFlags(flags).ok());
 }
 

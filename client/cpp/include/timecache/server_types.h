@@ -35,7 +35,7 @@ enum class CheckpointState {
 
 // The journal of a server with durable namespaces. Counts are since its start.
 struct JournalStatus {
-  std::string directory = {};
+  std::string directory = {};  // In a cluster, the topic.
   uint64_t disk_bytes = 0;
   LimitUse waiting_bytes = {};      // Changes that wait for the disk.
   bool disk_full = false;           // Changes are refused: DISK_FULL.
@@ -73,7 +73,7 @@ struct ServerInfo {
 
 // A piece of a backup of the server's journal.
 struct BackupPiece {
-  uint64_t total_bytes = 0;  // Of all pieces together.
+  uint64_t total_bytes = 0;  // Of all together; in a cluster an estimate.
   std::string data = {};     // At most 1 MiB, never empty.
 };
 

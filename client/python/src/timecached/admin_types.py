@@ -226,6 +226,7 @@ class JournalStatus:
     """The journal on the server's disk; counts are since the server's start."""
 
     directory: str
+    """In a cluster, the topic."""
     disk_bytes: int
     waiting_bytes: LimitUse
     """Changes in memory that wait for the disk; beyond the limit they are refused."""
@@ -249,7 +250,7 @@ class BackupPiece:
     """A piece of a backup of the server's journal."""
 
     total_bytes: int
-    """Of all pieces together."""
+    """Of all pieces together; in a cluster an estimate, but in the last one."""
     data: bytes
     """At most 1 MiB, never empty."""
 

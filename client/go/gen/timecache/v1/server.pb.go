@@ -220,7 +220,8 @@ func (*BackupJournalRequest) Descriptor() ([]byte, []int) {
 // A piece of a backup.
 type BackupJournalResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Size of the data of all responses; the same in each.
+	// Size of the data of all responses; the same in each. In a cluster an estimate, but
+	// in the last one.
 	TotalBytes uint64 `protobuf:"varint,1,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
 	// At most 1 MiB; never empty.
 	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
@@ -842,13 +843,14 @@ func (x *MemoryShares) GetBacklogBytes() uint64 {
 }
 
 // The journal on the server's disk, from which durable namespaces are restored after
-// a restart. Counts start with the server. A commit holds the appends that arrived
-// while the previous one was written: one for each namespace that has changed.
+// a restart; in a cluster, the topic of Kafka. Counts start with the server, or with its
+// ownership. A commit holds the appends that arrived while the previous one was
+// written: one for each namespace that has changed.
 type JournalStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where it is: journal.directory of the configuration.
+	// Where it is: journal.directory of the configuration; in a cluster, the topic.
 	Directory string `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
-	// Its disk space.
+	// Its disk space; in a cluster, the bytes of its messages.
 	DiskBytes uint64 `protobuf:"varint,2,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
 	// Changes in memory that wait for the disk. Beyond the limit changes are refused
 	// with RESOURCE_EXHAUSTED (reason JOURNAL_BACKLOG).
@@ -860,7 +862,7 @@ type JournalStatus struct {
 	Commits uint64 `protobuf:"varint,5,opt,name=commits,proto3" json:"commits,omitempty"`
 	// Appends in these commits: appends / commits is the mean commit size.
 	Appends uint64 `protobuf:"varint,6,opt,name=appends,proto3" json:"appends,omitempty"`
-	// Bytes that were written to files.
+	// Bytes that were written to files, or sent to brokers.
 	WrittenBytes uint64 `protobuf:"varint,7,opt,name=written_bytes,json=writtenBytes,proto3" json:"written_bytes,omitempty"`
 	// Total duration of all commits: each is a write, and a sync where needed.
 	CommitTime *durationpb.Duration `protobuf:"bytes,8,opt,name=commit_time,json=commitTime,proto3" json:"commit_time,omitempty"`

@@ -39,15 +39,20 @@ type ServerServiceClient interface {
 	// Idempotent.
 	GetServer(ctx context.Context, in *GetServerRequest, opts ...grpc.CallOption) (*GetServerResponse, error)
 	// Streams a backup of the journal, while the server keeps running. It has every
-	// change that was acknowledged before the call began (of durability ASYNC or SYNC),
-	// and shows all namespaces at one moment. `timecached --restore` or `timecachectl
-	// journal restore` turns it into a journal's directory again.
+	// change that was acknowledged before the call began (of durability ASYNC, SYNC or
+	// REPLICATED), and shows all namespaces at one moment. `timecached --restore` or
+	// `timecachectl journal restore` turns it into a journal's directory again,
+	// `timecached cluster restore` into the topics of a cluster.
 	//
 	// The backup is the concatenation of `data`: a tar archive. It is complete only if
 	// the stream ends with OK. The server copies nothing: it keeps the files that the
 	// client has not read yet, even those that it would otherwise trim. The server ends
 	// the stream of a client that reads nothing for limits.response_timeout
 	// (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
+	//
+	// In a cluster the owner makes it, from the topic that the journal is in, of which it
+	// deletes nothing meanwhile. UNAVAILABLE: NOT_OWNER, and nothing was sent;
+	// OWNERSHIP_LOST; without a reason: Kafka's brokers do not answer.
 	//
 	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
 	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
@@ -141,15 +146,20 @@ type ServerServiceServer interface {
 	// Idempotent.
 	GetServer(context.Context, *GetServerRequest) (*GetServerResponse, error)
 	// Streams a backup of the journal, while the server keeps running. It has every
-	// change that was acknowledged before the call began (of durability ASYNC or SYNC),
-	// and shows all namespaces at one moment. `timecached --restore` or `timecachectl
-	// journal restore` turns it into a journal's directory again.
+	// change that was acknowledged before the call began (of durability ASYNC, SYNC or
+	// REPLICATED), and shows all namespaces at one moment. `timecached --restore` or
+	// `timecachectl journal restore` turns it into a journal's directory again,
+	// `timecached cluster restore` into the topics of a cluster.
 	//
 	// The backup is the concatenation of `data`: a tar archive. It is complete only if
 	// the stream ends with OK. The server copies nothing: it keeps the files that the
 	// client has not read yet, even those that it would otherwise trim. The server ends
 	// the stream of a client that reads nothing for limits.response_timeout
 	// (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
+	//
+	// In a cluster the owner makes it, from the topic that the journal is in, of which it
+	// deletes nothing meanwhile. UNAVAILABLE: NOT_OWNER, and nothing was sent;
+	// OWNERSHIP_LOST; without a reason: Kafka's brokers do not answer.
 	//
 	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
 	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN

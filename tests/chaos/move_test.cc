@@ -1,0 +1,175 @@
+// A server's journal becomes that of a cluster, and a cluster's that of a server.
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/chaos/test_cluster.h"
+#include "tests/support/await.h"
+#include "tests/support/process.h"
+#include "timecache/client.h"
+#include "timecache/watcher.h"
+
+namespace timecache::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// timecached with a journal on the disk.
+class LocalServer {
+ public:
+  LocalServer(const std::string& journal, std::vector<std::string> more)
+      : address_(absl::StrCat("127.0.0.1:", FreePort())) {
+    std::vector<std::string> argv = {TIMECACHED, "--listen", address_,
+                                     "--journal", journal};
+    argv.insert(argv.end(), more.begin(), more.end());
+    process_ = std::make_unique<ChildProcess>(argv);
+    EXPECT_TRUE(Await([&] { return In("default").ListNamespaces().ok(); }));
+  }
+
+  Client In(const std::string& ns) const { return Client(address_).In(ns); }
+  const std::string& address() const { return address_; }
+  void Stop() {
+    process_->Signal(SIGTERM);
+    EXPECT_EQ(process_->Wait().code, 0);
+  }
+
+ private:
+  const std::string address_;
+  std::unique_ptr<ChildProcess> process_;
+};
+
+void BackUp(const std::string& addresses, const std::string& to) {
+  const Exit backup =
+      RunToEnd({TIMECACHECTL, "--address", addresses, "backup", to});
+  EXPECT_EQ(backup.code, 0) << backup.err;
+  EXPECT_THAT(backup.out, HasSubstr("intact"));
+  const Exit check = RunToEnd({TIMECACHECTL, "journal", "check", to});
+  EXPECT_EQ(check.code, 0) << check.out << check.err;
+}
+
+NamespaceOptions Options(absl::Duration ttl, Durability durability) {
+  NamespaceOptions options;
+  options.ttl = ttl;
+  options.event_retention = absl::Hours(1);
+  options.durability = durability;
+  return options;
+}
+
+// What is kept: an entry, a retained event, which is unsettled in a group, and the
+// place of a watch behind it.
+struct Kept {
+  Entry entry;
+  std::string token;
+};
+
+Kept WriteAll(const LocalServer& server) {
+  const Client kept = server.In("kept");
+  EXPECT_TRUE(
+      kept.CreateNamespace("kept", Options(absl::Hours(1), Durability::kSync))
+          .ok());
+  EXPECT_TRUE(kept.Put("lives", "value").ok());
+  const Client events = server.In("events");
+  EXPECT_TRUE(events
+                  .CreateNamespace("events", Options(absl::Milliseconds(100),
+                                                     Durability::kSync))
+                  .ok());
+  EXPECT_TRUE(events.CreateGroup("workers").ok());
+  EXPECT_TRUE(events.Put("dies", "value").ok());
+  Watcher watcher(events, {.start = WatchStart::kEarliest});
+  Kept all;
+  for (size_t seen = 0; seen == 0;) {
+    const auto batch = watcher.Next();
+    if (!batch.ok()) {
+      ADD_FAILURE() << batch.status();
+      break;
+    }
+    seen += batch->events.size();
+    all.token = batch->resume_token;
+  }
+  const auto entry = kept.Get("lives");
+  EXPECT_TRUE(entry.ok() && entry->has_value());
+  if (entry.ok() && entry->has_value()) all.entry = **entry;
+  return all;
+}
+
+// A later watch is where this one is: a place outlives one restore, not two.
+void ExpectKept(const Client& client, Kept* all, Durability durability) {
+  const auto entry = client.In("kept").Get("lives");
+  ASSERT_TRUE(entry.ok()) << entry.status();
+  ASSERT_TRUE(entry->has_value());
+  EXPECT_EQ((*entry)->value, "value");
+  EXPECT_EQ((*entry)->version, all->entry.version);
+  EXPECT_EQ((*entry)->deadline, all->entry.deadline);
+  const auto ns = client.GetNamespace("kept");
+  ASSERT_TRUE(ns.ok()) << ns.status();
+  EXPECT_EQ(ns->options.durability, durability);
+  const Client events = client.In("events");
+  const auto group = events.GetGroup("workers", {.include_statistics = true});
+  ASSERT_TRUE(group.ok()) << group.status();
+  ASSERT_TRUE(group->statistics.has_value());
+  EXPECT_EQ(group->statistics->backlog, 1u);
+  EXPECT_EQ(group->statistics->lost, 0u);
+  // The event, by a watch from the beginning, and none behind its token.
+  Watcher earliest(events, {.start = WatchStart::kEarliest});
+  const auto first = earliest.Next();
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->events.size(), 1u);
+  EXPECT_EQ(first->events[0].key, "dies");
+  WatchOptions resume;
+  resume.resume_tokens = {{"events", all->token}};
+  resume.fail_on_loss = true;
+  Watcher resumed(events, resume);
+  const auto next = resumed.Next();
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_TRUE(next->events.empty());
+  all->token = next->resume_token;
+}
+
+TEST(ClusterMoveTest, AServerMovesToAClusterAndBackWithAllThatIsKept) {
+  const server::TemporaryDirectory directory;
+  const std::string path = directory.path();
+  Kept all;
+  {
+    LocalServer server(path + "/journal", {});
+    all = WriteAll(server);
+    BackUp(server.address(), path + "/backup");
+    server.Stop();
+  }
+  const auto restore = [&](const std::string& brokers) {
+    return RunToEnd({TIMECACHED, "cluster", "restore", "--cluster", "test",
+                     "--kafka-brokers", brokers, path + "/backup"});
+  };
+  TestClusterOptions options;
+  options.prepare = [&](const std::string& brokers) {
+    const Exit restored = restore(brokers);
+    EXPECT_EQ(restored.code, 0) << restored.err;
+    EXPECT_THAT(restored.out, HasSubstr("2 namespaces"));
+    const Exit again = restore(brokers);
+    EXPECT_EQ(again.code, 1);
+    EXPECT_THAT(again.err, HasSubstr("has records"));
+  };
+  TestCluster cluster(options);
+  ExpectKept(cluster.Caller("default"), &all, Durability::kReplicated);
+  // Also at the next owner.
+  cluster.AwaitWhole();
+  cluster.Owner()->Kill();
+  ASSERT_TRUE(AwaitCluster([&] { return cluster.Owner() != nullptr; }));
+  ExpectKept(cluster.Caller("default"), &all, Durability::kReplicated);
+
+  ASSERT_TRUE(cluster.Caller("kept").Put("later", "value").ok());
+  BackUp(cluster.addresses(), path + "/from-cluster");
+  LocalServer server(path + "/back", {"--restore", path + "/from-cluster"});
+  ExpectKept(server.In("default"), &all, Durability::kSync);
+  const auto later = server.In("kept").Get("later");
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_TRUE(later->has_value());
+  server.Stop();
+}
+
+}  // namespace
+}  // namespace timecache::test
