@@ -141,6 +141,10 @@ ControlState::Node ControlState::Describe(const Seen& seen) const {
   if (seen.record.has_lag_messages()) {
     node.lag_messages = seen.record.lag_messages();
   }
+  if (seen.record.has_lag_age_us()) {
+    node.lag_age =
+        absl::Microseconds(std::max<int64_t>(seen.record.lag_age_us(), 0));
+  }
   node.ready = seen.record.ready();
   node.silence = absl::Microseconds(counted_us_ - seen.heard_us);
   node.gone = IsGone(seen);

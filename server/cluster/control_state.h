@@ -49,6 +49,7 @@ class ControlState {
     absl::Duration failure_timeout;
     // None: it has not said.
     std::optional<uint64_t> lag_messages;
+    std::optional<absl::Duration> lag_age;
     // Whether it would take over at once.
     bool ready = false;
     // Counted time since then.

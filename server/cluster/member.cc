@@ -54,9 +54,9 @@ class Member::Impl {
     thread_ = std::thread([this] { Run(); });
   }
 
-  void SetLag(uint64_t messages) {
+  void SetLag(uint64_t messages, absl::Duration age) {
     absl::MutexLock lock(&mu_);
-    logic_.SetLag(messages);
+    logic_.SetLag(messages, age, clock_->NowNs());
   }
 
   void SetJournal(uint64_t id) {
@@ -261,7 +261,9 @@ Member::Member(MemberOptions options, ControlLog* log, const BootClock* clock,
 Member::~Member() = default;
 
 void Member::Start() { impl_->Start(); }
-void Member::SetLag(uint64_t messages) { impl_->SetLag(messages); }
+void Member::SetLag(uint64_t messages, absl::Duration age) {
+  impl_->SetLag(messages, age);
+}
 void Member::SetJournal(uint64_t id) { impl_->SetJournal(id); }
 MemberRole Member::role() const { return impl_->role(); }
 absl::Status Member::AwaitFormerLease() { return impl_->AwaitFormerLease(); }

@@ -33,10 +33,10 @@ class Member {
   // Once.
   void Start();
 
-  // How many messages the replay is behind: in each heartbeat. A node takes over
-  // only once it has said so; one that is further behind leaves others the first
-  // chance.
-  void SetLag(uint64_t messages);
+  // How many messages the replay is behind, and how old the oldest of them is, at
+  // most (infinite: not known): in each heartbeat. A node takes over only once it has
+  // said so; one that is further behind leaves others the first chance.
+  void SetLag(uint64_t messages, absl::Duration age = absl::ZeroDuration());
   // Which journal it replays, or has claimed (KafkaJournal::id); 0: not known yet.
   // A node whose journal is another one than the last owner's does not take over.
   void SetJournal(uint64_t id);

@@ -241,6 +241,11 @@ ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
   record.set_failure_timeout_us(
       absl::ToInt64Microseconds(options_.failure_timeout));
   if (lag_messages_) record.set_lag_messages(*lag_messages_);
+  if (lag_messages_ == 0) {
+    record.set_lag_age_us(0);
+  } else if (behind_since_ns_) {
+    record.set_lag_age_us((now_ns - *behind_since_ns_) / kNsPerUs);
+  }
   record.set_ready(IsReady());
   record.set_sent_wall_us(wall_us);
   record.set_sent_boot_ns(now_ns);
@@ -325,6 +330,13 @@ int64_t MemberLogic::CandidateDelayNs() const {
 }
 
 // --- What the node asks.
+
+void MemberLogic::SetLag(uint64_t messages, absl::Duration age,
+                         int64_t now_ns) {
+  lag_messages_ = messages;
+  behind_since_ns_.reset();
+  if (age < absl::InfiniteDuration()) behind_since_ns_ = now_ns - Ns(age);
+}
 
 void MemberLogic::BeginService(int64_t now_ns) {
   if (role_ != MemberRole::kTakingOver) return;

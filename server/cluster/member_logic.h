@@ -53,7 +53,8 @@ class MemberLogic {
   // The log can be read no more.
   void OnLogLost(const absl::Status& why);
 
-  void SetLag(uint64_t messages) { lag_messages_ = messages; }
+  // See Member::SetLag.
+  void SetLag(uint64_t messages, absl::Duration age, int64_t now_ns);
   void SetJournal(uint64_t id) { journal_id_ = id; }
   // See Member::BeginService.
   void BeginService(int64_t now_ns);
@@ -121,6 +122,8 @@ class MemberLogic {
   bool started_ = false;
   MemberRole role_ = MemberRole::kStandby;
   std::optional<uint64_t> lag_messages_;
+  // The oldest of them is not older; none: not known.
+  std::optional<int64_t> behind_since_ns_;
   uint64_t journal_id_ = 0;
   std::deque<SkewSample> skews_;
   bool clock_was_right_ = true;

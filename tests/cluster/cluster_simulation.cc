@@ -38,7 +38,7 @@ void ClusterSimulation::NewIncarnation(Node& node) {
   member.failure_timeout = options_.failure_timeout;
   member.max_clock_skew = options_.max_clock_skew;
   node.logic = std::make_unique<MemberLogic>(std::move(member));
-  node.logic->SetLag(0);
+  node.logic->SetLag(0, absl::ZeroDuration(), BootNs(node));
   node.alive = true;
   node.serves = false;
   node.busy_until_us = 0;
@@ -259,7 +259,8 @@ void ClusterSimulation::SetWallSkew(int node, absl::Duration skew) {
 }
 
 void ClusterSimulation::SetLag(int node, uint64_t messages) {
-  nodes_[node].logic->SetLag(messages);
+  nodes_[node].logic->SetLag(messages, absl::ZeroDuration(),
+                             BootNs(nodes_[node]));
 }
 
 absl::Status ClusterSimulation::Release(int node, const std::string& to) {

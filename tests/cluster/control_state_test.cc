@@ -223,6 +223,7 @@ TEST_F(ControlStateTest, TheViewSaysWhatEachNodeSaid) {
   ControlRecord record = Record(CONTROL_KIND_HEARTBEAT, "a");
   record.set_version("1.2");
   record.set_lag_messages(5);
+  record.set_lag_age_us(1'500'000);
   Append(record);
   const ControlState::View view = state_.view();
   ASSERT_EQ(view.nodes.size(), 2);
@@ -230,7 +231,9 @@ TEST_F(ControlStateTest, TheViewSaysWhatEachNodeSaid) {
   EXPECT_EQ(view.nodes[0].address, "a:7600");
   EXPECT_EQ(view.nodes[0].version, "1.2");
   EXPECT_EQ(view.nodes[0].lag_messages, 5);
+  EXPECT_EQ(view.nodes[0].lag_age, absl::Milliseconds(1'500));
   EXPECT_EQ(view.nodes[1].lag_messages, std::nullopt);
+  EXPECT_EQ(view.nodes[1].lag_age, std::nullopt);
   EXPECT_EQ(view.nodes[1].silence, absl::Milliseconds(100));
   EXPECT_EQ(view.owner->node.name, "b");
   EXPECT_EQ(view.owner->takeover, 1);
