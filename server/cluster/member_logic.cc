@@ -43,13 +43,13 @@ MemberEvent& MemberLogic::Add(MemberEvent::Kind kind, const std::string& node) {
 // --- What was read.
 
 void MemberLogic::OnEntry(const ControlEntry& entry, int64_t now_ns) {
-  if (!started_) {
-    started_ = true;
+  if (read_offset_ < 0) {
     // An owner that is not heard of may have sent its last record just before.
     if (entry.offset > 0) {
       former_lease_end_ns_ = now_ns + SafeLeaseNs(options_.lease);
     }
   }
+  read_offset_ = entry.offset + 1;
   const std::optional<ControlState::Owner> before = state_.owner();
   state_.Apply(entry.offset, entry.append_time_ms, entry.record);
   NoteOwner(entry.record, before, now_ns);
@@ -72,7 +72,7 @@ void MemberLogic::NoteOwner(const ControlRecord& record,
     if (before) {
       event.former = before->node.name;
       event.released = before->released;
-      event.duration = before->node.silence;
+      event.duration = std::max(before->node.silence, before->node.unread);
     }
   }
   if (released) {
@@ -247,6 +247,7 @@ ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
     record.set_lag_age_us((now_ns - *behind_since_ns_) / kNsPerUs);
   }
   record.set_ready(IsReady());
+  if (own_read_ns_) record.set_read_offset(read_offset_);
   record.set_sent_wall_us(wall_us);
   record.set_sent_boot_ns(now_ns);
   record.set_takeover(state_.takeover());

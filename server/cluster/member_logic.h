@@ -118,8 +118,8 @@ class MemberLogic {
   const MemberOptions options_;
   const int64_t lease_ns_;
   ControlState state_;
-  // An entry was read.
-  bool started_ = false;
+  // After the last entry that was read; none was: -1.
+  int64_t read_offset_ = -1;
   MemberRole role_ = MemberRole::kStandby;
   std::optional<uint64_t> lag_messages_;
   // The oldest of them is not older; none: not known.

@@ -122,7 +122,10 @@ void ClusterSimulation::Send(Node& node) {
 }
 
 void ClusterSimulation::Read(Node& node) {
-  if (now_us_ < std::max(node.cut_until_us, outage_until_us_)) return;
+  if (now_us_ <
+      std::max({node.cut_until_us, node.deaf_until_us, outage_until_us_})) {
+    return;
+  }
   if (dice_.Chance(100)) node.read_delay_us = Delay();
   while (node.read < log_.size() &&
          appended_us_[node.read] + node.read_delay_us <= now_us_) {
@@ -217,7 +220,7 @@ void ClusterSimulation::Disturb() {
                        ? serving
                        : static_cast<int>(dice_.Index(nodes_.size()));
   const absl::Duration time = absl::Microseconds(dice_.Draw(0, 6'000'000));
-  switch (dice_.Draw(0, 7)) {
+  switch (dice_.Draw(0, 9)) {
     case 0:
       Kill(node);
       nodes_[node].restart_us = now_us_ + absl::ToInt64Microseconds(time);
@@ -229,8 +232,11 @@ void ClusterSimulation::Disturb() {
     case 4:
       return Cut(node, time);
     case 5:
-      return Outage(time * 2);
     case 6:
+      return Deafen(node, time);
+    case 7:
+      return Outage(time * 2);
+    case 8:
       Release(node, dice_.Chance(500) ? "" : Name(0)).IgnoreError();
       return;
     default:
@@ -248,6 +254,10 @@ void ClusterSimulation::Pause(int node, absl::Duration time) {
 
 void ClusterSimulation::Cut(int node, absl::Duration time) {
   nodes_[node].cut_until_us = now_us_ + absl::ToInt64Microseconds(time);
+}
+
+void ClusterSimulation::Deafen(int node, absl::Duration time) {
+  nodes_[node].deaf_until_us = now_us_ + absl::ToInt64Microseconds(time);
 }
 
 void ClusterSimulation::Outage(absl::Duration time) {
