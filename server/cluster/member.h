@@ -57,6 +57,12 @@ class Member {
   // after EndService.
   bool HoldsLease() const;
 
+  // Calls `done` with true once a record that was sent after this call has come back
+  // from the control log, and the log up to it says that this node owns: no clock is
+  // in it. With false when the role ends first, or has. On the member's thread, as
+  // `on_change`; or before it returns; or never, once this is being destroyed.
+  void Confirm(std::function<void(bool owns)> done);
+
   // Stops the service at once (CheckService), for good: before what is open is
   // flushed and released.
   void EndService();

@@ -121,6 +121,7 @@ int64_t MemberLogic::SafeLeaseNs(absl::Duration lease) {
 void MemberLogic::NoteOwn(const ControlEntry& entry, int64_t now_ns) {
   const ControlRecord& record = entry.record;
   own_read_ns_ = now_ns;
+  if (IsOwner()) confirmed_ = std::max(confirmed_, record.number());
   NoteSkew(entry, now_ns);
   if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER &&
       state_.takeover() != entry.offset + 1 && role_ == MemberRole::kStandby) {
@@ -205,11 +206,12 @@ std::optional<ControlRecord> MemberLogic::Next(int64_t now_ns,
       takeover_ns && *takeover_ns <= now_ns) {
     return Record(cluster::v1::CONTROL_KIND_TAKEOVER, now_ns, wall_us);
   }
-  if (heartbeat_due_ns_ > now_ns) return std::nullopt;
+  if (heartbeat_due_ns_ > now_ns && wanted_ <= sent_) return std::nullopt;
   return Record(cluster::v1::CONTROL_KIND_HEARTBEAT, now_ns, wall_us);
 }
 
 void MemberLogic::OnSent(const ControlRecord& record, int64_t now_ns) {
+  sent_ = record.number();
   heartbeat_due_ns_ = now_ns + HeartbeatNs();
   if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
     takeover_not_before_ns_ = now_ns + HeartbeatNs();
@@ -222,6 +224,7 @@ void MemberLogic::OnSent(const ControlRecord& record, int64_t now_ns) {
 int64_t MemberLogic::NextNs() const {
   if (role_ == MemberRole::kEnded) return INT64_MAX;
   if (successor_) return ReleaseNs();
+  if (wanted_ > sent_) return INT64_MIN;
   return std::min(heartbeat_due_ns_, TakeoverNs(nullptr).value_or(INT64_MAX));
 }
 
@@ -230,8 +233,9 @@ int64_t MemberLogic::ReleaseNs() const {
 }
 
 ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
-                                  int64_t wall_us) const {
+                                  int64_t wall_us) {
   ControlRecord record;
+  record.set_number(++made_);
   record.set_kind(kind);
   record.set_node(options_.node);
   record.set_incarnation(options_.incarnation);

@@ -56,6 +56,12 @@ class MemberLogic {
   // See Member::SetLag.
   void SetLag(uint64_t messages, absl::Duration age, int64_t now_ns);
   void SetJournal(uint64_t id) { journal_id_ = id; }
+  // Has a record appended at once. One of this number, or a later one, is made after
+  // the call.
+  uint64_t RequestRecord() { return wanted_ = made_ + 1; }
+  // The last number of a record that was read back while the log up to it said that
+  // this node owns; 0: none.
+  uint64_t confirmed() const { return confirmed_; }
   // See Member::BeginService.
   void BeginService(int64_t now_ns);
   // Ends the lease, and has a release appended until it is read back. See
@@ -87,7 +93,7 @@ class MemberLogic {
   bool IsMine(const ControlRecord& record) const;
   MemberEvent& Add(MemberEvent::Kind kind, const std::string& node);
   ControlRecord Record(cluster::v1::ControlKind kind, int64_t now_ns,
-                       int64_t wall_us) const;
+                       int64_t wall_us);
   void NoteOwner(const ControlRecord& record,
                  const std::optional<ControlState::Owner>& before,
                  int64_t now_ns);
@@ -129,6 +135,12 @@ class MemberLogic {
   bool clock_was_right_ = true;
 
   int64_t heartbeat_due_ns_ = INT64_MIN;
+  // Numbers of records: of the last one that was made, that the log has taken, that
+  // was requested, and see confirmed().
+  uint64_t made_ = 0;
+  uint64_t sent_ = 0;
+  uint64_t wanted_ = 0;
+  uint64_t confirmed_ = 0;
   // When the last record of its own was read; none yet: the log is not read to
   // its end.
   std::optional<int64_t> own_read_ns_;

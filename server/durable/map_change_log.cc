@@ -53,7 +53,12 @@ void MoveTo(std::deque<std::string>* to, std::vector<std::string>* from) {
 
 MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
                              MapChangeLogsOptions options)
-    : options_(options), journal_(std::move(journal)) {}
+    : options_(std::move(options)), journal_(std::move(journal)) {
+  if (options_.confirm) {
+    confirmations_ =
+        std::make_shared<ReadConfirmations>(options_.confirm, &answers_);
+  }
+}
 
 // A permit may still have a map, whose destruction reports its last changes.
 // Changes that a full disk has not accepted by now are not retried: no call was
@@ -61,6 +66,7 @@ MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
 // commits may append more.
 MapChangeLogs::~MapChangeLogs() {
   work_.Drain();
+  if (confirmations_ != nullptr) confirmations_->Close();
   answers_.Drain();
 }
 
@@ -314,11 +320,11 @@ void MapChangeLog::WhenKept(uint64_t position, Done done) {
     } else if (full_) {
       status = refusal_;
     } else {
-      waiters_[position % 2].push_back(std::move(done));
+      AddWaiter(position, std::move(done));
       done = nullptr;
     }
   }
-  if (done != nullptr) return Finish(std::move(status), &done);
+  if (done != nullptr) return Finish(std::move(status), {std::move(done)});
   Flush();
 }
 
@@ -326,7 +332,7 @@ void MapChangeLog::WhenKept(uint64_t position, Done done) {
 void MapChangeLog::WhenEntriesKept(Done done) {
   const bool waits = sync_.load(std::memory_order_acquire) &&
                      !(open_keys_[0].empty() && open_keys_[1].empty());
-  if (!waits) return Finish(absl::OkStatus(), &done);
+  if (!waits) return Finish(absl::OkStatus(), {std::move(done)});
   WhenAllKept(std::move(done));
 }
 
@@ -338,21 +344,29 @@ void MapChangeLog::WhenAllKept(Done done) {
     const uint64_t newest = open_ - (changed_ ? 0 : 1);
     if (!IsStored(newest)) {
       if (!full_) {
-        waiters_[newest % 2].push_back(std::move(done));
+        AddWaiter(newest, std::move(done));
         done = nullptr;
       } else {
         status = refusal_;
       }
     }
   }
-  if (done != nullptr) return Finish(std::move(status), &done);
+  if (done != nullptr) return Finish(std::move(status), {std::move(done)});
   Flush();
 }
 
+void MapChangeLog::AddWaiter(uint64_t position, Done done) {
+  waiters_[position % 2].push_back({std::move(done), position == open_});
+}
+
 // What a call has read in memory was the journal's if the node owns it still.
-void MapChangeLog::Finish(absl::Status status, Done* done) const {
+void MapChangeLog::Finish(absl::Status status, Waiter waiter) const {
   if (status.ok()) status = logs_->CheckOwner();
-  (*done)(std::move(status));
+  ReadConfirmations* const confirmations = logs_->confirmations();
+  if (confirmations != nullptr && status.ok() && !waiter.confirmed) {
+    return confirmations->Wait(std::move(waiter.done));
+  }
+  waiter.done(std::move(status));
 }
 
 // --- Commits.
@@ -397,6 +411,7 @@ void MapChangeLog::CloseGeneration() {
     tick.Add(*closing_tick_);
     records_.push_back(tick.Take());
   }
+  closing_is_empty_ = records_.empty();
   AppendNext();
 }
 
@@ -443,7 +458,7 @@ void MapChangeLog::Full(absl::Status status) {
   if (logs_->options_.kind == JournalKind::kCluster) {
     status = MapChangeLogs::OwnershipLost();
   }
-  std::vector<Done> waiters;
+  std::vector<Waiter> waiters;
   {
     absl::MutexLock lock(&mu_);
     if (!full_.exchange(true)) ++logs_->full_logs_;
@@ -456,9 +471,9 @@ void MapChangeLog::Full(absl::Status status) {
                         [self = shared_from_this()] { self->AppendNext(); });
 }
 
-std::vector<MapChangeLog::Done> MapChangeLog::TakeWaiters() {
-  std::vector<Done> waiters;
-  for (std::vector<Done>& each : waiters_) {
+std::vector<MapChangeLog::Waiter> MapChangeLog::TakeWaiters() {
+  std::vector<Waiter> waiters;
+  for (std::vector<Waiter>& each : waiters_) {
     std::move(each.begin(), each.end(), std::back_inserter(waiters));
     each.clear();
   }
@@ -466,7 +481,7 @@ std::vector<MapChangeLog::Done> MapChangeLog::TakeWaiters() {
 }
 
 void MapChangeLog::Abandon() {
-  std::vector<Done> waiters;
+  std::vector<Waiter> waiters;
   {
     absl::MutexLock lock(&mu_);
     waiters = TakeWaiters();
@@ -475,7 +490,7 @@ void MapChangeLog::Abandon() {
 }
 
 void MapChangeLog::Kept() {
-  std::vector<Done> waiters;
+  std::vector<Waiter> waiters;
   {
     absl::MutexLock lock(&mu_);
     const uint64_t closed = ++kept_;
@@ -484,16 +499,19 @@ void MapChangeLog::Kept() {
     if (full_.exchange(false)) --logs_->full_logs_;
   }
   logs_->open_bytes_ -= closing_counted_;
+  if (closing_is_empty_) {
+    for (Waiter& waiter : waiters) waiter.confirmed = false;
+  }
   Answer(closing_tick_, std::move(waiters), absl::OkStatus());
   closing_ = false;
   Flush();
 }
 
-void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
-                          absl::Status status) {
+void MapChangeLog::Answer(std::optional<Tick> permit,
+                          std::vector<Waiter> waiters, absl::Status status) {
   if (!permit.has_value() && waiters.empty()) return;
   if (!permit.has_value() && !closing_sync_ && status.ok()) {
-    for (Done& done : waiters) done(status);
+    for (Waiter& waiter : waiters) waiter.done(status);
     return;
   }
   logs_->answers_.Add([self = shared_from_this(), permit,
@@ -502,7 +520,7 @@ void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
     if (permit.has_value()) {
       if (const auto map = self->map_.lock()) map->Permit(*permit);
     }
-    for (Done& done : waiters) self->Finish(status, &done);
+    for (Waiter& waiter : waiters) self->Finish(status, std::move(waiter));
   });
 }
 

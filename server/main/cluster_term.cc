@@ -204,7 +204,13 @@ MemberOptions ClusterTerm::MakeMemberOptions() const {
 std::unique_ptr<MapChangeLogs> ClusterTerm::TakeLogs() {
   MapChangeLogsOptions options;
   options.kind = JournalKind::kCluster;
-  return std::make_unique<MapChangeLogs>(std::move(opened_), options);
+  if (config_.reads() == config::v1::CLUSTER_READS_CONFIRMED) {
+    options.confirm = [this](std::function<void(bool)> done) {
+      member_->Confirm(std::move(done));
+    };
+  }
+  return std::make_unique<MapChangeLogs>(std::move(opened_),
+                                         std::move(options));
 }
 
 void ClusterTerm::End(absl::string_view why) {
@@ -395,6 +401,7 @@ void ClusterTerm::AbandonCalls(const Registry& registry, MapChangeLogs* logs) {
   for (const auto& map : registry.List()) {
     if (map->change_log() != nullptr) logs->Of(*map)->Abandon();
   }
+  if (logs->confirmations() != nullptr) logs->confirmations()->Abandon();
 }
 
 void ClusterTerm::CheckTopics() {
