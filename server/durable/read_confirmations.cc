@@ -48,16 +48,18 @@ void ReadConfirmations::Answer(std::vector<ChangeLog::Done> waiting,
 
 void ReadConfirmations::Abandon() {
   absl::MutexLock lock(&mu_);
-  Answer(std::exchange(asked_, {}), false);
-  Answer(std::exchange(next_, {}), false);
+  AnswerAll();
 }
 
 void ReadConfirmations::Close() {
-  Abandon();
   absl::MutexLock lock(&mu_);
+  AnswerAll();
+  answers_ = nullptr;
+}
+
+void ReadConfirmations::AnswerAll() {
   Answer(std::exchange(asked_, {}), false);
   Answer(std::exchange(next_, {}), false);
-  answers_ = nullptr;
 }
 
 }  // namespace timecache::server

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -47,6 +48,8 @@ class ReadConfirmations
   void Finish(bool owns) ABSL_LOCKS_EXCLUDED(mu_);
   void Answer(std::vector<ChangeLog::Done> waiting, bool owns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // That they do not own.
+  void AnswerAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const ConfirmOwner confirm_;
   absl::Mutex mu_;
