@@ -193,6 +193,7 @@ class OptionsTest(unittest.TestCase):
                 "lease": "2s",
                 "failure_timeout": "5s",
                 "max_clock_skew": "1s",
+                "reads": "confirmed",
             },
         )
         self.assertEqual(

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,22 +23,28 @@ namespace timecache::server {
 // - Counted time advances from each record to the next one by the difference of
 //   their append times, at most half a lease, which is two heartbeats. So while
 //   nobody can append, no node falls silent.
-// - A node is gone when counted time is its failure timeout past its last record.
+// - A node is gone when counted time is its failure timeout past its last record. So it
+//   is when it appends, but does not read: if for so long, less half a lease, all that
+//   it has read has been a lease older than what another node has.
 // - A takeover counts if it names the last one before it, and the owner is gone, or
 //   has released: to this node, to any, or to one that is gone. The first one of a
-//   log counts.
+//   log counts, if its node has read the log in time.
 // - All repeat the last takeover that they know. Who begins to read a trimmed log
 //   learns of it by that, and of the owner by what the owner says, or that it says
 //   nothing for a failure timeout.
 //
 // Not thread-safe. A record costs O(nodes); nothing is kept of it but the last one of
-// each node.
+// each node, and when it was appended.
 class ControlState {
  public:
   // The nodes that are remembered: beyond it, the one that has been silent longest is
   // forgotten, as is one that has been silent for kForgetAfter of counted time.
   static constexpr size_t kMaxNodes = 64;
   static constexpr absl::Duration kForgetAfter = absl::Minutes(10);
+  // Of so many entries it is known when they were appended: the first ones of each
+  // kMarkInterval by the brokers' clocks, which is the same for all who read them.
+  static constexpr size_t kMaxMarks = 8'192;
+  static constexpr int64_t kMarkIntervalMs = 20;
 
   // As its last record says.
   struct Node {
@@ -49,11 +56,14 @@ class ControlState {
     absl::Duration failure_timeout;
     // None: it has not said.
     std::optional<uint64_t> lag_messages;
+    std::optional<absl::Duration> lag_age;
     // Whether it would take over at once.
     bool ready = false;
     // Counted time since then.
     absl::Duration silence;
-    // For longer than its failure timeout.
+    // Between what it has read, as its last record says, and the newest that a node
+    // has.
+    absl::Duration unread;
     bool gone = false;
   };
   // The node of the last takeover, also when it is gone.
@@ -97,6 +107,14 @@ class ControlState {
   struct Seen {
     ControlRecord record;
     int64_t heard_us = 0;
+    // When the last entry was appended that its node had read.
+    int64_t read_us = 0;
+    // When that was last less than a lease older than what another node had read.
+    int64_t in_time_us = 0;
+  };
+  struct Mark {
+    int64_t offset = 0;
+    int64_t counted_us = 0;
   };
   struct Ownership {
     NodeKey key;
@@ -107,8 +125,13 @@ class ControlState {
   };
 
   void Count(int64_t append_time_ms, const ControlRecord& record);
-  void Remember(const ControlRecord& record);
-  void LearnTakeover(int64_t offset, const ControlRecord& record);
+  void AddMark(int64_t offset, int64_t append_time_ms);
+  // When the last entry was appended that the sender had read.
+  int64_t ReadUs(const ControlRecord& record) const;
+  bool ReadsInTime(const ControlRecord& record, int64_t read_us) const;
+  void NoteReading(Seen* seen) const;
+  Seen Remember(const ControlRecord& record);
+  void LearnTakeover(int64_t offset, const Seen& seen);
   bool IsGone(const Seen& seen) const;
   bool IsLive(const std::string& name) const;
   Node Describe(const Seen& seen) const;
@@ -117,6 +140,10 @@ class ControlState {
   int64_t last_append_ms_ = 0;
   // Counted time since the first record.
   int64_t counted_us_ = 0;
+  // By offset, not empty once there was a record.
+  std::deque<Mark> marks_;
+  // The newest of all Seen::read_us that a record has said.
+  int64_t read_us_ = 0;
   std::map<NodeKey, Seen> nodes_;
   int64_t takeover_ = 0;
   uint64_t journal_id_ = 0;

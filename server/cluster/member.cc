@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ constexpr int64_t kMaxLeaseWaitNs = 20'000'000;
 
 class Member::Impl {
  public:
+  using Confirmed = std::function<void(bool)>;
+
   Impl(MemberOptions options, ControlLog* log, const BootClock* clock,
        std::function<void(MemberRole)> on_change,
        std::function<void(const MemberEvent&)> on_event)
@@ -56,9 +59,9 @@ class Member::Impl {
     thread_.join();
   }
 
-  void SetLag(uint64_t messages) {
+  void SetLag(uint64_t messages, absl::Duration age) {
     absl::MutexLock lock(&mu_);
-    logic_.SetLag(messages);
+    logic_.SetLag(messages, age, clock_->NowNs());
   }
 
   void SetJournal(uint64_t id) {
@@ -101,6 +104,18 @@ class Member::Impl {
   }
 
   bool HoldsLease() const { return Holds(lease_end_ns_); }
+
+  void Confirm(Confirmed done) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (logic_.role() != MemberRole::kEnded && logic_.IsOwner()) {
+        confirms_.emplace_back(logic_.RequestRecord(), std::move(done));
+        done = nullptr;
+      }
+    }
+    if (done) return done(false);
+    log_->Wake();
+  }
 
   void EndService() {
     absl::MutexLock lock(&mu_);
@@ -216,14 +231,32 @@ class Member::Impl {
     return entries.ok();
   }
 
+  // Of Confirm, those that have an answer.
+  std::vector<Confirmed> TakeConfirmed(bool owns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    std::vector<Confirmed> taken;
+    while (!confirms_.empty() &&
+           (!owns || confirms_.front().first <= logic_.confirmed())) {
+      taken.push_back(std::move(confirms_.front().second));
+      confirms_.pop_front();
+    }
+    return taken;
+  }
+
   void Notify() {
     std::vector<MemberEvent> events;
+    std::vector<Confirmed> confirmed;
+    std::vector<Confirmed> refused;
     MemberRole role;
     {
       absl::MutexLock lock(&mu_);
       events = logic_.TakeEvents();
       role = logic_.role();
+      confirmed = TakeConfirmed(true);
+      if (role == MemberRole::kEnded) refused = TakeConfirmed(false);
     }
+    for (const Confirmed& done : confirmed) done(true);
+    for (const Confirmed& done : refused) done(false);
     if (on_event_) {
       for (const MemberEvent& event : events) on_event_(event);
     }
@@ -242,6 +275,8 @@ class Member::Impl {
   MemberLogic logic_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool service_ended_ ABSL_GUARDED_BY(mu_) = false;
+  // By the number of the record that they wait for.
+  std::deque<std::pair<uint64_t, Confirmed>> confirms_ ABSL_GUARDED_BY(mu_);
   // Written with mu_ held.
   std::atomic<int64_t> lease_end_ns_{INT64_MIN};
   std::atomic<int64_t> serve_until_ns_{INT64_MIN};
@@ -261,13 +296,18 @@ Member::~Member() = default;
 
 void Member::Start() { impl_->Start(); }
 void Member::Stop() { impl_->Stop(); }
-void Member::SetLag(uint64_t messages) { impl_->SetLag(messages); }
+void Member::SetLag(uint64_t messages, absl::Duration age) {
+  impl_->SetLag(messages, age);
+}
 void Member::SetJournal(uint64_t id) { impl_->SetJournal(id); }
 MemberRole Member::role() const { return impl_->role(); }
 absl::Status Member::AwaitFormerLease() { return impl_->AwaitFormerLease(); }
 void Member::BeginService() { impl_->BeginService(); }
 absl::Status Member::CheckService() const { return impl_->CheckService(); }
 bool Member::HoldsLease() const { return impl_->HoldsLease(); }
+void Member::Confirm(std::function<void(bool owns)> done) {
+  impl_->Confirm(std::move(done));
+}
 void Member::EndService() { impl_->EndService(); }
 absl::Status Member::Release(const std::string& to, absl::Duration timeout) {
   return impl_->Release(to, timeout);

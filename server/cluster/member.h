@@ -36,10 +36,10 @@ class Member {
   // Without a release: others take the node for dead.
   void Stop();
 
-  // How many messages the replay is behind: in each heartbeat. A node takes over
-  // only once it has said so; one that is further behind leaves others the first
-  // chance.
-  void SetLag(uint64_t messages);
+  // How many messages the replay is behind, and how old the oldest of them is, at
+  // most (infinite: not known): in each heartbeat. A node takes over only once it has
+  // said so; one that is further behind leaves others the first chance.
+  void SetLag(uint64_t messages, absl::Duration age = absl::ZeroDuration());
   // Which journal it replays, or has claimed (KafkaJournal::id); 0: not known yet.
   // A node whose journal is another one than the last owner's does not take over.
   void SetJournal(uint64_t id);
@@ -60,6 +60,12 @@ class Member {
   // Whether no other node serves: as CheckService, also before BeginService and
   // after EndService.
   bool HoldsLease() const;
+
+  // Calls `done` with true once a record that was sent after this call has come back
+  // from the control log, and the log up to it says that this node owns: no clock is
+  // in it. With false when the role ends first, or has. On the member's thread, as
+  // `on_change`; or before it returns; or never, once this is being destroyed.
+  void Confirm(std::function<void(bool owns)> done);
 
   // Stops the service at once (CheckService), for good: before what is open is
   // flushed and released.

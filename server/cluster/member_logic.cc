@@ -43,13 +43,13 @@ MemberEvent& MemberLogic::Add(MemberEvent::Kind kind, const std::string& node) {
 // --- What was read.
 
 void MemberLogic::OnEntry(const ControlEntry& entry, int64_t now_ns) {
-  if (!started_) {
-    started_ = true;
+  if (read_offset_ < 0) {
     // An owner that is not heard of may have sent its last record just before.
     if (entry.offset > 0) {
       former_lease_end_ns_ = now_ns + SafeLeaseNs(options_.lease);
     }
   }
+  read_offset_ = entry.offset + 1;
   const std::optional<ControlState::Owner> before = state_.owner();
   state_.Apply(entry.offset, entry.append_time_ms, entry.record);
   NoteOwner(entry.record, before, now_ns);
@@ -72,7 +72,7 @@ void MemberLogic::NoteOwner(const ControlRecord& record,
     if (before) {
       event.former = before->node.name;
       event.released = before->released;
-      event.duration = before->node.silence;
+      event.duration = std::max(before->node.silence, before->node.unread);
     }
   }
   if (released) {
@@ -121,6 +121,7 @@ int64_t MemberLogic::SafeLeaseNs(absl::Duration lease) {
 void MemberLogic::NoteOwn(const ControlEntry& entry, int64_t now_ns) {
   const ControlRecord& record = entry.record;
   own_read_ns_ = now_ns;
+  if (IsOwner()) confirmed_ = std::max(confirmed_, record.number());
   NoteSkew(entry, now_ns);
   if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER &&
       state_.takeover() != entry.offset + 1 && role_ == MemberRole::kStandby) {
@@ -205,11 +206,12 @@ std::optional<ControlRecord> MemberLogic::Next(int64_t now_ns,
       takeover_ns && *takeover_ns <= now_ns) {
     return Record(cluster::v1::CONTROL_KIND_TAKEOVER, now_ns, wall_us);
   }
-  if (heartbeat_due_ns_ > now_ns) return std::nullopt;
+  if (heartbeat_due_ns_ > now_ns && wanted_ <= sent_) return std::nullopt;
   return Record(cluster::v1::CONTROL_KIND_HEARTBEAT, now_ns, wall_us);
 }
 
 void MemberLogic::OnSent(const ControlRecord& record, int64_t now_ns) {
+  sent_ = record.number();
   heartbeat_due_ns_ = now_ns + HeartbeatNs();
   if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
     takeover_not_before_ns_ = now_ns + HeartbeatNs();
@@ -222,6 +224,7 @@ void MemberLogic::OnSent(const ControlRecord& record, int64_t now_ns) {
 int64_t MemberLogic::NextNs() const {
   if (role_ == MemberRole::kEnded) return INT64_MAX;
   if (successor_) return ReleaseNs();
+  if (wanted_ > sent_) return INT64_MIN;
   return std::min(heartbeat_due_ns_, TakeoverNs(nullptr).value_or(INT64_MAX));
 }
 
@@ -230,8 +233,9 @@ int64_t MemberLogic::ReleaseNs() const {
 }
 
 ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
-                                  int64_t wall_us) const {
+                                  int64_t wall_us) {
   ControlRecord record;
+  record.set_number(++made_);
   record.set_kind(kind);
   record.set_node(options_.node);
   record.set_incarnation(options_.incarnation);
@@ -241,7 +245,13 @@ ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
   record.set_failure_timeout_us(
       absl::ToInt64Microseconds(options_.failure_timeout));
   if (lag_messages_) record.set_lag_messages(*lag_messages_);
+  if (lag_messages_ == 0) {
+    record.set_lag_age_us(0);
+  } else if (behind_since_ns_) {
+    record.set_lag_age_us((now_ns - *behind_since_ns_) / kNsPerUs);
+  }
   record.set_ready(IsReady());
+  if (own_read_ns_) record.set_read_offset(read_offset_);
   record.set_sent_wall_us(wall_us);
   record.set_sent_boot_ns(now_ns);
   record.set_takeover(state_.takeover());
@@ -325,6 +335,13 @@ int64_t MemberLogic::CandidateDelayNs() const {
 }
 
 // --- What the node asks.
+
+void MemberLogic::SetLag(uint64_t messages, absl::Duration age,
+                         int64_t now_ns) {
+  lag_messages_ = messages;
+  behind_since_ns_.reset();
+  if (age < absl::InfiniteDuration()) behind_since_ns_ = now_ns - Ns(age);
+}
 
 void MemberLogic::BeginService(int64_t now_ns) {
   if (role_ != MemberRole::kTakingOver) return;

@@ -53,8 +53,15 @@ class MemberLogic {
   // The log can be read no more.
   void OnLogLost(const absl::Status& why);
 
-  void SetLag(uint64_t messages) { lag_messages_ = messages; }
+  // See Member::SetLag.
+  void SetLag(uint64_t messages, absl::Duration age, int64_t now_ns);
   void SetJournal(uint64_t id) { journal_id_ = id; }
+  // Has a record appended at once. One of this number, or a later one, is made after
+  // the call.
+  uint64_t RequestRecord() { return wanted_ = made_ + 1; }
+  // The last number of a record that was read back while the log up to it said that
+  // this node owns; 0: none.
+  uint64_t confirmed() const { return confirmed_; }
   // See Member::BeginService.
   void BeginService(int64_t now_ns);
   // Ends the lease, and has a release appended until it is read back. See
@@ -89,7 +96,7 @@ class MemberLogic {
   bool IsMine(const ControlRecord& record) const;
   MemberEvent& Add(MemberEvent::Kind kind, const std::string& node);
   ControlRecord Record(cluster::v1::ControlKind kind, int64_t now_ns,
-                       int64_t wall_us) const;
+                       int64_t wall_us);
   void NoteOwner(const ControlRecord& record,
                  const std::optional<ControlState::Owner>& before,
                  int64_t now_ns);
@@ -120,15 +127,23 @@ class MemberLogic {
   const MemberOptions options_;
   const int64_t lease_ns_;
   ControlState state_;
-  // An entry was read.
-  bool started_ = false;
+  // After the last entry that was read; none was: -1.
+  int64_t read_offset_ = -1;
   MemberRole role_ = MemberRole::kStandby;
   std::optional<uint64_t> lag_messages_;
+  // The oldest of them is not older; none: not known.
+  std::optional<int64_t> behind_since_ns_;
   uint64_t journal_id_ = 0;
   std::deque<SkewSample> skews_;
   bool clock_was_right_ = true;
 
   int64_t heartbeat_due_ns_ = INT64_MIN;
+  // Numbers of records: of the last one that was made, that the log has taken, that
+  // was requested, and see confirmed().
+  uint64_t made_ = 0;
+  uint64_t sent_ = 0;
+  uint64_t wanted_ = 0;
+  uint64_t confirmed_ = 0;
   // When the last record of its own was read; none yet: the log is not read to
   // its end.
   std::optional<int64_t> own_read_ns_;

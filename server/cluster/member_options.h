@@ -41,7 +41,8 @@ enum class MemberRole {
 struct MemberEvent {
   enum class Kind {
     // `node` has taken over from `former` ("" if there was none), which had
-    // released, if `released`; else it was silent for `duration` by the log.
+    // released, if `released`; else it was silent, or did not read, for `duration` by
+    // the log.
     kTakeover,
     // `node` has released, to `successor` ("": any).
     kRelease,

@@ -55,7 +55,12 @@ void MoveTo(std::deque<std::string>* to, std::vector<std::string>* from) {
 
 MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
                              MapChangeLogsOptions options)
-    : options_(options), journal_(std::move(journal)) {}
+    : options_(std::move(options)), journal_(std::move(journal)) {
+  if (options_.confirm) {
+    confirmations_ =
+        std::make_shared<ReadConfirmations>(options_.confirm, &answers_);
+  }
+}
 
 // A permit may still have a map, whose destruction reports its last changes.
 // Changes that a full disk has not accepted by now are not retried: no call was
@@ -63,6 +68,7 @@ MapChangeLogs::MapChangeLogs(std::unique_ptr<Journal> journal,
 // commits may append more.
 MapChangeLogs::~MapChangeLogs() {
   work_.Drain();
+  if (confirmations_ != nullptr) confirmations_->Close();
   answers_.Drain();
 }
 
@@ -323,13 +329,13 @@ void MapChangeLog::WhenKept(uint64_t position, Done done) {
     } else if (full_) {
       status = refusal_;
     } else {
-      waiters_[position % 2].push_back(std::move(done));
+      AddWaiter(position, std::move(done));
       done = nullptr;
       complete = held_for_ > 0 && waiters_[position % 2].size() >= held_for_;
       if (complete) held_for_ = 0;
     }
   }
-  if (done != nullptr) return Finish(std::move(status), &done);
+  if (done != nullptr) return Finish(std::move(status), {std::move(done)});
   if (complete) closing_ = false;
   Flush();
 }
@@ -338,7 +344,7 @@ void MapChangeLog::WhenKept(uint64_t position, Done done) {
 void MapChangeLog::WhenEntriesKept(Done done) {
   const bool waits = sync_.load(std::memory_order_acquire) &&
                      !(open_keys_[0].empty() && open_keys_[1].empty());
-  if (!waits) return Finish(absl::OkStatus(), &done);
+  if (!waits) return Finish(absl::OkStatus(), {std::move(done)});
   WhenAllKept(std::move(done));
 }
 
@@ -350,21 +356,29 @@ void MapChangeLog::WhenAllKept(Done done) {
     const uint64_t newest = open_ - (changed_ ? 0 : 1);
     if (!IsStored(newest)) {
       if (!full_) {
-        waiters_[newest % 2].push_back(std::move(done));
+        AddWaiter(newest, std::move(done));
         done = nullptr;
       } else {
         status = refusal_;
       }
     }
   }
-  if (done != nullptr) return Finish(std::move(status), &done);
+  if (done != nullptr) return Finish(std::move(status), {std::move(done)});
   Flush();
 }
 
+void MapChangeLog::AddWaiter(uint64_t position, Done done) {
+  waiters_[position % 2].push_back({std::move(done), position == open_});
+}
+
 // What a call has read in memory was the journal's if the node owns it still.
-void MapChangeLog::Finish(absl::Status status, Done* done) const {
+void MapChangeLog::Finish(absl::Status status, Waiter waiter) const {
   if (status.ok()) status = logs_->CheckOwner();
-  (*done)(std::move(status));
+  ReadConfirmations* const confirmations = logs_->confirmations();
+  if (confirmations != nullptr && status.ok() && !waiter.confirmed) {
+    return confirmations->Wait(std::move(waiter.done));
+  }
+  waiter.done(std::move(status));
 }
 
 // --- Commits.
@@ -410,6 +424,7 @@ void MapChangeLog::CloseGeneration() {
     tick.Add(*closing_tick_);
     records_.push_back(tick.Take());
   }
+  closing_is_empty_ = records_.empty();
   AppendNext();
 }
 
@@ -456,7 +471,7 @@ void MapChangeLog::Full(absl::Status status) {
   if (logs_->options_.kind == JournalKind::kCluster) {
     status = MapChangeLogs::OwnershipLost();
   }
-  std::vector<Done> waiters;
+  std::vector<Waiter> waiters;
   {
     absl::MutexLock lock(&mu_);
     if (!full_.exchange(true)) ++logs_->full_logs_;
@@ -469,9 +484,9 @@ void MapChangeLog::Full(absl::Status status) {
                         [self = shared_from_this()] { self->AppendNext(); });
 }
 
-std::vector<MapChangeLog::Done> MapChangeLog::TakeWaiters() {
-  std::vector<Done> waiters;
-  for (std::vector<Done>& each : waiters_) {
+std::vector<MapChangeLog::Waiter> MapChangeLog::TakeWaiters() {
+  std::vector<Waiter> waiters;
+  for (std::vector<Waiter>& each : waiters_) {
     std::move(each.begin(), each.end(), std::back_inserter(waiters));
     each.clear();
   }
@@ -479,7 +494,7 @@ std::vector<MapChangeLog::Done> MapChangeLog::TakeWaiters() {
 }
 
 void MapChangeLog::Abandon() {
-  std::vector<Done> waiters;
+  std::vector<Waiter> waiters;
   {
     absl::MutexLock lock(&mu_);
     waiters = TakeWaiters();
@@ -488,7 +503,7 @@ void MapChangeLog::Abandon() {
 }
 
 void MapChangeLog::Kept() {
-  std::vector<Done> waiters;
+  std::vector<Waiter> waiters;
   size_t callers;
   {
     absl::MutexLock lock(&mu_);
@@ -499,6 +514,9 @@ void MapChangeLog::Kept() {
     if (full_.exchange(false)) --logs_->full_logs_;
   }
   logs_->open_bytes_ -= closing_counted_;
+  if (closing_is_empty_) {
+    for (Waiter& waiter : waiters) waiter.confirmed = false;
+  }
   Answer(closing_tick_, std::move(waiters), absl::OkStatus());
   if (logs_->options_.kind == JournalKind::kCluster && HoldOpen(callers))
     return;
@@ -533,11 +551,11 @@ bool MapChangeLog::HoldOpen(size_t callers) {
   return true;
 }
 
-void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
-                          absl::Status status) {
+void MapChangeLog::Answer(std::optional<Tick> permit,
+                          std::vector<Waiter> waiters, absl::Status status) {
   if (!permit.has_value() && waiters.empty()) return;
   if (!permit.has_value() && !closing_sync_ && status.ok()) {
-    for (Done& done : waiters) done(status);
+    for (Waiter& waiter : waiters) waiter.done(status);
     return;
   }
   logs_->answers_.Add([self = shared_from_this(), permit,
@@ -546,7 +564,7 @@ void MapChangeLog::Answer(std::optional<Tick> permit, std::vector<Done> waiters,
     if (permit.has_value()) {
       if (const auto map = self->map_.lock()) map->Permit(*permit);
     }
-    for (Done& done : waiters) self->Finish(status, &done);
+    for (Waiter& waiter : waiters) self->Finish(status, std::move(waiter));
   });
 }
 

@@ -23,6 +23,7 @@
 #include "server/durable/completions.h"
 #include "server/durable/map_record.h"
 #include "server/durable/open_keys.h"
+#include "server/durable/read_confirmations.h"
 #include "server/engine/map/change_log.h"
 #include "server/engine/map/time_cache_map.h"
 #include "server/log/journal.h"
@@ -38,6 +39,9 @@ struct MapChangeLogsOptions {
   // kCluster: of several nodes, and then only REPLICATED maps are in it, and
   // nothing is answered while another node may own it.
   JournalKind kind = JournalKind::kDisk;
+  // Of kCluster: null, or what is asked before an answer from memory, besides
+  // Journal::IsOwner.
+  ConfirmOwner confirm = nullptr;
 };
 
 // The position of a write in a namespace that is not SYNC: all changes so far.
@@ -84,6 +88,9 @@ class MapChangeLogs final : public ChangeLogs {
                ? absl::OkStatus()
                : OwnershipLost();
   }
+  static absl::Status OwnershipLost();
+  // Null: what CheckOwner says is enough.
+  ReadConfirmations* confirmations() const { return confirmations_.get(); }
   // Calls `done` on another thread, once all calls are answered that waited for what
   // is stored by now.
   void WhenAnswered(std::function<void()> done) {
@@ -103,7 +110,6 @@ class MapChangeLogs final : public ChangeLogs {
 
  private:
   friend class MapChangeLog;
-  static absl::Status OwnershipLost();
   absl::Status NoRoom() const;
 
   // Memory for a record, of one that is stored: so a record need not grow step
@@ -123,6 +129,7 @@ class MapChangeLogs final : public ChangeLogs {
   Completions work_;
   // Permits ticks and answers calls.
   Completions answers_;
+  std::shared_ptr<ReadConfirmations> confirmations_;
   // Destroyed before these threads, which run its last callbacks.
   std::unique_ptr<Journal> journal_;
 };
@@ -161,7 +168,8 @@ class MapChangeLog final : public ChangeLog,
   uint64_t PositionOf(uint64_t hash, bool writes) const override;
   void WhenKept(uint64_t position, Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   bool IsKept(uint64_t position) const override {
-    return IsStored(position) && logs_->CheckOwner().ok();
+    return IsStored(position) && logs_->confirmations() == nullptr &&
+           logs_->CheckOwner().ok();
   }
   void WhenEntriesKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   void WhenAllKept(Done done) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -204,6 +212,13 @@ class MapChangeLog final : public ChangeLog,
     int64_t counted ABSL_GUARDED_BY(mu) = 0;
   };
 
+  // A call that waits for a generation. `confirmed`: its records are sent later than
+  // the call has read, so that they count shows that this node owned then.
+  struct Waiter {
+    Done done;
+    bool confirmed = false;
+  };
+
   bool IsStored(uint64_t position) const {
     return position <= kept_.load(std::memory_order_acquire);
   }
@@ -219,7 +234,9 @@ class MapChangeLog final : public ChangeLog,
   void AppendRecord(MapRecordKind kind,
                     absl::FunctionRef<void(MapDescription*)> change)
       ABSL_LOCKS_EXCLUDED(map_mu_);
-  void Finish(absl::Status status, Done* done) const;
+  void AddWaiter(uint64_t position, Done done)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Finish(absl::Status status, Waiter waiter) const;
   void CloseGeneration();
   // The closing one's, from here on: one thread at a time.
   void AppendNext();
@@ -230,11 +247,11 @@ class MapChangeLog final : public ChangeLog,
   // time that the last one took. False: there is nothing to wait for.
   bool HoldOpen(size_t callers) ABSL_LOCKS_EXCLUDED(mu_);
   void Full(absl::Status status);
-  std::vector<Done> TakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::vector<Waiter> TakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Permits stored ticks, and runs callbacks: on the completions' thread, so
   // that the next sync runs meanwhile; or here, if there is no sync and nothing
   // to permit.
-  void Answer(std::optional<Tick> permit, std::vector<Done> waiters,
+  void Answer(std::optional<Tick> permit, std::vector<Waiter> waiters,
               absl::Status status);
 
   MapChangeLogs* const logs_;
@@ -279,7 +296,7 @@ class MapChangeLog final : public ChangeLog,
   std::atomic<uint64_t> open_{1};
   std::atomic<uint64_t> kept_{0};
   // By the generation, as open_keys_.
-  std::array<std::vector<Done>, 2> waiters_ ABSL_GUARDED_BY(mu_);
+  std::array<std::vector<Waiter>, 2> waiters_ ABSL_GUARDED_BY(mu_);
   // How many of them the open one is held for, closing_ being set; 0: it is not.
   size_t held_for_ ABSL_GUARDED_BY(mu_) = 0;
   // What waiters get while full_.
@@ -289,6 +306,7 @@ class MapChangeLog final : public ChangeLog,
   std::deque<std::string> records_;
   std::optional<Tick> closing_tick_;
   bool closing_sync_ = false;
+  bool closing_is_empty_ = false;
   int64_t closing_counted_ = 0;
   std::chrono::steady_clock::time_point closing_began_;
 };

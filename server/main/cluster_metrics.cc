@@ -78,6 +78,11 @@ std::vector<prometheus::MetricFamily> ClusterMetrics::Collect() const {
        "Messages of the journal that a standby has not read, at most; 0 for "
        "the owner."},
       owns ? 0 : static_cast<double>(status.lag.messages));
+  add({"timecache_cluster_replay_lag_seconds",
+       "Age of the oldest of these messages, at most, by the brokers' clocks; "
+       "0 "
+       "for the owner; +Inf: a standby has read none of a partition yet."},
+      owns ? 0 : absl::ToDoubleSeconds(status.lag.age));
   add({"timecache_cluster_nodes",
        "Nodes whose heartbeats this node reads, itself included."},
       static_cast<double>(absl::c_count_if(

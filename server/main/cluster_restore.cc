@@ -128,6 +128,9 @@ class Restore {
  public:
   Restore(const config::v1::ServerConfig& config, const Signals& signals)
       : config_(config), signals_(signals) {}
+  ~Restore() {
+    if (term_ != nullptr) term_->Leave();
+  }
 
   absl::Status Begin() {
     auto term = ClusterTerm::Begin(config_, [] {});
@@ -168,7 +171,7 @@ class Restore {
                      ", run timecached cluster init, and restore again"));
   }
 
-  void Release() { term_->Release(registry_.get(), kReleasePatience); }
+  void Release() { term_->Release(*registry_, logs_.get(), kReleasePatience); }
 
  private:
   const config::v1::ServerConfig& config_;
@@ -177,12 +180,10 @@ class Restore {
   RecoveryMetrics metrics_;
   Readiness readiness_;
   const ServiceManager manager_{""};
+  std::unique_ptr<ClusterTerm> term_;
   std::unique_ptr<MapChangeLogs> logs_;
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<Registry> registry_;
-  // Before the journal, which its member's thread wakes once the release is in the
-  // log. The journal, which is stopped by then, asks nothing of it.
-  std::unique_ptr<ClusterTerm> term_;
 };
 
 void WriteRestored(const ClusterRestoreFlags& flags, const std::string& cluster,

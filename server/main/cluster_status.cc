@@ -26,6 +26,10 @@ void SetNode(const ControlState::Node& node, v1::NodeRole role,
   SetDuration(absl::ToInt64Microseconds(node.silence),
               to->mutable_since_heartbeat());
   to->set_lag_messages(node.lag_messages.value_or(0));
+  if (node.lag_age.has_value()) {
+    SetDuration(absl::ToInt64Microseconds(*node.lag_age),
+                to->mutable_lag_age());
+  }
   to->set_caught_up(role == v1::NODE_ROLE_OWNER || node.ready);
 }
 

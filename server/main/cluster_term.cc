@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/api/proto_time.h"
 #include "server/base/error.h"
 #include "server/base/version.h"
@@ -208,7 +209,13 @@ MemberOptions ClusterTerm::MakeMemberOptions() const {
 std::unique_ptr<MapChangeLogs> ClusterTerm::TakeLogs() {
   MapChangeLogsOptions options;
   options.kind = JournalKind::kCluster;
-  return std::make_unique<MapChangeLogs>(std::move(opened_), options);
+  if (config_.reads() == config::v1::CLUSTER_READS_CONFIRMED) {
+    options.confirm = [this](std::function<void(bool)> done) {
+      member_->Confirm(std::move(done));
+    };
+  }
+  return std::make_unique<MapChangeLogs>(std::move(opened_),
+                                         std::move(options));
 }
 
 void ClusterTerm::End(absl::string_view why) {
@@ -246,15 +253,19 @@ void ClusterTerm::NameOwner(Readiness* readiness) {
   readiness->SetOwner(owns ? owner->node.name : "");
 }
 
+KafkaJournalLag ClusterTerm::Lag(const Member::Status& member) const {
+  return journal_->lag(absl::Now() - member.clock_skew);
+}
+
 bool ClusterTerm::AwaitMore() {
   if (claimed_) return false;
-  const uint64_t lag = journal_->lag().messages;
-  member_->SetLag(lag);
+  const KafkaJournalLag lag = Lag(member_->GetStatus());
+  member_->SetLag(lag.messages, lag.age);
   member_->SetJournal(journal_->id());
-  if (lag <= MemberLogic::kCaughtUpMessages &&
+  if (lag.messages <= MemberLogic::kCaughtUpMessages &&
       !std::exchange(caught_up_, true)) {
     Log(LogLevel::kInfo, "standby_caught_up",
-        {{"node", config_.node()}, {"messages", journal_->lag().read}});
+        {{"node", config_.node()}, {"messages", lag.read}});
   }
   if (member_->role() != MemberRole::kTakingOver) {
     journal_->AwaitMore(kFollowInterval);
@@ -296,7 +307,7 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
   Log(LogLevel::kInfo, "standby_started",
       {{"node", config_.node()},
        {"cluster", config_.name()},
-       {"messages", journal_->lag().messages}});
+       {"messages", Lag(member_->GetStatus()).messages}});
   observers.manager->Ready("Standby");
   observers.readiness->Set(Readiness::State::kStandby);
   SteadyClock::time_point took_over;
@@ -397,6 +408,7 @@ void ClusterTerm::AbandonCalls(const Registry& registry, MapChangeLogs* logs) {
   for (const auto& map : registry.List()) {
     if (map->change_log() != nullptr) logs->Of(*map)->Abandon();
   }
+  if (logs->confirmations() != nullptr) logs->confirmations()->Abandon();
 }
 
 void ClusterTerm::CheckTopics() {
@@ -418,7 +430,7 @@ void ClusterTerm::NoteFaults(std::vector<TopicFault> faults) {
 ClusterTerm::Status ClusterTerm::GetStatus() const {
   Status status;
   status.member = member_->GetStatus();
-  status.lag = journal_->lag();
+  status.lag = Lag(status.member);
   status.serving = serving_.load(std::memory_order_acquire);
   status.events = {process_events.takeovers, process_events.leases_late,
                    process_events.fenced};

@@ -117,6 +117,7 @@ class ClusterTerm {
   MemberOptions MakeMemberOptions() const;
   // Tells probes who owns; not more often than a standby looks.
   void NameOwner(Readiness* readiness);
+  KafkaJournalLag Lag(const Member::Status& member) const;
   // Whether there may be more to replay; waits for it.
   bool AwaitMore();
   // The journal's time goes on, and the lease of the owner before has ended.

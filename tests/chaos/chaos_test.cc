@@ -3,8 +3,9 @@
 // each keeps an account of its own of what it was answered.
 //
 // TIMECACHED_CHAOS_ROUNDS says how many faults there are (16), TIMECACHED_SEED
-// what chance does, TIMECACHED_CHAOS_ONLY which faults alone, divided by commas. It
-// prints how long callers waited, by fault.
+// what chance does, TIMECACHED_CHAOS_ONLY which faults alone, divided by commas,
+// TIMECACHED_CHAOS_READS what cluster.reads is. It prints how long callers waited, by
+// fault.
 
 #include <algorithm>
 #include <atomic>
@@ -519,7 +520,12 @@ void ChaosTest::PrintFigures() {
 
 TEST_F(ChaosTest, WhatWasAcknowledgedIsThereWhateverFails) {
   const char* const only = std::getenv("TIMECACHED_CHAOS_ONLY");
-  Start({});
+  const char* const reads = std::getenv("TIMECACHED_CHAOS_READS");
+  TestClusterOptions options;
+  if (reads != nullptr) {
+    options.config = absl::StrCat("cluster: {reads: ", reads, "}\n");
+  }
+  Start(options);
   Run(only == nullptr ? AllFaults() : FaultsNamed(only),
       FromEnvironment("TIMECACHED_CHAOS_ROUNDS", kDefaultRounds));
 }

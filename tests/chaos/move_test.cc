@@ -145,7 +145,7 @@ TEST(ClusterMoveTest, AServerMovesToAClusterAndBackWithAllThatIsKept) {
                      "--kafka-brokers", brokers, path + "/backup"});
   };
   TestClusterOptions options;
-  options.prepare = [&](const std::string& brokers) {
+  options.with_topics = [&](const std::string& brokers) {
     const Exit restored = restore(brokers);
     EXPECT_EQ(restored.code, 0) << restored.err;
     EXPECT_THAT(restored.out, HasSubstr("2 namespaces"));

@@ -39,7 +39,7 @@ struct TestClusterOptions {
   std::string config;
   // Called once the topics are made, before a node starts, with how to reach the
   // brokers. May be null.
-  std::function<void(const std::string& brokers)> prepare;
+  std::function<void(const std::string& brokers)> with_topics;
 };
 
 // Brokers, and the nodes node0, node1 and so on. Not thread-safe, but for

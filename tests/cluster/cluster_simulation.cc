@@ -38,7 +38,7 @@ void ClusterSimulation::NewIncarnation(Node& node) {
   member.failure_timeout = options_.failure_timeout;
   member.max_clock_skew = options_.max_clock_skew;
   node.logic = std::make_unique<MemberLogic>(std::move(member));
-  node.logic->SetLag(0);
+  node.logic->SetLag(0, absl::ZeroDuration(), BootNs(node));
   node.alive = true;
   node.serves = false;
   node.busy_until_us = 0;
@@ -122,7 +122,10 @@ void ClusterSimulation::Send(Node& node) {
 }
 
 void ClusterSimulation::Read(Node& node) {
-  if (now_us_ < std::max(node.cut_until_us, outage_until_us_)) return;
+  if (now_us_ <
+      std::max({node.cut_until_us, node.deaf_until_us, outage_until_us_})) {
+    return;
+  }
   if (dice_.Chance(100)) node.read_delay_us = Delay();
   while (node.read < log_.size() &&
          appended_us_[node.read] + node.read_delay_us <= now_us_) {
@@ -217,7 +220,7 @@ void ClusterSimulation::Disturb() {
                        ? serving
                        : static_cast<int>(dice_.Index(nodes_.size()));
   const absl::Duration time = absl::Microseconds(dice_.Draw(0, 6'000'000));
-  switch (dice_.Draw(0, 7)) {
+  switch (dice_.Draw(0, 9)) {
     case 0:
       Kill(node);
       nodes_[node].restart_us = now_us_ + absl::ToInt64Microseconds(time);
@@ -229,8 +232,11 @@ void ClusterSimulation::Disturb() {
     case 4:
       return Cut(node, time);
     case 5:
-      return Outage(time * 2);
     case 6:
+      return Deafen(node, time);
+    case 7:
+      return Outage(time * 2);
+    case 8:
       Release(node, dice_.Chance(500) ? "" : Name(0)).IgnoreError();
       return;
     default:
@@ -250,6 +256,10 @@ void ClusterSimulation::Cut(int node, absl::Duration time) {
   nodes_[node].cut_until_us = now_us_ + absl::ToInt64Microseconds(time);
 }
 
+void ClusterSimulation::Deafen(int node, absl::Duration time) {
+  nodes_[node].deaf_until_us = now_us_ + absl::ToInt64Microseconds(time);
+}
+
 void ClusterSimulation::Outage(absl::Duration time) {
   outage_until_us_ = now_us_ + absl::ToInt64Microseconds(time);
 }
@@ -259,7 +269,8 @@ void ClusterSimulation::SetWallSkew(int node, absl::Duration skew) {
 }
 
 void ClusterSimulation::SetLag(int node, uint64_t messages) {
-  nodes_[node].logic->SetLag(messages);
+  nodes_[node].logic->SetLag(messages, absl::ZeroDuration(),
+                             BootNs(nodes_[node]));
 }
 
 absl::Status ClusterSimulation::Release(int node, const std::string& to) {

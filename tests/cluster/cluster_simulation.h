@@ -62,6 +62,8 @@ class ClusterSimulation {
   void Pause(int node, absl::Duration time);
   // Neither appends nor reads.
   void Cut(int node, absl::Duration time);
+  // Appends, and does not read.
+  void Deafen(int node, absl::Duration time);
   // The brokers are away.
   void Outage(absl::Duration time);
   bool outage() const { return now_us_ < outage_until_us_; }
@@ -91,6 +93,7 @@ class ClusterSimulation {
     int64_t wall_skew_us = 0;
     int64_t paused_until_us = 0;
     int64_t cut_until_us = 0;
+    int64_t deaf_until_us = 0;
     int64_t busy_until_us = 0;
     // As MemberLogic::NextNs said.
     int64_t next_ns = INT64_MIN;

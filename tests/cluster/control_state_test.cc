@@ -35,6 +35,11 @@ class ControlStateTest : public testing::Test {
   void Heartbeat(const std::string& node) {
     Append(Record(CONTROL_KIND_HEARTBEAT, node));
   }
+  void HeartbeatReading(const std::string& node, int64_t read_offset) {
+    ControlRecord record = Record(CONTROL_KIND_HEARTBEAT, node);
+    record.set_read_offset(read_offset);
+    Append(record);
+  }
   // Whether it counts.
   bool TakeOver(const std::string& node, int64_t replaces) {
     ControlRecord record = Record(CONTROL_KIND_TAKEOVER, node);
@@ -217,12 +222,58 @@ TEST_F(ControlStateTest, ARecordWithoutANodeIsIgnored) {
   EXPECT_THAT(state_.view().nodes, testing::IsEmpty());
 }
 
+// "a" owns and reads nothing after its takeover.
+TEST_F(ControlStateTest, ANodeThatDoesNotReadIsGone) {
+  ASSERT_TRUE(TakeOver("a", 0));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(Live(), testing::Contains("a")) << i;
+    EXPECT_FALSE(TakeOver("b", 1));
+    now_ms_ += 250;
+    HeartbeatReading("a", 1);
+    HeartbeatReading("b", offset_);
+  }
+  EXPECT_THAT(Live(), ElementsAre("b"));
+  EXPECT_EQ(state_.owner()->node.silence, absl::ZeroDuration());
+  EXPECT_EQ(state_.owner()->node.unread, absl::Milliseconds(2'500));
+  EXPECT_TRUE(TakeOver("b", 1));
+}
+
+TEST_F(ControlStateTest, WhoeverDoesNotReadTakesNothingOver) {
+  ASSERT_TRUE(TakeOver("a", 0));
+  Release("a", 1, "");
+  now_ms_ += 500;
+  HeartbeatReading("b", 2);
+  for (int i = 0; i < 8; ++i) {
+    now_ms_ += 250;
+    HeartbeatReading("c", offset_);
+  }
+  ControlRecord late = Record(CONTROL_KIND_TAKEOVER, "b");
+  late.set_takeover(1);
+  late.set_read_offset(2);
+  Append(late);
+  EXPECT_EQ(state_.takeover(), 1);
+  late.set_read_offset(offset_);
+  Append(late);
+  EXPECT_EQ(state_.takeover(), offset_);
+}
+
+TEST_F(ControlStateTest, NoNodeIsGoneWhileNoneReads) {
+  ASSERT_TRUE(TakeOver("a", 0));
+  for (int i = 0; i < 20; ++i) {
+    now_ms_ += 250;
+    HeartbeatReading("a", 1);
+    HeartbeatReading("b", 1);
+  }
+  EXPECT_THAT(Live(), ElementsAre("a", "b"));
+}
+
 TEST_F(ControlStateTest, TheViewSaysWhatEachNodeSaid) {
   ASSERT_TRUE(TakeOver("b", 0));
   now_ms_ += 100;
   ControlRecord record = Record(CONTROL_KIND_HEARTBEAT, "a");
   record.set_version("1.2");
   record.set_lag_messages(5);
+  record.set_lag_age_us(1'500'000);
   Append(record);
   const ControlState::View view = state_.view();
   ASSERT_EQ(view.nodes.size(), 2);
@@ -230,7 +281,9 @@ TEST_F(ControlStateTest, TheViewSaysWhatEachNodeSaid) {
   EXPECT_EQ(view.nodes[0].address, "a:7600");
   EXPECT_EQ(view.nodes[0].version, "1.2");
   EXPECT_EQ(view.nodes[0].lag_messages, 5);
+  EXPECT_EQ(view.nodes[0].lag_age, absl::Milliseconds(1'500));
   EXPECT_EQ(view.nodes[1].lag_messages, std::nullopt);
+  EXPECT_EQ(view.nodes[1].lag_age, std::nullopt);
   EXPECT_EQ(view.nodes[1].silence, absl::Milliseconds(100));
   EXPECT_EQ(view.owner->node.name, "b");
   EXPECT_EQ(view.owner->takeover, 1);

@@ -119,6 +119,64 @@ TEST(MemberSimulationTest, AnOwnerThatIsPausedOrCutOffIsReplaced) {
   }
 }
 
+TEST(MemberSimulationTest, AnOwnerThatDoesNotReadIsReplacedOnce) {
+  for (int i = 0; i < Rounds(kSeeds); ++i) {
+    ClusterSimulation cluster({}, Seed() + i);
+    const int owner = RunUntilOwned(&cluster, i * 10);
+    cluster.Deafen(owner, absl::Seconds(10));
+    cluster.RunFor(absl::Seconds(5));
+    const int next = Next(owner);
+    EXPECT_EQ(cluster.owner(), next);
+    const int64_t takeover = cluster.logic(next).state().takeover();
+    const ControlState::View view = cluster.logic(next).state().view();
+    EXPECT_TRUE(view.nodes[owner].gone);
+    EXPECT_LT(view.nodes[owner].silence, absl::Seconds(1));
+    cluster.RunFor(absl::Seconds(8));
+    EXPECT_EQ(cluster.owner(), next);
+    EXPECT_EQ(cluster.logic(next).state().takeover(), takeover);
+    EXPECT_EQ(cluster.logic(owner).role(), MemberRole::kStandby);
+    EXPECT_EQ(cluster.overlaps(), 0);
+  }
+}
+
+TEST(MemberSimulationTest, AStandbyThatDoesNotReadIsNotChosen) {
+  for (int i = 0; i < Rounds(kSeeds); ++i) {
+    ClusterSimulation cluster({}, Seed() + i);
+    const int owner = RunUntilOwned(&cluster, i * 10);
+    const int deaf = Next(owner);
+    const int other = 3 - owner - deaf;
+    cluster.Deafen(deaf, absl::Seconds(20));
+    cluster.RunFor(absl::Seconds(4));
+    EXPECT_FALSE(cluster.logic(owner)
+                     .CheckSuccessor(ClusterSimulation::Name(deaf))
+                     .ok());
+    if (i % 2 == 0) {
+      cluster.Kill(owner);
+    } else {
+      EXPECT_TRUE(cluster.Release(owner, "").ok());
+    }
+    cluster.RunFor(absl::Seconds(4));
+    EXPECT_EQ(cluster.owner(), other);
+    EXPECT_EQ(cluster.overlaps(), 0);
+  }
+}
+
+TEST(MemberSimulationTest, NoOwnershipIsLostWhileNoNodeReads) {
+  for (int i = 0; i < Rounds(kSeeds); ++i) {
+    ClusterSimulation cluster({}, Seed() + i);
+    const int owner = RunUntilOwned(&cluster, i * 10);
+    const int64_t takeover = cluster.logic(owner).state().takeover();
+    for (int node = 0; node < 3; ++node) {
+      cluster.Deafen(node, absl::Seconds(6));
+    }
+    cluster.RunFor(absl::Seconds(5));
+    EXPECT_EQ(cluster.owner(), -1);
+    cluster.RunFor(absl::Seconds(5));
+    EXPECT_EQ(cluster.owner(), owner);
+    EXPECT_EQ(cluster.logic(owner).state().takeover(), takeover);
+  }
+}
+
 // Whoever takes over here does so while the lease of the one before it runs.
 SimulationOptions LongLease() {
   SimulationOptions options;

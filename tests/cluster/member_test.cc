@@ -2,6 +2,7 @@
 
 #include "server/cluster/member.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -47,6 +48,7 @@ class TestNode {
   }
 
   Member& member() { return *member_; }
+  MemoryControlLog& log() { return log_; }
   void Stop() { member_.reset(); }
   std::vector<MemberRole> roles() const {
     absl::MutexLock lock(&mu_);
@@ -235,6 +237,68 @@ TEST_F(MemberTest, ALogThatIsLostEndsTheRole) {
   EXPECT_FALSE(a.member().CheckService().ok());
   EXPECT_EQ(a.member().AwaitFormerLease().code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(Await([&] { return a.Said(MemberEvent::Kind::kLogLost); }));
+}
+
+// What Member::Confirm said.
+struct Confirmation {
+  std::atomic<bool> done{false};
+  std::atomic<bool> owns{false};
+
+  static std::shared_ptr<Confirmation> Of(TestNode* node) {
+    auto confirmation = std::make_shared<Confirmation>();
+    node->member().Confirm([confirmation](bool owns) {
+      confirmation->owns = owns;
+      confirmation->done = true;
+    });
+    return confirmation;
+  }
+};
+
+TEST_F(MemberTest, AConfirmationIsOfARecordThatWasSentAfterIt) {
+  TestNode a("a", &topic_, &clock_);
+  EXPECT_TRUE(Confirmation::Of(&a)->done);
+  Own(&a);
+  // What was sent before it comes back alone.
+  a.log().SetDeaf(true);
+  const size_t before = topic_.entries().size();
+  EXPECT_TRUE(Await([&] { return topic_.entries().size() > before; }));
+  topic_.SetAway(true);
+  const auto confirmation = Confirmation::Of(&a);
+  a.log().SetDeaf(false);
+  EXPECT_TRUE(Await([&] { return !a.member().HoldsLease(); }));
+  EXPECT_FALSE(confirmation->done);
+  topic_.SetAway(false);
+  EXPECT_TRUE(Await([&] { return confirmation->done.load(); }));
+  EXPECT_TRUE(confirmation->owns);
+}
+
+TEST_F(MemberTest, AConfirmationDoesNotWaitForAHeartbeat) {
+  TestNode a("a", &topic_, &clock_);
+  Own(&a);
+  // The clock stands still.
+  for (int i = 0; i < 100; ++i) {
+    const auto confirmation = Confirmation::Of(&a);
+    while (!confirmation->done) std::this_thread::yield();
+    EXPECT_TRUE(confirmation->owns);
+  }
+}
+
+// It has not read yet that another one has taken over.
+TEST_F(MemberTest, AFormerOwnerIsNotConfirmed) {
+  TestNode a("a", &topic_, &clock_);
+  Own(&a);
+  TestNode b("b", &topic_, &clock_);
+  ASSERT_TRUE(Await([&] { return a.member().CheckSuccessor("b").ok(); }));
+  a.log().SetDeaf(true);
+  Own(&b);
+  const auto confirmation = Confirmation::Of(&a);
+  const size_t before = topic_.entries().size();
+  EXPECT_TRUE(Await([&] { return topic_.entries().size() > before + 8; }));
+  EXPECT_FALSE(confirmation->done);
+  EXPECT_EQ(a.member().role(), MemberRole::kOwner);
+  a.log().SetDeaf(false);
+  EXPECT_TRUE(Await([&] { return confirmation->done.load(); }));
+  EXPECT_FALSE(confirmation->owns);
 }
 
 }  // namespace

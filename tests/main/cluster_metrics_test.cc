@@ -32,6 +32,7 @@ ClusterTerm::Status StatusOfOwner() {
   status.member.since_heartbeat = absl::Milliseconds(250);
   status.member.clock_skew = absl::Milliseconds(-125);
   status.lag.messages = 7;
+  status.lag.age = absl::Milliseconds(1'500);
   status.serving = true;
   status.faults.resize(2);
   status.events.takeovers = 3;
@@ -68,6 +69,7 @@ TEST(ClusterMetricsTest, TheOwnerCountsThoseThatWouldTakeOver) {
   EXPECT_EQ(values["topic_faults"], 2);
   EXPECT_EQ(values["takeovers_total"], 3);
   EXPECT_EQ(values["replay_lag_messages"], 0);
+  EXPECT_EQ(values["replay_lag_seconds"], 0);
 }
 
 TEST(ClusterMetricsTest, AnOwnerThatDoesNotServeIsNone) {
@@ -88,6 +90,7 @@ TEST(ClusterMetricsTest, AStandbyHasALagAndNoLease) {
   EXPECT_EQ(values["owner"], 0);
   EXPECT_EQ(values["lease_seconds"], 0);
   EXPECT_EQ(values["replay_lag_messages"], 7);
+  EXPECT_EQ(values["replay_lag_seconds"], 1.5);
 }
 
 }  // namespace

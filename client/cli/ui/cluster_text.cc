@@ -56,14 +56,23 @@ std::string NodeTable(const std::vector<NodeRow>& table) {
   return absl::StrJoin(lines, "\n");
 }
 
+// "7 (1.5s), not caught up".
+std::string LagText(const ClusterNode& node) {
+  std::string text = absl::StrCat(node.lag_messages);
+  if (node.lag_messages > 0 && node.lag_age) {
+    absl::StrAppend(&text, " (", MillisText(*node.lag_age), ")");
+  }
+  if (!node.caught_up) absl::StrAppend(&text, ", not caught up");
+  return text;
+}
+
 NodeRow RowOf(const ClusterNode& node) {
   return {node.name,
           RoleName(node.role),
           node.address,
           node.version,
           MillisText(node.since_heartbeat),
-          node.caught_up ? absl::StrCat(node.lag_messages)
-                         : absl::StrCat(node.lag_messages, ", not caught up")};
+          LagText(node)};
 }
 
 std::string OwnerText(const ClusterInfo& cluster) {
@@ -121,13 +130,15 @@ Json ClusterJson(const ClusterInfo& cluster) {
   };
   Json nodes = Json::array();
   for (const ClusterNode& node : cluster.nodes) {
-    nodes.push_back({{"name", node.name},
-                     {"address", node.address},
-                     {"version", node.version},
-                     {"role", RoleName(node.role)},
-                     {"since_heartbeat_ms", millis(node.since_heartbeat)},
-                     {"lag_messages", node.lag_messages},
-                     {"caught_up", node.caught_up}});
+    nodes.push_back(
+        {{"name", node.name},
+         {"address", node.address},
+         {"version", node.version},
+         {"role", RoleName(node.role)},
+         {"since_heartbeat_ms", millis(node.since_heartbeat)},
+         {"lag_messages", node.lag_messages},
+         {"lag_age_ms", node.lag_age ? Json(millis(*node.lag_age)) : Json()},
+         {"caught_up", node.caught_up}});
   }
   Json wrong = Json::array();
   for (const TopicSetting& setting : cluster.wrong_settings) {

@@ -19,6 +19,12 @@ constexpr int kBeginAttempts = 5;
 // So a call holds some MiB.
 constexpr size_t kSomeMessages = 16;
 
+int64_t SteadyUs() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             SteadyClock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
 JournalReader::JournalReader(std::unique_ptr<KafkaConsumer> consumer)
@@ -118,6 +124,33 @@ uint64_t JournalReader::lag() const {
   return lag;
 }
 
+// A message that is left was appended after the last one that was read, and after
+// none was left.
+absl::Duration JournalReader::LagAge(absl::Time now) const {
+  absl::Duration most = absl::ZeroDuration();
+  const int64_t steady_us = SteadyUs();
+  for (uint32_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    if (KnownEnd(p) <= part.position) continue;
+    absl::Duration age = absl::InfiniteDuration();
+    if (const int64_t append_us = part.append_us; append_us > 0) {
+      age = now - absl::FromUnixMicros(append_us);
+    }
+    if (const int64_t caught_up_us = part.caught_up_us; caught_up_us > 0) {
+      age = std::min(age, absl::Microseconds(steady_us - caught_up_us));
+    }
+    most = std::max(most, age);
+  }
+  return most;
+}
+
+void JournalReader::NoteCaughtUp() {
+  const int64_t steady_us = SteadyUs();
+  for (uint32_t p = 0; p < parts_.size(); ++p) {
+    if (parts_[p].position >= KnownEnd(p)) parts_[p].caught_up_us = steady_us;
+  }
+}
+
 absl::Status JournalReader::Read(const std::vector<int64_t>& last,
                                  Journal::Visitor visit) {
   if (stashed_.has_value()) {
@@ -138,6 +171,7 @@ absl::Status JournalReader::Read(const std::vector<int64_t>& last,
     });
   }
   if (status_.ok() && !std::exchange(complete_, true)) status_ = CheckTrimmed();
+  NoteCaughtUp();
   return status_;
 }
 
@@ -188,6 +222,7 @@ void JournalReader::Handle(const KafkaMessage& message,
   if (part.filter.next() != part.next) {
     last_append_us_ = std::max<int64_t>(last_append_us_, message.append_us);
   }
+  part.append_us = message.append_us;
   part.position = message.offset + 1;
   part.first = part.filter.first();
   part.next = part.filter.next();
@@ -235,6 +270,7 @@ void JournalReader::AwaitMore(absl::Duration timeout) {
   const auto deadline =
       SteadyClock::now() +
       absl::ToChronoMicroseconds(std::min(timeout, absl::Hours(1)));
+  NoteCaughtUp();
   while (!woken_.exchange(false) && !stopped_ && status_.ok() &&
          !stashed_.has_value()) {
     const absl::Duration left = absl::FromChrono(deadline - SteadyClock::now());

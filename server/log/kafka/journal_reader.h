@@ -38,6 +38,8 @@ class JournalReader {
   uint64_t id() const { return parts_[0].log_id; }
   // Messages that were not read yet, at most, and that were.
   uint64_t lag() const;
+  // See KafkaJournalLag::age.
+  absl::Duration LagAge(absl::Time now) const;
   uint64_t read() const { return read_; }
   int64_t last_append_us() const { return last_append_us_; }
 
@@ -62,6 +64,10 @@ class JournalReader {
     std::atomic<int64_t> position{0};
     // When it was opened.
     int64_t end = 0;
+    // By the broker's clock, of the last message that was read; 0: none was.
+    std::atomic<int64_t> append_us{0};
+    // When nothing was left to read, by the steady clock; 0: never.
+    std::atomic<int64_t> caught_up_us{0};
     // As of the filter.
     std::atomic<uint64_t> first{0};
     std::atomic<uint64_t> next{0};
@@ -84,6 +90,7 @@ class JournalReader {
               Journal::Visitor visit);
   absl::Status ErrorOf(const KafkaMessage& message) const;
   absl::Status CheckTrimmed() const;
+  void NoteCaughtUp();
 
   const std::unique_ptr<KafkaConsumer> consumer_;
   std::deque<Part> parts_;

@@ -350,10 +350,11 @@ void KafkaJournal::AwaitMore(absl::Duration timeout) {
 
 void KafkaJournal::Wake() { impl_->reader().Wake(); }
 
-KafkaJournalLag KafkaJournal::lag() const {
+KafkaJournalLag KafkaJournal::lag(absl::Time now) const {
+  const JournalReader& reader = impl_->reader();
   // What an owner appends is none.
-  return {impl_->appender(0) == nullptr ? impl_->reader().lag() : 0,
-          impl_->reader().read()};
+  if (impl_->appender(0) != nullptr) return {.read = reader.read()};
+  return {reader.lag(), reader.LagAge(now), reader.read()};
 }
 
 absl::Status KafkaJournal::Claim() { return impl_->Claim(); }

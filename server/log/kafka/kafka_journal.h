@@ -35,6 +35,9 @@ struct KafkaJournalOptions {
 struct KafkaJournalLag {
   // Messages of the topic that were not read yet, at most.
   uint64_t messages = 0;
+  // The age of the oldest of them, at most; infinite: not known, as none was read of
+  // its partition.
+  absl::Duration age = absl::ZeroDuration();
   // Those that were, since Open.
   uint64_t read = 0;
 };
@@ -100,7 +103,8 @@ class KafkaJournal final : public Journal {
   // the last call.
   void AwaitMore(absl::Duration timeout);
   void Wake();
-  KafkaJournalLag lag() const;
+  // `now`: by the brokers' clocks.
+  KafkaJournalLag lag(absl::Time now) const;
   // Tells a topic from another one of its name: what its first owner has chosen.
   // 0: what was read has had none yet.
   uint64_t id() const;

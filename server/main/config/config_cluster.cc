@@ -143,6 +143,9 @@ void FillClusterDefaults(config::v1::ServerConfig* config) {
   if (!cluster.has_node()) cluster.set_node("");
   if (!cluster.has_advertise()) cluster.set_advertise("");
   if (!cluster.has_allow_unsafe()) cluster.set_allow_unsafe(false);
+  if (cluster.reads() == config::v1::CLUSTER_READS_UNSPECIFIED) {
+    cluster.set_reads(config::v1::CLUSTER_READS_LEASE);
+  }
   cluster.mutable_kafka();
   if (!cluster.has_failure_timeout()) {
     SetDuration(2 * absl::ToInt64Microseconds(ToDuration(cluster.lease())),

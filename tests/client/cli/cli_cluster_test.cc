@@ -29,7 +29,8 @@ ClusterInfo TwoNodes() {
                      .version = "0.1.0",
                      .role = NodeRole::kStandby,
                      .since_heartbeat = absl::Milliseconds(80),
-                     .lag_messages = 7}},
+                     .lag_messages = 7,
+                     .lag_age = absl::Microseconds(1'500'300)}},
           .owner = "n1",
           .claim = 42,
           .owner_since = absl::UnixEpoch() + absl::Hours(1),
@@ -43,16 +44,17 @@ ClusterInfo TwoNodes() {
 }
 
 TEST(ClusterTextTest, ShowsNodesAndWhatIsWrong) {
-  EXPECT_EQ(ClusterText("a:7171", TwoNodes()),
-            "cluster eu at a:7171: n1 owns, claim 42, since "
-            "1970-01-01T01:00:00.000Z\n"
-            "n1 answered; its clock is 3ms behind the brokers'; lease 900ms\n"
-            "next owner: none, no standby has caught up\n"
-            "brokers: k:1, k:2\n"
-            "NODE    ROLE     ADDRESS  VERSION  HEARTBEAT  LAG\n"
-            "n1      owner    a:7171   0.1.0    120ms      0\n"
-            "node-2  standby  b:7171   0.1.0    80ms       7, not caught up\n"
-            "wrong: eu.journal: min.insync.replicas is 1, must be 2 or more");
+  EXPECT_EQ(
+      ClusterText("a:7171", TwoNodes()),
+      "cluster eu at a:7171: n1 owns, claim 42, since "
+      "1970-01-01T01:00:00.000Z\n"
+      "n1 answered; its clock is 3ms behind the brokers'; lease 900ms\n"
+      "next owner: none, no standby has caught up\n"
+      "brokers: k:1, k:2\n"
+      "NODE    ROLE     ADDRESS  VERSION  HEARTBEAT  LAG\n"
+      "n1      owner    a:7171   0.1.0    120ms      0\n"
+      "node-2  standby  b:7171   0.1.0    80ms       7 (1.5s), not caught up\n"
+      "wrong: eu.journal: min.insync.replicas is 1, must be 2 or more");
 }
 
 TEST(ClusterTextTest, SaysThatNoNodeOwns) {
@@ -71,7 +73,9 @@ TEST(ClusterTextTest, SaysThatNoNodeOwns) {
   EXPECT_EQ(json["owner"], nullptr);
   EXPECT_EQ(json["lease_left_ms"], nullptr);
   EXPECT_EQ(json["successor"], "node-2");
+  EXPECT_EQ(json["nodes"][0]["lag_age_ms"], nullptr);
   EXPECT_EQ(json["nodes"][1]["lag_messages"], 7);
+  EXPECT_EQ(json["nodes"][1]["lag_age_ms"], 1'500.3);
 }
 
 v1::GetClusterResponse ClusterOf(const std::string& owner) {

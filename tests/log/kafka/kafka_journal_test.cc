@@ -127,7 +127,26 @@ TEST_F(KafkaJournalTest, AStandbyReadsWhatTheOwnerAppends) {
   }
   EXPECT_THAT(standby->records[1], ElementsAre("x", "y", "z"));
   EXPECT_THAT(standby->records[3], ElementsAre(""));
-  EXPECT_EQ(standby->journal->lag().messages, 0u);
+  const KafkaJournalLag lag = standby->journal->lag(absl::Now());
+  EXPECT_EQ(lag.messages, 0u);
+  EXPECT_EQ(lag.age, absl::ZeroDuration());
+}
+
+TEST_F(KafkaJournalTest, WhatIsNotReadYetHasAnAge) {
+  const auto owner = Open("a");
+  Own(owner.get());
+  EXPECT_TRUE(Append(owner.get(), 1, {"x"}).ok());
+  const auto standby = Open("b");
+  EXPECT_EQ(standby->journal->lag(absl::Now()).age, absl::InfiniteDuration());
+  ASSERT_EQ(Read(standby.get()), absl::OkStatus());
+  EXPECT_TRUE(Append(owner.get(), 1, {"y"}).ok());
+  standby->journal->AwaitMore(absl::Seconds(10));
+  // It was appended after the standby had nothing left to read.
+  const KafkaJournalLag lag =
+      standby->journal->lag(absl::Now() + absl::Hours(1));
+  EXPECT_EQ(lag.messages, 1u);
+  EXPECT_GT(lag.age, absl::ZeroDuration());
+  EXPECT_LT(lag.age, absl::Hours(1));
 }
 
 TEST_F(KafkaJournalTest, AnotherClaimEndsTheOwner) {

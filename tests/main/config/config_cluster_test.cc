@@ -47,9 +47,19 @@ TEST(ConfigClusterTest, WithoutANameThereIsNoCluster) {
   EXPECT_EQ(cluster.node(), "");
   EXPECT_EQ(cluster.advertise(), "");
   EXPECT_FALSE(cluster.allow_unsafe());
+  EXPECT_EQ(cluster.reads(), config::v1::CLUSTER_READS_LEASE);
   EXPECT_EQ(cluster.lease().seconds(), 1);
   EXPECT_EQ(cluster.failure_timeout().seconds(), 2);
   EXPECT_EQ(cluster.max_clock_skew().nanos(), 500'000'000);
+}
+
+TEST(ConfigClusterTest, ReadsAreOfAKindThatThereIs) {
+  EXPECT_EQ(ParsedCluster("cluster: {name: eu, reads: confirmed, kafka: "
+                          "{brokers: ['a:1']}}")
+                .reads(),
+            config::v1::CLUSTER_READS_CONFIRMED);
+  EXPECT_THAT(ClusterRefusal("cluster: {reads: fast}"),
+              HasSubstr("cluster.reads"));
 }
 
 TEST(ConfigClusterTest, ANodeHasItsNameAndAddressByDefault) {

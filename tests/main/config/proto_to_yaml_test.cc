@@ -63,7 +63,8 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "  lease: 1s\n"
             "  failure_timeout: 2s\n"
             "  max_clock_skew: 500ms\n"
-            "  allow_unsafe: false\n");
+            "  allow_unsafe: false\n"
+            "  reads: lease\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {

@@ -82,11 +82,18 @@ class MemoryControlLog final : public ControlLog {
     }
     woken_ = false;
     if (!topic_->lost_.ok()) return topic_->lost_;
+    if (deaf_) return std::vector<ControlEntry>();
     const std::vector<ControlEntry> read(
         topic_->entries_.begin() + static_cast<int64_t>(read_),
         topic_->entries_.end());
     read_ = topic_->entries_.size();
     return read;
+  }
+
+  // Reads nothing from now on, or goes on.
+  void SetDeaf(bool deaf) {
+    absl::MutexLock lock(&topic_->mu_);
+    deaf_ = deaf;
   }
 
   void Wake() override {
@@ -100,6 +107,7 @@ class MemoryControlLog final : public ControlLog {
   // With the topic's lock.
   size_t read_ = 0;
   bool woken_ = false;
+  bool deaf_ = false;
 };
 
 }  // namespace timecache::server

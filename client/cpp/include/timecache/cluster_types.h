@@ -31,6 +31,8 @@ struct ClusterNode {
   absl::Duration since_heartbeat = {};
   uint64_t lag_messages = 0;  // Of the journal, not replayed then.
   bool caught_up = false;     // It may take over.
+  // Of the oldest of these messages, at most; none: not known.
+  std::optional<absl::Duration> lag_age = {};
 };
 
 // A topic's setting that can lose acknowledged writes, or stop the cluster.

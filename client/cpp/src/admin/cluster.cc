@@ -33,6 +33,9 @@ ClusterInfo InfoOf(v1::GetClusterResponse&& from) {
                         .since_heartbeat = FromProto(node.since_heartbeat()),
                         .lag_messages = node.lag_messages(),
                         .caught_up = node.caught_up()});
+    if (node.has_lag_age()) {
+      to.nodes.back().lag_age = FromProto(node.lag_age());
+    }
   }
   if (from.has_owner_since()) to.owner_since = FromProto(from.owner_since());
   if (from.has_lease_left()) to.lease_left = FromProto(from.lease_left());

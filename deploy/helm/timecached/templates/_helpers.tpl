@@ -214,6 +214,9 @@ cluster:
   {{- with .Values.cluster.maxClockSkew }}
   max_clock_skew: {{ . }}
   {{- end }}
+  {{- with .Values.cluster.reads }}
+  reads: {{ . }}
+  {{- end }}
   {{- if .Values.cluster.allowUnsafe }}
   allow_unsafe: true
   {{- end }}

@@ -326,7 +326,10 @@ type ClusterNode struct {
 	// Messages of the journal's topic that it had not replayed then.
 	LagMessages uint64 `protobuf:"varint,6,opt,name=lag_messages,json=lagMessages,proto3" json:"lag_messages,omitempty"`
 	// Whether it has replayed the journal, so that it may take over; true of the owner.
-	CaughtUp      bool `protobuf:"varint,7,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	CaughtUp bool `protobuf:"varint,7,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	// The age of the oldest of these messages, at most, by the brokers' clocks; 0: there
+	// was none. Unset: not known, as it has read none of a partition yet.
+	LagAge        *durationpb.Duration `protobuf:"bytes,8,opt,name=lag_age,json=lagAge,proto3" json:"lag_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -408,6 +411,13 @@ func (x *ClusterNode) GetCaughtUp() bool {
 		return x.CaughtUp
 	}
 	return false
+}
+
+func (x *ClusterNode) GetLagAge() *durationpb.Duration {
+	if x != nil {
+		return x.LagAge
+	}
+	return nil
 }
 
 // A topic's setting that can lose acknowledged writes, or stop the cluster.
@@ -1151,7 +1161,7 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"\vtotal_bytes\x18\x01 \x01(\x04R\n" +
 	"totalBytes\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"\x13\n" +
-	"\x11GetClusterRequest\"\x85\x02\n" +
+	"\x11GetClusterRequest\"\xb9\x02\n" +
 	"\vClusterNode\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -1159,7 +1169,8 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"\x04role\x18\x04 \x01(\x0e2\x16.timecache.v1.NodeRoleR\x04role\x12B\n" +
 	"\x0fsince_heartbeat\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0esinceHeartbeat\x12!\n" +
 	"\flag_messages\x18\x06 \x01(\x04R\vlagMessages\x12\x1b\n" +
-	"\tcaught_up\x18\a \x01(\bR\bcaughtUp\"l\n" +
+	"\tcaught_up\x18\a \x01(\bR\bcaughtUp\x122\n" +
+	"\alag_age\x18\b \x01(\v2\x19.google.protobuf.DurationR\x06lagAge\"l\n" +
 	"\fTopicSetting\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x18\n" +
 	"\asetting\x18\x02 \x01(\tR\asetting\x12\x14\n" +
@@ -1282,39 +1293,40 @@ var file_timecache_v1_server_proto_goTypes = []any{
 var file_timecache_v1_server_proto_depIdxs = []int32{
 	0,  // 0: timecache.v1.ClusterNode.role:type_name -> timecache.v1.NodeRole
 	15, // 1: timecache.v1.ClusterNode.since_heartbeat:type_name -> google.protobuf.Duration
-	6,  // 2: timecache.v1.GetClusterResponse.nodes:type_name -> timecache.v1.ClusterNode
-	16, // 3: timecache.v1.GetClusterResponse.owner_since:type_name -> google.protobuf.Timestamp
-	15, // 4: timecache.v1.GetClusterResponse.lease_left:type_name -> google.protobuf.Duration
-	15, // 5: timecache.v1.GetClusterResponse.clock_skew:type_name -> google.protobuf.Duration
-	7,  // 6: timecache.v1.GetClusterResponse.wrong_settings:type_name -> timecache.v1.TopicSetting
-	11, // 7: timecache.v1.JournalStatus.waiting_bytes:type_name -> timecache.v1.LimitUse
-	15, // 8: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
-	15, // 9: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
-	1,  // 10: timecache.v1.JournalStatus.checkpoint_state:type_name -> timecache.v1.CheckpointState
-	16, // 11: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
-	16, // 12: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
-	11, // 13: timecache.v1.GetServerResponse.namespaces:type_name -> timecache.v1.LimitUse
-	11, // 14: timecache.v1.GetServerResponse.entries:type_name -> timecache.v1.LimitUse
-	11, // 15: timecache.v1.GetServerResponse.bytes:type_name -> timecache.v1.LimitUse
-	11, // 16: timecache.v1.GetServerResponse.watchers:type_name -> timecache.v1.LimitUse
-	11, // 17: timecache.v1.GetServerResponse.memory_bytes:type_name -> timecache.v1.LimitUse
-	11, // 18: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
-	12, // 19: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
-	13, // 20: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
-	15, // 21: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
-	2,  // 22: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
-	3,  // 23: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
-	5,  // 24: timecache.v1.ServerService.GetCluster:input_type -> timecache.v1.GetClusterRequest
-	9,  // 25: timecache.v1.ServerService.HandOver:input_type -> timecache.v1.HandOverRequest
-	14, // 26: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
-	4,  // 27: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
-	8,  // 28: timecache.v1.ServerService.GetCluster:output_type -> timecache.v1.GetClusterResponse
-	10, // 29: timecache.v1.ServerService.HandOver:output_type -> timecache.v1.HandOverResponse
-	26, // [26:30] is the sub-list for method output_type
-	22, // [22:26] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	15, // 2: timecache.v1.ClusterNode.lag_age:type_name -> google.protobuf.Duration
+	6,  // 3: timecache.v1.GetClusterResponse.nodes:type_name -> timecache.v1.ClusterNode
+	16, // 4: timecache.v1.GetClusterResponse.owner_since:type_name -> google.protobuf.Timestamp
+	15, // 5: timecache.v1.GetClusterResponse.lease_left:type_name -> google.protobuf.Duration
+	15, // 6: timecache.v1.GetClusterResponse.clock_skew:type_name -> google.protobuf.Duration
+	7,  // 7: timecache.v1.GetClusterResponse.wrong_settings:type_name -> timecache.v1.TopicSetting
+	11, // 8: timecache.v1.JournalStatus.waiting_bytes:type_name -> timecache.v1.LimitUse
+	15, // 9: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
+	15, // 10: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
+	1,  // 11: timecache.v1.JournalStatus.checkpoint_state:type_name -> timecache.v1.CheckpointState
+	16, // 12: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
+	16, // 13: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
+	11, // 14: timecache.v1.GetServerResponse.namespaces:type_name -> timecache.v1.LimitUse
+	11, // 15: timecache.v1.GetServerResponse.entries:type_name -> timecache.v1.LimitUse
+	11, // 16: timecache.v1.GetServerResponse.bytes:type_name -> timecache.v1.LimitUse
+	11, // 17: timecache.v1.GetServerResponse.watchers:type_name -> timecache.v1.LimitUse
+	11, // 18: timecache.v1.GetServerResponse.memory_bytes:type_name -> timecache.v1.LimitUse
+	11, // 19: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
+	12, // 20: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
+	13, // 21: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
+	15, // 22: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
+	2,  // 23: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
+	3,  // 24: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
+	5,  // 25: timecache.v1.ServerService.GetCluster:input_type -> timecache.v1.GetClusterRequest
+	9,  // 26: timecache.v1.ServerService.HandOver:input_type -> timecache.v1.HandOverRequest
+	14, // 27: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
+	4,  // 28: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
+	8,  // 29: timecache.v1.ServerService.GetCluster:output_type -> timecache.v1.GetClusterResponse
+	10, // 30: timecache.v1.ServerService.HandOver:output_type -> timecache.v1.HandOverResponse
+	27, // [27:31] is the sub-list for method output_type
+	23, // [23:27] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_server_proto_init() }
