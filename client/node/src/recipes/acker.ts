@@ -33,16 +33,16 @@ const UNTRACKED = 1n;
  *     await acker.ack('message-7', first, [a]); // A bolt that emitted `a` for it.
  *     await acker.ack('message-7', a); // The last one: true, it is done.
  *
- * Guarantee: a tracked tree ends in one of three ways. It is done: true is returned to exactly one call. It has failed by
- * time-out: its entry expires, exactly once, at most a bucket width after its ttl ({@link Acker.failedRoot}). Or fail has
- * removed it. A lost or late acknowledgement fails its own tree, never another; an acknowledgement after the end creates an
- * entry without a tree, which failedRoot ignores. Ids are random: the probability that a tree counts as done by chance is
- * 2^-63.
+ * Guarantee: a tracked tree ends in one of three ways. It is done: true is returned to exactly one call. It has failed
+ * by time-out: its entry expires, exactly once, at most a bucket width after its ttl ({@link Acker.failedRoot}). Or
+ * fail has removed it. A lost or late acknowledgement fails its own tree, never another; an acknowledgement after the
+ * end creates an entry without a tree, which failedRoot ignores. Ids are random: the probability that a tree counts as
+ * done by chance is 2^-63.
  *
  * Calls without an answer:
  * - track may have happened: emit under a new root. The old one, if it is there, fails.
- * - ack may have happened: do not repeat it, since twice is not at all. The tree is done, though no caller received that,
- *   or fails. A root that was tracked, and whose failure has not been delivered when the watch's watermark is beyond its
+ * - ack may have happened: do not repeat it, since twice is not at all. The tree is done, though no caller received
+ *   that, or fails. A root that was tracked, and whose failure has not been delivered when the watermark is beyond its
  *   time, is done.
  *
  * Cost: one round trip and O(1) for a call, less in a pipeline; about 40 B for a tree beside its name.
@@ -69,8 +69,8 @@ export class Acker {
   }
 
   /**
-   * Begins a tree with the tuples that its source emits. True: all of them are acknowledged already. Call it once for each
-   * root: do not reuse the name of a root for at least twice the ttl.
+   * Begins a tree with the tuples that its source emits. True: all of them are acknowledged already. Call it once for
+   * each root: do not reuse the name of a root for at least twice the ttl.
    */
   async track(root: Bytes, emitted: readonly bigint[]): Promise<boolean> {
     return this.#combine(root, UNTRACKED, emitted);
@@ -97,8 +97,8 @@ export class Acker {
   }
 
   /**
-   * The root of the tree whose failure this event of a watch or group reports; undefined for other keys, and for entries
-   * of late calls. An eviction or rotation fails a tree, too.
+   * The root of the tree whose failure this event of a watch or group reports; undefined for other keys, and for
+   * entries of late calls. An eviction or rotation fails a tree, too.
    */
   failedRoot(event: ExpiredEvent): Buffer | undefined {
     const text = event.value.toString('latin1');

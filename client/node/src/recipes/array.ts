@@ -46,9 +46,9 @@ const ADDED_BYTES = 13;
 const MAX_TRIES = 16;
 
 /**
- * The recipe Array: a list under one key of the client's namespace. add and remove append their change to the entry, and
- * readers fold the changes: neither reads nor rewrites the list, and no lock is needed. update changes it as a whole, by
- * version. It expires as a whole; fold reads the value of the event.
+ * The recipe Array: a list under one key of the client's namespace. add and remove append their change to the entry,
+ * and readers fold the changes: neither reads nor rewrites the list, and no lock is needed. update changes it as a
+ * whole, by version. It expires as a whole; fold reads the value of the event.
  *
  *     const hosts = new SharedArray(client, 'hosts');
  *     const id = await hosts.add('10.0.0.7');
@@ -58,15 +58,15 @@ const MAX_TRIES = 16;
  * Guarantee: no concurrent change is lost. Each item has an id; an id is in the list at most once, where it was first
  * added, so that add and remove may be repeated: the client does so by itself when a connection is lost.
  *
- * An add, remove or update without an answer may have been applied. Repeat add, with the same id and only until the item
- * is removed, and remove; a removed id must not be added again. After an update without an answer, read shows whether it
- * was applied.
+ * An add, remove or update without an answer may have been applied. Repeat add, with the same id and only until the
+ * item is removed, and remove; a removed id must not be added again. After an update without an answer, read shows
+ * whether it was applied.
  *
- * Errors: FAILED_PRECONDITION (VALUE_TOO_LARGE): the entry is at the namespace's maxValueBytes, also after a compaction,
- * which a change then does, once. DATA_LOSS: the value of the key is no array.
+ * Errors: FAILED_PRECONDITION (VALUE_TOO_LARGE): the entry is at the namespace's maxValueBytes, also after a
+ * compaction, which a change then does, once. DATA_LOSS: the value of the key is no array.
  *
- * Cost: add and remove send the item, or 9 B, and cost O(that), in one round trip. read (one) and compact (two) transfer
- * everything that was appended since the last compaction, 13 B and the value for an item that was added.
+ * Cost: add and remove send the item, or 9 B, and cost O(that), in one round trip. read (one) and compact (two)
+ * transfer everything that was appended since the last compaction, 13 B and the value for an item that was added.
  */
 export class SharedArray {
   readonly #client: TimecacheClient;
@@ -107,8 +107,8 @@ export class SharedArray {
   }
 
   /**
-   * Reads the list, lets `change` change it, and stores it if the entry has not changed meanwhile; otherwise starts again,
-   * up to 16 times: then ABORTED. `change` may be called several times, and gives new items an id by newId.
+   * Reads the list, lets `change` change it, and stores it if the entry has not changed meanwhile; otherwise starts
+   * again, up to 16 times: then ABORTED. `change` may be called several times, and gives new items an id by newId.
    */
   async update(change: (items: ArrayItem[]) => void | Promise<void>): Promise<void> {
     await this.#rewrite(change, this.#options.renew ?? true);

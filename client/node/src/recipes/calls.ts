@@ -43,12 +43,12 @@ const KNOWN = known('answerOnce', {
 } satisfies Names<AnswerOnceOptions>);
 
 /**
- * The answer to a request, which is worked on once, however often it comes, and from whatever client: later ones get the
- * same answer for as long as it is remembered. It is the entry `request/REQUEST` of the client's namespace.
+ * The answer to a request, which is worked on once, however often it comes, and from whatever client: later ones get
+ * the same answer for as long as it is remembered. It is the entry `request/REQUEST` of the client's namespace.
  *
- * ABORTED: it is being worked on, now or before a crash less than `workTimeMs` ago; try again. A claim without an answer
- * is such a crash, and so is work that throws, whose error this rejects with. FAILED_PRECONDITION (KEY_NOT_FOUND,
- * VERSION_MISMATCH): the work took longer than `workTimeMs`, and may have been done again.
+ * ABORTED: it is being worked on, now or before a crash less than `workTimeMs` ago; try again. A claim without an
+ * answer is such a crash, and so is work that throws, whose error this rejects with. FAILED_PRECONDITION
+ * (KEY_NOT_FOUND, VERSION_MISMATCH): the work took longer than `workTimeMs`, and may have been done again.
  *
  * Two round trips for the first request, and for later ones.
  */

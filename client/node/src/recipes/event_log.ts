@@ -66,15 +66,16 @@ const MAX_OPERATIONS = 4096;
  *     const { events } = await log.read(Date.now() - 3_600_000, Date.now());
  *
  * Guarantee: an event can be read for at least (chunks - 1) x chunk after its time, if it is appended at its time: the
- * clocks of the writers and of the server must agree; their difference shortens this time. Each event comes once, also if
- * append was repeated. readNew gives each event that is appended at most one chunk after its time exactly once, in whatever
- * order writers are; later ones only read gives.
+ * clocks of the writers and of the server must agree; their difference shortens this time. Each event comes once, also
+ * if append was repeated. readNew gives each event that is appended at most one chunk after its time exactly once, in
+ * whatever order writers are; later ones only read gives.
  *
- * An append without an answer may have happened. The client repeats it where its connection was lost; after another error
- * append it again with the same id: readers recognise it by that.
+ * An append without an answer may have happened. The client repeats it where its connection was lost; after another
+ * error append it again with the same id: readers recognise it by that.
  *
- * Errors: FAILED_PRECONDITION (VALUE_TOO_LARGE): a chunk has room for the namespace's maxValueBytes; take shorter chunks,
- * or several logs. The namespace's maxTtlMs must be at least chunks x chunk. DATA_LOSS: the value of a chunk's key is none.
+ * Errors: FAILED_PRECONDITION (VALUE_TOO_LARGE): a chunk has room for the namespace's maxValueBytes; take shorter
+ * chunks, or several logs. The namespace's maxTtlMs must be at least chunks x chunk. DATA_LOSS: the value of a chunk's
+ * key is none.
  *
  * Cost: append is one round trip, and sends the event and 20 B. Reading transfers whole chunks, as many as fit into a
  * response (3 MiB) for each round trip; so readNew transfers at least two chunks.
@@ -134,8 +135,8 @@ export class EventLog {
   }
 
   /**
-   * The events since `position`, up to the chunk of `now`, and the position behind them. mayHaveMissed: the last call was
-   * more than (chunks - 1) x chunk ago.
+   * The events since `position`, up to the chunk of `now`, and the position behind them. mayHaveMissed: the last call
+   * was more than (chunks - 1) x chunk ago.
    */
   async readNew(position: LogPosition, now: Time | Date): Promise<NewEvents> {
     const last = Math.max(this.#chunkOf(toMicros(now)), position.chunk);

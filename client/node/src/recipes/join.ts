@@ -39,15 +39,15 @@ const KNOWN = known('a join', { sources: true, ttlMs: true } satisfies Names<Joi
  *     const row = await join.add('7', 'age', '42'); // Its tuples are female, 42.
  *
  * Guarantee: each id ends in exactly one of two ways. It is complete: the row is returned to exactly one call, the one
- * that added the last tuple. Or it has failed by time-out: one event has the tuples that arrived ({@link Join.incomplete}).
- * A tuple that arrives after the end starts a new row of the id, which fails alone.
+ * that added the last tuple. Or it has failed by time-out: one event has the tuples that arrived
+ * ({@link Join.incomplete}). A tuple that arrives after the end starts a new row of the id, which fails alone.
  *
- * Errors: ALREADY_EXISTS (PART_EXISTS): this source has added another tuple for the id, which is kept. The same one again
- * is fine, and changes nothing. GATHER_MISMATCH: a join of this name has other sources.
+ * Errors: ALREADY_EXISTS (PART_EXISTS): this source has added another tuple for the id, which is kept. The same one
+ * again is fine, and changes nothing. GATHER_MISMATCH: a join of this name has other sources.
  *
  * An add without an answer may have happened: add it again. If it completed the row, then the row was lost with the
- * response, and the repetition fails alone, by time-out; so an application that must not lose a row keeps its tuples until
- * the row is handled, as with an {@link Acker}.
+ * response, and the repetition fails alone, by time-out; so an application that must not lose a row keeps its tuples
+ * until the row is handled, as with an {@link Acker}.
  *
  * Cost: one round trip for a tuple, less in a pipeline; O(its size) and, for the last one, O(the row's). A waiting row
  * takes its tuples, the names of all sources, and about 40 B: use short names.
@@ -87,8 +87,8 @@ export class Join {
   }
 
   /**
-   * The row whose failure this event of a watch or group reports; undefined for other keys. An eviction or rotation fails a
-   * row, too.
+   * The row whose failure this event of a watch or group reports; undefined for other keys. An eviction or rotation
+   * fails a row, too.
    */
   incomplete(event: ExpiredEvent): IncompleteJoin | undefined {
     const id = memberOf(this.keyPrefix, event.key);

@@ -11,15 +11,15 @@ import { isPreconditionFailed } from './common.js';
 /** How a lock is held. */
 export interface LockOptions {
   /**
-   * Duration of a lease that is not renewed, in ms: 1 to the namespace's maxTtlMs. Another owner gets the lock at most a
-   * bucket width of the namespace later. Default 10,000.
+   * Duration of a lease that is not renewed, in ms: 1 to the namespace's maxTtlMs. Another owner gets the lock at most
+   * a bucket width of the namespace later. Default 10,000.
    */
   ttlMs?: number | undefined;
   /** This owner's name, for people who read the entry: at most some 100 B. */
   owner?: string | undefined;
   /**
-   * Acquire tries at least this often while it waits, in ms, for a lock that ended without an event: removed by hand, or
-   * with its namespace. Default 5,000.
+   * Acquire tries at least this often while it waits, in ms, for a lock that ended without an event: removed by hand,
+   * or with its namespace. Default 5,000.
    */
   recheckMs?: number | undefined;
   /**
@@ -68,10 +68,10 @@ interface Lease {
  *       await lock.release();
  *     }
  *
- * Guarantee: of two owners, the later one has the larger token. A lease is not mutual exclusion by itself: an owner that
- * is suspended beyond its time to live notices too late, `onLost` or not. What the lock protects must
- * remember the largest token that it has seen, and refuse smaller ones; then only the last owner acts on it. Holds over
- * restarts in a durable namespace; in another one a restart frees the lock, and tokens still grow.
+ * Guarantee: of two owners, the later one has the larger token. A lease is not mutual exclusion by itself: an owner
+ * that is suspended beyond its time to live notices too late, `onLost` or not. What the lock protects must remember the
+ * largest token that it has seen, and refuse smaller ones; then only the last owner acts on it. Holds over restarts in
+ * a durable namespace; in another one a restart frees the lock, and tokens still grow.
  *
  * Calls without an answer (UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, without a `reason`):
  * - An acquisition may have happened. The next tryAcquire of the same Lock finds its own mark in the entry and takes it
@@ -79,11 +79,11 @@ interface Lease {
  * - A renewal may have happened: the lease lasts at least until `remainingMs` is over. Renew again.
  * - A release may have happened: release again, which is safe. Its loss is not reported any more.
  *
- * Cost: one round trip to acquire a lock that is free, three for one that was just released, two to find it taken; one to
- * renew and to release. A waiter has one watch, and tries when the lock expires. A release writes an empty value that
- * lives 1 ms: the lock is free at once for the next attempt, and waiters receive the expiry at most a bucket width later.
- * So give locks a namespace with narrow buckets (ttl 10 s, 101 buckets: 0.1 s). It must not be `sliding`: reads would
- * renew leases. Waiters are not ordered.
+ * Cost: one round trip to acquire a lock that is free, three for one that was just released, two to find it taken; one
+ * to renew and to release. A waiter has one watch, and tries when the lock expires. A release writes an empty value
+ * that lives 1 ms: the lock is free at once for the next attempt, and waiters receive the expiry at most a bucket width
+ * later. So give locks a namespace with narrow buckets (ttl 10 s, 101 buckets: 0.1 s). It must not be `sliding`: reads
+ * would renew leases. Waiters are not ordered.
  *
  * Each contender has a Lock of its own, and makes one call of it at a time.
  */
@@ -175,8 +175,8 @@ export class Lock {
   }
 
   /**
-   * Renews the lease's time to live; its token does not change. False: the lease is not held, or was lost; stop the work
-   * that the lock protects.
+   * Renews the lease's time to live; its token does not change. False: the lease is not held, or was lost; stop the
+   * work that the lock protects.
    */
   async renew(): Promise<boolean> {
     const lease = this.#lease;

@@ -14,19 +14,19 @@ export interface TableOptions {
 const KNOWN = known('a table', { ttlMs: true } satisfies Names<TableOptions>);
 
 /**
- * A set in the client's namespace: each member is an entry, NAME/MEMBER, so that no second entry needs updating. No name
- * of a table or other structure in a namespace may be another one's name followed by a '/'.
+ * A set in the client's namespace: each member is an entry, NAME/MEMBER, so that no second entry needs updating. No
+ * name of a table or other structure in a namespace may be another one's name followed by a '/'.
  *
  *     const online = new Table(client, 'online', { ttlMs: 60_000 });
  *     await online.add('alice');
  *     const who = await online.list();
  *
- * Guarantee: add, remove and contains of one member are atomic, from whatever client. list has each member that is in the
- * table during the whole of it exactly once, and others at most once. Members expire one by one, each with an event
+ * Guarantee: add, remove and contains of one member are atomic, from whatever client. list has each member that is in
+ * the table during the whole of it exactly once, and others at most once. Members expire one by one, each with an event
  * ({@link Table.memberOf}).
  *
- * An add or remove without an answer may have happened. A repeated call has the same effect; only its result may be wrong
- * because the first attempt was applied.
+ * An add or remove without an answer may have happened. A repeated call has the same effect; only its result may be
+ * wrong because the first attempt was applied.
  *
  * Cost: one round trip and O(1) for each call. list scans: O(entries of the namespace), so give a table whose listing
  * matters a namespace of its own.
