@@ -106,9 +106,7 @@ export class RecipeSteps {
 /** What a recipe makes of the events of a watch. */
 type OfEvents = <T>(args: Args, read: (event: ExpiredEvent) => T | undefined) => Promise<T[]>;
 
-function methodOf(
-  methods: Record<string, (args: Args) => Answer>,
-): (method: string, args: Args) => Answer {
+function methodOf(methods: Record<string, (args: Args) => Answer>): (method: string, args: Args) => Answer {
   return (method, args) => (methods[method] ?? assert.fail(`the runner does not know ${method}`))(args);
 }
 
