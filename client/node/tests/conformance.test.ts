@@ -19,10 +19,10 @@ import {
   type WatchBatch,
   type Watcher,
 } from 'timecached';
+import { RecipeSteps } from './recipe_steps.js';
+import { bytes, camel, checkNames, isObject, milliseconds, type Fields, type Json } from './scenarios.js';
 import { eventually, startFixture, type Fixture } from './support.js';
 
-type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
-type Fields = { [name: string]: Json };
 interface Scenario {
   name: string;
   about?: string;
@@ -39,26 +39,17 @@ before(async () => {
 });
 after(() => fixture.stop());
 
-for (const file of readdirSync(directory).sort()) {
-  if (!file.endsWith('.json')) continue;
+const files = ['', 'recipes'].flatMap((below) =>
+  readdirSync(join(directory, below))
+    .sort()
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => join(below, name)),
+);
+for (const file of files) {
   const content = JSON.parse(readFileSync(join(directory, file), 'utf8')) as { scenarios: Scenario[] };
   for (const scenario of content.scenarios) {
     test(`${file}: ${scenario.name}`, () => new Run(scenario, fixture).run());
   }
-}
-
-function isObject(json: Json | undefined): json is Fields {
-  return typeof json === 'object' && json !== null && !Array.isArray(json);
-}
-
-/** What does not know each key of `fields` would pass over what it does not understand. */
-function checkNames(fields: object, known: readonly string[]): void {
-  for (const name of Object.keys(fields))
-    assert.ok(known.includes(name), `the runner does not know "${name}"`);
-}
-
-function camel(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 const DURATIONS = [
@@ -75,18 +66,6 @@ const DURATIONS = [
 ];
 const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens'];
 const INT64 = ['add', 'xor', 'initial'];
-
-function milliseconds(text: Json): number {
-  const [, seconds] =
-    /^(-?[\d.]+)s$/.exec(text as string) ?? assert.fail(`${JSON.stringify(text)} is no duration`);
-  return Number(seconds) * 1000;
-}
-
-function bytes(json: Json): Buffer {
-  if (typeof json === 'string') return Buffer.from(json);
-  const { hex, repeat, times } = json as { hex?: string; repeat?: string; times?: number };
-  return hex === undefined ? Buffer.from(repeat!.repeat(times!)) : Buffer.from(hex, 'hex');
-}
 
 /** The fields of an answer by their names in the proto. */
 function field(answer: object, name: string): { value: unknown; isDuration: boolean } {
@@ -108,12 +87,15 @@ class Run {
   readonly #watches = new Map<string, Reader>();
   readonly #workers = new Map<string, HandlingWorker>();
   readonly #saved = new Map<string, unknown>();
+  readonly #recipes: RecipeSteps;
   #start = 0;
 
   constructor(
     private readonly scenario: Scenario,
     private readonly fixture: Fixture,
-  ) {}
+  ) {
+    this.#recipes = new RecipeSteps(fixture.client.namespace('main'), (watch) => this.#readAll(watch));
+  }
 
   async run(): Promise<void> {
     const { client, clock } = this.fixture;
@@ -145,6 +127,11 @@ class Run {
 
   async #step(step: Fields): Promise<void> {
     if ('call' in step) return this.#call(step);
+    if ('do' in step) return this.#do(step);
+    if ('recipe' in step) {
+      checkNames(step, ['recipe', 'as', 'args']);
+      return this.#recipes.make(step['recipe'] as string, step['as'] as string, step['args'] as Fields);
+    }
     if ('advance' in step) {
       checkNames(step, ['advance']);
       await this.fixture.clock.advance(milliseconds(step['advance']!));
@@ -184,6 +171,15 @@ class Run {
         ),
       ).catch(() => attempt());
     else await attempt();
+    this.#save(step['save'], answer);
+  }
+
+  async #do(step: Fields): Promise<void> {
+    checkNames(step, ['do', 'args', 'expect', 'error', 'save']);
+    const attempt = () => this.#recipes.do(step['do'] as string, (step['args'] ?? {}) as Fields);
+    if (step['error']) return this.#fails(attempt, step['error']);
+    const answer = await attempt();
+    if (step['expect'] !== undefined) this.#match(step['expect'], answer, 'answer');
     this.#save(step['save'], answer);
   }
 
@@ -270,6 +266,11 @@ class Run {
     if ('hex' in expected || 'repeat' in expected) {
       return void ((Buffer.isBuffer(actual) && actual.equals(bytes(expected))) || fail());
     }
+    if ('begins' in expected) {
+      const begins = bytes(expected['begins']!);
+      const same = Buffer.isBuffer(actual) && actual.subarray(0, begins.length).equals(begins);
+      return void ((same && actual.length === expected['size']) || fail());
+    }
     if ('unordered' in expected) return this.#matchUnordered(expected['unordered'] as Json[], actual, path);
     if (typeof actual !== 'object' || actual === null) return fail();
     for (const [name, value] of Object.entries(expected)) {
@@ -328,6 +329,13 @@ class Run {
     assert.equal(lost, step['lost'] ?? 0, 'lost');
     const tokens = reader.resumeTokens;
     this.#save(step['save'], { events, resume_token: tokens[reader.namespaces[0]!], resume_tokens: tokens });
+  }
+
+  /** What a watch has told up to now. */
+  async #readAll(name: string): Promise<ExpiredEvent[]> {
+    const reader = this.#watches.get(name) ?? assert.fail(`there is no watch ${name}`);
+    await reader.readUntil(await this.fixture.clock.now());
+    return reader.take().events;
   }
 
   async #worker(step: Fields): Promise<void> {

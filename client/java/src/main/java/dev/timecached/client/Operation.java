@@ -119,6 +119,21 @@ public final class Operation<R> {
     call = new Call<>((Kind<Q, Object>) kind, request, (Function<Object, R>) convert);
   }
 
+  private Operation(Call<?, R> call) {
+    this.call = call;
+  }
+
+  /** The same operation, which results in what the function makes of its result. */
+  public <S> Operation<S> map(Function<? super R, ? extends S> function) {
+    return new Operation<>(map(call, function));
+  }
+
+  private static <Q, R, S> Call<Q, S> map(
+      Call<Q, R> call, Function<? super R, ? extends S> function) {
+    return new Call<>(
+        call.kind, call.request, answer -> function.apply(call.convert.apply(answer)));
+  }
+
   R call(Rpc rpc, String namespace) {
     return call(rpc, namespace, call);
   }

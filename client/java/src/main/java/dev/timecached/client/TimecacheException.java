@@ -79,6 +79,11 @@ public final class TimecacheException extends RuntimeException {
     retryDelay = retry == null ? null : Times.fromProto(retry.getRetryDelay());
   }
 
+  /** An error of no call, which changed nothing: for what is built on the client, and for mocks. */
+  public static TimecacheException notApplied(Status.Code code, String description) {
+    return of(code, description).withMaybeApplied(false);
+  }
+
   static TimecacheException of(Status.Code code, String description) {
     return new TimecacheException(code, description, List.of(), null, null);
   }

@@ -67,14 +67,18 @@ final class ConformanceTest {
   @Timeout(600)
   Stream<DynamicTest> scenarios() throws Exception {
     List<DynamicTest> tests = new ArrayList<>();
-    try (Stream<Path> files = Files.list(Path.of(System.getenv("CONFORMANCE")))) {
-      for (Path file : files.filter(path -> path.toString().endsWith(".json")).sorted().toList()) {
-        JsonObject content = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
-        for (JsonElement scenario : content.getAsJsonArray("scenarios")) {
-          Args args = new Args(scenario.getAsJsonObject());
-          tests.add(
-              DynamicTest.dynamicTest(
-                  file.getFileName() + " " + args.string("name"), () -> new Scenario().run(args)));
+    Path directory = Path.of(System.getenv("CONFORMANCE"));
+    for (Path below : List.of(directory, directory.resolve("recipes"))) {
+      try (Stream<Path> files = Files.list(below)) {
+        for (Path file : files.filter(path -> path.toString().endsWith(".json")).sorted().toList()) {
+          JsonObject content = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
+          for (JsonElement scenario : content.getAsJsonArray("scenarios")) {
+            Args args = new Args(scenario.getAsJsonObject());
+            tests.add(
+                DynamicTest.dynamicTest(
+                    file.getFileName() + " " + args.string("name"),
+                    () -> new Scenario().run(args)));
+          }
         }
       }
     }
@@ -83,7 +87,7 @@ final class ConformanceTest {
   }
 
   /** An object whose keys are all to be understood. */
-  private static final class Args {
+  static final class Args {
     private final JsonObject object;
     private final Set<String> left;
 
@@ -128,7 +132,7 @@ final class ConformanceTest {
     }
   }
 
-  private static Duration duration(String text) {
+  static Duration duration(String text) {
     if (!text.endsWith("s")) {
       throw new AssertionError("no duration: " + text);
     }
@@ -146,6 +150,10 @@ final class ConformanceTest {
       return plain(optional.orElse(null));
     } else if (value instanceof List<?> list) {
       return list.stream().map(ConformanceTest::plain).toList();
+    } else if (value instanceof Map<?, ?> map) {
+      Map<Object, Object> plain = new HashMap<>();
+      map.forEach((key, inner) -> plain.put(key, plain(inner)));
+      return plain;
     } else if (value instanceof Timestamp time) {
       return Times.fromProto(time);
     } else if (value instanceof com.google.protobuf.Duration duration) {
@@ -221,15 +229,17 @@ final class ConformanceTest {
       }
     }
 
+    List<ExpiredEvent> takeEvents() {
+      List<ExpiredEvent> all = new ArrayList<>();
+      namespaces.forEach(name -> all.addAll(events.getOrDefault(name, List.of())));
+      events.clear();
+      return all;
+    }
+
     /** What was read, and forgotten by this. */
     Map<String, Object> take() {
-      List<Object> all = new ArrayList<>();
-      for (String namespace : namespaces) {
-        events.getOrDefault(namespace, List.of()).forEach(event -> all.add(plain(event)));
-      }
-      events.clear();
       Map<String, Object> answer = new HashMap<>();
-      answer.put("events", all);
+      answer.put("events", plain(takeEvents()));
       answer.put("lost", lost);
       lost = 0;
       answer.put("resume_token", tokens.get(namespaces.get(0)));
@@ -244,6 +254,8 @@ final class ConformanceTest {
     private final Map<String, Object> variables = new HashMap<>();
     private final Map<String, Reader> readers = new HashMap<>();
     private final Map<String, Worker> workers = new HashMap<>();
+    private final RecipeSteps recipes =
+        new RecipeSteps(connection.in("main"), this::bytes, this::readAll);
     private Instant start;
 
     void run(Args scenario) {
@@ -292,6 +304,12 @@ final class ConformanceTest {
     private void step(Args step) throws Exception {
       if (step.has("call")) {
         call(step);
+      } else if (step.has("recipe")) {
+        Args args = step.args("args");
+        recipes.make(step.string("recipe"), step.string("as"), args);
+        args.done();
+      } else if (step.has("do")) {
+        doRecipe(step);
       } else if (step.has("advance")) {
         connection.virtualClock().advance(duration(step.string("advance")));
       } else if (step.has("watch") || step.has("watch_expiring") || step.has("member")) {
@@ -311,6 +329,32 @@ final class ConformanceTest {
         }
       }
       step.done();
+    }
+
+    private void doRecipe(Args step) throws Exception {
+      Args args = step.args("args");
+      String what = step.string("do");
+      Call call = () -> plain(recipes.call(what, args));
+      if (step.has("error")) {
+        fails(call, step.get("error"));
+      } else {
+        Object answer = call.run();
+        if (step.has("expect")) {
+          match(step.get("expect"), answer, "answer");
+        }
+        save(step, answer);
+      }
+      args.done();
+    }
+
+    /** What a watch has told up to now. */
+    private List<ExpiredEvent> readAll(String name) {
+      Reader reader = readers.get(name);
+      Instant now = connection.virtualClock().now();
+      while (reader.watermarks.values().stream().anyMatch(time -> time.isBefore(now))) {
+        reader.read(reader.watcher.next());
+      }
+      return reader.takeEvents();
     }
 
     // Arguments.
@@ -863,6 +907,10 @@ final class ConformanceTest {
       } else if (actual instanceof TimecacheException error) {
         error(expected.getAsJsonObject(), error, path);
         return true;
+      } else if (is(expected, "begins")) {
+        JsonObject about = expected.getAsJsonObject();
+        return ((ByteString) actual).startsWith(bytes(about.get("begins")))
+            && ((ByteString) actual).size() == about.get("size").getAsInt();
       } else if (actual instanceof ByteString bytes) {
         return bytes.equals(bytes(expected));
       } else if (actual instanceof Instant time) {
