@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import unittest
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from server import Server
@@ -111,6 +113,80 @@ class RecipesTest(unittest.TestCase):
 
         with self.assertRaises(timecached.FailedPreconditionError):
             recipes.answer_once(self.client, "r", work, work_time=5, remembered=60)
+
+    def test_changes_of_an_array_at_the_same_time_are_all_kept(self) -> None:
+        array = recipes.Array(self.client, "array")
+
+        def change() -> None:
+            for number in range(30):
+                id = array.add(str(number))
+                if number % 3 == 0:
+                    array.remove(id)
+
+        threads = [threading.Thread(target=change) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            with contextlib.suppress(timecached.AbortedError):
+                array.compact()
+        self.assertEqual(len(array.read().items), 80)
+
+    def test_a_full_array_is_compacted(self) -> None:
+        self.client.update_namespace(
+            self.namespace, timecached.NamespaceOptions(max_value_bytes=64)
+        )
+        array = recipes.Array(self.client, "array")
+        for _ in range(20):
+            array.remove(array.add("0123456789"))
+        array.add("0123456789")
+        array.add("0123456789")
+        with self.assertRaises(timecached.FailedPreconditionError):
+            array.add("0123456789")
+
+    def test_an_array_is_updated_as_a_whole(self) -> None:
+        array = recipes.Array(self.client, "array")
+        changes: list[int] = []
+
+        def change(items: list[recipes.Item]) -> list[recipes.Item]:
+            changes.append(len(items))
+            if len(changes) == 1:
+                array.add("from another")
+            return [*items, recipes.Item(recipes.new_id(), b"last")]
+
+        array.update(change)
+        self.assertEqual(changes, [0, 1])
+        self.assertEqual([item.value for item in array.read().items], [b"from another", b"last"])
+
+    def test_tuples_and_acknowledgements_in_a_batch(self) -> None:
+        join = recipes.Join(self.client, "people", ["gender", "age"])
+        acker = recipes.Acker(self.client, "acks")
+        id = acker.new_id()
+        results = self.client.execute(
+            [
+                join.operation("7", "age", "42"),
+                join.operation("7", "gender", "female"),
+                join.operation("8", "height", "2"),
+                acker.track_operation("m", [id]),
+                acker.ack_operation("m", id),
+            ]
+        )
+        self.assertEqual(results[:2], [None, recipes.Joined(b"7", (b"female", b"42"))])
+        self.assertIsInstance(results[2], timecached.InvalidArgumentError)
+        self.assertEqual(results[3:], [False, True])
+
+    def test_a_log_is_read_over_several_responses(self) -> None:
+        log = recipes.EventLog(self.client, "log", chunk=1, chunks=20)
+        start = datetime(1970, 1, 1, tzinfo=timezone.utc)
+        position = log.position_at(start)
+        for second in range(8):
+            log.append(start + timedelta(seconds=second), bytes(900_000))
+        end = start + timedelta(seconds=8)
+        self.assertEqual(len(log.read(start, end).events), 8)
+        page, position = log.read_new(position, end)
+        self.assertEqual(len(page.events), 8)
+        self.assertEqual(log.read_new(position, end)[0], recipes.Page((), False))
+        with self.assertRaises(ValueError):
+            log.append(datetime(1970, 1, 1), "no moment")
 
     def test_asyncio(self) -> None:
         async def run() -> None:
