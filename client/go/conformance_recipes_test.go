@@ -69,6 +69,30 @@ func (v *values) id(name string) uint64 {
 	return id
 }
 
+func (v *values) texts(name string) (texts []string) {
+	value, _ := v.ask(name)
+	list, _ := value.([]any)
+	for _, one := range list {
+		b, err := toBytes(one)
+		v.err = errors.Join(v.err, err)
+		texts = append(texts, string(b))
+	}
+	return texts
+}
+
+func (v *values) ids(name string) (ids []uint64) {
+	value, _ := v.ask(name)
+	list, _ := value.([]any)
+	for _, one := range list {
+		id, err := strconv.ParseUint(fmt.Sprint(one), 10, 64)
+		v.err = errors.Join(v.err, err)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (v *values) time(name string) time.Time { return time.UnixMicro(v.signed(name)) }
+
 func (r *run) recipe(kind string, step object) error {
 	args, err := r.arguments(step)
 	if err = errors.Join(err, known(step, "recipe", "as", "args")); err != nil {
@@ -83,6 +107,13 @@ func (r *run) recipe(kind string, step object) error {
 	case "array":
 		renew, has := v.ask("renew")
 		made = recipes.NewArray(client, v.text("key"), recipes.ArrayOptions{TTL: v.duration("ttl"), KeepDeadline: has && renew == false})
+	case "join":
+		made = recipes.NewJoin(client, v.text("name"), recipes.JoinOptions{Sources: v.texts("sources"), TTL: v.duration("ttl")})
+	case "acker":
+		made = recipes.NewAcker(client, v.text("name"), recipes.AckerOptions{TTL: v.duration("ttl")})
+	case "event_log":
+		made = &logReader{EventLog: recipes.NewEventLog(client, v.text("name"),
+			recipes.EventLogOptions{Chunk: v.duration("chunk"), Chunks: int(v.signed("chunks"))})}
 	case "table":
 		made = recipes.NewTable(client, v.text("name"), recipes.TableOptions{TTL: v.duration("ttl")})
 	default:
@@ -103,13 +134,19 @@ func (r *run) doRecipe(what string, step object) error {
 	}
 	v := &values{given: args}
 	do := map[string]func(context.Context, *values) (object, error){
-		"may_call": r.mayCall, "answer_once": r.answerOnce,
+		"may_call": r.mayCall, "answer_once": r.answerOnce, "join_id": joinID,
 	}[method]
 	switch made := r.made[name].(type) {
 	case *recipes.Lock:
 		do = lockSteps(made)[method]
 	case *recipes.Array:
 		do = arraySteps(made)[method]
+	case *recipes.Join:
+		do = r.joinSteps(made)[method]
+	case *recipes.Acker:
+		do = r.ackerSteps(made)[method]
+	case *logReader:
+		do = made.steps()[method]
 	case *recipes.Table:
 		do = r.tableSteps(made)[method]
 	}
@@ -232,6 +269,106 @@ func arraySteps(array *recipes.Array) recipeSteps {
 			}
 			return object{"items": items, "version": contents.Version, "stored_bytes": contents.StoredBytes,
 				"compact_bytes": contents.CompactBytes}, err
+		},
+	}
+}
+
+func joinID(_ context.Context, v *values) (object, error) {
+	return object{"id": []byte(recipes.JoinID(v.texts("fields")...))}, nil
+}
+
+// list is what match takes; a tuple that is nil has not come.
+func list(tuples [][]byte) []any {
+	all := []any{}
+	for _, tuple := range tuples {
+		if tuple == nil {
+			all = append(all, nil)
+		} else {
+			all = append(all, tuple)
+		}
+	}
+	return all
+}
+
+func (r *run) joinSteps(join *recipes.Join) recipeSteps {
+	return recipeSteps{
+		"add": func(ctx context.Context, v *values) (object, error) {
+			row, err := join.Add(ctx, v.text("id"), v.text("source"), []byte(v.text("tuple")))
+			if row == nil {
+				return object{"row": nil}, err
+			}
+			return object{"row": object{"id": []byte(row.ID), "tuples": list(row.Tuples)}}, err
+		},
+		"incomplete": func(_ context.Context, v *values) (object, error) {
+			return r.ofEvents(v, "rows", func(event *timecache.ExpiredEvent) any {
+				if row := join.Incomplete(event); row != nil {
+					return object{"id": []byte(row.ID), "tuples": list(row.Tuples)}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (r *run) ackerSteps(acker *recipes.Acker) recipeSteps {
+	return recipeSteps{
+		"track": func(ctx context.Context, v *values) (object, error) {
+			done, err := acker.Track(ctx, v.text("root"), v.ids("emitted")...)
+			return of("done", done, err)
+		},
+		"ack": func(ctx context.Context, v *values) (object, error) {
+			done, err := acker.Ack(ctx, v.text("root"), v.id("tuple"), v.ids("emitted")...)
+			return of("done", done, err)
+		},
+		"fail": func(ctx context.Context, v *values) (object, error) {
+			existed, err := acker.Fail(ctx, v.text("root"))
+			return of("existed", existed, err)
+		},
+		"failed": func(_ context.Context, v *values) (object, error) {
+			return r.ofEvents(v, "roots", func(event *timecache.ExpiredEvent) any {
+				if root, failed := acker.FailedRoot(event); failed {
+					return []byte(root)
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// logReader is an EventLog and where it is read.
+type logReader struct {
+	*recipes.EventLog
+	position recipes.Position
+}
+
+func pageOf(page recipes.Page) object {
+	events := []any{}
+	for _, event := range page.Events {
+		events = append(events, object{"id": event.ID, "time_us": event.Time.UnixMicro(), "data": event.Data})
+	}
+	return object{"events": events, "may_have_missed": page.MayHaveMissed}
+}
+
+func (l *logReader) steps() recipeSteps {
+	return recipeSteps{
+		"append": func(ctx context.Context, v *values) (object, error) {
+			return nil, l.AppendEvent(ctx, recipes.LogEvent{Time: v.time("time_us"), Data: []byte(v.text("data")), ID: v.id("id")})
+		},
+		"read": func(ctx context.Context, v *values) (object, error) {
+			page, err := l.Read(ctx, v.time("from_us"), v.time("to_us"))
+			return pageOf(page), err
+		},
+		"position_at": func(_ context.Context, v *values) (object, error) {
+			l.position = l.PositionAt(v.time("time_us"))
+			return object{"chunk": l.position.Chunk, "offset": l.position.Offset}, nil
+		},
+		"read_new": func(ctx context.Context, v *values) (answer object, err error) {
+			var page recipes.Page
+			page, l.position, err = l.ReadNew(ctx, l.position, v.time("now_us"))
+			answer = pageOf(page)
+			answer["position"] = object{"chunk": l.position.Chunk, "offset": l.position.Offset,
+				"previous_offset": l.position.PreviousOffset}
+			return answer, err
 		},
 	}
 }

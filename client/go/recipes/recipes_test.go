@@ -264,3 +264,52 @@ func TestAnArrayIsUpdatedAsAWhole(t *testing.T) {
 		t.Error(err, failure, changes, contents)
 	}
 }
+
+func TestTuplesAndAcknowledgementsInABatch(t *testing.T) {
+	client, _ := start(t)
+	join := recipes.NewJoin(client, "people", recipes.JoinOptions{Sources: []string{"gender", "age"}})
+	acker := recipes.NewAcker(client, "acks", recipes.AckerOptions{})
+	id := recipes.NewTupleID()
+	results, err := client.Execute(t.Context(), []timecache.Operation{
+		join.Operation("7", "age", []byte("42")), join.Operation("7", "gender", []byte("female")),
+		join.Operation("8", "height", nil), acker.TrackOperation("m", id), acker.AckOperation("m", id)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row, err := join.Row("7", results[0]); row != nil || err != nil {
+		t.Error(row, err)
+	}
+	row, err := join.Row("7", results[1])
+	if err != nil || row == nil || row.ID != "7" || string(row.Tuples[0]) != "female" || string(row.Tuples[1]) != "42" {
+		t.Error(row, err)
+	}
+	if row, err := join.Row("8", results[2]); row != nil || status.Code(err) != codes.InvalidArgument {
+		t.Error(row, err)
+	}
+	if results[3].Removed || !results[4].Removed {
+		t.Error(results)
+	}
+}
+
+func TestALogIsReadOverSeveralResponses(t *testing.T) {
+	client, _ := start(t)
+	log := recipes.NewEventLog(client, "log", recipes.EventLogOptions{Chunk: time.Second, Chunks: 20})
+	begin := time.Unix(0, 0)
+	position := log.PositionAt(begin)
+	for second := range 8 {
+		if _, err := log.Append(t.Context(), begin.Add(time.Duration(second)*time.Second), make([]byte, 900_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := begin.Add(8 * time.Second)
+	page, err := log.Read(t.Context(), begin, end)
+	if err != nil || len(page.Events) != 8 {
+		t.Error(len(page.Events), err)
+	}
+	for _, want := range []int{8, 0} {
+		page, position, err = log.ReadNew(t.Context(), position, end)
+		if err != nil || len(page.Events) != want {
+			t.Error(len(page.Events), err)
+		}
+	}
+}
