@@ -3,9 +3,11 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"timecached.dev/client/go"
@@ -149,6 +151,84 @@ func TestAReleasedLeaseIsNotLost(t *testing.T) {
 		if released {
 			t.Fatal("a lease that was released is lost")
 		}
+	}
+}
+
+// forgetful makes a client that does not get the answer to the next call of a method, once
+// it is done.
+func forgetful(t *testing.T) (client *timecache.Client, clock *timecachetest.Clock, lose *string) {
+	t.Helper()
+	lose = new(string)
+	client = timecachetest.Start(t, "--virtual-clock").Client(timecache.Options{
+		DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(func(ctx context.Context, method string,
+			request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			err := invoke(ctx, method, request, reply, conn, options...)
+			if err == nil && *lose != "" && strings.HasSuffix(method, *lose) {
+				*lose = ""
+				return status.Error(codes.DeadlineExceeded, "lost")
+			}
+			return err
+		})}})
+	return client, timecachetest.NewClock(client), lose
+}
+
+func TestAnAcquisitionWithoutAnAnswerIsTakenOver(t *testing.T) {
+	client, clock, lose := forgetful(t)
+	lock := recipes.NewLock(client, "lock", recipes.LockOptions{})
+	other := recipes.NewLock(client, "lock", recipes.LockOptions{})
+	*lose = "Put"
+	if token, err := lock.TryAcquire(t.Context()); token != 0 || status.Code(err) != codes.DeadlineExceeded {
+		t.Fatal(token, err)
+	}
+	for range 2 {
+		if token, err := other.TryAcquire(t.Context()); token != 0 || err != nil {
+			t.Error(token, err)
+		}
+		// With a fresh time to live: who takes it over does not know when it began.
+		if _, err := clock.Advance(t.Context(), 9*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		token := acquired(t, lock)
+		entry, _, err := client.Get(t.Context(), "lock")
+		if err != nil || entry.Version != token {
+			t.Error(entry, err)
+		}
+	}
+}
+
+func TestAReleaseWithoutAnAnswerIsRepeated(t *testing.T) {
+	client, _, lose := forgetful(t)
+	lost := 0
+	lock := recipes.NewLock(client, "lock", recipes.LockOptions{OnLost: func() { lost++ }})
+	token := acquired(t, lock)
+	*lose = "Put"
+	if _, err := lock.Release(t.Context()); status.Code(err) != codes.DeadlineExceeded || lock.Token() != token {
+		t.Fatal(err, lock.Token())
+	}
+	other := recipes.NewLock(client, "lock", recipes.LockOptions{})
+	acquired(t, other)
+	if held, err := lock.Release(t.Context()); held || err != nil || lock.Token() != 0 || lost != 0 {
+		t.Error(held, err, lock.Token(), lost)
+	}
+	if held, err := other.Renew(t.Context()); !held || err != nil {
+		t.Error(held, err)
+	}
+}
+
+func TestWhatIsAddedAgainCountsOnce(t *testing.T) {
+	client, _, lose := forgetful(t)
+	array := recipes.NewArray(client, "array", recipes.ArrayOptions{})
+	item := recipes.Item{ID: recipes.NewID(), Value: []byte("once")}
+	*lose = "Append"
+	if err := array.AddItem(t.Context(), item); status.Code(err) != codes.DeadlineExceeded {
+		t.Fatal(err)
+	}
+	if err := array.AddItem(t.Context(), item); err != nil {
+		t.Fatal(err)
+	}
+	contents, err := array.Read(t.Context())
+	if err != nil || len(contents.Items) != 1 || contents.Items[0].ID != item.ID {
+		t.Error(contents, err)
 	}
 }
 

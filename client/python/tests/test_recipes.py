@@ -8,7 +8,9 @@ import threading
 import unittest
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from unittest import mock
 
+import grpc
 from server import Server
 from test_watch import await_
 
@@ -94,6 +96,50 @@ class RecipesTest(unittest.TestCase):
         self.assertTrue(lock.release())
         await_(lambda: "timecached-lock" not in {each.name for each in threading.enumerate()})
         self.assertEqual(self.lost, [])
+
+    def unanswered(self, method: str) -> Any:
+        """While it lasts, calls of this method are done, and not answered."""
+        call = getattr(timecached.Client, method)
+
+        def lose(*args: Any, **options: Any) -> None:
+            call(*args, **options)
+            raise timecached.UnavailableError(grpc.StatusCode.UNAVAILABLE, "lost")
+
+        return mock.patch.object(timecached.Client, method, lose)
+
+    def test_an_acquisition_without_an_answer_is_taken_over(self) -> None:
+        lock = self.lock("a", ttl=10)
+        with self.unanswered("put"), self.assertRaises(timecached.UnavailableError):
+            lock.try_acquire()
+        self.assertIsNone(lock.token)
+        self.assertIsNone(self.lock("b").try_acquire())
+        self.clock.advance(9)
+        entry = self.client.get("lock")
+        assert entry is not None
+        self.assertEqual(lock.try_acquire(), entry.version)
+        # With a fresh time to live: who takes it over does not know when it began.
+        self.clock.advance(9)
+        self.assertIsNone(self.lock("b").try_acquire())
+
+    def test_a_release_without_an_answer_is_repeated(self) -> None:
+        lock = self.lock("a", on_lost=lambda: self.lost.append("a"))
+        token = lock.try_acquire()
+        with self.unanswered("put"), self.assertRaises(timecached.UnavailableError):
+            lock.release()
+        self.assertEqual(lock.token, token)
+        other = self.lock("b")
+        self.assertIsNotNone(other.try_acquire())
+        self.assertFalse(lock.release())
+        self.assertIsNone(lock.token)
+        self.assertTrue(other.renew())
+        self.assertEqual(self.lost, [])
+
+    def test_what_is_added_again_counts_once(self) -> None:
+        array, id = recipes.Array(self.client, "array"), recipes.new_id()
+        with self.unanswered("append"), self.assertRaises(timecached.UnavailableError):
+            array.add("once", id=id)
+        array.add("once", id=id)
+        self.assertEqual(array.read().items, (recipes.Item(id, b"once"),))
 
     def test_work_that_raises_leaves_its_claim(self) -> None:
         def answer(work: Any) -> bytes:
