@@ -79,7 +79,7 @@ WORDS = {
     },
     "aio/recipes/lock.py": {
         "nor\n          call this Lock.": """nor
-          call this Lock. Costs a thread while a lease is held, which may call it.""",
+          call this Lock. Costs a thread while a lease is held, which calls it in the end.""",
     },
     "testing/aio.py": {
         "The clock for asyncio.": "The clock for the blocking client.",

@@ -1,4 +1,4 @@
-// What a Lock knows of its lease, and who is told of its loss. Internal to the
+// What a Lock knows of its lease, and the report of its loss. Internal to the
 // client.
 
 #ifndef TIMECACHED_CLIENT_CPP_SRC_RECIPES_LOCK_LEASE_H_
