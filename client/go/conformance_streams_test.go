@@ -143,21 +143,20 @@ func count(expected any) int {
 	return 0
 }
 
-func (r *run) events(name string, step object) error {
-	if err := known(step, "events", "expect", "lost", "save", "error"); err != nil {
-		return err
-	}
+// readEvents reads a watch up to the clock's time, a member for so many events, or to its
+// end; failure is what ended it, err the runner's.
+func (r *run) readEvents(name string, members int, ends bool) (e *events, failure, err error) {
 	e, is := r.open[name].(*events)
 	if !is {
-		return fmt.Errorf("%s is no watch", name)
+		return nil, nil, fmt.Errorf("%s is no watch", name)
 	}
 	now, err := r.clock.Now(r.ctx)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	complete := func() bool {
 		if e.member {
-			return len(e.unread) >= count(step["expect"])
+			return len(e.unread) >= members
 		}
 		for _, namespace := range e.namespaces {
 			if e.watermarks[namespace].Before(now) {
@@ -168,11 +167,25 @@ func (r *run) events(name string, step object) error {
 	}
 	timer := time.AfterFunc(10*time.Second, e.cancel)
 	defer timer.Stop()
-	_, ends := step["error"]
 	for ends || !complete() {
-		if err := e.read(); err != nil {
-			return r.outcome(step, nil, err)
+		if failure := e.read(); failure != nil {
+			return nil, failure, nil
 		}
+	}
+	return e, nil, nil
+}
+
+func (r *run) events(name string, step object) error {
+	if err := known(step, "events", "expect", "lost", "save", "error"); err != nil {
+		return err
+	}
+	_, ends := step["error"]
+	e, failure, err := r.readEvents(name, count(step["expect"]), ends)
+	if err != nil {
+		return err
+	}
+	if failure != nil {
+		return r.outcome(step, nil, failure)
 	}
 	var list []any
 	for _, namespace := range e.namespaces {

@@ -32,6 +32,8 @@ type scenario struct {
 func TestConformance(t *testing.T) {
 	directory := cmp.Or(os.Getenv("CONFORMANCE"), "../../tests/conformance")
 	files, _ := filepath.Glob(filepath.Join(directory, "*.json"))
+	recipes, _ := filepath.Glob(filepath.Join(directory, "recipes", "*.json"))
+	files = append(files, recipes...)
 	if len(files) == 0 {
 		t.Skip("no scenarios: set CONFORMANCE to their directory")
 	}
@@ -63,6 +65,7 @@ type run struct {
 	start  time.Time
 	vars   map[string]any
 	open   map[string]opened
+	made   map[string]any // Recipes.
 }
 
 // opened is a watch, a member or a worker.
@@ -71,7 +74,8 @@ type opened interface{ close() error }
 func runScenario(t *testing.T, client *timecache.Client, s scenario) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := &run{ctx: ctx, client: client, clock: timecachetest.NewClock(client), vars: object{}, open: map[string]opened{}}
+	r := &run{ctx: ctx, client: client, clock: timecachetest.NewClock(client), vars: object{}, open: map[string]opened{},
+		made: map[string]any{}}
 	now := must(r.clock.Now(ctx))(t)
 	r.start = must(r.clock.AdvanceTo(ctx, now.Add(time.Hour).Truncate(time.Hour)))(t)
 	if s.Namespaces == nil {
@@ -107,7 +111,7 @@ func runScenario(t *testing.T, client *timecache.Client, s scenario) {
 func (r *run) step(step object) error {
 	kinds := map[string]func(string, object) error{"call": r.call, "advance": r.advance, "watch": r.watch,
 		"watch_expiring": r.watch, "member": r.member, "worker": r.worker, "events": r.events, "handled": r.handled,
-		"close": r.close}
+		"close": r.close, "recipe": r.recipe, "do": r.doRecipe}
 	for key, value := range step {
 		if do := kinds[key]; do != nil {
 			name, is := value.(string)

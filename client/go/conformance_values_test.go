@@ -203,6 +203,15 @@ func (r *run) match(path string, expected, came any) error {
 			}
 			return nil
 		}
+		if begin, is := expected["begins"]; is {
+			first, err := toBytes(begin)
+			size, failure := toInteger(expected["size"])
+			got, _ := came.([]byte)
+			if err != nil || failure != nil || !bytes.HasPrefix(got, first) || int64(len(got)) != size.Int64() {
+				return differ()
+			}
+			return nil
+		}
 		if list, is := expected["unordered"].([]any); is {
 			return r.matchUnordered(path, list, came)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"timecached.dev/client/go"
+	"timecached.dev/client/go/recipes"
 	"timecached.dev/client/go/timecachetest"
 )
 
@@ -102,7 +103,7 @@ func TestReadmePieces(t *testing.T) {
 			t.Errorf("not run:\n%s", piece)
 		}
 	}
-	equal(t, "pieces", len(pieces), 6)
+	equal(t, "pieces", len(pieces), 7)
 
 	server := timecachetest.Start(t, "--virtual-clock")
 	client := server.Client(timecache.Options{Namespace: "orders"})
@@ -111,6 +112,19 @@ func TestReadmePieces(t *testing.T) {
 		t.Error(err)
 	}
 	refused(t, readmeErrors(t.Context(), client), codes.FailedPrecondition, timecache.KeyExists)
+	locks := client.In("default")
+	written := uint64(0)
+	write := func(ctx context.Context, token uint64) error {
+		entry, _, err := locks.Get(ctx, "lock/report")
+		written = entry.Version
+		if err == nil && token != written {
+			err = fmt.Errorf("written with %d", token)
+		}
+		return err
+	}
+	if err := readmeLock(t.Context(), locks, write); err != nil || written == 0 {
+		t.Error(err)
+	}
 	if err := readmeMany(t.Context(), client); err != nil {
 		t.Error(err)
 	}
@@ -192,6 +206,19 @@ func readmeErrors(ctx context.Context, client *timecache.Client) error {
 		fmt.Println("may have been done all the same:", failure.MaybeApplied)
 	}
 	return err
+}
+
+func readmeLock(ctx context.Context, client *timecache.Client, write func(context.Context, uint64) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lock := recipes.NewLock(client, "lock/report", recipes.LockOptions{Owner: "worker-a", OnLost: stop})
+	token, err := lock.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release(context.WithoutCancel(ctx))
+	// Storage that refuses smaller tokens than the largest that it has seen is safe.
+	return write(ctx, token)
 }
 
 func readmeMany(ctx context.Context, client *timecache.Client) error {

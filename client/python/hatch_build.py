@@ -30,6 +30,10 @@ BLOCKING = {
     "watcher.py": "aio/watcher.py",
     "worker.py": "aio/worker.py",
     "testing/blocking.py": "testing/aio.py",
+    **{
+        f"recipes/{path.name}": f"aio/recipes/{path.name}"
+        for path in sorted((PACKAGE / "aio/recipes").glob("*.py"))
+    },
 }
 
 REASONS_HEAD = '''"""Why a call was refused. Written by hatch_build.py from errors.proto."""
@@ -70,6 +74,13 @@ WORDS = {
     called by `concurrency` threads; a handler may call ``request_stop``.""",
         " To cancel this\n        does not stop the worker.": "",
     },
+    "aio/recipes/calls.py": {
+        "Callable[[], Awaitable[BytesLike]]": "Callable[[], BytesLike]",
+    },
+    "aio/recipes/lock.py": {
+        "nor\n          call this Lock.": """nor
+          call this Lock. Costs a thread while a lease is held, which calls it in the end.""",
+    },
     "testing/aio.py": {
         "The clock for asyncio.": "The clock for the blocking client.",
         "..aio.client": "..client",
@@ -90,11 +101,14 @@ CODE = [
 
 def blocking(name: str) -> str:
     text = (PACKAGE / name).read_text()
-    for words, instead in WORDS[name].items():
+    for words, instead in WORDS.get(name, {}).items():
         if words not in text:
             raise ValueError(f"{name} does not have {words!r}: see hatch_build.py")
         text = text.replace(words, instead)
-    if name.startswith("aio/"):
+    # Recipes are one level deeper, in both forms.
+    if name.startswith("aio/recipes/"):
+        text = text.replace("from ...", "from ..")
+    elif name.startswith("aio/"):
         text = text.replace("from ..", "from .")
     for pattern, replacement in CODE:
         text = re.sub(pattern, replacement, text)

@@ -18,7 +18,8 @@ namespace {
 
 std::vector<Json> Scenarios() {
   std::map<std::string, Json> files;
-  for (const auto& file : std::filesystem::directory_iterator(SCENARIOS)) {
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(SCENARIOS)) {
     if (file.path().extension() != ".json") continue;
     files[file.path().string()] = Json::parse(std::ifstream(file.path()));
   }

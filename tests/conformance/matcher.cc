@@ -90,7 +90,7 @@ void Matcher::Match(const Json& got, const Json& expected,
   } else if (got.is_object() && got.contains("$duration")) {
     RequireSame(got == ToJson(Seconds(expected)), got, expected, where);
   } else if (got.is_number() && expected.is_string()) {
-    RequireSame(got == Integer(expected), got, expected, where);
+    RequireSame(got.dump() == expected, got, expected, where);
   } else {
     RequireSame(got == expected, got, expected, where);
   }
@@ -111,6 +111,11 @@ void Matcher::MatchObject(const Json& got, const Json& expected,
   } else if (HasOnly(expected, "hex") || expected.contains("repeat")) {
     RequireSame(got.is_binary() && Data(got) == Data(expected), got, expected,
                 where);
+  } else if (expected.contains("begins")) {
+    RequireSame(got.is_binary() &&
+                    got.get_binary().size() == expected["size"] &&
+                    Data(got).starts_with(Data(expected["begins"])),
+                got, expected, where);
   } else if (HasOnly(expected, "unordered")) {
     MatchUnordered(got, expected["unordered"], where);
   } else {

@@ -27,6 +27,12 @@ void Runner::Run(const Json& scenario) {
   const absl::Status moved = clock_.AdvanceTo(now_).status();
   Require(moved.ok(), moved.ToString());
   matcher_.emplace(now_);
+  recipes_.emplace(client_, [this](const std::string& name) {
+    Watch& watch = *watches_.at(name);
+    const absl::Status status = watch.ReadTo(now_);
+    Require(status.ok(), status.ToString());
+    return watch.TakeEvents();
+  });
 
   const Json namespaces =
       scenario.value("namespaces", Json{{"main", Json::object()}});
@@ -65,7 +71,9 @@ void Runner::Step(const Json& step) {
       {"worker", {"args", "handler"}},
       {"events", {"expect", "lost", "save", "error"}},
       {"handled", {"expect"}},
-      {"close", {}}};
+      {"close", {}},
+      {"recipe", {"as", "args"}},
+      {"do", {"args", "expect", "error", "save"}}};
   std::string kind;
   for (const auto& [name, known] : kinds) {
     if (!step.contains(name)) continue;
@@ -89,6 +97,10 @@ void Runner::Step(const Json& step) {
     Events(step);
   } else if (kind == "handled") {
     Handled(step);
+  } else if (kind == "recipe") {
+    recipes_->Make(step["recipe"], step["as"], ArgsOf(step));
+  } else if (kind == "do") {
+    Do(step);
   } else if (kind == "close") {
     Close(step["close"]);
   } else {
@@ -163,6 +175,14 @@ void Runner::Handled(const Json& step) {
   const Json& list = expected.is_object() ? expected.at("unordered") : expected;
   matcher_->Match(workers_.at(step["handled"])->Take(list.size()), expected,
                   "handled");
+}
+
+void Runner::Do(const Json& step) {
+  const absl::StatusOr<Json> answer = recipes_->Do(step["do"], ArgsOf(step));
+  if (!answer.ok()) return MatchError(answer.status(), step);
+  Require(!step.contains("error"), "succeeded");
+  matcher_->Match(*answer, step.value("expect", Json::object()), "answer");
+  matcher_->Save(*answer, step);
 }
 
 void Runner::Close(const std::string& name) {

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "tests/conformance/arguments.h"
 #include "tests/conformance/matcher.h"
+#include "tests/conformance/recipes.h"
 #include "tests/conformance/streams.h"
 #include "timecache/client.h"
 #include "timecache/virtual_clock.h"
@@ -35,6 +36,7 @@ class Runner {
   void BeginWorker(const Json& step);
   void Handled(const Json& step);
   void Close(const std::string& name);
+  void Do(const Json& step);
 
   Args ArgsOf(const Json& step) const;
   void MatchError(const absl::Status& error, const Json& step) const;
@@ -43,6 +45,7 @@ class Runner {
   const VirtualClock clock_;
   absl::Time now_;
   std::optional<Matcher> matcher_;
+  std::optional<Recipes> recipes_;
   std::map<std::string, std::unique_ptr<Watch>> watches_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;
 };

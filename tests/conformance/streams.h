@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -42,6 +43,7 @@ class Watch {
 
   // What has come since the last time, as a step may expect and save it.
   Json Take();
+  std::vector<ExpiredEvent> TakeEvents() { return std::exchange(events_, {}); }
 
  private:
   size_t Place(const std::string& ns) const;

@@ -18,6 +18,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
+from recipe_steps import Recipes
 from server import Server
 
 import timecached
@@ -110,6 +111,7 @@ class Runner:
         self.now = self.start
         self.saved: dict[str, Any] = {}
         self.open: dict[str, Watch | Worker] = {}
+        self.recipes = Recipes(self)
         namespaces = scenario.get("namespaces", {"main": {}})
         for name, options in namespaces.items():
             self.delete(name)
@@ -173,6 +175,8 @@ class Runner:
             "events": ("expect", "lost", "save", "error"),
             "handled": ("expect",),
             "close": (),
+            "recipe": ("as", "args"),
+            "do": ("args", "expect", "error", "save"),
         }
         kind, *others = [kind for kind in kinds if kind in step]
         check(not others and set(step) <= {kind, *kinds[kind]}, f"unknown keys in {set(step)}")
@@ -358,6 +362,29 @@ class Runner:
         handled, worker.handled = worker.handled, []
         self.match(handled, step["expect"], "handled")
 
+    def do_recipe(self, step: dict[str, Any]) -> None:
+        self.recipes.make(step["recipe"], step["as"], dict(step.get("args", {})))
+
+    def do_do(self, step: dict[str, Any]) -> None:
+        try:
+            answer = self.recipes.do(step["do"], dict(step.get("args", {})))
+        except timecached.TimecacheError as error:
+            if "error" not in step:
+                raise
+            self.match_error(error, step["error"])
+            return
+        check("error" not in step, f"succeeded with {answer!r}")
+        self.match(answer, step.get("expect", {}), "answer")
+        self.save(answer, step)
+
+    def take_events(self, name: str) -> list[timecached.ExpiredEvent]:
+        """What a watch has got up to now."""
+        watch = self.open[name]
+        assert isinstance(watch, Watch)
+        watch.read_until(lambda: min(watch.watermarks.values()) >= self.now)
+        events, watch.events = watch.events, []
+        return events
+
     def do_close(self, step: dict[str, Any]) -> None:
         self.close_one(step["close"])
 
@@ -398,6 +425,9 @@ class Runner:
                 return check(got == moment, f"{where} is {got!r}, not {moment!r}")
             if set(expected) in ({"hex"}, {"repeat", "times"}):
                 return check(got == data(expected), f"{where} is {got!r:.200}")
+            if set(expected) == {"begins", "size"}:
+                fits = got.startswith(data(expected["begins"])) and len(got) == expected["size"]
+                return check(fits, f"{where} is {got!r:.200}")
             if set(expected) == {"unordered"}:
                 return self.match_unordered(got, expected["unordered"], where)
             if isinstance(got, timecached.TimecacheError):
@@ -549,7 +579,7 @@ def main() -> int:
     runner = Runner(aio="--aio" in sys.argv)
     passed = failed = 0
     try:
-        for path in sorted(DIRECTORY.glob("*.json")):
+        for path in sorted([*DIRECTORY.glob("*.json"), *DIRECTORY.glob("recipes/*.json")]):
             for scenario in json.loads(path.read_text())["scenarios"]:
                 if names and scenario["name"] not in names:
                     continue

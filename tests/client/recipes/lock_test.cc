@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "tests/client/recipes/recipe_fixture.h"
 #include "tests/support/engine/dice.h"
@@ -135,6 +136,42 @@ TEST_F(LockTest, AWaiterGivesUp) {
   EXPECT_FALSE(Must(b_->Acquire(absl::ZeroDuration())));
   EXPECT_FALSE(Must(b_->Acquire(absl::Milliseconds(20))));
   EXPECT_EQ(a_->Renew().value(), true);
+}
+
+TEST_F(LockTest, ALeaseThatIsOverIsLost) {
+  absl::Notification lost;
+  Lock lock(client_, "lock",
+            {.ttl = absl::Milliseconds(20), .on_lost = [&] { lost.Notify(); }});
+  ASSERT_TRUE(Must(lock.TryAcquire()));
+  lost.WaitForNotification();
+  EXPECT_EQ(lock.token(), std::nullopt);
+  EXPECT_EQ(lock.remaining(), absl::ZeroDuration());
+  EXPECT_EQ(lock.Renew().value(), false);
+  // The server's clock stands: it is still this owner's.
+  EXPECT_FALSE(Must(a_->TryAcquire()));
+}
+
+TEST_F(LockTest, ACallThatFindsTheLeaseLostReportsIt) {
+  int lost = 0;
+  Lock lock(client_, "lock", {.ttl = kLease, .on_lost = [&] { ++lost; }});
+  ASSERT_TRUE(Must(lock.TryAcquire()));
+  Pass(kLease + kLockWidth);
+  ASSERT_TRUE(Must(a_->TryAcquire()));
+  EXPECT_EQ(lock.Renew().value(), false);
+  EXPECT_EQ(lock.Release().value(), false);
+  EXPECT_FALSE(Must(lock.TryAcquire()));
+  EXPECT_EQ(lost, 1);
+}
+
+TEST_F(LockTest, AReleasedLeaseIsNotLost) {
+  int lost = 0;
+  {
+    Lock lock(client_, "lock", {.ttl = kLease, .on_lost = [&] { ++lost; }});
+    ASSERT_TRUE(Must(lock.TryAcquire()));
+    EXPECT_EQ(lock.Release().value(), true);
+    ASSERT_TRUE(Must(lock.TryAcquire()));
+  }
+  EXPECT_EQ(lost, 0) << "nor is that of a lock that is destroyed";
 }
 
 // What a lock protects: it remembers the largest token, and refuses others.

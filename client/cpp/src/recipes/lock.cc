@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/src/recipes/lock_lease.h"
 #include "client/cpp/src/recipes/random_id.h"
 #include "client/cpp/src/rpc/steady_time.h"
 #include "timecache/status.h"
@@ -38,7 +39,10 @@ Lock::Lock(const Client& client, std::string key, LockOptions options)
       options_(std::move(options)),
       mark_(absl::StrCat(options_.owner, options_.owner.empty() ? "" : " ",
                          absl::Hex(RandomId(), absl::kZeroPad16),
-                         absl::Hex(RandomId(), absl::kZeroPad16))) {}
+                         absl::Hex(RandomId(), absl::kZeroPad16))),
+      lease_(std::make_unique<Lease>(options_.on_lost)) {}
+
+Lock::~Lock() = default;
 
 absl::StatusOr<std::optional<uint64_t>> Lock::TryAcquire() {
   for (int i = 0; i < kMaxLockTries; ++i) {
@@ -52,12 +56,11 @@ absl::StatusOr<std::optional<uint64_t>> Lock::TryAcquire() {
     } else if ((*entry)->value == kFree) {
       token = Put((*entry)->version);
     } else {
-      token_.reset();
-      return std::nullopt;
+      break;
     }
     if (!token.ok() || *token) return token;
   }
-  token_.reset();
+  lease_->End();
   return std::nullopt;
 }
 
@@ -94,59 +97,62 @@ absl::StatusOr<std::optional<uint64_t>> Lock::Acquire(absl::Duration timeout) {
 }
 
 absl::StatusOr<bool> Lock::Renew() {
-  if (!token_) return false;
-  const SteadyTime sent_at = SteadyNow();
-  const auto touched = client_.Touch(key_, {.if_version = *token_});
-  if (IsPreconditionFailed(touched.status())) {
-    token_.reset();
-    return false;
-  }
-  if (!touched.ok()) return touched.status();
-  Own(*token_, sent_at);
-  return true;
+  const auto token = lease_->token();
+  if (!token) return false;
+  const auto safe_until = Touch(*token);
+  if (!safe_until.ok()) return safe_until.status();
+  return *safe_until && lease_->Extend(**safe_until);
 }
 
 absl::StatusOr<bool> Lock::Release() {
-  if (!token_) return false;
+  const auto token = lease_->token();
+  if (!token) return false;
+  lease_->GiveUp();
   const auto put =
-      client_.Put(key_, kFree, {.ttl = kShortestTtl, .if_version = *token_});
+      client_.Put(key_, kFree, {.ttl = kShortestTtl, .if_version = *token});
   const bool unmet = IsPreconditionFailed(put.status());
   if (!put.ok() && !unmet) return put.status();
-  token_.reset();
+  lease_->End();
   return !unmet;
 }
 
-absl::Duration Lock::remaining() const {
-  if (!token_) return absl::ZeroDuration();
-  return std::max(absl::ZeroDuration(), LeftUntil(safe_until_));
-}
+std::optional<uint64_t> Lock::token() const { return lease_->token(); }
+
+absl::Duration Lock::remaining() const { return lease_->remaining(); }
 
 // nullopt: the key is there, or not with this version.
 absl::StatusOr<std::optional<uint64_t>> Lock::Put(
     std::optional<uint64_t> if_version) {
-  const SteadyTime sent_at = SteadyNow();
+  const SteadyTime safe_until = SteadyAfter(options_.ttl);
   const auto put = client_.Put(key_, mark_,
                                {.ttl = options_.ttl,
                                 .condition = PutCondition::kIfAbsent,
                                 .if_version = if_version});
   if (IsPreconditionFailed(put.status())) return std::nullopt;
   if (!put.ok()) return put.status();
-  return Own(put->version, sent_at);
+  lease_->Begin(put->version, safe_until);
+  return put->version;
 }
 
 // The entry is this Lock's, of this lease or of an acquisition that was not
 // answered. The renewal says from when on its time counts.
 absl::StatusOr<std::optional<uint64_t>> Lock::TakeOver(uint64_t version) {
-  token_ = version;
-  const auto renewed = Renew();
-  if (!renewed.ok()) return renewed.status();
-  return token_;
+  const auto safe_until = Touch(version);
+  if (!safe_until.ok()) return safe_until.status();
+  if (!*safe_until) return std::nullopt;
+  lease_->Begin(version, **safe_until);
+  return version;
 }
 
-std::optional<uint64_t> Lock::Own(uint64_t version, SteadyTime sent_at) {
-  token_ = version;
-  safe_until_ = SteadyAfter(options_.ttl, sent_at);
-  return token_;
+absl::StatusOr<std::optional<SteadyTime>> Lock::Touch(uint64_t version) {
+  const SteadyTime safe_until = SteadyAfter(options_.ttl);
+  const auto touched = client_.Touch(key_, {.if_version = version});
+  if (IsPreconditionFailed(touched.status())) {
+    lease_->End();
+    return std::nullopt;
+  }
+  if (!touched.ok()) return touched.status();
+  return safe_until;
 }
 
 }  // namespace timecache

@@ -6,11 +6,12 @@
         client.put("session:7", "basket=3", ttl=1800)
         entry = client.get("session:7")
 
-``timecached.aio`` has the same for asyncio, ``timecached.testing`` the clock of a server that was
-started with --virtual-clock, ``timecached.v1`` the generated messages and stubs.
+``timecached.aio`` has the same for asyncio, ``timecached.recipes`` locks, tables and joins,
+``timecached.testing`` the clock of a server that was started with --virtual-clock,
+``timecached.v1`` the generated messages and stubs.
 """
 
-from . import aio, errors, types
+from . import aio, errors, recipes, types
 from .admin_types import (
     BackupPiece,
     CheckpointState,
@@ -126,6 +127,7 @@ __all__ = [
     "decode_dead_letter",
     "encode_json",
     "errors",
+    "recipes",
     "types",
     *errors.__all__,
 ]

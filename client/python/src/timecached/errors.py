@@ -15,9 +15,11 @@ from google.rpc import error_details_pb2, status_pb2
 from .reasons import ErrorReason
 
 __all__ = [
+    "AbortedError",
     "AlreadyExistsError",
     "CallCancelledError",
     "ClosedError",
+    "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
     "FieldViolation",
@@ -163,6 +165,14 @@ class FailedPreconditionError(TimecacheError):
     """FAILED_PRECONDITION: a condition does not hold; ``reason`` says which."""
 
 
+class AbortedError(TimecacheError):
+    """ABORTED: others were at it at the same time: of recipes only; try again."""
+
+
+class DataLossError(TimecacheError):
+    """DATA_LOSS: a value is not what it should be: of recipes only."""
+
+
 class OutOfRangeError(TimecacheError):
     """OUT_OF_RANGE: a place in the log of events that is not, or not yet, there."""
 
@@ -244,6 +254,8 @@ _CLASSES: dict[grpc.StatusCode, type[TimecacheError]] = {
     grpc.StatusCode.NOT_FOUND: NotFoundError,
     grpc.StatusCode.ALREADY_EXISTS: AlreadyExistsError,
     grpc.StatusCode.FAILED_PRECONDITION: FailedPreconditionError,
+    grpc.StatusCode.ABORTED: AbortedError,
+    grpc.StatusCode.DATA_LOSS: DataLossError,
     grpc.StatusCode.OUT_OF_RANGE: OutOfRangeError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: ResourceExhaustedError,
     grpc.StatusCode.UNAUTHENTICATED: UnauthenticatedError,

@@ -25,6 +25,7 @@ from .types import (
 from .v1 import data_pb2
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 MAX_OPERATIONS = 4096
 """Most operations of one request."""
@@ -216,6 +217,10 @@ class Operation(Generic[T]):
             request.touch = True
         _set_ttl(request, ttl)
         return Operation("gather", message, _gathered)
+
+    def map(self, function: Callable[[T], U]) -> Operation[U]:
+        """The same, whose result is what `function` makes of this one's."""
+        return Operation(self._kind, self._message, lambda r: function(self._parse(r)))
 
     # --- for the client itself ---
 

@@ -13,6 +13,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -33,6 +35,11 @@ struct LockOptions {
   // Acquire tries at least this often while it waits, for a lock that ended
   // without an event: removed by hand, or with its namespace.
   absl::Duration recheck = absl::Seconds(5);
+  // Called once for each lease that ends without Release: as soon as a call
+  // finds it another's, by that call, and at the latest when remaining() is
+  // over, by a thread of the Lock's. The lease is then given up: Renew returns
+  // false. Stop the work that the lock protects. It must not destroy the Lock.
+  std::function<void()> on_lost = {};
 };
 
 // One contender for a lock, which is an entry of the client's namespace.
@@ -58,14 +65,16 @@ struct LockOptions {
 // value that lives 1 ms: the lock is free at once for the next attempt, and
 // waiters receive the expiry at most a bucket width later. So give locks a
 // namespace with narrow buckets (ttl 10 s, 101 buckets: 0.1 s). It must not be
-// `sliding`: reads would renew leases. Waiters are not ordered.
+// `sliding`: reads would renew leases. Waiters are not ordered. `on_lost` costs
+// a thread.
 //
-// Not thread-safe: each contender has a Lock of its own.
+// One call at a time: each contender has a Lock of its own. token() and
+// remaining() are thread-safe.
 class TIMECACHED_EXPORT Lock {
  public:
   Lock(const Client& client, std::string key, LockOptions options = {});
-  // Does not release: the lease then expires.
-  ~Lock() = default;
+  // Does not release: the lease then expires, and is not reported as lost.
+  ~Lock();
 
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
@@ -86,26 +95,28 @@ class TIMECACHED_EXPORT Lock {
   absl::StatusOr<bool> Release();
 
   // The lease's token, as last known here.
-  std::optional<uint64_t> token() const { return token_; }
+  std::optional<uint64_t> token() const;
 
   // The time that the lease lasts for certain, on this machine's clock; zero
   // when it may be over. Counts from before the last successful call was sent.
   absl::Duration remaining() const;
 
  private:
+  class Lease;
+
   absl::StatusOr<std::optional<uint64_t>> Put(
       std::optional<uint64_t> if_version);
   absl::StatusOr<std::optional<uint64_t>> TakeOver(uint64_t version);
-  std::optional<uint64_t> Own(uint64_t version,
-                              std::chrono::steady_clock::time_point sent_at);
+  // When a lease that begins at this time may be over. Nothing: it has ended.
+  absl::StatusOr<std::optional<std::chrono::steady_clock::time_point>> Touch(
+      uint64_t version);
 
   const Client client_;
   const std::string key_;
   const LockOptions options_;
   // The value of the entry while this Lock has it: no other Lock writes it.
   const std::string mark_;
-  std::optional<uint64_t> token_;
-  std::chrono::steady_clock::time_point safe_until_;
+  const std::unique_ptr<Lease> lease_;
 };
 
 }  // namespace timecache

@@ -10,9 +10,10 @@ Make a Client where an event loop runs; it belongs to that loop. A call whose ta
 raises asyncio.CancelledError, and what it did is not known.
 """
 
+from . import recipes
 from .client import Client
 from .pipeline import Pipeline
 from .watcher import Watcher
 from .worker import GroupWorker
 
-__all__ = ["Client", "GroupWorker", "Pipeline", "Watcher"]
+__all__ = ["Client", "GroupWorker", "Pipeline", "Watcher", "recipes"]
