@@ -29,8 +29,10 @@ class KafkaControlLogTest : public testing::Test {
     options_.brokers = {rd_kafka_mock_cluster_bootstraps(mock_.get())};
   }
 
-  std::unique_ptr<KafkaControlLog> Open() {
-    auto log = KafkaControlLog::Open(options_, "c.control", absl::Seconds(1));
+  // A record that no broker takes within the lease is given up.
+  std::unique_ptr<KafkaControlLog> Open(
+      absl::Duration lease = absl::Minutes(5)) {
+    auto log = KafkaControlLog::Open(options_, "c.control", lease);
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
@@ -88,7 +90,7 @@ TEST_F(KafkaControlLogTest, OneRecordIsOnItsWayAtATime) {
 }
 
 TEST_F(KafkaControlLogTest, ARecordThatNoBrokerTakesIsGivenUp) {
-  const auto log = Open();
+  const auto log = Open(absl::Seconds(1));
   for (int broker = 1; broker <= 3; ++broker) {
     rd_kafka_mock_broker_set_down(mock_.get(), broker);
   }
@@ -97,8 +99,15 @@ TEST_F(KafkaControlLogTest, ARecordThatNoBrokerTakesIsGivenUp) {
   for (int broker = 1; broker <= 3; ++broker) {
     rd_kafka_mock_broker_set_up(mock_.get(), broker);
   }
-  const auto nodes = ReadNodes(log.get(), 1);
-  EXPECT_THAT(nodes, testing::ElementsAre("b"));
+  // It may be given up as well, before there is a connection again.
+  std::vector<ControlEntry> entries;
+  while (entries.empty()) {
+    log->Append(Record("b"));
+    auto read = log->Poll(absl::Milliseconds(10));
+    ASSERT_TRUE(read.ok()) << read.status();
+    entries = *std::move(read);
+  }
+  EXPECT_EQ(entries.front().record.node(), "b");
 }
 
 TEST_F(KafkaControlLogTest, WakeEndsAPoll) {
