@@ -167,7 +167,8 @@ func operationOptions(o *pb.Operation) (options []any) {
 		flag(o.Put.ReturnPrevious, timecache.ReturnPrevious)
 		flag(o.Put.KeepDeadline, timecache.KeepDeadline)
 	case *pb.Operation_Get:
-		flag(o.Get.Touch, timecache.WithTouch)
+		flag(o.Get.GetTouch(), timecache.WithTouch)
+		flag(o.Get.Touch != nil && !o.Get.GetTouch(), timecache.WithoutTouch)
 	case *pb.Operation_Remove:
 		version(o.Remove.IfVersion)
 		flag(o.Remove.ReturnPrevious, timecache.ReturnPrevious)
@@ -175,6 +176,7 @@ func operationOptions(o *pb.Operation) (options []any) {
 		ttl(o.Touch.Ttl)
 		expireAt(o.Touch.ExpireAt)
 		flag(o.Touch.AllowPast, timecache.AllowPast)
+		flag(o.Touch.NamespaceTtl, timecache.NamespaceTTL)
 		version(o.Touch.IfVersion)
 	case *pb.Operation_Append:
 		ttl(o.Append.Ttl)

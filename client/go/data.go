@@ -160,7 +160,7 @@ func (c *Client) PutJSON(ctx context.Context, key string, v any, options ...PutO
 }
 
 // Get reads an entry; found is false on a miss. It does not renew the time to live, unless
-// the namespace is sliding or WithTouch is given.
+// the namespace is sliding or WithTouch is given; with WithoutTouch it never does.
 func (c *Client) Get(ctx context.Context, key string, options ...GetOption) (entry Entry, found bool, err error) {
 	s := collect(options)
 	response, err := call(ctx, c, c.cache.Get, s.get(c.options.Namespace, key), s, safe)
@@ -315,7 +315,11 @@ func (s *settings) put(namespace, key string, value []byte) *pb.PutRequest {
 }
 
 func (s *settings) get(namespace, key string) *pb.GetRequest {
-	return &pb.GetRequest{Namespace: namespace, Key: []byte(key), Touch: s.touch}
+	request := &pb.GetRequest{Namespace: namespace, Key: []byte(key)}
+	if s.touch || s.withoutTouch {
+		request.Touch = new(!s.withoutTouch)
+	}
+	return request
 }
 
 func (s *settings) remove(namespace, key string) *pb.RemoveRequest {
@@ -325,7 +329,7 @@ func (s *settings) remove(namespace, key string) *pb.RemoveRequest {
 
 func (s *settings) touchRequest(namespace, key string) *pb.TouchRequest {
 	return &pb.TouchRequest{Namespace: namespace, Key: []byte(key), Ttl: s.ttl, IfVersion: s.ifVersion,
-		ExpireAt: s.expireAt, AllowPast: s.allowPast}
+		ExpireAt: s.expireAt, AllowPast: s.allowPast, NamespaceTtl: s.namespaceTTL}
 }
 
 func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest {

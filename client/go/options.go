@@ -17,7 +17,7 @@ type (
 		option
 		forPut()
 	}
-	// GetOption: WithTouch.
+	// GetOption: WithTouch, WithoutTouch.
 	GetOption interface {
 		option
 		forGet()
@@ -32,7 +32,7 @@ type (
 		option
 		forContains()
 	}
-	// TouchOption: TTL, ExpireAt, AllowPast, IfVersion.
+	// TouchOption: TTL, NamespaceTTL, ExpireAt, AllowPast, IfVersion.
 	TouchOption interface {
 		option
 		forTouch()
@@ -98,6 +98,8 @@ type settings struct {
 	returnPrevious bool
 	keepDeadline   bool
 	touch          bool
+	withoutTouch   bool
+	namespaceTTL   bool
 	initial        int64
 	removeIfZero   bool
 	prefix         string
@@ -228,6 +230,25 @@ func (RenewOption) forGet()           {}
 func (RenewOption) forAppend()        {}
 func (RenewOption) forCombine()       {}
 func (RenewOption) forGather()        {}
+
+// KeepLifeOption is [WithoutTouch].
+type KeepLifeOption bool
+
+// WithoutTouch: do not renew the time to live, in a sliding namespace, either. For Get.
+const WithoutTouch KeepLifeOption = true
+
+func (k KeepLifeOption) set(s *settings) { s.withoutTouch = bool(k) }
+func (KeepLifeOption) forGet()           {}
+
+// NamespaceTTLOption is [NamespaceTTL].
+type NamespaceTTLOption bool
+
+// NamespaceTTL: the entry has no time to live of its own any more, and follows the
+// namespace's. Not together with TTL. For Touch.
+const NamespaceTTL NamespaceTTLOption = true
+
+func (n NamespaceTTLOption) set(s *settings) { s.namespaceTTL = bool(n) }
+func (NamespaceTTLOption) forTouch()         {}
 
 // Initial is what a key that is not there counts as: 0 without it. For Combine.
 type Initial int64

@@ -86,6 +86,7 @@ absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
 absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request) {
   Operation op = Operation::Get(request.key());
   op.touch = request.touch();
+  op.never_touch = request.has_touch() && !request.touch();
   return op;
 }
 
@@ -102,6 +103,7 @@ absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
   Operation op = Operation::Touch(request.key());
+  op.namespace_ttl = request.namespace_ttl();
   absl::Status status = SetLifeIf(request, &op);
   if (status.ok()) status = SetIfVersionIf(request, &op);
   if (!status.ok()) return status;

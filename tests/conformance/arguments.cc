@@ -53,6 +53,11 @@ bool Args::TakeBool(const std::string& name) {
   return !value.is_null() && value.get<bool>();
 }
 
+std::optional<bool> Args::TakeBoolIf(const std::string& name) {
+  const Json value = Take(name);
+  return value.is_null() ? std::nullopt : std::optional(value.get<bool>());
+}
+
 std::optional<int64_t> Args::TakeInteger(const std::string& name) {
   const Json value = Take(name);
   return value.is_null() ? std::nullopt : std::optional(Integer(value));
@@ -94,7 +99,8 @@ TouchOptions TakeTouchOptions(Args& args) {
   return {.ttl = args.TakeDuration("ttl"),
           .if_version = args.TakeInteger("if_version"),
           .expire_at = args.TakeTime("expire_at"),
-          .allow_past = args.TakeBool("allow_past")};
+          .allow_past = args.TakeBool("allow_past"),
+          .namespace_ttl = args.TakeBool("namespace_ttl")};
 }
 
 AppendOptions TakeAppendOptions(Args& args) {
@@ -135,7 +141,7 @@ Operation TakeOperation(const std::string& kind, Args& args) {
   if (kind == "put") {
     return Operation::Put(key, args.TakeData("value"), TakePutOptions(args));
   }
-  if (kind == "get") return Operation::Get(key, {args.TakeBool("touch")});
+  if (kind == "get") return Operation::Get(key, {args.TakeBoolIf("touch")});
   if (kind == "remove") return Operation::Remove(key, TakeRemoveOptions(args));
   if (kind == "contains") return Operation::Contains(key);
   if (kind == "touch") return Operation::Touch(key, TakeTouchOptions(args));

@@ -59,7 +59,7 @@ absl::StatusOr<Json> DoData(const std::string& name, const Client& client,
     return Answer(client.Put(key, value, options));
   }
   if (name == "get") {
-    const GetOptions options = {args.TakeBool("touch")};
+    const GetOptions options = {args.TakeBoolIf("touch")};
     args.End();
     return AnswerAs("entry", client.Get(key, options));
   }

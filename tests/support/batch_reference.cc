@@ -16,6 +16,7 @@ std::string Text(const Operation& op) {
   return absl::StrCat(
       "kind=", static_cast<int>(op.kind),
       " condition=", static_cast<int>(op.condition), " touch=", op.touch,
+      " never=", op.never_touch, " namespace_ttl=", op.namespace_ttl,
       " previous=", op.return_previous,
       " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
       " until=", op.has_expire_at ? absl::StrCat(op.expire_at_us) : "none",

@@ -169,7 +169,7 @@ export function fromPut({ version, previous }: PutResponse, key: Buffer): PutRes
 }
 
 export function getRequest(namespace: string, key: Bytes, options: GetOptions): GetRequest {
-  return { namespace, key: toBuffer(key, 'key'), touch: options.touch ?? false };
+  return { namespace, key: toBuffer(key, 'key'), touch: options.touch };
 }
 
 export function fromGet({ entry }: GetResponse, key: Buffer): Entry | undefined {
@@ -197,6 +197,7 @@ export function touchRequest(namespace: string, key: Bytes, options: TouchOption
     ifVersion: toUint64(options.ifVersion, 'ifVersion'),
     expireAt: toTimestamp(options.expireAt, 'expireAt'),
     allowPast: options.allowPast ?? false,
+    namespaceTtl: options.namespaceTtl ?? false,
   };
 }
 

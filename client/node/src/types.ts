@@ -85,7 +85,7 @@ export interface PutResult {
 
 /** How get reads. */
 export interface GetOptions {
-  /** Renew the time to live. */
+  /** true: renew the time to live. false: do not, in a sliding namespace, either. Default: if the namespace is sliding. */
   touch?: boolean | undefined;
 }
 
@@ -109,6 +109,8 @@ export interface RemoveResult {
 export interface TouchOptions extends DueDate {
   /** The entry's own time to live from now on, in ms. Default: the one that it has. */
   ttlMs?: number | undefined;
+  /** The entry has no time to live of its own any more, and follows the namespace's. Not together with ttlMs. */
+  namespaceTtl?: boolean | undefined;
   /** Renew only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   ifVersion?: number | undefined;
 }
@@ -231,7 +233,7 @@ export const OPTIONS = {
   } satisfies Names<PutOptions>,
   get: { touch: true } satisfies Names<GetOptions>,
   remove: { ifVersion: true, returnPrevious: true } satisfies Names<RemoveOptions>,
-  touch: { ...DUE_DATE, ttlMs: true, ifVersion: true } satisfies Names<TouchOptions>,
+  touch: { ...DUE_DATE, ttlMs: true, namespaceTtl: true, ifVersion: true } satisfies Names<TouchOptions>,
   append: { ...CONDITIONS, ttlMs: true, touch: true } satisfies Names<AppendOptions>,
   combine: {
     initial: true,

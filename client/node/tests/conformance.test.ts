@@ -504,7 +504,7 @@ const OPERATIONS: Record<
   },
   contains: { names: ['key'], make: ({ key }) => op.contains(key), answer: (contains) => ({ contains }) },
   touch: {
-    names: ['key', 'ttl', 'if_version', 'expire_at', 'allow_past'],
+    names: ['key', 'ttl', 'namespace_ttl', 'if_version', 'expire_at', 'allow_past'],
     make: ({ key, ...options }) => op.touch(key, options),
     answer: touchAnswer,
   },

@@ -122,6 +122,9 @@ absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
   if (op.keep_deadline && op.has_ttl) {
     return InvalidField("keep_deadline", "must not be set with a ttl");
   }
+  if (op.namespace_ttl && op.has_ttl) {
+    return InvalidField("namespace_ttl", "must not be set with a ttl");
+  }
   if (op.has_expire_at || op.allow_past) {
     if (absl::Status s = CheckExpireAt(op, now_us); !s.ok()) return s;
   }

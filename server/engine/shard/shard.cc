@@ -147,7 +147,7 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
     case OpKind::kGet:
       CountLookup(result->found);
       if (!result->found || !Answer(old.record, room, result)) return outcome;
-      if (!op.touch && !sliding_) return outcome;
+      if (!GetRenews(op, sliding_)) return outcome;
       Renew(op, tag, old, result, &outcome);
       break;
     case OpKind::kTouch:
@@ -296,7 +296,7 @@ void Shard::BeginLife(const Operation& op, const Found& old,
 
 void Shard::RenewLife(const Operation& op, Record* record) const {
   record->put_us = now_us_;
-  if (op.has_ttl) record->own_ttl_us = op.ttl_us;
+  if (op.has_ttl || op.namespace_ttl) record->own_ttl_us = op.ttl_us;
   if (op.has_expire_at) {
     record->life_us = op.expire_at_us - now_us_;
   } else {

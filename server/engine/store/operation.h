@@ -47,6 +47,8 @@ struct Operation {
   Condition condition = Condition::kNone;
   // Get, Append, Combine, Gather: renew the TTL of an existing entry.
   bool touch = false;
+  // Get: do not renew it, in a sliding map, either.
+  bool never_touch = false;
   // Put, Remove: return the previous entry.
   bool return_previous = false;
   // Put, Touch: the entry's own TTL was given in ttl_us. Append, Combine,
@@ -60,6 +62,8 @@ struct Operation {
   // Put: an existing entry keeps its put time, TTL and death. Not with an own
   // TTL, nor with expire_at_us.
   bool keep_deadline = false;
+  // Touch: the entry has no own TTL any more. Not with one.
+  bool namespace_ttl = false;
   // Combine.
   Combination combination = Combination::kAdd;
   bool remove_if_zero = false;
@@ -140,9 +144,14 @@ struct Operation {
   }
 };
 
-// Whether `op` may change something, in a map that is `sliding` or not.
+// Whether a Get renews what it finds, in a map that is `sliding` or not.
+inline bool GetRenews(const Operation& op, bool sliding) {
+  return op.touch || (sliding && !op.never_touch);
+}
+
+// Whether `op` may change something.
 inline bool Writes(const Operation& op, bool sliding) {
-  if (op.kind == OpKind::kGet) return op.touch || sliding;
+  if (op.kind == OpKind::kGet) return GetRenews(op, sliding);
   return op.kind != OpKind::kContains;
 }
 

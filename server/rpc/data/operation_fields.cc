@@ -214,7 +214,11 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
             WireTag(Remove::kReturnPreviousFieldNumber, kVarint)):
       return reader->Bool(&op->return_previous);
     case Of(OpKind::kGet, WireTag(Get::kTouchFieldNumber, kVarint)):
-      return reader->Bool(&op->touch);
+      if (!reader->Bool(&op->touch)) return false;
+      op->never_touch = !op->touch;
+      return true;
+    case Of(OpKind::kTouch, WireTag(Touch::kNamespaceTtlFieldNumber, kVarint)):
+      return reader->Bool(&op->namespace_ttl);
     case Of(OpKind::kPut, WireTag(Put::kKeepDeadlineFieldNumber, kVarint)):
       return reader->Bool(&op->keep_deadline);
     case Of(OpKind::kPut, WireTag(Put::kExpireAtFieldNumber, kLengthDelimited)):

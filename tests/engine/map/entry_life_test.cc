@@ -52,6 +52,9 @@ TEST_F(EntryLifeTest, WhatExcludesEachOtherIsAnError) {
   Operation past = Operation::Put("a", "v");
   past.allow_past = true;
   EXPECT_EQ(FieldOf(harness_.Apply(past).status), "allow_past");
+  Operation touch = Operation::Touch("a").WithTtl(kSecond);
+  touch.namespace_ttl = true;
+  EXPECT_EQ(FieldOf(harness_.Apply(touch).status), "namespace_ttl");
 }
 
 // At the moment after its put, at which no death can have been published.

@@ -197,6 +197,7 @@ void CrashWorld::StepOperation() {
   if (takes_ttl && dice_.Chance(200)) {
     op = op.WithTtl(dice_.Draw(kMinTtlUs, options_.map.ttl_us * 2));
   }
+  op.namespace_ttl = kind == 7 && !op.has_ttl && dice_.Chance(200);
   if (takes_ttl && kind <= 7 && dice_.Chance(200)) {
     const int64_t most_us = options_.map.ttl_us * 2;
     op = op.ExpiringAt(now_us_ + dice_.Draw(-most_us / 4, most_us),

@@ -185,6 +185,7 @@ Operation ModelWorld::RandomOperation() {
   } else if (kind < 700) {
     op.kind = OpKind::kGet;
     op.touch = Chance(200);
+    op.never_touch = !op.touch && Chance(300);
   } else if (kind < 830) {
     op.kind = OpKind::kRemove;
   } else if (kind < 880) {
@@ -214,6 +215,7 @@ Operation ModelWorld::RandomOperation() {
     op.has_ttl = true;
     op.ttl_us = RandomTtlUs();
   }
+  op.namespace_ttl = op.kind == OpKind::kTouch && !op.has_ttl && Chance(100);
   const bool takes_time =
       takes_ttl && (op.kind == OpKind::kPut || op.kind == OpKind::kTouch);
   if (takes_time && Chance(options_.own_ttl_per_mille)) {
@@ -275,6 +277,7 @@ void ModelWorld::Spoil(Operation* op) {
     value_.resize(model_.options().max_value_bytes + 1, 'v');
     op->value = value_;
   } else {
+    op->namespace_ttl = false;
     op->has_ttl = true;
     op->ttl_us =
         way == 3 ? Draw(-1, kMinTtlUs - 1) : model_.options().max_ttl_us + 1;

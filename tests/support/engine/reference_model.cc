@@ -378,7 +378,7 @@ void ReferenceModel::Do(const Operation& op, const std::string& key,
       return;
     case OpKind::kGet:
       if (stored == nullptr) return;
-      if (op.touch || options_.sliding) {
+      if (op.touch || (options_.sliding && !op.never_touch)) {
         stored = Renew(op, key, now_us, *stored);
       }
       result->has_entry = true;
@@ -402,6 +402,7 @@ ReferenceModel::Stored* ReferenceModel::Renew(const Operation& op,
 void ReferenceModel::BeginLife(const Operation& op, int64_t now_us,
                                Entry* entry) const {
   if (op.has_ttl) entry->own_ttl_us = op.ttl_us;
+  if (op.namespace_ttl) entry->own_ttl_us = 0;
   const bool own = entry->own_ttl_us != 0;
   entry->put_us = now_us;
   entry->deadline_us = now_us + (own ? entry->own_ttl_us : options_.ttl_us);

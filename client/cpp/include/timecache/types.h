@@ -89,8 +89,9 @@ struct PutResult {
 };
 
 struct GetOptions {
-  // Renew the time to live.
-  bool touch = false;
+  // True: renew the time to live. False: do not, in a sliding namespace, either.
+  // Unset: renew it if the namespace is sliding.
+  std::optional<bool> touch = {};
 };
 
 struct RemoveOptions {
@@ -117,6 +118,9 @@ struct TouchOptions {
   // As in PutOptions; without `ttl` the own time to live stays as it is.
   std::optional<absl::Time> expire_at = {};
   bool allow_past = false;
+  // The entry has no time to live of its own from now on, but the namespace's.
+  // Not together with ttl.
+  bool namespace_ttl = false;
 };
 
 struct AppendOptions {

@@ -75,7 +75,7 @@ Operation Operation::Get(std::string_view key, const GetOptions& options) {
   Operation operation;
   v1::GetRequest& get = *operation.proto_->mutable_get();
   get.set_key(std::string(key));
-  get.set_touch(options.touch);
+  if (options.touch) get.set_touch(*options.touch);
   return operation;
 }
 
@@ -100,6 +100,7 @@ Operation Operation::Touch(std::string_view key, const TouchOptions& options) {
   v1::TouchRequest& touch = *operation.proto_->mutable_touch();
   touch.set_key(std::string(key));
   SetLife(options, touch);
+  touch.set_namespace_ttl(options.namespace_ttl);
   if (options.if_version) touch.set_if_version(*options.if_version);
   return operation;
 }

@@ -77,13 +77,13 @@ class Operation(Generic[T]):
         return Operation("put", message, lambda r: PutResult(r.version, _previous(r, request.key)))
 
     @staticmethod
-    def get(key: BytesLike, *, touch: bool = False) -> Operation[Entry | None]:
+    def get(key: BytesLike, *, touch: bool | None = None) -> Operation[Entry | None]:
         """As Client.get."""
         message = data_pb2.Operation()
         request = message.get
         request.key = to_bytes(key)
-        if touch:
-            request.touch = True
+        if touch is not None:
+            request.touch = touch
         return Operation(
             "get",
             message,
@@ -121,6 +121,7 @@ class Operation(Generic[T]):
         if_version: int | None = None,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        namespace_ttl: bool = False,
     ) -> Operation[int | None]:
         """As Client.touch."""
         message = data_pb2.Operation()
@@ -129,6 +130,8 @@ class Operation(Generic[T]):
         set_life(request, ttl, expire_at, allow_past)
         if if_version is not None:
             request.if_version = if_version
+        if namespace_ttl:
+            request.namespace_ttl = True
         return Operation("touch", message, lambda r: r.version if r.touched else None)
 
     @staticmethod

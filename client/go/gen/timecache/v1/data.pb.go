@@ -496,9 +496,10 @@ type GetRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Required. 1 B to 4 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Renew the time to live: an entry that was put with its own ttl gets that ttl
-	// again, any other entry the namespace's. In a sliding namespace every Get does so.
-	Touch         bool `protobuf:"varint,3,opt,name=touch,proto3" json:"touch,omitempty"`
+	// True: renew the time to live: an entry that was put with its own ttl gets that ttl
+	// again, any other entry the namespace's. False: never renew it. Unset: renew it if
+	// the namespace is sliding.
+	Touch         *bool `protobuf:"varint,3,opt,name=touch,proto3,oneof" json:"touch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,8 +549,8 @@ func (x *GetRequest) GetKey() []byte {
 }
 
 func (x *GetRequest) GetTouch() bool {
-	if x != nil {
-		return x.Touch
+	if x != nil && x.Touch != nil {
+		return *x.Touch
 	}
 	return false
 }
@@ -947,7 +948,10 @@ type TouchRequest struct {
 	// set, too.
 	ExpireAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_at,json=expireAt,proto3" json:"expire_at,omitempty"`
 	// As in PutRequest.allow_past.
-	AllowPast     bool `protobuf:"varint,6,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	AllowPast bool `protobuf:"varint,6,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	// The entry has no time to live of its own from now on: this renewal and later ones
+	// give it the namespace's. Not together with `ttl`.
+	NamespaceTtl  bool `protobuf:"varint,7,opt,name=namespace_ttl,json=namespaceTtl,proto3" json:"namespace_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1024,13 @@ func (x *TouchRequest) GetExpireAt() *timestamppb.Timestamp {
 func (x *TouchRequest) GetAllowPast() bool {
 	if x != nil {
 		return x.AllowPast
+	}
+	return false
+}
+
+func (x *TouchRequest) GetNamespaceTtl() bool {
+	if x != nil {
+		return x.NamespaceTtl
 	}
 	return false
 }
@@ -2367,12 +2378,13 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\fprecondition\"X\n" +
 	"\vPutResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12/\n" +
-	"\bprevious\x18\x02 \x01(\v2\x13.timecache.v1.EntryR\bprevious\"R\n" +
+	"\bprevious\x18\x02 \x01(\v2\x13.timecache.v1.EntryR\bprevious\"a\n" +
 	"\n" +
 	"GetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
-	"\x05touch\x18\x03 \x01(\bR\x05touch\"8\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x19\n" +
+	"\x05touch\x18\x03 \x01(\bH\x00R\x05touch\x88\x01\x01B\b\n" +
+	"\x06_touch\"8\n" +
 	"\vGetResponse\x12)\n" +
 	"\x05entry\x18\x01 \x01(\v2\x13.timecache.v1.EntryR\x05entry\"\x9b\x01\n" +
 	"\rRemoveRequest\x12\x1c\n" +
@@ -2394,7 +2406,7 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\">\n" +
 	"\fSizeResponse\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xf6\x01\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\x9b\x02\n" +
 	"\fTouchRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12+\n" +
@@ -2403,7 +2415,8 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"if_version\x18\x04 \x01(\x04H\x00R\tifVersion\x88\x01\x01\x127\n" +
 	"\texpire_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
 	"\n" +
-	"allow_past\x18\x06 \x01(\bR\tallowPastB\r\n" +
+	"allow_past\x18\x06 \x01(\bR\tallowPast\x12#\n" +
+	"\rnamespace_ttl\x18\a \x01(\bR\fnamespaceTtlB\r\n" +
 	"\v_if_version\"C\n" +
 	"\rTouchResponse\x12\x18\n" +
 	"\atouched\x18\x01 \x01(\bR\atouched\x12\x18\n" +
@@ -2659,6 +2672,7 @@ func file_timecache_v1_data_proto_init() {
 		(*PutRequest_Condition)(nil),
 		(*PutRequest_IfVersion)(nil),
 	}
+	file_timecache_v1_data_proto_msgTypes[3].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[5].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[11].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[13].OneofWrappers = []any{

@@ -118,9 +118,9 @@ type TimeCacheServiceClient interface {
 	//
 	// Success: the entry. Miss: OK with no entry. A client that reads values of more
 	// than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
-	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
-	// the time to live, unless the namespace is sliding or the request sets `touch`;
-	// the version does not change even then. Idempotent.
+	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Renews the time
+	// to live as `touch` says, or, if that is unset, if the namespace is sliding; the
+	// version does not change even then. Idempotent.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
 	// Removes an entry. A removed entry has no expiry event.
 	//
@@ -535,9 +535,9 @@ type TimeCacheServiceServer interface {
 	//
 	// Success: the entry. Miss: OK with no entry. A client that reads values of more
 	// than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
-	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
-	// the time to live, unless the namespace is sliding or the request sets `touch`;
-	// the version does not change even then. Idempotent.
+	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Renews the time
+	// to live as `touch` says, or, if that is unset, if the namespace is sliding; the
+	// version does not change even then. Idempotent.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Removes an entry. A removed entry has no expiry event.
 	//

@@ -231,7 +231,7 @@ type NamespaceOptions struct {
 	// Longest own time to live that a put or touch may ask for. ttl to 10 years.
 	// Default 7 days, or ttl if that is longer.
 	MaxTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=max_ttl,json=maxTtl,proto3" json:"max_ttl,omitempty"`
-	// Whether Get renews the time to live. Default false.
+	// Whether a Get whose `touch` is unset renews the time to live. Default false.
 	Sliding *bool `protobuf:"varint,4,opt,name=sliding,proto3,oneof" json:"sliding,omitempty"`
 	// Most live entries. 0: no limit. Default 0.
 	MaxEntries *uint64 `protobuf:"varint,5,opt,name=max_entries,json=maxEntries,proto3,oneof" json:"max_entries,omitempty"`

@@ -254,8 +254,12 @@ class Client:
             )
         )
 
-    async def get(self, key: BytesLike, *, touch: bool = False) -> Entry | None:
-        """Reads an entry; None if it is not there. `touch`: renew its time to live."""
+    async def get(self, key: BytesLike, *, touch: bool | None = None) -> Entry | None:
+        """Reads an entry; None if it is not there.
+
+        `touch`: renew its time to live; False: do not, in a sliding namespace, either. None: renew
+        it if the namespace is sliding.
+        """
         return await self._do(Operation.get(key, touch=touch), safe=True)
 
     async def remove(
@@ -291,16 +295,23 @@ class Client:
         if_version: int | None = None,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        namespace_ttl: bool = False,
     ) -> int | None:
         """Gives an entry a fresh time to live: its own again, or `ttl`, which is its own then.
 
         Returns its version, which stays; None if it is not there. With `if_version`, only this
         version; else FailedPreconditionError. `expire_at`, `allow_past`: as for ``put``; the
-        entry's own time to live stays as it is, unless `ttl` is given, too.
+        entry's own time to live stays as it is, unless `ttl` is given, too. `namespace_ttl`: the
+        entry has none of its own any more, and follows the namespace's; not together with `ttl`.
         """
         return await self._do(
             Operation.touch(
-                key, ttl=ttl, if_version=if_version, expire_at=expire_at, allow_past=allow_past
+                key,
+                ttl=ttl,
+                if_version=if_version,
+                expire_at=expire_at,
+                allow_past=allow_past,
+                namespace_ttl=namespace_ttl,
             ),
             safe=True,
         )

@@ -201,13 +201,13 @@ public final class Operation<R> {
 
   /** Reads an entry. A miss is empty. Does not renew it, unless the namespace is sliding. */
   public static Operation<Optional<Entry>> get(ByteString key) {
-    return get(key, false);
+    return get(key, GetRequest.newBuilder());
   }
 
-  private static Operation<Optional<Entry>> get(ByteString key, boolean touch) {
+  private static Operation<Optional<Entry>> get(ByteString key, GetRequest.Builder request) {
     return new Operation<>(
         GET,
-        GetRequest.newBuilder().setKey(key).setTouch(touch).build(),
+        request.setKey(key).build(),
         answer -> Entry.of(answer.hasEntry(), answer.getEntry(), key));
   }
 
@@ -218,7 +218,17 @@ public final class Operation<R> {
 
   /** Reads an entry and renews its time to live. A miss is empty. */
   public static Operation<Optional<Entry>> getAndTouch(ByteString key) {
-    return get(key, true);
+    return get(key, GetRequest.newBuilder().setTouch(true));
+  }
+
+  /** As {@link #getWithoutTouch(ByteString)}. */
+  public static Operation<Optional<Entry>> getWithoutTouch(String key) {
+    return getWithoutTouch(ByteString.copyFromUtf8(key));
+  }
+
+  /** Reads an entry and never renews it, in a sliding namespace, either. A miss is empty. */
+  public static Operation<Optional<Entry>> getWithoutTouch(ByteString key) {
+    return get(key, GetRequest.newBuilder().setTouch(false));
   }
 
   /** As {@link #remove(ByteString, RemoveOptions)}. */

@@ -273,6 +273,16 @@ public final class TimecacheClient implements AutoCloseable {
     return call(Operation.getAndTouch(key));
   }
 
+  /** Reads and never renews an entry: as {@link Operation#getWithoutTouch(ByteString)}. */
+  public Optional<Entry> getWithoutTouch(String key) {
+    return call(Operation.getWithoutTouch(key));
+  }
+
+  /** Reads and never renews an entry: as {@link Operation#getWithoutTouch(ByteString)}. */
+  public Optional<Entry> getWithoutTouch(ByteString key) {
+    return call(Operation.getWithoutTouch(key));
+  }
+
   /** Removes an entry: as {@link Operation#remove(ByteString, RemoveOptions)}. */
   public RemoveResult remove(String key) {
     return call(Operation.remove(key));

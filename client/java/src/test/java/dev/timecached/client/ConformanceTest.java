@@ -395,7 +395,8 @@ final class ConformanceTest {
       ByteString key = bytes(args, "key");
       boolean hasTtl = args.has("ttl");
       Duration ttl = hasTtl ? duration(args.string("ttl")) : null;
-      boolean touch = !kind.equals("touch") && args.flag("touch");
+      boolean touches = !kind.equals("touch") && args.has("touch");
+      boolean touch = touches && args.flag("touch");
       String condition = args.string("condition", "");
       boolean hasVersion = args.has("if_version");
       long version = hasVersion ? number(args.get("if_version")) : 0;
@@ -414,7 +415,10 @@ final class ConformanceTest {
           return Operation.put(key, bytes(args, "value"), options);
         }
         case "get" -> {
-          return touch ? Operation.getAndTouch(key) : Operation.get(key);
+          if (touch) {
+            return Operation.getAndTouch(key);
+          }
+          return touches ? Operation.getWithoutTouch(key) : Operation.get(key);
         }
         case "remove" -> {
           RemoveOptions options = new RemoveOptions();
@@ -431,6 +435,7 @@ final class ConformanceTest {
           options = hasVersion ? options.ifVersion(version) : options;
           options = args.has("expire_at") ? options.expireAt(time(args, "expire_at")) : options;
           options = args.flag("allow_past") ? options.allowPast() : options;
+          options = args.flag("namespace_ttl") ? options.namespaceTtl() : options;
           return Operation.touch(key, options);
         }
         case "append" -> {
