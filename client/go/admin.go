@@ -79,6 +79,9 @@ type NamespaceOptions struct {
 	MaxTTL *time.Duration
 	// Sliding: Get renews the time to live. Default false.
 	Sliding *bool
+	// MaxLife is the longest life of an entry since its CreateTime, whatever renews it or
+	// is put over it: TTL to 10 years, or 0: no bound. Default 0.
+	MaxLife *time.Duration
 	// MaxEntries and MaxBytes limit what lives. 0: no limit. Default 0.
 	MaxEntries, MaxBytes *uint64
 	// LimitPolicy is what happens at these limits. Default Reject.
@@ -344,7 +347,8 @@ func (o *NamespaceOptions) proto() *pb.NamespaceOptions {
 		EventRetentionBytes: o.EventRetentionBytes, NumShards: o.NumShards,
 		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTtl: toDuration(o.UnusedGroupTTL),
-		Durability: pb.Durability(o.Durability), RestartPolicy: pb.RestartPolicy(o.RestartPolicy)}
+		Durability: pb.Durability(o.Durability), RestartPolicy: pb.RestartPolicy(o.RestartPolicy),
+		MaxLife: toDuration(o.MaxLife)}
 }
 
 func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
@@ -358,7 +362,8 @@ func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
 		EventRetentionBytes: o.EventRetentionBytes, NumShards: o.NumShards,
 		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTTL: fromDuration(o.UnusedGroupTtl),
-		Durability: Durability(o.Durability), RestartPolicy: RestartPolicy(o.RestartPolicy)}
+		Durability: Durability(o.Durability), RestartPolicy: RestartPolicy(o.RestartPolicy),
+		MaxLife: fromDuration(o.MaxLife)}
 }
 
 func toNamespace(namespace *pb.Namespace) Namespace {

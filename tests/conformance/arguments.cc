@@ -186,7 +186,8 @@ NamespaceOptions TakeNamespaceOptions(Args args) {
       .durability = Named<Durability>(args.Take("durability"),
                                       {"MEMORY", "ASYNC", "SYNC"}),
       .restart_policy =
-          Named<RestartPolicy>(args.Take("restart_policy"), {"FIRE", "PAUSE"})};
+          Named<RestartPolicy>(args.Take("restart_policy"), {"FIRE", "PAUSE"}),
+      .max_life = args.TakeDuration("max_life")};
   args.End();
   return options;
 }

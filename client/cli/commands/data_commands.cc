@@ -75,8 +75,9 @@ void AddTouch(CLI::App& app, Context& context) {
   auto* ttl = AddDuration(
       *touch, "--ttl", options.ttl,
       "Its time to live from now on; else the one with which it was put");
-  touch->add_flag("--namespace-ttl", options.namespace_ttl,
-                  "The namespace's time to live from now on, none of its own")
+  touch
+      ->add_flag("--namespace-ttl", options.namespace_ttl,
+                 "The namespace's time to live from now on, none of its own")
       ->excludes(ttl);
   AddExpireAt(*touch, options);
   AddCount(*touch, "--if-version", options.if_version,

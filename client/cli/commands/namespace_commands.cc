@@ -114,6 +114,9 @@ void AddTimeFlags(CLI::App& app, NamespaceOptions& options) {
            "(101)");
   AddDuration(app, "--max-ttl", options.max_ttl,
               "Longest own time to live (7d)");
+  AddDuration(app, "--max-life", options.max_life,
+              "Longest life since an entry was created, whatever renews it; "
+              "0: no bound (0)");
   auto* sliding = app.add_flag_callback(
       "--sliding", [&options] { options.sliding = true; },
       "Get renews the time to live");
@@ -198,7 +201,7 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
            "Parts, each with its own lock, a power of two (16)");
   create->footer(
       "Examples:\n"
-      "  timecachectl ns create sessions --ttl 30m --sliding\n"
+      "  timecachectl ns create sessions --ttl 30m --sliding --max-life 12h\n"
       "  timecachectl ns create cache --ttl 5m --buckets 11 --max-bytes 1GiB "
       "\\\n      --limit-policy evict-oldest\n"
       "  timecachectl ns create orders --ttl 15m --dead-letter orders-failed\n"

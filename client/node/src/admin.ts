@@ -80,6 +80,8 @@ export interface NamespaceOptions {
   durability?: Durability | undefined;
   /** What a restart means for its entries. Default FIRE. */
   restartPolicy?: RestartPolicy | undefined;
+  /** Longest life of an entry since its createTime, whatever renews it or is put over it. 0: no bound. Default 0. */
+  maxLifeMs?: number | undefined;
 }
 
 /** The names of {@link NamespaceOptions}. Internal. */
@@ -101,6 +103,7 @@ export const NAMESPACE_OPTIONS: Names<NamespaceOptions> = {
   unusedGroupTtlMs: true,
   durability: true,
   restartPolicy: true,
+  maxLifeMs: true,
 };
 
 /** What a namespace holds and has done since it was made: as NamespaceStatistics in namespaces.proto. */
@@ -244,6 +247,7 @@ export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsM
     unusedGroupTtl: toDuration(options.unusedGroupTtlMs, 'unusedGroupTtlMs'),
     durability: enumValue(DurabilityEnum, 'DURABILITY_', options.durability, 'durability'),
     restartPolicy: enumValue(RestartPolicyEnum, 'RESTART_POLICY_', options.restartPolicy, 'restartPolicy'),
+    maxLife: toDuration(options.maxLifeMs, 'maxLifeMs'),
   };
 }
 
@@ -270,6 +274,7 @@ function fromNamespaceOptions(options: Partial<NamespaceOptionsMessage>): Requir
       'RESTART_POLICY_',
       options.restartPolicy ?? 0,
     ) as RestartPolicy,
+    maxLifeMs: fromDuration(options.maxLife),
   };
 }
 

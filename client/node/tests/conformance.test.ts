@@ -71,7 +71,7 @@ const DURATIONS = [
     'unused_ttl',
     'heartbeat_interval',
   ],
-  ...['lead_time', 'retry_delay', 'delay'],
+  ...['lead_time', 'retry_delay', 'delay', 'max_life'],
 ];
 const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens'];
 const INT64 = ['add', 'xor', 'initial'];

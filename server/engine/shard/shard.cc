@@ -58,6 +58,7 @@ Shard::Shard(const NamespaceOptions& options, Usage* usage,
 void Shard::SetOptions(const NamespaceOptions& options) {
   const TurnLock lock(&mu_);
   ttl_us_ = options.ttl_us;
+  max_life_us_ = options.max_life_us;
   width_us_ = BucketWidthUs(options);
   sliding_ = options.sliding;
   max_value_bytes_ = static_cast<size_t>(options.max_value_bytes);
@@ -291,10 +292,12 @@ void Shard::BeginLife(const Operation& op, const Found& old,
                       Record* record) const {
   record->create_us = old.slot != nullptr ? old.record.create_us : now_us_;
   record->own_ttl_us = 0;
-  RenewLife(op, record);
+  RenewLife(op, old, record);
 }
 
-void Shard::RenewLife(const Operation& op, Record* record) const {
+// Of the entry `old`, or of one in its place.
+void Shard::RenewLife(const Operation& op, const Found& old,
+                      Record* record) const {
   record->put_us = now_us_;
   if (op.has_ttl || op.namespace_ttl) record->own_ttl_us = op.ttl_us;
   if (op.has_expire_at) {
@@ -302,6 +305,13 @@ void Shard::RenewLife(const Operation& op, Record* record) const {
   } else {
     record->life_us = record->own_ttl_us != 0 ? record->own_ttl_us : ttl_us_;
   }
+  if (max_life_us_ == 0) return;
+  int64_t last_us = record->create_us + max_life_us_;
+  // The option may be younger than the entry's deadline.
+  if (old.slot != nullptr) {
+    last_us = std::max(last_us, old.record.deadline_us());
+  }
+  record->life_us = std::min(record->life_us, last_us - now_us_);
 }
 
 // Removes a live entry, without an event.
@@ -329,7 +339,7 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
   }
   // The version identifies the value, which does not change.
   Record record = old.record;
-  RenewLife(op, &record);
+  RenewLife(op, old, &record);
   if (result->has_entry) {
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();

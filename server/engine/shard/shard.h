@@ -327,7 +327,7 @@ class Shard {
                Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginLife(const Operation& op, const Found& old, Record* record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RenewLife(const Operation& op, Record* record) const
+  void RenewLife(const Operation& op, const Found& old, Record* record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t KeepOrRenew(const Operation& op, const Found& old,
                       Record* record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -426,6 +426,7 @@ class Shard {
   // When the lock was taken: a load for all operations under it.
   MemoryBudget::Level memory_ ABSL_GUARDED_BY(mu_) = MemoryBudget::Level::kRoom;
   int64_t ttl_us_ ABSL_GUARDED_BY(mu_);
+  int64_t max_life_us_ ABSL_GUARDED_BY(mu_);
   int64_t width_us_ ABSL_GUARDED_BY(mu_);
   bool sliding_ ABSL_GUARDED_BY(mu_);
   size_t max_value_bytes_ ABSL_GUARDED_BY(mu_);

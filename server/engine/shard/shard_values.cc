@@ -57,7 +57,7 @@ absl::Status Shard::CheckValueBytes(size_t bytes) const {
 int64_t Shard::KeepOrRenew(const Operation& op, const Found& old,
                            Record* record) const {
   if (!op.touch) return DeathOf(old);
-  RenewLife(op, record);
+  RenewLife(op, old, record);
   return DeathOf(*record);
 }
 

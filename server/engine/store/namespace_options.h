@@ -68,6 +68,8 @@ struct NamespaceOptions {
   NamespaceDurability durability = NamespaceDurability::kMemory;
   // kPause: only of one that is durable.
   RestartPolicy restart_policy = RestartPolicy::kFire;
+  // Of an entry since it was created, however often it is renewed.
+  int64_t max_life_us = 0;
 };
 
 // What an option may be: a duration in microseconds or a number, or a choice, up
@@ -118,6 +120,8 @@ void VisitOptions(Options* o, const Visit& visit) {
         OptionRange{0, static_cast<int64_t>(NamespaceDurability::kReplicated)});
   visit("restart_policy", &o->restart_policy,
         OptionRange{0, static_cast<int64_t>(RestartPolicy::kPause)});
+  visit("max_life", &o->max_life_us,
+        duration(o->max_life_us == 0 ? 0 : o->ttl_us, kMaxTtlUs));
 }
 
 // INVALID_ARGUMENT that names the first of the options that is out of its range,

@@ -404,6 +404,7 @@ void ModelWorld::Update() {
   options.ttl_us = options_.map.ttl_us * kTtlTimes[Draw(0, 3)] / 3;
   options.num_buckets = kBuckets[Draw(0, 4)];
   options.sliding = Chance(300);
+  options.max_life_us = Chance(500) ? 0 : options.ttl_us * Draw(1, 4);
   if (options_.map.max_entries != 0) {
     options.max_entries = Draw(1, 2 * options_.map.max_entries);
   }

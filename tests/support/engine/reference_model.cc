@@ -404,9 +404,16 @@ void ReferenceModel::BeginLife(const Operation& op, int64_t now_us,
   if (op.has_ttl) entry->own_ttl_us = op.ttl_us;
   if (op.namespace_ttl) entry->own_ttl_us = 0;
   const bool own = entry->own_ttl_us != 0;
+  // 0 of a new one.
+  const int64_t before_us = entry->deadline_us;
   entry->put_us = now_us;
   entry->deadline_us = now_us + (own ? entry->own_ttl_us : options_.ttl_us);
   if (op.has_expire_at) entry->deadline_us = op.expire_at_us;
+  if (options_.max_life_us != 0) {
+    const int64_t last_us =
+        std::max(entry->create_us + options_.max_life_us, before_us);
+    entry->deadline_us = std::min(entry->deadline_us, last_us);
+  }
 }
 
 ReferenceModel::Stored* ReferenceModel::Store(const Operation& op,

@@ -84,6 +84,9 @@ struct NamespaceOptions {
   // What a restart means for its entries. kPause needs another durability than kMemory. Default
   // kFire.
   std::optional<RestartPolicy> restart_policy = {};
+  // Longest life of an entry since its create_time, whatever renews it or is put
+  // over it. ttl to 10 years, or 0: no bound. Default 0.
+  std::optional<absl::Duration> max_life = {};
 };
 
 // What a namespace holds and has done since it was created.

@@ -84,6 +84,11 @@ class NamespaceOptions:
     """What the namespace survives. Default MEMORY."""
     restart_policy: RestartPolicy | None = None
     """What a restart means for its entries. Default FIRE."""
+    max_life: timedelta | None = None
+    """Longest life of an entry since its create_time, whatever renews it or is put over it.
+
+    0: no bound. Default 0.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

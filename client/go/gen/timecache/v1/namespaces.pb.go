@@ -296,6 +296,14 @@ type NamespaceOptions struct {
 	// What a restart means for its entries: the value at the time when the server went
 	// down applies. PAUSE needs another durability than MEMORY. Default FIRE.
 	RestartPolicy RestartPolicy `protobuf:"varint,17,opt,name=restart_policy,json=restartPolicy,proto3,enum=timecache.v1.RestartPolicy" json:"restart_policy,omitempty"`
+	// Longest life of an entry since its create_time, whatever renews it: a Touch, a Get,
+	// a Put over it, an own ttl or expire_at that is longer. No deadline is later than
+	// create_time + max_life; the entry dies at most one bucket width after that, and if
+	// it is renewed after that, at the next moment. A removal or a death ends this life;
+	// what keeps a deadline keeps it here, too. Entries from before the option, or from
+	// before it was shorter, keep the deadline that they have, and get no later one.
+	// ttl to 10 years. 0: no bound. Default 0.
+	MaxLife       *durationpb.Duration `protobuf:"bytes,18,opt,name=max_life,json=maxLife,proto3" json:"max_life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -447,6 +455,13 @@ func (x *NamespaceOptions) GetRestartPolicy() RestartPolicy {
 		return x.RestartPolicy
 	}
 	return RestartPolicy_RESTART_POLICY_UNSPECIFIED
+}
+
+func (x *NamespaceOptions) GetMaxLife() *durationpb.Duration {
+	if x != nil {
+		return x.MaxLife
+	}
+	return nil
 }
 
 // What a namespace holds and has done since it was created.
@@ -1439,7 +1454,7 @@ var File_timecache_v1_namespaces_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\b\n" +
+	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\b\n" +
 	"\x10NamespaceOptions\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12$\n" +
 	"\vnum_buckets\x18\x02 \x01(\rH\x00R\n" +
@@ -1463,7 +1478,8 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\n" +
 	"durability\x18\x10 \x01(\x0e2\x18.timecache.v1.DurabilityR\n" +
 	"durability\x12B\n" +
-	"\x0erestart_policy\x18\x11 \x01(\x0e2\x1b.timecache.v1.RestartPolicyR\rrestartPolicyB\x0e\n" +
+	"\x0erestart_policy\x18\x11 \x01(\x0e2\x1b.timecache.v1.RestartPolicyR\rrestartPolicy\x124\n" +
+	"\bmax_life\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\amaxLifeB\x0e\n" +
 	"\f_num_bucketsB\n" +
 	"\n" +
 	"\b_slidingB\x0e\n" +
@@ -1616,37 +1632,38 @@ var file_timecache_v1_namespaces_proto_depIdxs = []int32{
 	18, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
 	1,  // 5: timecache.v1.NamespaceOptions.durability:type_name -> timecache.v1.Durability
 	2,  // 6: timecache.v1.NamespaceOptions.restart_policy:type_name -> timecache.v1.RestartPolicy
-	19, // 7: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
-	18, // 8: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
-	18, // 9: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
-	18, // 10: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
-	3,  // 11: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
-	4,  // 12: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
-	18, // 13: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
-	3,  // 14: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
-	5,  // 15: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 16: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 17: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
-	5,  // 18: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
-	20, // 19: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	5,  // 20: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	6,  // 21: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
-	8,  // 22: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
-	10, // 23: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
-	12, // 24: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
-	14, // 25: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
-	16, // 26: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
-	7,  // 27: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
-	9,  // 28: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
-	11, // 29: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
-	13, // 30: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
-	15, // 31: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
-	17, // 32: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	18, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
+	19, // 8: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
+	18, // 9: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
+	18, // 10: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
+	18, // 11: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
+	3,  // 12: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
+	4,  // 13: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
+	18, // 14: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
+	3,  // 15: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
+	5,  // 16: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 17: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 18: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
+	5,  // 19: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
+	20, // 20: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	5,  // 21: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	6,  // 22: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
+	8,  // 23: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
+	10, // 24: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
+	12, // 25: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
+	14, // 26: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
+	16, // 27: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
+	7,  // 28: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
+	9,  // 29: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
+	11, // 30: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
+	13, // 31: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
+	15, // 32: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
+	17, // 33: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
+	28, // [28:34] is the sub-list for method output_type
+	22, // [22:28] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_namespaces_proto_init() }
