@@ -24,6 +24,8 @@ type (
 	NamespaceStatistics = pb.NamespaceStatistics
 	// GroupStatistics is what a consumer group holds and has done since it was made.
 	GroupStatistics = pb.GroupStatistics
+	// DeathsAhead is what of a namespace dies when.
+	DeathsAhead = pb.GetDeathsResponse
 	// ServerInfo has version, age and limits of a server, and how far they are used. Who
 	// may not read all namespaces is told no limits: they are nil.
 	ServerInfo = pb.GetServerResponse
@@ -237,6 +239,24 @@ func (c *Client) DeleteNamespace(ctx context.Context, name string, options ...Ca
 func (c *Client) RotateNamespace(ctx context.Context, name string, options ...CallOption) (entries uint64, err error) {
 	response, err := call(ctx, c, c.namespaces().RotateNamespace, &pb.RotateNamespaceRequest{Name: name}, collect(options), once)
 	return response.GetEntries(), err
+}
+
+// DeathsOptions: which deaths GetDeaths counts, and how finely.
+type DeathsOptions struct {
+	// MaxBars: 1 to 1,000. 0: 60.
+	MaxBars int
+	// Within: only what dies within this time from now is in bars: 1 ms to 10 years. 0: all.
+	Within time.Duration
+}
+
+// GetDeaths counts the live entries of a namespace by the time of their death. Costs the
+// server O(live buckets), whatever the number of entries.
+func (c *Client) GetDeaths(ctx context.Context, name string, deaths DeathsOptions, options ...CallOption) (*DeathsAhead, error) {
+	request := &pb.GetDeathsRequest{Name: name, MaxBars: toUint32(deaths.MaxBars)}
+	if deaths.Within != 0 {
+		request.Within = durationpb.New(deaths.Within)
+	}
+	return call(ctx, c, c.namespaces().GetDeaths, request, collect(options), safe)
 }
 
 // CreateGroup makes a consumer group of the client's namespace. AlreadyExists (GroupExists);

@@ -98,6 +98,14 @@ func (r *run) do(method string, arguments object) (answer any, failure, err erro
 		request, err := filled(&pb.RotateNamespaceRequest{}, arguments)
 		entries, failure := client.RotateNamespace(ctx, request.Name)
 		return &pb.RotateNamespaceResponse{Entries: entries}, failure, err
+	case "get_deaths":
+		request, err := filled(&pb.GetDeathsRequest{}, arguments)
+		options := timecache.DeathsOptions{MaxBars: int(request.MaxBars), Within: request.Within.AsDuration()}
+		if request.Within != nil && options.Within == 0 {
+			options.Within = -1 // In Go 0 means all.
+		}
+		deaths, failure := client.GetDeaths(ctx, request.Name, options)
+		return deaths, failure, err
 	case "create_group":
 		request, err := filled(&pb.CreateGroupRequest{}, arguments)
 		start := timecache.FromNow

@@ -161,6 +161,9 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
     to_default.push_back(option);
   }
   const DescribeOptions describe = {args.TakeBool("include_statistics")};
+  const DeathsOptions deaths = {.max_bars = static_cast<uint32_t>(
+                                    args.TakeInteger("max_bars").value_or(0)),
+                                .within = args.TakeDuration("within")};
   const WatchStart start =
       args.TakeBool("from_earliest") ? WatchStart::kEarliest : WatchStart::kNow;
   args.End();
@@ -186,6 +189,7 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
   if (name == "delete_namespace") {
     return Nothing(client.DeleteNamespace(subject));
   }
+  if (name == "get_deaths") return Answer(client.GetDeaths(subject, deaths));
   if (name == "rotate_namespace") {
     return AnswerAs("entries", client.RotateNamespace(subject));
   }

@@ -9,6 +9,7 @@ import {
   Durability as DurabilityEnum,
   LimitPolicy as LimitPolicyEnum,
   RestartPolicy as RestartPolicyEnum,
+  type GetDeathsResponse,
   type Namespace as NamespaceMessage,
   type NamespaceOptions as NamespaceOptionsMessage,
   type NamespaceStatistics as NamespaceStatisticsMessage,
@@ -119,6 +120,34 @@ export type NamespaceStatistics = Numbers<
   /** The latest one. */
   latenessMaxMs: number;
 };
+
+/** Which deaths getDeaths counts, and how finely. */
+export interface DeathsOptions {
+  /** Most bars: 1 to 1,000. Default 60. */
+  maxBars?: number | undefined;
+  /** Only what dies within this time from now is in bars. Default: all. */
+  withinMs?: number | undefined;
+}
+
+/** Entries that die after `begin`, and at or before `end`. */
+export interface DeathBar {
+  begin: Time;
+  end: Time;
+  entries: number;
+  /** Of their keys and values. */
+  bytes: number;
+}
+
+/** What of a namespace dies when, unless it is renewed, removed or put anew until then. */
+export interface DeathsAhead {
+  /** What lives then is counted. */
+  serverTime: Time;
+  /** In order of time, of equal length, from the next death on. */
+  bars: DeathBar[];
+  /** What dies after the last bar. */
+  laterEntries: number;
+  laterBytes: number;
+}
 
 /** A namespace. */
 export interface Namespace {
@@ -296,6 +325,20 @@ function fromNamespaceStatistics(message: NamespaceStatisticsMessage): Namespace
     latenessP50Ms: fromDuration(latenessP50),
     latenessP99Ms: fromDuration(latenessP99),
     latenessMaxMs: fromDuration(latenessMax),
+  };
+}
+
+export function fromDeaths(message: GetDeathsResponse): DeathsAhead {
+  return {
+    serverTime: fromTimestamp(message.serverTime),
+    bars: message.bars.map((bar) => ({
+      begin: fromTimestamp(bar.begin),
+      end: fromTimestamp(bar.end),
+      entries: Number(bar.entries),
+      bytes: Number(bar.bytes),
+    })),
+    laterEntries: Number(message.laterEntries),
+    laterBytes: Number(message.laterBytes),
   };
 }
 

@@ -3,12 +3,15 @@
 import {
   GROUP_OPTIONS,
   NAMESPACE_OPTIONS,
+  fromDeaths,
   fromGroup,
   fromNamespace,
   fromServer,
   toGroupOptions,
   toNamespaceOptions,
   updateMask,
+  type DeathsAhead,
+  type DeathsOptions,
   type Group,
   type GroupOptions,
   type Namespace,
@@ -48,7 +51,15 @@ import {
   type SizeResult,
   type TouchOptions,
 } from './types.js';
-import { fromJson, numbers, toBuffer, toJson, type Bytes } from './values.js';
+import {
+  fromJson,
+  numbers,
+  toBuffer,
+  toDuration,
+  toJson,
+  toUint32,
+  type Bytes,
+} from './values.js';
 import {
   Watcher,
   expiredSource,
@@ -74,6 +85,7 @@ export interface UpdateOptions<Options> extends CallOptions {
 }
 
 const DESCRIBE_OPTIONS: Names<DescribeOptions> = { ...CALL_OPTIONS, includeStatistics: true };
+const DEATHS_OPTIONS: Names<DeathsOptions> = { maxBars: true, withinMs: true };
 const UPDATE_OPTIONS: Names<UpdateOptions<object>> = { ...CALL_OPTIONS, toDefault: true };
 
 const KNOWN = {
@@ -88,6 +100,7 @@ const KNOWN = {
   createGroup: known('createGroup', CALL_OPTIONS, { start: true }),
   describe: known('the call', DESCRIBE_OPTIONS),
   update: known('the call', UPDATE_OPTIONS),
+  deaths: known('the call', DEATHS_OPTIONS, CALL_OPTIONS),
   call: known('the call', CALL_OPTIONS),
   group: known('a group', GROUP_OPTIONS),
   namespace: known('a namespace', NAMESPACE_OPTIONS),
@@ -506,6 +519,14 @@ export class TimecacheClient {
     return Number(
       (await this.#connection.unary(Namespaces.rotateNamespace, { name }, options, false)).entries,
     );
+  }
+
+  /** Counts the live entries of a namespace by the time of their death. */
+  async getDeaths(name: string, options: DeathsOptions & CallOptions = {}): Promise<DeathsAhead> {
+    checkOptions(options, KNOWN.deaths);
+    const maxBars = toUint32(options.maxBars ?? 0, 'maxBars');
+    const request = { name, maxBars, within: toDuration(options.withinMs, 'withinMs') };
+    return fromDeaths(await this.#connection.unary(Namespaces.getDeaths, request, options, true));
   }
 
   /** The server itself: version, age, limits and how far they are used. */

@@ -5,6 +5,9 @@
  */
 
 export type {
+  DeathBar,
+  DeathsAhead,
+  DeathsOptions,
   Durability,
   Group,
   GroupOptions,

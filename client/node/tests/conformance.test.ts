@@ -71,7 +71,7 @@ const DURATIONS = [
     'unused_ttl',
     'heartbeat_interval',
   ],
-  ...['lead_time', 'retry_delay', 'delay', 'max_life'],
+  ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within'],
 ];
 const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens'];
 const INT64 = ['add', 'xor', 'initial'];
@@ -667,6 +667,10 @@ const CALLS: Record<string, Call> = {
   rotate_namespace: {
     names: ['name'],
     run: async (client, { name }) => ({ entries: await client.rotateNamespace(name) }),
+  },
+  get_deaths: {
+    names: ['name', 'max_bars', 'within'],
+    run: (client, { name, ...options }) => client.getDeaths(name, options),
   },
   get_server: { names: [], run: (client) => client.getServer() },
 };

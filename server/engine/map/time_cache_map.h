@@ -33,6 +33,7 @@
 #include "server/engine/shard/shard.h"
 #include "server/engine/shard/usage.h"
 #include "server/engine/shard/version_source.h"
+#include "server/engine/store/deaths_ahead.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/operation.h"
 #include "server/engine/store/scan.h"
@@ -320,6 +321,11 @@ class TimeCacheMap final : private GroupHost {
   // Refreshes the watermark, too. O(shards + cursors); locks the parts one
   // after the other.
   NamespaceStatistics GetStatistics(int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+
+  // What dies when: no snapshot, each part at a time of its own. O(live buckets)
+  // in each part, kMaxLiveDeaths of them under its lock.
+  DeathsAhead GetDeaths(const DeathsQuery& query, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
  private:

@@ -204,6 +204,15 @@ class Shard {
   // `deaths` is full. Returns their number.
   size_t ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
                   absl::Span<int64_t> deaths) ABSL_LOCKS_EXCLUDED(mu_);
+  // How much dies then.
+  struct LiveDeath {
+    int64_t death_us;
+    int64_t entries;
+    int64_t bytes;
+  };
+  // As ListLive, with what dies, and without a last one.
+  size_t CountLive(int64_t after_us, int64_t now_us,
+                   absl::Span<LiveDeath> deaths) ABSL_LOCKS_EXCLUDED(mu_);
   // Takes a live record, or returns false: then the step ends before it. Runs
   // under the lock, so it must only copy.
   using LiveVisitor = absl::FunctionRef<bool(const Record& record)>;

@@ -478,6 +478,33 @@ void ModelWorld::CheckStatistics() {
   ASSERT_EQ(statistics.rotated, deaths_[Cause::kRotated]);
   ASSERT_EQ(statistics.bucket_width_us, BucketWidthUs(model_.options()));
   ASSERT_GE(statistics.memory_bytes, model_.bytes());
+  CheckDeathsAhead();
+}
+
+void ModelWorld::CheckDeathsAhead() {
+  DeathsQuery query = {.max_bars = static_cast<size_t>(Draw(1, 100))};
+  if (Chance(300)) query.within_us = Draw(1, 2 * model_.options().ttl_us);
+  const DeathsAhead deaths = map_.GetDeaths(query, now_us_);
+  ASSERT_LE(deaths.bars.size(), query.max_bars);
+  std::vector<std::pair<int64_t, int64_t>> expected(deaths.bars.size());
+  std::pair<int64_t, int64_t> later;
+  for (const auto& [key, stored] : model_.entries()) {
+    const int64_t since_us = stored.death_us - deaths.begin_us;
+    const auto bar = deaths.bar_us == 0 ? 0 : (since_us - 1) / deaths.bar_us;
+    const bool in_bar = static_cast<size_t>(bar) < expected.size();
+    auto& [entries, bytes] =
+        in_bar ? expected[static_cast<size_t>(bar)] : later;
+    ++entries;
+    bytes += static_cast<int64_t>(key.size() + stored.entry.value.size());
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(deaths.bars[i].entries, expected[i].first);
+    ASSERT_EQ(deaths.bars[i].bytes, expected[i].second);
+  }
+  ASSERT_EQ(deaths.later.entries, later.first);
+  ASSERT_EQ(deaths.later.bytes, later.second);
+  const bool all = query.within_us == 0;
+  ASSERT_TRUE(!all || later.first == 0);
 }
 
 void ModelWorld::CheckAtRest() {

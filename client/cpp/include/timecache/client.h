@@ -232,6 +232,11 @@ class TIMECACHED_EXPORT Client final {
   // Kills the oldest bucket now, and returns how many entries died with it.
   absl::StatusOr<uint64_t> RotateNamespace(std::string_view name,
                                            const CallOptions& call = {}) const;
+  // Counts the live entries by the time of their death. Costs the server
+  // O(live buckets) in each shard, whatever the number of entries.
+  absl::StatusOr<DeathsAhead> GetDeaths(std::string_view name,
+                                        const DeathsOptions& options = {},
+                                        const CallOptions& call = {}) const;
 
   // The server itself: version, start time, limits and their use. For callers
   // that may not read all namespaces, limits are unset.

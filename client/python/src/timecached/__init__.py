@@ -14,6 +14,8 @@ from . import aio, errors, types
 from .admin_types import (
     BackupPiece,
     CheckpointState,
+    DeathBar,
+    DeathsAhead,
     Durability,
     Group,
     GroupOptions,
@@ -78,6 +80,8 @@ __all__ = [
     "CombineResult",
     "DeadLetter",
     "DeadLetterReason",
+    "DeathBar",
+    "DeathsAhead",
     "Durability",
     "Duration",
     "Entry",

@@ -92,6 +92,30 @@ class NamespaceOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class DeathBar:
+    """Entries that die after `begin`, and at or before `end`."""
+
+    begin: datetime
+    end: datetime
+    entries: int
+    bytes: int
+    """Of their keys and values."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeathsAhead:
+    """What of a namespace dies when, unless it is renewed, removed or put anew until then."""
+
+    server_time: datetime
+    """What lives then is counted."""
+    later_entries: int
+    """What dies after the last bar."""
+    later_bytes: int
+    bars: tuple[DeathBar, ...] = ()
+    """In order of time, of equal length, from the next death on."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class NamespaceStatistics:
     """What a namespace holds and has done; namespaces.proto describes each number."""
 
@@ -343,6 +367,16 @@ def fill_options(message: Any, options: Any) -> list[str]:
 def namespace_from(message: namespaces_pb2.Namespace, warnings: Iterable[str] = ()) -> Namespace:
     """For the client itself."""
     return dataclasses.replace(from_proto(Namespace, message), warnings=tuple(warnings))
+
+
+def deaths_from(message: namespaces_pb2.GetDeathsResponse) -> DeathsAhead:
+    """For the client itself."""
+    return DeathsAhead(
+        server_time=from_timestamp(message.server_time),
+        later_entries=message.later_entries,
+        later_bytes=message.later_bytes,
+        bars=tuple(from_proto(DeathBar, bar) for bar in message.bars),
+    )
 
 
 def group_from(message: groups_pb2.Group) -> Group:

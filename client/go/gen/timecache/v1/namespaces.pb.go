@@ -1450,6 +1450,218 @@ func (x *RotateNamespaceResponse) GetEntries() uint64 {
 	return 0
 }
 
+// Which deaths to count, and how finely.
+type GetDeathsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Most bars: 1 to 1,000. 0: 60.
+	MaxBars uint32 `protobuf:"varint,2,opt,name=max_bars,json=maxBars,proto3" json:"max_bars,omitempty"`
+	// Only what dies within this time from now is in bars, up to the end of the last one:
+	// 1 ms to 10 years. Unset: all.
+	Within        *durationpb.Duration `protobuf:"bytes,3,opt,name=within,proto3" json:"within,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeathsRequest) Reset() {
+	*x = GetDeathsRequest{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeathsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeathsRequest) ProtoMessage() {}
+
+func (x *GetDeathsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeathsRequest.ProtoReflect.Descriptor instead.
+func (*GetDeathsRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetDeathsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetDeathsRequest) GetMaxBars() uint32 {
+	if x != nil {
+		return x.MaxBars
+	}
+	return 0
+}
+
+func (x *GetDeathsRequest) GetWithin() *durationpb.Duration {
+	if x != nil {
+		return x.Within
+	}
+	return nil
+}
+
+// Entries that die at about the same time.
+type DeathBar struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// They die after this moment,
+	Begin *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=begin,proto3" json:"begin,omitempty"`
+	// and at or before this one.
+	End *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	// How many they are.
+	Entries uint64 `protobuf:"varint,3,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Bytes of their keys and values.
+	Bytes         uint64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeathBar) Reset() {
+	*x = DeathBar{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeathBar) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeathBar) ProtoMessage() {}
+
+func (x *DeathBar) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeathBar.ProtoReflect.Descriptor instead.
+func (*DeathBar) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DeathBar) GetBegin() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Begin
+	}
+	return nil
+}
+
+func (x *DeathBar) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *DeathBar) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *DeathBar) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// What dies when.
+type GetDeathsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server's time: the entries that live now are counted.
+	ServerTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=server_time,json=serverTime,proto3" json:"server_time,omitempty"`
+	// In order of time, each as long as the first, a multiple of the bucket width, and
+	// without gaps from the next death on. None if there is nothing to die.
+	Bars []*DeathBar `protobuf:"bytes,2,rep,name=bars,proto3" json:"bars,omitempty"`
+	// Entries that die after the last bar.
+	LaterEntries uint64 `protobuf:"varint,3,opt,name=later_entries,json=laterEntries,proto3" json:"later_entries,omitempty"`
+	// Bytes of their keys and values.
+	LaterBytes    uint64 `protobuf:"varint,4,opt,name=later_bytes,json=laterBytes,proto3" json:"later_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeathsResponse) Reset() {
+	*x = GetDeathsResponse{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeathsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeathsResponse) ProtoMessage() {}
+
+func (x *GetDeathsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeathsResponse.ProtoReflect.Descriptor instead.
+func (*GetDeathsResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetDeathsResponse) GetServerTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ServerTime
+	}
+	return nil
+}
+
+func (x *GetDeathsResponse) GetBars() []*DeathBar {
+	if x != nil {
+		return x.Bars
+	}
+	return nil
+}
+
+func (x *GetDeathsResponse) GetLaterEntries() uint64 {
+	if x != nil {
+		return x.LaterEntries
+	}
+	return 0
+}
+
+func (x *GetDeathsResponse) GetLaterBytes() uint64 {
+	if x != nil {
+		return x.LaterBytes
+	}
+	return 0
+}
+
 var File_timecache_v1_namespaces_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_namespaces_proto_rawDesc = "" +
@@ -1562,7 +1774,23 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x16RotateNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"3\n" +
 	"\x17RotateNamespaceResponse\x12\x18\n" +
-	"\aentries\x18\x01 \x01(\x04R\aentries*c\n" +
+	"\aentries\x18\x01 \x01(\x04R\aentries\"t\n" +
+	"\x10GetDeathsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bmax_bars\x18\x02 \x01(\rR\amaxBars\x121\n" +
+	"\x06within\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06within\"\x9a\x01\n" +
+	"\bDeathBar\x120\n" +
+	"\x05begin\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05begin\x12,\n" +
+	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x18\n" +
+	"\aentries\x18\x03 \x01(\x04R\aentries\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xc2\x01\n" +
+	"\x11GetDeathsResponse\x12;\n" +
+	"\vserver_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"serverTime\x12*\n" +
+	"\x04bars\x18\x02 \x03(\v2\x16.timecache.v1.DeathBarR\x04bars\x12#\n" +
+	"\rlater_entries\x18\x03 \x01(\x04R\flaterEntries\x12\x1f\n" +
+	"\vlater_bytes\x18\x04 \x01(\x04R\n" +
+	"laterBytes*c\n" +
 	"\vLimitPolicy\x12\x1c\n" +
 	"\x18LIMIT_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13LIMIT_POLICY_REJECT\x10\x01\x12\x1d\n" +
@@ -1577,14 +1805,15 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\rRestartPolicy\x12\x1e\n" +
 	"\x1aRESTART_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RESTART_POLICY_FIRE\x10\x01\x12\x18\n" +
-	"\x14RESTART_POLICY_PAUSE\x10\x022\xc6\x04\n" +
+	"\x14RESTART_POLICY_PAUSE\x10\x022\x94\x05\n" +
 	"\x10NamespaceService\x12^\n" +
 	"\x0fCreateNamespace\x12$.timecache.v1.CreateNamespaceRequest\x1a%.timecache.v1.CreateNamespaceResponse\x12U\n" +
 	"\fGetNamespace\x12!.timecache.v1.GetNamespaceRequest\x1a\".timecache.v1.GetNamespaceResponse\x12[\n" +
 	"\x0eListNamespaces\x12#.timecache.v1.ListNamespacesRequest\x1a$.timecache.v1.ListNamespacesResponse\x12^\n" +
 	"\x0fUpdateNamespace\x12$.timecache.v1.UpdateNamespaceRequest\x1a%.timecache.v1.UpdateNamespaceResponse\x12^\n" +
 	"\x0fDeleteNamespace\x12$.timecache.v1.DeleteNamespaceRequest\x1a%.timecache.v1.DeleteNamespaceResponse\x12^\n" +
-	"\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponseB\x90\x01\n" +
+	"\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponse\x12L\n" +
+	"\tGetDeaths\x12\x1e.timecache.v1.GetDeathsRequest\x1a\x1f.timecache.v1.GetDeathsResponseB\x90\x01\n" +
 	"\x11dev.timecached.v1B\x0fNamespacesProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
 var (
@@ -1600,7 +1829,7 @@ func file_timecache_v1_namespaces_proto_rawDescGZIP() []byte {
 }
 
 var file_timecache_v1_namespaces_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(LimitPolicy)(0),                // 0: timecache.v1.LimitPolicy
 	(Durability)(0),                 // 1: timecache.v1.Durability
@@ -1620,50 +1849,60 @@ var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(*DeleteNamespaceResponse)(nil), // 15: timecache.v1.DeleteNamespaceResponse
 	(*RotateNamespaceRequest)(nil),  // 16: timecache.v1.RotateNamespaceRequest
 	(*RotateNamespaceResponse)(nil), // 17: timecache.v1.RotateNamespaceResponse
-	(*durationpb.Duration)(nil),     // 18: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 19: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),   // 20: google.protobuf.FieldMask
+	(*GetDeathsRequest)(nil),        // 18: timecache.v1.GetDeathsRequest
+	(*DeathBar)(nil),                // 19: timecache.v1.DeathBar
+	(*GetDeathsResponse)(nil),       // 20: timecache.v1.GetDeathsResponse
+	(*durationpb.Duration)(nil),     // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 22: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),   // 23: google.protobuf.FieldMask
 }
 var file_timecache_v1_namespaces_proto_depIdxs = []int32{
-	18, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
-	18, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
+	21, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
+	21, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
 	0,  // 2: timecache.v1.NamespaceOptions.limit_policy:type_name -> timecache.v1.LimitPolicy
-	18, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
-	18, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
+	21, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
+	21, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
 	1,  // 5: timecache.v1.NamespaceOptions.durability:type_name -> timecache.v1.Durability
 	2,  // 6: timecache.v1.NamespaceOptions.restart_policy:type_name -> timecache.v1.RestartPolicy
-	18, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
-	19, // 8: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
-	18, // 9: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
-	18, // 10: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
-	18, // 11: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
+	21, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
+	22, // 8: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
+	21, // 9: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
+	21, // 10: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
+	21, // 11: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
 	3,  // 12: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
 	4,  // 13: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
-	18, // 14: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
+	21, // 14: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
 	3,  // 15: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
 	5,  // 16: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
 	5,  // 17: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
 	5,  // 18: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
 	5,  // 19: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
-	20, // 20: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	23, // 20: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
 	5,  // 21: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	6,  // 22: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
-	8,  // 23: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
-	10, // 24: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
-	12, // 25: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
-	14, // 26: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
-	16, // 27: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
-	7,  // 28: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
-	9,  // 29: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
-	11, // 30: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
-	13, // 31: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
-	15, // 32: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
-	17, // 33: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
-	28, // [28:34] is the sub-list for method output_type
-	22, // [22:28] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	21, // 22: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
+	22, // 23: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
+	22, // 24: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
+	22, // 25: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
+	19, // 26: timecache.v1.GetDeathsResponse.bars:type_name -> timecache.v1.DeathBar
+	6,  // 27: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
+	8,  // 28: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
+	10, // 29: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
+	12, // 30: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
+	14, // 31: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
+	16, // 32: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
+	18, // 33: timecache.v1.NamespaceService.GetDeaths:input_type -> timecache.v1.GetDeathsRequest
+	7,  // 34: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
+	9,  // 35: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
+	11, // 36: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
+	13, // 37: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
+	15, // 38: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
+	17, // 39: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
+	20, // 40: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
+	34, // [34:41] is the sub-list for method output_type
+	27, // [27:34] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_namespaces_proto_init() }
@@ -1678,7 +1917,7 @@ func file_timecache_v1_namespaces_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_namespaces_proto_rawDesc), len(file_timecache_v1_namespaces_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

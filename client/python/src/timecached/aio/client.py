@@ -14,11 +14,13 @@ import grpc
 
 from ..admin_types import (
     BackupPiece,
+    DeathsAhead,
     Group,
     GroupOptions,
     Namespace,
     NamespaceOptions,
     ServerInfo,
+    deaths_from,
     fill_options,
     group_from,
     namespace_from,
@@ -56,6 +58,7 @@ from ..types import (
     SizeResult,
     entry_from,
     to_bytes,
+    to_duration,
     to_names,
 )
 from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
@@ -820,6 +823,21 @@ class Client:
         request = namespaces_pb2.RotateNamespaceRequest(name=name)
         response = await self._call(lambda stubs: stubs.namespaces.RotateNamespace, request)
         return int(response.entries)
+
+    async def get_deaths(
+        self, name: str, *, max_bars: int = 60, within: Duration | None = None
+    ) -> DeathsAhead:
+        """Counts the live entries of a namespace by the time of their death.
+
+        In at most `max_bars` bars; `within`: only what dies within this time from now is in them.
+        """
+        request = namespaces_pb2.GetDeathsRequest(name=name, max_bars=max_bars)
+        if within is not None:
+            request.within.CopyFrom(to_duration(within))
+        response = await self._call(
+            lambda stubs: stubs.namespaces.GetDeaths, request, safe=True
+        )
+        return deaths_from(response)
 
     async def get_server(self) -> ServerInfo:
         """The server itself: version, age, limits and how far they are used."""

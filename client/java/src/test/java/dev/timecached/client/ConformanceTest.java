@@ -11,6 +11,7 @@ import com.google.protobuf.Descriptors.EnumValueDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
 import com.google.protobuf.Timestamp;
+import dev.timecached.v1.GetDeathsRequest;
 import dev.timecached.v1.GroupOptions;
 import dev.timecached.v1.NamespaceOptions;
 import java.lang.reflect.RecordComponent;
@@ -572,6 +573,16 @@ final class ConformanceTest {
           return Map.of();
         case "rotate_namespace":
           return map("entries", client.rotateNamespace(args.string("name")));
+        case "get_deaths":
+          GetDeathsRequest.Builder request =
+              GetDeathsRequest.newBuilder().setName(args.string("name"));
+          if (args.has("max_bars")) {
+            request.setMaxBars((int) number(args.get("max_bars")));
+          }
+          if (args.has("within")) {
+            request.setWithin(Times.toProto(duration(args.string("within"))));
+          }
+          return plain(client.getDeaths(request.build()));
         case "get_server":
           return plain(client.getServer());
         default:
