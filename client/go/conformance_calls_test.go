@@ -202,6 +202,8 @@ func operationOptions(o *pb.Operation) (options []any) {
 	case *pb.Operation_Gather:
 		ttl(o.Gather.Ttl)
 		flag(o.Gather.Touch, timecache.WithTouch)
+		flag(o.Gather.KeepFirst, timecache.KeepFirst)
+		flag(o.Gather.Remember != nil, timecache.Remember(o.Gather.Remember.AsDuration()))
 	}
 	return options
 }

@@ -127,7 +127,7 @@ func Add(number int64) Operand { return Operand{number: number} }
 func Xor(number int64) Operand { return Operand{xor: true, number: number} }
 
 // Expectation is what completes a key of Gather, the same for all of its parts:
-// [PartCount] or [PartNames].
+// [PartCount] or [PartNames]. A part after the first may leave it empty.
 type Expectation struct {
 	// Count is how many parts, whatever their names. 0 where Names says it.
 	Count int
@@ -356,7 +356,8 @@ func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRe
 
 func (s *settings) gather(namespace, key, part string, value []byte, expected Expectation) *pb.GatherRequest {
 	request := &pb.GatherRequest{Namespace: namespace, Key: []byte(key), Part: []byte(part), Value: value,
-		ExpectedParts: toUint32(expected.Count), Touch: s.touch, Ttl: s.ttl}
+		ExpectedParts: toUint32(expected.Count), Touch: s.touch, Ttl: s.ttl, KeepFirst: s.keepFirst,
+		Remember: s.remember}
 	for _, name := range expected.Names {
 		request.ExpectedNames = append(request.ExpectedNames, []byte(name))
 	}

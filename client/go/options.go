@@ -47,7 +47,7 @@ type (
 		option
 		forCombine()
 	}
-	// GatherOption: TTL, WithTouch.
+	// GatherOption: TTL, WithTouch, KeepFirst, Remember.
 	GatherOption interface {
 		option
 		forGather()
@@ -100,6 +100,8 @@ type settings struct {
 	touch          bool
 	withoutTouch   bool
 	namespaceTTL   bool
+	keepFirst      bool
+	remember       *durationpb.Duration
 	initial        int64
 	removeIfZero   bool
 	prefix         string
@@ -230,6 +232,23 @@ func (RenewOption) forGet()           {}
 func (RenewOption) forAppend()        {}
 func (RenewOption) forCombine()       {}
 func (RenewOption) forGather()        {}
+
+// KeepFirstOption is [KeepFirst].
+type KeepFirstOption bool
+
+// KeepFirst: a part that has been collected with another value stays, and this one is a
+// duplicate. For Gather.
+const KeepFirst KeepFirstOption = true
+
+func (k KeepFirstOption) set(s *settings) { s.keepFirst = bool(k) }
+func (KeepFirstOption) forGather()        {}
+
+// Remember is how long a key that this part completes takes no parts again, 1 ms to the
+// namespace's max_ttl: until then a Gather is an AlreadyExists, GatherComplete. For Gather.
+type Remember time.Duration
+
+func (r Remember) set(s *settings) { s.remember = durationpb.New(time.Duration(r)) }
+func (Remember) forGather()        {}
 
 // KeepLifeOption is [WithoutTouch].
 type KeepLifeOption bool

@@ -149,6 +149,13 @@ absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
                                              request.expected_names().end());
   absl::Status status =
       gathering->Set(request.part(), request.expected_parts(), names);
+  gathering->keep_first = request.keep_first();
+  if (status.ok() && request.has_remember()) {
+    status = SetMicros(request.remember(), "remember", &gathering->remember_us);
+    if (status.ok() && gathering->remember_us == 0) {
+      status = InvalidField("remember", "must be at least 1ms, not 0");
+    }
+  }
   if (status.ok()) status = SetTtlIf(request, &op);
   if (!status.ok()) return status;
   return op;

@@ -78,6 +78,9 @@ class ChangeReader {
       case Change::Kind::kEvict:
         TakeKill(&change);
         break;
+      case Change::Kind::kRemember:
+        change.death_us = WrappingPlus(change.at_us, Signed());
+        break;
       case Change::Kind::kRemove:
         break;
     }
@@ -349,7 +352,8 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
       if (reader.ok()) status = tick(next);
     } else if ((kind >= static_cast<uint8_t>(Change::Kind::kStore) &&
                 kind <= static_cast<uint8_t>(Change::Kind::kEvict)) ||
-               kind == static_cast<uint8_t>(Change::Kind::kAppend)) {
+               kind == static_cast<uint8_t>(Change::Kind::kAppend) ||
+               kind == static_cast<uint8_t>(Change::Kind::kRemember)) {
       int shard;
       const Change next = reader.Next(static_cast<Change::Kind>(kind), &shard);
       if (reader.ok()) status = change(shard, next);

@@ -122,6 +122,10 @@ void ChangeRecord::Add(int shard, const Change& change) {
       PutTimes(change);
       PutBytes(&bytes_, change.record.key);
       break;
+    case Change::Kind::kRemember:
+      PutSigned(&bytes_, WrappingMinus(change.death_us, change.at_us));
+      PutBytes(&bytes_, change.record.key);
+      break;
     case Change::Kind::kRemove:
       PutBytes(&bytes_, change.record.key);
       break;

@@ -129,7 +129,9 @@ GatherOptions TakeGatherOptions(Args& args) {
   GatherOptions options = {.expected_parts = static_cast<uint32_t>(
                                args.TakeInteger("expected_parts").value_or(0)),
                            .touch = args.TakeBool("touch"),
-                           .ttl = args.TakeDuration("ttl")};
+                           .ttl = args.TakeDuration("ttl"),
+                           .keep_first = args.TakeBool("keep_first"),
+                           .remember = args.TakeDuration("remember")};
   for (const Json& name : args.Take("expected_names")) {
     options.expected_names.push_back(Data(name));
   }

@@ -24,8 +24,10 @@ std::string Text(const Operation& op) {
       " keep=", op.keep_deadline, " combine=", static_cast<int>(op.combination),
       " ", op.operand, " ", op.initial, " ", op.remove_if_zero,
       " part=", op.gathering ? op.gathering->part() : "",
-      " of=", op.gathering ? op.gathering->expectation() : "", " key=", op.key,
-      " value=", op.value);
+      " of=", op.gathering ? op.gathering->expectation() : "",
+      " first=", op.gathering && op.gathering->keep_first,
+      " remember=", op.gathering ? op.gathering->remember_us : 0,
+      " key=", op.key, " value=", op.value);
 }
 
 std::string Text(const absl::Status& error) {

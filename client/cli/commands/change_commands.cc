@@ -168,24 +168,23 @@ void AddGather(CLI::App& app, Context& context) {
   count->excludes(names);
   gather->add_flag("--touch", options.touch, kTouchHelp);
   AddDuration(*gather, "--ttl", options.ttl, kTtlHelp);
+  gather->add_flag("--keep-first", options.keep_first,
+                   "A part that exists with another value stays: no error");
+  AddDuration(*gather, "--remember", options.remember,
+              "How long a key that is complete takes no parts again");
   gather->footer(
-      R"(Give --parts or --names, the same with each part of a key. The call that
-adds the last part prints all of them as NAME=VALUE, and removes the key; a
-key that is not complete in time expires with the parts collected so far.
-Exits with 1 for a part that exists with another value, and for a key that
-expects other parts or has a value.
+      R"(Give --parts or --names with the first part of a key; later ones may leave
+them out, or say the same. The call that adds the last part prints all of
+them as NAME=VALUE, and removes the key; a key that is not complete in time
+expires with the parts collected so far. Exits with 1 for a part that exists
+with another value, for a key that is remembered as complete, and for one
+that expects other parts or has a value.
 
 Examples:
   timecachectl gather user:7 gender f --names gender,age --ttl 1m
-  timecachectl gather user:7 age 33 --names gender,age --json
+  timecachectl gather user:7 age 33 --remember 5m --json
   timecachectl gather order:9 shard-1 - --parts 3 < result.bin)");
-  OnRun(gather, context, arguments, RunGather,
-        [](const GatherArguments& given) {
-          const GatherOptions& of = given.options;
-          if (of.expected_parts == 0 && of.expected_names.empty()) {
-            throw CLI::RequiredError("--parts or --names");
-          }
-        });
+  OnRun(gather, context, arguments, RunGather);
 }
 
 }  // namespace

@@ -266,6 +266,8 @@ export function gatherRequest(
     expectedNames: (options.expectedNames ?? []).map((name) => toBuffer(name, 'expectedNames')),
     touch: options.touch ?? false,
     ttl: toDuration(options.ttlMs, 'ttlMs'),
+    keepFirst: options.keepFirst ?? false,
+    remember: toDuration(options.rememberMs, 'rememberMs'),
   };
 }
 

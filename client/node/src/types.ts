@@ -162,7 +162,7 @@ export interface CombineResult {
   removed: boolean;
 }
 
-/** What is expected under a key: one of the first two, and the same for all of its parts. */
+/** What is expected under a key: one of the first two with its first part; later ones may leave it out, or say the same. */
 export interface GatherOptions {
   /** How many parts complete it, whatever their names: 1 to 1,024. */
   expectedParts?: number | undefined;
@@ -172,6 +172,13 @@ export interface GatherOptions {
   touch?: boolean | undefined;
   /** As in {@link AppendOptions}. */
   ttlMs?: number | undefined;
+  /** A part that has been collected with another value stays, and this one is a duplicate. */
+  keepFirst?: boolean | undefined;
+  /**
+   * How long a key that this part completes takes no parts again, 1 ms to the namespace's maxTtlMs: until then a gather
+   * on it is ALREADY_EXISTS (GATHER_COMPLETE).
+   */
+  rememberMs?: number | undefined;
 }
 
 /** What gather came to. */
@@ -247,6 +254,8 @@ export const OPTIONS = {
     expectedNames: true,
     touch: true,
     ttlMs: true,
+    keepFirst: true,
+    rememberMs: true,
   } satisfies Names<GatherOptions>,
   scan: { keyPrefix: true, keysOnly: true, maxMessageBytes: true } satisfies Names<ScanOptions>,
 };

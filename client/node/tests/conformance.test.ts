@@ -71,7 +71,7 @@ const DURATIONS = [
     'unused_ttl',
     'heartbeat_interval',
   ],
-  ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within'],
+  ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within', 'remember'],
 ];
 const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens'];
 const INT64 = ['add', 'xor', 'initial'];
@@ -517,7 +517,10 @@ const OPERATIONS: Record<
     make: ({ key, add, xor, ...options }) => op.combine(key, operandOf({ add, xor }), options),
   },
   gather: {
-    names: ['key', 'part', 'value', 'expected_parts', 'expected_names', 'touch', 'ttl'],
+    names: [
+      ...['key', 'part', 'value', 'expected_parts', 'expected_names', 'touch', 'ttl'],
+      ...['keep_first', 'remember'],
+    ],
     make: ({ key, part, value, ...options }) => op.gather(key, part, value, options),
   },
 };

@@ -10,6 +10,7 @@
 #include "server/base/check.h"
 #include "server/base/error.h"
 #include "server/base/memory_reclaimer.h"
+#include "server/base/range_check.h"
 
 namespace timecache::server {
 namespace {
@@ -124,6 +125,12 @@ absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
   }
   if (op.namespace_ttl && op.has_ttl) {
     return InvalidField("namespace_ttl", "must not be set with a ttl");
+  }
+  if (op.gathering != nullptr && op.gathering->remember_us != 0 &&
+      (op.gathering->remember_us < kMinTtlUs ||
+       op.gathering->remember_us > max_ttl_us)) {
+    return CheckDuration("remember", op.gathering->remember_us, kMinTtlUs,
+                         max_ttl_us);
   }
   if (op.has_expire_at || op.allow_past) {
     if (absl::Status s = CheckExpireAt(op, now_us); !s.ok()) return s;

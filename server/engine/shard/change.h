@@ -34,6 +34,9 @@ struct Change {
     // of its value what `record` has as its value. Where it is `renewed`, it
     // has the times of `record`, and dies at `death_us`.
     kAppend = 7,
+    // A Gather has completed the key whose hash is the eight bytes of `record`'s
+    // key: it is remembered until `death_us`.
+    kRemember = 12,
   };
 
   Kind kind = Kind::kStore;

@@ -51,6 +51,8 @@ Shard::Shard(const NamespaceOptions& options, Usage* usage,
       buckets_(buckets),
       versions_(versions),
       key_hash_(hash),
+      max_remembered_keys_(kMaxRememberedKeys /
+                           static_cast<size_t>(options.num_shards)),
       charge_(sizeof(*this)) {
   SetOptions(options);
 }
@@ -381,6 +383,9 @@ Shard::Statistics Shard::GetStatistics() const {
   statistics.memory_bytes = static_cast<int64_t>(
       sizeof(*this) + slots_.memory_bytes() + segments_.memory_bytes() +
       generations_.size() * Generation::kBytes);
+  if (remembered_ != nullptr) {
+    statistics.memory_bytes += remembered_->memory_bytes();
+  }
   statistics.operations = operations_;
   if (current_ != nullptr && current_->entries == 0) {
     statistics.empty_death_us = current_->death_us;

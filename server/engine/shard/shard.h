@@ -24,6 +24,7 @@
 #include "server/engine/shard/lean_queue.h"
 #include "server/engine/shard/live_buckets.h"
 #include "server/engine/shard/live_position.h"
+#include "server/engine/shard/remembered_keys.h"
 #include "server/engine/shard/segment.h"
 #include "server/engine/shard/turn_mutex.h"
 #include "server/engine/shard/usage.h"
@@ -54,6 +55,8 @@ class Shard {
   // mostly dead.
   static constexpr int kCompactRecords = 8;
   static constexpr int kCompactMoves = 2;
+  // Keys that a map remembers at most, its shards together.
+  static constexpr size_t kMaxRememberedKeys = size_t{1} << 18;
   // Slots of the index that one scan step visits under the lock, and pages that
   // it looks at for them.
   static constexpr int kScanSlots = 1'024;
@@ -316,6 +319,12 @@ class Shard {
   void Complete(const Operation& op, const Found& old, absl::string_view more,
                 ResponseBudget* room, Result* result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remember(uint64_t hash, int64_t until_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EmitRemember(uint64_t hash, int64_t until_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckFirstPart(const Gathering& gathering, uint64_t hash) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Replace(const Operation& op, absl::string_view value, bool parts,
                uint32_t tag, const Found& old, Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -421,6 +430,7 @@ class Shard {
   LiveBuckets* const buckets_;
   VersionSource* const versions_;
   const KeyHash key_hash_;
+  const size_t max_remembered_keys_;
   MemoryCharge charge_;
 
   mutable TurnMutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kShard)
@@ -467,6 +477,8 @@ class Shard {
   uint64_t first_change_ ABSL_GUARDED_BY(mu_) = 1;
   bool missed_changes_ ABSL_GUARDED_BY(mu_) = false;
   MemoryCharge changes_charge_ ABSL_GUARDED_BY(mu_);
+  // Null if there is none.
+  std::unique_ptr<RememberedKeys> remembered_ ABSL_GUARDED_BY(mu_);
   // Live records that the next mutation moves out of them.
   absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -202,27 +204,72 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
   ++operations_.combines;
 }
 
+void Shard::Remember(uint64_t hash, int64_t until_us) {
+  if (until_us <= now_us_) return;
+  if (remembered_ == nullptr) {
+    remembered_ = std::make_unique<RememberedKeys>(max_remembered_keys_);
+  }
+  remembered_->Add(hash, until_us, now_us_);
+}
+
+void Shard::EmitRemember(uint64_t hash, int64_t until_us) {
+  char bytes[sizeof(hash)];
+  std::memcpy(bytes, &hash, sizeof(hash));
+  EmitChange({.kind = Change::Kind::kRemember,
+              .record = {.key = absl::string_view(bytes, sizeof(bytes))},
+              .death_us = until_us,
+              .at_us = now_us_,
+              .hash = hash});
+}
+
+// Of a key that has no parts yet.
+absl::Status Shard::CheckFirstPart(const Gathering& gathering,
+                                   uint64_t hash) const {
+  if (remembered_ != nullptr && remembered_->Has(hash, now_us_)) {
+    return ErrorWithReason(
+        absl::StatusCode::kAlreadyExists, Reason::kGatherComplete,
+        "a Gather has completed the key, which is still remembered");
+  }
+  if (gathering.expected() != 0) return absl::OkStatus();
+  return PreconditionFailed(
+      Reason::kKeyNotFound,
+      "the key has no parts: its first one must come with expected_parts or "
+      "expected_names");
+}
+
 void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
                    ResponseBudget* room, Result* result, Outcome* outcome) {
   TIMECACHED_CHECK(op.gathering != nullptr);
   const Gathering& gathering = *op.gathering;
   const GatheredPart part = {gathering.part(), op.value};
+  StoredExpectation expects = {gathering.expectation().size(),
+                               gathering.expected(), true};
   int64_t count = 0;
-  if (old.slot != nullptr) {
+  if (old.slot == nullptr) {
+    result->status = CheckFirstPart(gathering, old.hash);
+    if (!result->status.ok()) return;
+  } else {
+    if (gathering.expected() == 0) {
+      expects = ReadExpectation(old.record.value, part.name);
+    }
     if (!old.record.parts) {
       result->status = OtherKind(/*parts=*/false);
-    } else if (!ExpectsTheSame(old.record.value, gathering)) {
+    } else if (!expects.has_part) {
+      result->status =
+          InvalidField("part", "must be one of the names that the key expects");
+    } else if (gathering.expected() != 0 &&
+               !ExpectsTheSame(old.record.value, gathering)) {
       result->status =
           PreconditionFailed(Reason::kGatherMismatch,
                              "the key collects parts for a Gather that expects "
                              "others");
     }
     if (!result->status.ok()) return;
-    const FoundPart same = FindPart(old.record, gathering.expectation().size(),
-                                    part.name, key_hash_);
+    const FoundPart same =
+        FindPart(old.record, expects.bytes, part.name, key_hash_);
     copied_bytes_ += same.parts_read * kPartCost;
     count = same.parts;
-    if (same.found && same.value != part.value) {
+    if (same.found && same.value != part.value && !gathering.keep_first) {
       result->status =
           ErrorWithReason(absl::StatusCode::kAlreadyExists, Reason::kPartExists,
                           "the part already exists with another value");
@@ -240,12 +287,12 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
   if (old.slot == nullptr) more = std::string(gathering.expectation());
   AppendPart(part, &more);
   ++count;
-  if (count == gathering.expected()) {
+  if (count == expects.parts) {
     Complete(op, old, more, room, result);
   } else if (old.slot == nullptr) {
     Replace(op, more, /*parts=*/true, tag, old, result, outcome);
   } else {
-    const size_t alone = op.key.size() + gathering.expectation().size();
+    const size_t alone = op.key.size() + expects.bytes;
     Extend(op, more, static_cast<int64_t>(alone + more.size()), tag, old,
            result, outcome);
   }
@@ -270,6 +317,12 @@ void Shard::Complete(const Operation& op, const Found& old,
   SetEntry(whole, result);
   result->entry.value.append(more.data(), more.size());
   result->removed = true;
+  if (const int64_t remember_us = op.gathering->remember_us; remember_us != 0) {
+    const int64_t until_us = now_us_ + remember_us;
+    Remember(old.hash, until_us);
+    // Before the removal: a rebuild of this alone still has the parts.
+    if (sink_ != nullptr) EmitRemember(old.hash, until_us);
+  }
   if (found) Take(op, old);
 }
 

@@ -190,6 +190,9 @@ void CrashWorld::StepOperation() {
   const std::string part = absl::StrCat("part", dice_.Draw(1, 3));
   if (kind == 14) {
     EXPECT_TRUE(gathering.Set(part, 3, {}).ok());
+    if (dice_.Chance(500)) {
+      gathering.remember_us = dice_.Draw(kMinTtlUs, options_.map.ttl_us);
+    }
     op = Operation::Gather(key_, &gathering, value);
   }
   op.touch = kind >= 11 && dice_.Chance(200);

@@ -258,6 +258,11 @@ void ModelWorld::RandomChange(Operation* op) {
                       by_name ? absl::MakeConstSpan(kNames).subspan(0, 3)
                               : absl::Span<const absl::string_view>());
     EXPECT_TRUE(status.ok()) << status;
+    if (Chance(100)) {
+      EXPECT_TRUE(gathering.Set(part, 0, {}).ok());
+    }
+    gathering.keep_first = Chance(300);
+    if (Chance(200)) gathering.remember_us = RandomTtlUs();
     op->gathering = &gathering;
   }
 }

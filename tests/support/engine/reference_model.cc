@@ -119,6 +119,7 @@ void ExpectSameAnswer(const Result& engine, const Result& model) {
 Result ReferenceModel::Apply(const Operation& op, int64_t now_us,
                              uint64_t version) {
   Advance(now_us);
+  now_us_ = now_us;
   const std::string key(op.key);
   for (;;) {
     const auto it = entries_.find(key);
@@ -222,14 +223,30 @@ void ReferenceModel::Combine(const Operation& op, const Stored* stored,
 void ReferenceModel::Gather(const Operation& op, const Stored* stored,
                             Made* made) const {
   const std::string name(op.gathering->part());
-  const std::string expectation(op.gathering->expectation());
+  std::string expectation(op.gathering->expectation());
+  uint32_t expected = op.gathering->expected();
   Stored& next = made->entry;
-  if (stored != nullptr && !stored->entry.parts) {
+  const auto remembered = remembered_.find(std::string(op.key));
+  if (stored != nullptr && stored->entry.parts && expected == 0) {
+    expectation = stored->expectation;
+    expected = ReadExpectation(stored->entry.value, name).parts;
+  }
+  if (stored == nullptr && remembered != remembered_.end() &&
+      remembered->second > now_us_) {
+    made->status =
+        Error(Reason::kGatherComplete, absl::StatusCode::kAlreadyExists);
+  } else if (stored == nullptr && expected == 0) {
+    made->status = Error(Reason::kKeyNotFound);
+  } else if (stored != nullptr && !stored->entry.parts) {
     made->status = Error(Reason::kValueKindMismatch);
   } else if (stored != nullptr && stored->expectation != expectation) {
     made->status = Error(Reason::kGatherMismatch);
+  } else if (op.gathering->expected() == 0 &&
+             !ReadExpectation(stored->entry.value, name).has_part) {
+    made->status = InvalidField("part", "");
   } else if (stored != nullptr && stored->parts.contains(name)) {
-    made->duplicate = stored->parts.at(name) == op.value;
+    made->duplicate =
+        op.gathering->keep_first || stored->parts.at(name) == op.value;
     made->number = static_cast<int64_t>(stored->parts.size());
     if (!made->duplicate) {
       made->status =
@@ -245,7 +262,7 @@ void ReferenceModel::Gather(const Operation& op, const Stored* stored,
     next.parts[name] = std::string(op.value);
     made->alone_bytes = BytesOf(op.key, expectation + part);
     made->number = static_cast<int64_t>(next.parts.size());
-    made->removed = next.parts.size() == op.gathering->expected();
+    made->removed = next.parts.size() == expected;
     made->stores = !made->removed;
     if (made->removed) made->whole = next.entry;
   }
@@ -338,6 +355,9 @@ void ReferenceModel::DoMade(const Operation& op, const std::string& key,
     return;
   }
   if (made.removed && op.kind == OpKind::kGather) {
+    if (op.gathering->remember_us != 0) {
+      remembered_[key] = now_us + op.gathering->remember_us;
+    }
     result->has_entry = true;
     result->entry = std::move(made.whole);
     if (stored == nullptr) {

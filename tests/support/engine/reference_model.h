@@ -121,6 +121,10 @@ class ReferenceModel {
   std::map<int64_t, std::set<std::string>> buckets_;
   int64_t bytes_ = 0;
   std::vector<Death> deaths_;
+  // The time of the operation that is applied.
+  int64_t now_us_ = 0;
+  // Keys that a Gather has completed, and until when that is remembered.
+  std::map<std::string, int64_t> remembered_;
 };
 
 // Fails the test where the engine answers otherwise than the model.

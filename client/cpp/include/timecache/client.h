@@ -144,7 +144,8 @@ class TIMECACHED_EXPORT Client final {
   // the last part gets all parts and removes the key: exactly one call does. A
   // key that is not complete in time expires with the parts collected so far
   // (ExpiredEvent::parts). An existing entry keeps its deadline. The same part
-  // again is OK; ALREADY_EXISTS (reason PART_EXISTS): with another value.
+  // again is OK; ALREADY_EXISTS (reason PART_EXISTS): with another value;
+  // (GATHER_COMPLETE): the key is remembered as complete.
   // FAILED_PRECONDITION: other parts are expected under this key
   // (GATHER_MISMATCH), it has a value, or the parts would be too large.
   absl::StatusOr<GatherResult> Gather(std::string_view key,

@@ -168,8 +168,8 @@ struct CombineResult {
   bool removed = false;  // Whether the result was 0.
 };
 
-// The parts that a key expects: set one of the first two, the same for all of
-// its parts.
+// The parts that a key expects: its first part needs one of the first two; a
+// later one may leave out both, or says the same.
 struct GatherOptions {
   // How many parts complete the key, whatever their names: 1 to 1,024.
   uint32_t expected_parts = 0;
@@ -180,6 +180,13 @@ struct GatherOptions {
   bool touch = false;
   // As in AppendOptions.
   std::optional<absl::Duration> ttl = {};
+  // A part that has been collected with another value stays, and this one is a
+  // duplicate.
+  bool keep_first = false;
+  // If this part completes the key, remember that for so long, 1 ms to the
+  // namespace's max_ttl: until then a Gather on the key is ALREADY_EXISTS
+  // (GATHER_COMPLETE), so that a late part begins nothing anew.
+  std::optional<absl::Duration> remember = {};
 };
 
 struct GatherResult {

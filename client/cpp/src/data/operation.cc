@@ -147,6 +147,10 @@ Operation Operation::Gather(std::string_view key, std::string_view part,
   for (const std::string& name : options.expected_names) {
     gather.add_expected_names(name);
   }
+  gather.set_keep_first(options.keep_first);
+  if (options.remember) {
+    *gather.mutable_remember() = ToProto(*options.remember);
+  }
   gather.set_touch(options.touch);
   if (options.ttl) *gather.mutable_ttl() = ToProto(*options.ttl);
   return operation;

@@ -205,6 +205,8 @@ class Operation(Generic[T]):
         expected_names: Iterable[BytesLike] = (),
         touch: bool = False,
         ttl: Duration | None = None,
+        keep_first: bool = False,
+        remember: Duration | None = None,
     ) -> Operation[GatherResult]:
         """As Client.gather."""
         message = data_pb2.Operation()
@@ -218,6 +220,10 @@ class Operation(Generic[T]):
         if touch:
             request.touch = True
         _set_ttl(request, ttl)
+        if keep_first:
+            request.keep_first = True
+        if remember is not None:
+            request.remember.CopyFrom(to_duration(remember))
         return Operation("gather", message, _gathered)
 
     # --- for the client itself ---

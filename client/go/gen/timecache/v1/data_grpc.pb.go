@@ -181,15 +181,16 @@ type TimeCacheServiceClient interface {
 	// part gets a fresh time to live.
 	// Success: all parts, or how many have been collected. The same part with the same
 	// value again is a success that changes nothing (`duplicate`); with another value:
-	// ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
-	// collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+	// ALREADY_EXISTS (PART_EXISTS), unless `keep_first` is set. A request that expects
+	// other parts than the collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH); one
+	// that does not say what it expects, of a key without parts: FAILED_PRECONDITION
+	// (KEY_NOT_FOUND). A key that is remembered: see `remember`. A key that has a value:
 	// FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
 	// and the expected names, would be larger than the namespace's max_value_bytes:
 	// FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
 	// changed. A limit that would be exceeded: as in Put.
 	// A retry is a duplicate as long as the key is incomplete. A retry of the part that
-	// completed the key starts a new collection: a client that must not join twice
-	// remembers the key for a while, or derives the key from what is joined once.
+	// completed the key starts a new collection, unless the key is remembered.
 	// max_value_bytes bounds the response: see Get for answers of more than 4 MiB.
 	// Costs O(bytes of the part and of the expected names), however many parts have been
 	// collected, and O(bytes of all parts) where it completes the key: parts are found by
@@ -598,15 +599,16 @@ type TimeCacheServiceServer interface {
 	// part gets a fresh time to live.
 	// Success: all parts, or how many have been collected. The same part with the same
 	// value again is a success that changes nothing (`duplicate`); with another value:
-	// ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
-	// collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+	// ALREADY_EXISTS (PART_EXISTS), unless `keep_first` is set. A request that expects
+	// other parts than the collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH); one
+	// that does not say what it expects, of a key without parts: FAILED_PRECONDITION
+	// (KEY_NOT_FOUND). A key that is remembered: see `remember`. A key that has a value:
 	// FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
 	// and the expected names, would be larger than the namespace's max_value_bytes:
 	// FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
 	// changed. A limit that would be exceeded: as in Put.
 	// A retry is a duplicate as long as the key is incomplete. A retry of the part that
-	// completed the key starts a new collection: a client that must not join twice
-	// remembers the key for a while, or derives the key from what is joined once.
+	// completed the key starts a new collection, unless the key is remembered.
 	// max_value_bytes bounds the response: see Get for answers of more than 4 MiB.
 	// Costs O(bytes of the part and of the expected names), however many parts have been
 	// collected, and O(bytes of all parts) where it completes the key: parts are found by

@@ -392,16 +392,20 @@ class Client:
         expected_names: Iterable[BytesLike] = (),
         touch: bool = False,
         ttl: Duration | None = None,
+        keep_first: bool = False,
+        remember: Duration | None = None,
     ) -> GatherResult:
         """Brings one part of what is collected under a key.
 
         The call that brings the last part gets all, and the key is gone: exactly one call does.
         What is not complete in time expires with the parts that came (``ExpiredEvent.parts``).
         Either `expected_parts` (1 to 1,024, whatever their names) or `expected_names` says what
-        is complete, the same for all parts of a key. The same part again is a `duplicate`;
-        AlreadyExistsError (PART_EXISTS): with another value. FailedPreconditionError: something
-        else is expected (GATHER_MISMATCH), the key has a value, the parts would be too large.
-        Never repeated unasked.
+        is complete, the same for all parts of a key; parts after the first may leave it out. The
+        same part again is a `duplicate`; AlreadyExistsError (PART_EXISTS): with another value,
+        unless `keep_first` keeps the one that is there. `remember`: how long a key that this part
+        completes takes no parts again, but AlreadyExistsError (GATHER_COMPLETE).
+        FailedPreconditionError: something else is expected (GATHER_MISMATCH), the key has a value,
+        the parts would be too large. Never repeated unasked.
         """
         return await self._do(
             Operation.gather(
@@ -412,6 +416,8 @@ class Client:
                 expected_names=expected_names,
                 touch=touch,
                 ttl=ttl,
+                keep_first=keep_first,
+                remember=remember,
             )
         )
 

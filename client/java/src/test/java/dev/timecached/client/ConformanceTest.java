@@ -464,7 +464,14 @@ final class ConformanceTest {
               args.has("expected_names")
                   ? GatherOptions.expect(
                       args.list("expected_names").stream().map(this::bytes).toList())
-                  : GatherOptions.expect((int) number(args.get("expected_parts")));
+                  : args.has("expected_parts")
+                      ? GatherOptions.expect((int) number(args.get("expected_parts")))
+                      : GatherOptions.asBefore();
+          options = args.flag("keep_first") ? options.keepFirst() : options;
+          options =
+              args.has("remember")
+                  ? options.remember(duration(args.string("remember")))
+                  : options;
           options = touch ? options.touch() : options;
           options = hasTtl ? options.ttl(ttl) : options;
           return Operation.gather(key, bytes(args, "part"), bytes(args, "value"), options);
