@@ -84,6 +84,11 @@ type NamespaceOptions struct {
 	// MaxLife is the longest life of an entry since its CreateTime, whatever renews it or
 	// is put over it: TTL to 10 years, or 0: no bound. Default 0.
 	MaxLife *time.Duration
+	// IdempotencyWindow is how long the answer to a call with an IdempotencyID is
+	// remembered: 0, no call may have one, or 1 ms to 7 days. Default 0.
+	IdempotencyWindow *time.Duration
+	// IdempotencyMaxIDs is how many answers are: 1,000 to 1,000,000. Default 100,000.
+	IdempotencyMaxIDs *uint64
 	// MaxEntries and MaxBytes limit what lives. 0: no limit. Default 0.
 	MaxEntries, MaxBytes *uint64
 	// LimitPolicy is what happens at these limits. Default Reject.
@@ -368,7 +373,8 @@ func (o *NamespaceOptions) proto() *pb.NamespaceOptions {
 		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTtl: toDuration(o.UnusedGroupTTL),
 		Durability: pb.Durability(o.Durability), RestartPolicy: pb.RestartPolicy(o.RestartPolicy),
-		MaxLife: toDuration(o.MaxLife)}
+		MaxLife: toDuration(o.MaxLife), IdempotencyWindow: toDuration(o.IdempotencyWindow),
+		IdempotencyMaxIds: o.IdempotencyMaxIDs}
 }
 
 func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
@@ -383,7 +389,8 @@ func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
 		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTTL: fromDuration(o.UnusedGroupTtl),
 		Durability: Durability(o.Durability), RestartPolicy: RestartPolicy(o.RestartPolicy),
-		MaxLife: fromDuration(o.MaxLife)}
+		MaxLife: fromDuration(o.MaxLife), IdempotencyWindow: fromDuration(o.IdempotencyWindow),
+		IdempotencyMaxIDs: o.IdempotencyMaxIds}
 }
 
 func toNamespace(namespace *pb.Namespace) Namespace {

@@ -305,7 +305,8 @@ func (c *Client) scanPages(ctx context.Context, request *pb.ScanRequest, take fu
 
 func (s *settings) put(namespace, key string, value []byte) *pb.PutRequest {
 	request := &pb.PutRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
-		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline, ExpireAt: s.expireAt, AllowPast: s.allowPast}
+		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline, ExpireAt: s.expireAt, AllowPast: s.allowPast,
+		IdempotencyId: s.idempotencyID}
 	if s.ifVersion != nil {
 		request.Precondition = &pb.PutRequest_IfVersion{IfVersion: *s.ifVersion}
 	} else if s.condition != 0 {
@@ -324,7 +325,7 @@ func (s *settings) get(namespace, key string) *pb.GetRequest {
 
 func (s *settings) remove(namespace, key string) *pb.RemoveRequest {
 	return &pb.RemoveRequest{Namespace: namespace, Key: []byte(key), IfVersion: s.ifVersion,
-		ReturnPrevious: s.returnPrevious}
+		ReturnPrevious: s.returnPrevious, IdempotencyId: s.idempotencyID}
 }
 
 func (s *settings) touchRequest(namespace, key string) *pb.TouchRequest {
@@ -334,7 +335,7 @@ func (s *settings) touchRequest(namespace, key string) *pb.TouchRequest {
 
 func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest {
 	request := &pb.AppendRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
-		Touch: s.touch}
+		Touch: s.touch, IdempotencyId: s.idempotencyID}
 	if s.ifVersion != nil {
 		request.Precondition = &pb.AppendRequest_IfVersion{IfVersion: *s.ifVersion}
 	} else if s.condition != 0 {
@@ -345,7 +346,8 @@ func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest
 
 func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRequest {
 	request := &pb.CombineRequest{Namespace: namespace, Key: []byte(key), Initial: s.initial,
-		RemoveIfZero: s.removeIfZero, Touch: s.touch, Ttl: s.ttl, IfVersion: s.ifVersion}
+		RemoveIfZero: s.removeIfZero, Touch: s.touch, Ttl: s.ttl, IfVersion: s.ifVersion,
+		IdempotencyId: s.idempotencyID}
 	if operand.xor {
 		request.Operand = &pb.CombineRequest_Xor{Xor: operand.number}
 	} else {
@@ -357,7 +359,7 @@ func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRe
 func (s *settings) gather(namespace, key, part string, value []byte, expected Expectation) *pb.GatherRequest {
 	request := &pb.GatherRequest{Namespace: namespace, Key: []byte(key), Part: []byte(part), Value: value,
 		ExpectedParts: toUint32(expected.Count), Touch: s.touch, Ttl: s.ttl, KeepFirst: s.keepFirst,
-		Remember: s.remember}
+		Remember: s.remember, IdempotencyId: s.idempotencyID}
 	for _, name := range expected.Names {
 		request.ExpectedNames = append(request.ExpectedNames, []byte(name))
 	}

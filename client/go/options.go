@@ -12,7 +12,7 @@ import (
 // compiler; each option's comment says it.
 type (
 	// PutOption: TTL, ExpireAt, AllowPast, IfAbsent, IfPresent, IfVersion, ReturnPrevious,
-	// KeepDeadline.
+	// KeepDeadline, IdempotencyID.
 	PutOption interface {
 		option
 		forPut()
@@ -22,7 +22,7 @@ type (
 		option
 		forGet()
 	}
-	// RemoveOption: IfVersion, ReturnPrevious.
+	// RemoveOption: IfVersion, ReturnPrevious, IdempotencyID.
 	RemoveOption interface {
 		option
 		forRemove()
@@ -37,17 +37,17 @@ type (
 		option
 		forTouch()
 	}
-	// AppendOption: TTL, IfAbsent, IfPresent, IfVersion, WithTouch.
+	// AppendOption: TTL, IfAbsent, IfPresent, IfVersion, WithTouch, IdempotencyID.
 	AppendOption interface {
 		option
 		forAppend()
 	}
-	// CombineOption: TTL, IfVersion, WithTouch, Initial, RemoveIfZero.
+	// CombineOption: TTL, IfVersion, WithTouch, Initial, RemoveIfZero, IdempotencyID.
 	CombineOption interface {
 		option
 		forCombine()
 	}
-	// GatherOption: TTL, WithTouch, KeepFirst, Remember.
+	// GatherOption: TTL, WithTouch, KeepFirst, Remember, IdempotencyID.
 	GatherOption interface {
 		option
 		forGather()
@@ -101,6 +101,7 @@ type settings struct {
 	withoutTouch   bool
 	namespaceTTL   bool
 	keepFirst      bool
+	idempotencyID  []byte
 	remember       *durationpb.Duration
 	initial        int64
 	removeIfZero   bool
@@ -232,6 +233,18 @@ func (RenewOption) forGet()           {}
 func (RenewOption) forAppend()        {}
 func (RenewOption) forCombine()       {}
 func (RenewOption) forGather()        {}
+
+// IdempotencyID makes a call safe to repeat, so that it is tried again as [RetryPolicy] says:
+// 1 to 64 B that no other call has. The namespace must have an IdempotencyWindow. Not together
+// with ReturnPrevious. For Put, Remove, Append, Combine, Gather.
+type IdempotencyID string
+
+func (i IdempotencyID) set(s *settings) { s.idempotencyID = []byte(i) }
+func (IdempotencyID) forPut()           {}
+func (IdempotencyID) forRemove()        {}
+func (IdempotencyID) forAppend()        {}
+func (IdempotencyID) forCombine()       {}
+func (IdempotencyID) forGather()        {}
 
 // KeepFirstOption is [KeepFirst].
 type KeepFirstOption bool

@@ -75,6 +75,7 @@ absl::Status SetPrecondition(const Request& request, Operation* op) {
 
 absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
   Operation op = Operation::Put(request.key(), request.value());
+  op.SetId(request.idempotency_id());
   op.return_previous = request.return_previous();
   op.keep_deadline = request.keep_deadline();
   absl::Status status = SetPrecondition(request, &op);
@@ -92,6 +93,7 @@ absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request) {
   Operation op = Operation::Remove(request.key());
+  op.SetId(request.idempotency_id());
   op.return_previous = request.return_previous();
   if (absl::Status s = SetIfVersionIf(request, &op); !s.ok()) return s;
   return op;
@@ -112,6 +114,7 @@ absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
   Operation op = Operation::Append(request.key(), request.value());
+  op.SetId(request.idempotency_id());
   op.touch = request.touch();
   absl::Status status = SetPrecondition(request, &op);
   if (status.ok()) status = SetTtlIf(request, &op);
@@ -121,6 +124,7 @@ absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request) {
   Operation op = Operation::Combine(request.key(), Combination::kAdd, 0);
+  op.SetId(request.idempotency_id());
   switch (request.operand_case()) {
     case v1::CombineRequest::kAdd:
       op.operand = request.add();
@@ -144,6 +148,7 @@ absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request) {
 absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
                                       Gathering* gathering) {
   Operation op = Operation::Gather(request.key(), gathering, request.value());
+  op.SetId(request.idempotency_id());
   op.touch = request.touch();
   const std::vector<absl::string_view> names(request.expected_names().begin(),
                                              request.expected_names().end());

@@ -87,12 +87,14 @@ PutOptions TakePutOptions(Args& args) {
           .return_previous = args.TakeBool("return_previous"),
           .keep_deadline = args.TakeBool("keep_deadline"),
           .expire_at = args.TakeTime("expire_at"),
-          .allow_past = args.TakeBool("allow_past")};
+          .allow_past = args.TakeBool("allow_past"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 RemoveOptions TakeRemoveOptions(Args& args) {
   return {.if_version = args.TakeInteger("if_version"),
-          .return_previous = args.TakeBool("return_previous")};
+          .return_previous = args.TakeBool("return_previous"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 TouchOptions TakeTouchOptions(Args& args) {
@@ -107,7 +109,8 @@ AppendOptions TakeAppendOptions(Args& args) {
   return {.ttl = args.TakeDuration("ttl"),
           .condition = Condition(args.TakeString("condition")),
           .if_version = args.TakeInteger("if_version"),
-          .touch = args.TakeBool("touch")};
+          .touch = args.TakeBool("touch"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 std::pair<Combination, int64_t> TakeOperand(Args& args) {
@@ -122,7 +125,8 @@ CombineOptions TakeCombineOptions(Args& args) {
           .remove_if_zero = args.TakeBool("remove_if_zero"),
           .touch = args.TakeBool("touch"),
           .ttl = args.TakeDuration("ttl"),
-          .if_version = args.TakeInteger("if_version")};
+          .if_version = args.TakeInteger("if_version"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 GatherOptions TakeGatherOptions(Args& args) {
@@ -131,7 +135,8 @@ GatherOptions TakeGatherOptions(Args& args) {
                            .touch = args.TakeBool("touch"),
                            .ttl = args.TakeDuration("ttl"),
                            .keep_first = args.TakeBool("keep_first"),
-                           .remember = args.TakeDuration("remember")};
+                           .remember = args.TakeDuration("remember"),
+                           .idempotency_id = args.TakeData("idempotency_id")};
   for (const Json& name : args.Take("expected_names")) {
     options.expected_names.push_back(Data(name));
   }
@@ -189,7 +194,9 @@ NamespaceOptions TakeNamespaceOptions(Args args) {
                                       {"MEMORY", "ASYNC", "SYNC"}),
       .restart_policy =
           Named<RestartPolicy>(args.Take("restart_policy"), {"FIRE", "PAUSE"}),
-      .max_life = args.TakeDuration("max_life")};
+      .max_life = args.TakeDuration("max_life"),
+      .idempotency_window = args.TakeDuration("idempotency_window"),
+      .idempotency_max_ids = args.TakeInteger("idempotency_max_ids")};
   args.End();
   return options;
 }

@@ -27,7 +27,7 @@ std::string Text(const Operation& op) {
       " of=", op.gathering ? op.gathering->expectation() : "",
       " first=", op.gathering && op.gathering->keep_first,
       " remember=", op.gathering ? op.gathering->remember_us : 0,
-      " key=", op.key, " value=", op.value);
+      " id=", op.id(), " key=", op.key, " value=", op.value);
 }
 
 std::string Text(const absl::Status& error) {

@@ -51,6 +51,7 @@ void AddAppend(CLI::App& app, Context& context) {
   AppendOptions& options = arguments->options;
   AddDuration(*append, "--ttl", options.ttl, kTtlHelp);
   append->add_flag("--touch", options.touch, kTouchHelp);
+  AddId(*append, options);
   AddPreconditions(*append, options);
   append->footer(
       "The value stays on the server, and keeps its deadline. Exits with 1 if\n"
@@ -100,6 +101,7 @@ void AddCombine(CLI::App& app, Context& context) {
   combine->add_flag("--remove-if-zero", options.remove_if_zero,
                     "Remove the key if the result is 0");
   combine->add_flag("--touch", options.touch, kTouchHelp);
+  AddId(*combine, options);
   AddDuration(*combine, "--ttl", options.ttl, kTtlHelp);
   AddCount(*combine, "--if-version", options.if_version,
            "Only if the key has this version");
@@ -167,6 +169,7 @@ void AddGather(CLI::App& app, Context& context) {
                     ->allow_extra_args(false);
   count->excludes(names);
   gather->add_flag("--touch", options.touch, kTouchHelp);
+  AddId(*gather, options);
   AddDuration(*gather, "--ttl", options.ttl, kTtlHelp);
   gather->add_flag("--keep-first", options.keep_first,
                    "A part that exists with another value stays: no error");

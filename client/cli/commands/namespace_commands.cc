@@ -117,6 +117,11 @@ void AddTimeFlags(CLI::App& app, NamespaceOptions& options) {
   AddDuration(app, "--max-life", options.max_life,
               "Longest life since an entry was created, whatever renews it; "
               "0: no bound (0)");
+  AddDuration(app, "--idempotency-window", options.idempotency_window,
+              "How long answers to requests with an idempotency id are "
+              "remembered; 0: none (0)");
+  AddCount(app, "--idempotency-max-ids", options.idempotency_max_ids,
+           "Most answers that are remembered (100000)");
   auto* sliding = app.add_flag_callback(
       "--sliding", [&options] { options.sliding = true; },
       "Get renews the time to live");

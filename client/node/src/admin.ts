@@ -83,6 +83,10 @@ export interface NamespaceOptions {
   restartPolicy?: RestartPolicy | undefined;
   /** Longest life of an entry since its createTime, whatever renews it or is put over it. 0: no bound. Default 0. */
   maxLifeMs?: number | undefined;
+  /** How long the answer to a call with an idempotencyId is remembered. 0: no call may have one. Default 0. */
+  idempotencyWindowMs?: number | undefined;
+  /** How many answers are. 1,000 to 1,000,000. Default 100,000. */
+  idempotencyMaxIds?: number | undefined;
 }
 
 /** The names of {@link NamespaceOptions}. Internal. */
@@ -105,6 +109,8 @@ export const NAMESPACE_OPTIONS: Names<NamespaceOptions> = {
   durability: true,
   restartPolicy: true,
   maxLifeMs: true,
+  idempotencyWindowMs: true,
+  idempotencyMaxIds: true,
 };
 
 /** What a namespace holds and has done since it was made: as NamespaceStatistics in namespaces.proto. */
@@ -277,6 +283,8 @@ export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsM
     durability: enumValue(DurabilityEnum, 'DURABILITY_', options.durability, 'durability'),
     restartPolicy: enumValue(RestartPolicyEnum, 'RESTART_POLICY_', options.restartPolicy, 'restartPolicy'),
     maxLife: toDuration(options.maxLifeMs, 'maxLifeMs'),
+    idempotencyWindow: toDuration(options.idempotencyWindowMs, 'idempotencyWindowMs'),
+    idempotencyMaxIds: toUint64(options.idempotencyMaxIds, 'idempotencyMaxIds'),
   };
 }
 
@@ -304,6 +312,8 @@ function fromNamespaceOptions(options: Partial<NamespaceOptionsMessage>): Requir
       options.restartPolicy ?? 0,
     ) as RestartPolicy,
     maxLifeMs: fromDuration(options.maxLife),
+    idempotencyWindowMs: fromDuration(options.idempotencyWindow),
+    idempotencyMaxIds: Number(options.idempotencyMaxIds ?? 0),
   };
 }
 

@@ -51,15 +51,7 @@ import {
   type SizeResult,
   type TouchOptions,
 } from './types.js';
-import {
-  fromJson,
-  numbers,
-  toBuffer,
-  toDuration,
-  toJson,
-  toUint32,
-  type Bytes,
-} from './values.js';
+import { fromJson, numbers, toBuffer, toDuration, toJson, toUint32, type Bytes } from './values.js';
 import {
   Watcher,
   expiredSource,
@@ -105,6 +97,11 @@ const KNOWN = {
   group: known('a group', GROUP_OPTIONS),
   namespace: known('a namespace', NAMESPACE_OPTIONS),
 };
+
+/** Whether a change is safe to repeat. */
+function hasId(request: { idempotencyId: Buffer }): boolean {
+  return request.idempotencyId.length > 0;
+}
 
 /** A piece of a backup of the server's journal. */
 export interface BackupPiece {
@@ -183,7 +180,10 @@ export class TimecacheClient {
   async put(key: Bytes, value: Bytes, options: PutOptions & CallOptions = {}): Promise<PutResult> {
     checkOptions(options, KNOWN.put);
     const request = requests.putRequest(this.defaultNamespace, key, value, options);
-    return requests.fromPut(await this.#connection.unary(Service.put, request, options, false), request.key);
+    return requests.fromPut(
+      await this.#connection.unary(Service.put, request, options, hasId(request)),
+      request.key,
+    );
   }
 
   /** Stores a value as JSON. */
@@ -214,7 +214,7 @@ export class TimecacheClient {
     checkOptions(options, KNOWN.remove);
     const request = requests.removeRequest(this.defaultNamespace, key, options);
     return requests.fromRemove(
-      await this.#connection.unary(Service.remove, request, options, false),
+      await this.#connection.unary(Service.remove, request, options, hasId(request)),
       request.key,
     );
   }
@@ -251,7 +251,9 @@ export class TimecacheClient {
   async append(key: Bytes, value: Bytes, options: AppendOptions & CallOptions = {}): Promise<AppendResult> {
     checkOptions(options, KNOWN.append);
     const request = requests.appendRequest(this.defaultNamespace, key, value, options);
-    return requests.fromAppend(await this.#connection.unary(Service.append, request, options, false));
+    return requests.fromAppend(
+      await this.#connection.unary(Service.append, request, options, hasId(request)),
+    );
   }
 
   /**
@@ -266,7 +268,9 @@ export class TimecacheClient {
   ): Promise<CombineResult> {
     checkOptions(options, KNOWN.combine);
     const request = requests.combineRequest(this.defaultNamespace, key, operand, options);
-    return requests.fromCombine(await this.#connection.unary(Service.combine, request, options, false));
+    return requests.fromCombine(
+      await this.#connection.unary(Service.combine, request, options, hasId(request)),
+    );
   }
 
   /**
@@ -283,7 +287,9 @@ export class TimecacheClient {
   ): Promise<GatherResult> {
     checkOptions(options, KNOWN.gather);
     const request = requests.gatherRequest(this.defaultNamespace, key, part, value, options);
-    return requests.fromGather(await this.#connection.unary(Service.gather, request, options, false));
+    return requests.fromGather(
+      await this.#connection.unary(Service.gather, request, options, hasId(request)),
+    );
   }
 
   /**

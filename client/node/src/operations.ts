@@ -161,6 +161,7 @@ export function putRequest(namespace: string, key: Bytes, value: Bytes, options:
     keepDeadline: options.keepDeadline ?? false,
     expireAt: toTimestamp(options.expireAt, 'expireAt'),
     allowPast: options.allowPast ?? false,
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -182,6 +183,7 @@ export function removeRequest(namespace: string, key: Bytes, options: RemoveOpti
     key: toBuffer(key, 'key'),
     ifVersion: toUint64(options.ifVersion, 'ifVersion'),
     returnPrevious: options.returnPrevious ?? false,
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -218,6 +220,7 @@ export function appendRequest(
     ttl: toDuration(options.ttlMs, 'ttlMs'),
     precondition: precondition(options),
     touch: options.touch ?? false,
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -243,6 +246,7 @@ export function combineRequest(
     touch: options.touch ?? false,
     ttl: toDuration(options.ttlMs, 'ttlMs'),
     ifVersion: toUint64(options.ifVersion, 'ifVersion'),
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -268,6 +272,7 @@ export function gatherRequest(
     ttl: toDuration(options.ttlMs, 'ttlMs'),
     keepFirst: options.keepFirst ?? false,
     remember: toDuration(options.rememberMs, 'rememberMs'),
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 

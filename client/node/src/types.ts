@@ -73,6 +73,11 @@ export interface PutOptions extends PutConditions, DueDate {
   returnPrevious?: boolean | undefined;
   /** An entry that is there keeps its put time, deadline and own time to live. Not together with ttlMs or expireAt. */
   keepDeadline?: boolean | undefined;
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryOptions} says: 1 to 64 B that no other call
+   * has. The namespace must have an idempotencyWindowMs. Not together with returnPrevious.
+   */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What put did. */
@@ -95,6 +100,8 @@ export interface RemoveOptions {
   ifVersion?: number | undefined;
   /** Answer with the entry that was removed. */
   returnPrevious?: boolean | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What remove did. */
@@ -121,6 +128,8 @@ export interface AppendOptions extends PutConditions {
   ttlMs?: number | undefined;
   /** Renew the time to live of an entry that is there. */
   touch?: boolean | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What append did. */
@@ -148,6 +157,8 @@ export interface CombineOptions {
   ttlMs?: number | undefined;
   /** Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   ifVersion?: number | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What combine came to. */
@@ -179,6 +190,8 @@ export interface GatherOptions {
    * on it is ALREADY_EXISTS (GATHER_COMPLETE).
    */
   rememberMs?: number | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What gather came to. */
@@ -237,17 +250,19 @@ export const OPTIONS = {
     ttlMs: true,
     returnPrevious: true,
     keepDeadline: true,
+    idempotencyId: true,
   } satisfies Names<PutOptions>,
   get: { touch: true } satisfies Names<GetOptions>,
-  remove: { ifVersion: true, returnPrevious: true } satisfies Names<RemoveOptions>,
+  remove: { ifVersion: true, returnPrevious: true, idempotencyId: true } satisfies Names<RemoveOptions>,
   touch: { ...DUE_DATE, ttlMs: true, namespaceTtl: true, ifVersion: true } satisfies Names<TouchOptions>,
-  append: { ...CONDITIONS, ttlMs: true, touch: true } satisfies Names<AppendOptions>,
+  append: { ...CONDITIONS, ttlMs: true, touch: true, idempotencyId: true } satisfies Names<AppendOptions>,
   combine: {
     initial: true,
     removeIfZero: true,
     touch: true,
     ttlMs: true,
     ifVersion: true,
+    idempotencyId: true,
   } satisfies Names<CombineOptions>,
   gather: {
     expectedParts: true,
@@ -256,6 +271,7 @@ export const OPTIONS = {
     ttlMs: true,
     keepFirst: true,
     rememberMs: true,
+    idempotencyId: true,
   } satisfies Names<GatherOptions>,
   scan: { keyPrefix: true, keysOnly: true, maxMessageBytes: true } satisfies Names<ScanOptions>,
 };

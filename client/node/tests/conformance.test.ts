@@ -71,9 +71,9 @@ const DURATIONS = [
     'unused_ttl',
     'heartbeat_interval',
   ],
-  ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within', 'remember'],
+  ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within', 'remember', 'idempotency_window'],
 ];
-const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens'];
+const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens', 'idempotency_id'];
 const INT64 = ['add', 'xor', 'initial'];
 
 function milliseconds(text: Json): number {
@@ -489,7 +489,7 @@ const OPERATIONS: Record<
   put: {
     names: [
       ...['key', 'value', 'ttl', 'condition', 'if_version', 'return_previous', 'keep_deadline'],
-      ...['expire_at', 'allow_past'],
+      ...['expire_at', 'allow_past', 'idempotency_id'],
     ],
     make: ({ key, value, ...options }) => op.put(key, value, options),
   },
@@ -499,7 +499,7 @@ const OPERATIONS: Record<
     answer: (entry) => ({ entry }),
   },
   remove: {
-    names: ['key', 'if_version', 'return_previous'],
+    names: ['key', 'if_version', 'return_previous', 'idempotency_id'],
     make: ({ key, ...options }) => op.remove(key, options),
   },
   contains: { names: ['key'], make: ({ key }) => op.contains(key), answer: (contains) => ({ contains }) },
@@ -509,17 +509,20 @@ const OPERATIONS: Record<
     answer: touchAnswer,
   },
   append: {
-    names: ['key', 'value', 'ttl', 'condition', 'if_version', 'touch'],
+    names: ['key', 'value', 'ttl', 'condition', 'if_version', 'touch', 'idempotency_id'],
     make: ({ key, value, ...options }) => op.append(key, value, options),
   },
   combine: {
-    names: ['key', 'add', 'xor', 'initial', 'remove_if_zero', 'touch', 'ttl', 'if_version'],
+    names: [
+      ...['key', 'add', 'xor', 'initial', 'remove_if_zero', 'touch', 'ttl', 'if_version'],
+      'idempotency_id',
+    ],
     make: ({ key, add, xor, ...options }) => op.combine(key, operandOf({ add, xor }), options),
   },
   gather: {
     names: [
       ...['key', 'part', 'value', 'expected_parts', 'expected_names', 'touch', 'ttl'],
-      ...['keep_first', 'remember'],
+      ...['keep_first', 'remember', 'idempotency_id'],
     ],
     make: ({ key, part, value, ...options }) => op.gather(key, part, value, options),
   },

@@ -354,6 +354,7 @@ class TimeCacheMap final : private GroupHost {
                  ResponseBudget* room);
   absl::Status Check(const Operation& op, int64_t now_us) const;
   absl::Status CheckExpireAt(const Operation& op, int64_t now_us) const;
+  absl::Status CheckId(const Operation& op) const;
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
@@ -437,6 +438,8 @@ class TimeCacheMap final : private GroupHost {
   std::atomic<int64_t> max_ttl_us_;
   std::atomic<int64_t> max_value_bytes_;
   std::atomic<bool> evict_;
+  // Whether requests may have an idempotency id.
+  std::atomic<bool> takes_ids_;
   // Whether restart_policy is kPause.
   std::atomic<bool> pauses_;
 };

@@ -32,6 +32,8 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
     Remember(hash, change.death_us);
     return true;
   }
+  if (change.answer != nullptr) KeepAnswer(change.answer_id, *change.answer);
+  if (change.kind == Change::Kind::kAnswer) return true;
   const uint32_t tag = CompactIndex::TagOf(key_hash_(change.record.key));
   const Found old = FindLive(tag, change.record.key);
   const bool found = old.slot != nullptr;
@@ -83,6 +85,7 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       break;
     case Change::Kind::kKill:
     case Change::Kind::kRemember:
+    case Change::Kind::kAnswer:
       break;
   }
   CompactStep();
@@ -94,6 +97,7 @@ void Shard::Skip(const TimeSkip& skip) {
   const TurnLock lock(&mu_);
   Observe(skip.to_us);
   if (remembered_ != nullptr) remembered_->Skip(skip.from_us, by_us);
+  if (answers_ != nullptr) answers_->Skip(skip.from_us, by_us);
   const auto first = generations_.upper_bound(skip.from_us);
   std::vector<std::unique_ptr<Generation>> live;
   for (auto it = first; it != generations_.end(); ++it) {

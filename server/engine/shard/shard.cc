@@ -64,6 +64,13 @@ void Shard::SetOptions(const NamespaceOptions& options) {
   width_us_ = BucketWidthUs(options);
   sliding_ = options.sliding;
   max_value_bytes_ = static_cast<size_t>(options.max_value_bytes);
+  idempotency_window_us_ = options.idempotency_window_us;
+  max_answers_ =
+      static_cast<size_t>(options.idempotency_max_ids / options.num_shards) + 1;
+  max_answer_bytes_ = kMaxAnswerBytes / options.num_shards;
+  if (answers_ != nullptr) {
+    answers_->SetLimits(max_answers_, max_answer_bytes_);
+  }
 }
 
 void Shard::SetSink(ChangeSink* sink, int shard) {
@@ -138,6 +145,9 @@ void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
 
 Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
                                ResponseBudget* room, Result* result) {
+  if (op.id_bytes != 0 && once_ == nullptr) [[unlikely]] {
+    return ApplyOnce(op, hash, room, result);
+  }
   const uint32_t tag = CompactIndex::TagOf(hash);
   Outcome outcome;
   Found old = FindLive(tag, op.key);
@@ -385,6 +395,9 @@ Shard::Statistics Shard::GetStatistics() const {
       generations_.size() * Generation::kBytes);
   if (remembered_ != nullptr) {
     statistics.memory_bytes += remembered_->memory_bytes();
+  }
+  if (answers_ != nullptr) {
+    statistics.memory_bytes += answers_->memory_bytes();
   }
   statistics.operations = operations_;
   if (current_ != nullptr && current_->entries == 0) {

@@ -24,6 +24,7 @@
 #include "server/engine/shard/lean_queue.h"
 #include "server/engine/shard/live_buckets.h"
 #include "server/engine/shard/live_position.h"
+#include "server/engine/shard/remembered_answers.h"
 #include "server/engine/shard/remembered_keys.h"
 #include "server/engine/shard/segment.h"
 #include "server/engine/shard/turn_mutex.h"
@@ -57,6 +58,8 @@ class Shard {
   static constexpr int kCompactMoves = 2;
   // Keys that a map remembers at most, its shards together.
   static constexpr size_t kMaxRememberedKeys = size_t{1} << 18;
+  // Bytes of the values in answers that a map remembers at most.
+  static constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
   // Slots of the index that one scan step visits under the lock, and pages that
   // it looks at for them.
   static constexpr int kScanSlots = 1'024;
@@ -298,6 +301,21 @@ class Shard {
 
   Outcome ApplyOne(const Operation& op, uint64_t hash, ResponseBudget* room,
                    Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of an operation with an id, while it is applied.
+  struct Once {
+    AnswerId id;
+    const Result* result;
+    // Whether a change was reported with the answer.
+    bool reported = false;
+  };
+  Outcome ApplyOnce(const Operation& op, uint64_t hash, ResponseBudget* room,
+                    Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  AnswerView AnswerOf(const Result& result) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EmitAnswer(const AnswerId& id, const AnswerView& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void KeepAnswer(const AnswerId& id, const AnswerView& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountLookup(bool found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     ++(found ? operations_.hits : operations_.misses);
@@ -376,8 +394,12 @@ class Shard {
     result->position = sink_->PositionOf(hash, Writes(op, sliding_));
   }
   void EmitChange(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (once_ != nullptr) [[unlikely]] {
+      return EmitOnce(change);
+    }
     sink_->Add(sink_shard_, change);
   }
+  void EmitOnce(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MovePutTimes(Segment* segment, int64_t by_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void EmitKill(Change::Kind kind, const Kill& kill, absl::string_view key)
@@ -479,6 +501,12 @@ class Shard {
   MemoryCharge changes_charge_ ABSL_GUARDED_BY(mu_);
   // Null if there is none.
   std::unique_ptr<RememberedKeys> remembered_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<RememberedAnswers> answers_ ABSL_GUARDED_BY(mu_);
+  int64_t idempotency_window_us_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t max_answers_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t max_answer_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // Null but for an operation with an id.
+  Once* once_ ABSL_GUARDED_BY(mu_) = nullptr;
   // Live records that the next mutation moves out of them.
   absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
 };

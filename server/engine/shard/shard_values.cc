@@ -169,11 +169,15 @@ void Shard::AppendValue(const Operation& op, uint32_t tag, const Found& old,
   const size_t size = op.value.size() + old.record.value.size();
   const auto alone_bytes =
       static_cast<int64_t>(op.key.size() + op.value.size());
+  // Before the change, with which the answer may be reported.
+  result->number = static_cast<int64_t>(size);
   const bool done =
       found ? Extend(op, op.value, alone_bytes, tag, old, result, outcome)
             : Replace(op, op.value, /*parts=*/false, tag, old, result, outcome);
-  if (!done) return;
-  result->number = static_cast<int64_t>(size);
+  if (!done) {
+    result->number = 0;
+    return;
+  }
   ++operations_.appends;
 }
 
@@ -193,14 +197,15 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
                                         "the result exceeds 64 bits");
   }
   if (!result->status.ok()) return;
+  result->number = number;
   if (op.remove_if_zero && number == 0) {
-    if (found) Take(op, old);
     result->removed = true;
+    if (found) Take(op, old);
   } else if (!Replace(op, absl::AlphaNum(number).Piece(), /*parts=*/false, tag,
                       old, result, outcome)) {
+    result->number = 0;
     return;
   }
-  result->number = number;
   ++operations_.combines;
 }
 
@@ -215,7 +220,9 @@ void Shard::Remember(uint64_t hash, int64_t until_us) {
 void Shard::EmitRemember(uint64_t hash, int64_t until_us) {
   char bytes[sizeof(hash)];
   std::memcpy(bytes, &hash, sizeof(hash));
-  EmitChange({.kind = Change::Kind::kRemember,
+  // Without an answer, which is reported with the removal.
+  sink_->Add(sink_shard_,
+             {.kind = Change::Kind::kRemember,
               .record = {.key = absl::string_view(bytes, sizeof(bytes))},
               .death_us = until_us,
               .at_us = now_us_,
@@ -287,6 +294,7 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
   if (old.slot == nullptr) more = std::string(gathering.expectation());
   AppendPart(part, &more);
   ++count;
+  result->number = count;
   if (count == expects.parts) {
     Complete(op, old, more, room, result);
   } else if (old.slot == nullptr) {
@@ -296,8 +304,10 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
     Extend(op, more, static_cast<int64_t>(alone + more.size()), tag, old,
            result, outcome);
   }
-  if (!result->status.ok() || outcome->hit != LimitHit::kNone) return;
-  result->number = count;
+  if (!result->status.ok() || outcome->hit != LimitHit::kNone) {
+    result->number = 0;
+    return;
+  }
   ++operations_.gathers;
 }
 

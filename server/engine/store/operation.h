@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_OPERATION_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_OPERATION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ enum class OpKind : uint8_t {
   kCombine,
   kGather
 };
+
+inline constexpr size_t kMaxIdempotencyIdBytes = 64;
 
 enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfVersion };
 
@@ -64,6 +67,8 @@ struct Operation {
   bool keep_deadline = false;
   // Touch: the entry has no own TTL any more. Not with one.
   bool namespace_ttl = false;
+  // Of the idempotency id, 1 to kMaxIdempotencyIdBytes; 0: there is none.
+  uint8_t id_bytes = 0;
   // Combine.
   Combination combination = Combination::kAdd;
   bool remove_if_zero = false;
@@ -81,6 +86,15 @@ struct Operation {
   int64_t initial = 0;
   // Gather: the part's name, and the expected parts. Not owned.
   const Gathering* gathering = nullptr;
+  // Put, Remove, Append, Combine, Gather: where the id is.
+  const char* id_data = nullptr;
+
+  absl::string_view id() const { return {id_data, id_bytes}; }
+  // At most 255 bytes of it.
+  void SetId(absl::string_view id) {
+    id_data = id.data();
+    id_bytes = static_cast<uint8_t>(std::min(id.size(), size_t{UINT8_MAX}));
+  }
 
   static Operation Put(absl::string_view key, absl::string_view value) {
     Operation op;

@@ -166,6 +166,13 @@ bool ReadChangeField(OpKind kind, uint8_t tag, WireReader* reader,
     case Of(OpKind::kAppend, WireTag(Append::kIfVersionFieldNumber, kVarint)):
     case Of(OpKind::kCombine, WireTag(Combine::kIfVersionFieldNumber, kVarint)):
       return ReadIfVersion(reader, op);
+    case Of(OpKind::kAppend,
+            WireTag(Append::kIdempotencyIdFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kCombine,
+            WireTag(Combine::kIdempotencyIdFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kGather,
+            WireTag(Gather::kIdempotencyIdFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&bytes) && (op->SetId(bytes), true);
     case Of(OpKind::kCombine, WireTag(Combine::kXorFieldNumber, kVarint)):
       op->combination = Combination::kXor;
       [[fallthrough]];
@@ -233,6 +240,11 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
       return true;
     case Of(OpKind::kTouch, WireTag(Touch::kNamespaceTtlFieldNumber, kVarint)):
       return reader->Bool(&op->namespace_ttl);
+    case Of(OpKind::kPut,
+            WireTag(Put::kIdempotencyIdFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kRemove,
+            WireTag(Remove::kIdempotencyIdFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&bytes) && (op->SetId(bytes), true);
     case Of(OpKind::kPut, WireTag(Put::kKeepDeadlineFieldNumber, kVarint)):
       return reader->Bool(&op->keep_deadline);
     case Of(OpKind::kPut, WireTag(Put::kExpireAtFieldNumber, kLengthDelimited)):

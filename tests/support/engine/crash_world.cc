@@ -206,6 +206,12 @@ void CrashWorld::StepOperation() {
     op = op.ExpiringAt(now_us_ + dice_.Draw(-most_us / 4, most_us),
                        /*past_too=*/true);
   }
+  const bool takes_id = op.kind != OpKind::kGet && op.kind != OpKind::kTouch;
+  const std::string id = absl::StrCat(dice_.Draw(1, 3));
+  if (takes_id && options_.map.idempotency_window_us != 0 &&
+      dice_.Chance(300)) {
+    op.SetId(id);
+  }
   journaled_.map().Apply(op, now_us_, &result_);
   const Result model = model_.Apply(op, now_us_, result_.version);
   ExpectSameAnswer(result_, model);

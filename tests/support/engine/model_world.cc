@@ -225,6 +225,14 @@ Operation ModelWorld::RandomOperation() {
                                                 : RandomTtlUs()),
         op.allow_past);
   }
+  const bool takes_id = writes || op.kind == OpKind::kAppend ||
+                        op.kind == OpKind::kCombine ||
+                        op.kind == OpKind::kGather;
+  if (takes_id && !op.return_previous && Chance(200) &&
+      model_.options().idempotency_window_us != 0) {
+    static constexpr absl::string_view kIds[] = {"1", "2", "3"};
+    op.SetId(kIds[Draw(0, 2)]);
+  }
   if (Chance(8)) Spoil(&op);
   return op;
 }
@@ -341,7 +349,8 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
       op.has_expire_at ? op.expire_at_us : 0, ", value of ", op.value.size(),
       " bytes, key ", std::string(op.key.substr(0, 20)), ", now ", now_us_));
   ASSERT_NO_FATAL_FAILURE(ExpectSameAnswer(engine, model));
-  const bool is_new = engine.version != 0 && !engine.duplicate;
+  const bool repeated = op.id_bytes != 0 && versions_.contains(engine.version);
+  const bool is_new = engine.version != 0 && !engine.duplicate && !repeated;
   if (is_new && op.kind != OpKind::kTouch) CheckVersion(op.key, engine.version);
 }
 
@@ -409,6 +418,7 @@ void ModelWorld::Update() {
   options.ttl_us = options_.map.ttl_us * kTtlTimes[Draw(0, 3)] / 3;
   options.num_buckets = kBuckets[Draw(0, 4)];
   options.sliding = Chance(300);
+  options.idempotency_window_us = Chance(300) ? 0 : options.ttl_us * Draw(1, 3);
   options.max_life_us = Chance(500) ? 0 : options.ttl_us * Draw(1, 4);
   if (options_.map.max_entries != 0) {
     options.max_entries = Draw(1, 2 * options_.map.max_entries);

@@ -32,6 +32,9 @@ absl::Status Malformed(const Operation& op, const NamespaceOptions& options,
   if (op.keep_deadline && (op.has_ttl || op.has_expire_at)) {
     return InvalidField("keep_deadline", "");
   }
+  if (op.id_bytes != 0 && options.idempotency_window_us == 0) {
+    return InvalidField("idempotency_id", "");
+  }
   if (op.allow_past && !op.has_expire_at) return InvalidField("allow_past", "");
   if (op.has_expire_at && ((op.expire_at_us <= now_us && !op.allow_past) ||
                            op.expire_at_us > now_us + options.max_ttl_us)) {
@@ -118,6 +121,31 @@ void ExpectSameAnswer(const Result& engine, const Result& model) {
 
 Result ReferenceModel::Apply(const Operation& op, int64_t now_us,
                              uint64_t version) {
+  Result malformed;
+  malformed.status = Malformed(op, options_, now_us);
+  if (op.id_bytes == 0 || !malformed.status.ok()) {
+    return ApplyOnce(op, now_us, version);
+  }
+  auto& [until_us, answer] =
+      answers_[{std::string(op.key), std::string(op.id())}];
+  if (until_us > now_us) {
+    Advance(now_us);
+    return answer;
+  }
+  Result result = ApplyOnce(op, now_us, version);
+  if (result.status.ok()) {
+    until_us = now_us + options_.idempotency_window_us;
+    answer = result;
+    // Only the value is remembered.
+    answer.entry = {};
+    answer.entry.value = result.entry.value;
+    answer.entry.parts = result.entry.parts;
+  }
+  return result;
+}
+
+Result ReferenceModel::ApplyOnce(const Operation& op, int64_t now_us,
+                                 uint64_t version) {
   Advance(now_us);
   now_us_ = now_us;
   const std::string key(op.key);

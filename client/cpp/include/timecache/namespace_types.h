@@ -87,6 +87,11 @@ struct NamespaceOptions {
   // Longest life of an entry since its create_time, whatever renews it or is put
   // over it. ttl to 10 years, or 0: no bound. Default 0.
   std::optional<absl::Duration> max_life = {};
+  // How long the answer to a call with an idempotency_id is remembered: 0, no
+  // call may have one, or 1 ms to 7 days. Default 0. And how many answers are,
+  // 150 B each: 1,000 to 1,000,000. Default 100,000.
+  std::optional<absl::Duration> idempotency_window = {};
+  std::optional<uint64_t> idempotency_max_ids = {};
 };
 
 // Which deaths GetDeaths counts, and how finely.

@@ -26,6 +26,10 @@ struct ClientOptions {
   absl::Duration timeout = absl::Seconds(5);
   // Which calls are retried, and how often.
   RetryPolicy retry = {};
+  // Put, Remove, Append, Combine and Gather without an idempotency_id get a random
+  // one, and so are retried, too. The namespace must have an idempotency_window;
+  // not for calls with return_previous, nor for batches and pipelines.
+  bool idempotent_changes = false;
 };
 
 // A live entry.
@@ -80,6 +84,10 @@ struct PutOptions {
   // An expire_at that is not after now is no error: the entry is stored and
   // expires at once, with its event.
   bool allow_past = false;
+  // Makes the call safe to repeat, so that it is retried as RetryPolicy says: 1 to
+  // 64 B that no other call has. The namespace must have an idempotency_window;
+  // not together with return_previous. Empty: none.
+  std::string idempotency_id = {};
 };
 
 struct PutResult {
@@ -100,6 +108,8 @@ struct RemoveOptions {
   std::optional<uint64_t> if_version = {};
   // Return the entry that was removed.
   bool return_previous = false;
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct RemoveResult {
@@ -132,6 +142,8 @@ struct AppendOptions {
   std::optional<uint64_t> if_version = {};
   // Renew the time to live of an entry that is there.
   bool touch = false;
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct AppendResult {
@@ -159,6 +171,8 @@ struct CombineOptions {
   // Combine only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND
   // or VERSION_MISMATCH.
   std::optional<uint64_t> if_version = {};
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct CombineResult {
@@ -187,6 +201,8 @@ struct GatherOptions {
   // namespace's max_ttl: until then a Gather on the key is ALREADY_EXISTS
   // (GATHER_COMPLETE), so that a late part begins nothing anew.
   std::optional<absl::Duration> remember = {};
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct GatherResult {

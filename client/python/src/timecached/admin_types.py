@@ -89,6 +89,13 @@ class NamespaceOptions:
 
     0: no bound. Default 0.
     """
+    idempotency_window: timedelta | None = None
+    """How long the answer to a call with an idempotency_id is remembered.
+
+    0: no call may have one. Default 0.
+    """
+    idempotency_max_ids: int | None = None
+    """How many answers are. Default 100,000."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -62,11 +62,13 @@ class Operation(Generic[T]):
         keep_deadline: bool = False,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[PutResult]:
         """As Client.put."""
         message = data_pb2.Operation()
         request = message.put
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         request.value = to_bytes(value)
         set_life(request, ttl, expire_at, allow_past)
         _set_condition(request, if_absent, if_present, if_version)
@@ -92,12 +94,17 @@ class Operation(Generic[T]):
 
     @staticmethod
     def remove(
-        key: BytesLike, *, if_version: int | None = None, return_previous: bool = False
+        key: BytesLike,
+        *,
+        if_version: int | None = None,
+        return_previous: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[RemoveResult]:
         """As Client.remove."""
         message = data_pb2.Operation()
         request = message.remove
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         if if_version is not None:
             request.if_version = if_version
         if return_previous:
@@ -144,11 +151,13 @@ class Operation(Generic[T]):
         if_present: bool = False,
         if_version: int | None = None,
         touch: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[AppendResult]:
         """As Client.append."""
         message = data_pb2.Operation()
         request = message.append
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         request.value = to_bytes(value)
         _set_ttl(request, ttl)
         _set_condition(request, if_absent, if_present, if_version)
@@ -169,6 +178,7 @@ class Operation(Generic[T]):
         touch: bool = False,
         ttl: Duration | None = None,
         if_version: int | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[CombineResult]:
         """As Client.combine."""
         if (add is None) == (xor is None):
@@ -176,6 +186,7 @@ class Operation(Generic[T]):
         message = data_pb2.Operation()
         request = message.combine
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         if add is not None:
             request.add = add
         else:
@@ -207,11 +218,13 @@ class Operation(Generic[T]):
         ttl: Duration | None = None,
         keep_first: bool = False,
         remember: Duration | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[GatherResult]:
         """As Client.gather."""
         message = data_pb2.Operation()
         request = message.gather
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         request.part = to_bytes(part)
         request.value = to_bytes(value)
         if expected_parts is not None:
@@ -261,6 +274,11 @@ class Operation(Generic[T]):
         if kind == "error":
             return error_from_status(result.error)
         return self._parse(getattr(result, self._kind))
+
+
+def _set_id(request: Any, idempotency_id: BytesLike | None) -> None:
+    if idempotency_id is not None:
+        request.idempotency_id = to_bytes(idempotency_id)
 
 
 def _set_ttl(request: Any, ttl: Duration | None) -> None:

@@ -299,7 +299,14 @@ type PutRequest struct {
 	// An expire_at that is not after now is no error: the entry is stored and expires
 	// a microsecond later, and its event is delivered; on a virtual clock, once that is
 	// advanced. Not without `expire_at`.
-	AllowPast     bool `protobuf:"varint,10,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	AllowPast bool `protobuf:"varint,10,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	// Makes the request safe to repeat: 1 to 64 B that no other request has, such as a
+	// UUID. If a request with this id has succeeded on this key within the namespace's
+	// idempotency_window, this one changes nothing and gets the answer of that one,
+	// whatever its kind and conditions. After an error it is tried as if for the first
+	// time. An error in a namespace without a window (INVALID_FIELD), and not together
+	// with return_previous. Empty: none.
+	IdempotencyId []byte `protobuf:"bytes,11,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -413,6 +420,13 @@ func (x *PutRequest) GetAllowPast() bool {
 		return x.AllowPast
 	}
 	return false
+}
+
+func (x *PutRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
 }
 
 type isPutRequest_Precondition interface {
@@ -612,8 +626,10 @@ type RemoveRequest struct {
 	IfVersion *uint64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
 	// Return the entry that was removed.
 	ReturnPrevious bool `protobuf:"varint,4,opt,name=return_previous,json=returnPrevious,proto3" json:"return_previous,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// As in PutRequest, not together with return_previous.
+	IdempotencyId []byte `protobuf:"bytes,5,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RemoveRequest) Reset() {
@@ -672,6 +688,13 @@ func (x *RemoveRequest) GetReturnPrevious() bool {
 		return x.ReturnPrevious
 	}
 	return false
+}
+
+func (x *RemoveRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
 }
 
 // What a Remove did.
@@ -1110,7 +1133,9 @@ type AppendRequest struct {
 	//	*AppendRequest_IfVersion
 	Precondition isAppendRequest_Precondition `protobuf_oneof:"precondition"`
 	// Renew the time to live of an entry that is there, as Get does.
-	Touch         bool `protobuf:"varint,7,opt,name=touch,proto3" json:"touch,omitempty"`
+	Touch bool `protobuf:"varint,7,opt,name=touch,proto3" json:"touch,omitempty"`
+	// As in PutRequest.
+	IdempotencyId []byte `protobuf:"bytes,8,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1203,6 +1228,13 @@ func (x *AppendRequest) GetTouch() bool {
 		return x.Touch
 	}
 	return false
+}
+
+func (x *AppendRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
 }
 
 type isAppendRequest_Precondition interface {
@@ -1313,7 +1345,9 @@ type CombineRequest struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
 	// VERSION_MISMATCH. Unset: whatever its version.
-	IfVersion     *uint64 `protobuf:"varint,9,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	IfVersion *uint64 `protobuf:"varint,9,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	// As in PutRequest.
+	IdempotencyId []byte `protobuf:"bytes,10,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1420,6 +1454,13 @@ func (x *CombineRequest) GetIfVersion() uint64 {
 		return *x.IfVersion
 	}
 	return 0
+}
+
+func (x *CombineRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
 }
 
 type isCombineRequest_Operand interface {
@@ -1546,7 +1587,9 @@ type GatherRequest struct {
 	// As durable as the namespace. A namespace remembers up to 262,144 such keys, in about
 	// 40 B each: a shard that has its share of them forgets its first. Unset: the key is
 	// not remembered.
-	Remember      *durationpb.Duration `protobuf:"bytes,10,opt,name=remember,proto3" json:"remember,omitempty"`
+	Remember *durationpb.Duration `protobuf:"bytes,10,opt,name=remember,proto3" json:"remember,omitempty"`
+	// As in PutRequest.
+	IdempotencyId []byte `protobuf:"bytes,11,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1647,6 +1690,13 @@ func (x *GatherRequest) GetKeepFirst() bool {
 func (x *GatherRequest) GetRemember() *durationpb.Duration {
 	if x != nil {
 		return x.Remember
+	}
+	return nil
+}
+
+func (x *GatherRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
 	}
 	return nil
 }
@@ -2384,7 +2434,7 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x05parts\x18\a \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12;\n" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x122\n" +
-	"\aown_ttl\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\"\x92\x03\n" +
+	"\aown_ttl\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\"\xb9\x03\n" +
 	"\n" +
 	"PutRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
@@ -2399,7 +2449,8 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\texpire_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
 	"\n" +
 	"allow_past\x18\n" +
-	" \x01(\bR\tallowPastB\x0e\n" +
+	" \x01(\bR\tallowPast\x12%\n" +
+	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyIdB\x0e\n" +
 	"\fprecondition\"X\n" +
 	"\vPutResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12/\n" +
@@ -2411,13 +2462,14 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x05touch\x18\x03 \x01(\bH\x00R\x05touch\x88\x01\x01B\b\n" +
 	"\x06_touch\"8\n" +
 	"\vGetResponse\x12)\n" +
-	"\x05entry\x18\x01 \x01(\v2\x13.timecache.v1.EntryR\x05entry\"\x9b\x01\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.timecache.v1.EntryR\x05entry\"\xc2\x01\n" +
 	"\rRemoveRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\"\n" +
 	"\n" +
 	"if_version\x18\x03 \x01(\x04H\x00R\tifVersion\x88\x01\x01\x12'\n" +
-	"\x0freturn_previous\x18\x04 \x01(\bR\x0ereturnPreviousB\r\n" +
+	"\x0freturn_previous\x18\x04 \x01(\bR\x0ereturnPrevious\x12%\n" +
+	"\x0eidempotency_id\x18\x05 \x01(\fR\ridempotencyIdB\r\n" +
 	"\v_if_version\"[\n" +
 	"\x0eRemoveResponse\x12\x18\n" +
 	"\aremoved\x18\x01 \x01(\bR\aremoved\x12/\n" +
@@ -2445,7 +2497,7 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\v_if_version\"C\n" +
 	"\rTouchResponse\x12\x18\n" +
 	"\atouched\x18\x01 \x01(\bR\atouched\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"\x85\x02\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\xac\x02\n" +
 	"\rAppendRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2454,13 +2506,14 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\tcondition\x18\x05 \x01(\x0e2\x1a.timecache.v1.PutConditionH\x00R\tcondition\x12\x1f\n" +
 	"\n" +
 	"if_version\x18\x06 \x01(\x04H\x00R\tifVersion\x12\x14\n" +
-	"\x05touch\x18\a \x01(\bR\x05touchB\x0e\n" +
+	"\x05touch\x18\a \x01(\bR\x05touch\x12%\n" +
+	"\x0eidempotency_id\x18\b \x01(\fR\ridempotencyIdB\x0e\n" +
 	"\fprecondition\"e\n" +
 	"\x0eAppendResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x1f\n" +
 	"\vvalue_bytes\x18\x02 \x01(\x04R\n" +
 	"valueBytes\x12\x18\n" +
-	"\acreated\x18\x03 \x01(\bR\acreated\"\xa9\x02\n" +
+	"\acreated\x18\x03 \x01(\bR\acreated\"\xd0\x02\n" +
 	"\x0eCombineRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
@@ -2471,14 +2524,16 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x05touch\x18\a \x01(\bR\x05touch\x12+\n" +
 	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\"\n" +
 	"\n" +
-	"if_version\x18\t \x01(\x04H\x01R\tifVersion\x88\x01\x01B\t\n" +
+	"if_version\x18\t \x01(\x04H\x01R\tifVersion\x88\x01\x01\x12%\n" +
+	"\x0eidempotency_id\x18\n" +
+	" \x01(\fR\ridempotencyIdB\t\n" +
 	"\aoperandB\r\n" +
 	"\v_if_version\"w\n" +
 	"\x0fCombineResponse\x12\x16\n" +
 	"\x06result\x18\x01 \x01(\x12R\x06result\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\bR\acreated\x12\x18\n" +
-	"\aremoved\x18\x04 \x01(\bR\aremoved\"\xd0\x02\n" +
+	"\aremoved\x18\x04 \x01(\bR\aremoved\"\xf7\x02\n" +
 	"\rGatherRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
@@ -2491,7 +2546,8 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\n" +
 	"keep_first\x18\t \x01(\bR\tkeepFirst\x125\n" +
 	"\bremember\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationR\bremember\"\x91\x01\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\bremember\x12%\n" +
+	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyId\"\x91\x01\n" +
 	"\x0eGatherResponse\x121\n" +
 	"\x05parts\x18\x01 \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +

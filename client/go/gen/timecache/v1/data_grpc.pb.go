@@ -112,7 +112,8 @@ type TimeCacheServiceClient interface {
 	// limit's name as reason, unless the namespace evicts. With `keep_deadline` an
 	// existing entry keeps its time to live. Without a condition idempotent, except for
 	// the version and the fresh time to live; with a condition a retry may fail because
-	// the first attempt succeeded.
+	// the first attempt succeeded. A retry with the same idempotency_id changes nothing,
+	// here and in Remove, Append, Combine and Gather.
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutResponse, error)
 	// Reads an entry.
 	//
@@ -530,7 +531,8 @@ type TimeCacheServiceServer interface {
 	// limit's name as reason, unless the namespace evicts. With `keep_deadline` an
 	// existing entry keeps its time to live. Without a condition idempotent, except for
 	// the version and the fresh time to live; with a condition a retry may fail because
-	// the first attempt succeeded.
+	// the first attempt succeeded. A retry with the same idempotency_id changes nothing,
+	// here and in Remove, Append, Combine and Gather.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
 	// Reads an entry.
 	//

@@ -303,9 +303,19 @@ type NamespaceOptions struct {
 	// what keeps a deadline keeps it here, too. Entries from before the option, or from
 	// before it was shorter, keep the deadline that they have, and get no later one.
 	// ttl to 10 years. 0: no bound. Default 0.
-	MaxLife       *durationpb.Duration `protobuf:"bytes,18,opt,name=max_life,json=maxLife,proto3" json:"max_life,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxLife *durationpb.Duration `protobuf:"bytes,18,opt,name=max_life,json=maxLife,proto3" json:"max_life,omitempty"`
+	// How long the answer to a request with an idempotency_id is remembered, so that a
+	// repetition gets it and changes nothing: at least as long as clients go on trying,
+	// a few minutes. As durable as the namespace. 0: requests with an id are refused; 1 ms
+	// to 7 days. Default 0.
+	IdempotencyWindow *durationpb.Duration `protobuf:"bytes,19,opt,name=idempotency_window,json=idempotencyWindow,proto3" json:"idempotency_window,omitempty"`
+	// Most answers that are remembered, 150 B each and the parts that a Gather returned,
+	// those of at most 64 MiB. Beyond either the oldest are forgotten, whose repetition
+	// is applied again; each shard has its share of both. 1,000 to 1,000,000. Default
+	// 100,000.
+	IdempotencyMaxIds *uint64 `protobuf:"varint,20,opt,name=idempotency_max_ids,json=idempotencyMaxIds,proto3,oneof" json:"idempotency_max_ids,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *NamespaceOptions) Reset() {
@@ -462,6 +472,20 @@ func (x *NamespaceOptions) GetMaxLife() *durationpb.Duration {
 		return x.MaxLife
 	}
 	return nil
+}
+
+func (x *NamespaceOptions) GetIdempotencyWindow() *durationpb.Duration {
+	if x != nil {
+		return x.IdempotencyWindow
+	}
+	return nil
+}
+
+func (x *NamespaceOptions) GetIdempotencyMaxIds() uint64 {
+	if x != nil && x.IdempotencyMaxIds != nil {
+		return *x.IdempotencyMaxIds
+	}
+	return 0
 }
 
 // What a namespace holds and has done since it was created.
@@ -1666,7 +1690,8 @@ var File_timecache_v1_namespaces_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\b\n" +
+	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\n" +
+	"\n" +
 	"\x10NamespaceOptions\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12$\n" +
 	"\vnum_buckets\x18\x02 \x01(\rH\x00R\n" +
@@ -1691,7 +1716,10 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"durability\x18\x10 \x01(\x0e2\x18.timecache.v1.DurabilityR\n" +
 	"durability\x12B\n" +
 	"\x0erestart_policy\x18\x11 \x01(\x0e2\x1b.timecache.v1.RestartPolicyR\rrestartPolicy\x124\n" +
-	"\bmax_life\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\amaxLifeB\x0e\n" +
+	"\bmax_life\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\amaxLife\x12H\n" +
+	"\x12idempotency_window\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\x11idempotencyWindow\x123\n" +
+	"\x13idempotency_max_ids\x18\x14 \x01(\x04H\n" +
+	"R\x11idempotencyMaxIds\x88\x01\x01B\x0e\n" +
 	"\f_num_bucketsB\n" +
 	"\n" +
 	"\b_slidingB\x0e\n" +
@@ -1703,7 +1731,8 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\v_num_shardsB\x18\n" +
 	"\x16_dead_letter_namespaceB\x1c\n" +
 	"\x1a_max_operations_per_secondB\x14\n" +
-	"\x12_max_backlog_bytes\"\xf9\a\n" +
+	"\x12_max_backlog_bytesB\x16\n" +
+	"\x14_idempotency_max_ids\"\xf9\a\n" +
 	"\x13NamespaceStatistics\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12!\n" +
@@ -1865,44 +1894,45 @@ var file_timecache_v1_namespaces_proto_depIdxs = []int32{
 	1,  // 5: timecache.v1.NamespaceOptions.durability:type_name -> timecache.v1.Durability
 	2,  // 6: timecache.v1.NamespaceOptions.restart_policy:type_name -> timecache.v1.RestartPolicy
 	21, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
-	22, // 8: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
-	21, // 9: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
-	21, // 10: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
-	21, // 11: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
-	3,  // 12: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
-	4,  // 13: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
-	21, // 14: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
-	3,  // 15: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
-	5,  // 16: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 17: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 18: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
-	5,  // 19: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
-	23, // 20: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	5,  // 21: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	21, // 22: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
-	22, // 23: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
-	22, // 24: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
-	22, // 25: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
-	19, // 26: timecache.v1.GetDeathsResponse.bars:type_name -> timecache.v1.DeathBar
-	6,  // 27: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
-	8,  // 28: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
-	10, // 29: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
-	12, // 30: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
-	14, // 31: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
-	16, // 32: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
-	18, // 33: timecache.v1.NamespaceService.GetDeaths:input_type -> timecache.v1.GetDeathsRequest
-	7,  // 34: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
-	9,  // 35: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
-	11, // 36: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
-	13, // 37: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
-	15, // 38: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
-	17, // 39: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
-	20, // 40: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
-	34, // [34:41] is the sub-list for method output_type
-	27, // [27:34] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	21, // 8: timecache.v1.NamespaceOptions.idempotency_window:type_name -> google.protobuf.Duration
+	22, // 9: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
+	21, // 10: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
+	21, // 11: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
+	21, // 12: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
+	3,  // 13: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
+	4,  // 14: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
+	21, // 15: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
+	3,  // 16: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
+	5,  // 17: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 18: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 19: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
+	5,  // 20: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
+	23, // 21: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	5,  // 22: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	21, // 23: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
+	22, // 24: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
+	22, // 25: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
+	22, // 26: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
+	19, // 27: timecache.v1.GetDeathsResponse.bars:type_name -> timecache.v1.DeathBar
+	6,  // 28: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
+	8,  // 29: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
+	10, // 30: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
+	12, // 31: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
+	14, // 32: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
+	16, // 33: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
+	18, // 34: timecache.v1.NamespaceService.GetDeaths:input_type -> timecache.v1.GetDeathsRequest
+	7,  // 35: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
+	9,  // 36: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
+	11, // 37: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
+	13, // 38: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
+	15, // 39: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
+	17, // 40: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
+	20, // 41: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
+	35, // [35:42] is the sub-list for method output_type
+	28, // [28:35] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_namespaces_proto_init() }

@@ -225,6 +225,7 @@ class Client:
         keep_deadline: bool = False,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> PutResult:
         """Stores a value under a key, with a fresh time to live.
 
@@ -240,6 +241,10 @@ class Client:
           gives. `allow_past`: one that is over is no error: the entry expires at once, and its
           event is delivered.
 
+        - `idempotency_id`: makes the call safe to repeat, so that it is repeated as RetryPolicy
+          says: 1 to 64 B that no other call has. The namespace must have an idempotency_window.
+          Not together with `return_previous`.
+
         A limit that would be passed: ResourceExhaustedError.
         """
         return await self._do(
@@ -254,7 +259,9 @@ class Client:
                 keep_deadline=keep_deadline,
                 expire_at=expire_at,
                 allow_past=allow_past,
-            )
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def get(self, key: BytesLike, *, touch: bool | None = None) -> Entry | None:
@@ -266,7 +273,12 @@ class Client:
         return await self._do(Operation.get(key, touch=touch), safe=True)
 
     async def remove(
-        self, key: BytesLike, *, if_version: int | None = None, return_previous: bool = False
+        self,
+        key: BytesLike,
+        *,
+        if_version: int | None = None,
+        return_previous: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> RemoveResult:
         """Removes an entry, without an expiry event. The result is true if it was there.
 
@@ -274,7 +286,13 @@ class Client:
         VERSION_MISMATCH).
         """
         return await self._do(
-            Operation.remove(key, if_version=if_version, return_previous=return_previous)
+            Operation.remove(
+                key,
+                if_version=if_version,
+                return_previous=return_previous,
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def contains(self, key: BytesLike) -> bool:
@@ -329,6 +347,7 @@ class Client:
         if_present: bool = False,
         if_version: int | None = None,
         touch: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> AppendResult:
         """Appends to a value, or creates an entry with these bytes.
 
@@ -346,7 +365,9 @@ class Client:
                 if_present=if_present,
                 if_version=if_version,
                 touch=touch,
-            )
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def combine(
@@ -360,6 +381,7 @@ class Client:
         touch: bool = False,
         ttl: Duration | None = None,
         if_version: int | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> CombineResult:
         """Adds a 64-bit number to a value, or xors it with one, atomically.
 
@@ -379,7 +401,9 @@ class Client:
                 touch=touch,
                 ttl=ttl,
                 if_version=if_version,
-            )
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def gather(
@@ -394,6 +418,7 @@ class Client:
         ttl: Duration | None = None,
         keep_first: bool = False,
         remember: Duration | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> GatherResult:
         """Brings one part of what is collected under a key.
 
@@ -418,7 +443,9 @@ class Client:
                 ttl=ttl,
                 keep_first=keep_first,
                 remember=remember,
-            )
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def execute(self, operations: Iterable[Operation[Any]]) -> list[Any]:
@@ -840,9 +867,7 @@ class Client:
         request = namespaces_pb2.GetDeathsRequest(name=name, max_bars=max_bars)
         if within is not None:
             request.within.CopyFrom(to_duration(within))
-        response = await self._call(
-            lambda stubs: stubs.namespaces.GetDeaths, request, safe=True
-        )
+        response = await self._call(lambda stubs: stubs.namespaces.GetDeaths, request, safe=True)
         return deaths_from(response)
 
     async def get_server(self) -> ServerInfo:

@@ -59,4 +59,12 @@ public final class GatherOptions {
   public GatherOptions ttl(Duration ttl) {
     return new GatherOptions(request.toBuilder().setTtl(Times.toProto(ttl)).build());
   }
+
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryPolicy} says: 1 to 64 B
+   * that no other call has. The namespace must have an idempotency_window.
+   */
+  public GatherOptions idempotencyId(ByteString id) {
+    return new GatherOptions(request.toBuilder().setIdempotencyId(id).build());
+  }
 }

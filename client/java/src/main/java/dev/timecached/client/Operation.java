@@ -25,6 +25,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
  * Something to be done with one entry, as a value: for {@link TimecacheClient#call}, {@link
@@ -40,7 +41,7 @@ public final class Operation<R> {
   /** What the operations of one kind have in common. */
   private record Kind<Q, A>(
       MethodDescriptor<Q, A> method,
-      boolean isSafe,
+      Predicate<Q> isSafe,
       BiFunction<Q, String, Q> in,
       BiFunction<dev.timecached.v1.Operation.Builder, Q, dev.timecached.v1.Operation.Builder> set,
       Function<OperationResult, A> answer) {}
@@ -48,7 +49,7 @@ public final class Operation<R> {
   private static final Kind<PutRequest, PutResponse> PUT =
       new Kind<>(
           TimeCacheServiceGrpc.getPutMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setPut,
           OperationResult::getPut);
@@ -56,7 +57,7 @@ public final class Operation<R> {
   private static final Kind<GetRequest, GetResponse> GET =
       new Kind<>(
           TimeCacheServiceGrpc.getGetMethod(),
-          true,
+          request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGet,
           OperationResult::getGet);
@@ -64,7 +65,7 @@ public final class Operation<R> {
   private static final Kind<RemoveRequest, RemoveResponse> REMOVE =
       new Kind<>(
           TimeCacheServiceGrpc.getRemoveMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setRemove,
           OperationResult::getRemove);
@@ -72,7 +73,7 @@ public final class Operation<R> {
   private static final Kind<ContainsRequest, ContainsResponse> CONTAINS =
       new Kind<>(
           TimeCacheServiceGrpc.getContainsMethod(),
-          true,
+          request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setContains,
           OperationResult::getContains);
@@ -80,7 +81,7 @@ public final class Operation<R> {
   private static final Kind<TouchRequest, TouchResponse> TOUCH =
       new Kind<>(
           TimeCacheServiceGrpc.getTouchMethod(),
-          true,
+          request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setTouch,
           OperationResult::getTouch);
@@ -88,7 +89,7 @@ public final class Operation<R> {
   private static final Kind<AppendRequest, AppendResponse> APPEND =
       new Kind<>(
           TimeCacheServiceGrpc.getAppendMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setAppend,
           OperationResult::getAppend);
@@ -96,7 +97,7 @@ public final class Operation<R> {
   private static final Kind<CombineRequest, CombineResponse> COMBINE =
       new Kind<>(
           TimeCacheServiceGrpc.getCombineMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setCombine,
           OperationResult::getCombine);
@@ -104,7 +105,7 @@ public final class Operation<R> {
   private static final Kind<GatherRequest, GatherResponse> GATHER =
       new Kind<>(
           TimeCacheServiceGrpc.getGatherMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGather,
           OperationResult::getGather);
@@ -125,7 +126,7 @@ public final class Operation<R> {
 
   private static <Q, R> R call(Rpc rpc, String namespace, Call<Q, R> call) {
     Q request = call.kind.in.apply(call.request, namespace);
-    return call.convert.apply(rpc.call(call.kind.method, request, call.kind.isSafe));
+    return call.convert.apply(rpc.call(call.kind.method, request, call.kind.isSafe.test(request)));
   }
 
   CompletableFuture<R> start(Rpc rpc, String namespace) {
@@ -134,7 +135,7 @@ public final class Operation<R> {
 
   private static <Q, R> CompletableFuture<R> start(Rpc rpc, String namespace, Call<Q, R> call) {
     Q request = call.kind.in.apply(call.request, namespace);
-    return rpc.start(call.kind.method, request, call.kind.isSafe, call.convert);
+    return rpc.start(call.kind.method, request, call.kind.isSafe.test(request), call.convert);
   }
 
   /** As it goes into a batch. */

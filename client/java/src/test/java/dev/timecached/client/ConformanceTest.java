@@ -402,6 +402,8 @@ final class ConformanceTest {
       boolean hasVersion = args.has("if_version");
       long version = hasVersion ? number(args.get("if_version")) : 0;
       boolean returnPrevious = args.flag("return_previous");
+      boolean hasId = args.has("idempotency_id");
+      ByteString id = hasId ? bytes(args, "idempotency_id") : ByteString.EMPTY;
       switch (kind) {
         case "put" -> {
           PutOptions options = new PutOptions();
@@ -413,6 +415,7 @@ final class ConformanceTest {
           options = args.flag("keep_deadline") ? options.keepDeadline() : options;
           options = args.has("expire_at") ? options.expireAt(time(args, "expire_at")) : options;
           options = args.flag("allow_past") ? options.allowPast() : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.put(key, bytes(args, "value"), options);
         }
         case "get" -> {
@@ -425,6 +428,7 @@ final class ConformanceTest {
           RemoveOptions options = new RemoveOptions();
           options = hasVersion ? options.ifVersion(version) : options;
           options = returnPrevious ? options.returnPrevious() : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.remove(key, options);
         }
         case "contains" -> {
@@ -446,6 +450,7 @@ final class ConformanceTest {
           options = condition.equals("IF_PRESENT") ? options.ifPresent() : options;
           options = hasVersion ? options.ifVersion(version) : options;
           options = touch ? options.touch() : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.append(key, bytes(args, "value"), options);
         }
         case "combine" -> {
@@ -455,6 +460,7 @@ final class ConformanceTest {
           options = touch ? options.touch() : options;
           options = hasTtl ? options.ttl(ttl) : options;
           options = hasVersion ? options.ifVersion(version) : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return args.has("add")
               ? Operation.add(key, number(args.get("add")), options)
               : Operation.xor(key, number(args.get("xor")), options);
@@ -474,6 +480,7 @@ final class ConformanceTest {
                   : options;
           options = touch ? options.touch() : options;
           options = hasTtl ? options.ttl(ttl) : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.gather(key, bytes(args, "part"), bytes(args, "value"), options);
         }
         default -> throw new AssertionError("no such operation: " + kind);
