@@ -72,6 +72,25 @@ TEST_F(CliTest, DeathsAreBars) {
   EXPECT_EQ(Run({"deaths", "--bars", "0"}).code, 2);
 }
 
+TEST_F(CliTest, BigShowsTheLargestEntries) {
+  for (int i = 1; i <= 9; ++i) {
+    Run({"put", absl::StrCat("key", i), std::string(i, 'v')});
+  }
+  Run({"gather", "keys", "part", std::string(100, 'v'), "--parts", "2"});
+  const json big = RunJson({"big", "--count", "3"});
+  EXPECT_EQ(big["all"], true);
+  EXPECT_EQ(big["entries"], 10);
+  ASSERT_EQ(big["largest"].size(), 3u);
+  EXPECT_EQ(big["largest"][0], json({{"bytes", 4 + 4 + 100}, {"key", "keys"}}));
+  EXPECT_EQ(big["largest"][1]["key"], "key9");
+  EXPECT_EQ(big["largest"][2]["bytes"], 4 + 8);
+  const json sample = RunJson({"big", "key1", "--sample", "1"});
+  EXPECT_EQ(sample["entries"], 1);
+  EXPECT_EQ(sample["all"], true);
+  EXPECT_EQ(RunJson({"big", "--sample", "2"})["all"], false);
+  EXPECT_NE(Run({"big"}).out.find("all 10 entries"), std::string::npos);
+}
+
 TEST_F(CliTest, AGatherKeepsTheFirstAndRemembers) {
   Run({"gather", "g", "a", "1", "--parts", "2"});
   EXPECT_EQ(RunJson({"gather", "g", "a", "2", "--keep-first"})["duplicate"],
