@@ -148,6 +148,16 @@ CLI::Option* AddCount(CLI::App& app, const std::string& name, Set&& set,
                              Setter(name, std::forward<Set>(set)), "N", help);
 }
 
+// --id, of options that have an idempotency id.
+template <typename Options>
+CLI::Option* AddId(CLI::App& app, Options& options) {
+  return app.add_option(
+      "--id", options.idempotency_id,
+      "Do it once: if a request with this id has succeeded on "
+      "the key, print its answer and change nothing; needs the "
+      "namespace's idempotency window");
+}
+
 // --expire-at and --allow-past, of options that have these.
 template <typename Options>
 CLI::Option* AddExpireAt(CLI::App& app, Options& options) {

@@ -142,6 +142,8 @@ Examples:
   AddStatusCommands(app, context);
   AddTokenCommand(app, context);
   AddNamespaceCommands(app, context);
+  AddBigCommand(app, context);
+  AddDeathsCommand(app, context);
   AddDeadCommands(app, context);
   AddBackupCommand(app, context);
   AddJournalCommand(app, context);

@@ -24,6 +24,8 @@ type (
 	NamespaceStatistics = pb.NamespaceStatistics
 	// GroupStatistics is what a consumer group holds and has done since it was made.
 	GroupStatistics = pb.GroupStatistics
+	// DeathsAhead is what of a namespace dies when.
+	DeathsAhead = pb.GetDeathsResponse
 	// ServerInfo has version, age and limits of a server, and how far they are used. Who
 	// may not read all namespaces is told no limits: they are nil.
 	ServerInfo = pb.GetServerResponse
@@ -82,6 +84,14 @@ type NamespaceOptions struct {
 	MaxTTL *time.Duration
 	// Sliding: Get renews the time to live. Default false.
 	Sliding *bool
+	// MaxLife is the longest life of an entry since its CreateTime, whatever renews it or
+	// is put over it: TTL to 10 years, or 0: no bound. Default 0.
+	MaxLife *time.Duration
+	// IdempotencyWindow is how long the answer to a call with an IdempotencyID is
+	// remembered: 0, no call may have one, or 1 ms to 7 days. Default 0.
+	IdempotencyWindow *time.Duration
+	// IdempotencyMaxIDs is how many answers are: 1,000 to 1,000,000. Default 100,000.
+	IdempotencyMaxIDs *uint64
 	// MaxEntries and MaxBytes limit what lives. 0: no limit. Default 0.
 	MaxEntries, MaxBytes *uint64
 	// LimitPolicy is what happens at these limits. Default Reject.
@@ -239,6 +249,24 @@ func (c *Client) RotateNamespace(ctx context.Context, name string, options ...Ca
 	return response.GetEntries(), err
 }
 
+// DeathsOptions: which deaths GetDeaths counts, and how finely.
+type DeathsOptions struct {
+	// MaxBars: 1 to 1,000. 0: 60.
+	MaxBars int
+	// Within: only what dies within this time from now is in bars: 1 ms to 10 years. 0: all.
+	Within time.Duration
+}
+
+// GetDeaths counts the live entries of a namespace by the time of their death. Costs the
+// server O(live buckets), whatever the number of entries.
+func (c *Client) GetDeaths(ctx context.Context, name string, deaths DeathsOptions, options ...CallOption) (*DeathsAhead, error) {
+	request := &pb.GetDeathsRequest{Name: name, MaxBars: toUint32(deaths.MaxBars)}
+	if deaths.Within != 0 {
+		request.Within = durationpb.New(deaths.Within)
+	}
+	return call(ctx, c, c.namespaces().GetDeaths, request, collect(options), safe)
+}
+
 // CreateGroup makes a consumer group of the client's namespace. AlreadyExists (GroupExists);
 // ResourceExhausted (MaxGroups).
 func (c *Client) CreateGroup(ctx context.Context, name string, options GroupOptions, start Start, callOptions ...CallOption) (Group, error) {
@@ -362,7 +390,9 @@ func (o *NamespaceOptions) proto() *pb.NamespaceOptions {
 		EventRetentionBytes: o.EventRetentionBytes, NumShards: o.NumShards,
 		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTtl: toDuration(o.UnusedGroupTTL),
-		Durability: pb.Durability(o.Durability), RestartPolicy: pb.RestartPolicy(o.RestartPolicy)}
+		Durability: pb.Durability(o.Durability), RestartPolicy: pb.RestartPolicy(o.RestartPolicy),
+		MaxLife: toDuration(o.MaxLife), IdempotencyWindow: toDuration(o.IdempotencyWindow),
+		IdempotencyMaxIds: o.IdempotencyMaxIDs}
 }
 
 func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
@@ -376,7 +406,9 @@ func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
 		EventRetentionBytes: o.EventRetentionBytes, NumShards: o.NumShards,
 		DeadLetterNamespace: o.DeadLetterNamespace, MaxOperationsPerSecond: o.MaxOperationsPerSecond,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTTL: fromDuration(o.UnusedGroupTtl),
-		Durability: Durability(o.Durability), RestartPolicy: RestartPolicy(o.RestartPolicy)}
+		Durability: Durability(o.Durability), RestartPolicy: RestartPolicy(o.RestartPolicy),
+		MaxLife: fromDuration(o.MaxLife), IdempotencyWindow: fromDuration(o.IdempotencyWindow),
+		IdempotencyMaxIDs: o.IdempotencyMaxIds}
 }
 
 func toNamespace(namespace *pb.Namespace) Namespace {

@@ -263,7 +263,7 @@ func call[Request, Response any](ctx context.Context, c *Client,
 	ctx, cancel := c.withDeadline(s.outgoing(ctx))
 	defer cancel()
 	attempts := 1
-	if isSafe || s.repeatable {
+	if isSafe || s.repeatable || len(s.idempotencyID) > 0 {
 		attempts = c.options.Retry.MaxAttempts
 	}
 	pauses := pauses{min: c.options.Retry.MinPause, max: c.options.Retry.MaxPause}

@@ -98,6 +98,14 @@ func (r *run) do(method string, arguments object) (answer any, failure, err erro
 		request, err := filled(&pb.RotateNamespaceRequest{}, arguments)
 		entries, failure := client.RotateNamespace(ctx, request.Name)
 		return &pb.RotateNamespaceResponse{Entries: entries}, failure, err
+	case "get_deaths":
+		request, err := filled(&pb.GetDeathsRequest{}, arguments)
+		options := timecache.DeathsOptions{MaxBars: int(request.MaxBars), Within: request.Within.AsDuration()}
+		if request.Within != nil && options.Within == 0 {
+			options.Within = -1 // In Go 0 means all.
+		}
+		deaths, failure := client.GetDeaths(ctx, request.Name, options)
+		return deaths, failure, err
 	case "create_group":
 		request, err := filled(&pb.CreateGroupRequest{}, arguments)
 		start := timecache.FromNow
@@ -174,15 +182,19 @@ func operationOptions(o *pb.Operation) (options []any) {
 		}
 		flag(o.Put.ReturnPrevious, timecache.ReturnPrevious)
 		flag(o.Put.KeepDeadline, timecache.KeepDeadline)
+		flag(len(o.Put.IdempotencyId) > 0, timecache.IdempotencyID(o.Put.IdempotencyId))
 	case *pb.Operation_Get:
-		flag(o.Get.Touch, timecache.WithTouch)
+		flag(o.Get.GetTouch(), timecache.WithTouch)
+		flag(o.Get.Touch != nil && !o.Get.GetTouch(), timecache.WithoutTouch)
 	case *pb.Operation_Remove:
 		version(o.Remove.IfVersion)
 		flag(o.Remove.ReturnPrevious, timecache.ReturnPrevious)
+		flag(len(o.Remove.IdempotencyId) > 0, timecache.IdempotencyID(o.Remove.IdempotencyId))
 	case *pb.Operation_Touch:
 		ttl(o.Touch.Ttl)
 		expireAt(o.Touch.ExpireAt)
 		flag(o.Touch.AllowPast, timecache.AllowPast)
+		flag(o.Touch.NamespaceTtl, timecache.NamespaceTTL)
 		version(o.Touch.IfVersion)
 	case *pb.Operation_Append:
 		ttl(o.Append.Ttl)
@@ -191,15 +203,20 @@ func operationOptions(o *pb.Operation) (options []any) {
 			version(&v.IfVersion)
 		}
 		flag(o.Append.Touch, timecache.WithTouch)
+		flag(len(o.Append.IdempotencyId) > 0, timecache.IdempotencyID(o.Append.IdempotencyId))
 	case *pb.Operation_Combine:
 		ttl(o.Combine.Ttl)
 		version(o.Combine.IfVersion)
 		flag(o.Combine.Touch, timecache.WithTouch)
+		flag(len(o.Combine.IdempotencyId) > 0, timecache.IdempotencyID(o.Combine.IdempotencyId))
 		flag(o.Combine.Initial != 0, timecache.Initial(o.Combine.Initial))
 		flag(o.Combine.RemoveIfZero, timecache.RemoveIfZero)
 	case *pb.Operation_Gather:
 		ttl(o.Gather.Ttl)
 		flag(o.Gather.Touch, timecache.WithTouch)
+		flag(len(o.Gather.IdempotencyId) > 0, timecache.IdempotencyID(o.Gather.IdempotencyId))
+		flag(o.Gather.KeepFirst, timecache.KeepFirst)
+		flag(o.Gather.Remember != nil, timecache.Remember(o.Gather.Remember.AsDuration()))
 	}
 	return options
 }

@@ -127,7 +127,7 @@ func Add(number int64) Operand { return Operand{number: number} }
 func Xor(number int64) Operand { return Operand{xor: true, number: number} }
 
 // Expectation is what completes a key of Gather, the same for all of its parts:
-// [PartCount] or [PartNames].
+// [PartCount] or [PartNames]. A part after the first may leave it empty.
 type Expectation struct {
 	// Count is how many parts, whatever their names. 0 where Names says it.
 	Count int
@@ -160,7 +160,7 @@ func (c *Client) PutJSON(ctx context.Context, key string, v any, options ...PutO
 }
 
 // Get reads an entry; found is false on a miss. It does not renew the time to live, unless
-// the namespace is sliding or WithTouch is given.
+// the namespace is sliding or WithTouch is given; with WithoutTouch it never does.
 func (c *Client) Get(ctx context.Context, key string, options ...GetOption) (entry Entry, found bool, err error) {
 	s := collect(options)
 	response, err := call(ctx, c, c.cache.Get, s.get(c.options.Namespace, key), s, safe)
@@ -305,7 +305,8 @@ func (c *Client) scanPages(ctx context.Context, request *pb.ScanRequest, take fu
 
 func (s *settings) put(namespace, key string, value []byte) *pb.PutRequest {
 	request := &pb.PutRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
-		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline, ExpireAt: s.expireAt, AllowPast: s.allowPast}
+		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline, ExpireAt: s.expireAt, AllowPast: s.allowPast,
+		IdempotencyId: s.idempotencyID}
 	if s.ifVersion != nil {
 		request.Precondition = &pb.PutRequest_IfVersion{IfVersion: *s.ifVersion}
 	} else if s.condition != 0 {
@@ -315,22 +316,26 @@ func (s *settings) put(namespace, key string, value []byte) *pb.PutRequest {
 }
 
 func (s *settings) get(namespace, key string) *pb.GetRequest {
-	return &pb.GetRequest{Namespace: namespace, Key: []byte(key), Touch: s.touch}
+	request := &pb.GetRequest{Namespace: namespace, Key: []byte(key)}
+	if s.touch || s.withoutTouch {
+		request.Touch = new(!s.withoutTouch)
+	}
+	return request
 }
 
 func (s *settings) remove(namespace, key string) *pb.RemoveRequest {
 	return &pb.RemoveRequest{Namespace: namespace, Key: []byte(key), IfVersion: s.ifVersion,
-		ReturnPrevious: s.returnPrevious}
+		ReturnPrevious: s.returnPrevious, IdempotencyId: s.idempotencyID}
 }
 
 func (s *settings) touchRequest(namespace, key string) *pb.TouchRequest {
 	return &pb.TouchRequest{Namespace: namespace, Key: []byte(key), Ttl: s.ttl, IfVersion: s.ifVersion,
-		ExpireAt: s.expireAt, AllowPast: s.allowPast}
+		ExpireAt: s.expireAt, AllowPast: s.allowPast, NamespaceTtl: s.namespaceTTL}
 }
 
 func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest {
 	request := &pb.AppendRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
-		Touch: s.touch}
+		Touch: s.touch, IdempotencyId: s.idempotencyID}
 	if s.ifVersion != nil {
 		request.Precondition = &pb.AppendRequest_IfVersion{IfVersion: *s.ifVersion}
 	} else if s.condition != 0 {
@@ -341,7 +346,8 @@ func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest
 
 func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRequest {
 	request := &pb.CombineRequest{Namespace: namespace, Key: []byte(key), Initial: s.initial,
-		RemoveIfZero: s.removeIfZero, Touch: s.touch, Ttl: s.ttl, IfVersion: s.ifVersion}
+		RemoveIfZero: s.removeIfZero, Touch: s.touch, Ttl: s.ttl, IfVersion: s.ifVersion,
+		IdempotencyId: s.idempotencyID}
 	if operand.xor {
 		request.Operand = &pb.CombineRequest_Xor{Xor: operand.number}
 	} else {
@@ -352,7 +358,8 @@ func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRe
 
 func (s *settings) gather(namespace, key, part string, value []byte, expected Expectation) *pb.GatherRequest {
 	request := &pb.GatherRequest{Namespace: namespace, Key: []byte(key), Part: []byte(part), Value: value,
-		ExpectedParts: toUint32(expected.Count), Touch: s.touch, Ttl: s.ttl}
+		ExpectedParts: toUint32(expected.Count), Touch: s.touch, Ttl: s.ttl, KeepFirst: s.keepFirst,
+		Remember: s.remember, IdempotencyId: s.idempotencyID}
 	for _, name := range expected.Names {
 		request.ExpectedNames = append(request.ExpectedNames, []byte(name))
 	}

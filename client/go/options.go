@@ -12,17 +12,17 @@ import (
 // compiler; each option's comment says it.
 type (
 	// PutOption: TTL, ExpireAt, AllowPast, IfAbsent, IfPresent, IfVersion, ReturnPrevious,
-	// KeepDeadline.
+	// KeepDeadline, IdempotencyID.
 	PutOption interface {
 		option
 		forPut()
 	}
-	// GetOption: WithTouch.
+	// GetOption: WithTouch, WithoutTouch.
 	GetOption interface {
 		option
 		forGet()
 	}
-	// RemoveOption: IfVersion, ReturnPrevious.
+	// RemoveOption: IfVersion, ReturnPrevious, IdempotencyID.
 	RemoveOption interface {
 		option
 		forRemove()
@@ -32,22 +32,22 @@ type (
 		option
 		forContains()
 	}
-	// TouchOption: TTL, ExpireAt, AllowPast, IfVersion.
+	// TouchOption: TTL, NamespaceTTL, ExpireAt, AllowPast, IfVersion.
 	TouchOption interface {
 		option
 		forTouch()
 	}
-	// AppendOption: TTL, IfAbsent, IfPresent, IfVersion, WithTouch.
+	// AppendOption: TTL, IfAbsent, IfPresent, IfVersion, WithTouch, IdempotencyID.
 	AppendOption interface {
 		option
 		forAppend()
 	}
-	// CombineOption: TTL, IfVersion, WithTouch, Initial, RemoveIfZero.
+	// CombineOption: TTL, IfVersion, WithTouch, Initial, RemoveIfZero, IdempotencyID.
 	CombineOption interface {
 		option
 		forCombine()
 	}
-	// GatherOption: TTL, WithTouch.
+	// GatherOption: TTL, WithTouch, KeepFirst, Remember, IdempotencyID.
 	GatherOption interface {
 		option
 		forGather()
@@ -98,6 +98,11 @@ type settings struct {
 	returnPrevious bool
 	keepDeadline   bool
 	touch          bool
+	withoutTouch   bool
+	namespaceTTL   bool
+	keepFirst      bool
+	idempotencyID  []byte
+	remember       *durationpb.Duration
 	initial        int64
 	removeIfZero   bool
 	prefix         string
@@ -228,6 +233,54 @@ func (RenewOption) forGet()           {}
 func (RenewOption) forAppend()        {}
 func (RenewOption) forCombine()       {}
 func (RenewOption) forGather()        {}
+
+// IdempotencyID makes a call safe to repeat, so that it is tried again as [RetryPolicy] says:
+// 1 to 64 B that no other call has. The namespace must have an IdempotencyWindow. Not together
+// with ReturnPrevious. For Put, Remove, Append, Combine, Gather.
+type IdempotencyID string
+
+func (i IdempotencyID) set(s *settings) { s.idempotencyID = []byte(i) }
+func (IdempotencyID) forPut()           {}
+func (IdempotencyID) forRemove()        {}
+func (IdempotencyID) forAppend()        {}
+func (IdempotencyID) forCombine()       {}
+func (IdempotencyID) forGather()        {}
+
+// KeepFirstOption is [KeepFirst].
+type KeepFirstOption bool
+
+// KeepFirst: a part that has been collected with another value stays, and this one is a
+// duplicate. For Gather.
+const KeepFirst KeepFirstOption = true
+
+func (k KeepFirstOption) set(s *settings) { s.keepFirst = bool(k) }
+func (KeepFirstOption) forGather()        {}
+
+// Remember is how long a key that this part completes takes no parts again, 1 ms to the
+// namespace's max_ttl: until then a Gather is an AlreadyExists, GatherComplete. For Gather.
+type Remember time.Duration
+
+func (r Remember) set(s *settings) { s.remember = durationpb.New(time.Duration(r)) }
+func (Remember) forGather()        {}
+
+// KeepLifeOption is [WithoutTouch].
+type KeepLifeOption bool
+
+// WithoutTouch: do not renew the time to live, in a sliding namespace, either. For Get.
+const WithoutTouch KeepLifeOption = true
+
+func (k KeepLifeOption) set(s *settings) { s.withoutTouch = bool(k) }
+func (KeepLifeOption) forGet()           {}
+
+// NamespaceTTLOption is [NamespaceTTL].
+type NamespaceTTLOption bool
+
+// NamespaceTTL: the entry has no time to live of its own any more, and follows the
+// namespace's. Not together with TTL. For Touch.
+const NamespaceTTL NamespaceTTLOption = true
+
+func (n NamespaceTTLOption) set(s *settings) { s.namespaceTTL = bool(n) }
+func (NamespaceTTLOption) forTouch()         {}
 
 // Initial is what a key that is not there counts as: 0 without it. For Combine.
 type Initial int64

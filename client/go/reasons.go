@@ -99,6 +99,9 @@ const (
 	GatherMismatch Reason = "GATHER_MISMATCH"
 	// PartExists: ALREADY_EXISTS: the key has a part of that name, with another value.
 	PartExists Reason = "PART_EXISTS"
+	// GatherComplete: ALREADY_EXISTS: a Gather has completed the key, which is still remembered: see
+	// GatherRequest.remember.
+	GatherComplete Reason = "GATHER_COMPLETE"
 	// ResumePointTrimmed: OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
 	// namespace, lost.
 	ResumePointTrimmed Reason = "RESUME_POINT_TRIMMED"

@@ -80,7 +80,8 @@ using enum MethodType;
   METHOD(kNow, kTime, "Now", kUnary)                              \
   METHOD(kAppend, kData, "Append", kUnary)                        \
   METHOD(kCombine, kData, "Combine", kUnary)                      \
-  METHOD(kGather, kData, "Gather", kUnary)
+  METHOD(kGather, kData, "Gather", kUnary)                        \
+  METHOD(kGetDeaths, kNames, "GetDeaths", kUnary)
 
 enum class Index : size_t {
 #define TIMECACHED_INDEX(id, service, name, type) id,

@@ -75,6 +75,7 @@ absl::Status SetPrecondition(const Request& request, Operation* op) {
 
 absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
   Operation op = Operation::Put(request.key(), request.value());
+  op.SetId(request.idempotency_id());
   op.return_previous = request.return_previous();
   op.keep_deadline = request.keep_deadline();
   absl::Status status = SetPrecondition(request, &op);
@@ -86,11 +87,13 @@ absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
 absl::StatusOr<Operation> ToOperation(const v1::GetRequest& request) {
   Operation op = Operation::Get(request.key());
   op.touch = request.touch();
+  op.never_touch = request.has_touch() && !request.touch();
   return op;
 }
 
 absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request) {
   Operation op = Operation::Remove(request.key());
+  op.SetId(request.idempotency_id());
   op.return_previous = request.return_previous();
   if (absl::Status s = SetIfVersionIf(request, &op); !s.ok()) return s;
   return op;
@@ -102,6 +105,7 @@ absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
   Operation op = Operation::Touch(request.key());
+  op.namespace_ttl = request.namespace_ttl();
   absl::Status status = SetLifeIf(request, &op);
   if (status.ok()) status = SetIfVersionIf(request, &op);
   if (!status.ok()) return status;
@@ -110,6 +114,7 @@ absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
   Operation op = Operation::Append(request.key(), request.value());
+  op.SetId(request.idempotency_id());
   op.touch = request.touch();
   absl::Status status = SetPrecondition(request, &op);
   if (status.ok()) status = SetTtlIf(request, &op);
@@ -119,6 +124,7 @@ absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
 
 absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request) {
   Operation op = Operation::Combine(request.key(), Combination::kAdd, 0);
+  op.SetId(request.idempotency_id());
   switch (request.operand_case()) {
     case v1::CombineRequest::kAdd:
       op.operand = request.add();
@@ -142,11 +148,19 @@ absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request) {
 absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
                                       Gathering* gathering) {
   Operation op = Operation::Gather(request.key(), gathering, request.value());
+  op.SetId(request.idempotency_id());
   op.touch = request.touch();
   const std::vector<absl::string_view> names(request.expected_names().begin(),
                                              request.expected_names().end());
   absl::Status status =
       gathering->Set(request.part(), request.expected_parts(), names);
+  gathering->keep_first = request.keep_first();
+  if (status.ok() && request.has_remember()) {
+    status = SetMicros(request.remember(), "remember", &gathering->remember_us);
+    if (status.ok() && gathering->remember_us == 0) {
+      status = InvalidField("remember", "must be at least 1ms, not 0");
+    }
+  }
   if (status.ok()) status = SetTtlIf(request, &op);
   if (!status.ok()) return status;
   return op;

@@ -44,6 +44,7 @@ constexpr Named kReasons[] = {
     {Reason::kNumberOverflow, "NUMBER_OVERFLOW"},
     {Reason::kGatherMismatch, "GATHER_MISMATCH"},
     {Reason::kPartExists, "PART_EXISTS"},
+    {Reason::kGatherComplete, "GATHER_COMPLETE"},
     {Reason::kResumePointTrimmed, "RESUME_POINT_TRIMMED"},
     {Reason::kResumePointAhead, "RESUME_POINT_AHEAD"},
     {Reason::kLogChanged, "LOG_CHANGED"},

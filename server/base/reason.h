@@ -50,6 +50,7 @@ enum class Reason : uint8_t {
   kNumberOverflow = 36,
   kGatherMismatch = 37,
   kPartExists = 38,
+  kGatherComplete = 39,
 
   kResumePointTrimmed = 40,
   kResumePointAhead = 41,

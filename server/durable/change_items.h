@@ -23,6 +23,9 @@ namespace timecache::server {
 //   kRemove  shard  at  key
 //   kKill    shard  at  death  number  cause
 //   kEvict   shard  at  death  number  cause  key
+//   kRemember  shard  at  death  key
+//   kAnswer  shard  at  until  key's hash  id's hash  version  number
+//            has parts << 3 | duplicate << 2 | removed << 1 | found  value
 //   kTickItem    watermark  next event  next event - retained event  kills
 //   kRetainedItem  first  count  appended  death  published  cause, and of each
 //                  event  parts  version  put  deadline  key  value
@@ -50,7 +53,8 @@ namespace timecache::server {
 // `at`, `version`, `base`, `watermark`, `ready`, `death`, `first` and `end` are
 // differences from the item before that had one: all times from the same row,
 // and base and version from the same. put is one from `at` or, of an event, from
-// the death; death one from the deadline or, of a kill, from `at`; published one
+// the death; death one from the deadline or, of a kill and of kRemember, from `at`, as is
+// until; the hashes have eight bytes each; published one
 // from the death; an event's deadline one from put. A key, a value or a name is
 // its length and its bytes. A group without a name is that of the item before. `unused` is 0 for
 // none, or 1 and a time.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/coding.h"
 #include "server/base/wire_format.h"
 #include "server/durable/change_items.h"
 #include "server/durable/change_record.h"
@@ -78,8 +79,14 @@ class ChangeReader {
       case Change::Kind::kEvict:
         TakeKill(&change);
         break;
+      case Change::Kind::kRemember:
+        change.death_us = WrappingPlus(change.at_us, Signed());
+        break;
       case Change::Kind::kRemove:
         break;
+      case Change::Kind::kAnswer:
+        TakeAnswer(&change);
+        return change;
     }
     if (kind != Change::Kind::kKill) change.record.key = Bytes();
     if (kind == Change::Kind::kStore || kind == Change::Kind::kAppend) {
@@ -216,6 +223,28 @@ class ChangeReader {
     if (ttl_us > INT64_MAX) Fail();
     return static_cast<int64_t>(ttl_us);
   }
+  void TakeAnswer(Change* change) {
+    answer_ = {};
+    answer_.until_us = WrappingPlus(change->at_us, Signed());
+    change->answer_id.key_hash = Fixed();
+    change->answer_id.id_hash = Fixed();
+    answer_.version = Varint();
+    answer_.number = Signed();
+    const uint64_t flags = Varint();
+    if (flags > 15) Fail();
+    answer_.has_parts = (flags & 8) != 0;
+    answer_.duplicate = (flags & 4) != 0;
+    answer_.removed = (flags & 2) != 0;
+    answer_.found = (flags & 1) != 0;
+    answer_.value = Bytes();
+    change->answer = &answer_;
+  }
+  uint64_t Fixed() {
+    if (left_.size() < sizeof(uint64_t)) return Fail();
+    const auto number = NumberAt<uint64_t>(left_, 0);
+    left_.remove_prefix(sizeof(number));
+    return number;
+  }
   void TakeKill(Change* change) {
     change->death_us = WrappingPlus(change->at_us, Signed());
     change->kill = Varint();
@@ -328,6 +357,8 @@ class ChangeReader {
   absl::string_view left_;
   absl::string_view group_;
   Times times_;
+  // Of the last change that had one.
+  AnswerView answer_;
   bool ok_ = true;
   ChangeRecord::Base base_;
 };
@@ -349,7 +380,9 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
       if (reader.ok()) status = tick(next);
     } else if ((kind >= static_cast<uint8_t>(Change::Kind::kStore) &&
                 kind <= static_cast<uint8_t>(Change::Kind::kEvict)) ||
-               kind == static_cast<uint8_t>(Change::Kind::kAppend)) {
+               kind == static_cast<uint8_t>(Change::Kind::kAppend) ||
+               kind == static_cast<uint8_t>(Change::Kind::kRemember) ||
+               kind == static_cast<uint8_t>(Change::Kind::kAnswer)) {
       int shard;
       const Change next = reader.Next(static_cast<Change::Kind>(kind), &shard);
       if (reader.ok()) status = change(shard, next);

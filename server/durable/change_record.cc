@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "server/base/coding.h"
 #include "server/base/wire_format.h"
 #include "server/durable/change_items.h"
 
@@ -93,6 +94,27 @@ void ChangeRecord::AddStore(int shard, const Change& change) {
 }
 
 void ChangeRecord::Add(int shard, const Change& change) {
+  if (change.kind != Change::Kind::kAnswer) PutChange(shard, change);
+  if (change.answer != nullptr) PutAnswer(shard, change);
+}
+
+void ChangeRecord::PutAnswer(int shard, const Change& change) {
+  const AnswerView& answer = *change.answer;
+  bytes_.push_back(static_cast<char>(Change::Kind::kAnswer));
+  PutVarint(static_cast<uint64_t>(shard), &bytes_);
+  PutAt(change.at_us);
+  PutSigned(&bytes_, WrappingMinus(answer.until_us, change.at_us));
+  PutNumber(&bytes_, change.answer_id.key_hash);
+  PutNumber(&bytes_, change.answer_id.id_hash);
+  PutVarint(answer.version, &bytes_);
+  PutSigned(&bytes_, answer.number);
+  PutVarint((answer.has_parts ? 8u : 0u) | (answer.duplicate ? 4u : 0u) |
+                (answer.removed ? 2u : 0u) | (answer.found ? 1u : 0u),
+            &bytes_);
+  PutBytes(&bytes_, answer.value);
+}
+
+void ChangeRecord::PutChange(int shard, const Change& change) {
   const Record& record = change.record;
   const bool has_times = change.kind == Change::Kind::kStore ||
                          change.kind == Change::Kind::kRenew || change.renewed;
@@ -120,6 +142,12 @@ void ChangeRecord::Add(int shard, const Change& change) {
     case Change::Kind::kRenew:
       PutVersion(change.record.version);
       PutTimes(change);
+      PutBytes(&bytes_, change.record.key);
+      break;
+    case Change::Kind::kAnswer:
+      break;
+    case Change::Kind::kRemember:
+      PutSigned(&bytes_, WrappingMinus(change.death_us, change.at_us));
       PutBytes(&bytes_, change.record.key);
       break;
     case Change::Kind::kRemove:

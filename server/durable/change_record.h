@@ -60,6 +60,8 @@ class ChangeRecord {
   void PutOtherTimes(int64_t own_ttl_us, int64_t life_us, int64_t age_us);
   void PutVersion(uint64_t version);
   void PutTimes(const Change& change);
+  void PutChange(int shard, const Change& change);
+  void PutAnswer(int shard, const Change& change);
   void PutAt(int64_t at_us);
   void PutEvents(const GroupChange& change);
   void PutUnused(const GroupChange& change);

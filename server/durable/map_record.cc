@@ -45,6 +45,9 @@ void VisitNumbers(Map* map, Visit visit) {
   visit(&fork.next_event);
   visit(&fork.watermark_us);
   visit(&options.restart_policy);
+  visit(&options.max_life_us);
+  visit(&options.idempotency_window_us);
+  visit(&options.idempotency_max_ids);
 }
 
 // Whether the map's description has this many numbers, or more.

@@ -295,6 +295,13 @@ void LocalStore::RotateNamespace(absl::string_view name,
   WhenKept(*map, std::move(done), died);
 }
 
+void LocalStore::GetDeaths(absl::string_view name, DeathsQuery query,
+                           DoneWith<DeathsAhead> done) {
+  const MapOr map = registry_->Find(name);
+  if (!map.ok()) return done(map.status());
+  done((*map)->GetDeaths(query, clock_->NowUs()));
+}
+
 // --- Consumer groups.
 
 void LocalStore::CreateGroup(GroupName name, NewGroup group,

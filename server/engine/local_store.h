@@ -44,6 +44,8 @@ class LocalStore final : public Store {
                        DoneWith<NamespaceInfo> done) override;
   void DeleteNamespace(absl::string_view name, Done done) override;
   void RotateNamespace(absl::string_view name, DoneWith<int64_t> done) override;
+  void GetDeaths(absl::string_view name, DeathsQuery query,
+                 DoneWith<DeathsAhead> done) override;
 
   void CreateGroup(GroupName name, NewGroup group,
                    DoneWith<GroupInfo> done) override;

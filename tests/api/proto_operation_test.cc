@@ -35,6 +35,19 @@ TEST(ConvertPut, CarriesEveryField) {
   EXPECT_EQ(ToOperation(request)->if_version, 7u);
 }
 
+TEST(ConvertGet, TouchIsUnsetTrueOrFalse) {
+  v1::GetRequest get;
+  const auto renews = [&get](bool sliding) {
+    return GetRenews(*ToOperation(get), sliding);
+  };
+  EXPECT_FALSE(renews(false));
+  EXPECT_TRUE(renews(true));
+  get.set_touch(true);
+  EXPECT_TRUE(renews(false));
+  get.set_touch(false);
+  EXPECT_FALSE(renews(true));
+}
+
 // Of a Put and of a Touch; a part of a microsecond is rounded up.
 TEST(ConvertPut, ADueDateIsATime) {
   v1::PutRequest put;

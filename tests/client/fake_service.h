@@ -115,6 +115,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   TIMECACHE_FORWARD(v1, NamespaceService, UpdateNamespace)
   TIMECACHE_FORWARD(v1, NamespaceService, DeleteNamespace)
   TIMECACHE_FORWARD(v1, NamespaceService, RotateNamespace)
+  TIMECACHE_FORWARD(v1, NamespaceService, GetDeaths)
   TIMECACHE_FORWARD(v1, GroupService, CreateGroup)
   TIMECACHE_FORWARD(v1, GroupService, GetGroup)
   TIMECACHE_FORWARD(v1, GroupService, ListGroups)

@@ -53,6 +53,11 @@ bool Args::TakeBool(const std::string& name) {
   return !value.is_null() && value.get<bool>();
 }
 
+std::optional<bool> Args::TakeBoolIf(const std::string& name) {
+  const Json value = Take(name);
+  return value.is_null() ? std::nullopt : std::optional(value.get<bool>());
+}
+
 std::optional<int64_t> Args::TakeInteger(const std::string& name) {
   const Json value = Take(name);
   return value.is_null() ? std::nullopt : std::optional(Integer(value));
@@ -82,26 +87,30 @@ PutOptions TakePutOptions(Args& args) {
           .return_previous = args.TakeBool("return_previous"),
           .keep_deadline = args.TakeBool("keep_deadline"),
           .expire_at = args.TakeTime("expire_at"),
-          .allow_past = args.TakeBool("allow_past")};
+          .allow_past = args.TakeBool("allow_past"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 RemoveOptions TakeRemoveOptions(Args& args) {
   return {.if_version = args.TakeInteger("if_version"),
-          .return_previous = args.TakeBool("return_previous")};
+          .return_previous = args.TakeBool("return_previous"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 TouchOptions TakeTouchOptions(Args& args) {
   return {.ttl = args.TakeDuration("ttl"),
           .if_version = args.TakeInteger("if_version"),
           .expire_at = args.TakeTime("expire_at"),
-          .allow_past = args.TakeBool("allow_past")};
+          .allow_past = args.TakeBool("allow_past"),
+          .namespace_ttl = args.TakeBool("namespace_ttl")};
 }
 
 AppendOptions TakeAppendOptions(Args& args) {
   return {.ttl = args.TakeDuration("ttl"),
           .condition = Condition(args.TakeString("condition")),
           .if_version = args.TakeInteger("if_version"),
-          .touch = args.TakeBool("touch")};
+          .touch = args.TakeBool("touch"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 std::pair<Combination, int64_t> TakeOperand(Args& args) {
@@ -116,14 +125,18 @@ CombineOptions TakeCombineOptions(Args& args) {
           .remove_if_zero = args.TakeBool("remove_if_zero"),
           .touch = args.TakeBool("touch"),
           .ttl = args.TakeDuration("ttl"),
-          .if_version = args.TakeInteger("if_version")};
+          .if_version = args.TakeInteger("if_version"),
+          .idempotency_id = args.TakeData("idempotency_id")};
 }
 
 GatherOptions TakeGatherOptions(Args& args) {
   GatherOptions options = {.expected_parts = static_cast<uint32_t>(
                                args.TakeInteger("expected_parts").value_or(0)),
                            .touch = args.TakeBool("touch"),
-                           .ttl = args.TakeDuration("ttl")};
+                           .ttl = args.TakeDuration("ttl"),
+                           .keep_first = args.TakeBool("keep_first"),
+                           .remember = args.TakeDuration("remember"),
+                           .idempotency_id = args.TakeData("idempotency_id")};
   for (const Json& name : args.Take("expected_names")) {
     options.expected_names.push_back(Data(name));
   }
@@ -135,7 +148,7 @@ Operation TakeOperation(const std::string& kind, Args& args) {
   if (kind == "put") {
     return Operation::Put(key, args.TakeData("value"), TakePutOptions(args));
   }
-  if (kind == "get") return Operation::Get(key, {args.TakeBool("touch")});
+  if (kind == "get") return Operation::Get(key, {args.TakeBoolIf("touch")});
   if (kind == "remove") return Operation::Remove(key, TakeRemoveOptions(args));
   if (kind == "contains") return Operation::Contains(key);
   if (kind == "touch") return Operation::Touch(key, TakeTouchOptions(args));
@@ -180,7 +193,10 @@ NamespaceOptions TakeNamespaceOptions(Args args) {
       .durability = Named<Durability>(args.Take("durability"),
                                       {"MEMORY", "ASYNC", "SYNC"}),
       .restart_policy =
-          Named<RestartPolicy>(args.Take("restart_policy"), {"FIRE", "PAUSE"})};
+          Named<RestartPolicy>(args.Take("restart_policy"), {"FIRE", "PAUSE"}),
+      .max_life = args.TakeDuration("max_life"),
+      .idempotency_window = args.TakeDuration("idempotency_window"),
+      .idempotency_max_ids = args.TakeInteger("idempotency_max_ids")};
   args.End();
   return options;
 }

@@ -32,6 +32,7 @@ class Args {
   std::string TakeString(const std::string& name);
   std::string TakeData(const std::string& name);
   bool TakeBool(const std::string& name);
+  std::optional<bool> TakeBoolIf(const std::string& name);
   std::optional<int64_t> TakeInteger(const std::string& name);
   std::optional<absl::Duration> TakeDuration(const std::string& name);
   std::optional<absl::Time> TakeTime(const std::string& name);

@@ -59,7 +59,7 @@ absl::StatusOr<Json> DoData(const std::string& name, const Client& client,
     return Answer(client.Put(key, value, options));
   }
   if (name == "get") {
-    const GetOptions options = {args.TakeBool("touch")};
+    const GetOptions options = {args.TakeBoolIf("touch")};
     args.End();
     return AnswerAs("entry", client.Get(key, options));
   }
@@ -162,6 +162,9 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
   }
   const DescribeOptions describe = {args.TakeBool("include_statistics")};
   const std::string to = args.TakeString("to");
+  const DeathsOptions deaths = {.max_bars = static_cast<uint32_t>(
+                                    args.TakeInteger("max_bars").value_or(0)),
+                                .within = args.TakeDuration("within")};
   const WatchStart start =
       args.TakeBool("from_earliest") ? WatchStart::kEarliest : WatchStart::kNow;
   args.End();
@@ -187,6 +190,7 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
   if (name == "delete_namespace") {
     return Nothing(client.DeleteNamespace(subject));
   }
+  if (name == "get_deaths") return Answer(client.GetDeaths(subject, deaths));
   if (name == "rotate_namespace") {
     return AnswerAs("entries", client.RotateNamespace(subject));
   }

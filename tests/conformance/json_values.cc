@@ -192,6 +192,18 @@ Json ToJson(const ExpiredEvent& event) {
 
 Json ToJson(const Namespace& ns) { return Fields(ns); }
 Json ToJson(const Group& group) { return Fields(group); }
+Json ToJson(const DeathBar& bar) {
+  return {{"begin", ToJson(bar.begin)},
+          {"end", ToJson(bar.end)},
+          {"entries", bar.entries},
+          {"bytes", bar.bytes}};
+}
+Json ToJson(const DeathsAhead& deaths) {
+  return {{"server_time", ToJson(deaths.server_time)},
+          {"bars", ToJson(deaths.bars)},
+          {"later_entries", deaths.later_entries},
+          {"later_bytes", deaths.later_bytes}};
+}
 Json ToJson(const ServerInfo& server) { return Fields(server); }
 
 Json ToJson(const absl::Status& error) {

@@ -53,6 +53,8 @@ Json ToJson(const SizeResult& result);
 Json ToJson(const ExpiredEvent& event);
 Json ToJson(const Namespace& ns);
 Json ToJson(const Group& group);
+Json ToJson(const DeathBar& bar);
+Json ToJson(const DeathsAhead& deaths);
 Json ToJson(const ServerInfo& server);
 // An object with code, reason, field, metadata and retry_delay.
 Json ToJson(const absl::Status& error);

@@ -331,7 +331,7 @@ TEST(ChangeRecordTest, ADeadlinePastTheEndOfTimeIsDataLoss) {
 
 TEST(ChangeRecordTest, AnUnknownKindIsDataLoss) {
   const int after_groups = 16 + static_cast<int>(GroupChange::kLastKind) + 1;
-  for (const int kind : {0, 12, 16, after_groups, 255}) {
+  for (const int kind : {0, 14, 16, after_groups, 255}) {
     const std::string record = {static_cast<char>(kind), 1, 'g', 0, 0, 0, 0};
     std::vector<std::string> texts;
     const absl::Status status = Read(record, &texts);

@@ -34,6 +34,9 @@ MapDescription Described() {
   map.options.unused_group_ttl_us = 15'000'000;
   map.options.durability = NamespaceDurability::kSync;
   map.options.restart_policy = RestartPolicy::kPause;
+  map.options.max_life_us = 22'000'000;
+  map.options.idempotency_window_us = 23'000'000;
+  map.options.idempotency_max_ids = 24'000;
   map.counts = {16, 17, 18};
   map.origin.fork = {UINT64_MAX - 1, 19, 20, -21};
   return map;
@@ -66,7 +69,9 @@ TEST(MapRecordTest, AnOptionThatIsMissingHasItsDefault) {
   bytes.erase(last, sizeof(int64_t));
   const auto map = DecodeMap(*ReadMapRecord(bytes));
   ASSERT_TRUE(map.ok()) << map.status();
-  EXPECT_EQ(map->options.restart_policy, RestartPolicy::kFire);
+  EXPECT_EQ(map->options.idempotency_max_ids, 100'000);
+  EXPECT_EQ(map->options.idempotency_window_us, 23'000'000);
+  EXPECT_EQ(map->options.restart_policy, RestartPolicy::kPause);
   EXPECT_EQ(map->options.durability, NamespaceDurability::kSync);
   EXPECT_EQ(map->name, "sessions");
 }

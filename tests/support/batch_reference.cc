@@ -16,6 +16,7 @@ std::string Text(const Operation& op) {
   return absl::StrCat(
       "kind=", static_cast<int>(op.kind),
       " condition=", static_cast<int>(op.condition), " touch=", op.touch,
+      " never=", op.never_touch, " namespace_ttl=", op.namespace_ttl,
       " previous=", op.return_previous,
       " ttl=", op.has_ttl ? absl::StrCat(op.ttl_us) : "none",
       " until=", op.has_expire_at ? absl::StrCat(op.expire_at_us) : "none",
@@ -23,8 +24,10 @@ std::string Text(const Operation& op) {
       " keep=", op.keep_deadline, " combine=", static_cast<int>(op.combination),
       " ", op.operand, " ", op.initial, " ", op.remove_if_zero,
       " part=", op.gathering ? op.gathering->part() : "",
-      " of=", op.gathering ? op.gathering->expectation() : "", " key=", op.key,
-      " value=", op.value);
+      " of=", op.gathering ? op.gathering->expectation() : "",
+      " first=", op.gathering && op.gathering->keep_first,
+      " remember=", op.gathering ? op.gathering->remember_us : 0,
+      " id=", op.id(), " key=", op.key, " value=", op.value);
 }
 
 std::string Text(const absl::Status& error) {

@@ -113,6 +113,12 @@ class DelayedStore final : public server::Store {
       store_.RotateNamespace(name, std::move(done));
     });
   }
+  void GetDeaths(absl::string_view name, server::DeathsQuery query,
+                 DoneWith<server::DeathsAhead> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.GetDeaths(name, query, std::move(done));
+    });
+  }
 
   void CreateGroup(server::GroupName name, server::NewGroup group,
                    DoneWith<server::GroupInfo> done) override {

@@ -51,6 +51,7 @@ void AddAppend(CLI::App& app, Context& context) {
   AppendOptions& options = arguments->options;
   AddDuration(*append, "--ttl", options.ttl, kTtlHelp);
   append->add_flag("--touch", options.touch, kTouchHelp);
+  AddId(*append, options);
   AddPreconditions(*append, options);
   append->footer(
       "The value stays on the server, and keeps its deadline. Exits with 1 if\n"
@@ -100,6 +101,7 @@ void AddCombine(CLI::App& app, Context& context) {
   combine->add_flag("--remove-if-zero", options.remove_if_zero,
                     "Remove the key if the result is 0");
   combine->add_flag("--touch", options.touch, kTouchHelp);
+  AddId(*combine, options);
   AddDuration(*combine, "--ttl", options.ttl, kTtlHelp);
   AddCount(*combine, "--if-version", options.if_version,
            "Only if the key has this version");
@@ -167,25 +169,25 @@ void AddGather(CLI::App& app, Context& context) {
                     ->allow_extra_args(false);
   count->excludes(names);
   gather->add_flag("--touch", options.touch, kTouchHelp);
+  AddId(*gather, options);
   AddDuration(*gather, "--ttl", options.ttl, kTtlHelp);
+  gather->add_flag("--keep-first", options.keep_first,
+                   "A part that exists with another value stays: no error");
+  AddDuration(*gather, "--remember", options.remember,
+              "How long a key that is complete takes no parts again");
   gather->footer(
-      R"(Give --parts or --names, the same with each part of a key. The call that
-adds the last part prints all of them as NAME=VALUE, and removes the key; a
-key that is not complete in time expires with the parts collected so far.
-Exits with 1 for a part that exists with another value, and for a key that
-expects other parts or has a value.
+      R"(Give --parts or --names with the first part of a key; later ones may leave
+them out, or say the same. The call that adds the last part prints all of
+them as NAME=VALUE, and removes the key; a key that is not complete in time
+expires with the parts collected so far. Exits with 1 for a part that exists
+with another value, for a key that is remembered as complete, and for one
+that expects other parts or has a value.
 
 Examples:
   timecachectl gather user:7 gender f --names gender,age --ttl 1m
-  timecachectl gather user:7 age 33 --names gender,age --json
+  timecachectl gather user:7 age 33 --remember 5m --json
   timecachectl gather order:9 shard-1 - --parts 3 < result.bin)");
-  OnRun(gather, context, arguments, RunGather,
-        [](const GatherArguments& given) {
-          const GatherOptions& of = given.options;
-          if (of.expected_parts == 0 && of.expected_names.empty()) {
-            throw CLI::RequiredError("--parts or --names");
-          }
-        });
+  OnRun(gather, context, arguments, RunGather);
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ void AddNamespaceCommands(CLI::App& app, Context& context);
 // ns groups, group-create, group-get, group-update, group-delete: below `ns`.
 void AddGroupCommands(CLI::App& ns, Context& context);
 
+void AddBigCommand(CLI::App& app, Context& context);
+void AddDeathsCommand(CLI::App& app, Context& context);
 // dead list, show, return, drop
 void AddDeadCommands(CLI::App& app, Context& context);
 // cluster status, handover

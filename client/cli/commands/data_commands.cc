@@ -72,9 +72,13 @@ void AddTouch(CLI::App& app, Context& context) {
       "touch", "Give an entry a fresh time to live, without a new value");
   touch->add_option("key", arguments->key, kDataKeyHelp)->required();
   TouchOptions& options = arguments->options;
-  AddDuration(
+  auto* ttl = AddDuration(
       *touch, "--ttl", options.ttl,
       "Its time to live from now on; else the one with which it was put");
+  touch
+      ->add_flag("--namespace-ttl", options.namespace_ttl,
+                 "The namespace's time to live from now on, none of its own")
+      ->excludes(ttl);
   AddExpireAt(*touch, options);
   AddCount(*touch, "--if-version", options.if_version,
            "Only this version, for example a lock only while it is held");
@@ -84,6 +88,7 @@ void AddTouch(CLI::App& app, Context& context) {
       "Examples:\n"
       "  timecachectl touch session:7\n"
       "  timecachectl touch session:7 --ttl 2h\n"
+      "  timecachectl touch session:7 --namespace-ttl\n"
       "  timecachectl touch lock:job --if-version 4711");
   OnRun(touch, context, arguments, RunTouch);
 }

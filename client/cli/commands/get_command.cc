@@ -153,8 +153,12 @@ void AddGetCommand(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<GetArguments>();
   CLI::App* get = app.add_subcommand("get", "Show the values of keys");
   get->add_option("key", arguments->keys, "The keys, one or more")->required();
-  get->add_flag("--touch", arguments->options.touch,
-                "Renew the entries' time to live, too");
+  get->add_flag_callback(
+         "--touch", [arguments] { arguments->options.touch = true; },
+         "Renew the entries' time to live, too")
+      ->excludes(get->add_flag_callback(
+          "--no-touch", [arguments] { arguments->options.touch = false; },
+          "Do not renew it, in a sliding namespace, either"));
   auto* raw = get->add_flag("--raw", arguments->raw,
                             "The value's bytes and nothing else: no escapes, "
                             "no end of line");

@@ -114,6 +114,14 @@ void AddTimeFlags(CLI::App& app, NamespaceOptions& options) {
            "(101)");
   AddDuration(app, "--max-ttl", options.max_ttl,
               "Longest own time to live (7d)");
+  AddDuration(app, "--max-life", options.max_life,
+              "Longest life since an entry was created, whatever renews it; "
+              "0: no bound (0)");
+  AddDuration(app, "--idempotency-window", options.idempotency_window,
+              "How long answers to requests with an idempotency id are "
+              "remembered; 0: none (0)");
+  AddCount(app, "--idempotency-max-ids", options.idempotency_max_ids,
+           "Most answers that are remembered (100000)");
   auto* sliding = app.add_flag_callback(
       "--sliding", [&options] { options.sliding = true; },
       "Get renews the time to live");
@@ -198,7 +206,7 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
            "Parts, each with its own lock, a power of two (16)");
   create->footer(
       "Examples:\n"
-      "  timecachectl ns create sessions --ttl 30m --sliding\n"
+      "  timecachectl ns create sessions --ttl 30m --sliding --max-life 12h\n"
       "  timecachectl ns create cache --ttl 5m --buckets 11 --max-bytes 1GiB "
       "\\\n      --limit-policy evict-oldest\n"
       "  timecachectl ns create orders --ttl 15m --dead-letter orders-failed\n"

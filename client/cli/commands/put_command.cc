@@ -46,6 +46,7 @@ void AddPutCommand(CLI::App& app, Context& context) {
   auto* ttl = AddDuration(*put, "--ttl", options.ttl,
                           "The entry's own time to live; else the namespace's");
   auto* expire_at = AddExpireAt(*put, options);
+  AddId(*put, options);
   put->add_flag("--keep-deadline", options.keep_deadline,
                 "An existing entry keeps its deadline")
       ->excludes(ttl)

@@ -9,6 +9,7 @@ import {
   Durability as DurabilityEnum,
   LimitPolicy as LimitPolicyEnum,
   RestartPolicy as RestartPolicyEnum,
+  type GetDeathsResponse,
   type Namespace as NamespaceMessage,
   type NamespaceOptions as NamespaceOptionsMessage,
   type NamespaceStatistics as NamespaceStatisticsMessage,
@@ -83,6 +84,12 @@ export interface NamespaceOptions {
   durability?: Durability | undefined;
   /** What a restart means for its entries. Default FIRE. */
   restartPolicy?: RestartPolicy | undefined;
+  /** Longest life of an entry since its createTime, whatever renews it or is put over it. 0: no bound. Default 0. */
+  maxLifeMs?: number | undefined;
+  /** How long the answer to a call with an idempotencyId is remembered. 0: no call may have one. Default 0. */
+  idempotencyWindowMs?: number | undefined;
+  /** How many answers are. 1,000 to 1,000,000. Default 100,000. */
+  idempotencyMaxIds?: number | undefined;
 }
 
 /** The names of {@link NamespaceOptions}. Internal. */
@@ -104,6 +111,9 @@ export const NAMESPACE_OPTIONS: Names<NamespaceOptions> = {
   unusedGroupTtlMs: true,
   durability: true,
   restartPolicy: true,
+  maxLifeMs: true,
+  idempotencyWindowMs: true,
+  idempotencyMaxIds: true,
 };
 
 /** What a namespace holds and has done since it was made: as NamespaceStatistics in namespaces.proto. */
@@ -119,6 +129,34 @@ export type NamespaceStatistics = Numbers<
   /** The latest one. */
   latenessMaxMs: number;
 };
+
+/** Which deaths getDeaths counts, and how finely. */
+export interface DeathsOptions {
+  /** Most bars: 1 to 1,000. Default 60. */
+  maxBars?: number | undefined;
+  /** Only what dies within this time from now is in bars. Default: all. */
+  withinMs?: number | undefined;
+}
+
+/** Entries that die after `begin`, and at or before `end`. */
+export interface DeathBar {
+  begin: Time;
+  end: Time;
+  entries: number;
+  /** Of their keys and values. */
+  bytes: number;
+}
+
+/** What of a namespace dies when, unless it is renewed, removed or put anew until then. */
+export interface DeathsAhead {
+  /** What lives then is counted. */
+  serverTime: Time;
+  /** In order of time, of equal length, from the next death on. */
+  bars: DeathBar[];
+  /** What dies after the last bar. */
+  laterEntries: number;
+  laterBytes: number;
+}
 
 /** A namespace. */
 export interface Namespace {
@@ -302,6 +340,9 @@ export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsM
     unusedGroupTtl: toDuration(options.unusedGroupTtlMs, 'unusedGroupTtlMs'),
     durability: enumValue(DurabilityEnum, 'DURABILITY_', options.durability, 'durability'),
     restartPolicy: enumValue(RestartPolicyEnum, 'RESTART_POLICY_', options.restartPolicy, 'restartPolicy'),
+    maxLife: toDuration(options.maxLifeMs, 'maxLifeMs'),
+    idempotencyWindow: toDuration(options.idempotencyWindowMs, 'idempotencyWindowMs'),
+    idempotencyMaxIds: toUint64(options.idempotencyMaxIds, 'idempotencyMaxIds'),
   };
 }
 
@@ -328,6 +369,9 @@ function fromNamespaceOptions(options: Partial<NamespaceOptionsMessage>): Requir
       'RESTART_POLICY_',
       options.restartPolicy ?? 0,
     ) as RestartPolicy,
+    maxLifeMs: fromDuration(options.maxLife),
+    idempotencyWindowMs: fromDuration(options.idempotencyWindow),
+    idempotencyMaxIds: Number(options.idempotencyMaxIds ?? 0),
   };
 }
 
@@ -349,6 +393,20 @@ function fromNamespaceStatistics(message: NamespaceStatisticsMessage): Namespace
     latenessP50Ms: fromDuration(latenessP50),
     latenessP99Ms: fromDuration(latenessP99),
     latenessMaxMs: fromDuration(latenessMax),
+  };
+}
+
+export function fromDeaths(message: GetDeathsResponse): DeathsAhead {
+  return {
+    serverTime: fromTimestamp(message.serverTime),
+    bars: message.bars.map((bar) => ({
+      begin: fromTimestamp(bar.begin),
+      end: fromTimestamp(bar.end),
+      entries: Number(bar.entries),
+      bytes: Number(bar.bytes),
+    })),
+    laterEntries: Number(message.laterEntries),
+    laterBytes: Number(message.laterBytes),
   };
 }
 

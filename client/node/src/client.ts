@@ -3,6 +3,7 @@
 import {
   GROUP_OPTIONS,
   NAMESPACE_OPTIONS,
+  fromDeaths,
   fromGroup,
   fromNamespace,
   fromCluster,
@@ -10,6 +11,8 @@ import {
   toGroupOptions,
   toNamespaceOptions,
   updateMask,
+  type DeathsAhead,
+  type DeathsOptions,
   type Group,
   type GroupOptions,
   type Namespace,
@@ -50,7 +53,7 @@ import {
   type SizeResult,
   type TouchOptions,
 } from './types.js';
-import { fromJson, numbers, toBuffer, toJson, type Bytes } from './values.js';
+import { fromJson, numbers, toBuffer, toDuration, toJson, toUint32, type Bytes } from './values.js';
 import {
   Watcher,
   expiredSource,
@@ -76,6 +79,7 @@ export interface UpdateOptions<Options> extends CallOptions {
 }
 
 const DESCRIBE_OPTIONS: Names<DescribeOptions> = { ...CALL_OPTIONS, includeStatistics: true };
+const DEATHS_OPTIONS: Names<DeathsOptions> = { maxBars: true, withinMs: true };
 const UPDATE_OPTIONS: Names<UpdateOptions<object>> = { ...CALL_OPTIONS, toDefault: true };
 
 const KNOWN = {
@@ -90,10 +94,16 @@ const KNOWN = {
   createGroup: known('createGroup', CALL_OPTIONS, { start: true }),
   describe: known('the call', DESCRIBE_OPTIONS),
   update: known('the call', UPDATE_OPTIONS),
+  deaths: known('the call', DEATHS_OPTIONS, CALL_OPTIONS),
   call: known('the call', CALL_OPTIONS),
   group: known('a group', GROUP_OPTIONS),
   namespace: known('a namespace', NAMESPACE_OPTIONS),
 };
+
+/** Whether a change is safe to repeat. */
+function hasId(request: { idempotencyId: Buffer }): boolean {
+  return request.idempotencyId.length > 0;
+}
 
 /** A piece of a backup of the server's journal. */
 export interface BackupPiece {
@@ -172,7 +182,10 @@ export class TimecacheClient {
   async put(key: Bytes, value: Bytes, options: PutOptions & CallOptions = {}): Promise<PutResult> {
     checkOptions(options, KNOWN.put);
     const request = requests.putRequest(this.defaultNamespace, key, value, options);
-    return requests.fromPut(await this.#connection.unary(Service.put, request, options, false), request.key);
+    return requests.fromPut(
+      await this.#connection.unary(Service.put, request, options, hasId(request)),
+      request.key,
+    );
   }
 
   /** Stores a value as JSON. */
@@ -203,7 +216,7 @@ export class TimecacheClient {
     checkOptions(options, KNOWN.remove);
     const request = requests.removeRequest(this.defaultNamespace, key, options);
     return requests.fromRemove(
-      await this.#connection.unary(Service.remove, request, options, false),
+      await this.#connection.unary(Service.remove, request, options, hasId(request)),
       request.key,
     );
   }
@@ -240,7 +253,9 @@ export class TimecacheClient {
   async append(key: Bytes, value: Bytes, options: AppendOptions & CallOptions = {}): Promise<AppendResult> {
     checkOptions(options, KNOWN.append);
     const request = requests.appendRequest(this.defaultNamespace, key, value, options);
-    return requests.fromAppend(await this.#connection.unary(Service.append, request, options, false));
+    return requests.fromAppend(
+      await this.#connection.unary(Service.append, request, options, hasId(request)),
+    );
   }
 
   /**
@@ -255,7 +270,9 @@ export class TimecacheClient {
   ): Promise<CombineResult> {
     checkOptions(options, KNOWN.combine);
     const request = requests.combineRequest(this.defaultNamespace, key, operand, options);
-    return requests.fromCombine(await this.#connection.unary(Service.combine, request, options, false));
+    return requests.fromCombine(
+      await this.#connection.unary(Service.combine, request, options, hasId(request)),
+    );
   }
 
   /**
@@ -272,7 +289,9 @@ export class TimecacheClient {
   ): Promise<GatherResult> {
     checkOptions(options, KNOWN.gather);
     const request = requests.gatherRequest(this.defaultNamespace, key, part, value, options);
-    return requests.fromGather(await this.#connection.unary(Service.gather, request, options, false));
+    return requests.fromGather(
+      await this.#connection.unary(Service.gather, request, options, hasId(request)),
+    );
   }
 
   /**
@@ -508,6 +527,14 @@ export class TimecacheClient {
     return Number(
       (await this.#connection.unary(Namespaces.rotateNamespace, { name }, options, false)).entries,
     );
+  }
+
+  /** Counts the live entries of a namespace by the time of their death. */
+  async getDeaths(name: string, options: DeathsOptions & CallOptions = {}): Promise<DeathsAhead> {
+    checkOptions(options, KNOWN.deaths);
+    const maxBars = toUint32(options.maxBars ?? 0, 'maxBars');
+    const request = { name, maxBars, within: toDuration(options.withinMs, 'withinMs') };
+    return fromDeaths(await this.#connection.unary(Namespaces.getDeaths, request, options, true));
   }
 
   /** The server itself: version, age, limits and how far they are used. */

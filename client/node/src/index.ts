@@ -7,6 +7,9 @@
 export type {
   ClusterInfo,
   ClusterNode,
+  DeathBar,
+  DeathsAhead,
+  DeathsOptions,
   Durability,
   Group,
   GroupOptions,

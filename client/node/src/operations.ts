@@ -161,6 +161,7 @@ export function putRequest(namespace: string, key: Bytes, value: Bytes, options:
     keepDeadline: options.keepDeadline ?? false,
     expireAt: toTimestamp(options.expireAt, 'expireAt'),
     allowPast: options.allowPast ?? false,
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -169,7 +170,7 @@ export function fromPut({ version, previous }: PutResponse, key: Buffer): PutRes
 }
 
 export function getRequest(namespace: string, key: Bytes, options: GetOptions): GetRequest {
-  return { namespace, key: toBuffer(key, 'key'), touch: options.touch ?? false };
+  return { namespace, key: toBuffer(key, 'key'), touch: options.touch };
 }
 
 export function fromGet({ entry }: GetResponse, key: Buffer): Entry | undefined {
@@ -182,6 +183,7 @@ export function removeRequest(namespace: string, key: Bytes, options: RemoveOpti
     key: toBuffer(key, 'key'),
     ifVersion: toUint64(options.ifVersion, 'ifVersion'),
     returnPrevious: options.returnPrevious ?? false,
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -197,6 +199,7 @@ export function touchRequest(namespace: string, key: Bytes, options: TouchOption
     ifVersion: toUint64(options.ifVersion, 'ifVersion'),
     expireAt: toTimestamp(options.expireAt, 'expireAt'),
     allowPast: options.allowPast ?? false,
+    namespaceTtl: options.namespaceTtl ?? false,
   };
 }
 
@@ -217,6 +220,7 @@ export function appendRequest(
     ttl: toDuration(options.ttlMs, 'ttlMs'),
     precondition: precondition(options),
     touch: options.touch ?? false,
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -242,6 +246,7 @@ export function combineRequest(
     touch: options.touch ?? false,
     ttl: toDuration(options.ttlMs, 'ttlMs'),
     ifVersion: toUint64(options.ifVersion, 'ifVersion'),
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 
@@ -265,6 +270,9 @@ export function gatherRequest(
     expectedNames: (options.expectedNames ?? []).map((name) => toBuffer(name, 'expectedNames')),
     touch: options.touch ?? false,
     ttl: toDuration(options.ttlMs, 'ttlMs'),
+    keepFirst: options.keepFirst ?? false,
+    remember: toDuration(options.rememberMs, 'rememberMs'),
+    idempotencyId: toBuffer(options.idempotencyId ?? '', 'idempotencyId'),
   };
 }
 

@@ -73,6 +73,11 @@ export interface PutOptions extends PutConditions, DueDate {
   returnPrevious?: boolean | undefined;
   /** An entry that is there keeps its put time, deadline and own time to live. Not together with ttlMs or expireAt. */
   keepDeadline?: boolean | undefined;
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryOptions} says: 1 to 64 B that no other call
+   * has. The namespace must have an idempotencyWindowMs. Not together with returnPrevious.
+   */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What put did. */
@@ -85,7 +90,7 @@ export interface PutResult {
 
 /** How get reads. */
 export interface GetOptions {
-  /** Renew the time to live. */
+  /** true: renew the time to live. false: do not, in a sliding namespace, either. Default: if the namespace is sliding. */
   touch?: boolean | undefined;
 }
 
@@ -95,6 +100,8 @@ export interface RemoveOptions {
   ifVersion?: number | undefined;
   /** Answer with the entry that was removed. */
   returnPrevious?: boolean | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What remove did. */
@@ -109,6 +116,8 @@ export interface RemoveResult {
 export interface TouchOptions extends DueDate {
   /** The entry's own time to live from now on, in ms. Default: the one that it has. */
   ttlMs?: number | undefined;
+  /** The entry has no time to live of its own any more, and follows the namespace's. Not together with ttlMs. */
+  namespaceTtl?: boolean | undefined;
   /** Renew only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   ifVersion?: number | undefined;
 }
@@ -119,6 +128,8 @@ export interface AppendOptions extends PutConditions {
   ttlMs?: number | undefined;
   /** Renew the time to live of an entry that is there. */
   touch?: boolean | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What append did. */
@@ -146,6 +157,8 @@ export interface CombineOptions {
   ttlMs?: number | undefined;
   /** Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   ifVersion?: number | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What combine came to. */
@@ -160,7 +173,7 @@ export interface CombineResult {
   removed: boolean;
 }
 
-/** What is expected under a key: one of the first two, and the same for all of its parts. */
+/** What is expected under a key: one of the first two with its first part; later ones may leave it out, or say the same. */
 export interface GatherOptions {
   /** How many parts complete it, whatever their names: 1 to 1,024. */
   expectedParts?: number | undefined;
@@ -170,6 +183,15 @@ export interface GatherOptions {
   touch?: boolean | undefined;
   /** As in {@link AppendOptions}. */
   ttlMs?: number | undefined;
+  /** A part that has been collected with another value stays, and this one is a duplicate. */
+  keepFirst?: boolean | undefined;
+  /**
+   * How long a key that this part completes takes no parts again, 1 ms to the namespace's maxTtlMs: until then a gather
+   * on it is ALREADY_EXISTS (GATHER_COMPLETE).
+   */
+  rememberMs?: number | undefined;
+  /** As in {@link PutOptions}. */
+  idempotencyId?: Bytes | undefined;
 }
 
 /** What gather came to. */
@@ -228,23 +250,28 @@ export const OPTIONS = {
     ttlMs: true,
     returnPrevious: true,
     keepDeadline: true,
+    idempotencyId: true,
   } satisfies Names<PutOptions>,
   get: { touch: true } satisfies Names<GetOptions>,
-  remove: { ifVersion: true, returnPrevious: true } satisfies Names<RemoveOptions>,
-  touch: { ...DUE_DATE, ttlMs: true, ifVersion: true } satisfies Names<TouchOptions>,
-  append: { ...CONDITIONS, ttlMs: true, touch: true } satisfies Names<AppendOptions>,
+  remove: { ifVersion: true, returnPrevious: true, idempotencyId: true } satisfies Names<RemoveOptions>,
+  touch: { ...DUE_DATE, ttlMs: true, namespaceTtl: true, ifVersion: true } satisfies Names<TouchOptions>,
+  append: { ...CONDITIONS, ttlMs: true, touch: true, idempotencyId: true } satisfies Names<AppendOptions>,
   combine: {
     initial: true,
     removeIfZero: true,
     touch: true,
     ttlMs: true,
     ifVersion: true,
+    idempotencyId: true,
   } satisfies Names<CombineOptions>,
   gather: {
     expectedParts: true,
     expectedNames: true,
     touch: true,
     ttlMs: true,
+    keepFirst: true,
+    rememberMs: true,
+    idempotencyId: true,
   } satisfies Names<GatherOptions>,
   scan: { keyPrefix: true, keysOnly: true, maxMessageBytes: true } satisfies Names<ScanOptions>,
 };

@@ -62,9 +62,9 @@ const DURATIONS = [
     'unused_ttl',
     'heartbeat_interval',
   ],
-  ...['lead_time', 'retry_delay', 'delay'],
+  ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within', 'remember', 'idempotency_window'],
 ];
-const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens'];
+const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens', 'idempotency_id'];
 const INT64 = ['add', 'xor', 'initial'];
 
 /** The fields of an answer by their names in the proto. */
@@ -497,7 +497,7 @@ const OPERATIONS: Record<
   put: {
     names: [
       ...['key', 'value', 'ttl', 'condition', 'if_version', 'return_previous', 'keep_deadline'],
-      ...['expire_at', 'allow_past'],
+      ...['expire_at', 'allow_past', 'idempotency_id'],
     ],
     make: ({ key, value, ...options }) => op.put(key, value, options),
   },
@@ -507,25 +507,31 @@ const OPERATIONS: Record<
     answer: (entry) => ({ entry }),
   },
   remove: {
-    names: ['key', 'if_version', 'return_previous'],
+    names: ['key', 'if_version', 'return_previous', 'idempotency_id'],
     make: ({ key, ...options }) => op.remove(key, options),
   },
   contains: { names: ['key'], make: ({ key }) => op.contains(key), answer: (contains) => ({ contains }) },
   touch: {
-    names: ['key', 'ttl', 'if_version', 'expire_at', 'allow_past'],
+    names: ['key', 'ttl', 'namespace_ttl', 'if_version', 'expire_at', 'allow_past'],
     make: ({ key, ...options }) => op.touch(key, options),
     answer: touchAnswer,
   },
   append: {
-    names: ['key', 'value', 'ttl', 'condition', 'if_version', 'touch'],
+    names: ['key', 'value', 'ttl', 'condition', 'if_version', 'touch', 'idempotency_id'],
     make: ({ key, value, ...options }) => op.append(key, value, options),
   },
   combine: {
-    names: ['key', 'add', 'xor', 'initial', 'remove_if_zero', 'touch', 'ttl', 'if_version'],
+    names: [
+      ...['key', 'add', 'xor', 'initial', 'remove_if_zero', 'touch', 'ttl', 'if_version'],
+      'idempotency_id',
+    ],
     make: ({ key, add, xor, ...options }) => op.combine(key, operandOf({ add, xor }), options),
   },
   gather: {
-    names: ['key', 'part', 'value', 'expected_parts', 'expected_names', 'touch', 'ttl'],
+    names: [
+      ...['key', 'part', 'value', 'expected_parts', 'expected_names', 'touch', 'ttl'],
+      ...['keep_first', 'remember', 'idempotency_id'],
+    ],
     make: ({ key, part, value, ...options }) => op.gather(key, part, value, options),
   },
 };
@@ -675,6 +681,10 @@ const CALLS: Record<string, Call> = {
   rotate_namespace: {
     names: ['name'],
     run: async (client, { name }) => ({ entries: await client.rotateNamespace(name) }),
+  },
+  get_deaths: {
+    names: ['name', 'max_bars', 'within'],
+    run: (client, { name, ...options }) => client.getDeaths(name, options),
   },
   get_server: { names: [], run: (client) => client.getServer() },
   get_cluster: { names: [], run: (client) => client.getCluster() },

@@ -35,9 +35,10 @@ ENUMS: dict[str, type[enum.Enum]] = {
 }
 DURATIONS = {
     "ttl", "max_ttl", "event_retention", "unused_group_ttl", "ack_timeout", "unused_ttl", "delay",
-    "heartbeat_interval", "lead_time", "retry_delay",
+    "heartbeat_interval", "lead_time", "retry_delay", "max_life", "within", "remember",
+    "idempotency_window",
 }  # fmt: skip
-BYTES = {"key", "value", "part", "key_prefix"}
+BYTES = {"key", "value", "part", "key_prefix", "idempotency_id"}
 NUMBERS = {"if_version", "event_id", "add", "xor", "initial"}
 
 

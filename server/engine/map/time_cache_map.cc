@@ -10,6 +10,7 @@
 #include "server/base/check.h"
 #include "server/base/error.h"
 #include "server/base/memory_reclaimer.h"
+#include "server/base/range_check.h"
 
 namespace timecache::server {
 namespace {
@@ -50,6 +51,7 @@ TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
       max_ttl_us_(options.max_ttl_us),
       max_value_bytes_(options.max_value_bytes),
       evict_(options.limit_policy == LimitPolicy::kEvictOldest),
+      takes_ids_(options.idempotency_window_us != 0),
       pauses_(options.restart_policy == RestartPolicy::kPause) {
   for (int i = 0; i < options.num_shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(
@@ -108,6 +110,24 @@ absl::Status TimeCacheMap::CheckExpireAt(const Operation& op,
                    text(op.expire_at_us)));
 }
 
+absl::Status TimeCacheMap::CheckId(const Operation& op) const {
+  if (op.id_bytes > kMaxIdempotencyIdBytes) {
+    return InvalidField(
+        "idempotency_id",
+        absl::StrCat("must be at most ", kMaxIdempotencyIdBytes, " bytes"));
+  }
+  if (op.return_previous) {
+    return InvalidField("return_previous",
+                        "must not be set with an idempotency_id: the entry is "
+                        "not remembered");
+  }
+  if (takes_ids_.load(std::memory_order_relaxed)) return absl::OkStatus();
+  return InvalidField(
+      "idempotency_id",
+      absl::StrCat("needs an idempotency_window, and namespace ", name_,
+                   " has none"));
+}
+
 absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
   if (op.key.empty() || op.key.size() > kMaxKeyBytes) return CheckKey(op.key);
   const int64_t max_ttl_us = max_ttl_us_.load(std::memory_order_relaxed);
@@ -121,6 +141,18 @@ absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
   }
   if (op.keep_deadline && op.has_ttl) {
     return InvalidField("keep_deadline", "must not be set with a ttl");
+  }
+  if (op.namespace_ttl && op.has_ttl) {
+    return InvalidField("namespace_ttl", "must not be set with a ttl");
+  }
+  if (op.id_bytes != 0) {
+    if (absl::Status s = CheckId(op); !s.ok()) return s;
+  }
+  if (op.gathering != nullptr && op.gathering->remember_us != 0 &&
+      (op.gathering->remember_us < kMinTtlUs ||
+       op.gathering->remember_us > max_ttl_us)) {
+    return CheckDuration("remember", op.gathering->remember_us, kMinTtlUs,
+                         max_ttl_us);
   }
   if (op.has_expire_at || op.allow_past) {
     if (absl::Status s = CheckExpireAt(op, now_us); !s.ok()) return s;
@@ -403,6 +435,7 @@ void TimeCacheMap::SetOptions(const NamespaceOptions& options, int64_t now_us) {
   max_ttl_us_ = options.max_ttl_us;
   max_value_bytes_ = options.max_value_bytes;
   evict_ = options.limit_policy == LimitPolicy::kEvictOldest;
+  takes_ids_ = options.idempotency_window_us != 0;
   pauses_ = options.restart_policy == RestartPolicy::kPause;
   rate_limit_.Set(options.max_operations_per_second);
   usage_.SetLimits(options.max_entries, options.max_bytes);

@@ -33,6 +33,7 @@
 #include "server/engine/shard/shard.h"
 #include "server/engine/shard/usage.h"
 #include "server/engine/shard/version_source.h"
+#include "server/engine/store/deaths_ahead.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/operation.h"
 #include "server/engine/store/scan.h"
@@ -322,6 +323,11 @@ class TimeCacheMap final : private GroupHost {
   NamespaceStatistics GetStatistics(int64_t now_us)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
+  // What dies when: no snapshot, each part at a time of its own. O(live buckets)
+  // in each part, kMaxLiveDeaths of them under its lock.
+  DeathsAhead GetDeaths(const DeathsQuery& query, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+
  private:
   friend class MapReplay;
 
@@ -348,6 +354,7 @@ class TimeCacheMap final : private GroupHost {
                  ResponseBudget* room);
   absl::Status Check(const Operation& op, int64_t now_us) const;
   absl::Status CheckExpireAt(const Operation& op, int64_t now_us) const;
+  absl::Status CheckId(const Operation& op) const;
   bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
@@ -431,6 +438,8 @@ class TimeCacheMap final : private GroupHost {
   std::atomic<int64_t> max_ttl_us_;
   std::atomic<int64_t> max_value_bytes_;
   std::atomic<bool> evict_;
+  // Whether requests may have an idempotency id.
+  std::atomic<bool> takes_ids_;
   // Whether restart_policy is kPause.
   std::atomic<bool> pauses_;
 };

@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "server/engine/shard/record.h"
+#include "server/engine/shard/remembered_answers.h"
 #include "server/engine/store/event_batch.h"
 
 namespace timecache::server {
@@ -34,6 +35,11 @@ struct Change {
     // of its value what `record` has as its value. Where it is `renewed`, it
     // has the times of `record`, and dies at `death_us`.
     kAppend = 7,
+    // A Gather has completed the key whose hash is the eight bytes of `record`'s
+    // key: it is remembered until `death_us`.
+    kRemember = 12,
+    // `answer` is remembered as that to `answer_id`.
+    kAnswer = 13,
   };
 
   Kind kind = Kind::kStore;
@@ -49,6 +55,10 @@ struct Change {
   Cause cause = Cause::kExpired;
   // Of the key; a kill has none. Not recorded.
   uint64_t hash = 0;
+  // What is remembered with the change, in one record of a journal: kept both, or
+  // none. Null: nothing. A kAnswer has nothing else.
+  const AnswerView* answer = nullptr;
+  AnswerId answer_id = {};
 };
 
 // The progress of time: all deaths at or before `watermark_us`, and by kills up

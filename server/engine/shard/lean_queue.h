@@ -19,6 +19,11 @@ class LeanQueue {
   // Must not be empty.
   T& front() { return items_[begin_]; }
 
+  template <typename Visit>
+  void ForEach(const Visit& visit) {
+    for (size_t i = begin_; i < items_.size(); ++i) visit(items_[i]);
+  }
+
   void push_back(T item) { items_.push_back(std::move(item)); }
   void pop_front() { Drop(1); }
   // The first ones, of which there must be as many.

@@ -40,6 +40,19 @@ size_t Shard::ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
   return count;
 }
 
+size_t Shard::CountLive(int64_t after_us, int64_t now_us,
+                        absl::Span<LiveDeath> deaths) {
+  const TurnLock lock(&mu_);
+  after_us = std::max(after_us, Observe(now_us));
+  size_t count = 0;
+  for (auto it = generations_.upper_bound(after_us);
+       it != generations_.end() && count < deaths.size(); ++it) {
+    if (it->second->entries == 0) continue;
+    deaths[count++] = {it->first, it->second->entries, it->second->bytes};
+  }
+  return count;
+}
+
 // Where there is something to read, in the order in which it was put; null if
 // nowhere.
 SegmentPlace* Shard::NextUnread(const Generation& generation,

@@ -1,6 +1,7 @@
 // The part of a shard that is rebuilt from its changes.
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,6 +25,15 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
     return true;
   }
   if (change.kind != Change::Kind::kEvict) Observe(change.at_us);
+  if (change.kind == Change::Kind::kRemember) {
+    uint64_t hash = 0;
+    std::memcpy(&hash, change.record.key.data(),
+                std::min(change.record.key.size(), sizeof(hash)));
+    Remember(hash, change.death_us);
+    return true;
+  }
+  if (change.answer != nullptr) KeepAnswer(change.answer_id, *change.answer);
+  if (change.kind == Change::Kind::kAnswer) return true;
   const uint32_t tag = CompactIndex::TagOf(key_hash_(change.record.key));
   const Found old = FindLive(tag, change.record.key);
   const bool found = old.slot != nullptr;
@@ -74,6 +84,8 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
       Evict(old, dead->get());
       break;
     case Change::Kind::kKill:
+    case Change::Kind::kRemember:
+    case Change::Kind::kAnswer:
       break;
   }
   CompactStep();
@@ -84,6 +96,8 @@ void Shard::Skip(const TimeSkip& skip) {
   const int64_t by_us = skip.to_us - skip.from_us;
   const TurnLock lock(&mu_);
   Observe(skip.to_us);
+  if (remembered_ != nullptr) remembered_->Skip(skip.from_us, by_us);
+  if (answers_ != nullptr) answers_->Skip(skip.from_us, by_us);
   const auto first = generations_.upper_bound(skip.from_us);
   std::vector<std::unique_ptr<Generation>> live;
   for (auto it = first; it != generations_.end(); ++it) {

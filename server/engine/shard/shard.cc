@@ -51,6 +51,8 @@ Shard::Shard(const NamespaceOptions& options, Usage* usage,
       buckets_(buckets),
       versions_(versions),
       key_hash_(hash),
+      max_remembered_keys_(kMaxRememberedKeys /
+                           static_cast<size_t>(options.num_shards)),
       charge_(sizeof(*this)) {
   SetOptions(options);
 }
@@ -58,9 +60,17 @@ Shard::Shard(const NamespaceOptions& options, Usage* usage,
 void Shard::SetOptions(const NamespaceOptions& options) {
   const TurnLock lock(&mu_);
   ttl_us_ = options.ttl_us;
+  max_life_us_ = options.max_life_us;
   width_us_ = BucketWidthUs(options);
   sliding_ = options.sliding;
   max_value_bytes_ = static_cast<size_t>(options.max_value_bytes);
+  idempotency_window_us_ = options.idempotency_window_us;
+  max_answers_ =
+      static_cast<size_t>(options.idempotency_max_ids / options.num_shards) + 1;
+  max_answer_bytes_ = kMaxAnswerBytes / options.num_shards;
+  if (answers_ != nullptr) {
+    answers_->SetLimits(max_answers_, max_answer_bytes_);
+  }
 }
 
 void Shard::SetSink(ChangeSink* sink, int shard) {
@@ -135,6 +145,9 @@ void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
 
 Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
                                ResponseBudget* room, Result* result) {
+  if (op.id_bytes != 0 && once_ == nullptr) [[unlikely]] {
+    return ApplyOnce(op, hash, room, result);
+  }
   const uint32_t tag = CompactIndex::TagOf(hash);
   Outcome outcome;
   Found old = FindLive(tag, op.key);
@@ -147,7 +160,7 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
     case OpKind::kGet:
       CountLookup(result->found);
       if (!result->found || !Answer(old.record, room, result)) return outcome;
-      if (!op.touch && !sliding_) return outcome;
+      if (!GetRenews(op, sliding_)) return outcome;
       Renew(op, tag, old, result, &outcome);
       break;
     case OpKind::kTouch:
@@ -291,17 +304,26 @@ void Shard::BeginLife(const Operation& op, const Found& old,
                       Record* record) const {
   record->create_us = old.slot != nullptr ? old.record.create_us : now_us_;
   record->own_ttl_us = 0;
-  RenewLife(op, record);
+  RenewLife(op, old, record);
 }
 
-void Shard::RenewLife(const Operation& op, Record* record) const {
+// Of the entry `old`, or of one in its place.
+void Shard::RenewLife(const Operation& op, const Found& old,
+                      Record* record) const {
   record->put_us = now_us_;
-  if (op.has_ttl) record->own_ttl_us = op.ttl_us;
+  if (op.has_ttl || op.namespace_ttl) record->own_ttl_us = op.ttl_us;
   if (op.has_expire_at) {
     record->life_us = op.expire_at_us - now_us_;
   } else {
     record->life_us = record->own_ttl_us != 0 ? record->own_ttl_us : ttl_us_;
   }
+  if (max_life_us_ == 0) return;
+  int64_t last_us = record->create_us + max_life_us_;
+  // The option may be younger than the entry's deadline.
+  if (old.slot != nullptr) {
+    last_us = std::max(last_us, old.record.deadline_us());
+  }
+  record->life_us = std::min(record->life_us, last_us - now_us_);
 }
 
 // Removes a live entry, without an event.
@@ -329,7 +351,7 @@ void Shard::Renew(const Operation& op, uint32_t tag, const Found& old,
   }
   // The version identifies the value, which does not change.
   Record record = old.record;
-  RenewLife(op, &record);
+  RenewLife(op, old, &record);
   if (result->has_entry) {
     result->entry.put_us = record.put_us;
     result->entry.deadline_us = record.deadline_us();
@@ -371,6 +393,12 @@ Shard::Statistics Shard::GetStatistics() const {
   statistics.memory_bytes = static_cast<int64_t>(
       sizeof(*this) + slots_.memory_bytes() + segments_.memory_bytes() +
       generations_.size() * Generation::kBytes);
+  if (remembered_ != nullptr) {
+    statistics.memory_bytes += remembered_->memory_bytes();
+  }
+  if (answers_ != nullptr) {
+    statistics.memory_bytes += answers_->memory_bytes();
+  }
   statistics.operations = operations_;
   if (current_ != nullptr && current_->entries == 0) {
     statistics.empty_death_us = current_->death_us;

@@ -24,6 +24,8 @@
 #include "server/engine/shard/lean_queue.h"
 #include "server/engine/shard/live_buckets.h"
 #include "server/engine/shard/live_position.h"
+#include "server/engine/shard/remembered_answers.h"
+#include "server/engine/shard/remembered_keys.h"
 #include "server/engine/shard/segment.h"
 #include "server/engine/shard/turn_mutex.h"
 #include "server/engine/shard/usage.h"
@@ -54,6 +56,10 @@ class Shard {
   // mostly dead.
   static constexpr int kCompactRecords = 8;
   static constexpr int kCompactMoves = 2;
+  // Keys that a map remembers at most, its shards together.
+  static constexpr size_t kMaxRememberedKeys = size_t{1} << 18;
+  // Bytes of the values in answers that a map remembers at most.
+  static constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
   // Slots of the index that one scan step visits under the lock, and pages that
   // it looks at for them.
   static constexpr int kScanSlots = 1'024;
@@ -204,6 +210,15 @@ class Shard {
   // `deaths` is full. Returns their number.
   size_t ListLive(int64_t after_us, int64_t until_us, int64_t now_us,
                   absl::Span<int64_t> deaths) ABSL_LOCKS_EXCLUDED(mu_);
+  // How much dies then.
+  struct LiveDeath {
+    int64_t death_us;
+    int64_t entries;
+    int64_t bytes;
+  };
+  // As ListLive, with what dies, and without a last one.
+  size_t CountLive(int64_t after_us, int64_t now_us,
+                   absl::Span<LiveDeath> deaths) ABSL_LOCKS_EXCLUDED(mu_);
   // Takes a live record, or returns false: then the step ends before it. Runs
   // under the lock, so it must only copy.
   using LiveVisitor = absl::FunctionRef<bool(const Record& record)>;
@@ -286,6 +301,21 @@ class Shard {
 
   Outcome ApplyOne(const Operation& op, uint64_t hash, ResponseBudget* room,
                    Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of an operation with an id, while it is applied.
+  struct Once {
+    AnswerId id;
+    const Result* result;
+    // Whether a change was reported with the answer.
+    bool reported = false;
+  };
+  Outcome ApplyOnce(const Operation& op, uint64_t hash, ResponseBudget* room,
+                    Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  AnswerView AnswerOf(const Result& result) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EmitAnswer(const AnswerId& id, const AnswerView& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void KeepAnswer(const AnswerId& id, const AnswerView& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountLookup(bool found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     ++(found ? operations_.hits : operations_.misses);
@@ -307,6 +337,12 @@ class Shard {
   void Complete(const Operation& op, const Found& old, absl::string_view more,
                 ResponseBudget* room, Result* result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remember(uint64_t hash, int64_t until_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EmitRemember(uint64_t hash, int64_t until_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckFirstPart(const Gathering& gathering, uint64_t hash) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Replace(const Operation& op, absl::string_view value, bool parts,
                uint32_t tag, const Found& old, Result* result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -327,7 +363,7 @@ class Shard {
                Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginLife(const Operation& op, const Found& old, Record* record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RenewLife(const Operation& op, Record* record) const
+  void RenewLife(const Operation& op, const Found& old, Record* record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t KeepOrRenew(const Operation& op, const Found& old,
                       Record* record) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -358,8 +394,12 @@ class Shard {
     result->position = sink_->PositionOf(hash, Writes(op, sliding_));
   }
   void EmitChange(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (once_ != nullptr) [[unlikely]] {
+      return EmitOnce(change);
+    }
     sink_->Add(sink_shard_, change);
   }
+  void EmitOnce(const Change& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MovePutTimes(Segment* segment, int64_t by_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void EmitKill(Change::Kind kind, const Kill& kill, absl::string_view key)
@@ -412,6 +452,7 @@ class Shard {
   LiveBuckets* const buckets_;
   VersionSource* const versions_;
   const KeyHash key_hash_;
+  const size_t max_remembered_keys_;
   MemoryCharge charge_;
 
   mutable TurnMutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kShard)
@@ -426,6 +467,7 @@ class Shard {
   // When the lock was taken: a load for all operations under it.
   MemoryBudget::Level memory_ ABSL_GUARDED_BY(mu_) = MemoryBudget::Level::kRoom;
   int64_t ttl_us_ ABSL_GUARDED_BY(mu_);
+  int64_t max_life_us_ ABSL_GUARDED_BY(mu_);
   int64_t width_us_ ABSL_GUARDED_BY(mu_);
   bool sliding_ ABSL_GUARDED_BY(mu_);
   size_t max_value_bytes_ ABSL_GUARDED_BY(mu_);
@@ -457,6 +499,14 @@ class Shard {
   uint64_t first_change_ ABSL_GUARDED_BY(mu_) = 1;
   bool missed_changes_ ABSL_GUARDED_BY(mu_) = false;
   MemoryCharge changes_charge_ ABSL_GUARDED_BY(mu_);
+  // Null if there is none.
+  std::unique_ptr<RememberedKeys> remembered_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<RememberedAnswers> answers_ ABSL_GUARDED_BY(mu_);
+  int64_t idempotency_window_us_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t max_answers_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t max_answer_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // Null but for an operation with an id.
+  Once* once_ ABSL_GUARDED_BY(mu_) = nullptr;
   // Live records that the next mutation moves out of them.
   absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
 };

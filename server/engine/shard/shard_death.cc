@@ -14,6 +14,14 @@ void Shard::DetachDue(int64_t now_us, Detached* due) {
 
 void Shard::DetachDueLocked(int64_t now_us, Detached* due) {
   Observe(now_us);
+  if (remembered_ != nullptr) {
+    remembered_->Trim(now_us_);
+    if (remembered_->empty()) remembered_ = nullptr;
+  }
+  if (answers_ != nullptr) {
+    answers_->Trim(now_us_);
+    if (answers_->empty()) answers_ = nullptr;
+  }
   while (!generations_.empty() && generations_.begin()->first <= now_us) {
     std::unique_ptr<Generation> generation = TakeOut(generations_.begin());
     if (generation->entries > 0) {

@@ -83,6 +83,20 @@ void Shard::AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
   now_us = Observe(now_us);
   ChangeSink* const sink = sink_;
   const int shard = sink_shard_;
+  // At once: they are few thousand, and have no order.
+  if (*tag == 0 && remembered_ != nullptr) {
+    for (const auto& [hash, until_us] : remembered_->all()) {
+      if (until_us > now_us) EmitRemember(hash, until_us);
+    }
+  }
+  if (*tag == 0 && answers_ != nullptr) {
+    for (const auto& [id, kept] : answers_->all()) {
+      if (kept.until_us <= now_us) continue;
+      EmitAnswer(id,
+                 {kept.until_us, kept.version, kept.number, kept.found,
+                  kept.removed, kept.duplicate, kept.has_parts, kept.value});
+    }
+  }
   Walk(now_us, entries_left, bytes_left, tag,
        [&](const Record& record, int64_t death_us, uint32_t) {
          sink->Add(shard, {.kind = Change::Kind::kStore,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -57,7 +59,7 @@ absl::Status Shard::CheckValueBytes(size_t bytes) const {
 int64_t Shard::KeepOrRenew(const Operation& op, const Found& old,
                            Record* record) const {
   if (!op.touch) return DeathOf(old);
-  RenewLife(op, record);
+  RenewLife(op, old, record);
   return DeathOf(*record);
 }
 
@@ -167,11 +169,15 @@ void Shard::AppendValue(const Operation& op, uint32_t tag, const Found& old,
   const size_t size = op.value.size() + old.record.value.size();
   const auto alone_bytes =
       static_cast<int64_t>(op.key.size() + op.value.size());
+  // Before the change, with which the answer may be reported.
+  result->number = static_cast<int64_t>(size);
   const bool done =
       found ? Extend(op, op.value, alone_bytes, tag, old, result, outcome)
             : Replace(op, op.value, /*parts=*/false, tag, old, result, outcome);
-  if (!done) return;
-  result->number = static_cast<int64_t>(size);
+  if (!done) {
+    result->number = 0;
+    return;
+  }
   ++operations_.appends;
 }
 
@@ -191,15 +197,51 @@ void Shard::Combine(const Operation& op, uint32_t tag, const Found& old,
                                         "the result exceeds 64 bits");
   }
   if (!result->status.ok()) return;
+  result->number = number;
   if (op.remove_if_zero && number == 0) {
-    if (found) Take(op, old);
     result->removed = true;
+    if (found) Take(op, old);
   } else if (!Replace(op, absl::AlphaNum(number).Piece(), /*parts=*/false, tag,
                       old, result, outcome)) {
+    result->number = 0;
     return;
   }
-  result->number = number;
   ++operations_.combines;
+}
+
+void Shard::Remember(uint64_t hash, int64_t until_us) {
+  if (until_us <= now_us_) return;
+  if (remembered_ == nullptr) {
+    remembered_ = std::make_unique<RememberedKeys>(max_remembered_keys_);
+  }
+  remembered_->Add(hash, until_us, now_us_);
+}
+
+void Shard::EmitRemember(uint64_t hash, int64_t until_us) {
+  char bytes[sizeof(hash)];
+  std::memcpy(bytes, &hash, sizeof(hash));
+  // Without an answer, which is reported with the removal.
+  sink_->Add(sink_shard_,
+             {.kind = Change::Kind::kRemember,
+              .record = {.key = absl::string_view(bytes, sizeof(bytes))},
+              .death_us = until_us,
+              .at_us = now_us_,
+              .hash = hash});
+}
+
+// Of a key that has no parts yet.
+absl::Status Shard::CheckFirstPart(const Gathering& gathering,
+                                   uint64_t hash) const {
+  if (remembered_ != nullptr && remembered_->Has(hash, now_us_)) {
+    return ErrorWithReason(
+        absl::StatusCode::kAlreadyExists, Reason::kGatherComplete,
+        "a Gather has completed the key, which is still remembered");
+  }
+  if (gathering.expected() != 0) return absl::OkStatus();
+  return PreconditionFailed(
+      Reason::kKeyNotFound,
+      "the key has no parts: its first one must come with expected_parts or "
+      "expected_names");
 }
 
 void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
@@ -207,22 +249,34 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
   TIMECACHED_CHECK(op.gathering != nullptr);
   const Gathering& gathering = *op.gathering;
   const GatheredPart part = {gathering.part(), op.value};
+  StoredExpectation expects = {gathering.expectation().size(),
+                               gathering.expected(), true};
   int64_t count = 0;
-  if (old.slot != nullptr) {
+  if (old.slot == nullptr) {
+    result->status = CheckFirstPart(gathering, old.hash);
+    if (!result->status.ok()) return;
+  } else {
+    if (gathering.expected() == 0) {
+      expects = ReadExpectation(old.record.value, part.name);
+    }
     if (!old.record.parts) {
       result->status = OtherKind(/*parts=*/false);
-    } else if (!ExpectsTheSame(old.record.value, gathering)) {
+    } else if (!expects.has_part) {
+      result->status =
+          InvalidField("part", "must be one of the names that the key expects");
+    } else if (gathering.expected() != 0 &&
+               !ExpectsTheSame(old.record.value, gathering)) {
       result->status =
           PreconditionFailed(Reason::kGatherMismatch,
                              "the key collects parts for a Gather that expects "
                              "others");
     }
     if (!result->status.ok()) return;
-    const FoundPart same = FindPart(old.record, gathering.expectation().size(),
-                                    part.name, key_hash_);
+    const FoundPart same =
+        FindPart(old.record, expects.bytes, part.name, key_hash_);
     copied_bytes_ += same.parts_read * kPartCost;
     count = same.parts;
-    if (same.found && same.value != part.value) {
+    if (same.found && same.value != part.value && !gathering.keep_first) {
       result->status =
           ErrorWithReason(absl::StatusCode::kAlreadyExists, Reason::kPartExists,
                           "the part already exists with another value");
@@ -240,17 +294,20 @@ void Shard::Gather(const Operation& op, uint32_t tag, const Found& old,
   if (old.slot == nullptr) more = std::string(gathering.expectation());
   AppendPart(part, &more);
   ++count;
-  if (count == gathering.expected()) {
+  result->number = count;
+  if (count == expects.parts) {
     Complete(op, old, more, room, result);
   } else if (old.slot == nullptr) {
     Replace(op, more, /*parts=*/true, tag, old, result, outcome);
   } else {
-    const size_t alone = op.key.size() + gathering.expectation().size();
+    const size_t alone = op.key.size() + expects.bytes;
     Extend(op, more, static_cast<int64_t>(alone + more.size()), tag, old,
            result, outcome);
   }
-  if (!result->status.ok() || outcome->hit != LimitHit::kNone) return;
-  result->number = count;
+  if (!result->status.ok() || outcome->hit != LimitHit::kNone) {
+    result->number = 0;
+    return;
+  }
   ++operations_.gathers;
 }
 
@@ -270,6 +327,12 @@ void Shard::Complete(const Operation& op, const Found& old,
   SetEntry(whole, result);
   result->entry.value.append(more.data(), more.size());
   result->removed = true;
+  if (const int64_t remember_us = op.gathering->remember_us; remember_us != 0) {
+    const int64_t until_us = now_us_ + remember_us;
+    Remember(old.hash, until_us);
+    // Before the removal: a rebuild of this alone still has the parts.
+    if (sink_ != nullptr) EmitRemember(old.hash, until_us);
+  }
   if (found) Take(op, old);
 }
 

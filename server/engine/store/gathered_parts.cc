@@ -37,10 +37,14 @@ absl::Status Gathering::Set(
     absl::string_view part, uint64_t expected_parts,
     absl::Span<const absl::string_view> expected_names) {
   part_ = part;
+  expected_ = 0;
   expectation_.clear();
+  keep_first = false;
+  remember_us = 0;
   if (absl::Status status = CheckName("part", part); !status.ok()) {
     return status;
   }
+  if (expected_names.empty() && expected_parts == 0) return absl::OkStatus();
   if (expected_names.empty()) {
     if (absl::Status status = CheckCount("expected_parts", expected_parts);
         !status.ok()) {
@@ -76,6 +80,27 @@ absl::Status Gathering::Set(
     return InvalidField("part", "must be one of expected_names");
   }
   return absl::OkStatus();
+}
+
+StoredExpectation ReadExpectation(absl::string_view value,
+                                  absl::string_view part) {
+  StoredExpectation expectation;
+  WireReader left(value);
+  for (uint8_t tag; left.Tag(&tag) && tag != kPart;) {
+    absl::string_view name;
+    uint64_t number;
+    if (tag == kExpectedParts && left.Varint(&number)) {
+      expectation.parts = static_cast<uint32_t>(number);
+      expectation.has_part = true;
+    } else if (tag == kExpectedName && left.Bytes(&name)) {
+      ++expectation.parts;
+      expectation.has_part = expectation.has_part || name == part;
+    } else {
+      break;
+    }
+    expectation.bytes = value.size() - left.left();
+  }
+  return expectation;
 }
 
 // What follows is a part, or the value would expect more.

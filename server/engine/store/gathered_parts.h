@@ -29,7 +29,8 @@ inline constexpr uint32_t kMaxExpectedParts = 1024;
 class Gathering {
  public:
   // Either a number of parts, 1 to kMaxExpectedParts, and 0 names, or as many
-  // distinct names and 0 parts; their order does not matter. INVALID_ARGUMENT
+  // distinct names and 0 parts; their order does not matter. Neither: what the
+  // key's parts expect. INVALID_ARGUMENT
   // for any other, for a name that is not 1 to kMaxPartNameBytes long, and for
   // a part that is not among the names. `part` must stay valid, the names need
   // not. May be called again, which saves allocations. O(n log n) of names.
@@ -37,10 +38,15 @@ class Gathering {
                    absl::Span<const absl::string_view> expected_names);
 
   absl::string_view part() const { return part_; }
-  // How many parts complete the key.
+  // How many parts complete the key; 0: as many as its parts expect.
   uint32_t expected() const { return expected_; }
   // The prefix of a value that expects the same parts.
   absl::string_view expectation() const { return expectation_; }
+
+  // A part that is there with another value stays.
+  bool keep_first = false;
+  // How long the key is remembered once this part has completed it; 0: not.
+  int64_t remember_us = 0;
 
  private:
   absl::string_view part_;
@@ -52,6 +58,18 @@ struct GatheredPart {
   absl::string_view name;
   absl::string_view value;
 };
+
+// What a value that has parts expects.
+struct StoredExpectation {
+  // Where its parts begin.
+  size_t bytes = 0;
+  uint32_t parts = 0;
+  // Whether a part of the name that was asked for is among them.
+  bool has_part = false;
+};
+// O(expected names).
+StoredExpectation ReadExpectation(absl::string_view value,
+                                  absl::string_view part);
 
 // Whether a value expects the same parts.
 bool ExpectsTheSame(absl::string_view value, const Gathering& gathering);

@@ -31,6 +31,10 @@ inline constexpr int64_t kMaxRetentionBytes = int64_t{64} << 30;
 inline constexpr int64_t kMinBacklogBytes = int64_t{1} << 20;
 inline constexpr int64_t kMaxBacklogBytes = int64_t{64} << 30;
 inline constexpr int64_t kMinUnusedTtlUs = kMicrosPerSecond;
+inline constexpr int64_t kMaxIdempotencyWindowUs =
+    int64_t{7} * 86'400 * kMicrosPerSecond;
+inline constexpr int64_t kMinIdempotencyIds = 1'000;
+inline constexpr int64_t kMaxIdempotencyIds = 1'000'000;
 
 enum class LimitPolicy { kReject, kEvictOldest };
 
@@ -68,6 +72,12 @@ struct NamespaceOptions {
   NamespaceDurability durability = NamespaceDurability::kMemory;
   // kPause: only of one that is durable.
   RestartPolicy restart_policy = RestartPolicy::kFire;
+  // Of an entry since it was created, however often it is renewed.
+  int64_t max_life_us = 0;
+  // How long answers to requests with an idempotency id are remembered; 0: there
+  // are none. And how many.
+  int64_t idempotency_window_us = 0;
+  int64_t idempotency_max_ids = 100'000;
 };
 
 // What an option may be: a duration in microseconds or a number, or a choice, up
@@ -118,6 +128,13 @@ void VisitOptions(Options* o, const Visit& visit) {
         OptionRange{0, static_cast<int64_t>(NamespaceDurability::kReplicated)});
   visit("restart_policy", &o->restart_policy,
         OptionRange{0, static_cast<int64_t>(RestartPolicy::kPause)});
+  visit("max_life", &o->max_life_us,
+        duration(o->max_life_us == 0 ? 0 : o->ttl_us, kMaxTtlUs));
+  visit("idempotency_window", &o->idempotency_window_us,
+        duration(o->idempotency_window_us == 0 ? 0 : kMinTtlUs,
+                 kMaxIdempotencyWindowUs));
+  visit("idempotency_max_ids", &o->idempotency_max_ids,
+        OptionRange{kMinIdempotencyIds, kMaxIdempotencyIds});
 }
 
 // INVALID_ARGUMENT that names the first of the options that is out of its range,

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_OPERATION_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_OPERATION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ enum class OpKind : uint8_t {
   kCombine,
   kGather
 };
+
+inline constexpr size_t kMaxIdempotencyIdBytes = 64;
 
 enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfVersion };
 
@@ -47,6 +50,8 @@ struct Operation {
   Condition condition = Condition::kNone;
   // Get, Append, Combine, Gather: renew the TTL of an existing entry.
   bool touch = false;
+  // Get: do not renew it, in a sliding map, either.
+  bool never_touch = false;
   // Put, Remove: return the previous entry.
   bool return_previous = false;
   // Put, Touch: the entry's own TTL was given in ttl_us. Append, Combine,
@@ -60,6 +65,10 @@ struct Operation {
   // Put: an existing entry keeps its put time, TTL and death. Not with an own
   // TTL, nor with expire_at_us.
   bool keep_deadline = false;
+  // Touch: the entry has no own TTL any more. Not with one.
+  bool namespace_ttl = false;
+  // Of the idempotency id, 1 to kMaxIdempotencyIdBytes; 0: there is none.
+  uint8_t id_bytes = 0;
   // Combine.
   Combination combination = Combination::kAdd;
   bool remove_if_zero = false;
@@ -77,6 +86,15 @@ struct Operation {
   int64_t initial = 0;
   // Gather: the part's name, and the expected parts. Not owned.
   const Gathering* gathering = nullptr;
+  // Put, Remove, Append, Combine, Gather: where the id is.
+  const char* id_data = nullptr;
+
+  absl::string_view id() const { return {id_data, id_bytes}; }
+  // At most 255 bytes of it.
+  void SetId(absl::string_view id) {
+    id_data = id.data();
+    id_bytes = static_cast<uint8_t>(std::min(id.size(), size_t{UINT8_MAX}));
+  }
 
   static Operation Put(absl::string_view key, absl::string_view value) {
     Operation op;
@@ -140,9 +158,14 @@ struct Operation {
   }
 };
 
-// Whether `op` may change something, in a map that is `sliding` or not.
+// Whether a Get renews what it finds, in a map that is `sliding` or not.
+inline bool GetRenews(const Operation& op, bool sliding) {
+  return op.touch || (sliding && !op.never_touch);
+}
+
+// Whether `op` may change something.
 inline bool Writes(const Operation& op, bool sliding) {
-  if (op.kind == OpKind::kGet) return op.touch || sliding;
+  if (op.kind == OpKind::kGet) return GetRenews(op, sliding);
   return op.kind != OpKind::kContains;
 }
 

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/engine/store/deaths_ahead.h"
 #include "server/engine/store/operation.h"
 #include "server/engine/store/readers.h"
 #include "server/engine/store/scan.h"
@@ -99,6 +100,9 @@ class Store {
   // Kills the live bucket that would die next: how many entries died.
   virtual void RotateNamespace(absl::string_view name,
                                DoneWith<int64_t> done) = 0;
+  // What dies when. O(live buckets) in each shard.
+  virtual void GetDeaths(absl::string_view name, DeathsQuery query,
+                         DoneWith<DeathsAhead> done) = 0;
 
   // --- Consumer groups.
 

@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/api/proto_namespace.h"
+#include "server/api/proto_time.h"
 #include "server/api/update_mask.h"
 #include "server/base/error.h"
+#include "server/base/range_check.h"
 
 namespace timecache::server {
 namespace {
@@ -24,6 +26,10 @@ std::string NamespaceFieldPath(const std::string& field) {
 
 // A list's stand at the top.
 std::string NamespaceListFieldPath(const std::string& field) { return field; }
+
+std::string DeathsFieldPath(const std::string& field) {
+  return field == "namespace" ? "name" : field;
+}
 
 std::string NamespaceUpdateFieldPath(const std::string& field) {
   if (field == "update_mask") return field;
@@ -182,6 +188,46 @@ absl::Status HandleRotateNamespace(
   return absl::OkStatus();
 }
 
+absl::StatusOr<DeathsQuery> ToQuery(const v1::GetDeathsRequest& request) {
+  DeathsQuery query;
+  if (request.max_bars() != 0) query.max_bars = request.max_bars();
+  absl::Status status = CheckNumber("max_bars", request.max_bars(), 0,
+                                    int64_t{DeathsQuery::kMaxBars});
+  if (status.ok() && request.has_within()) {
+    status = SetMicros(request.within(), "within", &query.within_us);
+    status.Update(
+        CheckDuration("within", query.within_us, kMinTtlUs, kMaxTtlUs));
+  }
+  if (!status.ok()) return status;
+  return query;
+}
+
+void SetDeaths(const DeathsAhead& from, v1::GetDeathsResponse* to) {
+  SetTime(from.now_us, to->mutable_server_time());
+  int64_t begin_us = from.begin_us;
+  for (const DeathsAhead::Amount& bar : from.bars) {
+    v1::DeathBar* const added = to->add_bars();
+    SetTime(begin_us, added->mutable_begin());
+    SetTime(begin_us += from.bar_us, added->mutable_end());
+    added->set_entries(static_cast<uint64_t>(bar.entries));
+    added->set_bytes(static_cast<uint64_t>(bar.bytes));
+  }
+  to->set_later_entries(static_cast<uint64_t>(from.later.entries));
+  to->set_later_bytes(static_cast<uint64_t>(from.later.bytes));
+}
+
+absl::Status HandleGetDeaths(
+    const Admin& admin,
+    const SharedCall<v1::GetDeathsRequest, v1::GetDeathsResponse>& unary) {
+  const absl::StatusOr<DeathsQuery> query = ToQuery(unary->request());
+  if (!query.ok()) return query.status();
+  admin.store->GetDeaths(unary->request().name(), *query,
+                         FinishWith(unary, [unary](const DeathsAhead& deaths) {
+                           SetDeaths(deaths, &unary->response());
+                         }));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 NamespaceService::NamespaceService(const CallGate* gate, Store* store,
@@ -200,6 +246,8 @@ NamespaceService::NamespaceService(const CallGate* gate, Store* store,
              NamespaceFieldPath, HandleDeleteNamespace);
   ServeUnary(methods::kRotateNamespace, config::v1::VERB_ADMIN,
              NamespaceFieldPath, HandleRotateNamespace);
+  ServeUnary(methods::kGetDeaths, config::v1::VERB_READ, DeathsFieldPath,
+             HandleGetDeaths);
 }
 
 }  // namespace timecache::server

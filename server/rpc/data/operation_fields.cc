@@ -56,15 +56,19 @@ bool ReadSecondsAndNanos(absl::string_view bytes, int64_t* seconds,
   return true;
 }
 
-bool ReadTtl(absl::string_view bytes, Operation* op) {
+bool ReadDuration(absl::string_view bytes, int64_t* to_us) {
   int64_t seconds;
   int32_t nanos;
   if (!ReadSecondsAndNanos(bytes, &seconds, &nanos)) return false;
-  const auto ttl_us = DurationToMicros(seconds, nanos, "ttl");
-  if (!ttl_us.ok()) return false;
-  op->has_ttl = true;
-  op->ttl_us = *ttl_us;
+  const auto duration_us = DurationToMicros(seconds, nanos, "ttl");
+  if (!duration_us.ok()) return false;
+  *to_us = *duration_us;
   return true;
+}
+
+bool ReadTtl(absl::string_view bytes, Operation* op) {
+  op->has_ttl = true;
+  return ReadDuration(bytes, &op->ttl_us);
 }
 
 bool ReadExpireAt(absl::string_view bytes, Operation* op) {
@@ -94,6 +98,8 @@ struct Expectation {
   absl::string_view part;
   uint64_t parts = 0;
   std::vector<absl::string_view> names;
+  bool keep_first = false;
+  int64_t remember_us = 0;
 };
 
 // A second condition is not plain, whichever field it is in: the generated
@@ -160,6 +166,13 @@ bool ReadChangeField(OpKind kind, uint8_t tag, WireReader* reader,
     case Of(OpKind::kAppend, WireTag(Append::kIfVersionFieldNumber, kVarint)):
     case Of(OpKind::kCombine, WireTag(Combine::kIfVersionFieldNumber, kVarint)):
       return ReadIfVersion(reader, op);
+    case Of(OpKind::kAppend,
+            WireTag(Append::kIdempotencyIdFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kCombine,
+            WireTag(Combine::kIdempotencyIdFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kGather,
+            WireTag(Gather::kIdempotencyIdFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&bytes) && (op->SetId(bytes), true);
     case Of(OpKind::kCombine, WireTag(Combine::kXorFieldNumber, kVarint)):
       op->combination = Combination::kXor;
       [[fallthrough]];
@@ -176,6 +189,14 @@ bool ReadChangeField(OpKind kind, uint8_t tag, WireReader* reader,
     case Of(OpKind::kGather,
             WireTag(Gather::kExpectedPartsFieldNumber, kVarint)):
       return reader->Varint(&expected->parts) && expected->parts <= UINT32_MAX;
+    case Of(OpKind::kGather, WireTag(Gather::kKeepFirstFieldNumber, kVarint)):
+      return reader->Bool(&expected->keep_first);
+    case Of(OpKind::kGather,
+            WireTag(Gather::kRememberFieldNumber, kLengthDelimited)):
+      // The generated parser refuses none.
+      return reader->Bytes(&bytes) &&
+             ReadDuration(bytes, &expected->remember_us) &&
+             expected->remember_us != 0;
     case Of(OpKind::kGather, kExpectedName):
       return reader->Bytes(&bytes) && (expected->names.push_back(bytes), true);
     default:
@@ -214,7 +235,16 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
             WireTag(Remove::kReturnPreviousFieldNumber, kVarint)):
       return reader->Bool(&op->return_previous);
     case Of(OpKind::kGet, WireTag(Get::kTouchFieldNumber, kVarint)):
-      return reader->Bool(&op->touch);
+      if (!reader->Bool(&op->touch)) return false;
+      op->never_touch = !op->touch;
+      return true;
+    case Of(OpKind::kTouch, WireTag(Touch::kNamespaceTtlFieldNumber, kVarint)):
+      return reader->Bool(&op->namespace_ttl);
+    case Of(OpKind::kPut,
+            WireTag(Put::kIdempotencyIdFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kRemove,
+            WireTag(Remove::kIdempotencyIdFieldNumber, kLengthDelimited)):
+      return reader->Bytes(&bytes) && (op->SetId(bytes), true);
     case Of(OpKind::kPut, WireTag(Put::kKeepDeadlineFieldNumber, kVarint)):
       return reader->Bool(&op->keep_deadline);
     case Of(OpKind::kPut, WireTag(Put::kExpireAtFieldNumber, kLengthDelimited)):
@@ -267,7 +297,12 @@ bool ReadChange(absl::string_view bytes, Operation* op,
   if (op->kind != OpKind::kGather) return true;
   Gathering* const gathering = new_gathering();
   op->gathering = gathering;
-  return gathering->Set(expected.part, expected.parts, expected.names).ok();
+  if (!gathering->Set(expected.part, expected.parts, expected.names).ok()) {
+    return false;
+  }
+  gathering->keep_first = expected.keep_first;
+  gathering->remember_us = expected.remember_us;
+  return true;
 }
 
 }  // namespace

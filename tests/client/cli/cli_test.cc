@@ -56,6 +56,58 @@ TEST_F(CliTest, EveryCommandSpeaksJson) {
   EXPECT_EQ(RunJson({"ns", "delete", "n"})["deleted"], true);
 }
 
+TEST_F(CliTest, DeathsAreBars) {
+  EXPECT_EQ(Run({"deaths"}).out, "nothing is there to die\n");
+  Run({"put", "a", "1", "--ttl", "3s"});
+  Run({"put", "b", "12", "--ttl", "6s"});
+  Run({"put", "c", "123", "--ttl", "6s"});
+  const json deaths = RunJson({"deaths", "--bars", "2"});
+  ASSERT_EQ(deaths["bars"].size(), 2u);
+  EXPECT_EQ(deaths["bars"][0]["entries"], 1);
+  EXPECT_EQ(deaths["bars"][1]["entries"], 2);
+  EXPECT_EQ(deaths["bars"][1]["bytes"], 7);
+  const std::string text = Run({"deaths", "--within", "4s"}).out;
+  EXPECT_NE(text.find(std::string(40, '#')), std::string::npos) << text;
+  EXPECT_NE(text.find("later"), std::string::npos) << text;
+  EXPECT_EQ(Run({"deaths", "--bars", "0"}).code, 2);
+}
+
+TEST_F(CliTest, BigShowsTheLargestEntries) {
+  for (int i = 1; i <= 9; ++i) {
+    Run({"put", absl::StrCat("key", i), std::string(i, 'v')});
+  }
+  Run({"gather", "keys", "part", std::string(100, 'v'), "--parts", "2"});
+  const json big = RunJson({"big", "--count", "3"});
+  EXPECT_EQ(big["all"], true);
+  EXPECT_EQ(big["entries"], 10);
+  ASSERT_EQ(big["largest"].size(), 3u);
+  EXPECT_EQ(big["largest"][0], json({{"bytes", 4 + 4 + 100}, {"key", "keys"}}));
+  EXPECT_EQ(big["largest"][1]["key"], "key9");
+  EXPECT_EQ(big["largest"][2]["bytes"], 4 + 8);
+  const json sample = RunJson({"big", "key1", "--sample", "1"});
+  EXPECT_EQ(sample["entries"], 1);
+  EXPECT_EQ(sample["all"], true);
+  EXPECT_EQ(RunJson({"big", "--sample", "2"})["all"], false);
+  EXPECT_NE(Run({"big"}).out.find("all 10 entries"), std::string::npos);
+}
+
+TEST_F(CliTest, AGatherKeepsTheFirstAndRemembers) {
+  Run({"gather", "g", "a", "1", "--parts", "2"});
+  EXPECT_EQ(RunJson({"gather", "g", "a", "2", "--keep-first"})["duplicate"],
+            true);
+  EXPECT_EQ(RunJson({"gather", "g", "b", "3", "--remember", "1m"})["complete"],
+            true);
+  EXPECT_EQ(RunJson({"gather", "g", "b", "3"})["reason"], "GATHER_COMPLETE");
+}
+
+TEST_F(CliTest, WhatHasAnIdIsDoneOnce) {
+  EXPECT_EQ(Run({"append", "log", "x", "--id", "1"}).code, 2);
+  Run({"ns", "update", "default", "--idempotency-window", "1m"});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(RunJson({"append", "log", "x", "--id", "1"})["value_bytes"], 1);
+  }
+}
+
 TEST_F(CliTest, PutAndTouchTakeADueDate) {
   ASSERT_EQ(Run({"put", "key", "v", "--ttl", "5s", "--expire-at",
                  "1970-01-01T01:00:00.5Z"})

@@ -82,6 +82,38 @@ TEST_F(RetryTest, CallerMaySayThatACallIsRepeatable) {
   EXPECT_EQ(attempts_, 3);
 }
 
+// The namespace remembers the answer: each attempt has the same id.
+TEST_F(RetryTest, ACallWithAnIdempotencyIdIsRepeated) {
+  ASSERT_TRUE(
+      client_
+          .UpdateNamespace("default", {.idempotency_window = absl::Minutes(1)})
+          .ok());
+  const Client own =
+      service_.MakeClient({.retry = kQuickRetry, .idempotent_changes = true});
+  const std::vector<std::function<absl::Status()>> calls = {
+      [&] { return own.Put("key", "value").status(); },
+      [&] { return own.Append("key", "more").status(); },
+      [&] { return own.Combine("n", Combination::kAdd, 1).status(); },
+      [&] { return own.Gather("j", "a", "1", {.expected_parts = 2}).status(); },
+      [&] { return own.Remove("key").status(); },
+      [&] {
+        return client_.Append("other", "1", {.idempotency_id = "id"}).status();
+      }};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    Fail(2, DrainingServer());
+    const absl::Status status = calls[i]();
+    EXPECT_TRUE(status.ok()) << i << ": " << status;
+    EXPECT_EQ(attempts_, 3) << i;
+  }
+  const auto again = client_.Append("other", "1", {.idempotency_id = "id"});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->value_bytes, 1u);
+  // The previous entry is not remembered.
+  Fail(1, DrainingServer());
+  EXPECT_FALSE(own.Put("key", "value", {.return_previous = true}).ok());
+  EXPECT_EQ(attempts_, 1);
+}
+
 TEST_F(RetryTest, AttemptsAreBoundedAndTheLastErrorIsReported) {
   Fail(100, DrainingServer());
   const absl::Status status = client_.Get("key").status();

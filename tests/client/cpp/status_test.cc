@@ -61,6 +61,7 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kNumberOverflow:
     case ErrorReason::kGatherMismatch:
     case ErrorReason::kPartExists:
+    case ErrorReason::kGatherComplete:
     case ErrorReason::kMaxNamespaces:
     case ErrorReason::kGroupExists:
     case ErrorReason::kMaxGroups:

@@ -1,6 +1,7 @@
 // Entries with a time until which they live: what is refused, and times that are
 // past. The rest is checked beside the reference model.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -52,6 +53,69 @@ TEST_F(EntryLifeTest, WhatExcludesEachOtherIsAnError) {
   Operation past = Operation::Put("a", "v");
   past.allow_past = true;
   EXPECT_EQ(FieldOf(harness_.Apply(past).status), "allow_past");
+  Operation touch = Operation::Touch("a").WithTtl(kSecond);
+  touch.namespace_ttl = true;
+  EXPECT_EQ(FieldOf(harness_.Apply(touch).status), "namespace_ttl");
+}
+
+// Whatever renews it or takes its place.
+TEST_F(EntryLifeTest, NoRenewalReachesBeyondTheMaxLife) {
+  NamespaceOptions options = Tens();
+  options.max_life_us = 25 * kSecond;
+  options.sliding = true;
+  harness_.Update(options);
+  const int64_t last_us = kStartUs + options.max_life_us;
+  const auto deadline_us = [this](absl::string_view key) {
+    return harness_.ScanAll()[std::string(key)].deadline_us;
+  };
+  harness_.PutFor("long", "v", 40 * kSecond);
+  EXPECT_EQ(deadline_us("long"), last_us);
+  for (const char* key : {"get", "touch", "put", "append"}) {
+    harness_.Put(key, "v");
+  }
+  for (int i = 0; i < 3; ++i) {
+    harness_.Pass(8 * kSecond);
+    harness_.Get("get");
+    harness_.Apply(Operation::Touch("touch"));
+    harness_.Put("put", "w");
+    Operation append = Operation::Append("append", "w");
+    append.touch = true;
+    harness_.Apply(append);
+    for (const char* key : {"get", "touch", "put", "append"}) {
+      EXPECT_EQ(deadline_us(key),
+                std::min(harness_.now_us() + 10 * kSecond, last_us));
+    }
+  }
+  harness_.GoTo(last_us);
+  EXPECT_EQ(harness_.Entries(), 0);
+  harness_.Put("put", "again");
+  EXPECT_EQ(deadline_us("put"), last_us + 10 * kSecond);
+}
+
+TEST_F(EntryLifeTest, ARenewalInTheLastBucketEndsALifeThatIsUsedUp) {
+  NamespaceOptions options = Tens();
+  options.max_life_us = 10 * kSecond + 1;
+  harness_.Update(options);
+  harness_.PutFor("a", "v", 20 * kSecond);
+  harness_.Pass(options.max_life_us + 1);
+  EXPECT_TRUE(harness_.Contains("a"));
+  EXPECT_TRUE(harness_.Apply(Operation::Touch("a")).found);
+  harness_.Pass(1);
+  EXPECT_FALSE(harness_.Contains("a"));
+}
+
+TEST_F(EntryLifeTest, AShorterMaxLifeTakesNoDeadlineAway) {
+  harness_.PutFor("a", "v", 60 * kSecond);
+  NamespaceOptions options = Tens();
+  options.max_life_us = 20 * kSecond;
+  harness_.Update(options);
+  harness_.Pass(30 * kSecond);
+  harness_.Apply(Operation::Touch("a").WithTtl(50 * kSecond));
+  EXPECT_EQ(harness_.ScanAll()["a"].deadline_us, kStartUs + 60 * kSecond);
+  harness_.Apply(Operation::Touch("a").WithTtl(5 * kSecond));
+  EXPECT_EQ(harness_.ScanAll()["a"].deadline_us, kStartUs + 35 * kSecond);
+  harness_.Apply(Operation::Touch("a").WithTtl(7 * kSecond));
+  EXPECT_EQ(harness_.ScanAll()["a"].deadline_us, kStartUs + 35 * kSecond);
 }
 
 // At the moment after its put, at which no death can have been published.

@@ -50,6 +50,51 @@ TEST_F(GatherTest, FewerNamesAreAnotherExpectation) {
                 Reason::kGatherMismatch);
 }
 
+TEST_F(GatherTest, ARememberedKeyTakesNoPartUntilItsTimeIsOver) {
+  Gathering gathering;
+  ASSERT_TRUE(gathering.Set("a", 1, {}).ok());
+  gathering.remember_us = 5 * kSecond;
+  const Operation gather = Operation::Gather("1", &gathering, "x");
+  EXPECT_TRUE(harness_.Apply(gather).removed);
+  const int64_t memory_bytes = harness_.Statistics().memory_bytes;
+  harness_.Pass(5 * kSecond - 1);
+  EXPECT_EQ(ReasonOf(harness_.Apply(gather).status), Reason::kGatherComplete);
+  EXPECT_EQ(harness_.Entries(), 0);
+  harness_.Pass(1);
+  EXPECT_TRUE(harness_.Apply(gather).removed);
+  harness_.Pass(5 * kSecond);
+  harness_.Sweep();
+  EXPECT_LT(harness_.Statistics().memory_bytes, memory_bytes);
+}
+
+TEST_F(GatherTest, RememberHasTheRangeOfATtl) {
+  for (const int64_t remember_us :
+       {kMinTtlUs - 1, NamespaceOptions().max_ttl_us + 1}) {
+    Gathering gathering;
+    ASSERT_TRUE(gathering.Set("a", 1, {}).ok());
+    gathering.remember_us = remember_us;
+    EXPECT_EQ(
+        FieldOf(harness_.Apply(Operation::Gather("1", &gathering, "x")).status),
+        "remember");
+  }
+}
+
+TEST_F(GatherTest, TheFirstKeysAreForgottenBeyondTheLimit) {
+  NamespaceOptions options = WithBuckets(kGatherTtlUs, 4);
+  options.num_shards = 256;
+  MapHarness harness(options);
+  constexpr int kKeys = 3 * int{Shard::kMaxRememberedKeys} / 2;
+  const auto gather = [&harness](int key) {
+    Gathering gathering;
+    EXPECT_TRUE(gathering.Set("a", 1, {}).ok());
+    gathering.remember_us = kSecond;
+    return harness.Apply(Operation::Gather(absl::StrCat(key), &gathering, "x"));
+  };
+  for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(gather(i).removed);
+  EXPECT_EQ(ReasonOf(gather(kKeys - 1).status), Reason::kGatherComplete);
+  EXPECT_TRUE(gather(0).removed);
+}
+
 TEST_F(GatherTest, AllPartsAreWithinTheValueLimit) {
   NamespaceOptions options = WithBuckets(kGatherTtlUs, 4);
   options.max_value_bytes = 40;

@@ -22,7 +22,6 @@ TEST(GatheringTest, RangesAreChecked) {
   ExpectField(gathering.Set("", 2, {}), "part");
   ExpectField(gathering.Set(longer, 2, {}), "part");
   EXPECT_TRUE(gathering.Set(longest, 2, {}).ok());
-  ExpectField(gathering.Set("a", 0, {}), "expected_parts");
   ExpectField(gathering.Set("a", kMaxExpectedParts + 1, {}), "expected_parts");
   EXPECT_TRUE(gathering.Set("a", kMaxExpectedParts, {}).ok());
   EXPECT_EQ(gathering.expected(), kMaxExpectedParts);
@@ -39,6 +38,28 @@ TEST(GatheringTest, RangesAreChecked) {
   ExpectField(gathering.Set("part0", 0, views), "expected_names");
   views.pop_back();
   EXPECT_TRUE(gathering.Set("part0", 0, views).ok());
+}
+
+TEST(GatheringTest, WhatAKeyExpectsIsReadFromItsValue) {
+  Gathering gathering;
+  ASSERT_TRUE(gathering.Set("a", 0, {}).ok());
+  EXPECT_EQ(gathering.expected(), 0u);
+  EXPECT_EQ(gathering.expectation(), "");
+  ASSERT_TRUE(gathering.Set("a", 0, {"b", "a"}).ok());
+  std::string value(gathering.expectation());
+  AppendPart({"a", "1"}, &value);
+  StoredExpectation stored = ReadExpectation(value, "b");
+  EXPECT_EQ(stored.bytes, gathering.expectation().size());
+  EXPECT_EQ(stored.parts, 2u);
+  EXPECT_TRUE(stored.has_part);
+  EXPECT_FALSE(ReadExpectation(value, "c").has_part);
+  ASSERT_TRUE(gathering.Set("a", 300, {}).ok());
+  value = std::string(gathering.expectation());
+  AppendPart({"a", "1"}, &value);
+  stored = ReadExpectation(value, "any");
+  EXPECT_EQ(stored.bytes, gathering.expectation().size());
+  EXPECT_EQ(stored.parts, 300u);
+  EXPECT_TRUE(stored.has_part);
 }
 
 TEST(GatheringTest, TheOrderOfNamesDoesNotMatter) {

@@ -14,6 +14,7 @@ NamespaceOptions CrashOptions(int64_t ttl_us, int num_buckets) {
   options.num_shards = kShards;
   options.retention_us = kNeverUs / 4;
   options.retention_bytes = int64_t{1} << 30;
+  options.idempotency_window_us = 3 * kSecond;
   return options;
 }
 

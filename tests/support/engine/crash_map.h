@@ -25,7 +25,11 @@ class KeptChange {
       : shard_(shard),
         change_(change),
         key_(change.record.key),
-        value_(change.record.value) {}
+        value_(change.record.value) {
+    if (change.answer == nullptr) return;
+    answer_ = *change.answer;
+    answer_value_ = std::string(answer_.value);
+  }
 
   int shard() const { return shard_; }
   // Views into this.
@@ -33,6 +37,8 @@ class KeptChange {
     Change change = change_;
     change.record.key = key_;
     change.record.value = value_;
+    answer_.value = answer_value_;
+    if (change.answer != nullptr) change.answer = &answer_;
     return change;
   }
 
@@ -41,6 +47,9 @@ class KeptChange {
   Change change_;
   std::string key_;
   std::string value_;
+  // Of the change, if it has one.
+  mutable AnswerView answer_;
+  std::string answer_value_;
 };
 
 class KeptGroupChange {

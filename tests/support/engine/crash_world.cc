@@ -190,6 +190,9 @@ void CrashWorld::StepOperation() {
   const std::string part = absl::StrCat("part", dice_.Draw(1, 3));
   if (kind == 14) {
     EXPECT_TRUE(gathering.Set(part, 3, {}).ok());
+    if (dice_.Chance(500)) {
+      gathering.remember_us = dice_.Draw(kMinTtlUs, options_.map.ttl_us);
+    }
     op = Operation::Gather(key_, &gathering, value);
   }
   op.touch = kind >= 11 && dice_.Chance(200);
@@ -197,10 +200,17 @@ void CrashWorld::StepOperation() {
   if (takes_ttl && dice_.Chance(200)) {
     op = op.WithTtl(dice_.Draw(kMinTtlUs, options_.map.ttl_us * 2));
   }
+  op.namespace_ttl = kind == 7 && !op.has_ttl && dice_.Chance(200);
   if (takes_ttl && kind <= 7 && dice_.Chance(200)) {
     const int64_t most_us = options_.map.ttl_us * 2;
     op = op.ExpiringAt(now_us_ + dice_.Draw(-most_us / 4, most_us),
                        /*past_too=*/true);
+  }
+  const bool takes_id = op.kind != OpKind::kGet && op.kind != OpKind::kTouch;
+  const std::string id = absl::StrCat(dice_.Draw(1, 3));
+  if (takes_id && options_.map.idempotency_window_us != 0 &&
+      dice_.Chance(300)) {
+    op.SetId(id);
   }
   journaled_.map().Apply(op, now_us_, &result_);
   const Result model = model_.Apply(op, now_us_, result_.version);

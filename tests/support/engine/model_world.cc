@@ -185,6 +185,7 @@ Operation ModelWorld::RandomOperation() {
   } else if (kind < 700) {
     op.kind = OpKind::kGet;
     op.touch = Chance(200);
+    op.never_touch = !op.touch && Chance(300);
   } else if (kind < 830) {
     op.kind = OpKind::kRemove;
   } else if (kind < 880) {
@@ -214,6 +215,7 @@ Operation ModelWorld::RandomOperation() {
     op.has_ttl = true;
     op.ttl_us = RandomTtlUs();
   }
+  op.namespace_ttl = op.kind == OpKind::kTouch && !op.has_ttl && Chance(100);
   const bool takes_time =
       takes_ttl && (op.kind == OpKind::kPut || op.kind == OpKind::kTouch);
   if (takes_time && Chance(options_.own_ttl_per_mille)) {
@@ -222,6 +224,14 @@ Operation ModelWorld::RandomOperation() {
         now_us_ + (op.allow_past && Chance(300) ? -RandomTtlUs() * Draw(0, 2)
                                                 : RandomTtlUs()),
         op.allow_past);
+  }
+  const bool takes_id = writes || op.kind == OpKind::kAppend ||
+                        op.kind == OpKind::kCombine ||
+                        op.kind == OpKind::kGather;
+  if (takes_id && !op.return_previous && Chance(200) &&
+      model_.options().idempotency_window_us != 0) {
+    static constexpr absl::string_view kIds[] = {"1", "2", "3"};
+    op.SetId(kIds[Draw(0, 2)]);
   }
   if (Chance(8)) Spoil(&op);
   return op;
@@ -256,6 +266,11 @@ void ModelWorld::RandomChange(Operation* op) {
                       by_name ? absl::MakeConstSpan(kNames).subspan(0, 3)
                               : absl::Span<const absl::string_view>());
     EXPECT_TRUE(status.ok()) << status;
+    if (Chance(100)) {
+      EXPECT_TRUE(gathering.Set(part, 0, {}).ok());
+    }
+    gathering.keep_first = Chance(300);
+    if (Chance(200)) gathering.remember_us = RandomTtlUs();
     op->gathering = &gathering;
   }
 }
@@ -275,6 +290,7 @@ void ModelWorld::Spoil(Operation* op) {
     value_.resize(model_.options().max_value_bytes + 1, 'v');
     op->value = value_;
   } else {
+    op->namespace_ttl = false;
     op->has_ttl = true;
     op->ttl_us =
         way == 3 ? Draw(-1, kMinTtlUs - 1) : model_.options().max_ttl_us + 1;
@@ -333,7 +349,8 @@ void ModelWorld::Compare(const Operation& op, const Result& engine,
       op.has_expire_at ? op.expire_at_us : 0, ", value of ", op.value.size(),
       " bytes, key ", std::string(op.key.substr(0, 20)), ", now ", now_us_));
   ASSERT_NO_FATAL_FAILURE(ExpectSameAnswer(engine, model));
-  const bool is_new = engine.version != 0 && !engine.duplicate;
+  const bool repeated = op.id_bytes != 0 && versions_.contains(engine.version);
+  const bool is_new = engine.version != 0 && !engine.duplicate && !repeated;
   if (is_new && op.kind != OpKind::kTouch) CheckVersion(op.key, engine.version);
 }
 
@@ -401,6 +418,8 @@ void ModelWorld::Update() {
   options.ttl_us = options_.map.ttl_us * kTtlTimes[Draw(0, 3)] / 3;
   options.num_buckets = kBuckets[Draw(0, 4)];
   options.sliding = Chance(300);
+  options.idempotency_window_us = Chance(300) ? 0 : options.ttl_us * Draw(1, 3);
+  options.max_life_us = Chance(500) ? 0 : options.ttl_us * Draw(1, 4);
   if (options_.map.max_entries != 0) {
     options.max_entries = Draw(1, 2 * options_.map.max_entries);
   }
@@ -474,6 +493,33 @@ void ModelWorld::CheckStatistics() {
   ASSERT_EQ(statistics.rotated, deaths_[Cause::kRotated]);
   ASSERT_EQ(statistics.bucket_width_us, BucketWidthUs(model_.options()));
   ASSERT_GE(statistics.memory_bytes, model_.bytes());
+  CheckDeathsAhead();
+}
+
+void ModelWorld::CheckDeathsAhead() {
+  DeathsQuery query = {.max_bars = static_cast<size_t>(Draw(1, 100))};
+  if (Chance(300)) query.within_us = Draw(1, 2 * model_.options().ttl_us);
+  const DeathsAhead deaths = map_.GetDeaths(query, now_us_);
+  ASSERT_LE(deaths.bars.size(), query.max_bars);
+  std::vector<std::pair<int64_t, int64_t>> expected(deaths.bars.size());
+  std::pair<int64_t, int64_t> later;
+  for (const auto& [key, stored] : model_.entries()) {
+    const int64_t since_us = stored.death_us - deaths.begin_us;
+    const auto bar = deaths.bar_us == 0 ? 0 : (since_us - 1) / deaths.bar_us;
+    const bool in_bar = static_cast<size_t>(bar) < expected.size();
+    auto& [entries, bytes] =
+        in_bar ? expected[static_cast<size_t>(bar)] : later;
+    ++entries;
+    bytes += static_cast<int64_t>(key.size() + stored.entry.value.size());
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(deaths.bars[i].entries, expected[i].first);
+    ASSERT_EQ(deaths.bars[i].bytes, expected[i].second);
+  }
+  ASSERT_EQ(deaths.later.entries, later.first);
+  ASSERT_EQ(deaths.later.bytes, later.second);
+  const bool all = query.within_us == 0;
+  ASSERT_TRUE(!all || later.first == 0);
 }
 
 void ModelWorld::CheckAtRest() {

@@ -83,6 +83,7 @@ class ModelWorld {
   void CheckSize();
   void CheckScan();
   void CheckStatistics();
+  void CheckDeathsAhead();
   void Rotate();
   void Update();
   void Read(ExpiryLog::Cursor* cursor, int64_t max_bytes);

@@ -32,6 +32,9 @@ absl::Status Malformed(const Operation& op, const NamespaceOptions& options,
   if (op.keep_deadline && (op.has_ttl || op.has_expire_at)) {
     return InvalidField("keep_deadline", "");
   }
+  if (op.id_bytes != 0 && options.idempotency_window_us == 0) {
+    return InvalidField("idempotency_id", "");
+  }
   if (op.allow_past && !op.has_expire_at) return InvalidField("allow_past", "");
   if (op.has_expire_at && ((op.expire_at_us <= now_us && !op.allow_past) ||
                            op.expire_at_us > now_us + options.max_ttl_us)) {
@@ -118,7 +121,33 @@ void ExpectSameAnswer(const Result& engine, const Result& model) {
 
 Result ReferenceModel::Apply(const Operation& op, int64_t now_us,
                              uint64_t version) {
+  Result malformed;
+  malformed.status = Malformed(op, options_, now_us);
+  if (op.id_bytes == 0 || !malformed.status.ok()) {
+    return ApplyOnce(op, now_us, version);
+  }
+  auto& [until_us, answer] =
+      answers_[{std::string(op.key), std::string(op.id())}];
+  if (until_us > now_us) {
+    Advance(now_us);
+    return answer;
+  }
+  Result result = ApplyOnce(op, now_us, version);
+  if (result.status.ok()) {
+    until_us = now_us + options_.idempotency_window_us;
+    answer = result;
+    // Only the value is remembered.
+    answer.entry = {};
+    answer.entry.value = result.entry.value;
+    answer.entry.parts = result.entry.parts;
+  }
+  return result;
+}
+
+Result ReferenceModel::ApplyOnce(const Operation& op, int64_t now_us,
+                                 uint64_t version) {
   Advance(now_us);
+  now_us_ = now_us;
   const std::string key(op.key);
   for (;;) {
     const auto it = entries_.find(key);
@@ -222,14 +251,30 @@ void ReferenceModel::Combine(const Operation& op, const Stored* stored,
 void ReferenceModel::Gather(const Operation& op, const Stored* stored,
                             Made* made) const {
   const std::string name(op.gathering->part());
-  const std::string expectation(op.gathering->expectation());
+  std::string expectation(op.gathering->expectation());
+  uint32_t expected = op.gathering->expected();
   Stored& next = made->entry;
-  if (stored != nullptr && !stored->entry.parts) {
+  const auto remembered = remembered_.find(std::string(op.key));
+  if (stored != nullptr && stored->entry.parts && expected == 0) {
+    expectation = stored->expectation;
+    expected = ReadExpectation(stored->entry.value, name).parts;
+  }
+  if (stored == nullptr && remembered != remembered_.end() &&
+      remembered->second > now_us_) {
+    made->status =
+        Error(Reason::kGatherComplete, absl::StatusCode::kAlreadyExists);
+  } else if (stored == nullptr && expected == 0) {
+    made->status = Error(Reason::kKeyNotFound);
+  } else if (stored != nullptr && !stored->entry.parts) {
     made->status = Error(Reason::kValueKindMismatch);
   } else if (stored != nullptr && stored->expectation != expectation) {
     made->status = Error(Reason::kGatherMismatch);
+  } else if (op.gathering->expected() == 0 &&
+             !ReadExpectation(stored->entry.value, name).has_part) {
+    made->status = InvalidField("part", "");
   } else if (stored != nullptr && stored->parts.contains(name)) {
-    made->duplicate = stored->parts.at(name) == op.value;
+    made->duplicate =
+        op.gathering->keep_first || stored->parts.at(name) == op.value;
     made->number = static_cast<int64_t>(stored->parts.size());
     if (!made->duplicate) {
       made->status =
@@ -245,7 +290,7 @@ void ReferenceModel::Gather(const Operation& op, const Stored* stored,
     next.parts[name] = std::string(op.value);
     made->alone_bytes = BytesOf(op.key, expectation + part);
     made->number = static_cast<int64_t>(next.parts.size());
-    made->removed = next.parts.size() == op.gathering->expected();
+    made->removed = next.parts.size() == expected;
     made->stores = !made->removed;
     if (made->removed) made->whole = next.entry;
   }
@@ -338,6 +383,9 @@ void ReferenceModel::DoMade(const Operation& op, const std::string& key,
     return;
   }
   if (made.removed && op.kind == OpKind::kGather) {
+    if (op.gathering->remember_us != 0) {
+      remembered_[key] = now_us + op.gathering->remember_us;
+    }
     result->has_entry = true;
     result->entry = std::move(made.whole);
     if (stored == nullptr) {
@@ -378,7 +426,7 @@ void ReferenceModel::Do(const Operation& op, const std::string& key,
       return;
     case OpKind::kGet:
       if (stored == nullptr) return;
-      if (op.touch || options_.sliding) {
+      if (op.touch || (options_.sliding && !op.never_touch)) {
         stored = Renew(op, key, now_us, *stored);
       }
       result->has_entry = true;
@@ -402,10 +450,18 @@ ReferenceModel::Stored* ReferenceModel::Renew(const Operation& op,
 void ReferenceModel::BeginLife(const Operation& op, int64_t now_us,
                                Entry* entry) const {
   if (op.has_ttl) entry->own_ttl_us = op.ttl_us;
+  if (op.namespace_ttl) entry->own_ttl_us = 0;
   const bool own = entry->own_ttl_us != 0;
+  // 0 of a new one.
+  const int64_t before_us = entry->deadline_us;
   entry->put_us = now_us;
   entry->deadline_us = now_us + (own ? entry->own_ttl_us : options_.ttl_us);
   if (op.has_expire_at) entry->deadline_us = op.expire_at_us;
+  if (options_.max_life_us != 0) {
+    const int64_t last_us =
+        std::max(entry->create_us + options_.max_life_us, before_us);
+    entry->deadline_us = std::min(entry->deadline_us, last_us);
+  }
 }
 
 ReferenceModel::Stored* ReferenceModel::Store(const Operation& op,

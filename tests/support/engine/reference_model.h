@@ -75,6 +75,7 @@ class ReferenceModel {
   std::vector<Death> TakeDeaths() { return std::exchange(deaths_, {}); }
 
  private:
+  Result ApplyOnce(const Operation& op, int64_t now_us, uint64_t version);
   // What a Put, Append, Combine or Gather comes to.
   struct Made {
     absl::Status status;
@@ -121,6 +122,13 @@ class ReferenceModel {
   std::map<int64_t, std::set<std::string>> buckets_;
   int64_t bytes_ = 0;
   std::vector<Death> deaths_;
+  // The time of the operation that is applied.
+  int64_t now_us_ = 0;
+  // Keys that a Gather has completed, and until when that is remembered.
+  std::map<std::string, int64_t> remembered_;
+  // By key and idempotency id, answers and until when they are remembered.
+  std::map<std::pair<std::string, std::string>, std::pair<int64_t, Result>>
+      answers_;
 };
 
 // Fails the test where the engine answers otherwise than the model.

@@ -24,6 +24,7 @@ namespace timecache {
 // safe are Put, Remove, Append, Combine, Gather, Execute and Settle: the failed
 // attempt may have been applied, so a second one could apply the change twice,
 // undo a later change of another client, or fail because the first succeeded.
+// With an idempotency_id the first five are safe, too.
 // Watcher, GroupWorker and Pipeline have rules of their own.
 struct RetryPolicy {
   // Attempts in all. 1: no retries.

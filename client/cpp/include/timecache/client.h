@@ -150,7 +150,8 @@ class TIMECACHED_EXPORT Client final {
   // the last part gets all parts and removes the key: exactly one call does. A
   // key that is not complete in time expires with the parts collected so far
   // (ExpiredEvent::parts). An existing entry keeps its deadline. The same part
-  // again is OK; ALREADY_EXISTS (reason PART_EXISTS): with another value.
+  // again is OK; ALREADY_EXISTS (reason PART_EXISTS): with another value;
+  // (GATHER_COMPLETE): the key is remembered as complete.
   // FAILED_PRECONDITION: other parts are expected under this key
   // (GATHER_MISMATCH), it has a value, or the parts would be too large.
   absl::StatusOr<GatherResult> Gather(std::string_view key,
@@ -238,6 +239,11 @@ class TIMECACHED_EXPORT Client final {
   // Kills the oldest bucket now, and returns how many entries died with it.
   absl::StatusOr<uint64_t> RotateNamespace(std::string_view name,
                                            const CallOptions& call = {}) const;
+  // Counts the live entries by the time of their death. Costs the server
+  // O(live buckets) in each shard, whatever the number of entries.
+  absl::StatusOr<DeathsAhead> GetDeaths(std::string_view name,
+                                        const DeathsOptions& options = {},
+                                        const CallOptions& call = {}) const;
 
   // The server itself: version, start time, limits and their use. For callers
   // that may not read all namespaces, limits are unset.

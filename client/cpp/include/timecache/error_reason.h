@@ -103,6 +103,8 @@ enum class ErrorReason : int32_t {
   kGatherMismatch = 37,
   // ALREADY_EXISTS: the key has a part of that name, with another value.
   kPartExists = 38,
+  // ALREADY_EXISTS: a Gather has completed the key, which is still remembered.
+  kGatherComplete = 39,
 
   // --- Watches and consumer groups.
 

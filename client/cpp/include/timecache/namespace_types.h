@@ -84,6 +84,41 @@ struct NamespaceOptions {
   // What a restart means for its entries. kPause needs another durability than kMemory. Default
   // kFire.
   std::optional<RestartPolicy> restart_policy = {};
+  // Longest life of an entry since its create_time, whatever renews it or is put
+  // over it. ttl to 10 years, or 0: no bound. Default 0.
+  std::optional<absl::Duration> max_life = {};
+  // How long the answer to a call with an idempotency_id is remembered: 0, no
+  // call may have one, or 1 ms to 7 days. Default 0. And how many answers are,
+  // 150 B each: 1,000 to 1,000,000. Default 100,000.
+  std::optional<absl::Duration> idempotency_window = {};
+  std::optional<uint64_t> idempotency_max_ids = {};
+};
+
+// Which deaths GetDeaths counts, and how finely.
+struct DeathsOptions {
+  // Most bars: 1 to 1,000. 0: 60.
+  uint32_t max_bars = 0;
+  // Only what dies within this time from now is in bars. 1 ms to 10 years.
+  // Unset: all.
+  std::optional<absl::Duration> within = {};
+};
+
+// Entries that die after `begin`, and at or before `end`.
+struct DeathBar {
+  absl::Time begin = {};
+  absl::Time end = {};
+  uint64_t entries = 0;
+  uint64_t bytes = 0;  // Of their keys and values.
+};
+
+// What dies when, unless it is renewed, removed or put anew until then.
+struct DeathsAhead {
+  absl::Time server_time = {};  // What lives now is counted.
+  // In order of time, of equal length, from the next death on.
+  std::vector<DeathBar> bars = {};
+  // What dies after the last bar.
+  uint64_t later_entries = 0;
+  uint64_t later_bytes = 0;
 };
 
 // What a namespace holds and has done since it was created.

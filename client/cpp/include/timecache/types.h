@@ -26,6 +26,10 @@ struct ClientOptions {
   absl::Duration timeout = absl::Seconds(5);
   // Which calls are retried, and how often.
   RetryPolicy retry = {};
+  // Put, Remove, Append, Combine and Gather without an idempotency_id get a random
+  // one, and so are retried, too. The namespace must have an idempotency_window;
+  // not for calls with return_previous, nor for batches and pipelines.
+  bool idempotent_changes = false;
 };
 
 // A live entry.
@@ -80,6 +84,10 @@ struct PutOptions {
   // An expire_at that is not after now is no error: the entry is stored and
   // expires at once, with its event.
   bool allow_past = false;
+  // Makes the call safe to repeat, so that it is retried as RetryPolicy says: 1 to
+  // 64 B that no other call has. The namespace must have an idempotency_window;
+  // not together with return_previous. Empty: none.
+  std::string idempotency_id = {};
 };
 
 struct PutResult {
@@ -89,8 +97,9 @@ struct PutResult {
 };
 
 struct GetOptions {
-  // Renew the time to live.
-  bool touch = false;
+  // True: renew the time to live. False: do not, in a sliding namespace, either.
+  // Unset: renew it if the namespace is sliding.
+  std::optional<bool> touch = {};
 };
 
 struct RemoveOptions {
@@ -99,6 +108,8 @@ struct RemoveOptions {
   std::optional<uint64_t> if_version = {};
   // Return the entry that was removed.
   bool return_previous = false;
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct RemoveResult {
@@ -117,6 +128,9 @@ struct TouchOptions {
   // As in PutOptions; without `ttl` the own time to live stays as it is.
   std::optional<absl::Time> expire_at = {};
   bool allow_past = false;
+  // The entry has no time to live of its own from now on, but the namespace's.
+  // Not together with ttl.
+  bool namespace_ttl = false;
 };
 
 struct AppendOptions {
@@ -128,6 +142,8 @@ struct AppendOptions {
   std::optional<uint64_t> if_version = {};
   // Renew the time to live of an entry that is there.
   bool touch = false;
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct AppendResult {
@@ -155,6 +171,8 @@ struct CombineOptions {
   // Combine only this version; else FAILED_PRECONDITION, reason KEY_NOT_FOUND
   // or VERSION_MISMATCH.
   std::optional<uint64_t> if_version = {};
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct CombineResult {
@@ -164,8 +182,8 @@ struct CombineResult {
   bool removed = false;  // Whether the result was 0.
 };
 
-// The parts that a key expects: set one of the first two, the same for all of
-// its parts.
+// The parts that a key expects: its first part needs one of the first two; a
+// later one may leave out both, or says the same.
 struct GatherOptions {
   // How many parts complete the key, whatever their names: 1 to 1,024.
   uint32_t expected_parts = 0;
@@ -176,6 +194,15 @@ struct GatherOptions {
   bool touch = false;
   // As in AppendOptions.
   std::optional<absl::Duration> ttl = {};
+  // A part that has been collected with another value stays, and this one is a
+  // duplicate.
+  bool keep_first = false;
+  // If this part completes the key, remember that for so long, 1 ms to the
+  // namespace's max_ttl: until then a Gather on the key is ALREADY_EXISTS
+  // (GATHER_COMPLETE), so that a late part begins nothing anew.
+  std::optional<absl::Duration> remember = {};
+  // As in PutOptions.
+  std::string idempotency_id = {};
 };
 
 struct GatherResult {

@@ -35,6 +35,9 @@ void ForEachField(FieldsOf<NamespaceOptions> auto& o, auto visit) {
   visit("unused_group_ttl", o.unused_group_ttl);
   visit("durability", o.durability);
   visit("restart_policy", o.restart_policy);
+  visit("max_life", o.max_life);
+  visit("idempotency_window", o.idempotency_window);
+  visit("idempotency_max_ids", o.idempotency_max_ids);
 }
 
 void ForEachField(FieldsOf<NamespaceStatistics> auto& s, auto visit) {

@@ -104,4 +104,26 @@ absl::StatusOr<uint64_t> Client::RotateNamespace(
   return response->entries();
 }
 
+absl::StatusOr<DeathsAhead> Client::GetDeaths(std::string_view name,
+                                              const DeathsOptions& options,
+                                              const CallOptions& call) const {
+  auto request = NameRequest<v1::GetDeathsRequest>(name);
+  request.set_max_bars(options.max_bars);
+  if (options.within) *request.mutable_within() = ToProto(*options.within);
+  const auto response =
+      Call(core_->endpoints, &Endpoint::namespaces, &Namespaces::GetDeaths,
+           request, CallPlan(options_, call, Repeat::kSafe));
+  if (!response.ok()) return response.status();
+  DeathsAhead deaths = {.server_time = FromProto(response->server_time()),
+                        .later_entries = response->later_entries(),
+                        .later_bytes = response->later_bytes()};
+  for (const v1::DeathBar& bar : response->bars()) {
+    deaths.bars.push_back({.begin = FromProto(bar.begin()),
+                           .end = FromProto(bar.end()),
+                           .entries = bar.entries(),
+                           .bytes = bar.bytes()});
+  }
+  return deaths;
+}
+
 }  // namespace timecache

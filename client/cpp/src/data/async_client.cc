@@ -49,9 +49,10 @@ class AsyncClient::State {
         Exchange<typename DataCall::Request, typename DataCall::Response>;
     auto exchange = std::make_shared<Messages>();
     exchange->request = std::move(request);
+    const Repeat repeat =
+        MakeRepeatable(kind, client_.options(), exchange->request);
     AttemptAsync(
-        Client::Core::Of(client_)->endpoints, client_.options(), call,
-        kind.repeat,
+        Client::Core::Of(client_)->endpoints, client_.options(), call, repeat,
         [start = kind.start, exchange](Endpoint& endpoint,
                                        grpc::ClientContext* context,
                                        std::function<void(grpc::Status)> end) {

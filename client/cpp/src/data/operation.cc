@@ -68,6 +68,7 @@ Operation Operation::Put(std::string_view key, std::string_view value,
   SetPrecondition(options, put);
   put.set_return_previous(options.return_previous);
   put.set_keep_deadline(options.keep_deadline);
+  put.set_idempotency_id(options.idempotency_id);
   return operation;
 }
 
@@ -75,7 +76,7 @@ Operation Operation::Get(std::string_view key, const GetOptions& options) {
   Operation operation;
   v1::GetRequest& get = *operation.proto_->mutable_get();
   get.set_key(std::string(key));
-  get.set_touch(options.touch);
+  if (options.touch) get.set_touch(*options.touch);
   return operation;
 }
 
@@ -86,6 +87,7 @@ Operation Operation::Remove(std::string_view key,
   remove.set_key(std::string(key));
   if (options.if_version) remove.set_if_version(*options.if_version);
   remove.set_return_previous(options.return_previous);
+  remove.set_idempotency_id(options.idempotency_id);
   return operation;
 }
 
@@ -100,6 +102,7 @@ Operation Operation::Touch(std::string_view key, const TouchOptions& options) {
   v1::TouchRequest& touch = *operation.proto_->mutable_touch();
   touch.set_key(std::string(key));
   SetLife(options, touch);
+  touch.set_namespace_ttl(options.namespace_ttl);
   if (options.if_version) touch.set_if_version(*options.if_version);
   return operation;
 }
@@ -113,6 +116,7 @@ Operation Operation::Append(std::string_view key, std::string_view value,
   if (options.ttl) *append.mutable_ttl() = ToProto(*options.ttl);
   SetPrecondition(options, append);
   append.set_touch(options.touch);
+  append.set_idempotency_id(options.idempotency_id);
   return operation;
 }
 
@@ -129,6 +133,7 @@ Operation Operation::Combine(std::string_view key, Combination combination,
   combine.set_initial(options.initial);
   combine.set_remove_if_zero(options.remove_if_zero);
   combine.set_touch(options.touch);
+  combine.set_idempotency_id(options.idempotency_id);
   if (options.ttl) *combine.mutable_ttl() = ToProto(*options.ttl);
   if (options.if_version) combine.set_if_version(*options.if_version);
   return operation;
@@ -146,7 +151,12 @@ Operation Operation::Gather(std::string_view key, std::string_view part,
   for (const std::string& name : options.expected_names) {
     gather.add_expected_names(name);
   }
+  gather.set_keep_first(options.keep_first);
+  if (options.remember) {
+    *gather.mutable_remember() = ToProto(*options.remember);
+  }
   gather.set_touch(options.touch);
+  gather.set_idempotency_id(options.idempotency_id);
   if (options.ttl) *gather.mutable_ttl() = ToProto(*options.ttl);
   return operation;
 }

@@ -9,7 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/cpp/src/data/convert.h"
+#include "client/cpp/src/recipes/random_id.h"
 #include "client/cpp/src/rpc/call.h"
 #include "grpcpp/client_context.h"
 #include "timecache/operation.h"
@@ -67,6 +69,25 @@ typename Call::Request RequestOf(const Call& call, Operation operation,
   auto request = std::move(*(proto.get()->*call.in_operation)());
   request.set_namespace_(ns);
   return request;
+}
+
+// Gives the request an id, if the client does so. Whether it may be repeated.
+template <typename Call>
+Repeat MakeRepeatable(const Call& call, const ClientOptions& options,
+                      typename Call::Request& request) {
+  if constexpr (requires { request.idempotency_id(); }) {
+    bool returns_previous = false;
+    if constexpr (requires { request.return_previous(); }) {
+      returns_previous = request.return_previous();
+    }
+    if (options.idempotent_changes && request.idempotency_id().empty() &&
+        !returns_previous) {
+      request.set_idempotency_id(absl::StrCat(
+          absl::Hex(RandomId(), absl::kZeroPad16), absl::Hex(RandomId())));
+    }
+    if (!request.idempotency_id().empty()) return Repeat::kSafe;
+  }
+  return call.repeat;
 }
 
 // The entry that a put or remove returns.

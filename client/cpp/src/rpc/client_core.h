@@ -30,11 +30,12 @@ struct Client::Core {
   // The result of a call, in the client's terms.
   template <typename DataCall>
   auto Send(const ClientOptions& options, const DataCall& kind,
-            const typename DataCall::Request& request, const CallOptions& call)
+            typename DataCall::Request request, const CallOptions& call)
       -> absl::StatusOr<
           decltype(TakeAnswer(std::declval<typename DataCall::Response&>()))> {
+    const Repeat repeat = MakeRepeatable(kind, options, request);
     auto response = Call(endpoints, &Endpoint::cache, kind.method, request,
-                         CallPlan(options, call, kind.repeat));
+                         CallPlan(options, call, repeat));
     if (!response.ok()) return response.status();
     return TakeAnswer(*response);
   }

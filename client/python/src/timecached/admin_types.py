@@ -84,6 +84,42 @@ class NamespaceOptions:
     """What the namespace survives. Default MEMORY."""
     restart_policy: RestartPolicy | None = None
     """What a restart means for its entries. Default FIRE."""
+    max_life: timedelta | None = None
+    """Longest life of an entry since its create_time, whatever renews it or is put over it.
+
+    0: no bound. Default 0.
+    """
+    idempotency_window: timedelta | None = None
+    """How long the answer to a call with an idempotency_id is remembered.
+
+    0: no call may have one. Default 0.
+    """
+    idempotency_max_ids: int | None = None
+    """How many answers are. Default 100,000."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeathBar:
+    """Entries that die after `begin`, and at or before `end`."""
+
+    begin: datetime
+    end: datetime
+    entries: int
+    bytes: int
+    """Of their keys and values."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeathsAhead:
+    """What of a namespace dies when, unless it is renewed, removed or put anew until then."""
+
+    server_time: datetime
+    """What lives then is counted."""
+    later_entries: int
+    """What dies after the last bar."""
+    later_bytes: int
+    bars: tuple[DeathBar, ...] = ()
+    """In order of time, of equal length, from the next death on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -411,6 +447,16 @@ def fill_options(message: Any, options: Any) -> list[str]:
 def namespace_from(message: namespaces_pb2.Namespace, warnings: Iterable[str] = ()) -> Namespace:
     """For the client itself."""
     return dataclasses.replace(from_proto(Namespace, message), warnings=tuple(warnings))
+
+
+def deaths_from(message: namespaces_pb2.GetDeathsResponse) -> DeathsAhead:
+    """For the client itself."""
+    return DeathsAhead(
+        server_time=from_timestamp(message.server_time),
+        later_entries=message.later_entries,
+        later_bytes=message.later_bytes,
+        bars=tuple(from_proto(DeathBar, bar) for bar in message.bars),
+    )
 
 
 def group_from(message: groups_pb2.Group) -> Group:

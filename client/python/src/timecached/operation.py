@@ -63,11 +63,13 @@ class Operation(Generic[T]):
         keep_deadline: bool = False,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[PutResult]:
         """As Client.put."""
         message = data_pb2.Operation()
         request = message.put
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         request.value = to_bytes(value)
         set_life(request, ttl, expire_at, allow_past)
         _set_condition(request, if_absent, if_present, if_version)
@@ -78,13 +80,13 @@ class Operation(Generic[T]):
         return Operation("put", message, lambda r: PutResult(r.version, _previous(r, request.key)))
 
     @staticmethod
-    def get(key: BytesLike, *, touch: bool = False) -> Operation[Entry | None]:
+    def get(key: BytesLike, *, touch: bool | None = None) -> Operation[Entry | None]:
         """As Client.get."""
         message = data_pb2.Operation()
         request = message.get
         request.key = to_bytes(key)
-        if touch:
-            request.touch = True
+        if touch is not None:
+            request.touch = touch
         return Operation(
             "get",
             message,
@@ -93,12 +95,17 @@ class Operation(Generic[T]):
 
     @staticmethod
     def remove(
-        key: BytesLike, *, if_version: int | None = None, return_previous: bool = False
+        key: BytesLike,
+        *,
+        if_version: int | None = None,
+        return_previous: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[RemoveResult]:
         """As Client.remove."""
         message = data_pb2.Operation()
         request = message.remove
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         if if_version is not None:
             request.if_version = if_version
         if return_previous:
@@ -122,6 +129,7 @@ class Operation(Generic[T]):
         if_version: int | None = None,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        namespace_ttl: bool = False,
     ) -> Operation[int | None]:
         """As Client.touch."""
         message = data_pb2.Operation()
@@ -130,6 +138,8 @@ class Operation(Generic[T]):
         set_life(request, ttl, expire_at, allow_past)
         if if_version is not None:
             request.if_version = if_version
+        if namespace_ttl:
+            request.namespace_ttl = True
         return Operation("touch", message, lambda r: r.version if r.touched else None)
 
     @staticmethod
@@ -142,11 +152,13 @@ class Operation(Generic[T]):
         if_present: bool = False,
         if_version: int | None = None,
         touch: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[AppendResult]:
         """As Client.append."""
         message = data_pb2.Operation()
         request = message.append
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         request.value = to_bytes(value)
         _set_ttl(request, ttl)
         _set_condition(request, if_absent, if_present, if_version)
@@ -167,6 +179,7 @@ class Operation(Generic[T]):
         touch: bool = False,
         ttl: Duration | None = None,
         if_version: int | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[CombineResult]:
         """As Client.combine."""
         if (add is None) == (xor is None):
@@ -174,6 +187,7 @@ class Operation(Generic[T]):
         message = data_pb2.Operation()
         request = message.combine
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         if add is not None:
             request.add = add
         else:
@@ -203,11 +217,15 @@ class Operation(Generic[T]):
         expected_names: Iterable[BytesLike] = (),
         touch: bool = False,
         ttl: Duration | None = None,
+        keep_first: bool = False,
+        remember: Duration | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> Operation[GatherResult]:
         """As Client.gather."""
         message = data_pb2.Operation()
         request = message.gather
         request.key = to_bytes(key)
+        _set_id(request, idempotency_id)
         request.part = to_bytes(part)
         request.value = to_bytes(value)
         if expected_parts is not None:
@@ -216,6 +234,10 @@ class Operation(Generic[T]):
         if touch:
             request.touch = True
         _set_ttl(request, ttl)
+        if keep_first:
+            request.keep_first = True
+        if remember is not None:
+            request.remember.CopyFrom(to_duration(remember))
         return Operation("gather", message, _gathered)
 
     def map(self, function: Callable[[T], U]) -> Operation[U]:
@@ -257,6 +279,11 @@ class Operation(Generic[T]):
         if kind == "error":
             return error_from_status(result.error)
         return self._parse(getattr(result, self._kind))
+
+
+def _set_id(request: Any, idempotency_id: BytesLike | None) -> None:
+    if idempotency_id is not None:
+        request.idempotency_id = to_bytes(idempotency_id)
 
 
 def _set_ttl(request: Any, ttl: Duration | None) -> None:

@@ -299,7 +299,14 @@ type PutRequest struct {
 	// An expire_at that is not after now is no error: the entry is stored and expires
 	// a microsecond later, and its event is delivered; on a virtual clock, once that is
 	// advanced. Not without `expire_at`.
-	AllowPast     bool `protobuf:"varint,10,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	AllowPast bool `protobuf:"varint,10,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	// Makes the request safe to repeat: 1 to 64 B that no other request has, such as a
+	// UUID. If a request with this id has succeeded on this key within the namespace's
+	// idempotency_window, this one changes nothing and gets the answer of that one,
+	// whatever its kind and conditions. After an error it is tried as if for the first
+	// time. An error in a namespace without a window (INVALID_FIELD), and not together
+	// with return_previous. Empty: none.
+	IdempotencyId []byte `protobuf:"bytes,11,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +422,13 @@ func (x *PutRequest) GetAllowPast() bool {
 	return false
 }
 
+func (x *PutRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
+}
+
 type isPutRequest_Precondition interface {
 	isPutRequest_Precondition()
 }
@@ -496,9 +510,10 @@ type GetRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Required. 1 B to 4 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Renew the time to live: an entry that was put with its own ttl gets that ttl
-	// again, any other entry the namespace's. In a sliding namespace every Get does so.
-	Touch         bool `protobuf:"varint,3,opt,name=touch,proto3" json:"touch,omitempty"`
+	// True: renew the time to live: an entry that was put with its own ttl gets that ttl
+	// again, any other entry the namespace's. False: never renew it. Unset: renew it if
+	// the namespace is sliding.
+	Touch         *bool `protobuf:"varint,3,opt,name=touch,proto3,oneof" json:"touch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,8 +563,8 @@ func (x *GetRequest) GetKey() []byte {
 }
 
 func (x *GetRequest) GetTouch() bool {
-	if x != nil {
-		return x.Touch
+	if x != nil && x.Touch != nil {
+		return *x.Touch
 	}
 	return false
 }
@@ -611,8 +626,10 @@ type RemoveRequest struct {
 	IfVersion *uint64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
 	// Return the entry that was removed.
 	ReturnPrevious bool `protobuf:"varint,4,opt,name=return_previous,json=returnPrevious,proto3" json:"return_previous,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// As in PutRequest, not together with return_previous.
+	IdempotencyId []byte `protobuf:"bytes,5,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RemoveRequest) Reset() {
@@ -671,6 +688,13 @@ func (x *RemoveRequest) GetReturnPrevious() bool {
 		return x.ReturnPrevious
 	}
 	return false
+}
+
+func (x *RemoveRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
 }
 
 // What a Remove did.
@@ -947,7 +971,10 @@ type TouchRequest struct {
 	// set, too.
 	ExpireAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_at,json=expireAt,proto3" json:"expire_at,omitempty"`
 	// As in PutRequest.allow_past.
-	AllowPast     bool `protobuf:"varint,6,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	AllowPast bool `protobuf:"varint,6,opt,name=allow_past,json=allowPast,proto3" json:"allow_past,omitempty"`
+	// The entry has no time to live of its own from now on: this renewal and later ones
+	// give it the namespace's. Not together with `ttl`.
+	NamespaceTtl  bool `protobuf:"varint,7,opt,name=namespace_ttl,json=namespaceTtl,proto3" json:"namespace_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1047,13 @@ func (x *TouchRequest) GetExpireAt() *timestamppb.Timestamp {
 func (x *TouchRequest) GetAllowPast() bool {
 	if x != nil {
 		return x.AllowPast
+	}
+	return false
+}
+
+func (x *TouchRequest) GetNamespaceTtl() bool {
+	if x != nil {
+		return x.NamespaceTtl
 	}
 	return false
 }
@@ -1099,7 +1133,9 @@ type AppendRequest struct {
 	//	*AppendRequest_IfVersion
 	Precondition isAppendRequest_Precondition `protobuf_oneof:"precondition"`
 	// Renew the time to live of an entry that is there, as Get does.
-	Touch         bool `protobuf:"varint,7,opt,name=touch,proto3" json:"touch,omitempty"`
+	Touch bool `protobuf:"varint,7,opt,name=touch,proto3" json:"touch,omitempty"`
+	// As in PutRequest.
+	IdempotencyId []byte `protobuf:"bytes,8,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1192,6 +1228,13 @@ func (x *AppendRequest) GetTouch() bool {
 		return x.Touch
 	}
 	return false
+}
+
+func (x *AppendRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
 }
 
 type isAppendRequest_Precondition interface {
@@ -1302,7 +1345,9 @@ type CombineRequest struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Combine only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or
 	// VERSION_MISMATCH. Unset: whatever its version.
-	IfVersion     *uint64 `protobuf:"varint,9,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	IfVersion *uint64 `protobuf:"varint,9,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	// As in PutRequest.
+	IdempotencyId []byte `protobuf:"bytes,10,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1411,6 +1456,13 @@ func (x *CombineRequest) GetIfVersion() uint64 {
 	return 0
 }
 
+func (x *CombineRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
+}
+
 type isCombineRequest_Operand interface {
 	isCombineRequest_Operand()
 }
@@ -1514,8 +1566,9 @@ type GatherRequest struct {
 	// Its value. All parts of a key, with their names and the expected names, are at
 	// most max_value_bytes as a serialized GatheredParts.
 	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	// How many parts complete the key, whatever their names: 1 to 1,024. Required,
-	// unless expected_names is set; must be the same for all parts of a key.
+	// How many parts complete the key, whatever their names: 1 to 1,024. The first part
+	// of a key needs this or expected_names. A later one may leave out both; what it
+	// says must be the same.
 	ExpectedParts uint32 `protobuf:"varint,5,opt,name=expected_parts,json=expectedParts,proto3" json:"expected_parts,omitempty"`
 	// The names of the parts that complete the key: 1 to 1,024 distinct ones of 1 to 256 B,
 	// in any order; `part` must be one of them.
@@ -1524,7 +1577,19 @@ type GatherRequest struct {
 	Touch bool `protobuf:"varint,7,opt,name=touch,proto3" json:"touch,omitempty"`
 	// The own time to live of an entry that is created, and with `touch` of one that is
 	// there: as PutRequest.ttl.
-	Ttl           *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Ttl *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// A part that has been collected with another value stays, and the request is a
+	// success that changes nothing (`duplicate`).
+	KeepFirst bool `protobuf:"varint,9,opt,name=keep_first,json=keepFirst,proto3" json:"keep_first,omitempty"`
+	// If this part completes the key, remember that for so long: 1 ms to the namespace's
+	// max_ttl. Until then a Gather on the key is ALREADY_EXISTS (GATHER_COMPLETE), so that
+	// a part that comes late or again begins nothing anew; other operations see no key.
+	// As durable as the namespace. A namespace remembers up to 262,144 such keys, in about
+	// 40 B each: a shard that has its share of them forgets its first. Unset: the key is
+	// not remembered.
+	Remember *durationpb.Duration `protobuf:"bytes,10,opt,name=remember,proto3" json:"remember,omitempty"`
+	// As in PutRequest.
+	IdempotencyId []byte `protobuf:"bytes,11,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1615,6 +1680,27 @@ func (x *GatherRequest) GetTtl() *durationpb.Duration {
 	return nil
 }
 
+func (x *GatherRequest) GetKeepFirst() bool {
+	if x != nil {
+		return x.KeepFirst
+	}
+	return false
+}
+
+func (x *GatherRequest) GetRemember() *durationpb.Duration {
+	if x != nil {
+		return x.Remember
+	}
+	return nil
+}
+
+func (x *GatherRequest) GetIdempotencyId() []byte {
+	if x != nil {
+		return x.IdempotencyId
+	}
+	return nil
+}
+
 // What a Gather did.
 type GatherResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1626,8 +1712,8 @@ type GatherResponse struct {
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	// The number of collected parts, this one included.
 	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	// Whether this part had been collected before, with the same value: nothing has
-	// changed.
+	// Whether this part had been collected before, with the same value or, with
+	// keep_first, any: nothing has changed.
 	Duplicate     bool `protobuf:"varint,4,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2348,7 +2434,7 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x05parts\x18\a \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12;\n" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x122\n" +
-	"\aown_ttl\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\"\x92\x03\n" +
+	"\aown_ttl\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\"\xb9\x03\n" +
 	"\n" +
 	"PutRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
@@ -2363,24 +2449,27 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\texpire_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
 	"\n" +
 	"allow_past\x18\n" +
-	" \x01(\bR\tallowPastB\x0e\n" +
+	" \x01(\bR\tallowPast\x12%\n" +
+	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyIdB\x0e\n" +
 	"\fprecondition\"X\n" +
 	"\vPutResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12/\n" +
-	"\bprevious\x18\x02 \x01(\v2\x13.timecache.v1.EntryR\bprevious\"R\n" +
+	"\bprevious\x18\x02 \x01(\v2\x13.timecache.v1.EntryR\bprevious\"a\n" +
 	"\n" +
 	"GetRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
-	"\x05touch\x18\x03 \x01(\bR\x05touch\"8\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x19\n" +
+	"\x05touch\x18\x03 \x01(\bH\x00R\x05touch\x88\x01\x01B\b\n" +
+	"\x06_touch\"8\n" +
 	"\vGetResponse\x12)\n" +
-	"\x05entry\x18\x01 \x01(\v2\x13.timecache.v1.EntryR\x05entry\"\x9b\x01\n" +
+	"\x05entry\x18\x01 \x01(\v2\x13.timecache.v1.EntryR\x05entry\"\xc2\x01\n" +
 	"\rRemoveRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\"\n" +
 	"\n" +
 	"if_version\x18\x03 \x01(\x04H\x00R\tifVersion\x88\x01\x01\x12'\n" +
-	"\x0freturn_previous\x18\x04 \x01(\bR\x0ereturnPreviousB\r\n" +
+	"\x0freturn_previous\x18\x04 \x01(\bR\x0ereturnPrevious\x12%\n" +
+	"\x0eidempotency_id\x18\x05 \x01(\fR\ridempotencyIdB\r\n" +
 	"\v_if_version\"[\n" +
 	"\x0eRemoveResponse\x12\x18\n" +
 	"\aremoved\x18\x01 \x01(\bR\aremoved\x12/\n" +
@@ -2394,7 +2483,7 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\">\n" +
 	"\fSizeResponse\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\xf6\x01\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"\x9b\x02\n" +
 	"\fTouchRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12+\n" +
@@ -2403,11 +2492,12 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"if_version\x18\x04 \x01(\x04H\x00R\tifVersion\x88\x01\x01\x127\n" +
 	"\texpire_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
 	"\n" +
-	"allow_past\x18\x06 \x01(\bR\tallowPastB\r\n" +
+	"allow_past\x18\x06 \x01(\bR\tallowPast\x12#\n" +
+	"\rnamespace_ttl\x18\a \x01(\bR\fnamespaceTtlB\r\n" +
 	"\v_if_version\"C\n" +
 	"\rTouchResponse\x12\x18\n" +
 	"\atouched\x18\x01 \x01(\bR\atouched\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"\x85\x02\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\xac\x02\n" +
 	"\rAppendRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2416,13 +2506,14 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\tcondition\x18\x05 \x01(\x0e2\x1a.timecache.v1.PutConditionH\x00R\tcondition\x12\x1f\n" +
 	"\n" +
 	"if_version\x18\x06 \x01(\x04H\x00R\tifVersion\x12\x14\n" +
-	"\x05touch\x18\a \x01(\bR\x05touchB\x0e\n" +
+	"\x05touch\x18\a \x01(\bR\x05touch\x12%\n" +
+	"\x0eidempotency_id\x18\b \x01(\fR\ridempotencyIdB\x0e\n" +
 	"\fprecondition\"e\n" +
 	"\x0eAppendResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x1f\n" +
 	"\vvalue_bytes\x18\x02 \x01(\x04R\n" +
 	"valueBytes\x12\x18\n" +
-	"\acreated\x18\x03 \x01(\bR\acreated\"\xa9\x02\n" +
+	"\acreated\x18\x03 \x01(\bR\acreated\"\xd0\x02\n" +
 	"\x0eCombineRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
@@ -2433,14 +2524,16 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x05touch\x18\a \x01(\bR\x05touch\x12+\n" +
 	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\"\n" +
 	"\n" +
-	"if_version\x18\t \x01(\x04H\x01R\tifVersion\x88\x01\x01B\t\n" +
+	"if_version\x18\t \x01(\x04H\x01R\tifVersion\x88\x01\x01\x12%\n" +
+	"\x0eidempotency_id\x18\n" +
+	" \x01(\fR\ridempotencyIdB\t\n" +
 	"\aoperandB\r\n" +
 	"\v_if_version\"w\n" +
 	"\x0fCombineResponse\x12\x16\n" +
 	"\x06result\x18\x01 \x01(\x12R\x06result\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\bR\acreated\x12\x18\n" +
-	"\aremoved\x18\x04 \x01(\bR\aremoved\"\xfa\x01\n" +
+	"\aremoved\x18\x04 \x01(\bR\aremoved\"\xf7\x02\n" +
 	"\rGatherRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
@@ -2449,7 +2542,12 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x0eexpected_parts\x18\x05 \x01(\rR\rexpectedParts\x12%\n" +
 	"\x0eexpected_names\x18\x06 \x03(\fR\rexpectedNames\x12\x14\n" +
 	"\x05touch\x18\a \x01(\bR\x05touch\x12+\n" +
-	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\x91\x01\n" +
+	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x1d\n" +
+	"\n" +
+	"keep_first\x18\t \x01(\bR\tkeepFirst\x125\n" +
+	"\bremember\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\bremember\x12%\n" +
+	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyId\"\x91\x01\n" +
 	"\x0eGatherResponse\x121\n" +
 	"\x05parts\x18\x01 \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -2589,64 +2687,65 @@ var file_timecache_v1_data_proto_depIdxs = []int32{
 	0,  // 14: timecache.v1.AppendRequest.condition:type_name -> timecache.v1.PutCondition
 	28, // 15: timecache.v1.CombineRequest.ttl:type_name -> google.protobuf.Duration
 	28, // 16: timecache.v1.GatherRequest.ttl:type_name -> google.protobuf.Duration
-	27, // 17: timecache.v1.GatherResponse.parts:type_name -> timecache.v1.GatheredParts
-	2,  // 18: timecache.v1.Operation.put:type_name -> timecache.v1.PutRequest
-	4,  // 19: timecache.v1.Operation.get:type_name -> timecache.v1.GetRequest
-	6,  // 20: timecache.v1.Operation.remove:type_name -> timecache.v1.RemoveRequest
-	8,  // 21: timecache.v1.Operation.contains:type_name -> timecache.v1.ContainsRequest
-	12, // 22: timecache.v1.Operation.touch:type_name -> timecache.v1.TouchRequest
-	14, // 23: timecache.v1.Operation.append:type_name -> timecache.v1.AppendRequest
-	16, // 24: timecache.v1.Operation.combine:type_name -> timecache.v1.CombineRequest
-	18, // 25: timecache.v1.Operation.gather:type_name -> timecache.v1.GatherRequest
-	20, // 26: timecache.v1.ExecuteRequest.operations:type_name -> timecache.v1.Operation
-	29, // 27: timecache.v1.OperationResult.error:type_name -> google.rpc.Status
-	3,  // 28: timecache.v1.OperationResult.put:type_name -> timecache.v1.PutResponse
-	5,  // 29: timecache.v1.OperationResult.get:type_name -> timecache.v1.GetResponse
-	7,  // 30: timecache.v1.OperationResult.remove:type_name -> timecache.v1.RemoveResponse
-	9,  // 31: timecache.v1.OperationResult.contains:type_name -> timecache.v1.ContainsResponse
-	13, // 32: timecache.v1.OperationResult.touch:type_name -> timecache.v1.TouchResponse
-	15, // 33: timecache.v1.OperationResult.append:type_name -> timecache.v1.AppendResponse
-	17, // 34: timecache.v1.OperationResult.combine:type_name -> timecache.v1.CombineResponse
-	19, // 35: timecache.v1.OperationResult.gather:type_name -> timecache.v1.GatherResponse
-	22, // 36: timecache.v1.ExecuteResponse.results:type_name -> timecache.v1.OperationResult
-	1,  // 37: timecache.v1.ScanResponse.entries:type_name -> timecache.v1.Entry
-	2,  // 38: timecache.v1.TimeCacheService.Put:input_type -> timecache.v1.PutRequest
-	4,  // 39: timecache.v1.TimeCacheService.Get:input_type -> timecache.v1.GetRequest
-	6,  // 40: timecache.v1.TimeCacheService.Remove:input_type -> timecache.v1.RemoveRequest
-	8,  // 41: timecache.v1.TimeCacheService.Contains:input_type -> timecache.v1.ContainsRequest
-	10, // 42: timecache.v1.TimeCacheService.Size:input_type -> timecache.v1.SizeRequest
-	12, // 43: timecache.v1.TimeCacheService.Touch:input_type -> timecache.v1.TouchRequest
-	14, // 44: timecache.v1.TimeCacheService.Append:input_type -> timecache.v1.AppendRequest
-	16, // 45: timecache.v1.TimeCacheService.Combine:input_type -> timecache.v1.CombineRequest
-	18, // 46: timecache.v1.TimeCacheService.Gather:input_type -> timecache.v1.GatherRequest
-	21, // 47: timecache.v1.TimeCacheService.Execute:input_type -> timecache.v1.ExecuteRequest
-	21, // 48: timecache.v1.TimeCacheService.Pipeline:input_type -> timecache.v1.ExecuteRequest
-	24, // 49: timecache.v1.TimeCacheService.Scan:input_type -> timecache.v1.ScanRequest
-	30, // 50: timecache.v1.TimeCacheService.WatchExpired:input_type -> timecache.v1.WatchExpiredRequest
-	31, // 51: timecache.v1.TimeCacheService.ConsumeExpired:input_type -> timecache.v1.ConsumeExpiredRequest
-	32, // 52: timecache.v1.TimeCacheService.WatchExpiring:input_type -> timecache.v1.WatchExpiringRequest
-	33, // 53: timecache.v1.TimeCacheService.SettleExpired:input_type -> timecache.v1.SettleExpiredRequest
-	3,  // 54: timecache.v1.TimeCacheService.Put:output_type -> timecache.v1.PutResponse
-	5,  // 55: timecache.v1.TimeCacheService.Get:output_type -> timecache.v1.GetResponse
-	7,  // 56: timecache.v1.TimeCacheService.Remove:output_type -> timecache.v1.RemoveResponse
-	9,  // 57: timecache.v1.TimeCacheService.Contains:output_type -> timecache.v1.ContainsResponse
-	11, // 58: timecache.v1.TimeCacheService.Size:output_type -> timecache.v1.SizeResponse
-	13, // 59: timecache.v1.TimeCacheService.Touch:output_type -> timecache.v1.TouchResponse
-	15, // 60: timecache.v1.TimeCacheService.Append:output_type -> timecache.v1.AppendResponse
-	17, // 61: timecache.v1.TimeCacheService.Combine:output_type -> timecache.v1.CombineResponse
-	19, // 62: timecache.v1.TimeCacheService.Gather:output_type -> timecache.v1.GatherResponse
-	23, // 63: timecache.v1.TimeCacheService.Execute:output_type -> timecache.v1.ExecuteResponse
-	23, // 64: timecache.v1.TimeCacheService.Pipeline:output_type -> timecache.v1.ExecuteResponse
-	25, // 65: timecache.v1.TimeCacheService.Scan:output_type -> timecache.v1.ScanResponse
-	34, // 66: timecache.v1.TimeCacheService.WatchExpired:output_type -> timecache.v1.WatchExpiredResponse
-	35, // 67: timecache.v1.TimeCacheService.ConsumeExpired:output_type -> timecache.v1.ConsumeExpiredResponse
-	36, // 68: timecache.v1.TimeCacheService.WatchExpiring:output_type -> timecache.v1.WatchExpiringResponse
-	37, // 69: timecache.v1.TimeCacheService.SettleExpired:output_type -> timecache.v1.SettleExpiredResponse
-	54, // [54:70] is the sub-list for method output_type
-	38, // [38:54] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	28, // 17: timecache.v1.GatherRequest.remember:type_name -> google.protobuf.Duration
+	27, // 18: timecache.v1.GatherResponse.parts:type_name -> timecache.v1.GatheredParts
+	2,  // 19: timecache.v1.Operation.put:type_name -> timecache.v1.PutRequest
+	4,  // 20: timecache.v1.Operation.get:type_name -> timecache.v1.GetRequest
+	6,  // 21: timecache.v1.Operation.remove:type_name -> timecache.v1.RemoveRequest
+	8,  // 22: timecache.v1.Operation.contains:type_name -> timecache.v1.ContainsRequest
+	12, // 23: timecache.v1.Operation.touch:type_name -> timecache.v1.TouchRequest
+	14, // 24: timecache.v1.Operation.append:type_name -> timecache.v1.AppendRequest
+	16, // 25: timecache.v1.Operation.combine:type_name -> timecache.v1.CombineRequest
+	18, // 26: timecache.v1.Operation.gather:type_name -> timecache.v1.GatherRequest
+	20, // 27: timecache.v1.ExecuteRequest.operations:type_name -> timecache.v1.Operation
+	29, // 28: timecache.v1.OperationResult.error:type_name -> google.rpc.Status
+	3,  // 29: timecache.v1.OperationResult.put:type_name -> timecache.v1.PutResponse
+	5,  // 30: timecache.v1.OperationResult.get:type_name -> timecache.v1.GetResponse
+	7,  // 31: timecache.v1.OperationResult.remove:type_name -> timecache.v1.RemoveResponse
+	9,  // 32: timecache.v1.OperationResult.contains:type_name -> timecache.v1.ContainsResponse
+	13, // 33: timecache.v1.OperationResult.touch:type_name -> timecache.v1.TouchResponse
+	15, // 34: timecache.v1.OperationResult.append:type_name -> timecache.v1.AppendResponse
+	17, // 35: timecache.v1.OperationResult.combine:type_name -> timecache.v1.CombineResponse
+	19, // 36: timecache.v1.OperationResult.gather:type_name -> timecache.v1.GatherResponse
+	22, // 37: timecache.v1.ExecuteResponse.results:type_name -> timecache.v1.OperationResult
+	1,  // 38: timecache.v1.ScanResponse.entries:type_name -> timecache.v1.Entry
+	2,  // 39: timecache.v1.TimeCacheService.Put:input_type -> timecache.v1.PutRequest
+	4,  // 40: timecache.v1.TimeCacheService.Get:input_type -> timecache.v1.GetRequest
+	6,  // 41: timecache.v1.TimeCacheService.Remove:input_type -> timecache.v1.RemoveRequest
+	8,  // 42: timecache.v1.TimeCacheService.Contains:input_type -> timecache.v1.ContainsRequest
+	10, // 43: timecache.v1.TimeCacheService.Size:input_type -> timecache.v1.SizeRequest
+	12, // 44: timecache.v1.TimeCacheService.Touch:input_type -> timecache.v1.TouchRequest
+	14, // 45: timecache.v1.TimeCacheService.Append:input_type -> timecache.v1.AppendRequest
+	16, // 46: timecache.v1.TimeCacheService.Combine:input_type -> timecache.v1.CombineRequest
+	18, // 47: timecache.v1.TimeCacheService.Gather:input_type -> timecache.v1.GatherRequest
+	21, // 48: timecache.v1.TimeCacheService.Execute:input_type -> timecache.v1.ExecuteRequest
+	21, // 49: timecache.v1.TimeCacheService.Pipeline:input_type -> timecache.v1.ExecuteRequest
+	24, // 50: timecache.v1.TimeCacheService.Scan:input_type -> timecache.v1.ScanRequest
+	30, // 51: timecache.v1.TimeCacheService.WatchExpired:input_type -> timecache.v1.WatchExpiredRequest
+	31, // 52: timecache.v1.TimeCacheService.ConsumeExpired:input_type -> timecache.v1.ConsumeExpiredRequest
+	32, // 53: timecache.v1.TimeCacheService.WatchExpiring:input_type -> timecache.v1.WatchExpiringRequest
+	33, // 54: timecache.v1.TimeCacheService.SettleExpired:input_type -> timecache.v1.SettleExpiredRequest
+	3,  // 55: timecache.v1.TimeCacheService.Put:output_type -> timecache.v1.PutResponse
+	5,  // 56: timecache.v1.TimeCacheService.Get:output_type -> timecache.v1.GetResponse
+	7,  // 57: timecache.v1.TimeCacheService.Remove:output_type -> timecache.v1.RemoveResponse
+	9,  // 58: timecache.v1.TimeCacheService.Contains:output_type -> timecache.v1.ContainsResponse
+	11, // 59: timecache.v1.TimeCacheService.Size:output_type -> timecache.v1.SizeResponse
+	13, // 60: timecache.v1.TimeCacheService.Touch:output_type -> timecache.v1.TouchResponse
+	15, // 61: timecache.v1.TimeCacheService.Append:output_type -> timecache.v1.AppendResponse
+	17, // 62: timecache.v1.TimeCacheService.Combine:output_type -> timecache.v1.CombineResponse
+	19, // 63: timecache.v1.TimeCacheService.Gather:output_type -> timecache.v1.GatherResponse
+	23, // 64: timecache.v1.TimeCacheService.Execute:output_type -> timecache.v1.ExecuteResponse
+	23, // 65: timecache.v1.TimeCacheService.Pipeline:output_type -> timecache.v1.ExecuteResponse
+	25, // 66: timecache.v1.TimeCacheService.Scan:output_type -> timecache.v1.ScanResponse
+	34, // 67: timecache.v1.TimeCacheService.WatchExpired:output_type -> timecache.v1.WatchExpiredResponse
+	35, // 68: timecache.v1.TimeCacheService.ConsumeExpired:output_type -> timecache.v1.ConsumeExpiredResponse
+	36, // 69: timecache.v1.TimeCacheService.WatchExpiring:output_type -> timecache.v1.WatchExpiringResponse
+	37, // 70: timecache.v1.TimeCacheService.SettleExpired:output_type -> timecache.v1.SettleExpiredResponse
+	55, // [55:71] is the sub-list for method output_type
+	39, // [39:55] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_data_proto_init() }
@@ -2659,6 +2758,7 @@ func file_timecache_v1_data_proto_init() {
 		(*PutRequest_Condition)(nil),
 		(*PutRequest_IfVersion)(nil),
 	}
+	file_timecache_v1_data_proto_msgTypes[3].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[5].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[11].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[13].OneofWrappers = []any{

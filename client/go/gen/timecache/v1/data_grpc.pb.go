@@ -112,15 +112,16 @@ type TimeCacheServiceClient interface {
 	// limit's name as reason, unless the namespace evicts. With `keep_deadline` an
 	// existing entry keeps its time to live. Without a condition idempotent, except for
 	// the version and the fresh time to live; with a condition a retry may fail because
-	// the first attempt succeeded.
+	// the first attempt succeeded. A retry with the same idempotency_id changes nothing,
+	// here and in Remove, Append, Combine and Gather.
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutResponse, error)
 	// Reads an entry.
 	//
 	// Success: the entry. Miss: OK with no entry. A client that reads values of more
 	// than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
-	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
-	// the time to live, unless the namespace is sliding or the request sets `touch`;
-	// the version does not change even then. Idempotent.
+	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Renews the time
+	// to live as `touch` says, or, if that is unset, if the namespace is sliding; the
+	// version does not change even then. Idempotent.
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
 	// Removes an entry. A removed entry has no expiry event.
 	//
@@ -181,15 +182,16 @@ type TimeCacheServiceClient interface {
 	// part gets a fresh time to live.
 	// Success: all parts, or how many have been collected. The same part with the same
 	// value again is a success that changes nothing (`duplicate`); with another value:
-	// ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
-	// collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+	// ALREADY_EXISTS (PART_EXISTS), unless `keep_first` is set. A request that expects
+	// other parts than the collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH); one
+	// that does not say what it expects, of a key without parts: FAILED_PRECONDITION
+	// (KEY_NOT_FOUND). A key that is remembered: see `remember`. A key that has a value:
 	// FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
 	// and the expected names, would be larger than the namespace's max_value_bytes:
 	// FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
 	// changed. A limit that would be exceeded: as in Put.
 	// A retry is a duplicate as long as the key is incomplete. A retry of the part that
-	// completed the key starts a new collection: a client that must not join twice
-	// remembers the key for a while, or derives the key from what is joined once.
+	// completed the key starts a new collection, unless the key is remembered.
 	// max_value_bytes bounds the response: see Get for answers of more than 4 MiB.
 	// Costs O(bytes of the part and of the expected names), however many parts have been
 	// collected, and O(bytes of all parts) where it completes the key: parts are found by
@@ -529,15 +531,16 @@ type TimeCacheServiceServer interface {
 	// limit's name as reason, unless the namespace evicts. With `keep_deadline` an
 	// existing entry keeps its time to live. Without a condition idempotent, except for
 	// the version and the fresh time to live; with a condition a retry may fail because
-	// the first attempt succeeded.
+	// the first attempt succeeded. A retry with the same idempotency_id changes nothing,
+	// here and in Remove, Append, Combine and Gather.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
 	// Reads an entry.
 	//
 	// Success: the entry. Miss: OK with no entry. A client that reads values of more
 	// than 4 MiB must raise its gRPC's limit for received messages; otherwise gRPC ends
-	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Does not renew
-	// the time to live, unless the namespace is sliding or the request sets `touch`;
-	// the version does not change even then. Idempotent.
+	// the call at the client, with RESOURCE_EXHAUSTED and no ErrorInfo. Renews the time
+	// to live as `touch` says, or, if that is unset, if the namespace is sliding; the
+	// version does not change even then. Idempotent.
 	Get(context.Context, *GetRequest) (*GetResponse, error)
 	// Removes an entry. A removed entry has no expiry event.
 	//
@@ -598,15 +601,16 @@ type TimeCacheServiceServer interface {
 	// part gets a fresh time to live.
 	// Success: all parts, or how many have been collected. The same part with the same
 	// value again is a success that changes nothing (`duplicate`); with another value:
-	// ALREADY_EXISTS (PART_EXISTS). A request that expects other parts than the
-	// collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH). A key that has a value:
+	// ALREADY_EXISTS (PART_EXISTS), unless `keep_first` is set. A request that expects
+	// other parts than the collected ones do: FAILED_PRECONDITION (GATHER_MISMATCH); one
+	// that does not say what it expects, of a key without parts: FAILED_PRECONDITION
+	// (KEY_NOT_FOUND). A key that is remembered: see `remember`. A key that has a value:
 	// FAILED_PRECONDITION (VALUE_KIND_MISMATCH). Parts that together, with their names
 	// and the expected names, would be larger than the namespace's max_value_bytes:
 	// FAILED_PRECONDITION (VALUE_TOO_LARGE). After each of these errors nothing is
 	// changed. A limit that would be exceeded: as in Put.
 	// A retry is a duplicate as long as the key is incomplete. A retry of the part that
-	// completed the key starts a new collection: a client that must not join twice
-	// remembers the key for a while, or derives the key from what is joined once.
+	// completed the key starts a new collection, unless the key is remembered.
 	// max_value_bytes bounds the response: see Get for answers of more than 4 MiB.
 	// Costs O(bytes of the part and of the expected names), however many parts have been
 	// collected, and O(bytes of all parts) where it completes the key: parts are found by

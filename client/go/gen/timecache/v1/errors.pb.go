@@ -117,6 +117,9 @@ const (
 	ErrorReason_GATHER_MISMATCH ErrorReason = 37
 	// ALREADY_EXISTS: the key has a part of that name, with another value.
 	ErrorReason_PART_EXISTS ErrorReason = 38
+	// ALREADY_EXISTS: a Gather has completed the key, which is still remembered: see
+	// GatherRequest.remember.
+	ErrorReason_GATHER_COMPLETE ErrorReason = 39
 	// OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
 	// namespace, lost.
 	ErrorReason_RESUME_POINT_TRIMMED ErrorReason = 40
@@ -196,6 +199,7 @@ var (
 		36: "NUMBER_OVERFLOW",
 		37: "GATHER_MISMATCH",
 		38: "PART_EXISTS",
+		39: "GATHER_COMPLETE",
 		40: "RESUME_POINT_TRIMMED",
 		41: "RESUME_POINT_AHEAD",
 		42: "LOG_CHANGED",
@@ -252,6 +256,7 @@ var (
 		"NUMBER_OVERFLOW":          36,
 		"GATHER_MISMATCH":          37,
 		"PART_EXISTS":              38,
+		"GATHER_COMPLETE":          39,
 		"RESUME_POINT_TRIMMED":     40,
 		"RESUME_POINT_AHEAD":       41,
 		"LOG_CHANGED":              42,
@@ -304,7 +309,7 @@ var File_timecache_v1_errors_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\n" +
-	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\xdc\b\n" +
+	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\xf1\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rINVALID_FIELD\x10\x01\x12\x15\n" +
@@ -345,7 +350,8 @@ const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\fNOT_A_NUMBER\x10#\x12\x13\n" +
 	"\x0fNUMBER_OVERFLOW\x10$\x12\x13\n" +
 	"\x0fGATHER_MISMATCH\x10%\x12\x0f\n" +
-	"\vPART_EXISTS\x10&\x12\x18\n" +
+	"\vPART_EXISTS\x10&\x12\x13\n" +
+	"\x0fGATHER_COMPLETE\x10'\x12\x18\n" +
 	"\x14RESUME_POINT_TRIMMED\x10(\x12\x16\n" +
 	"\x12RESUME_POINT_AHEAD\x10)\x12\x0f\n" +
 	"\vLOG_CHANGED\x10*\x12\x10\n" +

@@ -231,7 +231,7 @@ type NamespaceOptions struct {
 	// Longest own time to live that a put or touch may ask for. ttl to 10 years.
 	// Default 7 days, or ttl if that is longer.
 	MaxTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=max_ttl,json=maxTtl,proto3" json:"max_ttl,omitempty"`
-	// Whether Get renews the time to live. Default false.
+	// Whether a Get whose `touch` is unset renews the time to live. Default false.
 	Sliding *bool `protobuf:"varint,4,opt,name=sliding,proto3,oneof" json:"sliding,omitempty"`
 	// Most live entries. 0: no limit. Default 0.
 	MaxEntries *uint64 `protobuf:"varint,5,opt,name=max_entries,json=maxEntries,proto3,oneof" json:"max_entries,omitempty"`
@@ -296,8 +296,26 @@ type NamespaceOptions struct {
 	// What a restart means for its entries: the value at the time when the server went
 	// down applies. PAUSE needs another durability than MEMORY. Default FIRE.
 	RestartPolicy RestartPolicy `protobuf:"varint,17,opt,name=restart_policy,json=restartPolicy,proto3,enum=timecache.v1.RestartPolicy" json:"restart_policy,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Longest life of an entry since its create_time, whatever renews it: a Touch, a Get,
+	// a Put over it, an own ttl or expire_at that is longer. No deadline is later than
+	// create_time + max_life; the entry dies at most one bucket width after that, and if
+	// it is renewed after that, at the next moment. A removal or a death ends this life;
+	// what keeps a deadline keeps it here, too. Entries from before the option, or from
+	// before it was shorter, keep the deadline that they have, and get no later one.
+	// ttl to 10 years. 0: no bound. Default 0.
+	MaxLife *durationpb.Duration `protobuf:"bytes,18,opt,name=max_life,json=maxLife,proto3" json:"max_life,omitempty"`
+	// How long the answer to a request with an idempotency_id is remembered, so that a
+	// repetition gets it and changes nothing: at least as long as clients go on trying,
+	// a few minutes. As durable as the namespace. 0: requests with an id are refused; 1 ms
+	// to 7 days. Default 0.
+	IdempotencyWindow *durationpb.Duration `protobuf:"bytes,19,opt,name=idempotency_window,json=idempotencyWindow,proto3" json:"idempotency_window,omitempty"`
+	// Most answers that are remembered, 150 B each and the parts that a Gather returned,
+	// those of at most 64 MiB. Beyond either the oldest are forgotten, whose repetition
+	// is applied again; each shard has its share of both. 1,000 to 1,000,000. Default
+	// 100,000.
+	IdempotencyMaxIds *uint64 `protobuf:"varint,20,opt,name=idempotency_max_ids,json=idempotencyMaxIds,proto3,oneof" json:"idempotency_max_ids,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *NamespaceOptions) Reset() {
@@ -447,6 +465,27 @@ func (x *NamespaceOptions) GetRestartPolicy() RestartPolicy {
 		return x.RestartPolicy
 	}
 	return RestartPolicy_RESTART_POLICY_UNSPECIFIED
+}
+
+func (x *NamespaceOptions) GetMaxLife() *durationpb.Duration {
+	if x != nil {
+		return x.MaxLife
+	}
+	return nil
+}
+
+func (x *NamespaceOptions) GetIdempotencyWindow() *durationpb.Duration {
+	if x != nil {
+		return x.IdempotencyWindow
+	}
+	return nil
+}
+
+func (x *NamespaceOptions) GetIdempotencyMaxIds() uint64 {
+	if x != nil && x.IdempotencyMaxIds != nil {
+		return *x.IdempotencyMaxIds
+	}
+	return 0
 }
 
 // What a namespace holds and has done since it was created.
@@ -1435,11 +1474,224 @@ func (x *RotateNamespaceResponse) GetEntries() uint64 {
 	return 0
 }
 
+// Which deaths to count, and how finely.
+type GetDeathsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Most bars: 1 to 1,000. 0: 60.
+	MaxBars uint32 `protobuf:"varint,2,opt,name=max_bars,json=maxBars,proto3" json:"max_bars,omitempty"`
+	// Only what dies within this time from now is in bars, up to the end of the last one:
+	// 1 ms to 10 years. Unset: all.
+	Within        *durationpb.Duration `protobuf:"bytes,3,opt,name=within,proto3" json:"within,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeathsRequest) Reset() {
+	*x = GetDeathsRequest{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeathsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeathsRequest) ProtoMessage() {}
+
+func (x *GetDeathsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeathsRequest.ProtoReflect.Descriptor instead.
+func (*GetDeathsRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetDeathsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetDeathsRequest) GetMaxBars() uint32 {
+	if x != nil {
+		return x.MaxBars
+	}
+	return 0
+}
+
+func (x *GetDeathsRequest) GetWithin() *durationpb.Duration {
+	if x != nil {
+		return x.Within
+	}
+	return nil
+}
+
+// Entries that die at about the same time.
+type DeathBar struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// They die after this moment,
+	Begin *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=begin,proto3" json:"begin,omitempty"`
+	// and at or before this one.
+	End *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	// How many they are.
+	Entries uint64 `protobuf:"varint,3,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Bytes of their keys and values.
+	Bytes         uint64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeathBar) Reset() {
+	*x = DeathBar{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeathBar) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeathBar) ProtoMessage() {}
+
+func (x *DeathBar) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeathBar.ProtoReflect.Descriptor instead.
+func (*DeathBar) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DeathBar) GetBegin() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Begin
+	}
+	return nil
+}
+
+func (x *DeathBar) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *DeathBar) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *DeathBar) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// What dies when.
+type GetDeathsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server's time: the entries that live now are counted.
+	ServerTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=server_time,json=serverTime,proto3" json:"server_time,omitempty"`
+	// In order of time, each as long as the first, a multiple of the bucket width, and
+	// without gaps from the next death on. None if there is nothing to die.
+	Bars []*DeathBar `protobuf:"bytes,2,rep,name=bars,proto3" json:"bars,omitempty"`
+	// Entries that die after the last bar.
+	LaterEntries uint64 `protobuf:"varint,3,opt,name=later_entries,json=laterEntries,proto3" json:"later_entries,omitempty"`
+	// Bytes of their keys and values.
+	LaterBytes    uint64 `protobuf:"varint,4,opt,name=later_bytes,json=laterBytes,proto3" json:"later_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeathsResponse) Reset() {
+	*x = GetDeathsResponse{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeathsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeathsResponse) ProtoMessage() {}
+
+func (x *GetDeathsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeathsResponse.ProtoReflect.Descriptor instead.
+func (*GetDeathsResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetDeathsResponse) GetServerTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ServerTime
+	}
+	return nil
+}
+
+func (x *GetDeathsResponse) GetBars() []*DeathBar {
+	if x != nil {
+		return x.Bars
+	}
+	return nil
+}
+
+func (x *GetDeathsResponse) GetLaterEntries() uint64 {
+	if x != nil {
+		return x.LaterEntries
+	}
+	return 0
+}
+
+func (x *GetDeathsResponse) GetLaterBytes() uint64 {
+	if x != nil {
+		return x.LaterBytes
+	}
+	return 0
+}
+
 var File_timecache_v1_namespaces_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\b\n" +
+	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\n" +
+	"\n" +
 	"\x10NamespaceOptions\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12$\n" +
 	"\vnum_buckets\x18\x02 \x01(\rH\x00R\n" +
@@ -1463,7 +1715,11 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\n" +
 	"durability\x18\x10 \x01(\x0e2\x18.timecache.v1.DurabilityR\n" +
 	"durability\x12B\n" +
-	"\x0erestart_policy\x18\x11 \x01(\x0e2\x1b.timecache.v1.RestartPolicyR\rrestartPolicyB\x0e\n" +
+	"\x0erestart_policy\x18\x11 \x01(\x0e2\x1b.timecache.v1.RestartPolicyR\rrestartPolicy\x124\n" +
+	"\bmax_life\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\amaxLife\x12H\n" +
+	"\x12idempotency_window\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\x11idempotencyWindow\x123\n" +
+	"\x13idempotency_max_ids\x18\x14 \x01(\x04H\n" +
+	"R\x11idempotencyMaxIds\x88\x01\x01B\x0e\n" +
 	"\f_num_bucketsB\n" +
 	"\n" +
 	"\b_slidingB\x0e\n" +
@@ -1475,7 +1731,8 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\v_num_shardsB\x18\n" +
 	"\x16_dead_letter_namespaceB\x1c\n" +
 	"\x1a_max_operations_per_secondB\x14\n" +
-	"\x12_max_backlog_bytes\"\xf9\a\n" +
+	"\x12_max_backlog_bytesB\x16\n" +
+	"\x14_idempotency_max_ids\"\xf9\a\n" +
 	"\x13NamespaceStatistics\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12!\n" +
@@ -1546,7 +1803,23 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x16RotateNamespaceRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"3\n" +
 	"\x17RotateNamespaceResponse\x12\x18\n" +
-	"\aentries\x18\x01 \x01(\x04R\aentries*c\n" +
+	"\aentries\x18\x01 \x01(\x04R\aentries\"t\n" +
+	"\x10GetDeathsRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bmax_bars\x18\x02 \x01(\rR\amaxBars\x121\n" +
+	"\x06within\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06within\"\x9a\x01\n" +
+	"\bDeathBar\x120\n" +
+	"\x05begin\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05begin\x12,\n" +
+	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x18\n" +
+	"\aentries\x18\x03 \x01(\x04R\aentries\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\xc2\x01\n" +
+	"\x11GetDeathsResponse\x12;\n" +
+	"\vserver_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"serverTime\x12*\n" +
+	"\x04bars\x18\x02 \x03(\v2\x16.timecache.v1.DeathBarR\x04bars\x12#\n" +
+	"\rlater_entries\x18\x03 \x01(\x04R\flaterEntries\x12\x1f\n" +
+	"\vlater_bytes\x18\x04 \x01(\x04R\n" +
+	"laterBytes*c\n" +
 	"\vLimitPolicy\x12\x1c\n" +
 	"\x18LIMIT_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13LIMIT_POLICY_REJECT\x10\x01\x12\x1d\n" +
@@ -1561,14 +1834,15 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\rRestartPolicy\x12\x1e\n" +
 	"\x1aRESTART_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RESTART_POLICY_FIRE\x10\x01\x12\x18\n" +
-	"\x14RESTART_POLICY_PAUSE\x10\x022\xc6\x04\n" +
+	"\x14RESTART_POLICY_PAUSE\x10\x022\x94\x05\n" +
 	"\x10NamespaceService\x12^\n" +
 	"\x0fCreateNamespace\x12$.timecache.v1.CreateNamespaceRequest\x1a%.timecache.v1.CreateNamespaceResponse\x12U\n" +
 	"\fGetNamespace\x12!.timecache.v1.GetNamespaceRequest\x1a\".timecache.v1.GetNamespaceResponse\x12[\n" +
 	"\x0eListNamespaces\x12#.timecache.v1.ListNamespacesRequest\x1a$.timecache.v1.ListNamespacesResponse\x12^\n" +
 	"\x0fUpdateNamespace\x12$.timecache.v1.UpdateNamespaceRequest\x1a%.timecache.v1.UpdateNamespaceResponse\x12^\n" +
 	"\x0fDeleteNamespace\x12$.timecache.v1.DeleteNamespaceRequest\x1a%.timecache.v1.DeleteNamespaceResponse\x12^\n" +
-	"\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponseB\x90\x01\n" +
+	"\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponse\x12L\n" +
+	"\tGetDeaths\x12\x1e.timecache.v1.GetDeathsRequest\x1a\x1f.timecache.v1.GetDeathsResponseB\x90\x01\n" +
 	"\x11dev.timecached.v1B\x0fNamespacesProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
 var (
@@ -1584,7 +1858,7 @@ func file_timecache_v1_namespaces_proto_rawDescGZIP() []byte {
 }
 
 var file_timecache_v1_namespaces_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(LimitPolicy)(0),                // 0: timecache.v1.LimitPolicy
 	(Durability)(0),                 // 1: timecache.v1.Durability
@@ -1604,49 +1878,61 @@ var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(*DeleteNamespaceResponse)(nil), // 15: timecache.v1.DeleteNamespaceResponse
 	(*RotateNamespaceRequest)(nil),  // 16: timecache.v1.RotateNamespaceRequest
 	(*RotateNamespaceResponse)(nil), // 17: timecache.v1.RotateNamespaceResponse
-	(*durationpb.Duration)(nil),     // 18: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 19: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),   // 20: google.protobuf.FieldMask
+	(*GetDeathsRequest)(nil),        // 18: timecache.v1.GetDeathsRequest
+	(*DeathBar)(nil),                // 19: timecache.v1.DeathBar
+	(*GetDeathsResponse)(nil),       // 20: timecache.v1.GetDeathsResponse
+	(*durationpb.Duration)(nil),     // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 22: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),   // 23: google.protobuf.FieldMask
 }
 var file_timecache_v1_namespaces_proto_depIdxs = []int32{
-	18, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
-	18, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
+	21, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
+	21, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
 	0,  // 2: timecache.v1.NamespaceOptions.limit_policy:type_name -> timecache.v1.LimitPolicy
-	18, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
-	18, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
+	21, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
+	21, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
 	1,  // 5: timecache.v1.NamespaceOptions.durability:type_name -> timecache.v1.Durability
 	2,  // 6: timecache.v1.NamespaceOptions.restart_policy:type_name -> timecache.v1.RestartPolicy
-	19, // 7: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
-	18, // 8: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
-	18, // 9: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
-	18, // 10: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
-	3,  // 11: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
-	4,  // 12: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
-	18, // 13: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
-	3,  // 14: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
-	5,  // 15: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 16: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 17: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
-	5,  // 18: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
-	20, // 19: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	5,  // 20: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	6,  // 21: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
-	8,  // 22: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
-	10, // 23: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
-	12, // 24: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
-	14, // 25: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
-	16, // 26: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
-	7,  // 27: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
-	9,  // 28: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
-	11, // 29: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
-	13, // 30: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
-	15, // 31: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
-	17, // 32: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	21, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
+	21, // 8: timecache.v1.NamespaceOptions.idempotency_window:type_name -> google.protobuf.Duration
+	22, // 9: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
+	21, // 10: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
+	21, // 11: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
+	21, // 12: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
+	3,  // 13: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
+	4,  // 14: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
+	21, // 15: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
+	3,  // 16: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
+	5,  // 17: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 18: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 19: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
+	5,  // 20: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
+	23, // 21: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	5,  // 22: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	21, // 23: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
+	22, // 24: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
+	22, // 25: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
+	22, // 26: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
+	19, // 27: timecache.v1.GetDeathsResponse.bars:type_name -> timecache.v1.DeathBar
+	6,  // 28: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
+	8,  // 29: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
+	10, // 30: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
+	12, // 31: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
+	14, // 32: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
+	16, // 33: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
+	18, // 34: timecache.v1.NamespaceService.GetDeaths:input_type -> timecache.v1.GetDeathsRequest
+	7,  // 35: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
+	9,  // 36: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
+	11, // 37: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
+	13, // 38: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
+	15, // 39: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
+	17, // 40: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
+	20, // 41: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
+	35, // [35:42] is the sub-list for method output_type
+	28, // [28:35] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_namespaces_proto_init() }
@@ -1661,7 +1947,7 @@ func file_timecache_v1_namespaces_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_namespaces_proto_rawDesc), len(file_timecache_v1_namespaces_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	NamespaceService_UpdateNamespace_FullMethodName = "/timecache.v1.NamespaceService/UpdateNamespace"
 	NamespaceService_DeleteNamespace_FullMethodName = "/timecache.v1.NamespaceService/DeleteNamespace"
 	NamespaceService_RotateNamespace_FullMethodName = "/timecache.v1.NamespaceService/RotateNamespace"
+	NamespaceService_GetDeaths_FullMethodName       = "/timecache.v1.NamespaceService/GetDeaths"
 )
 
 // NamespaceServiceClient is the client API for NamespaceService service.
@@ -60,6 +61,14 @@ type NamespaceServiceClient interface {
 	// when the call returns, and are delivered to the watchers with the cause ROTATED.
 	// A namespace without a live bucket does not change. Not idempotent.
 	RotateNamespace(ctx context.Context, in *RotateNamespaceRequest, opts ...grpc.CallOption) (*RotateNamespaceResponse, error)
+	// Counts the live entries by the time of their death: what dies when, unless it is
+	// renewed, removed or put anew until then.
+	//
+	// Buckets are merged to bars of equal length. Each of the namespace's shards is
+	// counted at a time of its own, a few buckets under its lock: entries that change
+	// meanwhile may count twice or not at all. Costs O(live buckets) in each shard,
+	// whatever the number of entries. Idempotent.
+	GetDeaths(ctx context.Context, in *GetDeathsRequest, opts ...grpc.CallOption) (*GetDeathsResponse, error)
 }
 
 type namespaceServiceClient struct {
@@ -130,6 +139,16 @@ func (c *namespaceServiceClient) RotateNamespace(ctx context.Context, in *Rotate
 	return out, nil
 }
 
+func (c *namespaceServiceClient) GetDeaths(ctx context.Context, in *GetDeathsRequest, opts ...grpc.CallOption) (*GetDeathsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetDeathsResponse)
+	err := c.cc.Invoke(ctx, NamespaceService_GetDeaths_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NamespaceServiceServer is the server API for NamespaceService service.
 // All implementations must embed UnimplementedNamespaceServiceServer
 // for forward compatibility.
@@ -162,6 +181,14 @@ type NamespaceServiceServer interface {
 	// when the call returns, and are delivered to the watchers with the cause ROTATED.
 	// A namespace without a live bucket does not change. Not idempotent.
 	RotateNamespace(context.Context, *RotateNamespaceRequest) (*RotateNamespaceResponse, error)
+	// Counts the live entries by the time of their death: what dies when, unless it is
+	// renewed, removed or put anew until then.
+	//
+	// Buckets are merged to bars of equal length. Each of the namespace's shards is
+	// counted at a time of its own, a few buckets under its lock: entries that change
+	// meanwhile may count twice or not at all. Costs O(live buckets) in each shard,
+	// whatever the number of entries. Idempotent.
+	GetDeaths(context.Context, *GetDeathsRequest) (*GetDeathsResponse, error)
 	mustEmbedUnimplementedNamespaceServiceServer()
 }
 
@@ -189,6 +216,9 @@ func (UnimplementedNamespaceServiceServer) DeleteNamespace(context.Context, *Del
 }
 func (UnimplementedNamespaceServiceServer) RotateNamespace(context.Context, *RotateNamespaceRequest) (*RotateNamespaceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RotateNamespace not implemented")
+}
+func (UnimplementedNamespaceServiceServer) GetDeaths(context.Context, *GetDeathsRequest) (*GetDeathsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDeaths not implemented")
 }
 func (UnimplementedNamespaceServiceServer) mustEmbedUnimplementedNamespaceServiceServer() {}
 func (UnimplementedNamespaceServiceServer) testEmbeddedByValue()                          {}
@@ -319,6 +349,24 @@ func _NamespaceService_RotateNamespace_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _NamespaceService_GetDeaths_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDeathsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NamespaceServiceServer).GetDeaths(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NamespaceService_GetDeaths_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NamespaceServiceServer).GetDeaths(ctx, req.(*GetDeathsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // NamespaceService_ServiceDesc is the grpc.ServiceDesc for NamespaceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -349,6 +397,10 @@ var NamespaceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RotateNamespace",
 			Handler:    _NamespaceService_RotateNamespace_Handler,
+		},
+		{
+			MethodName: "GetDeaths",
+			Handler:    _NamespaceService_GetDeaths_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -15,12 +15,14 @@ import grpc
 from ..admin_types import (
     BackupPiece,
     ClusterInfo,
+    DeathsAhead,
     Group,
     GroupOptions,
     Namespace,
     NamespaceOptions,
     ServerInfo,
     cluster_from,
+    deaths_from,
     fill_options,
     group_from,
     namespace_from,
@@ -58,6 +60,7 @@ from ..types import (
     SizeResult,
     entry_from,
     to_bytes,
+    to_duration,
     to_names,
 )
 from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
@@ -224,6 +227,7 @@ class Client:
         keep_deadline: bool = False,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> PutResult:
         """Stores a value under a key, with a fresh time to live.
 
@@ -239,6 +243,10 @@ class Client:
           gives. `allow_past`: one that is over is no error: the entry expires at once, and its
           event is delivered.
 
+        - `idempotency_id`: makes the call safe to repeat, so that it is repeated as RetryPolicy
+          says: 1 to 64 B that no other call has. The namespace must have an idempotency_window.
+          Not together with `return_previous`.
+
         A limit that would be passed: ResourceExhaustedError.
         """
         return await self._do(
@@ -253,15 +261,26 @@ class Client:
                 keep_deadline=keep_deadline,
                 expire_at=expire_at,
                 allow_past=allow_past,
-            )
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
-    async def get(self, key: BytesLike, *, touch: bool = False) -> Entry | None:
-        """Reads an entry; None if it is not there. `touch`: renew its time to live."""
+    async def get(self, key: BytesLike, *, touch: bool | None = None) -> Entry | None:
+        """Reads an entry; None if it is not there.
+
+        `touch`: renew its time to live; False: do not, in a sliding namespace, either. None: renew
+        it if the namespace is sliding.
+        """
         return await self._do(Operation.get(key, touch=touch), safe=True)
 
     async def remove(
-        self, key: BytesLike, *, if_version: int | None = None, return_previous: bool = False
+        self,
+        key: BytesLike,
+        *,
+        if_version: int | None = None,
+        return_previous: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> RemoveResult:
         """Removes an entry, without an expiry event. The result is true if it was there.
 
@@ -269,7 +288,13 @@ class Client:
         VERSION_MISMATCH).
         """
         return await self._do(
-            Operation.remove(key, if_version=if_version, return_previous=return_previous)
+            Operation.remove(
+                key,
+                if_version=if_version,
+                return_previous=return_previous,
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def contains(self, key: BytesLike) -> bool:
@@ -293,16 +318,23 @@ class Client:
         if_version: int | None = None,
         expire_at: datetime | None = None,
         allow_past: bool = False,
+        namespace_ttl: bool = False,
     ) -> int | None:
         """Gives an entry a fresh time to live: its own again, or `ttl`, which is its own then.
 
         Returns its version, which stays; None if it is not there. With `if_version`, only this
         version; else FailedPreconditionError. `expire_at`, `allow_past`: as for ``put``; the
-        entry's own time to live stays as it is, unless `ttl` is given, too.
+        entry's own time to live stays as it is, unless `ttl` is given, too. `namespace_ttl`: the
+        entry has none of its own any more, and follows the namespace's; not together with `ttl`.
         """
         return await self._do(
             Operation.touch(
-                key, ttl=ttl, if_version=if_version, expire_at=expire_at, allow_past=allow_past
+                key,
+                ttl=ttl,
+                if_version=if_version,
+                expire_at=expire_at,
+                allow_past=allow_past,
+                namespace_ttl=namespace_ttl,
             ),
             safe=True,
         )
@@ -317,6 +349,7 @@ class Client:
         if_present: bool = False,
         if_version: int | None = None,
         touch: bool = False,
+        idempotency_id: BytesLike | None = None,
     ) -> AppendResult:
         """Appends to a value, or creates an entry with these bytes.
 
@@ -334,7 +367,9 @@ class Client:
                 if_present=if_present,
                 if_version=if_version,
                 touch=touch,
-            )
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def combine(
@@ -348,6 +383,7 @@ class Client:
         touch: bool = False,
         ttl: Duration | None = None,
         if_version: int | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> CombineResult:
         """Adds a 64-bit number to a value, or xors it with one, atomically.
 
@@ -367,7 +403,9 @@ class Client:
                 touch=touch,
                 ttl=ttl,
                 if_version=if_version,
-            )
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def gather(
@@ -380,16 +418,21 @@ class Client:
         expected_names: Iterable[BytesLike] = (),
         touch: bool = False,
         ttl: Duration | None = None,
+        keep_first: bool = False,
+        remember: Duration | None = None,
+        idempotency_id: BytesLike | None = None,
     ) -> GatherResult:
         """Brings one part of what is collected under a key.
 
         The call that brings the last part gets all, and the key is gone: exactly one call does.
         What is not complete in time expires with the parts that came (``ExpiredEvent.parts``).
         Either `expected_parts` (1 to 1,024, whatever their names) or `expected_names` says what
-        is complete, the same for all parts of a key. The same part again is a `duplicate`;
-        AlreadyExistsError (PART_EXISTS): with another value. FailedPreconditionError: something
-        else is expected (GATHER_MISMATCH), the key has a value, the parts would be too large.
-        Never repeated unasked.
+        is complete, the same for all parts of a key; parts after the first may leave it out. The
+        same part again is a `duplicate`; AlreadyExistsError (PART_EXISTS): with another value,
+        unless `keep_first` keeps the one that is there. `remember`: how long a key that this part
+        completes takes no parts again, but AlreadyExistsError (GATHER_COMPLETE).
+        FailedPreconditionError: something else is expected (GATHER_MISMATCH), the key has a value,
+        the parts would be too large. Never repeated unasked.
         """
         return await self._do(
             Operation.gather(
@@ -400,7 +443,11 @@ class Client:
                 expected_names=expected_names,
                 touch=touch,
                 ttl=ttl,
-            )
+                keep_first=keep_first,
+                remember=remember,
+                idempotency_id=idempotency_id,
+            ),
+            safe=idempotency_id is not None,
         )
 
     async def execute(self, operations: Iterable[Operation[Any]]) -> list[Any]:
@@ -812,6 +859,19 @@ class Client:
         request = namespaces_pb2.RotateNamespaceRequest(name=name)
         response = await self._call(lambda stubs: stubs.namespaces.RotateNamespace, request)
         return int(response.entries)
+
+    async def get_deaths(
+        self, name: str, *, max_bars: int = 60, within: Duration | None = None
+    ) -> DeathsAhead:
+        """Counts the live entries of a namespace by the time of their death.
+
+        In at most `max_bars` bars; `within`: only what dies within this time from now is in them.
+        """
+        request = namespaces_pb2.GetDeathsRequest(name=name, max_bars=max_bars)
+        if within is not None:
+            request.within.CopyFrom(to_duration(within))
+        response = await self._call(lambda stubs: stubs.namespaces.GetDeaths, request, safe=True)
+        return deaths_from(response)
 
     async def get_server(self) -> ServerInfo:
         """The server itself: version, age, limits and how far they are used."""

@@ -1,5 +1,6 @@
 package dev.timecached.client;
 
+import com.google.protobuf.ByteString;
 import dev.timecached.v1.AppendRequest;
 import dev.timecached.v1.PutCondition;
 import java.time.Duration;
@@ -60,5 +61,13 @@ public final class AppendOptions {
 
   private static IllegalStateException excluded() {
     return new IllegalStateException("give one of ifAbsent, ifPresent and ifVersion");
+  }
+
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryPolicy} says: 1 to 64 B
+   * that no other call has. The namespace must have an idempotency_window.
+   */
+  public AppendOptions idempotencyId(ByteString id) {
+    return new AppendOptions(request.toBuilder().setIdempotencyId(id).build());
   }
 }

@@ -80,6 +80,16 @@ public final class AsyncTimecache {
     return start(Operation.getAndTouch(key));
   }
 
+  /** Reads and never renews an entry: as {@link Operation#getWithoutTouch(ByteString)}. */
+  public CompletableFuture<Optional<Entry>> getWithoutTouch(String key) {
+    return start(Operation.getWithoutTouch(key));
+  }
+
+  /** Reads and never renews an entry: as {@link Operation#getWithoutTouch(ByteString)}. */
+  public CompletableFuture<Optional<Entry>> getWithoutTouch(ByteString key) {
+    return start(Operation.getWithoutTouch(key));
+  }
+
   /** Removes an entry: as {@link Operation#remove(ByteString, RemoveOptions)}. */
   public CompletableFuture<RemoveResult> remove(String key) {
     return start(Operation.remove(key));

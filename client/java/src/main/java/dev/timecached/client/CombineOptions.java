@@ -1,5 +1,6 @@
 package dev.timecached.client;
 
+import com.google.protobuf.ByteString;
 import dev.timecached.v1.CombineRequest;
 import java.time.Duration;
 
@@ -41,5 +42,13 @@ public final class CombineOptions {
   /** Only this version; else FAILED_PRECONDITION, KEY_NOT_FOUND or VERSION_MISMATCH. */
   public CombineOptions ifVersion(long version) {
     return new CombineOptions(request.toBuilder().setIfVersion(version).build());
+  }
+
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryPolicy} says: 1 to 64 B
+   * that no other call has. The namespace must have an idempotency_window.
+   */
+  public CombineOptions idempotencyId(ByteString id) {
+    return new CombineOptions(request.toBuilder().setIdempotencyId(id).build());
   }
 }

@@ -32,6 +32,24 @@ public final class GatherOptions {
     return new GatherOptions(GatherRequest.newBuilder().addAllExpectedNames(names).build());
   }
 
+  /** What the key's parts expect: for a part after the first one. */
+  public static GatherOptions asBefore() {
+    return new GatherOptions(GatherRequest.getDefaultInstance());
+  }
+
+  /** A part that has been collected with another value stays, and this one is a duplicate. */
+  public GatherOptions keepFirst() {
+    return new GatherOptions(request.toBuilder().setKeepFirst(true).build());
+  }
+
+  /**
+   * How long a key that this part completes takes no parts again, 1 ms to the namespace's max_ttl:
+   * until then a gather on it is ALREADY_EXISTS (GATHER_COMPLETE).
+   */
+  public GatherOptions remember(Duration remember) {
+    return new GatherOptions(request.toBuilder().setRemember(Times.toProto(remember)).build());
+  }
+
   /** Renew the time to live of an entry that is there. */
   public GatherOptions touch() {
     return new GatherOptions(request.toBuilder().setTouch(true).build());
@@ -40,5 +58,13 @@ public final class GatherOptions {
   /** The own time to live of an entry that is created, and with touch of one that is there. */
   public GatherOptions ttl(Duration ttl) {
     return new GatherOptions(request.toBuilder().setTtl(Times.toProto(ttl)).build());
+  }
+
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryPolicy} says: 1 to 64 B
+   * that no other call has. The namespace must have an idempotency_window.
+   */
+  public GatherOptions idempotencyId(ByteString id) {
+    return new GatherOptions(request.toBuilder().setIdempotencyId(id).build());
   }
 }

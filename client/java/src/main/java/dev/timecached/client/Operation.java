@@ -25,6 +25,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
  * Something to be done with one entry, as a value: for {@link TimecacheClient#call}, {@link
@@ -40,7 +41,7 @@ public final class Operation<R> {
   /** What the operations of one kind have in common. */
   private record Kind<Q, A>(
       MethodDescriptor<Q, A> method,
-      boolean isSafe,
+      Predicate<Q> isSafe,
       BiFunction<Q, String, Q> in,
       BiFunction<dev.timecached.v1.Operation.Builder, Q, dev.timecached.v1.Operation.Builder> set,
       Function<OperationResult, A> answer) {}
@@ -48,7 +49,7 @@ public final class Operation<R> {
   private static final Kind<PutRequest, PutResponse> PUT =
       new Kind<>(
           TimeCacheServiceGrpc.getPutMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setPut,
           OperationResult::getPut);
@@ -56,7 +57,7 @@ public final class Operation<R> {
   private static final Kind<GetRequest, GetResponse> GET =
       new Kind<>(
           TimeCacheServiceGrpc.getGetMethod(),
-          true,
+          request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGet,
           OperationResult::getGet);
@@ -64,7 +65,7 @@ public final class Operation<R> {
   private static final Kind<RemoveRequest, RemoveResponse> REMOVE =
       new Kind<>(
           TimeCacheServiceGrpc.getRemoveMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setRemove,
           OperationResult::getRemove);
@@ -72,7 +73,7 @@ public final class Operation<R> {
   private static final Kind<ContainsRequest, ContainsResponse> CONTAINS =
       new Kind<>(
           TimeCacheServiceGrpc.getContainsMethod(),
-          true,
+          request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setContains,
           OperationResult::getContains);
@@ -80,7 +81,7 @@ public final class Operation<R> {
   private static final Kind<TouchRequest, TouchResponse> TOUCH =
       new Kind<>(
           TimeCacheServiceGrpc.getTouchMethod(),
-          true,
+          request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setTouch,
           OperationResult::getTouch);
@@ -88,7 +89,7 @@ public final class Operation<R> {
   private static final Kind<AppendRequest, AppendResponse> APPEND =
       new Kind<>(
           TimeCacheServiceGrpc.getAppendMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setAppend,
           OperationResult::getAppend);
@@ -96,7 +97,7 @@ public final class Operation<R> {
   private static final Kind<CombineRequest, CombineResponse> COMBINE =
       new Kind<>(
           TimeCacheServiceGrpc.getCombineMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setCombine,
           OperationResult::getCombine);
@@ -104,7 +105,7 @@ public final class Operation<R> {
   private static final Kind<GatherRequest, GatherResponse> GATHER =
       new Kind<>(
           TimeCacheServiceGrpc.getGatherMethod(),
-          false,
+          request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGather,
           OperationResult::getGather);
@@ -140,7 +141,7 @@ public final class Operation<R> {
 
   private static <Q, R> R call(Rpc rpc, String namespace, Call<Q, R> call) {
     Q request = call.kind.in.apply(call.request, namespace);
-    return call.convert.apply(rpc.call(call.kind.method, request, call.kind.isSafe));
+    return call.convert.apply(rpc.call(call.kind.method, request, call.kind.isSafe.test(request)));
   }
 
   CompletableFuture<R> start(Rpc rpc, String namespace) {
@@ -149,7 +150,7 @@ public final class Operation<R> {
 
   private static <Q, R> CompletableFuture<R> start(Rpc rpc, String namespace, Call<Q, R> call) {
     Q request = call.kind.in.apply(call.request, namespace);
-    return rpc.start(call.kind.method, request, call.kind.isSafe, call.convert);
+    return rpc.start(call.kind.method, request, call.kind.isSafe.test(request), call.convert);
   }
 
   /** As it goes into a batch. */
@@ -216,13 +217,13 @@ public final class Operation<R> {
 
   /** Reads an entry. A miss is empty. Does not renew it, unless the namespace is sliding. */
   public static Operation<Optional<Entry>> get(ByteString key) {
-    return get(key, false);
+    return get(key, GetRequest.newBuilder());
   }
 
-  private static Operation<Optional<Entry>> get(ByteString key, boolean touch) {
+  private static Operation<Optional<Entry>> get(ByteString key, GetRequest.Builder request) {
     return new Operation<>(
         GET,
-        GetRequest.newBuilder().setKey(key).setTouch(touch).build(),
+        request.setKey(key).build(),
         answer -> Entry.of(answer.hasEntry(), answer.getEntry(), key));
   }
 
@@ -233,7 +234,17 @@ public final class Operation<R> {
 
   /** Reads an entry and renews its time to live. A miss is empty. */
   public static Operation<Optional<Entry>> getAndTouch(ByteString key) {
-    return get(key, true);
+    return get(key, GetRequest.newBuilder().setTouch(true));
+  }
+
+  /** As {@link #getWithoutTouch(ByteString)}. */
+  public static Operation<Optional<Entry>> getWithoutTouch(String key) {
+    return getWithoutTouch(ByteString.copyFromUtf8(key));
+  }
+
+  /** Reads an entry and never renews it, in a sliding namespace, either. A miss is empty. */
+  public static Operation<Optional<Entry>> getWithoutTouch(ByteString key) {
+    return get(key, GetRequest.newBuilder().setTouch(false));
   }
 
   /** As {@link #remove(ByteString, RemoveOptions)}. */

@@ -1,5 +1,6 @@
 package dev.timecached.client;
 
+import com.google.protobuf.ByteString;
 import dev.timecached.v1.PutCondition;
 import dev.timecached.v1.PutRequest;
 import java.time.Duration;
@@ -82,5 +83,13 @@ public final class PutOptions {
 
   private static IllegalStateException excluded() {
     return new IllegalStateException("give one of ifAbsent, ifPresent and ifVersion");
+  }
+
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryPolicy} says: 1 to 64 B
+   * that no other call has. The namespace must have an idempotency_window.
+   */
+  public PutOptions idempotencyId(ByteString id) {
+    return new PutOptions(request.toBuilder().setIdempotencyId(id).build());
   }
 }

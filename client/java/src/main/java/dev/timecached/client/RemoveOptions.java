@@ -1,5 +1,6 @@
 package dev.timecached.client;
 
+import com.google.protobuf.ByteString;
 import dev.timecached.v1.RemoveRequest;
 
 /** How an entry is removed. Immutable: each method returns options of its own. */
@@ -25,5 +26,13 @@ public final class RemoveOptions {
   /** Answer with the entry that was removed. */
   public RemoveOptions returnPrevious() {
     return new RemoveOptions(request.toBuilder().setReturnPrevious(true).build());
+  }
+
+  /**
+   * Makes the call safe to repeat, so that it is tried again as {@link RetryPolicy} says: 1 to 64 B
+   * that no other call has. The namespace must have an idempotency_window.
+   */
+  public RemoveOptions idempotencyId(ByteString id) {
+    return new RemoveOptions(request.toBuilder().setIdempotencyId(id).build());
   }
 }

@@ -15,6 +15,8 @@ import dev.timecached.v1.DeleteNamespaceRequest;
 import dev.timecached.v1.ExecuteRequest;
 import dev.timecached.v1.GetClusterRequest;
 import dev.timecached.v1.GetClusterResponse;
+import dev.timecached.v1.GetDeathsRequest;
+import dev.timecached.v1.GetDeathsResponse;
 import dev.timecached.v1.GetGroupRequest;
 import dev.timecached.v1.GetNamespaceRequest;
 import dev.timecached.v1.GetServerRequest;
@@ -273,6 +275,16 @@ public final class TimecacheClient implements AutoCloseable {
   /** Reads and renews an entry: as {@link Operation#getAndTouch(ByteString)}. */
   public Optional<Entry> getAndTouch(ByteString key) {
     return call(Operation.getAndTouch(key));
+  }
+
+  /** Reads and never renews an entry: as {@link Operation#getWithoutTouch(ByteString)}. */
+  public Optional<Entry> getWithoutTouch(String key) {
+    return call(Operation.getWithoutTouch(key));
+  }
+
+  /** Reads and never renews an entry: as {@link Operation#getWithoutTouch(ByteString)}. */
+  public Optional<Entry> getWithoutTouch(ByteString key) {
+    return call(Operation.getWithoutTouch(key));
   }
 
   /** Removes an entry: as {@link Operation#remove(ByteString, RemoveOptions)}. */
@@ -598,6 +610,19 @@ public final class TimecacheClient implements AutoCloseable {
             RotateNamespaceRequest.newBuilder().setName(name).build(),
             false)
         .getEntries();
+  }
+
+  /**
+   * Counts the live entries of a namespace by the time of their death, in at most {@code maxBars}
+   * bars: 1 to 1,000, or 0 for 60.
+   */
+  public GetDeathsResponse getDeaths(String name, int maxBars) {
+    return getDeaths(GetDeathsRequest.newBuilder().setName(name).setMaxBars(maxBars).build());
+  }
+
+  /** The same with all that the request can say. */
+  public GetDeathsResponse getDeaths(GetDeathsRequest request) {
+    return rpc.call(NamespaceServiceGrpc.getGetDeathsMethod(), request, true);
   }
 
   /**

@@ -24,6 +24,11 @@ public final class TouchOptions {
     return new TouchOptions(request.toBuilder().setTtl(Times.toProto(ttl)).build());
   }
 
+  /** No own time to live from now on: the namespace's. Not together with {@link #ttl}. */
+  public TouchOptions namespaceTtl() {
+    return new TouchOptions(request.toBuilder().setNamespaceTtl(true).build());
+  }
+
   /** As {@link PutOptions#expireAt}; the entry's own time to live stays, unless a ttl is given. */
   public TouchOptions expireAt(Instant deadline) {
     return new TouchOptions(request.toBuilder().setExpireAt(Times.toProto(deadline)).build());

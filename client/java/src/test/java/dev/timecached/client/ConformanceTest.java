@@ -11,6 +11,7 @@ import com.google.protobuf.Descriptors.EnumValueDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
 import com.google.protobuf.Timestamp;
+import dev.timecached.v1.GetDeathsRequest;
 import dev.timecached.v1.GroupOptions;
 import dev.timecached.v1.NamespaceOptions;
 import java.lang.reflect.RecordComponent;
@@ -439,11 +440,14 @@ final class ConformanceTest {
       ByteString key = bytes(args, "key");
       boolean hasTtl = args.has("ttl");
       Duration ttl = hasTtl ? duration(args.string("ttl")) : null;
-      boolean touch = !kind.equals("touch") && args.flag("touch");
+      boolean touches = !kind.equals("touch") && args.has("touch");
+      boolean touch = touches && args.flag("touch");
       String condition = args.string("condition", "");
       boolean hasVersion = args.has("if_version");
       long version = hasVersion ? number(args.get("if_version")) : 0;
       boolean returnPrevious = args.flag("return_previous");
+      boolean hasId = args.has("idempotency_id");
+      ByteString id = hasId ? bytes(args, "idempotency_id") : ByteString.EMPTY;
       switch (kind) {
         case "put" -> {
           PutOptions options = new PutOptions();
@@ -455,15 +459,20 @@ final class ConformanceTest {
           options = args.flag("keep_deadline") ? options.keepDeadline() : options;
           options = args.has("expire_at") ? options.expireAt(time(args, "expire_at")) : options;
           options = args.flag("allow_past") ? options.allowPast() : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.put(key, bytes(args, "value"), options);
         }
         case "get" -> {
-          return touch ? Operation.getAndTouch(key) : Operation.get(key);
+          if (touch) {
+            return Operation.getAndTouch(key);
+          }
+          return touches ? Operation.getWithoutTouch(key) : Operation.get(key);
         }
         case "remove" -> {
           RemoveOptions options = new RemoveOptions();
           options = hasVersion ? options.ifVersion(version) : options;
           options = returnPrevious ? options.returnPrevious() : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.remove(key, options);
         }
         case "contains" -> {
@@ -475,6 +484,7 @@ final class ConformanceTest {
           options = hasVersion ? options.ifVersion(version) : options;
           options = args.has("expire_at") ? options.expireAt(time(args, "expire_at")) : options;
           options = args.flag("allow_past") ? options.allowPast() : options;
+          options = args.flag("namespace_ttl") ? options.namespaceTtl() : options;
           return Operation.touch(key, options);
         }
         case "append" -> {
@@ -484,6 +494,7 @@ final class ConformanceTest {
           options = condition.equals("IF_PRESENT") ? options.ifPresent() : options;
           options = hasVersion ? options.ifVersion(version) : options;
           options = touch ? options.touch() : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.append(key, bytes(args, "value"), options);
         }
         case "combine" -> {
@@ -493,6 +504,7 @@ final class ConformanceTest {
           options = touch ? options.touch() : options;
           options = hasTtl ? options.ttl(ttl) : options;
           options = hasVersion ? options.ifVersion(version) : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return args.has("add")
               ? Operation.add(key, number(args.get("add")), options)
               : Operation.xor(key, number(args.get("xor")), options);
@@ -502,9 +514,17 @@ final class ConformanceTest {
               args.has("expected_names")
                   ? GatherOptions.expect(
                       args.list("expected_names").stream().map(this::bytes).toList())
-                  : GatherOptions.expect((int) number(args.get("expected_parts")));
+                  : args.has("expected_parts")
+                      ? GatherOptions.expect((int) number(args.get("expected_parts")))
+                      : GatherOptions.asBefore();
+          options = args.flag("keep_first") ? options.keepFirst() : options;
+          options =
+              args.has("remember")
+                  ? options.remember(duration(args.string("remember")))
+                  : options;
           options = touch ? options.touch() : options;
           options = hasTtl ? options.ttl(ttl) : options;
+          options = hasId ? options.idempotencyId(id) : options;
           return Operation.gather(key, bytes(args, "part"), bytes(args, "value"), options);
         }
         default -> throw new AssertionError("no such operation: " + kind);
@@ -611,6 +631,16 @@ final class ConformanceTest {
           return Map.of();
         case "rotate_namespace":
           return map("entries", client.rotateNamespace(args.string("name")));
+        case "get_deaths":
+          GetDeathsRequest.Builder request =
+              GetDeathsRequest.newBuilder().setName(args.string("name"));
+          if (args.has("max_bars")) {
+            request.setMaxBars((int) number(args.get("max_bars")));
+          }
+          if (args.has("within")) {
+            request.setWithin(Times.toProto(duration(args.string("within"))));
+          }
+          return plain(client.getDeaths(request.build()));
         case "get_server":
           return plain(client.getServer());
         case "get_cluster":
