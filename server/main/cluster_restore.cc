@@ -37,7 +37,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kAloneInterval{50};
 // For the control log to say which nodes live, beyond failure_timeout.
 constexpr absl::Duration kControlLogPatience = absl::Seconds(10);
-constexpr std::chrono::seconds kLeadersPatience{10};
 constexpr absl::Duration kReleasePatience = absl::Seconds(10);
 
 absl::Status TopicsHaveRecords(const std::string& topic) {
@@ -63,23 +62,9 @@ absl::Status CheckBackup(const std::string& directory) {
                               report->ToString()));
 }
 
-// Of topics that were just made the brokers choose leaders for some seconds.
-absl::StatusOr<std::unique_ptr<JournalReader>> OpenReader(
-    const KafkaOptions& kafka, const std::string& topic) {
-  const auto deadline = SteadyClock::now() + kLeadersPatience;
-  while (true) {
-    auto reader = JournalReader::Open(kafka, topic);
-    if (!absl::IsUnavailable(reader.status()) ||
-        SteadyClock::now() > deadline) {
-      return reader;
-    }
-    std::this_thread::sleep_for(kAloneInterval);
-  }
-}
-
 // Ends with the first record.
 absl::Status CheckEmpty(const KafkaOptions& kafka, const std::string& topic) {
-  const auto reader = OpenReader(kafka, topic);
+  const auto reader = JournalReader::Open(kafka, topic);
   if (absl::IsNotFound(reader.status())) {
     return absl::NotFoundError(absl::StrCat(
         reader.status().message(), ": make it by timecached cluster init"));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 
 namespace timecache::server {
 namespace {
@@ -17,6 +18,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr absl::Duration kOpenTimeout = absl::Seconds(10);
 // Until an offset that a broker lacks is fetched again.
 constexpr absl::Duration kMissingInterval = absl::Milliseconds(20);
+// Until brokers are asked again for offsets of partitions without a leader.
+constexpr absl::Duration kLeaderInterval = absl::Milliseconds(100);
 
 int Milliseconds(absl::Duration timeout) {
   return static_cast<int>(absl::ToInt64Milliseconds(
@@ -98,8 +101,23 @@ absl::StatusOr<std::vector<int64_t>> KafkaConsumer::EndOffsets(
   return Offsets(RD_KAFKA_OFFSET_END, timeout);
 }
 
-// Brokers take -2 and -1, librdkafka's numbers of these two, for a time.
+// Of a topic that was just made the brokers choose leaders for some seconds.
 absl::StatusOr<std::vector<int64_t>> KafkaConsumer::Offsets(
+    int64_t which, absl::Duration timeout) const {
+  const auto deadline =
+      SteadyClock::now() + absl::ToChronoMilliseconds(timeout);
+  while (true) {
+    const absl::Duration left = absl::FromChrono(deadline - SteadyClock::now());
+    auto offsets = AskOffsets(which, std::max(left, kLeaderInterval));
+    if (!absl::IsUnavailable(offsets.status()) || left < kLeaderInterval) {
+      return offsets;
+    }
+    absl::SleepFor(kLeaderInterval);
+  }
+}
+
+// Brokers take -2 and -1, librdkafka's numbers of these two, for a time.
+absl::StatusOr<std::vector<int64_t>> KafkaConsumer::AskOffsets(
     int64_t which, absl::Duration timeout) const {
   const std::unique_ptr<rd_kafka_topic_partition_list_t,
                         decltype(&rd_kafka_topic_partition_list_destroy)>

@@ -109,6 +109,8 @@ class KafkaConsumer {
   absl::Status CountPartitions();
   absl::StatusOr<std::vector<int64_t>> Offsets(int64_t which,
                                                absl::Duration timeout) const;
+  absl::StatusOr<std::vector<int64_t>> AskOffsets(int64_t which,
+                                                  absl::Duration timeout) const;
 
   const std::string topic_;
   const std::function<void()> on_message_;
