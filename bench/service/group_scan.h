@@ -12,11 +12,8 @@
 
 namespace timecache::bench {
 
-// What a member needs of an event to settle it.
-struct Given {
-  uint64_t event_id = 0;
-  uint32_t attempt = 0;
-};
+// An event's delivery token: what a member needs to settle it.
+using Given = std::string;
 
 struct GroupScan {
   std::vector<Given> events;

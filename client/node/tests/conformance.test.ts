@@ -73,7 +73,7 @@ const DURATIONS = [
   ],
   ...['lead_time', 'retry_delay', 'delay'],
 ];
-const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens'];
+const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens', 'delivery_token'];
 const INT64 = ['add', 'xor', 'initial'];
 
 function milliseconds(text: Json): number {
@@ -613,9 +613,9 @@ const CALLS: Record<string, Call> = {
     run: async (client, { group, settlements }) => {
       const results = await client.settle(
         group,
-        (settlements as Arguments[]).map(({ eventId, attempt, returns, ...how }) => {
+        (settlements as Arguments[]).map(({ deliveryToken, ...how }) => {
           checkNames(how, ['ack', 'nack', 'putBack', 'extend']);
-          return { eventId, attempt, returns, how: how['extend'] ? extend() : settleOf(how) };
+          return { deliveryToken, how: how['extend'] ? extend() : settleOf(how) };
         }),
       );
       return {

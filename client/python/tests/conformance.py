@@ -36,8 +36,8 @@ DURATIONS = {
     "ttl", "max_ttl", "event_retention", "unused_group_ttl", "ack_timeout", "unused_ttl", "delay",
     "heartbeat_interval", "lead_time", "retry_delay",
 }  # fmt: skip
-BYTES = {"key", "value", "part", "key_prefix"}
-NUMBERS = {"if_version", "event_id", "add", "xor", "initial"}
+BYTES = {"key", "value", "part", "key_prefix", "delivery_token"}
+NUMBERS = {"if_version", "add", "xor", "initial"}
 
 
 class Mismatch(Exception):
@@ -257,9 +257,7 @@ class Runner:
 
     def settlement(self, item: dict[str, Any]) -> Settlement:
         values = {name: self.argument(name, value) for name, value in item.items()}
-        event_id, attempt = values.pop("event_id"), values.pop("attempt")
-        returns = values.pop("returns", None)
-        return Settlement(event_id, attempt, self.how(values), returns)
+        return Settlement(values.pop("delivery_token"), self.how(values))
 
     def how(self, action: dict[str, Any]) -> Any:
         ((kind, args),) = action.items()
