@@ -37,11 +37,14 @@ bool ScanEvent(CodedInputStream* in, GroupScan* scan) {
       case v1::ExpiredEvent::kDeliveryTokenFieldNumber: {
         uint32_t bytes = 0;
         if (!in->ReadVarint32(&bytes) ||
-            !in->ReadString(&given, static_cast<int>(bytes))) {
+            !in->ReadString(&given.token, static_cast<int>(bytes))) {
           return false;
         }
         break;
       }
+      case v1::ExpiredEvent::kAttemptFieldNumber:
+        if (!in->ReadVarint32(&given.attempt)) return false;
+        break;
       default:
         if (!WireFormatLite::SkipField(in, tag)) return false;
     }
@@ -91,8 +94,9 @@ grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
     *at++ = Tag(v1::SettleExpiredRequest::kSettlementsFieldNumber, kBytes);
     uint8_t* const length = at++;
     *at++ = Tag(v1::Settlement::kDeliveryTokenFieldNumber, kBytes);
-    *at++ = static_cast<uint8_t>(events[i].size());
-    at = std::copy(events[i].begin(), events[i].end(), at);
+    const std::string& token = events[i].token;
+    *at++ = static_cast<uint8_t>(token.size());
+    at = std::copy(token.begin(), token.end(), at);
     *at++ = Tag(v1::Settlement::kAckFieldNumber, kBytes);
     *at++ = 0;
     *length = static_cast<uint8_t>(at - length - 1);

@@ -12,8 +12,11 @@
 
 namespace timecache::bench {
 
-// An event's delivery token: what a member needs to settle it.
-using Given = std::string;
+// What a member needs of an event.
+struct Given {
+  std::string token;
+  uint32_t attempt = 0;
+};
 
 struct GroupScan {
   std::vector<Given> events;

@@ -289,12 +289,27 @@ TEST_F(CliGroupTest, WhatTheGroupLostIsSaid) {
 }
 
 TEST_F(CliGroupTest, AdministersGroups) {
-  const json made =
-      RunJson({"ns", "group-create", "default", "billing", "--ack-timeout",
-               "2m", "--max-attempts", "10", "--max-backlog-bytes", "64MiB",
-               "--unused-ttl", "48h", "--retry-delay", "1s",
-               "--retry-multiplier", "3", "--max-retry-delay", "1h",
-               "--retry-jitter-percent", "20", "--paused"});
+  const json made = RunJson({"ns",
+                             "group-create",
+                             "default",
+                             "billing",
+                             "--ack-timeout",
+                             "2m",
+                             "--max-attempts",
+                             "10",
+                             "--max-backlog-bytes",
+                             "64MiB",
+                             "--unused-ttl",
+                             "48h",
+                             "--retry-delay",
+                             "1s",
+                             "--retry-multiplier",
+                             "3",
+                             "--max-retry-delay",
+                             "1h",
+                             "--retry-jitter-percent",
+                             "20",
+                             "--paused"});
   EXPECT_EQ(made["name"], "billing");
   EXPECT_EQ(made["namespace"], "default");
   EXPECT_EQ(made["options"], json({{"ack_timeout_ms", 120'000},
