@@ -49,7 +49,7 @@ void ConsumerGroup::SetOptions(const GroupOptions& options) {
 
 void ConsumerGroup::SetFork(uint64_t fork) {
   Lock lock(this);
-  delivery_id_ = id_ ^ fork;
+  delivery_id_ = id_ ^ (fork & kMaxGroupId);
 }
 
 void ConsumerGroup::SetDeadLetters(bool possible) {

@@ -28,7 +28,7 @@ absl::Status NotFound(absl::string_view name, absl::string_view map) {
 
 uint64_t NewGroupId() {
   std::random_device random;
-  return uint64_t{random()} << 32 | random();
+  return std::uniform_int_distribution<uint64_t>(1, kMaxGroupId)(random);
 }
 
 absl::string_view ReasonTextOf(const Delivery& delivery) {

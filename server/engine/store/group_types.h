@@ -28,6 +28,8 @@ inline constexpr int64_t kMaxNackDelayUs =
 inline constexpr int kMaxAttempts = 1'000'000;
 inline constexpr int kMaxRetryMultiplier = 100;
 inline constexpr size_t kMaxReasonBytes = 256;
+// A group's identity is a random number up to this: deliveries name it.
+inline constexpr uint64_t kMaxGroupId = (uint64_t{1} << 40) - 1;
 
 // Ranges and meanings are those of GroupOptions in
 // proto/timecache/v1/groups.proto.

@@ -9,8 +9,8 @@
 namespace timecache::server {
 namespace {
 
-constexpr char kDeliveryTokenVersion = 1;
-constexpr size_t kGroupIdBytes = 8;
+constexpr size_t kGroupIdBytes = 5;
+static_assert(kMaxGroupId >> (8 * kGroupIdBytes) == 0);
 
 bool TakeTokenInt(absl::string_view* from, int* value) {
   uint64_t number;
@@ -25,7 +25,6 @@ bool TakeTokenInt(absl::string_view* from, int* value) {
 }  // namespace
 
 char* WriteDeliveryToken(const Delivery& delivery, char* to) {
-  *to++ = kDeliveryTokenVersion;
   for (size_t i = 0; i < kGroupIdBytes; ++i) {
     *to++ = static_cast<char>(delivery.group_id >> (8 * i));
   }
@@ -36,11 +35,11 @@ char* WriteDeliveryToken(const Delivery& delivery, char* to) {
 
 absl::Status ReadDeliveryToken(absl::string_view token, Settlement* to) {
   absl::string_view left = token;
-  if (left.size() > 1 + kGroupIdBytes && left[0] == kDeliveryTokenVersion) {
+  if (left.size() > kGroupIdBytes) {
     for (size_t i = 0; i < kGroupIdBytes; ++i) {
-      to->group_id |= uint64_t{static_cast<uint8_t>(left[1 + i])} << (8 * i);
+      to->group_id |= uint64_t{static_cast<uint8_t>(left[i])} << (8 * i);
     }
-    left.remove_prefix(1 + kGroupIdBytes);
+    left.remove_prefix(kGroupIdBytes);
     if (TakeVarint(&left, &to->event_id) && TakeTokenInt(&left, &to->attempt) &&
         TakeTokenInt(&left, &to->returns) && left.empty() && to->attempt > 0) {
       return absl::OkStatus();

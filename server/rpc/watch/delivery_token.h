@@ -12,8 +12,8 @@
 
 namespace timecache::server {
 
-// A version, the group's identity, and varints of the event's number, the
-// attempt and the returns.
+// The group's identity, and varints of the event's number, the attempt and the
+// returns: as a rule at most 15 bytes, which std::string keeps in itself.
 inline constexpr size_t kMaxDeliveryTokenBytes = 32;
 
 // Writes at most kMaxDeliveryTokenBytes; returns their end.

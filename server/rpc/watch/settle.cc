@@ -78,6 +78,11 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
                       "must be set: ack, nack, put_back, extend or terminate");
 }
 
+absl::Status ReadSettlement(const v1::Settlement& from, Settlement* to) {
+  absl::Status status = ReadDeliveryToken(from.delivery_token(), to);
+  return status.ok() ? SetAction(from, to) : status;
+}
+
 std::string SettlementFieldPath(const std::string& field) {
   if (field == "delay") return "nack.delay";
   const bool of_put_back =
@@ -98,9 +103,9 @@ struct Settling {
     checked.reserve(count);
     settlements.reserve(count);
     for (const v1::Settlement& from : request.settlements()) {
-      const absl::StatusOr<Settlement> settlement = ToSettlement(from);
-      checked.push_back(settlement.status());
-      if (settlement.ok()) settlements.push_back(*settlement);
+      settlements.emplace_back();
+      checked.push_back(ReadSettlement(from, &settlements.back()));
+      if (!checked.back().ok()) settlements.pop_back();
     }
     results.resize(settlements.size());
   }
@@ -134,11 +139,9 @@ struct Settling {
 
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
   Settlement to;
-  if (absl::Status status = ReadDeliveryToken(from.delivery_token(), &to);
-      !status.ok()) {
+  if (absl::Status status = ReadSettlement(from, &to); !status.ok()) {
     return status;
   }
-  if (absl::Status status = SetAction(from, &to); !status.ok()) return status;
   return to;
 }
 

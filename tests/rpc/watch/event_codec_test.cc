@@ -306,7 +306,7 @@ TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
                                  .event_id = event_id,
                                  .attempt = attempt,
                                  .returns = returns,
-                                 .group_id = random.Number(64)};
+                                 .group_id = random.Number(40)};
       char token[kMaxDeliveryTokenBytes];
       if (attempt > 0) {
         event->set_delivery_token(
