@@ -1,5 +1,8 @@
 #include "bench/service/group_scan.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/slice.h"
@@ -10,12 +13,10 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
-using google::protobuf::io::CodedOutputStream;
 
-constexpr uint32_t kVarint = WireFormatLite::WIRETYPE_VARINT;
 constexpr uint32_t kBytes = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
-// Its length; a tag of one byte and a varint, twice; an Ack, which is empty.
-constexpr size_t kMaxSettlementBytes = 1 + (1 + 10) + (1 + 5) + (1 + 1);
+// Its length; the token, of at most 32 bytes; an Ack, which is empty.
+constexpr size_t kMaxSettlementBytes = 1 + (1 + 1 + 32) + (1 + 1);
 
 constexpr uint32_t Tag(int field, uint32_t type) {
   return static_cast<uint32_t>(field) << 3 | type;
@@ -33,9 +34,14 @@ bool ScanEvent(CodedInputStream* in, GroupScan* scan) {
         scan->value_bytes += bytes;
         break;
       }
-      case v1::ExpiredEvent::kEventIdFieldNumber:
-        if (!in->ReadVarint64(&given.event_id)) return false;
+      case v1::ExpiredEvent::kDeliveryTokenFieldNumber: {
+        uint32_t bytes = 0;
+        if (!in->ReadVarint32(&bytes) ||
+            !in->ReadString(&given.token, static_cast<int>(bytes))) {
+          return false;
+        }
         break;
+      }
       case v1::ExpiredEvent::kAttemptFieldNumber:
         if (!in->ReadVarint32(&given.attempt)) return false;
         break;
@@ -43,7 +49,7 @@ bool ScanEvent(CodedInputStream* in, GroupScan* scan) {
         if (!WireFormatLite::SkipField(in, tag)) return false;
     }
   }
-  scan->events.push_back(given);
+  scan->events.push_back(std::move(given));
   return in->BytesUntilLimit() == 0;
 }
 
@@ -87,10 +93,10 @@ grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
   for (size_t i = 0; i < count; ++i) {
     *at++ = Tag(v1::SettleExpiredRequest::kSettlementsFieldNumber, kBytes);
     uint8_t* const length = at++;
-    *at++ = Tag(v1::Settlement::kEventIdFieldNumber, kVarint);
-    at = CodedOutputStream::WriteVarint64ToArray(events[i].event_id, at);
-    *at++ = Tag(v1::Settlement::kAttemptFieldNumber, kVarint);
-    at = CodedOutputStream::WriteVarint32ToArray(events[i].attempt, at);
+    *at++ = Tag(v1::Settlement::kDeliveryTokenFieldNumber, kBytes);
+    const std::string& token = events[i].token;
+    *at++ = static_cast<uint8_t>(token.size());
+    at = std::copy(token.begin(), token.end(), at);
     *at++ = Tag(v1::Settlement::kAckFieldNumber, kBytes);
     *at++ = 0;
     *length = static_cast<uint8_t>(at - length - 1);

@@ -12,9 +12,9 @@
 
 namespace timecache::bench {
 
-// What a member needs of an event to settle it.
+// What a member needs of an event.
 struct Given {
-  uint64_t event_id = 0;
+  std::string token;
   uint32_t attempt = 0;
 };
 

@@ -35,6 +35,7 @@ struct WatchArguments {
   absl::Duration extend_max = absl::Hours(12);
   absl::Duration retry_delay = absl::Seconds(1);
   std::optional<int> put_back_exit = {};
+  std::optional<int> terminate_exit = {};
   std::optional<absl::Duration> put_back_ttl = {};
 };
 

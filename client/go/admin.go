@@ -155,6 +155,17 @@ type GroupOptions struct {
 	// stays. 0, or 1 s to 10 years. Default 0; of a group that is made by use, the
 	// namespace's UnusedGroupTTL.
 	UnusedTTL *time.Duration
+	// RetryDelay is how long an event waits after its first attempt that counted, if the Nack
+	// names no delay, or it was not settled in time; after each further one RetryMultiplier
+	// times as long, up to MaxRetryDelay; each shortened at random by up to
+	// RetryJitterPercent. 0 to 7 days, 1 to 100, 0 to 7 days, 0 to 100. Defaults: 0, 2, 7
+	// days, 0.
+	RetryDelay         *time.Duration
+	RetryMultiplier    *uint32
+	MaxRetryDelay      *time.Duration
+	RetryJitterPercent *uint32
+	// Paused: nothing is given out until this is false again.
+	Paused *bool
 }
 
 // Group describes a consumer group.
@@ -418,7 +429,9 @@ func toNamespace(namespace *pb.Namespace) Namespace {
 
 func (o *GroupOptions) proto() *pb.GroupOptions {
 	return &pb.GroupOptions{AckTimeout: toDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
-		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTtl: toDuration(o.UnusedTTL)}
+		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTtl: toDuration(o.UnusedTTL),
+		RetryDelay: toDuration(o.RetryDelay), RetryMultiplier: o.RetryMultiplier, MaxRetryDelay: toDuration(o.MaxRetryDelay),
+		RetryJitterPercent: o.RetryJitterPercent, Paused: o.Paused}
 }
 
 func toGroupOptions(o *pb.GroupOptions) GroupOptions {
@@ -426,7 +439,9 @@ func toGroupOptions(o *pb.GroupOptions) GroupOptions {
 		return GroupOptions{}
 	}
 	return GroupOptions{AckTimeout: fromDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
-		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTTL: fromDuration(o.UnusedTtl)}
+		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTTL: fromDuration(o.UnusedTtl),
+		RetryDelay: fromDuration(o.RetryDelay), RetryMultiplier: o.RetryMultiplier, MaxRetryDelay: fromDuration(o.MaxRetryDelay),
+		RetryJitterPercent: o.RetryJitterPercent, Paused: o.Paused}
 }
 
 func toGroup(group *pb.Group) Group {

@@ -360,7 +360,7 @@ func resultNode(operation *pb.Operation, result timecache.Result) any {
 func settle(ctx context.Context, client *timecache.Client, request *pb.SettleExpiredRequest) (any, error) {
 	var settlements []timecache.Settlement
 	for _, one := range request.Settlements {
-		settlement := timecache.Settlement{EventID: one.EventId, Attempt: one.Attempt, Returns: one.Returns}
+		settlement := timecache.Settlement{DeliveryToken: string(one.DeliveryToken)}
 		switch action := one.Action.(type) {
 		case *pb.Settlement_Nack:
 			settlement.Action = timecache.Nack(action.Nack.Delay.AsDuration())

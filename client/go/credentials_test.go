@@ -224,7 +224,7 @@ func TestStreamsGoOnWithAnotherToken(t *testing.T) {
 				equal(t, "event of the "+name, event.Key, token)
 				equal(t, "events of the "+name, len(batch.Events), 1)
 				if name == "member" { // Else it would be given out again.
-					must(client.Settle(ctx, "g", []timecache.Settlement{{EventID: event.EventID, Attempt: event.Attempt}}))(t)
+					must(client.Settle(ctx, "g", []timecache.Settlement{{DeliveryToken: event.DeliveryToken}}))(t)
 				}
 			}
 		}
@@ -295,7 +295,7 @@ func TestWorkerLosesWhatIsUnbegunWithItsToken(t *testing.T) {
 	goOn <- true
 	eventually(t, func() bool { return worker.Stats().Handled == 1 })
 	for _, event := range given {
-		must(admin.Settle(ctx, "g", []timecache.Settlement{{EventID: event.EventID, Attempt: event.Attempt}}))(t)
+		must(admin.Settle(ctx, "g", []timecache.Settlement{{DeliveryToken: event.DeliveryToken}}))(t)
 	}
 	other.stop()
 	statistics(func(s *timecache.GroupStatistics) bool { return s.Members == 1 })

@@ -21,6 +21,8 @@ const (
 	DeadLetterNacked = DeadLetterReason(pb.DeadLetterReason_DEAD_LETTER_REASON_NACKED)
 	// DeadLetterTimedOut: it was not settled in time.
 	DeadLetterTimedOut = DeadLetterReason(pb.DeadLetterReason_DEAD_LETTER_REASON_TIMED_OUT)
+	// DeadLetterTerminated: its member gave it up.
+	DeadLetterTerminated = DeadLetterReason(pb.DeadLetterReason_DEAD_LETTER_REASON_TERMINATED)
 )
 
 // String returns the reason's name, such as "NACKED".

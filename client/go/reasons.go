@@ -115,7 +115,7 @@ const (
 	MaxExpiringWatchers Reason = "MAX_EXPIRING_WATCHERS"
 	// EventNotUnsettled: NOT_FOUND: no such event waits to be settled.
 	EventNotUnsettled Reason = "EVENT_NOT_UNSETTLED"
-	// StaleAttempt: FAILED_PRECONDITION: the event has been delivered to another member.
+	// StaleAttempt: FAILED_PRECONDITION: the delivery has ended, or is one of a group that is gone.
 	StaleAttempt Reason = "STALE_ATTEMPT"
 	// GroupNotFound: NOT_FOUND: no such group.
 	GroupNotFound Reason = "GROUP_NOT_FOUND"

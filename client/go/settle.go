@@ -30,7 +30,7 @@ const (
 	extend
 )
 
-// Ack: it is done. Accepted also from an earlier attempt, while the event is unsettled.
+// Ack: it is done. Accepted also from an earlier delivery, while the event is unsettled.
 func Ack() Action { return Action{kind: ack} }
 
 // Nack: give it out again, after 0 to 7 days.
@@ -54,26 +54,23 @@ func (a Action) String() string {
 
 // Settlement is what to do with one event.
 type Settlement struct {
-	// EventID and Attempt are those of the event.
-	EventID uint64
-	Attempt uint32
+	// DeliveryToken is that of the event.
+	DeliveryToken string
 	// Action: the zero value is an Ack.
 	Action Action
-	// Returns is that of the event: what is no Ack is then refused (StaleAttempt) once the
-	// stream that brought the event has ended. Nil: any delivery of that attempt is meant.
-	Returns *uint32
 }
 
 // Settlement is one of just this delivery of the event.
 func (e *ExpiredEvent) Settlement(action Action) Settlement {
-	return Settlement{e.EventID, e.Attempt, action, &e.Returns}
+	return Settlement{e.DeliveryToken, action}
 }
 
 // SettleResult is what became of one settlement.
 type SettleResult struct {
 	// Err: NotFound (EventNotUnsettled): the event has been settled already, or is a dead
 	// letter, or lost. FailedPrecondition (StaleAttempt): a Nack or PutBack too late, the
-	// event has been given out again. InvalidArgument: a field is out of its range. Of a
+	// event has been given out again; or the group that gave it out is gone, also if there
+	// is one of the same name. InvalidArgument: a field is out of its range. Of a
 	// PutBack also what Put may fail with; the event stays unsettled.
 	Err error
 	// Version is, of a PutBack, the entry's new one; 0 if the key was there again and the
@@ -91,7 +88,7 @@ func (c *Client) Settle(ctx context.Context, group string, settlements []Settlem
 	}
 	request := &pb.SettleExpiredRequest{Namespace: c.options.Namespace, Group: group}
 	for _, settlement := range settlements {
-		one := &pb.Settlement{EventId: settlement.EventID, Attempt: settlement.Attempt, Returns: settlement.Returns}
+		one := &pb.Settlement{DeliveryToken: []byte(settlement.DeliveryToken)}
 		switch settlement.Action.kind {
 		case ack:
 			one.Action = &pb.Settlement_Ack{Ack: &pb.Ack{}}

@@ -60,11 +60,14 @@ type ExpiredEvent struct {
 	DeliveredAt time.Time
 	// Cause is why it died.
 	Cause Cause
-	// EventID names the event in a Settlement; Attempt is the number of this attempt, from
-	// 1. One that ended with its member's stream does not count: the next one has the same
-	// number, and one more Returns. In a consumer group only; otherwise 0.
+	// EventID is the event's number, for people to read; Attempt is the number of this
+	// attempt, from 1. One that ended with its member's stream does not count: the next one
+	// has the same number, and one more Returns. In a consumer group only; otherwise 0.
 	EventID          uint64
 	Attempt, Returns uint32
+	// DeliveryToken names this delivery in a Settlement: bytes, at most 32. In a consumer
+	// group only.
+	DeliveryToken string
 	// CreateTime is when the key began to be there: changes and renewals keep it. The zero
 	// time from an older server.
 	CreateTime time.Time
@@ -530,7 +533,8 @@ func toEvent(event *pb.ExpiredEvent) ExpiredEvent {
 		PutTime: toTime(event.PutTime), Deadline: toTime(event.Deadline),
 		DeathTime: toTime(event.DeathTime), DeliveredAt: toTime(event.DeliveredAt),
 		Cause: toCause(event.Cause), EventID: event.EventId, Attempt: event.Attempt, Returns: event.Returns,
-		CreateTime: toTime(event.CreateTime), OwnTTL: event.OwnTtl.AsDuration(), Parts: toParts(event.Parts)}
+		DeliveryToken: string(event.DeliveryToken),
+		CreateTime:    toTime(event.CreateTime), OwnTTL: event.OwnTtl.AsDuration(), Parts: toParts(event.Parts)}
 }
 
 func toCause(cause pb.ExpiryCause) Cause {

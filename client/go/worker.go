@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -150,9 +149,8 @@ type Worker struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	started bool
-	// By event id, all that is not settled yet. What is given out again meanwhile is not
-	// handled twice.
-	tasks    map[uint64]*task
+	// All that is not settled yet. What is given out again meanwhile is not handled twice.
+	tasks    map[taskName]*task
 	queue    []*task // Not begun.
 	pending  []owed  // To be sent.
 	stopping bool
@@ -165,35 +163,31 @@ type Worker struct {
 	extending extending
 }
 
+// taskName is what an event keeps in every delivery.
+type taskName struct {
+	version uint64
+	key     string
+}
+
+func nameOf(event *ExpiredEvent) taskName { return taskName{event.Version, event.Key} }
+
 // task is an event in a worker's hands, from its arrival until it is settled. Its fields are
 // guarded by the worker's mu.
 type task struct {
-	event            ExpiredEvent
-	attempt, returns uint32    // The newest.
-	arrived          time.Time // When it came first,
-	extended         time.Time // and from when its ack timeout runs, at the earliest.
+	event    ExpiredEvent // With the attempt, returns and token of the newest delivery.
+	arrived  time.Time    // When it came first,
+	extended time.Time    // and from when its ack timeout runs, at the earliest.
 	// The server has said that this worker does not hold it any more.
 	over bool
-	// Given again since it was last settled.
-	again bool
 	// A Nack was said: what comes again is to be handled again.
 	returned bool
-	// Its id was given again, to a later attempt of what was returned or to another event,
-	// as ids begin anew with a log: a settlement would be of the wrong one.
-	gone bool
-}
-
-// is says whether what comes with the task's id is the same event. A log that was made anew,
-// by a server that restarted without a journal, gives the ids of the old one to others.
-func (t *task) is(event *ExpiredEvent) bool {
-	return t.event.Version == event.Version && t.event.Key == event.Key
 }
 
 // owed is a settlement that the server has not answered.
 type owed struct {
-	task             *task
-	attempt, returns uint32
-	action           Action
+	task   *task
+	token  string
+	action Action
 }
 
 // maxInFlight is the most events that the server lets a member hold.
@@ -212,7 +206,7 @@ func (c *Client) Worker(group string, handler Handler, options WorkerOptions, ca
 	options.MinPause = cmp.Or(options.MinPause, 100*time.Millisecond)
 	options.MaxPause = cmp.Or(options.MaxPause, time.Second)
 	w := &Worker{client: c, group: group, handler: handler, options: options, call: collect(call),
-		tasks: map[uint64]*task{}, handlers: options.Concurrency,
+		tasks: map[taskName]*task{}, handlers: options.Concurrency,
 		extending: extending{max: cmp.Or(options.ExtendMax, 12*time.Hour), ackTimeout: defaultAckTimeout}}
 	w.changed.L = &w.mu
 	return w
@@ -308,18 +302,15 @@ func (w *Worker) take(batch *WatchBatch) {
 	now := time.Now()
 	w.stats.Lost += batch.Lost
 	for _, event := range batch.Events {
-		if known := w.tasks[event.EventID]; known != nil {
-			if known.is(&event) && !known.returned {
-				known.attempt, known.returns, known.again = event.Attempt, event.Returns, true
-				known.extended, known.over = now, false
-				continue
-			}
-			known.gone = true
-			w.forget(known)
+		if known := w.tasks[nameOf(&event)]; known != nil && !known.returned {
+			known.event.Attempt, known.event.Returns = event.Attempt, event.Returns
+			known.event.DeliveryToken = event.DeliveryToken
+			known.extended, known.over = now, false
+			continue
 		}
 		// After a stop they wait, too, and go to others when the stream ends.
-		task := &task{event: event, attempt: event.Attempt, returns: event.Returns, arrived: now, extended: now}
-		w.tasks[event.EventID] = task
+		task := &task{event: event, arrived: now, extended: now}
+		w.tasks[nameOf(&event)] = task
 		w.queue = append(w.queue, task)
 	}
 	w.changed.Broadcast()
@@ -378,7 +369,6 @@ func (w *Worker) handle(ctx context.Context, all *sync.WaitGroup) {
 		task := w.queue[0]
 		w.queue = w.queue[1:]
 		event := task.event
-		event.Attempt, event.Returns = task.attempt, task.returns
 		task.event.Value, task.event.Parts = nil, nil // They are the handler's, not kept for longer.
 		w.mu.Unlock()
 		handling = task
@@ -413,7 +403,7 @@ func (w *Worker) handled(task *task, err error) {
 
 // eventError is about a task. With mu.
 func (w *Worker) eventError(what string, task *task, err error) *EventError {
-	return &EventError{what, task.event.Namespace, w.group, task.event.Key, task.attempt, err}
+	return &EventError{what, task.event.Namespace, w.group, task.event.Key, task.event.Attempt, err}
 }
 
 // notSettled says that an event was handled, and is not settled as its handler has said.
@@ -422,16 +412,16 @@ func (w *Worker) notSettled(one owed, err error) *EventError {
 	return w.eventError(fmt.Sprintf("handled, but not settled by %v: event", one.action), one.task, err)
 }
 
-// owe is a settlement of the newest attempt. With mu.
+// owe is a settlement of the newest delivery. With mu.
 func (w *Worker) owe(task *task, action Action) owed {
-	task.again, task.returned = false, action.kind == nack
-	return owed{task, task.attempt, task.returns, action}
+	task.returned = action.kind == nack
+	return owed{task, task.event.DeliveryToken, action}
 }
 
 func settlements(batch []owed) []Settlement {
 	all := make([]Settlement, len(batch))
 	for i, one := range batch {
-		all[i] = Settlement{one.task.event.EventID, one.attempt, one.action, &one.returns}
+		all[i] = Settlement{one.token, one.action}
 	}
 	return all
 }
@@ -465,7 +455,6 @@ func (w *Worker) settle(ctx context.Context) {
 func (w *Worker) send(ctx context.Context, batch []owed) {
 	pauses := pauses{min: w.options.MinPause, max: w.options.MaxPause}
 	for repeated := false; ; repeated = true {
-		batch = w.withoutGone(batch)
 		attempt, cancel := w.settleContext(ctx)
 		begun := time.Now()
 		results, err := w.client.Settle(attempt, w.group, settlements(batch))
@@ -496,27 +485,6 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 		}
 		return
 	}
-}
-
-// withoutGone leaves out what must not be settled any more.
-func (w *Worker) withoutGone(batch []owed) []owed {
-	var unsettled []error
-	w.mu.Lock()
-	batch = slices.DeleteFunc(batch, func(one owed) bool {
-		if one.task.gone {
-			w.stats.Stale++
-		}
-		if one.task.gone && !one.task.returned {
-			unsettled = append(unsettled, w.notSettled(one, &Error{Code: codes.FailedPrecondition, Reason: StaleAttempt,
-				Message: "its id is another event's now"}))
-		}
-		return one.task.gone
-	})
-	w.mu.Unlock()
-	for _, err := range unsettled {
-		w.report(err)
-	}
-	return batch
 }
 
 // settleContext: a stop waits for the call that is under way.
@@ -561,10 +529,8 @@ func (w *Worker) settled(batch []owed, results []SettleResult, repeated bool) {
 		switch {
 		case err == nil, repeated && done: // An attempt that was not answered may have settled it.
 			*[]*uint64{ack: &w.stats.Acked, nack: &w.stats.Nacked, putBack: &w.stats.PutBack}[kind]++
-		case (stale || done) && kind != nack && one.task.again:
-			// Given to us again: nobody else would settle it. By a server that was
-			// restarted, perhaps with the same number: it does not count the attempt that
-			// was under way.
+		case stale && kind != nack && one.task.event.DeliveryToken != one.token:
+			// Given to us again: nobody else would settle it.
 			again = append(again, w.owe(one.task, one.action))
 			continue
 		case stale, done:
@@ -598,8 +564,8 @@ func (w *Worker) drop(one owed) {
 
 // forget lets the event be handled when it comes again. With mu.
 func (w *Worker) forget(task *task) {
-	if w.tasks[task.event.EventID] == task {
-		delete(w.tasks, task.event.EventID)
+	if w.tasks[nameOf(&task.event)] == task {
+		delete(w.tasks, nameOf(&task.event))
 	}
 }
 

@@ -42,7 +42,7 @@ func (e *extending) knows(ackTimeout *time.Duration, now time.Time) {
 }
 
 // due is what to extend now.
-func (e *extending) due(tasks map[uint64]*task, now time.Time) []owed {
+func (e *extending) due(tasks map[taskName]*task, now time.Time) []owed {
 	var due []owed
 	for _, task := range tasks {
 		if task.over || task.returned || now.Sub(task.arrived) >= e.max {
@@ -50,7 +50,7 @@ func (e *extending) due(tasks map[uint64]*task, now time.Time) []owed {
 		}
 		if now.Sub(task.extended) >= e.ackTimeout/6 && len(due) < MaxSettlements {
 			task.extended = now
-			due = append(due, owed{task, task.attempt, task.returns, Extend()})
+			due = append(due, owed{task, task.event.DeliveryToken, Extend()})
 		}
 	}
 	return due
@@ -65,7 +65,7 @@ func (e *extending) answered(one owed, stats *WorkerStats, err error) error {
 	case failure.Reason == StaleAttempt, failure.Reason == EventNotUnsettled:
 		// Where its handler's answer comes too late, that is told then. It may have come
 		// again.
-		one.task.over = one.attempt == one.task.attempt && one.returns == one.task.returns
+		one.task.over = one.token == one.task.event.DeliveryToken
 	case failure.Code == codes.InvalidArgument && e.max > 0:
 		e.max = 0 // So a server that is too old for it answers.
 		problem := *failure

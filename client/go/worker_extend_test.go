@@ -62,7 +62,7 @@ func TestWorkerKeepsWhatItHandles(t *testing.T) {
 	stop, end := working(t, worker)
 	messages := make(chan *pb.ConsumeExpiredResponse, 1)
 	service.streams <- messages
-	messages <- given(&pb.ExpiredEvent{Key: []byte("k"), EventId: 7, Attempt: 2, Returns: 1})
+	messages <- given(&pb.ExpiredEvent{Key: []byte("k"), EventId: 7, Attempt: 2, DeliveryToken: []byte("t")})
 	eventually(t, func() bool { return worker.Stats().Acked == 1 })
 	stop()
 	if err := receive(t, end); err != nil {
@@ -73,7 +73,7 @@ func TestWorkerKeepsWhatItHandles(t *testing.T) {
 	}
 	service.mu.Lock()
 	defer service.mu.Unlock()
-	equal(t, "returns", service.settled[0].GetReturns(), 1)
+	equal(t, "token", string(service.settled[0].GetDeliveryToken()), "t")
 }
 
 // That what a handler has done counts for nothing is told.

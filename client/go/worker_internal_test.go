@@ -14,35 +14,31 @@ func TestSettledAgain(t *testing.T) {
 	done := &Error{Reason: EventNotUnsettled}
 	full := &Error{Reason: MaxEntries}
 	retry := Nack(time.Second)
-	again := func(attempt uint32, action Action) []Settlement {
-		return []Settlement{{7, attempt, action, new(uint32(2))}}
-	}
+	again := func(token string, action Action) []Settlement { return []Settlement{{token, action}} }
 	for _, test := range []struct {
 		name   string
 		action Action
 		err    error
-		newest uint32 // Of those that came meanwhile. 0: none did.
+		newest string // The token of what came meanwhile. Empty: nothing did.
 		again  []Settlement
 		stats  WorkerStats
 	}{
-		{"the same attempt", Ack(), stale, 3, again(3, Ack()), WorkerStats{}},
-		{"an attempt that is counted anew", Ack(), stale, 1, again(1, Ack()), WorkerStats{}},
-		{"a later attempt", PutBack(), stale, 4, again(4, PutBack()), WorkerStats{}},
-		{"one of a log that was made anew", Ack(), done, 1, again(1, Ack()), WorkerStats{}},
-		{"done by another member", Ack(), done, 0, nil, WorkerStats{Stale: 1}},
-		{"with another member", Ack(), stale, 0, nil, WorkerStats{Stale: 1}},
-		{"a nack is over", retry, stale, 4, nil, WorkerStats{Stale: 1}},
-		{"a refusal", PutBack(), full, 4, again(4, retry), WorkerStats{}},
-		{"a refusal of a nack", retry, full, 0, nil, WorkerStats{Unsettled: 1}},
-		{"done", Ack(), nil, 4, nil, WorkerStats{Acked: 1}},
+		{"of a group that was made anew", Ack(), stale, "b", again("b", Ack()), WorkerStats{}},
+		{"a later attempt", PutBack(), stale, "b", again("b", PutBack()), WorkerStats{}},
+		{"done by another member", Ack(), done, "", nil, WorkerStats{Stale: 1}},
+		{"with another member", Ack(), stale, "", nil, WorkerStats{Stale: 1}},
+		{"a nack is over", retry, stale, "b", nil, WorkerStats{Stale: 1}},
+		{"a refusal", PutBack(), full, "b", again("b", retry), WorkerStats{}},
+		{"a refusal of a nack", retry, full, "", nil, WorkerStats{Unsettled: 1}},
+		{"done", Ack(), nil, "b", nil, WorkerStats{Acked: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			worker := (&Client{}).Worker("g", nil, WorkerOptions{})
-			event := ExpiredEvent{Key: "k", EventID: 7, Attempt: 3, Version: 1, Returns: 2}
+			event := ExpiredEvent{Key: "k", Version: 1, DeliveryToken: "a"}
 			worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
 			one := worker.owe(worker.queue[0], test.action)
-			if test.newest > 0 {
-				event.Attempt = test.newest
+			if test.newest != "" {
+				event.DeliveryToken = test.newest
 				worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
 			}
 			worker.settled([]owed{one}, []SettleResult{{Err: test.err}}, false)
@@ -114,7 +110,7 @@ func TestExtending(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	event := ExpiredEvent{Key: "k", EventID: 7, Attempt: 1, Version: 1}
+	event := ExpiredEvent{Key: "k", EventID: 7, DeliveryToken: "a", Version: 1}
 	worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
 	task := worker.queue[0]
 	if pause := e.pause(time.Now()); pause > 5*time.Second || pause < 4*time.Second {
@@ -125,15 +121,15 @@ func TestExtending(t *testing.T) {
 	check("again", due(7*time.Second), nil)
 	check("a sixth later", due(12*time.Second), []uint64{7})
 
-	one := owed{task, 1, 0, Extend()}
+	one := owed{task, "a", Extend()}
 	if told := e.answered(one, &worker.stats, &Error{Reason: StaleAttempt}); told != nil || !task.over {
 		t.Error(told, task.over)
 	}
 	check("what another holds", due(time.Hour), nil)
-	event.Returns = 1
+	event.DeliveryToken = "b"
 	worker.take(&WatchBatch{Events: []ExpiredEvent{event}})
 	// Of what is over anyhow.
-	if e.answered(one, &worker.stats, &Error{Reason: StaleAttempt}); task.over || task.returns != 1 {
+	if e.answered(one, &worker.stats, &Error{Reason: StaleAttempt}); task.over {
 		t.Error("it came again")
 	}
 	check("what came again", due(time.Hour), []uint64{7})

@@ -230,87 +230,6 @@ func TestWorkerEnds(t *testing.T) {
 	refused(t, <-end, codes.NotFound, timecache.GroupNotFound)
 }
 
-// A server without a journal that starts again gives other events the ids of those that a
-// worker still has: they are handled, too, and only they are settled.
-func TestWorkerTellsEventsOfOneIDApart(t *testing.T) {
-	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
-	begun := make(chan string, 10)
-	goOn := map[string]chan bool{"old": make(chan bool), "new": make(chan bool)}
-	worker := serve(t, service, timecache.Options{}).Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
-		begun <- event.Key
-		<-goOn[event.Key]
-		return nil
-	}, timecache.WorkerOptions{Reconnect: quick})
-	stop, end := working(t, worker)
-
-	first := make(chan *pb.ConsumeExpiredResponse)
-	service.streams <- first
-	first <- given(&pb.ExpiredEvent{Key: []byte("old"), Version: 10, EventId: 1, Attempt: 1})
-	equal(t, "begun", receive(t, begun), "old")
-	close(first)
-	second := make(chan *pb.ConsumeExpiredResponse)
-	service.streams <- second
-	second <- given(&pb.ExpiredEvent{Key: []byte("new"), Version: 20, EventId: 1, Attempt: 1})
-	equal(t, "begun", receive(t, begun), "new")
-	close(goOn["old"])
-	eventually(t, func() bool { return worker.Stats().Stale == 1 })
-	service.mu.Lock()
-	equal(t, "settled before the new one is handled", len(service.settled), 0)
-	service.mu.Unlock()
-	close(goOn["new"])
-	eventually(t, func() bool { return worker.Stats().Acked == 1 })
-	stop()
-	if err := receive(t, end); err != nil {
-		t.Error(err)
-	}
-	equal(t, "stats", worker.Stats(), timecache.WorkerStats{Handled: 2, Acked: 1, Stale: 1})
-}
-
-// A settlement that could not be sent is not sent for another event of the same id.
-func TestWorkerSettlesNoOtherEvent(t *testing.T) {
-	asked := make(chan bool, 10)
-	service := &group{t: t, streams: make(chan chan *pb.ConsumeExpiredResponse)}
-	service.settle = func(_ context.Context, request *pb.SettleExpiredRequest) (*pb.SettleExpiredResponse, error) {
-		// The attempts tell the two apart, also for a call that was under way as the
-		// other event came.
-		if request.Settlements[0].Attempt == 2 {
-			return nil, nil
-		}
-		select {
-		case asked <- true:
-		default:
-		}
-		return nil, status.Error(codes.Unavailable, "no")
-	}
-	begun := make(chan string, 10)
-	waits := make(chan bool)
-	worker := serve(t, service, timecache.Options{}).Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
-		begun <- event.Key
-		if event.Key == "new" {
-			<-waits
-		}
-		return nil
-	}, timecache.WorkerOptions{Reconnect: quick})
-	stop, end := working(t, worker)
-	first := make(chan *pb.ConsumeExpiredResponse)
-	service.streams <- first
-	first <- given(&pb.ExpiredEvent{Key: []byte("old"), Version: 10, EventId: 1, Attempt: 1})
-	receive(t, asked)
-	close(first)
-	second := make(chan *pb.ConsumeExpiredResponse)
-	service.streams <- second
-	second <- given(&pb.ExpiredEvent{Key: []byte("new"), Version: 20, EventId: 1, Attempt: 2})
-	equal(t, "begun", []string{receive(t, begun), receive(t, begun)}, []string{"old", "new"})
-	eventually(t, func() bool { return worker.Stats().Stale == 1 })
-	equal(t, "acked", worker.Stats().Acked, 0)
-	close(waits)
-	eventually(t, func() bool { return worker.Stats().Acked == 1 })
-	stop()
-	if err := receive(t, end); err != nil {
-		t.Error(err)
-	}
-}
-
 // What was handled while the server was away, and the worker told to stop, is settled when it
 // is back.
 func TestWorkerStopsOverARestart(t *testing.T) {
@@ -511,7 +430,7 @@ func TestSettleCancelled(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	_, err := serve(t, service, timecache.Options{}).Settle(ctx, "g", []timecache.Settlement{{EventID: 1, Attempt: 1}})
+	_, err := serve(t, service, timecache.Options{}).Settle(ctx, "g", []timecache.Settlement{{DeliveryToken: "t"}})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -227,6 +227,7 @@ void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
   to->set_acked(from.acked);
   to->set_nacked(from.nacked);
   to->set_put_back(from.put_back);
+  to->set_terminated(from.terminated);
   to->set_timed_out(from.timed_out);
   to->set_returned(from.returned);
   to->set_extended(from.extended);

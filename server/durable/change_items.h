@@ -48,6 +48,9 @@ namespace timecache::server {
 //   kPast          group  first  end - first  ready  returns << 1 | returned
 //                  reason
 //   kCounts        group  number  and so many counts
+//   kIdentity      group  id
+//   kLaterOptions  group  number  and so many options
+//   kReason        group  first  end - first  reason
 //   the others     group  first  end - first  attempt  and, if they fail, ready
 //
 // `at`, `version`, `base`, `watermark`, `ready`, `death`, `first` and `end` are

@@ -165,6 +165,16 @@ class ChangeReader {
       case Kind::kCounts:
         TakeCounts(&change);
         break;
+      case Kind::kIdentity:
+        change.id = Varint();
+        break;
+      case Kind::kLaterOptions:
+        TakeLaterOptions(&change.options);
+        break;
+      case Kind::kReason:
+        TakeEvents(&change);
+        change.reason_text = Bytes();
+        break;
       default:
         TakeEvents(&change);
         change.attempt = Int();
@@ -318,8 +328,19 @@ class ChangeReader {
     change->returns = static_cast<int>(returns >> 1);
     change->returned = (returns & 1) != 0;
     const uint64_t reason = Varint();
-    if (reason > static_cast<uint64_t>(FailureReason::kTimedOut)) Fail();
+    if (reason > static_cast<uint64_t>(FailureReason::kTerminated)) Fail();
     change->reason = static_cast<FailureReason>(reason);
+  }
+  // As TakeCounts.
+  void TakeLaterOptions(GroupOptions* options) {
+    uint64_t left = Varint();
+    ForEachLaterOption(
+        GroupOptions(), options, [&](const auto& /*from*/, auto* to) {
+          if (left == 0) return;
+          *to = static_cast<std::decay_t<decltype(*to)>>(Varint());
+          --left;
+        });
+    for (; left > 0 && ok_; --left) Varint();
   }
   // Those that a newer version adds are at the end.
   void TakeCounts(GroupChange* change) {

@@ -48,6 +48,17 @@ void PutOptions(std::string* to, const GroupOptions& options) {
   PutVarint(static_cast<uint64_t>(options.unused_ttl_us), to);
 }
 
+void PutLaterOptions(std::string* to, const GroupOptions& options) {
+  uint64_t number = 0;
+  GroupOptions copy;
+  ForEachLaterOption(options, &copy,
+                     [&](const auto& /*from*/, auto* /*to*/) { ++number; });
+  PutVarint(number, to);
+  ForEachLaterOption(options, &copy, [&](const auto& from, auto* /*to*/) {
+    PutVarint(static_cast<uint64_t>(from), to);
+  });
+}
+
 }  // namespace
 
 void ChangeRecord::PutVersion(uint64_t version) {
@@ -220,6 +231,16 @@ void ChangeRecord::Add(const GroupChange& change) {
                     (change.returned ? 1 : 0),
                 &bytes_);
       PutVarint(static_cast<uint64_t>(change.reason), &bytes_);
+      break;
+    case Kind::kIdentity:
+      PutVarint(change.id, &bytes_);
+      break;
+    case Kind::kLaterOptions:
+      PutLaterOptions(&bytes_, change.options);
+      break;
+    case Kind::kReason:
+      PutEvents(change);
+      PutBytes(&bytes_, change.reason_text);
       break;
     case Kind::kCounts:
       PutVarint(std::size(kLaterGroupCounts), &bytes_);

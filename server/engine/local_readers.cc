@@ -125,7 +125,6 @@ class LocalGroupReader final : public LocalReader {
                    std::function<void()> wake)
       : LocalReader(std::move(map), std::move(wake)),
         group_(std::move(group)),
-        event_offset_(this->map().event_offset()),
         member_(std::move(member)) {}
 
   void Leave(int64_t now_us, StreamEnd end) override {
@@ -148,11 +147,7 @@ class LocalGroupReader final : public LocalReader {
   EventChunk ReadNow(int64_t now_us, int max_events,
                      int64_t max_bytes) override {
     KeepChanges();
-    EventChunk chunk = member_->Take(now_us, max_events, max_bytes);
-    for (Delivery& delivery : chunk.deliveries) {
-      delivery.event_id += event_offset_;
-    }
-    return chunk;
+    return member_->Take(now_us, max_events, max_bytes);
   }
   bool IsClosed() const override { return group_->closed(); }
   // So that the group may publish its watermark, at once if all its changes are
@@ -168,7 +163,6 @@ class LocalGroupReader final : public LocalReader {
   }
 
   const std::shared_ptr<ConsumerGroup> group_;
-  const uint64_t event_offset_;
   // Null once it has left.
   std::unique_ptr<GroupMember> member_;
 };

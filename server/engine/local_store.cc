@@ -367,14 +367,6 @@ void LocalStore::Settle(GroupName name,
       return done(std::move(status));
     }
   }
-  // The event numbers of EventReader. Numbers below the offset are of the log
-  // that this one was copied from: no event has the resulting number.
-  std::vector<Settlement> own;
-  if (const uint64_t offset = (*map)->event_offset(); offset != 0) {
-    own.assign(settlements.begin(), settlements.end());
-    for (Settlement& each : own) each.event_id -= offset;
-    settlements = own;
-  }
   absl::Status status =
       (*map)->groups().Settle(name.name, settlements, clock_->NowUs(), results);
   for (const SettleResult& result : results) {

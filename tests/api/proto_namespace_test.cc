@@ -185,6 +185,7 @@ TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
   from.returned = 20;
   from.extended = 21;
   from.suspects = 22;
+  from.terminated = 23;
   v1::GroupStatistics to;
   SetStatistics(from, &to);
   // By number, as every field has the value of its own.

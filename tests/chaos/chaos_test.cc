@@ -312,7 +312,7 @@ class ChaosTest : public ::testing::Test {
         for (const ExpiredEvent& event : batch->events) {
           EXPECT_EQ(settled_.count(event.version), 0u)
               << event.key << " was settled, and comes again";
-          settlements.push_back({event.event_id, event.attempt, Settle::Ack()});
+          settlements.push_back({event.delivery_token, Settle::Ack()});
         }
       }
       if (settlements.empty()) continue;

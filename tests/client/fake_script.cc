@@ -1,9 +1,11 @@
 #include "tests/client/fake_script.h"
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/data/convert.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "gtest/gtest.h"
 
 namespace timecache {
 
@@ -51,6 +53,17 @@ v1::WatchExpiredResponse MakeBatch(const std::string& ns,
   return batch;
 }
 
+std::string TokenOf(uint64_t event_id, uint32_t attempt, uint32_t returns) {
+  return absl::StrCat(event_id, " ", attempt, " ", returns);
+}
+
+uint64_t EventIdOf(const v1::Settlement& settlement) {
+  uint64_t event_id = 0;
+  const std::string& token = settlement.delivery_token();
+  EXPECT_TRUE(absl::SimpleAtoi(token.substr(0, token.find(' ')), &event_id));
+  return event_id;
+}
+
 v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
                                       const std::string& key, uint64_t event_id,
                                       uint32_t attempt) {
@@ -58,6 +71,7 @@ v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
   batch.clear_resume_token();
   batch.mutable_events(0)->set_event_id(event_id);
   batch.mutable_events(0)->set_attempt(attempt);
+  batch.mutable_events(0)->set_delivery_token(TokenOf(event_id, attempt));
   return batch;
 }
 

@@ -45,6 +45,10 @@ v1::WatchExpiredResponse MakeBatch(const std::string& ns,
                                    const std::string& key, int death_unix_s,
                                    int watermark_unix_s);
 
+// The token of a delivery, and the event that it names.
+std::string TokenOf(uint64_t event_id, uint32_t attempt, uint32_t returns = 0);
+uint64_t EventIdOf(const v1::Settlement& settlement);
+
 // An event as a member of a group is given it.
 v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
                                       const std::string& key, uint64_t event_id,

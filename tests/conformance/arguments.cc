@@ -206,7 +206,13 @@ GroupOptions TakeGroupOptions(Args args) {
       .ack_timeout = args.TakeDuration("ack_timeout"),
       .max_attempts = args.TakeInteger("max_attempts"),
       .max_backlog_bytes = args.TakeInteger("max_backlog_bytes"),
-      .unused_ttl = args.TakeDuration("unused_ttl")};
+      .unused_ttl = args.TakeDuration("unused_ttl"),
+      .retry_delay = args.TakeDuration("retry_delay"),
+      .retry_multiplier = args.TakeInteger("retry_multiplier"),
+      .max_retry_delay = args.TakeDuration("max_retry_delay"),
+      .retry_jitter_percent = args.TakeInteger("retry_jitter_percent"),
+      .paused = args.Has("paused") ? std::optional(args.TakeBool("paused"))
+                                   : std::nullopt};
   args.End();
   return options;
 }
@@ -214,8 +220,9 @@ GroupOptions TakeGroupOptions(Args args) {
 Settle TakeSettle(const std::string& kind, Args args) {
   Settle how = Settle::Ack();
   if (kind == "nack") {
-    how =
-        Settle::Nack(args.TakeDuration("delay").value_or(absl::ZeroDuration()));
+    how = Settle::Nack(args.TakeDuration("delay"), args.TakeString("reason"));
+  } else if (kind == "terminate") {
+    how = Settle::Terminate(args.TakeString("reason"));
   } else if (kind == "put_back") {
     how = Settle::PutBack(args.TakeDuration("ttl"));
     how.expire_at = args.TakeTime("expire_at");
@@ -229,9 +236,8 @@ Settle TakeSettle(const std::string& kind, Args args) {
 
 Settlement TakeSettlement(Args args) {
   Settlement settlement;
-  settlement.event_id = args.TakeInteger("event_id").value();
-  settlement.attempt = args.TakeInteger("attempt").value();
-  for (const char* kind : {"ack", "nack", "put_back"}) {
+  settlement.delivery_token = args.TakeData("delivery_token");
+  for (const char* kind : {"ack", "nack", "put_back", "terminate"}) {
     if (!args.Has(kind)) continue;
     settlement.how = TakeSettle(kind, args.Within(args.Take(kind)));
   }

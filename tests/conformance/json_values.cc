@@ -186,6 +186,8 @@ Json ToJson(const ExpiredEvent& event) {
           {"cause", CauseName(event.cause)},
           {"event_id", event.event_id},
           {"attempt", event.attempt},
+          {"delivery_token", ToJson(event.delivery_token)},
+          {"last_reason", event.last_reason},
           {"parts", Parts(event.parts)},
           {"omitted_value_bytes", event.omitted_value_bytes}};
 }

@@ -223,8 +223,7 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
               << event.key << " was settled, and comes again";
           EXPECT_LE(event.attempt, kMaxAttempts) << event.key;
           events_[event.event_id] = event.version;
-          settlements.push_back(
-              {event.event_id, event.attempt, Decide(event, dice)});
+          settlements.push_back({event.delivery_token, Decide(event, dice)});
         }
       }
       if (settlements.empty()) continue;

@@ -86,10 +86,20 @@ GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
     change.returned = number == 1;
     change.reason = FailureReason::kTimedOut;
   }
+  if (kind == Kind::kIdentity) change.id = number;
+  if (kind == Kind::kReason) change.reason_text = name;
+  if (kind == Kind::kLaterOptions) {
+    change.options.retry_delay_us = 7;
+    change.options.retry_multiplier = kMaxRetryMultiplier;
+    change.options.max_retry_delay_us = kMaxNackDelayUs - 1;
+    change.options.retry_jitter_percent = 100;
+    change.options.paused = true;
+  }
   if (kind == Kind::kCounts) {
     change.statistics.returned = number;
     change.statistics.extended = 2;
     change.statistics.redelivered = 3;
+    change.statistics.terminated = 4;
   }
   if (kind == Kind::kKept) {
     change.event = {name,       "value",     number,     at_us - 30,

@@ -19,6 +19,7 @@
 #include "tests/support/await.h"
 #include "tests/support/effort.h"
 #include "tests/support/engine/dice.h"
+#include "tests/support/engine/group_harness.h"
 #include "tests/support/journal/durable_store.h"
 #include "tests/support/journal/journal_harness.h"
 
@@ -118,7 +119,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
   }
 
   void Ack(const std::string& group, const Delivery& delivery) {
-    const Settlement settlement = {delivery.event_id, delivery.attempt};
+    const Settlement settlement = SettlementOf(delivery);
     SettleResult result;
     absl::Notification done;
     store_.store().Settle(
@@ -142,7 +143,7 @@ class CheckpointKillTest : public ::testing::TestWithParam<std::string> {
             << delivery.event().key << " was settled, and comes again";
       }
       if (dice_.Chance(200)) continue;
-      const Settlement settlement = {delivery.event_id, delivery.attempt};
+      const Settlement settlement = SettlementOf(delivery);
       SettleResult result;
       absl::Notification done;
       store_.store().Settle(

@@ -62,12 +62,12 @@ class DurableGroupsTest : public DurableStoreTest {
   // Syncs wait for Free.
   void Hold() {
     store_.files().SetFault([this](const std::string&, uint64_t, bool sync) {
-      if (sync && held_) free_.WaitForNotification();
+      if (sync && holds_) free_.WaitForNotification();
       return absl::OkStatus();
     });
   }
   void Free() {
-    if (held_.exchange(false)) free_.Notify();
+    if (holds_.exchange(false)) free_.Notify();
   }
   void TearDown() override {
     Free();
@@ -77,8 +77,8 @@ class DurableGroupsTest : public DurableStoreTest {
     return store_.map("a")->groups().Find("g").value();
   }
 
-  std::vector<uint64_t> held_ids_;
-  std::atomic<bool> held_ = true;
+  std::vector<Delivery> held_;
+  std::atomic<bool> holds_ = true;
   absl::Notification free_;
 };
 
@@ -87,7 +87,6 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
   auto one = Join();
   PutAndLetDie();
   ASSERT_EQ(Take(one.get()).deliveries.size(), 2u);
-  int last = 1;
   std::pair<int, int> last_number = {1, 0};
   for (const char* how : {"timed out", "returned", "nacked"}) {
     SCOPED_TRACE(how);
@@ -98,10 +97,9 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
     } else if (how[0] == 'r') {
       one = nullptr;
     } else {
-      const uint64_t offset = store_.map("a")->event_offset();
       std::vector<Settlement> nacks;
-      for (const uint64_t id : held_ids_) {
-        nacks.push_back({id - offset, last, SettleAction::kNack, 0, 0});
+      for (const Delivery& delivery : held_) {
+        nacks.push_back(SettlementOf(delivery, SettleAction::kNack));
       }
       std::vector<SettleResult> results(nacks.size());
       ASSERT_TRUE(store_.map("a")
@@ -135,8 +133,7 @@ TEST_F(DurableGroupsTest, TheNumberOfAnAttemptDoesNotGoBack) {
     ASSERT_EQ(chunk.deliveries.size(), 2u);
     EXPECT_GE(number(), first);
     last_number = number();
-    last = chunk.deliveries[0].attempt;
-    held_ids_ = {chunk.deliveries[0].event_id, chunk.deliveries[1].event_id};
+    held_ = chunk.deliveries;
   }
 }
 
@@ -164,8 +161,7 @@ TEST_F(DurableGroupsTest, AWatermarkPassesASettlementOnceThatIsKept) {
   const int64_t early_us = chunk.deliveries[0].batch->death_us();
   EXPECT_LT(chunk.watermark_us, early_us);
   Hold();
-  const Settlement ack = {chunk.deliveries[0].event_id, 1, SettleAction::kAck,
-                          0, 0};
+  const Settlement ack = SettlementOf(chunk.deliveries[0]);
   SettleResult result;
   ASSERT_TRUE(store_.map("a")
                   ->groups()
@@ -258,8 +254,8 @@ TEST_F(DurableGroupsTest, AFullDiskRefusesToPutBackAndTheEventStaysUnsettled) {
   store_.files().SetRoom(store_.files().used_bytes());
   ASSERT_TRUE(store_.Put("a", "key", "from the reserve").status.ok());
   ASSERT_TRUE(store_.journal().low_space());
-  Settlement settlement = {chunk.deliveries[0].event_id, 1,
-                           SettleAction::kPutBack, 0, 0};
+  Settlement settlement =
+      SettlementOf(chunk.deliveries[0], SettleAction::kPutBack);
   EXPECT_EQ(ReasonOf(Settle(settlement)), Reason::kDiskFull);
   EXPECT_EQ(Refused(LimitHit::kDiskFull), 1u);
   EXPECT_EQ(group()->GetStatistics().in_flight, 2u);

@@ -17,6 +17,7 @@
 #include "server/engine/local_readers.h"
 #include "tests/support/await.h"
 #include "tests/support/effort.h"
+#include "tests/support/engine/group_harness.h"
 #include "tests/support/journal/durable_store.h"
 #include "tests/support/journal/journal_harness.h"
 
@@ -99,9 +100,7 @@ class DurableStoreTest : public ::testing::Test {
   }
   absl::Status Settle(const std::string& name, const Delivery& delivery,
                       SettleAction action = SettleAction::kAck) {
-    const Settlement settlement = {.event_id = delivery.event_id,
-                                   .attempt = delivery.attempt,
-                                   .action = action};
+    const Settlement settlement = SettlementOf(delivery, action);
     SettleResult result;
     absl::Status status;
     absl::Notification done;

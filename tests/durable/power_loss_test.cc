@@ -79,7 +79,7 @@ TEST_F(PowerLossTest, ASettlementOfAnEventThatItTookSettlesNothing) {
       reader->Read(store_.clock().NowUs(), 10, 1 << 20).deliveries;
   ASSERT_EQ(other.size(), 1u);
   EXPECT_EQ(other[0].event().key, "other");
-  EXPECT_EQ(ReasonOf(Settle("b", taken[0])), Reason::kEventNotUnsettled);
+  EXPECT_EQ(ReasonOf(Settle("b", taken[0])), Reason::kStaleAttempt);
   EXPECT_TRUE(Settle("b", other[0]).ok());
 }
 

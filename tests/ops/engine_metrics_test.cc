@@ -151,7 +151,8 @@ TEST_F(EngineMetricsTest, TellWhatGroupsDo) {
   const auto member = (*group)->Join(10, [] {});
   const auto chunk = member->Take(clock_.NowUs(), 1, 1 << 20);
   ASSERT_EQ(chunk.deliveries.size(), 1u);
-  const Settlement ack = {chunk.deliveries[0].event_id, 1, SettleAction::kAck};
+  Settlement ack = {chunk.deliveries[0].event_id, 1, SettleAction::kAck};
+  ack.group_id = chunk.deliveries[0].group_id;
   SettleResult result;
   ASSERT_TRUE(
       map->groups().Settle("g", {&ack, 1}, clock_.NowUs(), {&result, 1}).ok());

@@ -60,8 +60,7 @@ v1::SettleResult GroupClient::Settle(const v1::ExpiredEvent& event,
   request.set_group("g");
   v1::Settlement* const settlement = request.add_settlements();
   *settlement = Proto<v1::Settlement>(how);
-  settlement->set_event_id(event.event_id());
-  if (settlement->attempt() == 0) settlement->set_attempt(event.attempt());
+  settlement->set_delivery_token(event.delivery_token());
   const auto response = Must(
       Call(other_.get(), &v1::TimeCacheService::Stub::SettleExpired, request));
   EXPECT_EQ(response.results_size(), 1);
@@ -76,8 +75,7 @@ void GroupClient::Ack(const std::vector<v1::ExpiredEvent>& events) {
   request.set_group("g");
   for (const v1::ExpiredEvent& event : events) {
     v1::Settlement* const settlement = request.add_settlements();
-    settlement->set_event_id(event.event_id());
-    settlement->set_attempt(event.attempt());
+    settlement->set_delivery_token(event.delivery_token());
     settlement->mutable_ack();
   }
   const auto response = Must(

@@ -108,6 +108,7 @@ Json ToJson(const Entry& entry, const DeadLetter& letter,
   object["reason"] = letter.reason == DeadLetterReason::kUnknown
                          ? Json()
                          : Json(NameOf(letter.reason));
+  if (!letter.reason_text.empty()) object["reason_text"] = letter.reason_text;
   object["time"] = ExactTimeText(letter.time);
   object["event"] = ToJson(letter.event, encodings, /*keys_only=*/false);
   return object;
@@ -131,7 +132,10 @@ std::string Describe(const Entry& entry, const DeadLetter& letter,
        {"expires", TimeText(entry.deadline)},
        {"group", letter.group},
        {"attempts", absl::StrCat(letter.attempts)},
-       {"last attempt", NameOf(letter.reason)},
+       {"last attempt",
+        letter.reason_text.empty()
+            ? NameOf(letter.reason)
+            : absl::StrCat(NameOf(letter.reason), ": ", letter.reason_text)},
        {"namespace", event.ns},
        {"key", Encode(event.key, encodings.key)},
        {"cause", NameOf(event.cause)},

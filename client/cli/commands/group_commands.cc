@@ -95,6 +95,21 @@ void AddOptionFlags(CLI::App& app, GroupOptions& options) {
       app, "--unused-ttl", options.unused_ttl,
       "How long it may be without a member before it is deleted; 0s: it stays "
       "(0s)");
+  AddDuration(app, "--retry-delay", options.retry_delay,
+              "How long an event waits after a first attempt in vain (0s)");
+  AddCount(app, "--retry-multiplier", options.retry_multiplier,
+           "How many times longer it waits after each further one (2)");
+  AddDuration(app, "--max-retry-delay", options.max_retry_delay,
+              "The longest such wait (168h)");
+  AddCount(app, "--retry-jitter-percent", options.retry_jitter_percent,
+           "How much shorter, at random, each wait may be (0)");
+  auto* paused = app.add_flag_callback(
+      "--paused", [&options] { options.paused = true; },
+      "Deliver nothing until --no-paused");
+  app.add_flag_callback(
+         "--no-paused", [&options] { options.paused = false; },
+         "Deliver again (the default)")
+      ->excludes(paused);
 }
 
 // Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.

@@ -35,6 +35,7 @@ void PrintSummary(const Context& context, const GroupWorkerCounters& counters) {
                          {"acked", counters.acked},
                          {"failed", counters.nacked},
                          {"put_back", counters.put_back},
+                         {"terminated", counters.terminated},
                          {"stale", counters.stale},
                          {"extended", counters.extended},
                          {"unsettled", counters.unsettled},
@@ -47,6 +48,9 @@ void PrintSummary(const Context& context, const GroupWorkerCounters& counters) {
                    " events handled: ", CountText(counters.acked), " done, ",
                    CountText(counters.nacked), " failed, ",
                    CountText(counters.put_back), " put back");
+  if (counters.terminated > 0) {
+    absl::StrAppend(&text, ", ", CountText(counters.terminated), " given up");
+  }
   if (counters.stale > 0) {
     absl::StrAppend(&text, ", ", CountText(counters.stale),
                     " settled too late (give this worker a longer "
@@ -79,7 +83,7 @@ absl::StatusOr<std::map<std::string, std::string>> EventCommand::Environment(
         "its key has a zero byte, which no environment holds: give --key-hex "
         "or --key-base64");
   }
-  return std::map<std::string, std::string>{
+  std::map<std::string, std::string> environment = {
       {"TIMECACHED_NAMESPACE", event.ns},
       {"TIMECACHED_GROUP", arguments_.group},
       {"TIMECACHED_KEY", key},
@@ -91,6 +95,10 @@ absl::StatusOr<std::map<std::string, std::string>> EventCommand::Environment(
       {"TIMECACHED_ATTEMPT", absl::StrCat(event.attempt)},
       {"TIMECACHED_RETURNS", absl::StrCat(event.returns)},
       {"TIMECACHED_EVENT_ID", absl::StrCat(event.event_id)}};
+  if (!event.last_reason.empty()) {
+    environment["TIMECACHED_LAST_REASON"] = event.last_reason;
+  }
+  return environment;
 }
 
 Settle EventCommand::Handle(const ExpiredEvent& event) {
@@ -114,7 +122,11 @@ Settle EventCommand::Handle(const ExpiredEvent& event) {
   if (exit->signal == 0 && exit->code == arguments_.put_back_exit) {
     return Settle::PutBack(arguments_.put_back_ttl);
   }
-  return Failed(event, absl::StrCat("the command ", exit->Text()));
+  const std::string how = absl::StrCat("the command ", exit->Text());
+  if (exit->signal == 0 && exit->code == arguments_.terminate_exit) {
+    return Settle::Terminate(how);
+  }
+  return Failed(event, how);
 }
 
 Settle EventCommand::Failed(const ExpiredEvent& event,
@@ -124,7 +136,7 @@ Settle EventCommand::Failed(const ExpiredEvent& event,
                     DurationText(arguments_.retry_delay),
                     ", unless this was the group's last attempt "
                     "(--max-attempts)"));
-  return Settle::Nack(arguments_.retry_delay);
+  return Settle::Nack(arguments_.retry_delay, how.substr(0, kMaxReasonBytes));
 }
 
 void EventCommand::PrintError(const absl::Status& why) {

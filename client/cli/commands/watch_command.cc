@@ -70,10 +70,7 @@ void Acknowledge(const Client& client, const std::string& group,
     settlements.clear();
     const size_t end = std::min(printed, begin + kMaxSettlements);
     for (size_t i = begin; i < end; ++i) {
-      settlements.push_back({.event_id = batch.events[i].event_id,
-                             .attempt = batch.events[i].attempt,
-                             .how = Settle::Ack(),
-                             .returns = batch.events[i].returns});
+      settlements.push_back({batch.events[i].delivery_token, Settle::Ack()});
     }
     const auto results = client.In(batch.ns).Settle(group, settlements);
     if (results.ok()) continue;
@@ -279,6 +276,12 @@ void AddExecFlags(CLI::App& watch, WatchArguments& arguments) {
           ->type_name("CODE")
           ->check(CLI::Range(1, 255))
           ->needs(exec);
+  watch
+      .add_option("--terminate-exit", arguments.terminate_exit,
+                  "Exit code that gives the event up: to the dead letters")
+      ->type_name("CODE")
+      ->check(CLI::Range(1, 255))
+      ->needs(exec);
   AddDuration(watch, "--put-back-ttl", arguments.put_back_ttl,
               "That time to live; else the namespace's")
       ->needs(put_back);

@@ -283,6 +283,7 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
     object["event_id"] = event.event_id;
     object["attempt"] = event.attempt;
     object["returns"] = event.returns;
+    if (!event.last_reason.empty()) object["last_reason"] = event.last_reason;
   }
   return object;
 }

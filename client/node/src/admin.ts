@@ -182,6 +182,17 @@ export interface GroupOptions {
   maxBacklogBytes?: number | undefined;
   /** How long the group may be without a member before it is deleted. 0: it stays. Default 0. */
   unusedTtlMs?: number | undefined;
+  /**
+   * How long an event waits after its first attempt that counted, if the nack names no delay, or it was not settled in
+   * time; after each further one retryMultiplier times as long, up to maxRetryDelayMs; each shortened at random by up to
+   * retryJitterPercent. Defaults: 0, 2, 7 days, 0.
+   */
+  retryDelayMs?: number | undefined;
+  retryMultiplier?: number | undefined;
+  maxRetryDelayMs?: number | undefined;
+  retryJitterPercent?: number | undefined;
+  /** Nothing is given out until this is false again. Default false. */
+  paused?: boolean | undefined;
 }
 
 /** The names of {@link GroupOptions}. Internal. */
@@ -190,6 +201,11 @@ export const GROUP_OPTIONS: Names<GroupOptions> = {
   maxAttempts: true,
   maxBacklogBytes: true,
   unusedTtlMs: true,
+  retryDelayMs: true,
+  retryMultiplier: true,
+  maxRetryDelayMs: true,
+  retryJitterPercent: true,
+  paused: true,
 };
 
 /** What a group holds and has done since it was made: as GroupStatistics in groups.proto. */
@@ -416,6 +432,11 @@ export function toGroupOptions(options: GroupOptions): GroupOptionsMessage {
     maxAttempts: toUint32(options.maxAttempts, 'maxAttempts'),
     maxBacklogBytes: toUint64(options.maxBacklogBytes, 'maxBacklogBytes'),
     unusedTtl: toDuration(options.unusedTtlMs, 'unusedTtlMs'),
+    retryDelay: toDuration(options.retryDelayMs, 'retryDelayMs'),
+    retryMultiplier: toUint32(options.retryMultiplier, 'retryMultiplier'),
+    maxRetryDelay: toDuration(options.maxRetryDelayMs, 'maxRetryDelayMs'),
+    retryJitterPercent: toUint32(options.retryJitterPercent, 'retryJitterPercent'),
+    paused: options.paused,
   };
 }
 
@@ -428,6 +449,11 @@ export function fromGroup(group: GroupMessage | undefined): Group {
       maxAttempts: group?.options?.maxAttempts ?? 0,
       maxBacklogBytes: Number(group?.options?.maxBacklogBytes ?? 0),
       unusedTtlMs: fromDuration(group?.options?.unusedTtl),
+      retryDelayMs: fromDuration(group?.options?.retryDelay),
+      retryMultiplier: group?.options?.retryMultiplier ?? 0,
+      maxRetryDelayMs: fromDuration(group?.options?.maxRetryDelay),
+      retryJitterPercent: group?.options?.retryJitterPercent ?? 0,
+      paused: group?.options?.paused ?? false,
     },
     statistics: group?.statistics && fromGroupStatistics(group.statistics),
     createdBy: group?.createdBy ?? '',

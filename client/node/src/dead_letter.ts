@@ -5,8 +5,8 @@ import type { Entry } from './types.js';
 import { type Time, enumName, fromTimestamp } from './values.js';
 import { fromEvent, type ExpiredEvent } from './watcher.js';
 
-/** How the last attempt ended: by a nack; it was not settled in time. */
-export type DeadLetterReason = 'NACKED' | 'TIMED_OUT';
+/** How the last attempt ended: by a nack; it was not settled in time; its member gave it up. */
+export type DeadLetterReason = 'NACKED' | 'TIMED_OUT' | 'TERMINATED';
 
 /** An event that a group has given up, as a group puts it into its dead letter namespace. */
 export interface DeadLetter {

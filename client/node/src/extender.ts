@@ -6,12 +6,12 @@ import { TimecacheError, isConnectionLost } from './errors.js';
 import { extend } from './settle.js';
 import { MAX_SETTLEMENTS } from './settler.js';
 import { timerMs } from './timing.js';
+import type { ExpiredEvent } from './watcher.js';
 
 /** An event that may need more time. Times are those of performance.now. */
 export interface Extendable {
-  readonly eventId: number;
-  readonly attempt: number;
-  readonly returns: number;
+  /** Its newest delivery. */
+  readonly event: Pick<ExpiredEvent, 'deliveryToken'>;
   /** When the worker was given it. */
   readonly since: number;
   /** From when on its ackTimeoutMs counts. */
@@ -122,12 +122,7 @@ export class Extender {
   async #extendBatch(batch: Extendable[]): Promise<void> {
     const { group, call } = this.#options;
     const now = performance.now();
-    const asked = batch.map(({ eventId, attempt, returns }) => ({
-      eventId,
-      attempt,
-      returns,
-      how: extend(),
-    }));
+    const asked = batch.map(({ event }) => ({ deliveryToken: event.deliveryToken, how: extend() }));
     const timeoutMs = Math.min(this.#client.timeoutMs, Math.max(this.#ackTimeoutMs! / 3, 1_000));
     const results = await this.#client.settle(group, asked, { ...call, timeoutMs });
     for (const [i, held] of batch.entries()) {
@@ -137,7 +132,7 @@ export class Extender {
         continue;
       }
       // It was given again meanwhile: then that attempt goes on.
-      if (held.attempt === asked[i]!.attempt && held.returns === asked[i]!.returns) held.isOver = true;
+      if (held.event.deliveryToken.equals(asked[i]!.deliveryToken)) held.isOver = true;
       this.#refused(result.reason);
     }
   }

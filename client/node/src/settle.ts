@@ -3,7 +3,7 @@
 import type { Settlement as SettlementMessage } from './gen/timecache/v1/watch.js';
 import { checkOptions, known, type Names } from './options.js';
 import type { DueDate } from './types.js';
-import { toDuration, toTimestamp, toUint32, toUint64 } from './values.js';
+import { toBuffer, toDuration, toTimestamp } from './values.js';
 
 /** How an event is put back. */
 export interface PutBackOptions extends DueDate {
@@ -23,7 +23,7 @@ export type Settle =
 /** More time for an event: made by {@link extend}. A worker asks for it by itself. */
 export type Extend = { readonly action: 'extend' };
 
-/** Done. Accepted also from an earlier attempt, while the event is unsettled. */
+/** Done. Accepted also from an earlier delivery, while the event is unsettled. */
 export function ack(): Settle {
   return { action: 'ack' };
 }
@@ -51,23 +51,14 @@ export function extend(): Extend {
 /** One event, settled. */
 export interface Settlement {
   /** From the event. */
-  eventId: number;
-  /** From the event. */
-  attempt: number;
-  /**
-   * From the event: then a nack, putBack or extend of a delivery that ended with the member's stream is STALE_ATTEMPT.
-   * Default: any delivery of that attempt is meant.
-   */
-  returns?: number | undefined;
+  deliveryToken: Buffer;
   /** What to do with it. */
   how: Settle | Extend;
 }
 
-export function toSettlement({ eventId, attempt, returns, how }: Settlement): SettlementMessage {
+export function toSettlement({ deliveryToken, how }: Settlement): SettlementMessage {
   return {
-    eventId: toUint64(eventId, 'eventId'),
-    attempt: toUint32(attempt, 'attempt'),
-    returns: toUint32(returns, 'returns'),
+    deliveryToken: toBuffer(deliveryToken, 'deliveryToken'),
     action: toAction(how),
   };
 }
@@ -78,7 +69,7 @@ export function toAction(how: Settle | Extend): SettlementMessage['action'] {
     case 'ack':
       return { $case: 'ack', value: {} };
     case 'nack':
-      return { $case: 'nack', value: { delay: toDuration(how.delayMs, 'delayMs') } };
+      return { $case: 'nack', value: { delay: toDuration(how.delayMs, 'delayMs'), reason: '' } };
     case 'putBack': {
       const { ttlMs, expireAt, allowPast = false } = how.options;
       const ttl = toDuration(ttlMs, 'ttlMs');

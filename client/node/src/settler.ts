@@ -21,11 +21,9 @@ export interface SettlerOptions {
 
 /** What a settler tells. */
 export interface SettlerCallbacks<Said extends Settlement> {
-  /** Whether it must not be sent any more. */
-  isVoid(settlement: Said): boolean;
   /** The server's answer, perhaps not to the first call. May return another settlement to try in its place. */
   onResult(settlement: Said, error: TimecacheError | undefined, isRepeated: boolean): Said | undefined;
-  /** It was void, or has not reached the server, or nobody knows. */
+  /** It has not reached the server, or nobody knows. */
   onDropped(settlement: Said): void;
   /** A call that failed as a whole. */
   onError(error: unknown): void;
@@ -85,8 +83,6 @@ export class Settler<Said extends Settlement> {
   async #sendBatch(batch: Said[]): Promise<void> {
     const backoff = new Backoff(this.#options.minPauseMs, this.#options.maxPauseMs);
     for (let isRepeated = false; ; isRepeated = true) {
-      batch = this.#withoutVoid(batch);
-      if (batch.length === 0) return;
       try {
         const timeoutMs = Math.min(this.#client.timeoutMs, MAX_SETTLE_MS);
         const { group, call } = this.#options;
@@ -100,14 +96,6 @@ export class Settler<Said extends Settlement> {
         return;
       }
     }
-  }
-
-  #withoutVoid(batch: Said[]): Said[] {
-    return batch.filter((settlement) => {
-      const isVoid = this.#callbacks.isVoid(settlement);
-      if (isVoid) this.#callbacks.onDropped(settlement);
-      return !isVoid;
-    });
   }
 
   #takeResults(batch: Said[], results: PromiseSettledResult<number>[], isRepeated: boolean): void {

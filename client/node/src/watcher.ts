@@ -54,7 +54,7 @@ export interface ExpiredEvent {
   deliveredAt: Time;
   /** Why it died. Of watchExpiring always EXPIRING, else never. */
   cause: ExpiryCause;
-  /** In a consumer group only, else 0: what names the event in a settlement. */
+  /** In a consumer group only, else 0: the event's number, for people to read. */
   eventId: number;
   /**
    * In a consumer group only, else 0: the number of this attempt, from 1. One that ended by nack, or was not settled in
@@ -63,6 +63,8 @@ export interface ExpiredEvent {
   attempt: number;
   /** In a consumer group only, else 0: how often the stream of a member that held it has ended. */
   returns: number;
+  /** In a consumer group only, else empty: what names this delivery in a settlement. */
+  deliveryToken: Buffer;
   /** When the key began to be there: the put or other call that created the entry. Changes and renewals kept it. */
   createTime: Time;
   /** The entry's own time to live in ms; undefined: it had the namespace's. */
@@ -412,6 +414,7 @@ export function fromEvent(event: ExpiredEventMessage): ExpiredEvent {
     eventId: Number(event.eventId),
     attempt: event.attempt,
     returns: event.returns,
+    deliveryToken: event.deliveryToken,
     createTime: fromTimestamp(event.createTime ?? event.putTime),
     ownTtlMs: fromOwnTtl(event.ownTtl),
     omittedValueBytes: Number(event.omittedValueBytes),

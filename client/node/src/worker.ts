@@ -78,21 +78,12 @@ export interface WorkerCounters {
 
 /** An event that this worker has, from its arrival until the server knows what became of it. */
 interface Held extends Extendable {
-  readonly event: ExpiredEvent;
-  /** The newest that it was given out with, as are `returns`. */
-  attempt: number;
-  returns: number;
+  /** With the attempt, returns and token of its newest delivery. */
+  event: ExpiredEvent;
   /** Whether its settlement is on its way. */
   isSaid: boolean;
-  /** Whether it was given out again since it was last settled. */
-  again: boolean;
   /** Whether a nack was said: what comes again is to be handled again. */
   isReturned: boolean;
-  /**
-   * Whether the server has forgotten it, or its id has come again, for a later attempt of what was returned or for
-   * another event: what is said of this one must not settle that one.
-   */
-  isForgotten: boolean;
 }
 
 /** Most events that the server lets a member hold. */
@@ -169,10 +160,10 @@ export class GroupWorker {
     omittedValues: 0,
   };
   // Not begun.
-  #queue: Held[] = [];
-  // By event id, every event in the queue or with a handler, or that a handler is done with for good and the server does
+  readonly #queue: Held[] = [];
+  // By name, every event in the queue or with a handler, or that a handler is done with for good and the server does
   // not know yet. What is given out again meanwhile is not handled twice.
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<string, Held>();
   #stopping = false;
   #running = 0;
   #failure: { error: unknown } | undefined;
@@ -219,13 +210,8 @@ export class GroupWorker {
       maxPauseMs: maxPauseMs ?? 1_000,
     };
     this.#settler = new Settler<HeldSettlement>(client, settlerOptions, {
-      isVoid: ({ held }) => held.isForgotten,
       onResult: (settlement, error, isRepeated) => this.#settled(settlement, error, isRepeated),
-      onDropped: (settlement) => {
-        // Why a call failed is told for all of its settlements together.
-        if (settlement.held.isForgotten) this.#reportUnsettled(settlement, forgotten());
-        this.#dropped(settlement);
-      },
+      onDropped: (settlement) => this.#dropped(settlement),
       onError: (error) => this.#report(error),
     });
     this.#extender = new Extender(
@@ -306,13 +292,7 @@ export class GroupWorker {
 
   // The stream stays open until the last handler is settled: with its end the server gives out again what is not.
   async #run(): Promise<void> {
-    const read = this.#read().catch((error: unknown) => {
-      this.#fail(error);
-      // A group of the same name that is made later has other events under these ids.
-      if (error instanceof TimecacheError && error.code === 'NOT_FOUND') {
-        for (const held of this.#held.values()) held.isForgotten = true;
-      }
-    });
+    const read = this.#read().catch((error: unknown) => this.#fail(error));
     await this.#until(() => this.#stopping && this.#running === 0);
     let unsettled: { error: unknown } | undefined;
     await this.#settler
@@ -340,40 +320,33 @@ export class GroupWorker {
     this.#counters.omittedValues += omittedValues;
     if (lost > 0) this.#options.onLoss?.(lost);
     for (const event of events) {
-      const held = this.#held.get(event.eventId);
-      if (held && !held.isReturned && isSameEvent(held.event, event)) {
-        held.attempt = event.attempt;
-        held.returns = event.returns;
-        held.countsFrom = performance.now();
+      const held = this.#held.get(nameOf(event));
+      const now = performance.now();
+      if (held && !held.isReturned) {
+        const { attempt, returns, deliveryToken } = event;
+        held.event = { ...held.event, attempt, returns, deliveryToken };
+        held.countsFrom = now;
         held.isOver = false;
-        held.again = true;
         continue;
       }
-      if (held) this.#disown(held);
-      const { eventId, attempt, returns } = event;
-      const now = performance.now();
       const fresh: Held = {
-        ...{ event, eventId, attempt, returns },
-        ...{ since: now, countsFrom: now, isOver: false, isSaid: false },
-        ...{ again: false, isReturned: false, isForgotten: false },
+        event,
+        since: now,
+        countsFrom: now,
+        isOver: false,
+        isSaid: false,
+        isReturned: false,
       };
-      this.#held.set(event.eventId, fresh);
+      this.#held.set(nameOf(event), fresh);
       // After a stop it is for others, who get it with the stream's end: until then it must not time out.
       if (!this.#stopping) this.#queue.push(fresh);
     }
     this.#begin();
   }
 
-  // What is said of it must not settle what has come with its id.
-  #disown(held: Held): void {
-    held.isForgotten = true;
-    this.#release(held);
-    this.#queue = this.#queue.filter((queued) => queued !== held);
-  }
-
   // With the stream's end the server has given them out again.
   #loseUnbegun(error: TimecacheError): void {
-    for (const { event } of this.#queue.splice(0)) this.#held.delete(event.eventId);
+    for (const { event } of this.#queue.splice(0)) this.#held.delete(nameOf(event));
     this.#report(error);
     // What a new stream would bring is for others.
     if (this.#stopping) this.#watcher.close();
@@ -392,8 +365,7 @@ export class GroupWorker {
   async #handle(held: Held): Promise<void> {
     let how: Settle;
     try {
-      const { attempt, returns } = held;
-      how = (await this.#handler({ ...held.event, attempt, returns })) ?? ack();
+      how = (await this.#handler({ ...held.event })) ?? ack();
       if ((how as Settlement['how']).action === 'extend')
         throw new TypeError(
           'a handler settles with ack(), nack() or putBack(): its worker extends by itself',
@@ -402,7 +374,7 @@ export class GroupWorker {
     } catch (error) {
       ++this.#counters.thrown;
       how = nack(this.#options.retryDelayMs);
-      this.#report(error, { ...held.event, attempt: held.attempt, returns: held.returns });
+      this.#report(error, held.event);
     }
     ++this.#counters.handled;
     this.#settler.add(this.#owe(held, how));
@@ -412,13 +384,11 @@ export class GroupWorker {
     this.#wake();
   }
 
-  // The settlement of the newest attempt.
+  // The settlement of the newest delivery.
   #owe(held: Held, how: Settle): HeldSettlement {
-    held.again = false;
     held.isSaid = true;
     held.isReturned = how.action === 'nack';
-    const { eventId, attempt, returns } = held;
-    return { eventId, attempt, returns, how, held };
+    return { deliveryToken: held.event.deliveryToken, how, held };
   }
 
   // The server's answer; returns what to settle in its place, if anything.
@@ -429,10 +399,11 @@ export class GroupWorker {
   ): HeldSettlement | undefined {
     const isSettled = error?.reason === 'EVENT_NOT_UNSETTLED';
     if (error && !isSettled && error.reason !== 'STALE_ATTEMPT') return this.#refused(settlement, error);
-    if (error && settlement.how.action !== 'nack') {
+    if (error && !isSettled && settlement.how.action !== 'nack') {
       // Perhaps this came to the server before it gave the event to this worker again, as after a restart: then nobody
       // else settles it.
-      if (settlement.held.again) return this.#owe(settlement.held, settlement.how);
+      const { deliveryToken } = settlement.held.event;
+      if (!deliveryToken.equals(settlement.deliveryToken)) return this.#owe(settlement.held, settlement.how);
     }
     this.#release(settlement.held);
     // An attempt that was not answered may have settled it.
@@ -464,8 +435,9 @@ export class GroupWorker {
 
   // From here on the event is handled when it comes again.
   #release(held: Held): void {
-    if (this.#held.get(held.event.eventId) !== held) return;
-    this.#held.delete(held.event.eventId);
+    const name = nameOf(held.event);
+    if (this.#held.get(name) !== held) return;
+    this.#held.delete(name);
     this.#wake();
   }
 
@@ -478,13 +450,9 @@ export class GroupWorker {
   }
 }
 
-/** Ids are of one log only: that of a namespace that is not durable begins again with its server, and so do they. */
-function isSameEvent(one: ExpiredEvent, other: ExpiredEvent): boolean {
-  return one.version === other.version && one.key.equals(other.key);
-}
-
-function forgotten(): TimecacheError {
-  return new TimecacheError('NOT_FOUND', 'the group has forgotten it, or given out its id again');
+/** What an event keeps in every delivery. */
+function nameOf({ version, key }: ExpiredEvent): string {
+  return `${version}/${key.toString('latin1')}`;
 }
 
 /** As logs name it. */

@@ -452,7 +452,10 @@ test('what no message has room for is a TypeError, and ends no stream', async ()
   await assert.rejects(client.createNamespace('n', { durability: 'DISK' as 'SYNC' }), TypeError);
   await assert.rejects(client.watch({ maxMessageBytes: -1 }).next(), TypeError);
   await assert.rejects(client.consume({ group: 'g', maxInFlight: 1.5 }).next(), TypeError);
-  await assert.rejects(client.settle('g', [{ eventId: 1, attempt: -1, how: ack() }]), TypeError);
+  await assert.rejects(
+    client.settle('g', [{ deliveryToken: 7 as unknown as Buffer, how: ack() }]),
+    TypeError,
+  );
 });
 
 test('what is no address is refused before any call', () => {

@@ -64,7 +64,7 @@ const DURATIONS = [
   ],
   ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within', 'remember', 'idempotency_window'],
 ];
-const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens', 'idempotency_id'];
+const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens', 'idempotency_id', 'delivery_token'];
 const INT64 = ['add', 'xor', 'initial'];
 
 /** The fields of an answer by their names in the proto. */
@@ -627,9 +627,9 @@ const CALLS: Record<string, Call> = {
     run: async (client, { group, settlements }) => {
       const results = await client.settle(
         group,
-        (settlements as Arguments[]).map(({ eventId, attempt, returns, ...how }) => {
+        (settlements as Arguments[]).map(({ deliveryToken, ...how }) => {
           checkNames(how, ['ack', 'nack', 'putBack', 'extend']);
-          return { eventId, attempt, returns, how: how['extend'] ? extend() : settleOf(how) };
+          return { deliveryToken, how: how['extend'] ? extend() : settleOf(how) };
         }),
       );
       return {

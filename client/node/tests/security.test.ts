@@ -233,7 +233,7 @@ test('what is open goes on with the token that takes the place of its own', LIMI
   const [given] = (await readToEvents(member)).flatMap(({ events }) => events);
   assert.equal(given!.key.toString(), 'a');
   // Else it would be given out again.
-  await client.settle('members', [{ eventId: given!.eventId, attempt: given!.attempt, how: ack() }]);
+  await client.settle('members', [{ deliveryToken: given!.deliveryToken, how: ack() }]);
   await eventually(() => worker.counters.acked === 1);
 
   token = NEXT_TOKEN;

@@ -150,7 +150,7 @@ test('watchExpiring and a member go on over a kill of the server of a durable na
     return { batches, events: batches.flatMap(({ events }) => events) };
   };
   const settle = async (events: readonly ExpiredEvent[]) => {
-    const all = events.map(({ eventId, attempt }) => ({ eventId, attempt, how: ack() }));
+    const all = events.map(({ deliveryToken }) => ({ deliveryToken, how: ack() }));
     for (const { status } of await durable.settle('g', all)) assert.equal(status, 'fulfilled');
   };
 

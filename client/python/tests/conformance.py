@@ -38,8 +38,8 @@ DURATIONS = {
     "heartbeat_interval", "lead_time", "retry_delay", "max_life", "within", "remember",
     "idempotency_window",
 }  # fmt: skip
-BYTES = {"key", "value", "part", "key_prefix", "idempotency_id"}
-NUMBERS = {"if_version", "event_id", "add", "xor", "initial"}
+BYTES = {"key", "value", "part", "key_prefix", "idempotency_id", "delivery_token"}
+NUMBERS = {"if_version", "add", "xor", "initial"}
 
 
 class Mismatch(Exception):
@@ -262,9 +262,7 @@ class Runner:
 
     def settlement(self, item: dict[str, Any]) -> Settlement:
         values = {name: self.argument(name, value) for name, value in item.items()}
-        event_id, attempt = values.pop("event_id"), values.pop("attempt")
-        returns = values.pop("returns", None)
-        return Settlement(event_id, attempt, self.how(values), returns)
+        return Settlement(values.pop("delivery_token"), self.how(values))
 
     def how(self, action: dict[str, Any]) -> Any:
         ((kind, args),) = action.items()

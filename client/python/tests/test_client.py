@@ -130,7 +130,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.client.execute([]), [])
 
     def test_an_answer_with_another_number_of_results_is_an_error(self) -> None:
-        settlements = [timecached.Settlement(1, 1, timecached.Ack())]
+        settlements = [timecached.Settlement(b"t", timecached.Ack())]
 
         async def main() -> None:
             async def answer(request: Any, **more: Any) -> Any:

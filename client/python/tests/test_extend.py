@@ -28,7 +28,8 @@ def event(event_id: int = 1, attempt: int = 1, **more: Any) -> timecached.Expire
     cause = timecached.ExpiryCause.EXPIRED
     return timecached.ExpiredEvent(
         "default", b"k%d" % event_id, b"v", 1, NOW, NOW, NOW, NOW, cause,
-        event_id=event_id, attempt=attempt, **more,
+        event_id=event_id, attempt=attempt,
+        delivery_token=b"%d %d %d" % (event_id, attempt, more.get("returns", 0)), **more,
     )  # fmt: skip
 
 
@@ -45,7 +46,7 @@ class ExtendingTest(unittest.TestCase):
         self.state.take(timecached.WatchBatch("default", events, NOW))
 
     def due(self) -> list[int]:
-        return [asked.event_id for _, asked in self.extending.due()]
+        return [int(asked.delivery_token.split()[0]) for _, asked in self.extending.due()]
 
     def test_each_event_is_extended_before_a_third_of_its_time_is_over(self) -> None:
         self.assertEqual(self.extending.pause(), 5)
@@ -74,7 +75,7 @@ class ExtendingTest(unittest.TestCase):
         self.take(event(1, returns=2))
         self.now += 10
         ((_, asked),) = self.extending.due()
-        self.assertEqual(asked, timecached.Settlement(1, 1, timecached.Extend(), 2))
+        self.assertEqual(asked, timecached.Settlement(b"1 1 2", timecached.Extend()))
 
     def test_it_ends_after_extend_max(self) -> None:
         self.take(event(1))
@@ -146,7 +147,8 @@ class FakeTest(unittest.TestCase):
             return sum(s.WhichOneof("action") == "extend" for s in self.data.settled)
 
     def test_a_worker_keeps_what_its_handler_takes_long_for(self) -> None:
-        self.data.streams.put([self.give(watch_pb2.ExpiredEvent(key=b"a", event_id=7, attempt=1))])
+        given = watch_pb2.ExpiredEvent(key=b"a", event_id=7, attempt=1, delivery_token=b"t")
+        self.data.streams.put([self.give(given)])
 
         def handle(event: timecached.ExpiredEvent) -> None:
             await_(lambda: self.extensions() >= 3)
@@ -156,9 +158,7 @@ class FakeTest(unittest.TestCase):
                 await_(lambda: worker.counters.acked == 1)
         self.assertGreaterEqual(worker.counters.extended, 3)
         self.assertEqual(self.errors, [])
-        self.assertEqual(
-            (self.data.settled[0].event_id, self.data.settled[0].HasField("returns")), (7, True)
-        )
+        self.assertEqual(self.data.settled[0].delivery_token, b"t")
         # The last extension may come after it.
         self.assertIn("ack", [settled.WhichOneof("action") for settled in self.data.settled])
 

@@ -52,10 +52,7 @@ void ExpiryLog::Fork() {
   const bool again = fork_.id != 0 && fork_.next_event == next_seq_ &&
                      fork_.watermark_us == watermark_us_;
   const uint64_t from_id = again ? fork_.from_id : PointId();
-  const uint64_t offset = fork_.event_offset();
-  do {
-    fork_ = {RandomId(), from_id, next_seq_, watermark_us_};
-  } while (fork_.event_offset() == offset);
+  fork_ = {RandomId(), from_id, next_seq_, watermark_us_};
 }
 
 bool ExpiryLog::IsOwn(const Point& point) const {

@@ -4,6 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
 namespace timecache::server {
 
 ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
@@ -11,11 +14,13 @@ ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
                              std::function<void(int64_t due_us)> schedule)
     : name_(std::move(name)),
       created_by_(owner.created_by),
+      id_(owner.id),
       log_(owner.log),
       account_(owner.account),
       schedule_(std::move(schedule)),
       changes_(name_),
-      ledger_(options, &scheduler_, owner.account, &changes_) {}
+      ledger_(options, &scheduler_, owner.account, &changes_),
+      delivery_id_(owner.id) {}
 
 ConsumerGroup::~ConsumerGroup() = default;
 
@@ -38,7 +43,13 @@ void ConsumerGroup::SetOptions(const GroupOptions& options) {
   WakingLock lock(this);
   ledger_.SetOptions(options);
   changes_.Append({.kind = GroupChange::Kind::kOptions, .options = options});
+  AppendLaterOptions();
   ledger_.Trim();
+}
+
+void ConsumerGroup::SetFork(uint64_t fork) {
+  Lock lock(this);
+  delivery_id_ = id_ ^ (fork & kMaxGroupId);
 }
 
 void ConsumerGroup::SetDeadLetters(bool possible) {
@@ -198,6 +209,7 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
         event->retained->batch->encoded(event->index).size());
     if (!chunk->deliveries.empty() && bytes > max_bytes) break;
     chunk->deliveries.push_back(ledger_.Give(event, member));
+    chunk->deliveries.back().group_id = delivery_id_;
     chunk->undoable |= event->was_delivered() && !IsKept();
   }
   chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
@@ -303,6 +315,19 @@ void ConsumerGroup::AppendExists() {
                         .unused_since_us = unused_since_us_};
   ledger_.Describe(&change);
   changes_.Append(change);
+  changes_.Append({.kind = GroupChange::Kind::kIdentity, .id = id_});
+  AppendLaterOptions();
+}
+
+void ConsumerGroup::AppendLaterOptions() {
+  bool differ = false;
+  GroupOptions defaults;
+  ForEachLaterOption(
+      ledger_.options(), &defaults,
+      [&differ](const auto& is, auto* other) { differ |= is != *other; });
+  if (!differ) return;
+  changes_.Append(
+      {.kind = GroupChange::Kind::kLaterOptions, .options = ledger_.options()});
 }
 
 void ConsumerGroup::AppendCounts() {
@@ -331,6 +356,15 @@ bool ConsumerGroup::AppendAgain(uint64_t* event, int* events, int64_t* bytes) {
 
 // --- Settling.
 
+absl::Status ConsumerGroup::CheckGroup(const Settlement& settlement) const {
+  if (settlement.group_id == delivery_id_) return absl::OkStatus();
+  return ErrorWithReason(
+      absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
+      absl::StrCat("event ", settlement.event_id,
+                   " was delivered by another group: one of the same name, ",
+                   name_, ", that is gone, or of another namespace"));
+}
+
 size_t ConsumerGroup::Settle(absl::Span<const Settlement> settlements,
                              int64_t now_us, absl::Span<SettleResult> results) {
   WakingLock lock(this);
@@ -341,7 +375,10 @@ size_t ConsumerGroup::Settle(absl::Span<const Settlement> settlements,
     const Settlement& settlement = settlements[settled];
     if (settlement.action == SettleAction::kPutBack) break;
     results[settled].version = 0;
-    results[settled].status = ledger_.Settle(settlement);
+    results[settled].status = CheckGroup(settlement);
+    if (results[settled].status.ok()) {
+      results[settled].status = ledger_.Settle(settlement);
+    }
   }
   return settled;
 }
@@ -350,6 +387,7 @@ absl::StatusOr<Delivery> ConsumerGroup::BeginPutBack(
     const Settlement& settlement, int64_t now_us) {
   WakingLock lock(this);
   ledger_.PassTime(now_us);
+  if (absl::Status status = CheckGroup(settlement); !status.ok()) return status;
   const absl::StatusOr<UnsettledEvent*> event = ledger_.Claim(settlement);
   if (!event.ok()) return event.status();
   return (*event)->ToDelivery();

@@ -61,6 +61,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
     BacklogAccount* account = nullptr;
     // The principal.
     std::string created_by = {};
+    // Random: a group that is made anew under the same name has another one.
+    uint64_t id = 0;
   };
 
   // `schedule(due_us)` is called when something becomes due: never under the
@@ -72,6 +74,12 @@ class ConsumerGroup final : public ExpiryLog::Follower {
 
   const std::string& name() const { return name_; }
   const std::string& created_by() const { return created_by_; }
+  // Names the group in its deliveries, and in their settlements: its identity,
+  // changed by that of a copy of the log, which continues differently.
+  uint64_t delivery_id() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return delivery_id_;
+  }
   GroupOptions options() const ABSL_LOCKS_EXCLUDED(mu_);
   GroupStatistics GetStatistics() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -122,6 +130,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // In place of Start: it is the group that was there before.
   void Restore(const GroupState& state, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // See LogFork: the identity of the copy, or 0.
+  void SetFork(uint64_t fork) ABSL_LOCKS_EXCLUDED(mu_);
   // Reports its changes to `sink` from now on, under its lock. Not owned.
   void SetSink(GroupChangeSink* sink) ABSL_LOCKS_EXCLUDED(mu_);
   // Reports to the sink again that it exists, if `*event` is 0, and of what it
@@ -232,17 +242,21 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   bool IsKept() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return !awaits_log_ || changes_.count() == kept_.changes;
   }
+  absl::Status CheckGroup(const Settlement& settlement) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool UnusedForTooLongLocked(int64_t now_us) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetUnusedSince(int64_t us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AppendLaterOptions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AppendExists() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AppendCounts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const std::string created_by_;
+  const uint64_t id_;
   const ExpiryLog* const log_;
   const BacklogAccount* const account_;
   const std::function<void(int64_t)> schedule_;
@@ -252,6 +266,7 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   MemberScheduler scheduler_ ABSL_GUARDED_BY(mu_);
   GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
+  uint64_t delivery_id_ ABSL_GUARDED_BY(mu_);
   // Of the group as it is.
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = 0;
   // What members may be given now, and what once the log has stored it, while

@@ -1,6 +1,7 @@
 #include "server/engine/groups/consumer_groups.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,16 @@ absl::Status NotFound(absl::string_view name, absl::string_view map) {
   return ErrorWithReason(
       absl::StatusCode::kNotFound, Reason::kGroupNotFound,
       absl::StrCat("namespace ", map, " has no consumer group ", name));
+}
+
+uint64_t NewGroupId() {
+  std::random_device random;
+  return std::uniform_int_distribution<uint64_t>(1, kMaxGroupId)(random);
+}
+
+absl::string_view ReasonTextOf(const Delivery& delivery) {
+  return delivery.reason_text == nullptr ? absl::string_view()
+                                         : *delivery.reason_text;
 }
 
 DeadLetterOutcome OutcomeOf(const absl::Status& status) {
@@ -90,7 +101,7 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
       !status.ok()) {
     return status;
   }
-  const auto group = NewGroup(name, options, created_by);
+  const auto group = NewGroup(name, options, created_by, NewGroupId());
   map_->Follow(group.get(), start, now_us, [&](uint64_t first_event) {
     uint64_t inherited = 0;
     if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
@@ -108,12 +119,13 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
 
 std::shared_ptr<ConsumerGroup> ConsumerGroups::NewGroup(
     absl::string_view name, const GroupOptions& options,
-    absl::string_view created_by) {
+    absl::string_view created_by, uint64_t id) {
   auto group = std::make_shared<ConsumerGroup>(
       std::string(name), options,
-      ConsumerGroup::Owner{map_->log(), &account_, std::string(created_by)},
+      ConsumerGroup::Owner{map_->log(), &account_, std::string(created_by), id},
       [map = map_](int64_t due_us) { map->Announce(due_us); });
   absl::MutexLock lock(&mu_);
+  group->SetFork(fork_);
   group->SetSink(changes_);
   group->SetDeadLetters(!dead_letter_namespace_.empty());
   return group;
@@ -370,7 +382,8 @@ void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
        absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
        delivery.batch->EncodeDeadLetter(
            delivery.index, {group->name(), delivery.event_id, delivery.attempt,
-                            delivery.returns, delivery.reason, now_us})},
+                            delivery.returns, delivery.reason, now_us,
+                            ReasonTextOf(delivery)})},
       std::move(done));
 }
 
@@ -383,6 +396,12 @@ void ConsumerGroups::SetOptions(const NamespaceOptions& options) {
   for (const auto& [name, group] : groups_) {
     group->SetDeadLetters(!dead_letter_namespace_.empty());
   }
+}
+
+void ConsumerGroups::SetFork(uint64_t fork) {
+  absl::MutexLock lock(&mu_);
+  fork_ = fork;
+  for (const auto& [name, group] : groups_) group->SetFork(fork);
 }
 
 void ConsumerGroups::SetDeadLetterSink(DeadLetterSink sink) {
@@ -426,7 +445,8 @@ bool ConsumerGroups::AppendAgain(int max_events, int64_t max_bytes,
 
 void ConsumerGroups::Restore(const GroupState& state, int64_t now_us) {
   absl::MutexLock lock(&change_mu_);
-  const auto group = NewGroup(state.name, state.options, state.created_by);
+  const auto group =
+      NewGroup(state.name, state.options, state.created_by, state.id);
   group->Restore(state, now_us);
   map_->log()->Follow(group.get(), ExpiryLog::Start::kNow, 0);
   Enter(group);

@@ -127,6 +127,8 @@ class ConsumerGroups {
   // Sets the target of dead letters, the limit of all groups' memory, and how
   // long groups created from now on may be unused.
   void SetOptions(const NamespaceOptions& options) ABSL_LOCKS_EXCLUDED(mu_);
+  // See LogFork: the identity of the copy that the map's log is, or 0.
+  void SetFork(uint64_t fork) ABSL_LOCKS_EXCLUDED(mu_);
   const BacklogAccount& account() const { return account_; }
   // How many groups have expired, and the last ones of them, at most `most`,
   // the oldest first.
@@ -173,8 +175,8 @@ class ConsumerGroups {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_mu_) ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<ConsumerGroup> NewGroup(absl::string_view name,
                                           const GroupOptions& options,
-                                          absl::string_view created_by)
-      ABSL_LOCKS_EXCLUDED(mu_);
+                                          absl::string_view created_by,
+                                          uint64_t id) ABSL_LOCKS_EXCLUDED(mu_);
   void Enter(const std::shared_ptr<ConsumerGroup>& group)
       ABSL_LOCKS_EXCLUDED(mu_);
   std::optional<ExpiredGroup> TakeExpired(absl::string_view name)
@@ -212,6 +214,7 @@ class ConsumerGroups {
       ABSL_GUARDED_BY(mu_);
   std::string dead_letter_namespace_ ABSL_GUARDED_BY(mu_);
   int64_t unused_group_ttl_us_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t fork_ ABSL_GUARDED_BY(mu_) = 0;
   // The last kMaxGroups of them that have not been created again.
   std::deque<ExpiredGroup> expired_groups_ ABSL_GUARDED_BY(mu_);
   uint64_t expired_ ABSL_GUARDED_BY(mu_) = 0;

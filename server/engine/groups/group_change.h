@@ -20,7 +20,18 @@ inline constexpr GroupCount kLaterGroupCounts[] = {
     &GroupStatistics::returned,
     &GroupStatistics::extended,
     &GroupStatistics::redelivered,
+    &GroupStatistics::terminated,
 };
+
+// The options of kLaterOptions, of both.
+template <typename From, typename To, typename Visit>
+void ForEachLaterOption(From&& from, To* to, const Visit& visit) {
+  visit(from.retry_delay_us, &to->retry_delay_us);
+  visit(from.retry_multiplier, &to->retry_multiplier);
+  visit(from.max_retry_delay_us, &to->max_retry_delay_us);
+  visit(from.retry_jitter_percent, &to->retry_jitter_percent);
+  visit(from.paused, &to->paused);
+}
 
 // A change of one group. Records the new state, not the request. An existing
 // group follows the log of its map: an event of the log belongs to the group
@@ -75,17 +86,31 @@ struct GroupChange {
     // of a delivery that ends between kExists and the kKept of its event, the
     // change does not say whether it was the first.
     kCounts = 17,
+    // It has the identity `id`. Follows kExists; without it the identity is 0.
+    kIdentity = 18,
+    // It has these of `options`, too, that kExists and kOptions do not contain.
+    // Follows them; without it they have their defaults.
+    kLaterOptions = 19,
+    // As kNacked, by a TERMINATE: the event is to become a dead letter.
+    kGivenUp = 20,
+    // Settled by a TERMINATE.
+    kTerminated = 21,
+    // The last attempt at the events from `first` to before `end` that counted
+    // ended with `reason_text`. Follows what says how it ended.
+    kReason = 22,
   };
-  static constexpr Kind kLastKind = Kind::kCounts;
+  static constexpr Kind kLastKind = Kind::kReason;
 
   // Whether it is about events that the log has had.
   bool names_events() const { return kind >= Kind::kKept && first < end; }
   // Whether it records the outcome of events.
   bool settles() const {
-    return kind >= Kind::kAcked && kind <= Kind::kDeadLettered;
+    return (kind >= Kind::kAcked && kind <= Kind::kDeadLettered) ||
+           kind == Kind::kTerminated;
   }
   bool fails() const {
-    return kind >= Kind::kNacked && kind <= Kind::kReturned;
+    return (kind >= Kind::kNacked && kind <= Kind::kReturned) ||
+           kind == Kind::kGivenUp;
   }
   bool drops() const {
     return kind == Kind::kDropped || kind == Kind::kLetterDropped;
@@ -94,6 +119,8 @@ struct GroupChange {
   Kind kind = Kind::kExists;
   // The group's.
   absl::string_view name = {};
+  // Of kIdentity.
+  uint64_t id = 0;
   // Numbers of events.
   uint64_t first = 0;
   uint64_t end = 0;
@@ -103,8 +130,10 @@ struct GroupChange {
   int returns = 0;
   bool returned = false;
   FailureReason reason = FailureReason::kUnknown;
+  // Of kReason.
+  absl::string_view reason_text = {};
 
-  // Of kExists and kOptions.
+  // Of kExists, kOptions and kLaterOptions.
   GroupOptions options = {};
   // Of kExists.
   absl::string_view created_by = {};

@@ -50,7 +50,22 @@ UnsettledEvent* GroupEvents::Open(uint64_t id, RetainedBatch* retained,
   return event;
 }
 
+void GroupEvents::SetReason(UnsettledEvent* event,
+                            std::shared_ptr<const std::string> text) {
+  if (event->failed == nullptr && text == nullptr) return;
+  auto& reason = event->MutableFailed()->reason_text;
+  const auto bytes = [](const std::shared_ptr<const std::string>& of) {
+    return of == nullptr ? 0 : static_cast<int64_t>(of->size());
+  };
+  const int64_t more = bytes(text) - bytes(reason);
+  reason = std::move(text);
+  if (more == 0) return;
+  reason_bytes_ += more;
+  Charge();
+}
+
 void GroupEvents::Remove(UnsettledEvent* event) {
+  SetReason(event, nullptr);
   Exit(event);
   UnsettledEvent* const before = event->key_before;
   UnsettledEvent* const after = event->key_after;
@@ -71,8 +86,9 @@ void GroupEvents::Charge() {
   const int64_t pieces =
       (static_cast<int64_t>(events_.size()) + kChargedEvents - 1) /
       kChargedEvents;
-  charge_.Set(pieces * kChargedEvents * kEventBytes);
-  share_.Set(static_cast<int64_t>(events_.size()) * kEventBytes);
+  charge_.Set(pieces * kChargedEvents * kEventBytes + reason_bytes_);
+  share_.Set(static_cast<int64_t>(events_.size()) * kEventBytes +
+             reason_bytes_);
 }
 
 void GroupEvents::Clear() {
@@ -82,6 +98,7 @@ void GroupEvents::Clear() {
   blocked_by_key_ = 0;
   last_of_key_.clear();
   events_.clear();
+  reason_bytes_ = 0;
   Charge();
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct FailedAttempts {
   Failures failures;
   // The attempts that timed out, of failures.late.
   std::vector<int> late_attempts;
+  // See Delivery.
+  std::shared_ptr<const std::string> reason_text;
 };
 
 // One of them.
@@ -86,7 +89,9 @@ struct UnsettledEvent {
   FailedAttempts* MutableFailed();
   bool is_suspect() const { return failures().suspect; }
   Delivery ToDelivery() const {
-    return {retained->batch, index, id, attempt(), returns};
+    Delivery delivery = {retained->batch, index, id, attempt(), returns};
+    if (failed != nullptr) delivery.reason_text = failed->reason_text;
+    return delivery;
   }
 };
 
@@ -144,6 +149,9 @@ class GroupEvents {
   const ReadyEvents& ready() const { return ready_; }
   size_t blocked_by_key() const { return blocked_by_key_; }
 
+  // What its last attempt ended with; null: nothing. Its memory counts.
+  void SetReason(UnsettledEvent* event,
+                 std::shared_ptr<const std::string> text);
   void SetReady(UnsettledEvent* event) { Move(event, State::kReady, kNeverUs); }
   // `state` is one with a due_us.
   void SetDue(UnsettledEvent* event, State state, int64_t due_us) {
@@ -174,6 +182,7 @@ class GroupEvents {
   Timers timers_;
   Timers dead_lettering_;
   size_t blocked_by_key_ = 0;
+  int64_t reason_bytes_ = 0;
   // The last event of each key, by its hash.
   absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;
   EventMemoryCharge charge_;

@@ -70,11 +70,11 @@ bool GroupLedger::PassTime(int64_t now_us) {
     if (event == nullptr || event->due_us > now_us_) return false;
     if (event->state == State::kInFlight) {
       ++counts_.timed_out;
-      EndDelivery(Kind::kTimedOut, *event, now_us_);
       scheduler_->OnTimeOut(event->holder);
-      Fail(event, FailureReason::kTimedOut);
+      Fail(event, FailureReason::kTimedOut, RetryUs(*event));
+    } else {
+      MakeReady(event);
     }
-    MakeReady(event);
   }
   return true;
 }
@@ -93,7 +93,8 @@ uint64_t GroupLedger::Unopened() const {
   return events_.blocked_by_key() < kMaxBlockedByKey ? batches_.fresh() : 0;
 }
 
-bool GroupLedger::HasRoomInFlight() const {
+bool GroupLedger::MayDeliver() const {
+  if (options_.paused) return false;
   const int64_t held = counts_.in_flight_bytes;
   return held == 0 ||
          (held < options_.max_backlog_bytes / BacklogAccount::kInFlightShare &&
@@ -101,7 +102,7 @@ bool GroupLedger::HasRoomInFlight() const {
 }
 
 MemberScheduler::Supply GroupLedger::Available() const {
-  if (!HasRoomInFlight()) return {};
+  if (!MayDeliver()) return {};
   const ReadyEvents& ready = events_.ready();
   return {ready.unfailed() + Unopened(),
           ready.failed() + std::min<uint64_t>(ready.suspects(), TrialRoom()),
@@ -115,7 +116,7 @@ bool GroupLedger::MayGet(const GroupMember* member,
 }
 
 uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
-  if (!HasRoomInFlight()) return 0;
+  if (!MayDeliver()) return 0;
   const ReadyEvents& ready = events_.ready();
   const ReadyEvents::Count count = ready.CountFailed(
       [&](const Failures& failures) { return MayGet(member, failures); });
@@ -125,7 +126,7 @@ uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
 
 GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
                                          int* may_open) {
-  while (HasRoomInFlight()) {
+  while (MayDeliver()) {
     Event* const event = events_.ready().First(
         [&](const Failures& failures) { return MayGet(member, failures); });
     if (event != nullptr) {
@@ -232,28 +233,26 @@ void GroupLedger::Remove(Event* event) {
 // Whether it is of the latest delivery.
 bool GroupLedger::IsCurrent(const Settlement& settlement, const Event& event) {
   return settlement.attempt == event.attempt() &&
-         settlement.returns.value_or(event.returns) == event.returns;
+         settlement.returns == event.returns;
 }
 
-// Whether it may belong to an attempt in progress when the previous process
-// ended.
-bool GroupLedger::IsFromBefore(const Settlement& settlement) const {
-  if (settlement.event_id >= restored_end_) return false;
-  const Event* const event = events_.Find(settlement.event_id);
-  if (event == nullptr) return settlement.attempt == 1;
-  return event->holder == nullptr && !event->returned &&
-         settlement.attempt == event->attempts + 1;
+// Whether it is of a delivery in progress when the previous process ended.
+bool GroupLedger::IsFromBefore(const Settlement& settlement,
+                               const Event& event) {
+  return event.holder == nullptr && settlement.attempt == event.attempts + 1 &&
+         settlement.returns == event.returns;
 }
 
-// Null if no such event is unsettled, or too many are before it.
+bool GroupLedger::IsFresh(uint64_t event_id) const {
+  const RetainedBatch* const fresh = batches_.FirstFresh();
+  return fresh != nullptr && event_id < *next_event_ &&
+         event_id >= fresh->first + static_cast<uint64_t>(fresh->next);
+}
+
+// Null if too many are before it.
 GroupLedger::Event* GroupLedger::OpenForAck(uint64_t event_id) {
-  Event* event = events_.Find(event_id);
+  Event* event = nullptr;
   while (event == nullptr && opened_for_acks_ < kMaxOpenedForAcks) {
-    const RetainedBatch* const fresh = batches_.FirstFresh();
-    if (fresh == nullptr ||
-        fresh->first + static_cast<uint64_t>(fresh->next) > event_id) {
-      return nullptr;
-    }
     ++opened_for_acks_;
     Event* const next = OpenNext();
     if (next->id == event_id) event = next;
@@ -261,58 +260,43 @@ GroupLedger::Event* GroupLedger::OpenForAck(uint64_t event_id) {
   return event;
 }
 
-absl::StatusOr<GroupLedger::Event*> GroupLedger::FindGiven(
+// Null: it has not been delivered since the previous process.
+absl::StatusOr<GroupLedger::Event*> GroupLedger::FindUnsettled(
     const Settlement& settlement) const {
   const uint64_t id = settlement.event_id;
-  if (settlement.attempt < 1) {
-    return InvalidField("attempt", absl::StrCat("must be at least 1, not ",
-                                                settlement.attempt));
-  }
-  const RetainedBatch* const fresh = batches_.FirstFresh();
   Event* const event = events_.Find(id);
-  const bool is_fresh = fresh != nullptr && id < *next_event_ &&
-                        id >= fresh->first + static_cast<uint64_t>(fresh->next);
-  if (event == nullptr && !is_fresh) {
-    return ErrorWithReason(
-        absl::StatusCode::kNotFound, Reason::kEventNotUnsettled,
-        absl::StrCat("event ", id,
-                     " does not wait to be settled: it has been settled, is a "
-                     "dead letter or lost"));
-  }
-  const int attempts = event == nullptr ? 0 : event->attempt();
-  if (IsFromBefore(settlement)) {
-    return ErrorWithReason(
-        absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
-        absl::StrCat("attempt ", settlement.attempt, " of event ", id,
-                     " ended with a restart of the server: the event is "
-                     "delivered again"));
-  }
-  if (settlement.attempt > attempts) {
-    return InvalidField("attempt",
-                        absl::StrCat("must be at most ", attempts,
-                                     ", the number of attempts of event ", id,
-                                     ", not ", settlement.attempt));
-  }
-  return event;
+  if (event != nullptr || IsFresh(id)) return event;
+  return ErrorWithReason(
+      absl::StatusCode::kNotFound, Reason::kEventNotUnsettled,
+      absl::StrCat("event ", id,
+                   " does not wait to be settled: it has been settled, is a "
+                   "dead letter or lost"));
 }
 
-absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
-    const Settlement& settlement) {
-  absl::StatusOr<Event*> event = FindGiven(settlement);
-  if (!event.ok()) return event;
-  if (IsCurrent(settlement, **event) && (*event)->state == State::kInFlight) {
-    return event;
-  }
-  // An answer all the same: its member may have the event again.
-  if (settlement.action != SettleAction::kExtend) {
-    scheduler_->OnSettled(events_.ForgetLate(*event, settlement.attempt));
-  }
+absl::Status GroupLedger::StaleAttempt(const Settlement& settlement) {
   return ErrorWithReason(
       absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt,
       absl::StrCat("attempt ", settlement.attempt, " of event ",
                    settlement.event_id,
                    " is over: it was not settled in time, or ended with its "
-                   "stream; only an ACK is accepted now"));
+                   "stream or a restart of the server; only an ACK is accepted "
+                   "now"));
+}
+
+absl::StatusOr<GroupLedger::Event*> GroupLedger::FindInFlight(
+    const Settlement& settlement) {
+  absl::StatusOr<Event*> found = FindUnsettled(settlement);
+  if (!found.ok()) return found;
+  Event* const event = *found;
+  if (event == nullptr) return StaleAttempt(settlement);
+  if (IsCurrent(settlement, *event) && event->state == State::kInFlight) {
+    return event;
+  }
+  // An answer all the same: its member may have the event again.
+  if (settlement.action != SettleAction::kExtend) {
+    scheduler_->OnSettled(events_.ForgetLate(event, settlement.attempt));
+  }
+  return StaleAttempt(settlement);
 }
 
 GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
@@ -328,6 +312,8 @@ absl::Status GroupLedger::Settle(const Settlement& settlement) {
       return Nack(settlement);
     case SettleAction::kExtend:
       return Extend(settlement);
+    case SettleAction::kTerminate:
+      return Terminate(settlement);
     case SettleAction::kPutBack:
       break;
   }
@@ -335,26 +321,27 @@ absl::Status GroupLedger::Settle(const Settlement& settlement) {
 }
 
 absl::Status GroupLedger::Ack(const Settlement& settlement) {
-  if (IsFromBefore(settlement)) {
-    if (Event* const event = OpenForAck(settlement.event_id)) {
-      CountDelivery(event->was_delivered());
-      changes_->Add(Kind::kAcked, event->id, settlement.attempt);
-      Remove(event);
-      ++counts_.acked;
-      return absl::OkStatus();
-    }
+  const absl::StatusOr<Event*> found = FindUnsettled(settlement);
+  if (!found.ok()) return found.status();
+  Event* event = *found;
+  if (event == nullptr) event = OpenForAck(settlement.event_id);
+  if (event == nullptr) return StaleAttempt(settlement);
+  if (IsFromBefore(settlement, *event)) {
+    CountDelivery(event->was_delivered());
+    changes_->Add(Kind::kAcked, event->id, settlement.attempt);
+    Remove(event);
+  } else {
+    CreditSettlement(*event, settlement);
+    Settle(Kind::kAcked, event);
   }
-  const absl::StatusOr<Event*> event = FindGiven(settlement);
-  if (!event.ok()) return event.status();
-  CreditSettlement(**event, settlement);
-  Settle(Kind::kAcked, *event);
   ++counts_.acked;
   return absl::OkStatus();
 }
 
 absl::Status GroupLedger::Nack(const Settlement& settlement) {
+  const int64_t delay_us = settlement.delay_us.value_or(0);
   if (absl::Status status =
-          CheckDuration("delay", settlement.delay_us, 0, kMaxNackDelayUs);
+          CheckDuration("delay", delay_us, 0, kMaxNackDelayUs);
       !status.ok()) {
     return status;
   }
@@ -363,16 +350,30 @@ absl::Status GroupLedger::Nack(const Settlement& settlement) {
   Event* const event = *found;
   ++counts_.nacked;
   CreditSettlement(*event, settlement);
-  const bool last = dead_letters_ && event->attempt() >= options_.max_attempts;
-  const int64_t ready_us = now_us_ + (last ? 0 : settlement.delay_us);
-  EndDelivery(Kind::kNacked, *event, ready_us);
-  Fail(event, FailureReason::kNacked);
-  if (ready_us == now_us_) {
-    MakeReady(event);
+  Fail(event, FailureReason::kNacked,
+       settlement.delay_us.has_value() ? now_us_ + delay_us : RetryUs(*event));
+  SetReason(event, settlement.reason);
+  return absl::OkStatus();
+}
+
+absl::Status GroupLedger::Terminate(const Settlement& settlement) {
+  const absl::StatusOr<Event*> found = FindInFlight(settlement);
+  if (!found.ok()) return found.status();
+  Event* const event = *found;
+  CreditSettlement(*event, settlement);
+  if (dead_letters_) {
+    Fail(event, FailureReason::kTerminated, now_us_);
+    SetReason(event, settlement.reason);
   } else {
-    events_.SetDue(event, State::kDelayed, ready_us);
+    Settle(Kind::kTerminated, event);
+    ++counts_.terminated;
   }
   return absl::OkStatus();
+}
+
+// When the event is ready again after its attempt.
+int64_t GroupLedger::RetryUs(const Event& event) const {
+  return now_us_ + RetryDelayUs(options_, event.id, event.attempt());
 }
 
 absl::Status GroupLedger::Extend(const Settlement& settlement) {
@@ -427,7 +428,12 @@ GroupLedger::Event* GroupLedger::ClaimDeadLettering() {
       return event;
     }
     // The options have changed.
-    events_.SetReady(event);
+    if (event->reason == FailureReason::kTerminated) {
+      Settle(Kind::kTerminated, event);
+      ++counts_.terminated;
+    } else {
+      events_.SetReady(event);
+    }
   }
   return nullptr;
 }

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/groups/backlog_account.h"
 #include "server/engine/groups/group_change.h"
@@ -120,9 +121,10 @@ class GroupLedger {
 
   // --- Delivery.
 
-  // Whether members hold less than they may, in bytes: then one more event may
-  // be delivered, however large it is. Always true while they hold nothing.
-  bool HasRoomInFlight() const;
+  // Whether the group is not paused, and members hold less than they may, in
+  // bytes: then one more event may be delivered, however large it is. While they
+  // hold nothing they have room.
+  bool MayDeliver() const;
   // Events that could be delivered now; some may turn out to wait for others of
   // their keys. Of these, those that could be delivered to `member`.
   MemberScheduler::Supply Available() const;
@@ -169,14 +171,18 @@ class GroupLedger {
   absl::Status Ack(const Settlement& settlement);
   absl::Status Nack(const Settlement& settlement);
   absl::Status Extend(const Settlement& settlement);
+  absl::Status Terminate(const Settlement& settlement);
   static bool IsCurrent(const Settlement& settlement, const Event& event);
-  bool IsFromBefore(const Settlement& settlement) const;
+  static bool IsFromBefore(const Settlement& settlement, const Event& event);
+  static absl::Status StaleAttempt(const Settlement& settlement);
+  bool IsFresh(uint64_t event_id) const;
   Event* OpenForAck(uint64_t event_id);
-  absl::StatusOr<Event*> FindGiven(const Settlement& settlement) const;
+  absl::StatusOr<Event*> FindUnsettled(const Settlement& settlement) const;
   absl::StatusOr<Event*> FindInFlight(const Settlement& settlement);
   Event* FindClaimed(uint64_t event_id) const;
   bool HasExhaustedAttempts(const Event& event) const {
-    return dead_letters_ && event.attempts >= options_.max_attempts;
+    return dead_letters_ && (event.attempts >= options_.max_attempts ||
+                             event.reason == FailureReason::kTerminated);
   }
   uint64_t Unopened() const;
   Event* OpenNext();
@@ -184,7 +190,10 @@ class GroupLedger {
   uint64_t TrialRoom() const {
     return trial_window_ - std::min(trials_, trial_window_);
   }
-  void Fail(Event* event, FailureReason reason);
+  void Fail(Event* event, FailureReason reason, int64_t ready_us);
+  void SetReason(Event* event, absl::string_view text);
+  void NoteFailed(Event* event, MemberId member, int attempt);
+  int64_t RetryUs(const Event& event) const;
   int64_t RaiseSuspicion(Event* event);
   void SetSuspect(Event* event, bool suspect);
   void EndTrial(Event* event, uint64_t window);
@@ -221,9 +230,6 @@ class GroupLedger {
   RetainedBatches batches_;
   GroupEvents events_;
   uint64_t unreported_lost_ = 0;
-  // Events before this one may have been in flight when the previous process
-  // ended, in an attempt that was not recorded.
-  uint64_t restored_end_ = 0;
   int opened_for_acks_ = 0;
   // Suspects are tried few at a time: one, and one more for each that is not the
   // end of its member.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,20 +13,52 @@ namespace timecache::server {
 
 using Kind = GroupChange::Kind;
 
-// Its member NACKed it, or did not settle it in time, and may then still be busy
-// with it.
-void GroupLedger::Fail(Event* event, FailureReason reason) {
+namespace {
+
+Kind KindOf(FailureReason reason) {
+  if (reason == FailureReason::kNacked) return Kind::kNacked;
+  return reason == FailureReason::kTimedOut ? Kind::kTimedOut : Kind::kGivenUp;
+}
+
+}  // namespace
+
+// The attempt counts, and the event is ready again at `ready_us`, unless it was
+// the last one.
+void GroupLedger::Fail(Event* event, FailureReason reason, int64_t ready_us) {
   const MemberId member = event->holder->id_;
   const int attempt = event->attempt();
+  if (dead_letters_ && attempt >= options_.max_attempts) ready_us = now_us_;
+  EndDelivery(KindOf(reason), *event, ready_us);
   EndTrial(event, trial_window_ + 1);
   Release(event);
   event->attempts = attempt;
   event->returned = false;
   event->reason = reason;
+  events_.SetReason(event, nullptr);
   SetSuspect(event, false);
+  NoteFailed(event, member, attempt);
+  if (ready_us == now_us_) {
+    MakeReady(event);
+  } else {
+    events_.SetDue(event, State::kDelayed, ready_us);
+  }
+}
+
+void GroupLedger::SetReason(Event* event, absl::string_view text) {
+  if (text.empty()) return;
+  events_.SetReason(event, std::make_shared<const std::string>(text));
+  changes_->Append({.kind = Kind::kReason,
+                    .first = event->id,
+                    .end = event->id + 1,
+                    .reason_text = text});
+}
+
+// Its member rejected it, or did not settle it in time, and may then still be
+// busy with it.
+void GroupLedger::NoteFailed(Event* event, MemberId member, int attempt) {
   FailedAttempts* const failed = event->MutableFailed();
   Failures& failures = failed->failures;
-  if (reason == FailureReason::kNacked) {
+  if (event->reason != FailureReason::kTimedOut) {
     failures.rejected_by = member;
     return;
   }

@@ -37,7 +37,7 @@ void GroupLedger::Restore(const GroupState& state, int64_t now_us) {
   AdvanceTo(now_us);
   counts_ = state.counts;
   start_event_ = state.first_event;
-  next_event_ = restored_end_ = state.next_event;
+  next_event_ = state.next_event;
   unreported_lost_ = state.unreported;
   const uint64_t opened = EndOfOpened(state);
   for (const KeptBatch& kept : state.kept) Restore(kept, state, opened);
@@ -72,6 +72,9 @@ void GroupLedger::Reopen(const RetainedBatches::Opened& opened, uint64_t number,
   event->returns = past.returns;
   event->returned = past.returned;
   event->reason = past.reason;
+  if (past.reason_text != nullptr) {
+    events_.SetReason(event, past.reason_text);
+  }
   // Behind another one only if their hashes are the same in this process.
   if (event->state != State::kReady) return;
   if (past.ready_us > now_us_) {
@@ -140,6 +143,12 @@ int64_t GroupLedger::AppendKept(uint64_t number, const EventBatch& batch,
                       .returns = event->returns,
                       .returned = event->returned,
                       .reason = event->reason});
+    if (event->failed != nullptr && event->failed->reason_text != nullptr) {
+      changes_->Append({.kind = GroupChange::Kind::kReason,
+                        .first = number,
+                        .end = number + 1,
+                        .reason_text = *event->failed->reason_text});
+    }
   }
   return static_cast<int64_t>(batch.encoded(index).size());
 }

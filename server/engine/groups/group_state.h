@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct PastDeliveries {
   bool returned = false;
   // How the last that counted ended.
   FailureReason reason = FailureReason::kUnknown;
+  std::shared_ptr<const std::string> reason_text;
   // When it may be delivered again.
   int64_t ready_us = 0;
 };
@@ -31,6 +33,7 @@ struct PastDeliveries {
 struct GroupState {
   std::string name;
   std::string created_by;
+  uint64_t id = 0;
   GroupOptions options;
   // Since when it has no member; kNeverUs: it had one.
   int64_t unused_since_us = kNeverUs;

@@ -21,8 +21,9 @@ absl::Status NotAGroupsChange(const GroupChange& change,
 }
 
 FailureReason FailureReasonOf(Kind kind) {
-  return kind == Kind::kNacked ? FailureReason::kNacked
-                               : FailureReason::kTimedOut;
+  if (kind == Kind::kNacked) return FailureReason::kNacked;
+  return kind == Kind::kGivenUp ? FailureReason::kTerminated
+                                : FailureReason::kTimedOut;
 }
 
 }  // namespace
@@ -65,6 +66,20 @@ absl::Status ReplayedGroup::Apply(const GroupChange& change) {
     case Kind::kLossReported:
       state_.unreported = 0;
       break;
+    case Kind::kIdentity:
+      state_.id = change.id;
+      break;
+    case Kind::kLaterOptions:
+      ForEachLaterOption(change.options, &state_.options,
+                         [](const auto& from, auto* to) { *to = from; });
+      break;
+    case Kind::kReason: {
+      const auto text = std::make_shared<const std::string>(change.reason_text);
+      kept_.Visit(change.first, change.end, [&](uint64_t number) {
+        state_.delivered[number].reason_text = text;
+      });
+      break;
+    }
     case Kind::kKept:
       kept_.Insert(change.first, change.event, change.death);
       if (change.attempt > 0) {
@@ -118,6 +133,7 @@ void ReplayedGroup::Settle(const GroupChange& change) {
   if (change.kind == Kind::kAcked) state_.counts.acked += events;
   if (change.kind == Kind::kPutBack) state_.counts.put_back += events;
   if (change.kind == Kind::kDeadLettered) state_.counts.dead_lettered += events;
+  if (change.kind == Kind::kTerminated) state_.counts.terminated += events;
 }
 
 void ReplayedGroup::Fail(const GroupChange& change) {
@@ -129,7 +145,10 @@ void ReplayedGroup::Fail(const GroupChange& change) {
     past.attempts = std::max(change.attempt - (returned ? 1 : 0), 0);
     if (returned) past.returns = std::min(past.returns, kMaxReturns) + 1;
     past.returned = returned;
-    if (!returned) past.reason = FailureReasonOf(change.kind);
+    if (!returned) {
+      past.reason = FailureReasonOf(change.kind);
+      past.reason_text = nullptr;
+    }
     past.ready_us = change.ready_us;
   });
   if (change.kind == Kind::kNacked) state_.counts.nacked += events;
@@ -151,7 +170,7 @@ void ReplayedGroup::Drop(const GroupChange& change) {
 GroupState ReplayedGroup::Take() {
   const GroupStatistics& counts = state_.counts;
   const uint64_t known = kept_.size() + counts.acked + counts.put_back +
-                         counts.dead_lettered + counts.lost;
+                         counts.dead_lettered + counts.lost + counts.terminated;
   const uint64_t events = state_.next_event - state_.first_event;
   if (known < events) {
     state_.counts.lost += events - known;
@@ -172,7 +191,8 @@ GroupsReplay::~GroupsReplay() {
 }
 
 absl::Status GroupsReplay::Apply(const GroupChange& change) {
-  if (change.kind == Kind::kExists || change.kind == Kind::kOptions) {
+  if (change.kind == Kind::kExists || change.kind == Kind::kOptions ||
+      change.kind == Kind::kLaterOptions) {
     if (absl::Status status = Validate(change.options); !status.ok()) {
       return NotAGroupsChange(change, status.message());
     }

@@ -65,12 +65,12 @@ TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
 
 void TimeCacheMap::SetLogFork(const LogFork& fork) {
   log_.SetFork(fork);
-  event_offset_ = fork.event_offset();
+  groups_.SetFork(fork.id);
 }
 
 void TimeCacheMap::ForkLog() {
   log_.Fork();
-  event_offset_ = log_.fork().event_offset();
+  groups_.SetFork(log_.fork().id);
 }
 
 // The server's account outlives the map: what is still live here leaves it.

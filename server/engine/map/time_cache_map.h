@@ -292,8 +292,6 @@ class TimeCacheMap final : private GroupHost {
   // Marks the map as part of a copy: see LogFork. Before any use.
   void SetLogFork(const LogFork& fork);
   void ForkLog();
-  // LogFork::event_offset.
-  uint64_t event_offset() const { return event_offset_; }
 
   // The entries that are about to die.
   ExpiringFeed& expiring() { return expiring_; }
@@ -396,7 +394,6 @@ class TimeCacheMap final : private GroupHost {
   RateLimit rate_limit_;
   Usage usage_;
   ExpiryLog log_;
-  uint64_t event_offset_ = 0;
   Sweeper sweeper_;
   // After the log, which it follows.
   ConsumerGroups groups_{this};

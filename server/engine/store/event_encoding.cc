@@ -32,6 +32,7 @@ constexpr uint8_t kLetterGroup = WireTag(1, kLengthDelimited);
 constexpr uint8_t kLetterAttempts = WireTag(2, kVarint);
 constexpr uint8_t kLetterReason = WireTag(3, kVarint);
 constexpr uint8_t kLetterTime = WireTag(4, kLengthDelimited);
+constexpr uint8_t kLetterReasonText = WireTag(5, kLengthDelimited);
 
 constexpr size_t kMaxEventLengthBytes = 5;
 // The most bytes of an event behind its value: of its own, and of its batch.
@@ -132,9 +133,11 @@ std::string EventEncoding::WriteDeadLetter(const ExpiredEvent& event,
   // Without the tag and the length that make it a field.
   letter.erase(0, static_cast<size_t>(GetVarint(letter.data() + 1, &size) -
                                       letter.data()));
-  std::string rest(wire::kSlack + 128 + note.group.size(), '\0');
+  std::string rest(
+      wire::kSlack + 128 + note.group.size() + note.reason_text.size(), '\0');
   char* const end = rest.data() + rest.size();
-  char* at = wire::WriteTime(kLetterTime, note.time_us, end);
+  char* at = wire::WriteBytes(kLetterReasonText, note.reason_text, end);
+  at = wire::WriteTime(kLetterTime, note.time_us, at);
   at = wire::WriteNumber(kLetterReason, static_cast<uint64_t>(note.reason), at);
   at = wire::WriteNumber(kLetterAttempts, static_cast<uint64_t>(note.attempts),
                          at);

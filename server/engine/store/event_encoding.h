@@ -28,7 +28,12 @@ using ExpiredEvent = EntryView;
 inline constexpr int64_t kKillTickUs = 1;
 
 // How an attempt of a consumer group at an event ended.
-enum class FailureReason : uint8_t { kUnknown, kNacked, kTimedOut };
+enum class FailureReason : uint8_t {
+  kUnknown,
+  kNacked,
+  kTimedOut,
+  kTerminated
+};
 
 // What the events of a batch share.
 struct Death {
@@ -49,6 +54,8 @@ struct DeadLetterNote {
   // How the last attempt ended.
   FailureReason reason = FailureReason::kUnknown;
   int64_t time_us = 0;
+  // The member's. May be empty.
+  absl::string_view reason_text = {};
 };
 
 // Writes the events of one namespace with one death as the field `events` of

@@ -35,11 +35,6 @@ struct LogFork {
   uint64_t from_id = 0;
   uint64_t next_event = 0;
   int64_t watermark_us = 0;
-
-  // Added to the event number that consumers see, so that a settlement for the
-  // other log settles nothing: another range of 2^32, as a new log would begin
-  // (below 2^53).
-  uint64_t event_offset() const { return (id & 0xfffff) << 32; }
 };
 
 // Where a new reader of a log starts: with deaths from now on, or with the
@@ -69,9 +64,14 @@ struct Delivery {
   int attempt = 0;
   // How often a member's stream has ended while it held the event.
   int returns = 0;
+  // As ConsumerGroup::delivery_id.
+  uint64_t group_id = 0;
   // Of a dead letter, whose `attempt` is the number of those that counted.
   // How the last of them ended.
   FailureReason reason = FailureReason::kUnknown;
+  // What the member that NACKed or terminated it last gave as its reason; null if
+  // it gave none.
+  std::shared_ptr<const std::string> reason_text = {};
 
   ExpiredEvent event() const { return batch->event(index); }
 };

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_GROUP_TYPES_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_GROUP_TYPES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/base/clock.h"
 #include "server/engine/store/event_batch.h"
 #include "server/engine/store/expiry_types.h"
@@ -24,6 +26,11 @@ inline constexpr int64_t kMaxAckTimeoutUs =
 inline constexpr int64_t kMaxNackDelayUs =
     int64_t{7} * 86'400 * kMicrosPerSecond;
 inline constexpr int kMaxAttempts = 1'000'000;
+inline constexpr int kMaxRetryMultiplier = 100;
+inline constexpr size_t kMaxReasonBytes = 256;
+// A group's identity is a random number up to this: deliveries name it.
+inline constexpr uint64_t kMaxGroupId = (uint64_t{1} << 40) - 1;
+
 // Ranges and meanings are those of GroupOptions in
 // proto/timecache/v1/groups.proto.
 struct GroupOptions {
@@ -32,7 +39,16 @@ struct GroupOptions {
   int64_t max_backlog_bytes = int64_t{256} << 20;
   // 0: it stays until it is deleted.
   int64_t unused_ttl_us = 0;
+  int64_t retry_delay_us = 0;
+  int retry_multiplier = 2;
+  int64_t max_retry_delay_us = kMaxNackDelayUs;
+  int retry_jitter_percent = 0;
+  bool paused = false;
 };
+
+// How long the event waits after this attempt, by the options alone.
+int64_t RetryDelayUs(const GroupOptions& options, uint64_t event_id,
+                     int attempt);
 
 // As that of NamespaceOptions.
 template <typename Options, typename Visit>
@@ -44,6 +60,14 @@ void VisitOptions(Options* o, const Visit& visit) {
   visit("max_backlog_bytes", &o->max_backlog_bytes,
         OptionRange{kMinBacklogBytes, kMaxBacklogBytes});
   visit("unused_ttl", &o->unused_ttl_us, UnusedTtlRange(o->unused_ttl_us));
+  visit("retry_delay", &o->retry_delay_us,
+        OptionRange{0, kMaxNackDelayUs, true});
+  visit("retry_multiplier", &o->retry_multiplier,
+        OptionRange{1, kMaxRetryMultiplier});
+  visit("max_retry_delay", &o->max_retry_delay_us,
+        OptionRange{0, kMaxNackDelayUs, true});
+  visit("retry_jitter_percent", &o->retry_jitter_percent, OptionRange{0, 100});
+  visit("paused", &o->paused, OptionRange{});
 }
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
@@ -79,6 +103,7 @@ struct GroupStatistics {
   uint64_t returned = 0;
   uint64_t extended = 0;
   uint64_t suspects = 0;
+  uint64_t terminated = 0;
 };
 
 // How a member's stream ended: by the server's will, as when it drains, or
@@ -112,21 +137,24 @@ enum class DeadLetterOutcome {
   kNeverFits,
 };
 
-enum class SettleAction { kAck, kNack, kPutBack, kExtend };
+enum class SettleAction { kAck, kNack, kPutBack, kExtend, kTerminate };
 
 struct Settlement {
+  // Of the delivery, as are `returns` and `group_id`.
   uint64_t event_id = 0;
   int attempt = 0;
   SettleAction action = SettleAction::kAck;
-  // Of a NACK.
-  int64_t delay_us = 0;
+  // Of a NACK; unset: see RetryDelayUs.
+  std::optional<int64_t> delay_us = {};
   // Of a PUT_BACK. 0: the own TTL that the entry had, or the namespace's.
   int64_t ttl_us = 0;
-  // Of the delivery that is meant; unset: any of this attempt.
-  std::optional<int> returns = std::nullopt;
+  int returns = 0;
+  uint64_t group_id = 0;
   // See Operation.
   std::optional<int64_t> expire_at_us = {};
   bool allow_past = false;
+  // Of a NACK or TERMINATE: at most kMaxReasonBytes. Must outlive the call.
+  absl::string_view reason = {};
 };
 
 struct SettleResult {

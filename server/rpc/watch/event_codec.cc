@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "server/base/wire_time.h"
+#include "server/rpc/watch/delivery_token.h"
 #include "timecache/v1/watch.pb.h"
 
 namespace timecache::server {
@@ -29,6 +30,13 @@ constexpr uint8_t kReturns =
     WireTag(ExpiredEvent::kReturnsFieldNumber, kVarint);
 constexpr uint8_t kOmittedValueBytes =
     WireTag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
+// A tag of two bytes.
+constexpr uint8_t kDeliveryToken =
+    WireTag(ExpiredEvent::kDeliveryTokenFieldNumber - 16, kLengthDelimited) |
+    0x80;
+constexpr uint8_t kLastReason =
+    WireTag(ExpiredEvent::kLastReasonFieldNumber - 16, kLengthDelimited) | 0x80;
+constexpr uint8_t kSecondTokenTagByte = 1;
 }  // namespace
 
 std::string EncodeRest(absl::string_view map, int64_t watermark_us,
@@ -73,10 +81,24 @@ void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
       before = before.substr(0, end - BytesSize(value));
     }
   }
-  char buffer[wire::kSlack + 4 * (1 + kMaxVarintBytes)];
+  char buffer[wire::kSlack + 4 * (1 + kMaxVarintBytes) + 3 +
+              kMaxDeliveryTokenBytes + 4 + kMaxReasonBytes];
   char* const end = buffer + sizeof buffer;
-  char* at =
-      wire::WriteNumber(kReturns, static_cast<uint64_t>(delivery.returns), end);
+  char* at = end;
+  if (delivery.reason_text != nullptr) {
+    at = wire::WriteBytes(kSecondTokenTagByte, *delivery.reason_text, at);
+    at = wire::WriteByte(kLastReason, at);
+  }
+  if (delivery.attempt > 0) {
+    char token[kMaxDeliveryTokenBytes];
+    at = wire::WriteBytes(
+        kSecondTokenTagByte,
+        {token,
+         static_cast<size_t>(WriteDeliveryToken(delivery, token) - token)},
+        at);
+    at = wire::WriteByte(kDeliveryToken, at);
+  }
+  at = wire::WriteNumber(kReturns, static_cast<uint64_t>(delivery.returns), at);
   at = wire::WriteNumber(kOmittedValueBytes, omitted, at);
   at = wire::WriteNumber(kAttempt, static_cast<uint64_t>(delivery.attempt), at);
   at = wire::WriteNumber(kEventId, delivery.event_id, at);

@@ -34,7 +34,8 @@ enum class ValueForm {
 };
 
 // Appends a group's event, as the field `events`: the event's bytes of its batch,
-// with its number, attempt and returns, which are left out if they are 0.
+// with its number, attempt and returns, which are left out if they are 0, and,
+// of an attempt, its token.
 void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to);
 
 }  // namespace timecache::server

@@ -1,7 +1,5 @@
 #include "server/rpc/watch/settle.h"
 
-#include <algorithm>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,14 +11,10 @@
 #include "server/api/status.h"
 #include "server/base/error.h"
 #include "server/engine/store/namespace_options.h"
+#include "server/rpc/watch/delivery_token.h"
 
 namespace timecache::server {
 namespace {
-
-int ToInt(uint32_t number) {
-  return static_cast<int>(
-      std::min(number, uint32_t{std::numeric_limits<int32_t>::max()}));
-}
 
 absl::Status SetPutBack(const v1::PutBack& from, Settlement* to) {
   if (from.has_ttl()) {
@@ -40,6 +34,16 @@ absl::Status SetPutBack(const v1::PutBack& from, Settlement* to) {
   return time_us.status();
 }
 
+absl::Status SetReason(const std::string& reason, absl::string_view field,
+                       Settlement* to) {
+  if (reason.size() > kMaxReasonBytes) {
+    return InvalidField(field, absl::StrCat("must be at most ", kMaxReasonBytes,
+                                            " bytes, not ", reason.size()));
+  }
+  to->reason = reason;
+  return absl::OkStatus();
+}
+
 absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
   switch (from.action_case()) {
     case v1::Settlement::kAck:
@@ -47,6 +51,11 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
       return absl::OkStatus();
     case v1::Settlement::kNack: {
       to->action = SettleAction::kNack;
+      if (absl::Status status =
+              SetReason(from.nack().reason(), "nack.reason", to);
+          !status.ok()) {
+        return status;
+      }
       if (!from.nack().has_delay()) return absl::OkStatus();
       const absl::StatusOr<int64_t> delay_us =
           ToMicros(from.nack().delay(), "delay");
@@ -59,10 +68,19 @@ absl::Status SetAction(const v1::Settlement& from, Settlement* to) {
     case v1::Settlement::kExtend:
       to->action = SettleAction::kExtend;
       return absl::OkStatus();
+    case v1::Settlement::kTerminate:
+      to->action = SettleAction::kTerminate;
+      return SetReason(from.terminate().reason(), "terminate.reason", to);
     case v1::Settlement::ACTION_NOT_SET:
       break;
   }
-  return InvalidField("action", "must be set: ack, nack, put_back or extend");
+  return InvalidField("action",
+                      "must be set: ack, nack, put_back, extend or terminate");
+}
+
+absl::Status ReadSettlement(const v1::Settlement& from, Settlement* to) {
+  absl::Status status = ReadDeliveryToken(from.delivery_token(), to);
+  return status.ok() ? SetAction(from, to) : status;
 }
 
 std::string SettlementFieldPath(const std::string& field) {
@@ -85,9 +103,9 @@ struct Settling {
     checked.reserve(count);
     settlements.reserve(count);
     for (const v1::Settlement& from : request.settlements()) {
-      const absl::StatusOr<Settlement> settlement = ToSettlement(from);
-      checked.push_back(settlement.status());
-      if (settlement.ok()) settlements.push_back(*settlement);
+      settlements.emplace_back();
+      checked.push_back(ReadSettlement(from, &settlements.back()));
+      if (!checked.back().ok()) settlements.pop_back();
     }
     results.resize(settlements.size());
   }
@@ -121,11 +139,9 @@ struct Settling {
 
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
   Settlement to;
-  to.event_id = from.event_id();
-  // A number beyond the engine's range has not been delivered either.
-  to.attempt = ToInt(from.attempt());
-  if (from.has_returns()) to.returns = ToInt(from.returns());
-  if (absl::Status status = SetAction(from, &to); !status.ok()) return status;
+  if (absl::Status status = ReadSettlement(from, &to); !status.ok()) {
+    return status;
+  }
   return to;
 }
 

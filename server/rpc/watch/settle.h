@@ -15,8 +15,8 @@ namespace timecache::server {
 
 inline constexpr int kMaxSettlements = 4'096;
 
-// INVALID_ARGUMENT for errors that the engine cannot see: no action, malformed
-// durations, fields of another action.
+// INVALID_ARGUMENT for errors that the engine cannot see: a malformed token,
+// no action, malformed durations, fields of another action.
 absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from);
 
 // Gets the error that prevented all settlements, or OK, and which of them a

@@ -47,7 +47,7 @@ class CliGroupTest : public CliTest {
     for (const v1::SettleExpiredRequest& request :
          service_.Requests<v1::SettleExpiredRequest>()) {
       for (const v1::Settlement& settlement : request.settlements()) {
-        settled[settlement.event_id()] = settlement;
+        settled[EventIdOf(settlement)] = settlement;
       }
     }
     return settled;
@@ -81,7 +81,7 @@ TEST_F(CliGroupTest, PrintsEventsAndAcknowledgesThem) {
   EXPECT_EQ(request.max_in_flight(), 2u);
   const auto settled = Settled();
   ASSERT_EQ(settled.size(), 2u);
-  EXPECT_EQ(settled.at(8).attempt(), 3u);
+  EXPECT_EQ(settled.at(8).delivery_token(), TokenOf(8, 3));
   EXPECT_TRUE(settled.at(8).has_ack());
   EXPECT_EQ(service_.Requests<v1::SettleExpiredRequest>().at(0).group(), "g");
 }
@@ -132,17 +132,17 @@ TEST_F(CliGroupTest, CommandHasTheEventInItsEnvironmentAndTheValueAsInput) {
 
 TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
   WatchScript script = {.hang = true};
-  for (const uint64_t id : {1, 2, 3, 4}) {
+  for (const uint64_t id : {1, 2, 3, 4, 5}) {
     script.messages.push_back(
         MakeDelivery("default", absl::StrCat("key", id), id, 1));
   }
   service_.AddWatch(script);
   test::ChildProcess process(Argv(Worker(
       "case $TIMECACHED_KEY in key1) exit 0;; key2) exit 75;; key3) exit 1;; "
-      "*) kill -9 $$;; esac",
+      "key5) exit 65;; *) kill -9 $$;; esac",
       {"--put-back-exit", "75", "--put-back-ttl", "90s", "--retry-delay", "5s",
-       "--jobs", "4", "--json"})));
-  AwaitSettled(4);
+       "--terminate-exit", "65", "--jobs", "5", "--json"})));
+  AwaitSettled(5);
   process.Signal(SIGINT);
   const test::Exit result = process.Wait();
   EXPECT_EQ(result.code, 0);
@@ -152,6 +152,8 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
   for (const uint64_t id : {3, 4}) {
     EXPECT_EQ(settled.at(id).nack().delay().seconds(), 5);
   }
+  EXPECT_EQ(settled.at(3).nack().reason(), "the command exited with 1");
+  EXPECT_EQ(settled.at(5).terminate().reason(), "the command exited with 65");
   EXPECT_THAT(result.err,
               HasSubstr("default: key3, attempt 1: the command "
                         "exited with 1; delivered again after 5s, unless "
@@ -159,10 +161,11 @@ TEST_F(CliGroupTest, ExitCodeSaysHowAnEventIsSettled) {
   EXPECT_THAT(result.err, HasSubstr("was killed by signal 9 (Killed)"));
   const std::string last = result.err.substr(result.err.rfind('{'));
   EXPECT_EQ(json::parse(last), json({{"type", "summary"},
-                                     {"handled", 4},
+                                     {"handled", 5},
                                      {"acked", 1},
                                      {"failed", 2},
                                      {"put_back", 1},
+                                     {"terminated", 1},
                                      {"stale", 0},
                                      {"extended", 0},
                                      {"unsettled", 0},
@@ -286,16 +289,38 @@ TEST_F(CliGroupTest, WhatTheGroupLostIsSaid) {
 }
 
 TEST_F(CliGroupTest, AdministersGroups) {
-  const json made =
-      RunJson({"ns", "group-create", "default", "billing", "--ack-timeout",
-               "2m", "--max-attempts", "10", "--max-backlog-bytes", "64MiB",
-               "--unused-ttl", "48h"});
+  const json made = RunJson({"ns",
+                             "group-create",
+                             "default",
+                             "billing",
+                             "--ack-timeout",
+                             "2m",
+                             "--max-attempts",
+                             "10",
+                             "--max-backlog-bytes",
+                             "64MiB",
+                             "--unused-ttl",
+                             "48h",
+                             "--retry-delay",
+                             "1s",
+                             "--retry-multiplier",
+                             "3",
+                             "--max-retry-delay",
+                             "1h",
+                             "--retry-jitter-percent",
+                             "20",
+                             "--paused"});
   EXPECT_EQ(made["name"], "billing");
   EXPECT_EQ(made["namespace"], "default");
   EXPECT_EQ(made["options"], json({{"ack_timeout_ms", 120'000},
                                    {"max_attempts", 10},
                                    {"max_backlog_bytes", 64 << 20},
-                                   {"unused_ttl_ms", 172'800'000}}));
+                                   {"unused_ttl_ms", 172'800'000},
+                                   {"retry_delay_ms", 1'000},
+                                   {"retry_multiplier", 3},
+                                   {"max_retry_delay_ms", 3'600'000},
+                                   {"retry_jitter_percent", 20},
+                                   {"paused", true}}));
   EXPECT_EQ(Run({"ns", "group-create", "default", "billing"}).code, 2);
   const json changed = RunJson(
       {"ns", "group-update", "default", "billing", "--ack-timeout", "5m"});

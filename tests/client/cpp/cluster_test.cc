@@ -263,7 +263,7 @@ TEST_F(ClusterTest, WorkerTakesAndSettlesAtTheOwner) {
   settled.WaitForNotification();
   EXPECT_TRUE(worker.Stop().ok());
   EXPECT_EQ(
-      b_->Requests<v1::SettleExpiredRequest>().at(0).settlements(0).event_id(),
+      EventIdOf(b_->Requests<v1::SettleExpiredRequest>().at(0).settlements(0)),
       7);
 }
 

@@ -24,6 +24,8 @@ v1::WatchExpiredResponse Delivery(uint64_t event_id, uint32_t attempt,
   v1::WatchExpiredResponse batch =
       MakeDelivery("default", absl::StrCat("key", event_id), event_id, attempt);
   batch.mutable_events(0)->set_returns(returns);
+  batch.mutable_events(0)->set_delivery_token(
+      TokenOf(event_id, attempt, returns));
   return batch;
 }
 
@@ -61,7 +63,7 @@ class GroupWorkerExtendTest : public GroupWorkerFixture {
     const auto are_there = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       found.clear();
       for (const v1::Settlement& extend : extends_) {
-        if (extend.event_id() == event_id) found.push_back(extend);
+        if (EventIdOf(extend) == event_id) found.push_back(extend);
       }
       return found.size() >= count;
     };
@@ -83,12 +85,11 @@ TEST_F(GroupWorkerExtendTest, EventIsExtendedUntilItsHandlerReturns) {
   const auto settled = AwaitSettled(1);
   EXPECT_TRUE(worker.Stop().ok());
   for (const v1::Settlement& extend : AwaitExtends(1, 3)) {
-    EXPECT_EQ(extend.attempt(), 2u);
-    EXPECT_EQ(extend.returns(), 3u);
+    EXPECT_EQ(extend.delivery_token(), TokenOf(1, 2, 3));
   }
   ASSERT_EQ(settled.size(), 1u);
   EXPECT_TRUE(settled[0].has_ack());
-  EXPECT_EQ(settled[0].returns(), 3u);
+  EXPECT_EQ(settled[0].delivery_token(), TokenOf(1, 2, 3));
   EXPECT_GE(worker.counters().extended, 3u);
   EXPECT_EQ(worker.counters().not_extended, 0u);
   EXPECT_EQ(worker.counters().acked, 1u);
@@ -129,9 +130,9 @@ TEST_F(GroupWorkerExtendTest, LostEventIsExtendedOnlyWhenItIsDeliveredAgain) {
   const auto settled = AwaitSettled(1);
   EXPECT_TRUE(worker.Stop().ok());
   const auto extends = AwaitExtends(1, 3);
-  EXPECT_EQ(extends[0].returns(), 0u);
-  EXPECT_EQ(extends[1].returns(), 1u);
-  EXPECT_EQ(settled[0].returns(), 1u);
+  EXPECT_EQ(extends[0].delivery_token(), TokenOf(1, 1, 0));
+  EXPECT_EQ(extends[1].delivery_token(), TokenOf(1, 1, 1));
+  EXPECT_EQ(settled[0].delivery_token(), TokenOf(1, 1, 1));
   EXPECT_EQ(worker.counters().not_extended, 1u);
   // What its handler said was settled after all.
   EXPECT_TRUE(errors().empty());

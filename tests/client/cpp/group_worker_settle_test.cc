@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,9 +67,9 @@ class GroupWorkerSettleTest : public GroupWorkerFixture {
       if (!asked.HasBeenNotified()) asked.Notify();
       came_again.WaitForNotification();
       for (int i = 0; i < request.settlements_size(); ++i) {
-        if (request.settlements(i).event_id() == 2) continue;
+        if (EventIdOf(request.settlements(i)) == 2) continue;
         if (std::exchange(refused, true)) {
-          EXPECT_EQ(request.settlements(i).attempt(), next);
+          EXPECT_EQ(request.settlements(i).delivery_token(), TokenOf(1, next));
         } else {
           Refuse(refusal, response->mutable_results(i));
         }
@@ -142,12 +143,12 @@ TEST_F(GroupWorkerSettleTest, BreakLosesWhatWasNotBegunToOthers) {
     came_again.WaitForNotification();
     return Settle::Nack();
   });
-  std::map<uint64_t, uint32_t> attempts;
+  std::set<std::string> tokens;
   for (const auto& settlement : AwaitSettled(3)) {
-    attempts[settlement.event_id()] = settlement.attempt();
+    tokens.insert(settlement.delivery_token());
   }
   EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_THAT(attempts, ElementsAre(Pair(1, 2), Pair(2, 1), Pair(4, 1)));
+  EXPECT_THAT(tokens, ElementsAre(TokenOf(1, 2), TokenOf(2, 1), TokenOf(4, 1)));
   EXPECT_EQ(worker.counters().handled, 3u);
   // Should the group have to be made again, it leaves nothing out.
   EXPECT_EQ(service_.Requests<v1::ConsumeExpiredRequest>().at(1).start(),
@@ -178,7 +179,7 @@ TEST_F(GroupWorkerSettleTest, WhatWasGivenBackIsHandledAgainBeforeTheAnswer) {
   });
   const auto settled = AwaitSettled(2);
   EXPECT_TRUE(worker.Stop().ok());
-  EXPECT_EQ(settled[1].attempt(), 2u);
+  EXPECT_EQ(settled[1].delivery_token(), TokenOf(1, 2));
   EXPECT_EQ(worker.counters().nacked, 1u);
   EXPECT_EQ(worker.counters().acked, 1u);
 }
@@ -195,15 +196,9 @@ TEST_F(GroupWorkerSettleTest, WhatIsRefusedAndComesAgainIsSettledAgain) {
        MakeError(grpc::StatusCode::FAILED_PRECONDITION, "given out again",
                  v1::STALE_ATTEMPT),
        Settle::PutBack()},
-      // It does not count the attempt that was under way: it refuses its
-      // acknowledgement, and gives the event out with the same number.
-      {"a durable server has started again", 1, 1,
-       MakeError(grpc::StatusCode::FAILED_PRECONDITION, "not given out",
-                 v1::STALE_ATTEMPT),
-       Settle::Ack()},
       {"the group was made anew, and its attempts with it", 3, 1,
-       MakeError(grpc::StatusCode::INVALID_ARGUMENT,
-                 "attempt: must be at most 1", v1::INVALID_FIELD),
+       MakeError(grpc::StatusCode::FAILED_PRECONDITION, "of another group",
+                 v1::STALE_ATTEMPT),
        Settle::Ack()},
   };
   for (const auto& c : kCases) {
@@ -221,41 +216,12 @@ TEST_F(GroupWorkerSettleTest, WhatIsRefusedAndComesAgainIsSettledAgain) {
   }
 }
 
-// A log that is made anew may give its ids to other events.
-TEST_F(GroupWorkerSettleTest, AnotherEventWithTheSameIdIsHandledToo) {
-  absl::Notification begun;
-  absl::Notification other_done;
-  service_.AddWatch({.messages = {MakeDelivery("default", "key1", 1, 1),
-                                  MakeDelivery("default", "other", 1, 1)},
-                     .before =
-                         [&](size_t message) {
-                           if (message == 1) begun.WaitForNotification();
-                         },
-                     .hang = true});
-  GroupWorker worker(client_, Quick(), [&](const ExpiredEvent& event) {
-    if (event.key == "other") return Settle::PutBack();
-    begun.Notify();
-    other_done.WaitForNotification();
-    return Settle::Ack();
-  });
-  AwaitSettled(1);
-  other_done.Notify();
-  EXPECT_TRUE(worker.Stop().ok());
-  const auto settled = AwaitSettled(1);
-  ASSERT_EQ(settled.size(), 1u);
-  EXPECT_TRUE(settled[0].has_put_back());
-  EXPECT_EQ(worker.counters().handled, 2u);
-  EXPECT_EQ(worker.counters().put_back, 1u);
-  EXPECT_EQ(worker.counters().acked, 0u);
-  EXPECT_EQ(worker.counters().stale, 1u);
-}
-
 TEST_F(GroupWorkerSettleTest, WhatCameTooLateIsCountedAndReported) {
   service_.AddWatch({.messages = {Deliveries(1, 2)}, .hang = true});
   service_.OnSettle([&](const v1::SettleExpiredRequest& request,
                         v1::SettleExpiredResponse* response) {
     for (int i = 0; i < request.settlements_size(); ++i) {
-      Refuse(request.settlements(i).event_id() == 1
+      Refuse(EventIdOf(request.settlements(i)) == 1
                  ? MakeError(grpc::StatusCode::NOT_FOUND, "gone",
                              v1::EVENT_NOT_UNSETTLED)
                  : MakeError(grpc::StatusCode::FAILED_PRECONDITION,

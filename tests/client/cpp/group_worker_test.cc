@@ -84,7 +84,7 @@ TEST_F(GroupWorkerTest, FullBatchDoesNotLinger) {
       2);
   // Nothing is left to handle after the fifth, so it does not linger, either.
   go_on.Notify();
-  EXPECT_EQ(AwaitSettled(5).back().event_id(), 5u);
+  EXPECT_EQ(EventIdOf(AwaitSettled(5).back()), 5u);
 }
 
 TEST_F(GroupWorkerTest, SettlementsLingerNoLongerThanAsked) {

@@ -92,19 +92,19 @@ TEST_F(GroupsTest, ListHasAllPagesAndStatistics) {
 
 TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
   const auto results = client_.Settle(
-      "billing",
-      {{.event_id = 1, .attempt = 2, .how = Settle::Ack()},
-       {3, 4, Settle::Nack(absl::Milliseconds(1500))},
-       {5, 6, Settle::PutBack()},
-       {7, 8, Settle::PutBack(absl::Minutes(1))},
-       {9, 10, Settle::PutBackUntil(absl::FromUnixSeconds(7), true)}});
+      "billing", {{.delivery_token = "1", .how = Settle::Ack()},
+                  {"3", Settle::Nack(absl::Milliseconds(1500))},
+                  {"5", Settle::PutBack()},
+                  {"7", Settle::PutBack(absl::Minutes(1))},
+                  {"9", Settle::PutBackUntil(absl::FromUnixSeconds(7), true)},
+                  {"11", Settle::Nack({}, "no ink")},
+                  {"13", Settle::Terminate("no printer")}});
   ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_EQ(results->size(), 5u);
+  EXPECT_EQ(results->size(), 7u);
   const auto request = service_.Requests<v1::SettleExpiredRequest>().at(0);
   EXPECT_EQ(request.namespace_(), "default");
   EXPECT_EQ(request.group(), "billing");
-  EXPECT_EQ(request.settlements(0).event_id(), 1u);
-  EXPECT_EQ(request.settlements(0).attempt(), 2u);
+  EXPECT_EQ(request.settlements(0).delivery_token(), "1");
   EXPECT_TRUE(request.settlements(0).has_ack());
   EXPECT_EQ(request.settlements(1).nack().delay().seconds(), 1);
   EXPECT_EQ(request.settlements(1).nack().delay().nanos(), 500'000'000);
@@ -113,6 +113,9 @@ TEST_F(GroupsTest, SettlementsArriveAsTheyAreMeant) {
   EXPECT_EQ(request.settlements(3).put_back().ttl().seconds(), 60);
   EXPECT_FALSE(request.settlements(3).put_back().has_expire_at());
   EXPECT_EQ(request.settlements(4).put_back().expire_at().seconds(), 7);
+  EXPECT_FALSE(request.settlements(5).nack().has_delay());
+  EXPECT_EQ(request.settlements(5).nack().reason(), "no ink");
+  EXPECT_EQ(request.settlements(6).terminate().reason(), "no printer");
   EXPECT_TRUE(request.settlements(4).put_back().allow_past());
 }
 
@@ -128,7 +131,7 @@ TEST_F(GroupsTest, AnswerOfAnotherLengthIsAnError) {
         return grpc::Status::OK;
       });
   EXPECT_TRUE(absl::IsInternal(
-      client_.Settle("billing", {{1, 1, Settle::Ack()}}).status()));
+      client_.Settle("billing", {{"t", Settle::Ack()}}).status()));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "server/engine/registry.h"
+#include "tests/support/engine/group_harness.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -74,11 +75,9 @@ class Worker {
   }
 
   void Settle(const Delivery& delivery) {
-    Settlement settlement;
-    settlement.event_id = delivery.event_id;
-    settlement.attempt = delivery.attempt;
-    settlement.action =
-        random_() % 5 == 0 ? SettleAction::kNack : SettleAction::kAck;
+    const Settlement settlement =
+        SettlementOf(delivery, random_() % 5 == 0 ? SettleAction::kNack
+                                                  : SettleAction::kAck);
     SettleResult result;
     ASSERT_TRUE(map_->groups()
                     .Settle("workers", {&settlement, 1}, clock_->NowUs(),

@@ -135,8 +135,7 @@ TEST_F(GroupBudgetTest, AGroupThatKeepsUpLosesNothingToOthersThatDoNot) {
     for (EventChunk chunk;
          !(chunk = worker.Take(now_us())).deliveries.empty();) {
       for (const Delivery& delivery : chunk.deliveries) {
-        const Settlement ack = {delivery.event_id, delivery.attempt,
-                                SettleAction::kAck, 0, 0};
+        const Settlement ack = SettlementOf(delivery);
         SettleResult result;
         busy->Settle({&ack, 1}, now_us(), {&result, 1});
         settled += result.status.ok() ? 1 : 0;

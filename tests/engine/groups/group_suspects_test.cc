@@ -76,8 +76,11 @@ TEST_F(GroupReturnTest, WhatEndsItsMembersAgainAndAgainWaitsLongerEachTime) {
   harness_.Pass(GroupLedger::kMaxSuspectPauseUs);
   harness_.Advance();
   const auto member = harness_.Join();
-  EXPECT_THAT(harness_.Take(member.get()), ElementsAre("bomb#1"));
-  EXPECT_TRUE(harness_.Nack(1, 1).ok());
+  const EventChunk chunk = member->Take(harness_.now_us());
+  ASSERT_THAT(Given(chunk), ElementsAre("bomb#1"));
+  EXPECT_TRUE(
+      harness_.Settle(SettlementOf(chunk.deliveries[0], SettleAction::kNack))
+          .ok());
   EXPECT_EQ(Statistics().suspects, 0u);
   EXPECT_THAT(harness_.Take(member.get()), ElementsAre("bomb#2"));
 }
@@ -104,10 +107,13 @@ TEST_F(GroupReturnTest, AnExtensionShowsThatASuspectDoesNotKill) {
   harness_.Pass(kSecond);
   harness_.Advance();
   const auto member = harness_.Join();
-  EXPECT_THAT(harness_.Take(member.get()), ElementsAre("k0#1"));
+  const EventChunk chunk = member->Take(harness_.now_us());
+  ASSERT_THAT(Given(chunk), ElementsAre("k0#1"));
   EXPECT_THAT(harness_.Take(member.get()), IsEmpty());
   member->TakeWakes();
-  EXPECT_TRUE(harness_.Extend(1, 1).ok());
+  EXPECT_TRUE(
+      harness_.Settle(SettlementOf(chunk.deliveries[0], SettleAction::kExtend))
+          .ok());
   EXPECT_EQ(member->TakeWakes(), 1);
   EXPECT_THAT(harness_.Take(member.get()), SizeIs(2));
 }

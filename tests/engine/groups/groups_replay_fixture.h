@@ -59,7 +59,7 @@ class GroupsReplayTest : public ::testing::Test {
   std::vector<std::string> Take(TestMember* member) {
     const EventChunk chunk = member->Take(now_us_);
     for (const Delivery& delivery : chunk.deliveries) {
-      events_[std::string(delivery.event().key)] = delivery.event_id;
+      events_[std::string(delivery.event().key)] = SettlementOf(delivery);
     }
     return Given(chunk);
   }
@@ -70,12 +70,20 @@ class GroupsReplayTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status;
     return result;
   }
+  Settlement SettlementOfKey(const std::string& key, int attempt,
+                             SettleAction action) {
+    Settlement settlement = events_.at(key);
+    settlement.attempt = attempt;
+    settlement.action = action;
+    return settlement;
+  }
   absl::Status Ack(const std::string& key, int attempt = 1) {
-    return Settle({events_.at(key), attempt, SettleAction::kAck, 0, 0}).status;
+    return Settle(SettlementOfKey(key, attempt, SettleAction::kAck)).status;
   }
   absl::Status Nack(const std::string& key, int attempt, int64_t delay_us) {
-    return Settle({events_.at(key), attempt, SettleAction::kNack, delay_us, 0})
-        .status;
+    Settlement nack = SettlementOfKey(key, attempt, SettleAction::kNack);
+    nack.delay_us = delay_us;
+    return Settle(nack).status;
   }
   // What was committed is left. What a member gives back because it must not
   // outlive its map is not.
@@ -98,7 +106,7 @@ class GroupsReplayTest : public ::testing::Test {
   int64_t now_us_ = kStartUs;
   MemoryCommitLog log_;
   JournaledMap journaled_;
-  std::map<std::string, uint64_t> events_;
+  std::map<std::string, Settlement> events_;
 };
 
 }  // namespace timecache::server

@@ -42,6 +42,58 @@ TEST_F(GroupsReplayTest, APauseOfASuspectGoesOnOverACrash) {
   EXPECT_EQ(Statistics().suspects, 0u);
 }
 
+TEST_F(GroupsReplayTest, ReasonsAndRetriesAreKept) {
+  GroupOptions options;
+  options.retry_delay_us = 60 * kSecond;
+  options.retry_multiplier = 3;
+  options.max_retry_delay_us = 100 * kSecond;
+  options.retry_jitter_percent = 0;
+  options.paused = false;
+  Create(options);
+  auto member = Join();
+  Die({"a"});
+  Take(member.get());
+  Settlement nack = SettlementOfKey("a", 1, SettleAction::kNack);
+  nack.reason = "no ink";
+  ASSERT_TRUE(Settle(nack).status.ok());
+  const int64_t ready_us = now_us_ + 60 * kSecond;
+  const auto update = [&](bool paused) {
+    ASSERT_TRUE(groups()
+                    .Update(kGroup,
+                            [paused](GroupOptions* to) {
+                              to->paused = paused;
+                              return absl::OkStatus();
+                            })
+                    .ok());
+  };
+  update(true);
+  journaled_.Commit();
+  Crash(&member);
+  EXPECT_EQ(group()->options().retry_multiplier, 3);
+  EXPECT_TRUE(group()->options().paused);
+  member = Join();
+  EXPECT_EQ(group()->NextDueUs(), ready_us);
+  update(false);
+  journaled_.Commit();
+  Crash(&member);
+  EXPECT_FALSE(group()->options().paused);
+  member = Join();
+  Pass(60 * kSecond);
+  const EventChunk chunk = member->Take(now_us_);
+  ASSERT_THAT(Given(chunk), ElementsAre("a#2"));
+  ASSERT_NE(chunk.deliveries[0].reason_text, nullptr);
+  EXPECT_EQ(*chunk.deliveries[0].reason_text, "no ink");
+  EXPECT_TRUE(
+      Settle(SettlementOf(chunk.deliveries[0], SettleAction::kTerminate))
+          .status.ok());
+  EXPECT_EQ(Statistics().terminated, 1u);
+  journaled_.Commit();
+  Crash(&member);
+  EXPECT_EQ(Statistics().terminated, 1u);
+  EXPECT_EQ(Statistics().backlog, 0u);
+  EXPECT_EQ(Statistics().lost, 0u);
+}
+
 TEST_F(GroupsReplayTest, AnAckOfALostDeliverySettlesAndANackDoesNot) {
   Create();
   auto member = Join();
@@ -67,20 +119,23 @@ TEST_F(GroupsReplayTest, AnAckOfALostDeliverySettlesAndANackDoesNot) {
   member = Join();
   EXPECT_THAT(Take(member.get()), UnorderedElementsAre("a#1", "b#1"));
   EXPECT_TRUE(Ack("a").ok());
-  // No such attempt was ever made.
-  EXPECT_EQ(FieldOf(Ack("b", 3)), "attempt");
 }
 
-TEST_F(GroupsReplayTest, AnAckOfWhatNobodyWasGivenSinceTheRestartIsRefused) {
+TEST_F(GroupsReplayTest, AGroupKeepsItsIdentityAndOneMadeAnewHasAnother) {
   Create();
   auto member = Join();
-  Die({"before"});
+  Die({"a"});
   Take(member.get());
+  const uint64_t id = group()->delivery_id();
   Crash(&member);
-  Die({"since"});
-  events_["since"] = events_.at("before") + 1;
-  EXPECT_EQ(FieldOf(Ack("since")), "attempt");
-  EXPECT_TRUE(Ack("before").ok());
+  EXPECT_EQ(group()->delivery_id(), id);
+  ASSERT_TRUE(groups().Delete(kGroup).ok());
+  Create(GroupOptions(), ExpiryLog::Start::kEarliest);
+  EXPECT_NE(group()->delivery_id(), id);
+  EXPECT_EQ(ReasonOf(Ack("a")), Reason::kStaleAttempt);
+  member = Join();
+  EXPECT_THAT(Take(member.get()), ElementsAre("a#1"));
+  EXPECT_TRUE(Ack("a").ok());
 }
 
 TEST_F(GroupsReplayTest, WhatDiedWhileNobodyRanIsDelivered) {
@@ -102,7 +157,7 @@ TEST_F(GroupsReplayTest, AnEventThatIsPutBackIsAnEntryBeforeItIsSettled) {
   Die({"a"});
   Take(member.get());
   EXPECT_TRUE(
-      Settle({events_.at("a"), 1, SettleAction::kPutBack, 0, 0}).status.ok());
+      Settle(SettlementOfKey("a", 1, SettleAction::kPutBack)).status.ok());
   // The put outlives the crash, what it settles does not.
   journaled_.Commit();
   Crash(&member);
@@ -110,7 +165,7 @@ TEST_F(GroupsReplayTest, AnEventThatIsPutBackIsAnEntryBeforeItIsSettled) {
   member = Join();
   EXPECT_THAT(Take(member.get()), ElementsAre("a#1"));
   const SettleResult again =
-      Settle({events_.at("a"), 1, SettleAction::kPutBack, 0, 0});
+      Settle(SettlementOfKey("a", 1, SettleAction::kPutBack));
   EXPECT_TRUE(again.status.ok());
   EXPECT_EQ(again.version, 0u);
   EXPECT_EQ(Statistics().put_back, 1u);
@@ -168,7 +223,7 @@ TEST_F(GroupsReplayTest, EventsThatAreSettledInARowAreOneChange) {
   Die(keys);
   std::vector<Settlement> settlements;
   for (const Delivery& delivery : member->Take(now_us_).deliveries) {
-    settlements.push_back({delivery.event_id, 1, SettleAction::kAck, 0, 0});
+    settlements.push_back(SettlementOf(delivery));
   }
   ASSERT_EQ(settlements.size(), 1'000u);
   std::vector<SettleResult> results(settlements.size());
@@ -185,7 +240,7 @@ TEST_F(GroupsReplayTest, AGroupIsToldOfBeforeTheTickOfItsFirstEvent) {
   now_us_ += 20 * kSecond;
   // "a" has died and nobody has come round to say so.
   Create();
-  EXPECT_THAT(CommitKinds(), ElementsAre(Kind::kExists));
+  EXPECT_THAT(CommitKinds(), ElementsAre(Kind::kExists, Kind::kIdentity));
   ASSERT_TRUE(log_.last().tick.has_value());
   EXPECT_EQ(log_.last().tick->next_event, JournaledMap::kFirstEvent + 1);
   EXPECT_EQ(log_.last().groups[0].change().end, JournaledMap::kFirstEvent + 1);

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "server/engine/map/map_replay.h"
 #include "tests/support/engine/crash_map.h"
+#include "tests/support/engine/group_harness.h"
 
 namespace timecache::server {
 namespace {
@@ -102,11 +103,12 @@ class GroupsReplayThreadsTest : public ::testing::Test {
              member->Take(now_us_, 50, 1 << 20).deliveries) {
           const uint64_t what = random() % 10;
           if (what == 0) continue;
-          settlements.push_back({delivery.event_id, delivery.attempt,
-                                 what < 7 ? SettleAction::kAck
-                                          : (what < 9 ? SettleAction::kNack
-                                                      : SettleAction::kPutBack),
-                                 what == 7 ? kSecond : 0, 0});
+          settlements.push_back(SettlementOf(
+              delivery,
+              what < 7
+                  ? SettleAction::kAck
+                  : (what < 9 ? SettleAction::kNack : SettleAction::kPutBack),
+              what == 7 ? kSecond : 0));
         }
         std::vector<SettleResult> results(settlements.size());
         EXPECT_TRUE(

@@ -65,7 +65,7 @@ TEST_F(GroupsToldAgainTest, CountsAreThoseOfTheDeliveriesThatEndedMeanwhile) {
   member = Join();
   ASSERT_EQ(Take(member.get()).size(), keys.size());
   std::map<uint64_t, std::string> unsettled;
-  for (const std::string& key : keys) unsettled[events_.at(key)] = key;
+  for (const std::string& key : keys) unsettled[events_.at(key).event_id] = key;
   const auto ack_last = [&] {
     ASSERT_TRUE(Ack(unsettled.rbegin()->second).ok());
     unsettled.erase(unsettled.rbegin()->first);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -170,17 +171,17 @@ class MetricsTest : public ::testing::Test {
         &context, Proto<v1::ConsumeExpiredRequest>(
                       "namespaces: 'default' group: 'g' max_in_flight: 10"));
     v1::ConsumeExpiredResponse message;
-    std::vector<uint64_t> ids;
-    while (ids.size() < 3 && member->Read(&message)) {
+    std::vector<std::string> tokens;
+    while (tokens.size() < 3 && member->Read(&message)) {
       for (const v1::ExpiredEvent& event : message.events()) {
-        ids.push_back(event.event_id());
+        tokens.push_back(event.delivery_token());
       }
     }
-    ASSERT_EQ(ids.size(), 3u);
+    ASSERT_EQ(tokens.size(), 3u);
     Must(CallAllowed(server_->data(), &Data::SettleExpired,
                      absl::StrCat("namespace: 'default' group: 'g' "
-                                  "settlements { event_id: ",
-                                  ids[0], " attempt: 1 ack {} }")));
+                                  "settlements { delivery_token: '",
+                                  absl::CEscape(tokens[0]), "' ack {} }")));
     scrape_ = ScrapeFrom(http_);
     scrape_.families.merge(ClusterScrape().families);
     context.TryCancel();

@@ -151,10 +151,8 @@ std::vector<v1::Settlement> DeliveryWorker::Take(
     tally_->Given(name, event);
     if (!hurry_ && dice_.Chance(50)) continue;
     v1::Settlement& settlement = settlements.emplace_back();
-    settlement.set_event_id(event.event_id());
-    settlement.set_attempt(event.attempt());
+    settlement.set_delivery_token(event.delivery_token());
     // A member that is gone must not end the delivery after its own.
-    settlement.set_returns(event.returns());
     const bool nack = !hurry_ && dice_.Chance(50);
     if (nack) {
       settlement.mutable_nack();
@@ -162,7 +160,7 @@ std::vector<v1::Settlement> DeliveryWorker::Take(
       settlement.mutable_ack();
       tally_->Settling(name);
     }
-    names_[event.event_id()] = std::move(name);
+    names_[event.delivery_token()] = std::move(name);
   }
   return settlements;
 }
@@ -188,7 +186,7 @@ void DeliveryWorker::Settle(const std::vector<v1::Settlement>& settlements) {
     } else if (settlements[i].has_nack()) {
       tally_->Nacked();
     } else {
-      tally_->Settled(names_.at(settlements[i].event_id()), held);
+      tally_->Settled(names_.at(settlements[i].delivery_token()), held);
     }
   }
 }

@@ -100,7 +100,7 @@ class DeliveryWorker {
   Dice dice_;
   int64_t lives_ = 0;
   // What the events of the message at hand are called, by their ids.
-  std::map<uint64_t, DeliveryTally::Name> names_;
+  std::map<std::string, DeliveryTally::Name> names_;
 
   // Taken before the tally's.
   mutable absl::Mutex mu_;

@@ -3,7 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/support/await.h"
 #include "tests/support/group_client.h"
 #include "tests/support/test_server.h"
 #include "tests/support/watch_reader.h"
@@ -51,8 +53,7 @@ TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
                               const std::string& how) {
     v1::Settlement* const to = request.add_settlements();
     *to = Proto<v1::Settlement>(how);
-    to->set_event_id(event.event_id());
-    to->set_attempt(event.attempt());
+    to->set_delivery_token(event.delivery_token());
   };
   add(a, kAckText);
   add(b, "");
@@ -73,6 +74,27 @@ TEST_F(SettleTest, EachOfARequestSucceedsOrFailsByItself) {
   EXPECT_EQ(group_.TakeOne(member_.get()).key(), "c");
 }
 
+TEST_F(SettleTest, AReasonIsInTheNextDeliveryAndInTheDeadLetter) {
+  server_.Create("dead");
+  Must(test::Call(server_.namespaces(),
+                  &v1::NamespaceService::Stub::UpdateNamespace,
+                  Proto<v1::UpdateNamespaceRequest>(
+                      "namespace { name: 'default' "
+                      "options { dead_letter_namespace: 'dead' } }")));
+  EXPECT_FALSE(Settle(Given(), "nack { reason: 'no ink' }").has_error());
+  const v1::ExpiredEvent again = group_.TakeOne(member_.get());
+  EXPECT_EQ(again.attempt(), 2u);
+  EXPECT_EQ(again.last_reason(), "no ink");
+  EXPECT_FALSE(Settle(again, "terminate { reason: 'no printer' }").has_error());
+  EXPECT_TRUE(Await([&] { return group_.Statistics().dead_lettered() == 1; }));
+  const std::string key = absl::StrCat("default/g/", again.event_id());
+  v1::ExpiredEvent letter;
+  ASSERT_TRUE(letter.ParseFromString(server_.Get(key, "dead").entry().value()));
+  EXPECT_EQ(letter.dead_letter().reason(), v1::DEAD_LETTER_REASON_TERMINATED);
+  EXPECT_EQ(letter.dead_letter().reason_text(), "no printer");
+  EXPECT_EQ(letter.dead_letter().attempts(), 2u);
+}
+
 TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
   auto request = Proto<v1::SettleExpiredRequest>(
       "namespace: 'default' "
@@ -81,8 +103,7 @@ TEST_F(SettleTest, ARequestThatCannotBeTriedFailsAsAWhole) {
   const v1::ExpiredEvent event = Given();
   for (int i = 0; i < 4'097; ++i) {
     v1::Settlement* const to = request.add_settlements();
-    to->set_event_id(event.event_id());
-    to->set_attempt(1);
+    to->set_delivery_token(event.delivery_token());
     to->mutable_ack();
   }
   ExpectInvalid(Call(request).status, "settlements", "not 4097");

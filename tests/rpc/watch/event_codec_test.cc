@@ -13,6 +13,7 @@
 #include "server/api/proto_time.h"
 #include "server/base/clock.h"
 #include "server/engine/store/namespace_options.h"
+#include "server/rpc/watch/delivery_token.h"
 #include "server/rpc/watch/watch_message.h"
 #include "tests/support/effort.h"
 #include "timecache/v1/data.pb.h"
@@ -300,12 +301,23 @@ TEST(EventCodecTest, ADeliveryIsTheEventWithItsNumberAndAttempt) {
       event->set_event_id(event_id);
       event->set_attempt(static_cast<uint32_t>(attempt));
       event->set_returns(static_cast<uint32_t>(returns));
+      const Delivery delivery = {.batch = batch,
+                                 .index = i,
+                                 .event_id = event_id,
+                                 .attempt = attempt,
+                                 .returns = returns,
+                                 .group_id = random.Number(40)};
+      char token[kMaxDeliveryTokenBytes];
+      if (attempt > 0) {
+        event->set_delivery_token(
+            std::string(token, WriteDeliveryToken(delivery, token)));
+      }
       *expected_keys.add_events() = *event;
       expected_keys.mutable_events()->rbegin()->clear_value();
-      const Delivery delivery = {batch, i, event_id, attempt, returns};
       AppendDelivery(delivery, ValueForm::kWhole, &all);
       AppendDelivery(delivery, ValueForm::kLeftOut, &keys);
       v1::ExpiredEvent letter = *event;
+      letter.clear_delivery_token();
       letter.mutable_dead_letter()->set_group("mail");
       letter.mutable_dead_letter()->set_attempts(
           static_cast<uint32_t>(attempt));

@@ -1,21 +1,37 @@
 // Settlements as the engine takes them.
 #include "server/rpc/watch/settle.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/rpc/watch/delivery_token.h"
 
 namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
 
+std::string Token(uint64_t event_id, int attempt, int returns = 0,
+                  uint64_t group_id = 0) {
+  Delivery delivery;
+  delivery.event_id = event_id;
+  delivery.attempt = attempt;
+  delivery.returns = returns;
+  delivery.group_id = group_id;
+  char token[kMaxDeliveryTokenBytes];
+  return std::string(token, WriteDeliveryToken(delivery, token));
+}
+
 absl::StatusOr<Settlement> Convert(const std::string& text) {
   v1::Settlement from;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &from));
+  from.set_delivery_token(Token(1, 1));
   return ToSettlement(from);
 }
 
@@ -28,16 +44,30 @@ void ExpectRefused(const std::string& text, const std::string& field,
   EXPECT_THAT(std::string(status.message()), HasSubstr(limit));
 }
 
-TEST(SettlementTest, AnAckHasNumberAndAttempt) {
-  const auto ack = Convert("event_id: 18446744073709551615 attempt: 3 ack {}");
+TEST(SettlementTest, ATokenNamesADelivery) {
+  v1::Settlement from;
+  from.set_delivery_token(Token(UINT64_MAX, INT32_MAX, INT32_MAX, kMaxGroupId));
+  from.mutable_ack();
+  const auto ack = ToSettlement(from);
   ASSERT_TRUE(ack.ok()) << ack.status();
   EXPECT_EQ(ack->event_id, UINT64_MAX);
-  EXPECT_EQ(ack->attempt, 3);
+  EXPECT_EQ(ack->attempt, INT32_MAX);
+  EXPECT_EQ(ack->returns, INT32_MAX);
+  EXPECT_EQ(ack->group_id, kMaxGroupId);
   EXPECT_EQ(ack->action, SettleAction::kAck);
+  const std::string token = from.delivery_token();
+  std::vector<std::string> damaged = {token + '\0', Token(1, 0)};
+  for (size_t size = 0; size < token.size(); ++size) {
+    damaged.push_back(token.substr(0, size));
+  }
+  for (const std::string& bytes : damaged) {
+    from.set_delivery_token(bytes);
+    EXPECT_EQ(FieldOf(ToSettlement(from).status()), "delivery_token");
+  }
 }
 
 TEST(SettlementTest, ANackMayHaveADelay) {
-  EXPECT_EQ(Convert("nack {}")->delay_us, 0);
+  EXPECT_EQ(Convert("nack {}")->delay_us, std::nullopt);
   const auto nack = Convert("nack { delay { seconds: 2 nanos: 1 } }");
   ASSERT_TRUE(nack.ok()) << nack.status();
   EXPECT_EQ(nack->action, SettleAction::kNack);
@@ -66,6 +96,7 @@ TEST(SettlementTest, APutBackMayHaveADueDate) {
 
 TEST(SettlementTest, OfTwoActionsTheLastOneCounts) {
   v1::Settlement from;
+  from.set_delivery_token(Token(1, 1));
   from.mutable_put_back()->mutable_ttl()->set_seconds(-1);
   std::string bytes = from.SerializeAsString();
   from.mutable_nack()->mutable_delay()->set_seconds(2);
@@ -78,13 +109,12 @@ TEST(SettlementTest, OfTwoActionsTheLastOneCounts) {
   EXPECT_EQ(nack->ttl_us, 0);
 }
 
-TEST(SettlementTest, AnAttemptThatNobodyCountsToStaysOneThatWasNotGiven) {
-  EXPECT_EQ(Convert("attempt: 2147483648 ack {}")->attempt, INT32_MAX);
-}
-
 TEST(SettlementTest, FieldsAreRefusedByName) {
-  ExpectRefused("", "action", "ack, nack, put_back or extend");
-  ExpectRefused("event_id: 1 attempt: 1", "action", "must be set");
+  ExpectRefused("", "action", "ack, nack, put_back, extend or terminate");
+  const std::string text(257, 'x');
+  ExpectRefused("nack { reason: '" + text + "' }", "nack.reason", "not 257");
+  ExpectRefused("terminate { reason: '" + text + "' }", "terminate.reason",
+                "256");
   ExpectRefused("put_back { ttl {} }", "ttl", "1ms");
   ExpectRefused("put_back { ttl { seconds: -1 } }", "ttl", "1ms");
   ExpectRefused("put_back { ttl { nanos: 1000000000 } }", "ttl",
@@ -96,8 +126,7 @@ TEST(SettlementTest, FieldsAreRefusedByName) {
 // An action that a later client knows, and this server does not.
 TEST(SettlementTest, AnActionThatIsNotKnownIsNone) {
   v1::Settlement from;
-  from.set_event_id(1);
-  from.set_attempt(1);
+  from.set_delivery_token(Token(1, 1));
   // Field 9, an empty message.
   ASSERT_TRUE(from.MergeFromString(std::string("\x4a\x00", 2)));
   const absl::Status status = ToSettlement(from).status();

@@ -258,36 +258,34 @@ void DeliveryGroup::CheckWatermark(int64_t watermark_us) {
 }
 
 absl::Status DeliveryGroup::Expected(const Settlement& settlement) const {
+  const absl::Status stale = ErrorWithReason(
+      absl::StatusCode::kFailedPrecondition, Reason::kStaleAttempt, "");
+  if (settlement.group_id != group_id_) return stale;
   if (settlement.action == SettleAction::kNack &&
-      (settlement.delay_us < 0 || settlement.delay_us > kMaxNackDelayUs)) {
+      (settlement.delay_us.value_or(0) < 0 ||
+       settlement.delay_us.value_or(0) > kMaxNackDelayUs)) {
     return InvalidField("delay", "");
   }
-  if (settlement.attempt < 1) return InvalidField("attempt", "");
   const auto it = unsettled_.find(settlement.event_id);
   if (it == unsettled_.end()) {
     return ErrorWithReason(absl::StatusCode::kNotFound,
                            Reason::kEventNotUnsettled, "");
   }
   const State& state = it->second;
-  if (settlement.attempt > state.attempt()) return InvalidField("attempt", "");
-  if (settlement.action != SettleAction::kAck &&
-      (state.phase != Phase::kHeld || settlement.attempt != state.attempt() ||
-       settlement.returns.value_or(state.returns) != state.returns)) {
-    return ErrorWithReason(absl::StatusCode::kFailedPrecondition,
-                           Reason::kStaleAttempt, "");
-  }
-  return absl::OkStatus();
+  const bool current = state.phase == Phase::kHeld &&
+                       settlement.attempt == state.attempt() &&
+                       settlement.returns == state.returns;
+  return current || settlement.action == SettleAction::kAck ? absl::OkStatus()
+                                                            : stale;
 }
 
 void DeliveryGroup::Answer(const Settlement& settlement) {
   if (settlement.action == SettleAction::kExtend) return;
   const State& state = unsettled_.at(settlement.event_id);
-  const bool current =
-      state.phase == Phase::kHeld && settlement.attempt == state.attempt();
-  int id = 0;
-  if (current && settlement.returns.value_or(state.returns) == state.returns) {
-    id = state.member;
-  }
+  const bool current = state.phase == Phase::kHeld &&
+                       settlement.attempt == state.attempt() &&
+                       settlement.returns == state.returns;
+  int id = current ? state.member : 0;
   for (const auto& [late, attempt] : state.late) {
     if (attempt == settlement.attempt) id = late;
   }
@@ -321,8 +319,9 @@ void DeliveryGroup::Settle(const Settlement& settlement, int64_t now_us) {
     case SettleAction::kNack:
       ++counted_.nacked;
       Fail(&unsettled_.at(number), true);
-      EndNack(number, settlement.delay_us, now_us);
+      EndNack(number, settlement.delay_us.value_or(0), now_us);
       return;
+    case SettleAction::kTerminate:  // Not played.
     case SettleAction::kExtend:
       ++counted_.extended;
       Enter(number, &unsettled_.at(number), Phase::kHeld,
@@ -481,6 +480,7 @@ std::vector<Settlement> DeliveryGroup::Held(int member) const {
     if (state.phase != Phase::kHeld || state.member != member) continue;
     Settlement settlement = {number, state.attempt()};
     settlement.returns = state.returns;
+    settlement.group_id = group_id_;
     held.push_back(settlement);
   }
   return held;

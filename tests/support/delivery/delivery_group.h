@@ -30,6 +30,10 @@ class DeliveryGroup {
   DeliveryGroup(const GroupOptions& options, bool dead_letters, uint64_t first,
                 DeliveryReference* events, const RetainedReference* log);
 
+  // As ConsumerGroup::delivery_id; 0 if it is not set.
+  void SetGroupId(uint64_t id) { group_id_ = id; }
+  uint64_t group_id() const { return group_id_; }
+
   // The log appended all that `log` knows of.
   void Append();
   // What has timed out or was delayed up to now may be given out.
@@ -159,6 +163,7 @@ class DeliveryGroup {
   const RetainedReference* const log_;
 
   uint64_t end_;
+  uint64_t group_id_ = 0;
   Unsettled unsettled_;
   // The unsettled events of each key: the first of them may be given out.
   std::unordered_map<std::string, std::set<uint64_t>> by_key_;

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/base/wire_reader.h"
+#include "tests/support/engine/group_harness.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -40,6 +41,7 @@ void GroupPlayer::Create(ExpiryLog::Start start, int64_t now_us) {
   reference_ = std::make_unique<DeliveryGroup>(
       options_.group, options_.dead_letters,
       now ? events_->end() : log_->oldest(), events_, log_);
+  reference_->SetGroupId(group_->delivery_id());
   reference_->Append();
   reference_->CheckLost(group_->GetStatistics());
 }
@@ -138,6 +140,12 @@ void GroupPlayer::Take(Member* member, int max_events, int64_t max_bytes,
   member->more = chunk.more;
   for (const Delivery& delivery : chunk.deliveries) {
     given_[delivery.event_id] = delivery;
+    const Settlement settlement = SettlementOf(delivery);
+    if (past_.size() < kMaxPast) {
+      past_.push_back(settlement);
+    } else {
+      past_[dice_->Index(past_.size())] = settlement;
+    }
   }
 }
 
@@ -161,17 +169,8 @@ Settlement GroupPlayer::RandomSettlement(const std::vector<Settlement>& held) {
   Settlement settlement;
   if (!held.empty()) settlement = held[dice_->Index(held.size())];
   if (held.empty() || dice_->Chance(options_.wrong_per_mille)) {
-    if (held.empty() || dice_->Chance(500)) {
-      settlement.event_id = static_cast<uint64_t>(
-          dice_->Draw(0, static_cast<int64_t>(log_->end())));
-    }
-    settlement.attempt += static_cast<int>(dice_->Draw(-1, 1));
-  }
-  if (settlement.returns.has_value() && dice_->Chance(500)) {
-    settlement.returns.reset();
-  }
-  if (dice_->Chance(50)) {
-    settlement.returns = static_cast<int>(dice_->Draw(0, 2));
+    if (!past_.empty()) settlement = past_[dice_->Index(past_.size())];
+    if (dice_->Chance(100)) ++settlement.group_id;
   }
   if (dice_->Chance(100)) {
     settlement.action = SettleAction::kExtend;
@@ -211,14 +210,16 @@ void GroupPlayer::CheckSettled(const Settlement& settlement,
                << "event " << settlement.event_id << ", attempt "
                << settlement.attempt << ", action "
                << static_cast<int>(settlement.action) << ", delay "
-               << settlement.delay_us << ", ttl " << settlement.ttl_us);
+               << settlement.delay_us.value_or(0) << ", ttl "
+               << settlement.ttl_us);
   const absl::Status expected = reference_->Expected(settlement);
   if (!expected.ok()) {
     ASSERT_EQ(result.status.code(), expected.code()) << result.status;
     ASSERT_EQ(ReasonOf(result.status), ReasonOf(expected)) << result.status;
     ASSERT_EQ(FieldOf(result.status), FieldOf(expected)) << result.status;
     ASSERT_EQ(result.version, 0u);
-    if (ReasonOf(expected) == Reason::kStaleAttempt) {
+    if (ReasonOf(expected) == Reason::kStaleAttempt &&
+        settlement.group_id == reference_->group_id()) {
       reference_->AnswerLate(settlement);
     }
     return;

@@ -82,6 +82,8 @@ class GroupPlayer {
     bool more = false;
   };
 
+  static constexpr size_t kMaxPast = 100;
+
   void Join();
   void Leave(int64_t now_us);
   void Take(Member* member, int max_events, int64_t max_bytes, int64_t now_us);
@@ -111,6 +113,8 @@ class GroupPlayer {
   int last_member_ = 0;
   // What was given out last of each event that may be settled.
   std::map<uint64_t, Delivery> given_;
+  // Settlements of deliveries, many of which are over.
+  std::vector<Settlement> past_;
   // Of groups of this name that were deleted, and of this one.
   GroupStatistics sum_;
 };

@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kNames[] = {"a", "b", "c"};
 constexpr size_t kMaxMembers = 6;
 constexpr char kCreator[] = "alice";
+constexpr char kReason[] = "no ink";
 
 constexpr absl::string_view kParts = " parts";
 
@@ -87,6 +88,7 @@ void CrashGroups::Create(const std::string& name, int64_t now_us) {
   GroupOptions options;
   options.ack_timeout_us = dice_->Draw(kMinAckTimeoutUs, 3 * kSecond);
   options.max_attempts = static_cast<int>(dice_->Draw(1, 4));
+  DrawRetries(&options);
   if (dice_->Chance(800)) {
     // Short: few groups are without members for long.
     options.unused_ttl_us = dice_->Draw(kMinUnusedTtlUs, 2 * kSecond);
@@ -100,6 +102,7 @@ void CrashGroups::Create(const std::string& name, int64_t now_us) {
   Group& group = state_.groups[name];
   group.options = options;
   group.unused_since_us = now_us;
+  group.id = (*made)->delivery_id();
   const GroupStatistics statistics = (*made)->GetStatistics();
   for (const KeptGroupChange& kept : map_->DescribeGroups()) {
     const GroupChange change = kept.change();
@@ -127,6 +130,11 @@ void CrashGroups::Create(const std::string& name, int64_t now_us) {
   }
 }
 
+void CrashGroups::DrawRetries(GroupOptions* options) {
+  options->retry_delay_us = dice_->Chance(500) ? 0 : dice_->Draw(1, kSecond);
+  options->retry_jitter_percent = static_cast<int>(dice_->Draw(0, 100));
+}
+
 void CrashGroups::Delete(const std::string& name) {
   std::erase_if(members_,
                 [&](const auto& each) { return each.second.group == name; });
@@ -140,6 +148,7 @@ void CrashGroups::Update(const std::string& name) {
   GroupOptions& options = state_.groups.at(name).options;
   options.ack_timeout_us = dice_->Draw(kMinAckTimeoutUs, 3 * kSecond);
   options.max_attempts = static_cast<int>(dice_->Draw(1, 4));
+  DrawRetries(&options);
   ASSERT_TRUE(map_->groups()
                   .Update(name,
                           [&options](GroupOptions* to) {
@@ -184,6 +193,8 @@ void CrashGroups::Take(int id, int64_t now_us) {
     ASSERT_FALSE(event.claimed);
     ASSERT_EQ(delivery.attempt, event.attempts + 1);
     ASSERT_EQ(delivery.returns, event.returns);
+    ASSERT_FALSE(event.given_up);
+    ASSERT_EQ(delivery.reason_text == nullptr, event.reason.empty());
     ASSERT_FALSE(event.late.contains(id));
     ASSERT_LE(event.attempts, group.options.max_attempts - 1);
     ASSERT_LE(event.ready_us, now_us);
@@ -198,24 +209,28 @@ void CrashGroups::Take(int id, int64_t now_us) {
 
 void CrashGroups::Settle(const std::string& name, int64_t now_us) {
   std::vector<Settlement> settlements;
+  const uint64_t group_id = Find(name)->delivery_id();
   for (const auto& [number, event] : state_.groups.at(name).unsettled) {
     if (settlements.size() == 8) break;
+    Settlement settlement = {number, event.attempts + 1};
+    settlement.returns = event.returns;
+    settlement.group_id = group_id;
     if (event.member == 0) {
       // Late.
       if (event.attempts > 0 && dice_->Chance(30)) {
-        settlements.push_back(
-            {number, event.attempts, SettleAction::kAck, 0, 0});
-      } else if (event.was_in_flight && dice_->Chance(300)) {
-        settlements.push_back(
-            {number, event.attempts + 1, SettleAction::kAck, 0, 0});
+        --settlement.attempt;
+      } else if (!event.was_in_flight || !dice_->Chance(300)) {
+        continue;
       }
+      settlements.push_back(settlement);
       continue;
     }
     if (dice_->Chance(300)) continue;
-    Settlement settlement = {number, event.attempts + 1, SettleAction::kAck, 0,
-                             0};
     const int64_t kind = dice_->Draw(0, 9);
     if (kind < 3) settlement.action = SettleAction::kNack;
+    if (kind < 3 && dice_->Chance(500)) settlement.reason = kReason;
+    if (kind == 4) settlement.action = SettleAction::kTerminate;
+    if (kind == 4) settlement.reason = kReason;
     if (kind < 2) settlement.delay_us = dice_->Draw(1, 5 * kSecond);
     if (kind == 3) settlement.action = SettleAction::kPutBack;
     settlements.push_back(settlement);
@@ -258,8 +273,7 @@ void CrashGroups::CheckSettled(const std::string& name,
   }
   ASSERT_TRUE(result.status.ok()) << result.status;
   if (settlement.action == SettleAction::kAck) {
-    if (it->second.member == 0 && !it->second.returned &&
-        settlement.attempt > it->second.attempts) {
+    if (it->second.member == 0 && settlement.attempt > it->second.attempts) {
       ++group.counts.delivered;
       if (it->second.was_delivered()) ++group.counts.redelivered;
       ++story_.acked_from_before;
@@ -267,13 +281,32 @@ void CrashGroups::CheckSettled(const std::string& name,
     group.unsettled.erase(it);
     ++group.counts.acked;
     ++story_.acked;
+    return;
+  }
+  const int64_t retry_us =
+      RetryUs(group, settlement.event_id, it->second, now_us);
+  Event& event = it->second;
+  if (settlement.action == SettleAction::kTerminate) {
+    EndAttempt(&event, now_us);
+    event.given_up = true;
   } else {
     // The last one makes a dead letter at once.
-    const bool last = it->second.attempts + 1 >= group.options.max_attempts;
-    EndAttempt(&it->second, now_us + (last ? 0 : settlement.delay_us));
+    const bool last = event.attempts + 1 >= group.options.max_attempts;
+    EndAttempt(&event, settlement.delay_us.has_value() && !last
+                           ? now_us + *settlement.delay_us
+                           : retry_us);
     ++group.counts.nacked;
     ++story_.nacked;
   }
+  event.reason = std::string(settlement.reason);
+}
+
+int64_t CrashGroups::RetryUs(const Group& group, uint64_t number,
+                             const Event& event, int64_t now_us) {
+  const int attempt = event.attempts + 1;
+  return attempt >= group.options.max_attempts
+             ? now_us
+             : now_us + RetryDelayUs(group.options, number, attempt);
 }
 
 void CrashGroups::PutLetter(const ConsumerGroups::DeadLetter& letter,
@@ -285,7 +318,10 @@ void CrashGroups::PutLetter(const ConsumerGroups::DeadLetter& letter,
   Group& group = state_.groups.at(parts[1]);
   const auto it = group.unsettled.find(number);
   ASSERT_NE(it, group.unsettled.end());
-  EXPECT_GE(it->second.attempts, group.options.max_attempts);
+  EXPECT_TRUE(it->second.given_up ||
+              it->second.attempts >= group.options.max_attempts);
+  EXPECT_EQ(letter.value.find(kReason) != std::string::npos,
+            !it->second.reason.empty());
   EXPECT_EQ(it->second.member, 0);
   EXPECT_LE(it->second.ready_us, now_us_);
   EXPECT_EQ(letter.created_by, kCreator);
@@ -326,6 +362,7 @@ void CrashGroups::EndLetter() {
 void CrashGroups::EndAttempt(Event* event, int64_t ready_us) {
   ++event->attempts;
   event->returned = false;
+  event->reason.clear();
   event->ready_us = ready_us;
   event->member = 0;
 }
@@ -350,7 +387,7 @@ void CrashGroups::TimeOut(int64_t now_us) {
     for (auto& [number, event] : group.unsettled) {
       if (event.member == 0 || event.times_out_us > now_us) continue;
       event.late.insert(event.member);
-      EndAttempt(&event, now_us);
+      EndAttempt(&event, RetryUs(group, number, event, now_us));
       ++group.counts.timed_out;
       ++story_.timed_out;
     }
@@ -486,6 +523,7 @@ void CrashGroups::AfterCrash(int64_t now_us) {
     const auto found = Find(name);
     ASSERT_NE(found, nullptr);
     EXPECT_EQ(found->created_by(), kCreator);
+    EXPECT_EQ(found->delivery_id(), group.id);
     EXPECT_EQ(found->options().ack_timeout_us, group.options.ack_timeout_us);
     EXPECT_EQ(found->options().max_attempts, group.options.max_attempts);
     EXPECT_EQ(found->options().unused_ttl_us, group.options.unused_ttl_us);

@@ -79,6 +79,10 @@ class CrashGroups {
     int64_t times_out_us = 0;
     // It is being put as a dead letter.
     bool claimed = false;
+    // By a TERMINATE: it becomes a dead letter, whatever its attempts.
+    bool given_up = false;
+    // Of the last attempt that counted.
+    std::string reason;
     // Somebody had it at a crash, and nobody since: an ACK still settles it.
     bool was_in_flight = false;
     // Who let it time out: a member gets no event twice so.
@@ -87,6 +91,8 @@ class CrashGroups {
     bool was_delivered() const { return attempts > 0 || returns > 0; }
   };
   struct Group {
+    // As ConsumerGroup::delivery_id.
+    uint64_t id = 0;
     GroupOptions options;
     uint64_t first = 0;
     uint64_t next = 0;
@@ -128,6 +134,10 @@ class CrashGroups {
   void Sync(const std::string& name, int64_t now_us);
   void SyncExpired(const std::string& name, const Group& group, int64_t now_us);
   void EndAttempt(Event* event, int64_t ready_us);
+  // When an event is ready again after an attempt in vain.
+  static int64_t RetryUs(const Group& group, uint64_t number,
+                         const Event& event, int64_t now_us);
+  void DrawRetries(GroupOptions* options);
   static void Return(Event* event, int64_t now_us);
   bool HasMember(const std::string& name) const;
   void CheckStatistics(const std::string& name, const Group& group) const;

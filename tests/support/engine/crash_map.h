@@ -58,6 +58,7 @@ class KeptGroupChange {
       : change_(change),
         name_(change.name),
         created_by_(change.created_by),
+        reason_text_(change.reason_text),
         key_(change.event.key),
         value_(change.event.value) {}
 
@@ -66,6 +67,7 @@ class KeptGroupChange {
     GroupChange change = change_;
     change.name = name_;
     change.created_by = created_by_;
+    change.reason_text = reason_text_;
     change.event.key = key_;
     change.event.value = value_;
     return change;
@@ -75,6 +77,7 @@ class KeptGroupChange {
   GroupChange change_;
   std::string name_;
   std::string created_by_;
+  std::string reason_text_;
   std::string key_;
   std::string value_;
 };

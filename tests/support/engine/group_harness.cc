@@ -15,9 +15,18 @@ std::vector<std::string> Given(const EventChunk& chunk) {
   return given;
 }
 
+Settlement SettlementOf(const Delivery& delivery, SettleAction action,
+                        std::optional<int64_t> delay_us) {
+  Settlement settlement = {delivery.event_id, delivery.attempt, action,
+                           delay_us};
+  settlement.returns = delivery.returns;
+  settlement.group_id = delivery.group_id;
+  return settlement;
+}
+
 uint64_t Sum(const GroupStatistics& s) {
   return s.backlog + s.in_flight + s.acked + s.put_back + s.dead_lettered +
-         s.lost;
+         s.lost + s.terminated;
 }
 
 GroupOptions WithAckTimeout(int64_t ack_timeout_us, int max_attempts) {
@@ -73,7 +82,7 @@ absl::Status GroupHarness::Settle(const Settlement& settlement) {
 
 void GroupHarness::AckAll(const EventChunk& chunk) {
   for (const Delivery& delivery : chunk.deliveries) {
-    const absl::Status status = Ack(delivery.event_id, delivery.attempt);
+    const absl::Status status = Settle(SettlementOf(delivery));
     EXPECT_TRUE(status.ok()) << status;
   }
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,11 @@ namespace timecache::server {
 
 // What was given, as "key#attempt".
 std::vector<std::string> Given(const EventChunk& chunk);
+
+// Of this delivery.
+Settlement SettlementOf(const Delivery& delivery,
+                        SettleAction action = SettleAction::kAck,
+                        std::optional<int64_t> delay_us = {});
 
 // Every event since the start is exactly one of what this adds up.
 uint64_t Sum(const GroupStatistics& statistics);
@@ -80,18 +86,19 @@ class GroupHarness {
   }
 
   absl::Status Settle(const Settlement& settlement);
+  // Of deliveries without returns.
   absl::Status Ack(uint64_t event_id, int attempt) {
-    return Settle({event_id, attempt, SettleAction::kAck, 0, 0});
+    return Settle({event_id, attempt, SettleAction::kAck});
   }
   absl::Status Nack(uint64_t event_id, int attempt, int64_t delay_us = 0) {
-    return Settle({event_id, attempt, SettleAction::kNack, delay_us, 0});
+    return Settle({event_id, attempt, SettleAction::kNack, delay_us});
   }
   absl::Status Extend(uint64_t event_id, int attempt) {
-    return Settle({event_id, attempt, SettleAction::kExtend, 0, 0});
+    return Settle({event_id, attempt, SettleAction::kExtend});
   }
   absl::StatusOr<Delivery> BeginPutBack(uint64_t event_id, int attempt) {
-    return group_->BeginPutBack(
-        {event_id, attempt, SettleAction::kPutBack, 0, 0}, now_us_);
+    return group_->BeginPutBack({event_id, attempt, SettleAction::kPutBack},
+                                now_us_);
   }
   void AckAll(const EventChunk& chunk);
 

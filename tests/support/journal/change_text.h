@@ -44,17 +44,21 @@ inline std::string TextOf(const GroupChange& change) {
       "group ", change.name, " ", static_cast<int>(change.kind), " events ",
       change.first, " ", change.end, " attempt ", change.attempt, " ready ",
       change.ready_us, " returns ", change.returns, change.returned,
-      static_cast<int>(change.reason), " options ",
+      static_cast<int>(change.reason), change.reason_text, " id ", change.id,
+      " options ",
       absl::StrJoin({o.ack_timeout_us, int64_t{o.max_attempts},
-                     o.max_backlog_bytes, o.unused_ttl_us},
+                     o.max_backlog_bytes, o.unused_ttl_us, o.retry_delay_us,
+                     int64_t{o.retry_multiplier}, o.max_retry_delay_us,
+                     int64_t{o.retry_jitter_percent}, int64_t{o.paused}},
                     " "),
       " by ", change.created_by, " unused ", change.unused_since_us, " lost ",
       change.unreported, " counts ",
-      absl::StrJoin({s.events, s.delivered, s.redelivered, s.acked, s.nacked,
-                     s.put_back, s.timed_out, s.dead_lettered,
-                     s.dead_letter_failures, s.dead_letters_denied,
-                     s.dead_letters_dropped, s.lost, s.returned, s.extended},
-                    " "),
+      absl::StrJoin(
+          {s.events, s.delivered, s.redelivered, s.acked, s.nacked, s.put_back,
+           s.timed_out, s.dead_lettered, s.dead_letter_failures,
+           s.dead_letters_denied, s.dead_letters_dropped, s.lost, s.returned,
+           s.extended, s.terminated},
+          " "),
       TextOf(change.event, change.death));
 }
 

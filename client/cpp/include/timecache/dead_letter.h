@@ -27,6 +27,7 @@ enum class DeadLetterReason {
   kUnknown,   // The letter is of a server that did not say it.
   kNacked,    // By kNack.
   kTimedOut,  // It was not settled in time.
+  kTerminated,
 };
 
 struct DeadLetter {
@@ -36,6 +37,8 @@ struct DeadLetter {
   uint32_t attempts = 0;  // Those that counted.
   DeadLetterReason reason = DeadLetterReason::kUnknown;
   absl::Time time;  // When the letter was made.
+  // What the member gave as its reason for the kNack or kTerminate.
+  std::string reason_text;
 };
 
 // Reads an entry of a dead_letter_namespace, as Get or Scan return it; also

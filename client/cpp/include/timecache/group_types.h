@@ -29,6 +29,17 @@ struct GroupOptions {
   // stays. Zero, or 1 s to 10 years. Default zero; for a group that is created
   // by its first member, the namespace's unused_group_ttl.
   std::optional<absl::Duration> unused_ttl = {};
+  // How long an event waits after its first attempt that counted, if the kNack
+  // names no delay, or it was not settled in time; after each further attempt
+  // retry_multiplier times as long, up to max_retry_delay; each delay is shortened
+  // at random by up to retry_jitter_percent. 0 to 7 days, 1 to 100, 0 to 7 days, 0
+  // to 100. Defaults: 0, 2, 7 days, 0.
+  std::optional<absl::Duration> retry_delay = {};
+  std::optional<uint32_t> retry_multiplier = {};
+  std::optional<absl::Duration> max_retry_delay = {};
+  std::optional<uint32_t> retry_jitter_percent = {};
+  // No event is delivered until this is false again. Default false.
+  std::optional<bool> paused = {};
 };
 
 // What a consumer group holds and has done since it was created.
@@ -42,11 +53,13 @@ struct GroupStatistics {
   // When the oldest unsettled event died, on the server's clock. Unset: all
   // events are settled.
   std::optional<absl::Time> oldest_unsettled = {};
-  uint64_t delivered = 0;      // Deliveries to a member.
-  uint64_t redelivered = 0;    // Of these, second and later attempts.
-  uint64_t acked = 0;          // Events settled by kAck.
-  uint64_t nacked = 0;         // kNacks.
-  uint64_t put_back = 0;       // Events settled by kPutBack, put or dropped.
+  uint64_t delivered = 0;    // Deliveries to a member.
+  uint64_t redelivered = 0;  // Of these, second and later attempts.
+  uint64_t acked = 0;        // Events settled by kAck.
+  uint64_t nacked = 0;       // kNacks.
+  uint64_t put_back = 0;     // Events settled by kPutBack, put or dropped.
+  // Events settled by kTerminate, as the namespace has no place for dead letters.
+  uint64_t terminated = 0;
   uint64_t timed_out = 0;      // Times that a member did not settle in time.
   uint64_t dead_lettered = 0;  // Events that went to the dead letters.
   uint64_t dead_letter_failures = 0;  // Failed attempts to do so.

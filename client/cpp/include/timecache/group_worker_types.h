@@ -43,9 +43,9 @@ struct GroupWorkerOptions {
   // have to return within the group's ack_timeout, which also runs for events
   // that wait for one: max_in_flight / threads x a handler's time.
   absl::Duration extend_max = absl::Hours(12);
-  // Delay of the Nack for a handler that throws, and for a kNack or kPutBack
-  // that the server refuses.
-  absl::Duration retry_delay = absl::Seconds(1);
+  // Delay of the Nack for a handler that throws, and for what it said if the
+  // server refuses that. Unset: as the group's retry_delay says.
+  std::optional<absl::Duration> retry_delay = absl::Seconds(1);
   // How long Stop tries to settle, once the last handler has returned. A call
   // in progress at that time may take the client's timeout more, at most 5 s.
   absl::Duration stop_timeout = absl::Seconds(10);
@@ -67,11 +67,12 @@ struct GroupWorkerOptions {
 
 // What a worker has done since its start.
 struct GroupWorkerCounters {
-  uint64_t handled = 0;   // Handlers that have returned, or thrown.
-  uint64_t thrown = 0;    // Of these, that have thrown.
-  uint64_t acked = 0;     // Settled by kAck.
-  uint64_t nacked = 0;    // By kNack, or because the handler threw.
-  uint64_t put_back = 0;  // Settled by kPutBack, put or dropped.
+  uint64_t handled = 0;     // Handlers that have returned, or thrown.
+  uint64_t thrown = 0;      // Of these, that have thrown.
+  uint64_t acked = 0;       // Settled by kAck.
+  uint64_t nacked = 0;      // By kNack, or because the handler threw.
+  uint64_t put_back = 0;    // Settled by kPutBack, put or dropped.
+  uint64_t terminated = 0;  // Given up by kTerminate.
   // Settled too late: the event had been delivered to another member, or was
   // settled. on_error has been called for each.
   uint64_t stale = 0;

@@ -41,7 +41,7 @@ struct ExpiredEvent {
   absl::Time death_time;    // No reader saw it from then on.
   absl::Time delivered_at;  // When the server handed it to the stream.
   ExpiryCause cause = ExpiryCause::kUnknown;
-  // In a consumer group only: identifies the event in a Settlement, and the
+  // In a consumer group only: the event's number, for people to read, and the
   // number of this attempt, from 1. Attempts that ended by kNack, or were not
   // settled in time, count.
   uint64_t event_id = 0;
@@ -56,6 +56,12 @@ struct ExpiredEvent {
   // event has ended before the member settled it. Such deliveries are no
   // attempts.
   uint32_t returns = 0;
+  // In a consumer group only: names this delivery in its Settlement. Opaque; at
+  // most 32 B.
+  std::string delivery_token = {};
+  // In a consumer group only: what the kNack of the last attempt that counted gave
+  // as its reason.
+  std::string last_reason = {};
 };
 
 enum class WatchStart {

@@ -82,6 +82,11 @@ void ForEachField(FieldsOf<GroupOptions> auto& o, auto visit) {
   visit("max_attempts", o.max_attempts);
   visit("max_backlog_bytes", o.max_backlog_bytes);
   visit("unused_ttl", o.unused_ttl);
+  visit("retry_delay", o.retry_delay);
+  visit("retry_multiplier", o.retry_multiplier);
+  visit("max_retry_delay", o.max_retry_delay);
+  visit("retry_jitter_percent", o.retry_jitter_percent);
+  visit("paused", o.paused);
 }
 
 void ForEachField(FieldsOf<GroupStatistics> auto& s, auto visit) {
@@ -97,6 +102,7 @@ void ForEachField(FieldsOf<GroupStatistics> auto& s, auto visit) {
   visit("acked", s.acked);
   visit("nacked", s.nacked);
   visit("put_back", s.put_back);
+  visit("terminated", s.terminated);
   visit("timed_out", s.timed_out);
   visit("returned", s.returned);
   visit("extended", s.extended);

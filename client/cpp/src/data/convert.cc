@@ -97,7 +97,9 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .parts = TakeParts(event),
           .create_time = FromProto(event.create_time()),
           .own_ttl = OwnTtlOf(event),
-          .returns = event.returns()};
+          .returns = event.returns(),
+          .delivery_token = std::move(*event.mutable_delivery_token()),
+          .last_reason = std::move(*event.mutable_last_reason())};
 }
 
 }  // namespace timecache

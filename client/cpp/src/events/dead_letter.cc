@@ -62,6 +62,7 @@ absl::StatusOr<DeadLetter> DecodeDeadLetter(const Entry& entry) {
     letter.attempts = proto.attempts();
     letter.reason = ReasonFromProto(proto.reason());
     letter.time = FromProto(proto.time());
+    letter.reason_text = proto.reason_text();
   } else {
     letter.group = std::string(key->group);
     letter.attempts = event.attempt();

@@ -57,8 +57,7 @@ GroupWorker::State::State(const Client& client, GroupWorkerOptions options,
       threads_left_(options_.threads + 1),
       watcher_(client, MakeWatchOptions()),
       settler_(client_, MakeSettlerOptions(options_),
-               {.is_due = [this](const Owed& owed) { return IsDue(owed); },
-                .on_result =
+               {.on_result =
                     [this](const Owed& owed, const absl::Status& status) {
                       return Settled(owed, status);
                     },
@@ -143,29 +142,27 @@ void GroupWorker::State::Take(WatchBatch batch) {
     if (options_.on_loss) options_.on_loss(batch.lost);
   }
   const auto has_room = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return stopping_ || tasks_.size() < *options_.max_in_flight;
+    return stopping_ || held_.size() < *options_.max_in_flight;
   };
   const SteadyTime now = SteadyNow();
   absl::MutexLock lock(&mu_);
   counters_.omitted_values += batch.omitted_values;
   for (ExpiredEvent& event : batch.events) {
-    const auto it = tasks_.find(event.event_id);
-    if (it != tasks_.end() && it->second.Is(event) && !it->second.nacked) {
-      it->second.attempt = event.attempt;
-      it->second.returns = event.returns;
-      it->second.again = true;
-      it->second.given_up = false;
+    Held& held = held_[NameOf(event)];
+    if (held != nullptr && !held->nacked) {
+      held->event.attempt = event.attempt;
+      held->event.returns = event.returns;
+      held->event.delivery_token = std::move(event.delivery_token);
+      held->given_up = false;
       continue;
     }
-    if (it != tasks_.end()) tasks_.erase(it);
-    if (stopping_) continue;
-    tasks_[event.event_id] = {.number = ++last_task_,
-                              .version = event.version,
-                              .key = event.key,
-                              .arrived_at = now,
-                              .attempt = event.attempt,
-                              .returns = event.returns};
-    queue_.push_back({last_task_, std::move(event)});
+    if (stopping_) {
+      held_.erase(NameOf(event));
+      continue;
+    }
+    held = std::make_shared<HeldEvent>(
+        HeldEvent{.event = std::move(event), .arrived_at = now});
+    queue_.push_back(held);
   }
   mu_.Await(absl::Condition(&has_room));
 }
@@ -174,9 +171,7 @@ void GroupWorker::State::Take(WatchBatch batch) {
 void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);
-    for (const Begun& unbegun : queue_) {
-      Forget(unbegun.event.event_id, unbegun.task);
-    }
+    for (const Held& unbegun : queue_) Forget(*unbegun);
     queue_.clear();
     // Events of a new stream are for other members.
     if (stopping_) watcher_.Cancel();
@@ -185,7 +180,8 @@ void GroupWorker::State::LoseUnbegun(const absl::Status& why) {
 }
 
 void GroupWorker::State::Handle() {
-  for (Begun begun; Begin(begun);) End(begun, Run(begun.event));
+  ExpiredEvent event;
+  while (const Held held = Begin(event)) End(held, Run(event));
   bool is_last;
   {
     absl::MutexLock lock(&mu_);
@@ -201,24 +197,22 @@ void GroupWorker::State::Handle() {
   --threads_left_;
 }
 
-// Waits for an event. False: no more handlers are to be started.
-bool GroupWorker::State::Begin(Begun& begun) {
+// Waits for an event. Null: no more handlers are to be started.
+GroupWorker::State::Held GroupWorker::State::Begin(ExpiredEvent& event) {
   const auto is_woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return stopping_ || !queue_.empty();
   };
-  absl::MutexLock lock(&mu_);
-  while (true) {
-    mu_.Await(absl::Condition(&is_woken));
-    if (stopping_) return false;
-    begun = std::move(queue_.front());
-    queue_.pop_front();
-    const Task* const task = Find(begun.event.event_id, begun.task);
-    if (task == nullptr) continue;
-    begun.event.attempt = task->attempt;
-    begun.event.returns = task->returns;
-    ++running_;
-    return true;
-  }
+  absl::MutexLock lock(&mu_, absl::Condition(&is_woken));
+  if (stopping_) return nullptr;
+  Held held = std::move(queue_.front());
+  queue_.pop_front();
+  std::string value = std::exchange(held->event.value, {});
+  std::optional<GatheredParts> parts = std::exchange(held->event.parts, {});
+  event = held->event;
+  event.value = std::move(value);
+  event.parts = std::move(parts);
+  ++running_;
+  return held;
 }
 
 Settle GroupWorker::State::Run(const ExpiredEvent& event) {
@@ -234,27 +228,21 @@ Settle GroupWorker::State::Run(const ExpiredEvent& event) {
   } catch (...) {
     what = "threw: something that is no std::exception";
   }
-  Report(absl::UnknownError(absl::StrCat(
-      "the handler of ", EventText(event.key, event.event_id, event.attempt),
-      " ", what)));
+  Report(absl::UnknownError(
+      absl::StrCat("the handler of ", EventText(event), " ", what)));
   absl::MutexLock lock(&mu_);
   if (has_thrown) ++counters_.thrown;
   return Settle::Nack(options_.retry_delay);
 }
 
-void GroupWorker::State::End(const Begun& begun, const Settle& how) {
-  const uint64_t event_id = begun.event.event_id;
-  Owed owed = {{.event_id = event_id, .how = how}, begun.task};
+void GroupWorker::State::End(const Held& held, const Settle& how) {
+  Owed owed = {{.how = how}, held};
   {
     absl::MutexLock lock(&mu_);
     ++counters_.handled;
-    if (Task* const task = Find(event_id, begun.task)) {
-      owed.settlement.attempt = task->attempt;
-      owed.settlement.returns = task->returns;
-      task->again = false;
-      task->settling = true;
-      task->nacked = how.action == SettleAction::kNack;
-    }
+    owed.settlement.delivery_token = held->event.delivery_token;
+    held->settling = true;
+    held->nacked = how.action == SettleAction::kNack;
   }
   settler_.Add(owed);
   bool is_idle;

@@ -25,7 +25,7 @@ constexpr absl::Duration kMinReadInterval = absl::Seconds(1);
 // ack_timeout takes effect after a third of the former one.
 void GroupWorker::State::Extend() {
   const auto is_woken = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return has_left_ || !tasks_.empty();
+    return has_left_ || !held_.empty();
   };
   absl::Duration interval = kMaxUnknownInterval;
   SteadyTime read_next_at = SteadyTime::min();
@@ -66,24 +66,21 @@ void GroupWorker::State::ExtendAll(SteadyTime since) {
   {
     const SteadyTime now = SteadyNow();
     absl::MutexLock lock(&mu_);
-    for (auto& [event_id, task] : tasks_) {
-      if (task.settling || task.extending || task.given_up ||
-          task.arrived_at > since) {
+    for (const auto& [name, held] : held_) {
+      if (held->settling || held->extending || held->given_up ||
+          held->arrived_at > since) {
         continue;
       }
-      if (SteadyAfter(options_.extend_max, task.arrived_at) < now) {
-        task.given_up = true;
-        given_up.push_back(absl::AbortedError(
-            absl::StrCat(task.Text(event_id), " has not been handled within ",
-                         absl::FormatDuration(options_.extend_max),
-                         " (extend_max), and goes to another worker")));
+      if (SteadyAfter(options_.extend_max, held->arrived_at) < now) {
+        held->given_up = true;
+        given_up.push_back(absl::AbortedError(absl::StrCat(
+            EventText(held->event), " has not been handled within ",
+            absl::FormatDuration(options_.extend_max),
+            " (extend_max), and goes to another worker")));
         continue;
       }
-      task.extending = settler_.TryAdd({{.event_id = event_id,
-                                         .attempt = task.attempt,
-                                         .how = Settle::Extend(),
-                                         .returns = task.returns},
-                                        task.number});
+      held->extending = settler_.TryAdd(
+          {{held->event.delivery_token, Settle::Extend()}, held});
     }
   }
   settler_.Hurry();
@@ -98,17 +95,16 @@ void GroupWorker::State::Extended(const Owed& owed,
   {
     absl::MutexLock lock(&mu_);
     status.ok() ? ++counters_.extended : ++counters_.not_extended;
-    Task* const task = Find(owed.settlement.event_id, owed.task);
-    if (task == nullptr) return;
-    task->extending = false;
-    const bool is_newest = task->attempt == owed.settlement.attempt &&
-                           task->returns == owed.settlement.returns;
+    HeldEvent& held = *owed.held;
+    held.extending = false;
+    const bool is_newest =
+        held.event.delivery_token == owed.settlement.delivery_token;
     if (status.ok() || !is_newest) return;
-    task->given_up = true;
+    held.given_up = true;
     // Where it is lost, its settlement will fail, which is then reported.
-    if (is_lost || task->settling) return;
-    why = About(status, absl::StrCat(task->Text(owed.settlement.event_id),
-                                     " cannot be extended"));
+    if (is_lost || held.settling) return;
+    why = About(status,
+                absl::StrCat(EventText(held.event), " cannot be extended"));
   }
   Report(why);
 }

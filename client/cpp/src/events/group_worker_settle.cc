@@ -19,27 +19,9 @@ absl::Status GroupWorker::State::About(const absl::Status& status,
   return about;
 }
 
-std::string GroupWorker::State::EventText(absl::string_view key,
-                                          uint64_t event_id, uint32_t attempt) {
-  return absl::StrCat("key \"", absl::Utf8SafeCEscape(key), "\", event ",
-                      event_id, ", attempt ", attempt);
-}
-
-// Reports what the handler wanted in vain.
-bool GroupWorker::State::IsDue(const Owed& owed) {
-  const bool is_extend = owed.settlement.how.action == SettleAction::kExtend;
-  {
-    absl::MutexLock lock(&mu_);
-    Task* const task = Find(owed.settlement.event_id, owed.task);
-    if (task != nullptr && !(is_extend && task->settling)) return true;
-    if (task != nullptr) task->extending = false;
-    if (is_extend) return false;
-    ++counters_.stale;
-  }
-  Report(absl::NotFoundError(
-      absl::StrCat("event ", owed.settlement.event_id,
-                   " has been handled, but is not settled: its log is gone")));
-  return false;
+std::string GroupWorker::State::EventText(const ExpiredEvent& event) {
+  return absl::StrCat("key \"", absl::Utf8SafeCEscape(event.key), "\", event ",
+                      event.event_id, ", attempt ", event.attempt);
 }
 
 // The server's answer; returns what to settle in its place, if anything.
@@ -51,17 +33,13 @@ std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
     return std::nullopt;
   }
   const bool is_stale = HasReason(status, ErrorReason::kStaleAttempt);
-  if (action != SettleAction::kNack &&
-      (is_stale || absl::IsInvalidArgument(status))) {
-    // Perhaps it was delivered to this worker again; by a restarted server with
-    // the same attempt, because the interrupted one does not count. A new group
-    // counts attempts from the start.
+  if (is_stale && action != SettleAction::kNack) {
+    // Perhaps it was delivered to this worker again: no other one settles it.
     absl::MutexLock lock(&mu_);
-    Task* const task = Find(owed.settlement.event_id, owed.task);
-    if (task != nullptr && std::exchange(task->again, false)) {
+    const std::string& newest = owed.held->event.delivery_token;
+    if (newest != owed.settlement.delivery_token) {
       Owed instead = owed;
-      instead.settlement.attempt = task->attempt;
-      instead.settlement.returns = task->returns;
+      instead.settlement.delivery_token = newest;
       return instead;
     }
   }
@@ -71,15 +49,17 @@ std::optional<Owed> GroupWorker::State::Settled(const Owed& owed,
   }
   if (!status.ok()) ReportUnsettled(owed, status);
   absl::MutexLock lock(&mu_);
-  Forget(owed.settlement.event_id, owed.task);
+  Forget(*owed.held);
   if (!status.ok()) {
     ++counters_.stale;
   } else if (action == SettleAction::kAck) {
     ++counters_.acked;
   } else if (action == SettleAction::kNack) {
     ++counters_.nacked;
-  } else {
+  } else if (action == SettleAction::kPutBack) {
     ++counters_.put_back;
+  } else {
+    ++counters_.terminated;
   }
   return std::nullopt;
 }
@@ -98,49 +78,33 @@ std::optional<Owed> GroupWorker::State::Refused(const Owed& owed,
     return std::nullopt;
   }
   absl::MutexLock lock(&mu_);
-  Task* const task = Find(owed.settlement.event_id, owed.task);
-  if (task == nullptr) {
-    ++counters_.stale;
-    return std::nullopt;
-  }
-  task->nacked = true;
-  Owed instead = owed;
-  instead.settlement.how = retry;
-  return instead;
+  owed.held->nacked = true;
+  return Owed{{owed.held->event.delivery_token, retry}, owed.held};
 }
 
 void GroupWorker::State::Dropped(const Owed& owed) {
   absl::MutexLock lock(&mu_);
   if (owed.settlement.how.action == SettleAction::kExtend) {
-    Task* const task = Find(owed.settlement.event_id, owed.task);
-    if (task != nullptr) task->extending = false;
+    owed.held->extending = false;
     return;
   }
   ++counters_.unsettled;
-  Forget(owed.settlement.event_id, owed.task);
+  Forget(*owed.held);
 }
 
-// Null once the id belongs to another event, or to none.
-GroupWorker::State::Task* GroupWorker::State::Find(uint64_t event_id,
-                                                   uint64_t number) {
-  const auto it = tasks_.find(event_id);
-  if (it == tasks_.end() || it->second.number != number) return nullptr;
-  return &it->second;
+// From here on the event is handled when it is delivered again. It may have
+// been, after a kNack.
+void GroupWorker::State::Forget(const HeldEvent& held) {
+  const auto it = held_.find(NameOf(held.event));
+  if (it != held_.end() && it->second.get() == &held) held_.erase(it);
 }
 
-// From here on the event is handled when it is delivered again.
-void GroupWorker::State::Forget(uint64_t event_id, uint64_t number) {
-  if (Find(event_id, number) != nullptr) tasks_.erase(event_id);
-}
-
-// Before the task is forgotten.
 void GroupWorker::State::ReportUnsettled(const Owed& owed,
                                          const absl::Status& status) {
-  std::string event = absl::StrCat("event ", owed.settlement.event_id);
+  std::string event;
   {
     absl::MutexLock lock(&mu_);
-    const Task* const task = Find(owed.settlement.event_id, owed.task);
-    if (task != nullptr) event = task->Text(owed.settlement.event_id);
+    event = EventText(owed.held->event);
   }
   Report(About(status,
                absl::StrCat(event, " has been handled, but is not settled")));

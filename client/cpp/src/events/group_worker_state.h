@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -24,6 +26,24 @@
 
 namespace timecache {
 
+// An event that the worker holds, until the server has its settlement. The
+// worker's mutex guards it.
+struct HeldEvent {
+  // With the attempt, returns and token of the newest delivery; without the
+  // value once the handler has it.
+  ExpiredEvent event;
+  SteadyTime arrived_at = {};
+  // Its handler has returned: it is being settled.
+  bool settling = false;
+  // Settled by a kNack: the next delivery is handled again.
+  bool nacked = false;
+  // A kExtend is under way.
+  bool extending = false;
+  // It is extended no longer: the server has refused that, or it was for
+  // extend_max.
+  bool given_up = false;
+};
+
 // A thread reads the stream and fills the queue, which the handlers' threads
 // empty; the settler and what extends events have one each. The stream stays open until
 // the last event is settled: when it ends the server delivers unsettled events
@@ -38,45 +58,13 @@ class GroupWorker::State {
   GroupWorkerCounters counters() const;
 
  private:
-  static std::string EventText(absl::string_view key, uint64_t event_id,
-                               uint32_t attempt);
+  static std::string EventText(const ExpiredEvent& event);
   // `status` with what the worker knows of it before its message.
   static absl::Status About(const absl::Status& status, absl::string_view what);
 
-  // An event that the worker holds, until the server has its settlement.
-  struct Task {
-    uint64_t number = 0;  // No other task has it.
-    uint64_t version = 0;
-    std::string key;
-    SteadyTime arrived_at = {};
-    // The newest delivery.
-    uint32_t attempt = 0;
-    uint32_t returns = 0;
-    // Delivered again since it was last settled.
-    bool again = false;
-    // Its handler has returned: it is being settled.
-    bool settling = false;
-    // Settled by a kNack: the next delivery is handled again.
-    bool nacked = false;
-    // A kExtend is under way.
-    bool extending = false;
-    // It is extended no longer: the server has refused that, or it was for
-    // extend_max.
-    bool given_up = false;
-
-    std::string Text(uint64_t event_id) const {
-      return EventText(key, event_id, attempt);
-    }
-
-    // A new log may assign the ids of the old one to other events.
-    bool Is(const ExpiredEvent& event) const {
-      return version == event.version && key == event.key;
-    }
-  };
-  struct Begun {
-    uint64_t task = 0;
-    ExpiredEvent event;
-  };
+  // Version and key: an event keeps them in every delivery.
+  using EventName = std::pair<uint64_t, std::string>;
+  using Held = std::shared_ptr<HeldEvent>;
 
   WatchOptions MakeWatchOptions();
 
@@ -87,21 +75,20 @@ class GroupWorker::State {
 
   void Take(WatchBatch batch);
   void LoseUnbegun(const absl::Status& why);
-  bool Begin(Begun& begun);
+  Held Begin(ExpiredEvent& event);
   Settle Run(const ExpiredEvent& event);
-  void End(const Begun& begun, const Settle& how);
+  void End(const Held& held, const Settle& how);
   void ExtendAll(SteadyTime since);
   void Extended(const Owed& owed, const absl::Status& status);
-  bool IsDue(const Owed& owed);
   std::optional<Owed> Settled(const Owed& owed, const absl::Status& status);
   std::optional<Owed> Refused(const Owed& owed, const absl::Status& status);
   void Dropped(const Owed& owed);
   void ReportUnsettled(const Owed& owed, const absl::Status& status);
   void Report(const absl::Status& why);
-  Task* Find(uint64_t event_id, uint64_t number)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Forget(uint64_t event_id, uint64_t number)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static EventName NameOf(const ExpiredEvent& event) {
+    return {event.version, event.key};
+  }
+  void Forget(const HeldEvent& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   const GroupWorkerOptions options_;
@@ -110,12 +97,9 @@ class GroupWorker::State {
 
   mutable absl::Mutex mu_;
   // Not started.
-  std::deque<Begun> queue_ ABSL_GUARDED_BY(mu_);
-  // By event id. An event that is delivered again meanwhile is not handled
-  // twice; if the id is reused for another event, that one takes its place, and
-  // no settlement of the former is sent.
-  absl::flat_hash_map<uint64_t, Task> tasks_ ABSL_GUARDED_BY(mu_);
-  uint64_t last_task_ ABSL_GUARDED_BY(mu_) = 0;
+  std::deque<Held> queue_ ABSL_GUARDED_BY(mu_);
+  // An event that is delivered again meanwhile is not handled twice.
+  absl::flat_hash_map<EventName, Held> held_ ABSL_GUARDED_BY(mu_);
   int running_ ABSL_GUARDED_BY(mu_) = 0;  // Handlers.
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   // No event is this member's any more: the stream has ended for good.

@@ -13,21 +13,25 @@ namespace {
 
 v1::Settlement MakeSettlement(const Settlement& settlement) {
   v1::Settlement proto;
-  proto.set_event_id(settlement.event_id);
-  proto.set_attempt(settlement.attempt);
-  if (settlement.returns) proto.set_returns(*settlement.returns);
+  proto.set_delivery_token(settlement.delivery_token);
   switch (settlement.how.action) {
     case SettleAction::kAck:
       proto.mutable_ack();
       break;
     case SettleAction::kNack:
-      *proto.mutable_nack()->mutable_delay() = ToProto(settlement.how.delay);
+      if (settlement.how.delay) {
+        *proto.mutable_nack()->mutable_delay() = ToProto(*settlement.how.delay);
+      }
+      proto.mutable_nack()->set_reason(settlement.how.reason);
       break;
     case SettleAction::kPutBack:
       SetLife(settlement.how, *proto.mutable_put_back());
       break;
     case SettleAction::kExtend:
       proto.mutable_extend();
+      break;
+    case SettleAction::kTerminate:
+      proto.mutable_terminate()->set_reason(settlement.how.reason);
       break;
   }
   return proto;

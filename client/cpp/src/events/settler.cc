@@ -64,9 +64,9 @@ absl::Status Settler::Finish(absl::Duration timeout) {
 
 void Settler::Run() {
   while (true) {
-    std::vector<Owed> batch = Next();
+    const std::vector<Owed> batch = Next();
     if (batch.empty()) break;
-    Send(std::move(batch));
+    Send(batch);
   }
   absl::MutexLock lock(&mu_);
   finished_ = true;
@@ -91,16 +91,12 @@ std::vector<Owed> Settler::Next() {
   return batch;
 }
 
-void Settler::Send(std::vector<Owed> batch) {
+void Settler::Send(const std::vector<Owed>& batch) {
   Backoff backoff(options_.min_pause, options_.max_pause);
+  std::vector<Settlement> settlements;
+  settlements.reserve(batch.size());
+  for (const Owed& owed : batch) settlements.push_back(owed.settlement);
   for (bool is_repeated = false;; is_repeated = true) {
-    std::vector<Settlement> settlements;
-    std::erase_if(batch, [&](const Owed& owed) {
-      if (!callbacks_.is_due(owed)) return true;
-      settlements.push_back(owed.settlement);
-      return false;
-    });
-    if (batch.empty()) return;
     const auto results = client_.Settle(options_.group, settlements);
     if (results.ok()) return Report(batch, *results, is_repeated);
     const absl::Status& why = results.status();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -33,25 +34,23 @@ struct SettlerOptions {
   absl::Duration max_pause;
 };
 
-// A settlement, and the worker's number of its event: an id alone may be reused
-// for another event.
+struct HeldEvent;
+
+// A settlement, and what the worker knows of its event.
 struct Owed {
   Settlement settlement;
-  uint64_t task = 0;
+  std::shared_ptr<HeldEvent> held;
 };
 
 // Sends settlements in batches, in their order, on a thread of its own; retries
 // while the connection is lost or the server has no room. Exactly one of
-// on_result and on_dropped is called for each, unless is_due returns false.
+// on_result and on_dropped is called for each.
 //
 // Thread-safe. The callbacks run on that thread, one at a time, and may not
 // call this. Memory is bounded by pending_max and one batch.
 class Settler {
  public:
   struct Callbacks {
-    // Called before each attempt. False: it is not sent, and no other callback
-    // is called for it.
-    std::function<bool(const Owed& owed)> is_due;
     // The server's result. May return another settlement to send instead.
     std::function<std::optional<Owed>(const Owed& owed,
                                       const absl::Status& status)>
@@ -84,7 +83,7 @@ class Settler {
   void Append(const Owed& owed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Run();
   std::vector<Owed> Next();
-  void Send(std::vector<Owed> batch);
+  void Send(const std::vector<Owed>& batch);
   void Report(const std::vector<Owed>& batch,
               const std::vector<SettleResult>& results, bool is_repeated);
   bool Pause(absl::Duration pause);

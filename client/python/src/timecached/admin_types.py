@@ -183,6 +183,18 @@ class GroupOptions:
     """Memory for unsettled events. Default 256 MiB."""
     unused_ttl: timedelta | None = None
     """How long the group may be without a member. Zero: for ever."""
+    retry_delay: timedelta | None = None
+    """How long an event waits after its first attempt that counted, if the Nack names no delay, or it
+    was not settled in time; after each further one retry_multiplier times as long, up to
+    max_retry_delay; each shortened at random by up to retry_jitter_percent. Default 0."""
+    retry_multiplier: int | None = None
+    """Default 2."""
+    max_retry_delay: timedelta | None = None
+    """Default 7 days."""
+    retry_jitter_percent: int | None = None
+    """Default 0."""
+    paused: bool | None = None
+    """Nothing is given out until this is false again. Default False."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

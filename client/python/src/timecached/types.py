@@ -278,7 +278,7 @@ class ExpiredEvent(_Text):
     """When the server published it."""
     cause: ExpiryCause
     event_id: int = 0
-    """In a group only: names the event in a Settlement."""
+    """In a group only: the event's number, for people to read."""
     attempt: int = 0
     """In a group only: the number of this attempt, from 1. One that ended with its member's stream
     does not count: the next one has the same number."""
@@ -292,6 +292,8 @@ class ExpiredEvent(_Text):
     """When the key began to be there: changes and renewals keep it. None: an older server."""
     own_ttl: timedelta | None = None
     """The entry's own time to live, which PutBack gives it again. None: the namespace's."""
+    delivery_token: bytes = b""
+    """In a group only: names this delivery in a Settlement."""
 
 
 class DeadLetterReason(enum.Enum):
@@ -303,6 +305,8 @@ class DeadLetterReason(enum.Enum):
     """By a Nack."""
     TIMED_OUT = 2
     """It was not settled in time."""
+    TERMINATED = 3
+    """Its member gave it up."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -383,18 +387,15 @@ Settle: TypeAlias = Ack | Nack | PutBack
 class Settlement:
     """One event, settled, or extended."""
 
-    event_id: int
-    attempt: int
+    delivery_token: bytes
+    """From the event."""
     how: Settle | Extend = dataclasses.field(default_factory=Ack)
-    returns: int | None = None
-    """From the event: what is not Ack is then refused (STALE_ATTEMPT) once the stream that brought
-    the event has ended. None: any delivery of that attempt is meant."""
 
     @staticmethod
     def of(event: ExpiredEvent, how: Settle | Extend | None = None) -> Settlement:
         """Of just this delivery of an event. None: Ack."""
         how = Ack() if how is None else how
-        return Settlement(event.event_id, event.attempt, how, event.returns)
+        return Settlement(event.delivery_token, how)
 
 
 # --- from the protos; for the client itself ---
@@ -451,6 +452,7 @@ def event_from(message: watch_pb2.ExpiredEvent) -> ExpiredEvent:
         message.omitted_value_bytes,
         message.returns,
         *_origin(message),
+        message.delivery_token,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import grpc
 
-from .errors import FailedPreconditionError, TimecacheError
+from .errors import TimecacheError
 from .operation import set_life
 from .reasons import ErrorReason
 from .types import (
@@ -42,9 +42,7 @@ def in_flight(max_in_flight: int | None, concurrency: int) -> int:
 
 def to_settlement(settlement: Settlement) -> watch_pb2.Settlement:
     """As it goes on the wire."""
-    message = watch_pb2.Settlement(
-        event_id=settlement.event_id, attempt=settlement.attempt, returns=settlement.returns
-    )
+    message = watch_pb2.Settlement(delivery_token=settlement.delivery_token)
     how = settlement.how
     if isinstance(how, Nack):
         message.nack.delay.CopyFrom(to_duration(how.delay))
@@ -91,7 +89,7 @@ class WorkerCounters:
     put_back: int = 0
     """Settled by PutBack, put or let go."""
     stale: int = 0
-    """Settled too late: the event had been given to another member, was done, or its log gone."""
+    """Settled too late: the event had been given to another member, was done, or its group gone."""
     unsettled: int = 0
     """Not settled: refused, or not delivered. The event is given out again."""
     lost: int = 0
@@ -110,20 +108,19 @@ class Held:
     """When it came first, monotonic."""
     extended: float
     """From when its ack_timeout runs, at the earliest."""
-    again: bool = False
-    """Whether it was given out again since it was last settled."""
     returned: bool = False
     """Whether a Nack was said: what comes again is to be handled again."""
-    gone: bool = False
-    """Whether its id has come again, for a later attempt of what was returned or for another event:
-    what is said of this one must not settle that one."""
     over: bool = False
     """Whether the server has said that this worker does not hold it any more."""
 
-    def is_same(self, event: ExpiredEvent) -> bool:
-        """Whether what comes with its id is this event. A log that was made anew, as by a server
-        that was restarted without a journal, gives the ids of the old one to other events."""
-        return self.event.version == event.version and self.event.key == event.key
+    @property
+    def name(self) -> tuple[int, bytes]:
+        """What the event keeps in every delivery."""
+        return _name(self.event)
+
+
+def _name(event: ExpiredEvent) -> tuple[int, bytes]:
+    return event.version, event.key
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -144,8 +141,8 @@ class WorkerState:
         self.clock = clock
         self.counters = WorkerCounters()
         self._retry = Nack(retry_delay)
-        # By event id. What is given out again meanwhile is not handled twice.
-        self._held: dict[int, Held] = {}
+        # By name. What is given out again meanwhile is not handled twice.
+        self._held: dict[tuple[int, bytes], Held] = {}
 
     def take(self, batch: WatchBatch) -> list[Held]:
         """What is new in a batch."""
@@ -153,14 +150,11 @@ class WorkerState:
         new = []
         now = self.clock()
         for event in batch.events:
-            known = self._held.get(event.event_id)
-            if known is not None:
-                if known.is_same(event) and not known.returned:
-                    known.event, known.again = event, True
-                    known.extended, known.over = now, False
-                    continue
-                known.gone = True
-            held = self._held[event.event_id] = Held(event, now, now)
+            known = self._held.get(_name(event))
+            if known is not None and not known.returned:
+                known.event, known.extended, known.over = event, now, False
+                continue
+            held = self._held[_name(event)] = Held(event, now, now)
             new.append(held)
         return new
 
@@ -191,18 +185,6 @@ class WorkerState:
         self.counters.raised += 1
         return self.end(held, self._retry)
 
-    def without_gone(self, batch: Iterable[Owed]) -> tuple[list[Owed], list[Owed]]:
-        """What may be sent, and what was handled and is not settled by this."""
-        sendable, unsettled = [], []
-        for owed in batch:
-            if not owed.held.gone:
-                sendable.append(owed)
-                continue
-            self.counters.stale += 1
-            if not owed.held.returned:
-                unsettled.append(owed)
-        return sendable, unsettled
-
     def settled(
         self, owed: Owed, error: TimecacheError | None, repeated: bool
     ) -> tuple[Owed | None, TimecacheError | None]:
@@ -219,9 +201,9 @@ class WorkerState:
                 self.dropped(owed)
                 return None, error
             return _owe(held, self._retry), error
-        if error is not None and held.again and not isinstance(how, Nack):
-            # It was given to this worker again, as by a server that was restarted, which counts
-            # attempts anew: nobody else would settle it.
+        again = held.event.delivery_token != owed.settlement.delivery_token
+        if stale and again and not isinstance(how, Nack):
+            # It was given to this worker again: nobody else would settle it.
             return _owe(held, how), None
         self._forget(held)
         counters = self.counters
@@ -243,12 +225,11 @@ class WorkerState:
 
     # From here on the event is handled when it comes again.
     def _forget(self, held: Held) -> None:
-        if self._held.get(held.event.event_id) is held:
-            del self._held[held.event.event_id]
+        if self._held.get(held.name) is held:
+            del self._held[held.name]
 
 
 def _owe(held: Held, how: Settle | Extend) -> Owed:
-    held.again = False
     held.returned = isinstance(how, Nack)
     return Owed(held, Settlement.of(held.event, how))
 
@@ -288,13 +269,8 @@ class Listeners:
             note(f"the handler of {where}")
         self._call("on_error", self.on_error, error)
 
-    def report_unsettled(self, group: str, owed: Owed, error: TimecacheError | None = None) -> None:
+    def report_unsettled(self, group: str, owed: Owed, error: TimecacheError) -> None:
         """That an event was handled, and is not settled as its handler has said."""
-        error = error or FailedPreconditionError(
-            grpc.StatusCode.FAILED_PRECONDITION,
-            "its id is another event's now",
-            reason=ErrorReason.STALE_ATTEMPT,
-        )
         how = type(owed.settlement.how).__name__
         where = describe(group, owed.held.event)
         self.report(error.about(f"handled, but its {how} was refused: {where}"))

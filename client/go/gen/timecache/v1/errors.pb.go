@@ -133,7 +133,7 @@ const (
 	ErrorReason_MAX_EXPIRING_WATCHERS ErrorReason = 44
 	// NOT_FOUND: no such event waits to be settled.
 	ErrorReason_EVENT_NOT_UNSETTLED ErrorReason = 45
-	// FAILED_PRECONDITION: the event has been delivered to another member.
+	// FAILED_PRECONDITION: the delivery has ended, or is one of a group that is gone.
 	ErrorReason_STALE_ATTEMPT ErrorReason = 46
 	// NOT_FOUND: no such group.
 	ErrorReason_GROUP_NOT_FOUND ErrorReason = 47

@@ -51,7 +51,22 @@ type GroupOptions struct {
 	// events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
 	// to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
 	// namespace's unused_group_ttl.
-	UnusedTtl     *durationpb.Duration `protobuf:"bytes,4,opt,name=unused_ttl,json=unusedTtl,proto3" json:"unused_ttl,omitempty"`
+	UnusedTtl *durationpb.Duration `protobuf:"bytes,4,opt,name=unused_ttl,json=unusedTtl,proto3" json:"unused_ttl,omitempty"`
+	// How long an event waits before it is delivered again after its first attempt that
+	// counted, if the NACK names no delay, or it was not settled in time; after each
+	// further attempt retry_multiplier times as long, up to max_retry_delay. 0 to 7 days.
+	// Default 0.
+	RetryDelay *durationpb.Duration `protobuf:"bytes,5,opt,name=retry_delay,json=retryDelay,proto3" json:"retry_delay,omitempty"`
+	// 1 to 100. Default 2.
+	RetryMultiplier *uint32 `protobuf:"varint,6,opt,name=retry_multiplier,json=retryMultiplier,proto3,oneof" json:"retry_multiplier,omitempty"`
+	// 0 to 7 days. Default 7 days.
+	MaxRetryDelay *durationpb.Duration `protobuf:"bytes,7,opt,name=max_retry_delay,json=maxRetryDelay,proto3" json:"max_retry_delay,omitempty"`
+	// Each of these delays is shortened at random by up to so many percent. 0 to 100.
+	// Default 0.
+	RetryJitterPercent *uint32 `protobuf:"varint,8,opt,name=retry_jitter_percent,json=retryJitterPercent,proto3,oneof" json:"retry_jitter_percent,omitempty"`
+	// No event is delivered until the group is updated again; members keep what they
+	// hold, and settle it. Default false.
+	Paused        *bool `protobuf:"varint,9,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -114,6 +129,41 @@ func (x *GroupOptions) GetUnusedTtl() *durationpb.Duration {
 	return nil
 }
 
+func (x *GroupOptions) GetRetryDelay() *durationpb.Duration {
+	if x != nil {
+		return x.RetryDelay
+	}
+	return nil
+}
+
+func (x *GroupOptions) GetRetryMultiplier() uint32 {
+	if x != nil && x.RetryMultiplier != nil {
+		return *x.RetryMultiplier
+	}
+	return 0
+}
+
+func (x *GroupOptions) GetMaxRetryDelay() *durationpb.Duration {
+	if x != nil {
+		return x.MaxRetryDelay
+	}
+	return nil
+}
+
+func (x *GroupOptions) GetRetryJitterPercent() uint32 {
+	if x != nil && x.RetryJitterPercent != nil {
+		return *x.RetryJitterPercent
+	}
+	return 0
+}
+
+func (x *GroupOptions) GetPaused() bool {
+	if x != nil && x.Paused != nil {
+		return *x.Paused
+	}
+	return false
+}
+
 // What a consumer group holds and has done since it was created.
 type GroupStatistics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -170,7 +220,9 @@ type GroupStatistics struct {
 	// an event waits before it is delivered again, 1 s at first, then twice as long each
 	// time, up to 5 min; few are delivered at a time. Streams that the server ends, and
 	// other events that a member held beside suspects, are not counted here.
-	Suspects      uint64 `protobuf:"varint,22,opt,name=suspects,proto3" json:"suspects,omitempty"`
+	Suspects uint64 `protobuf:"varint,22,opt,name=suspects,proto3" json:"suspects,omitempty"`
+	// Events settled by TERMINATE because there was no dead_letter_namespace.
+	Terminated    uint64 `protobuf:"varint,23,opt,name=terminated,proto3" json:"terminated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -355,6 +407,13 @@ func (x *GroupStatistics) GetExtended() uint64 {
 func (x *GroupStatistics) GetSuspects() uint64 {
 	if x != nil {
 		return x.Suspects
+	}
+	return 0
+}
+
+func (x *GroupStatistics) GetTerminated() uint64 {
+	if x != nil {
+		return x.Terminated
 	}
 	return 0
 }
@@ -1001,16 +1060,25 @@ var File_timecache_v1_groups_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\n" +
-	"\x19timecache/v1/groups.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x02\n" +
+	"\x19timecache/v1/groups.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x04\n" +
 	"\fGroupOptions\x12:\n" +
 	"\vack_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"ackTimeout\x12&\n" +
 	"\fmax_attempts\x18\x02 \x01(\rH\x00R\vmaxAttempts\x88\x01\x01\x12/\n" +
 	"\x11max_backlog_bytes\x18\x03 \x01(\x04H\x01R\x0fmaxBacklogBytes\x88\x01\x01\x128\n" +
 	"\n" +
-	"unused_ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tunusedTtlB\x0f\n" +
+	"unused_ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tunusedTtl\x12:\n" +
+	"\vretry_delay\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryDelay\x12.\n" +
+	"\x10retry_multiplier\x18\x06 \x01(\rH\x02R\x0fretryMultiplier\x88\x01\x01\x12A\n" +
+	"\x0fmax_retry_delay\x18\a \x01(\v2\x19.google.protobuf.DurationR\rmaxRetryDelay\x125\n" +
+	"\x14retry_jitter_percent\x18\b \x01(\rH\x03R\x12retryJitterPercent\x88\x01\x01\x12\x1b\n" +
+	"\x06paused\x18\t \x01(\bH\x04R\x06paused\x88\x01\x01B\x0f\n" +
 	"\r_max_attemptsB\x14\n" +
-	"\x12_max_backlog_bytes\"\xaf\x06\n" +
+	"\x12_max_backlog_bytesB\x13\n" +
+	"\x11_retry_multiplierB\x17\n" +
+	"\x15_retry_jitter_percentB\t\n" +
+	"\a_paused\"\xcf\x06\n" +
 	"\x0fGroupStatistics\x12\x18\n" +
 	"\amembers\x18\x01 \x01(\x04R\amembers\x12\x18\n" +
 	"\abacklog\x18\x02 \x01(\x04R\abacklog\x12#\n" +
@@ -1034,7 +1102,10 @@ const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\funused_since\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vunusedSince\x12\x1a\n" +
 	"\breturned\x18\x14 \x01(\x04R\breturned\x12\x1a\n" +
 	"\bextended\x18\x15 \x01(\x04R\bextended\x12\x1a\n" +
-	"\bsuspects\x18\x16 \x01(\x04R\bsuspects\"\xcd\x01\n" +
+	"\bsuspects\x18\x16 \x01(\x04R\bsuspects\x12\x1e\n" +
+	"\n" +
+	"terminated\x18\x17 \x01(\x04R\n" +
+	"terminated\"\xcd\x01\n" +
 	"\x05Group\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x124\n" +
@@ -1119,32 +1190,34 @@ var file_timecache_v1_groups_proto_goTypes = []any{
 var file_timecache_v1_groups_proto_depIdxs = []int32{
 	13, // 0: timecache.v1.GroupOptions.ack_timeout:type_name -> google.protobuf.Duration
 	13, // 1: timecache.v1.GroupOptions.unused_ttl:type_name -> google.protobuf.Duration
-	14, // 2: timecache.v1.GroupStatistics.oldest_unsettled:type_name -> google.protobuf.Timestamp
-	14, // 3: timecache.v1.GroupStatistics.unused_since:type_name -> google.protobuf.Timestamp
-	0,  // 4: timecache.v1.Group.options:type_name -> timecache.v1.GroupOptions
-	1,  // 5: timecache.v1.Group.statistics:type_name -> timecache.v1.GroupStatistics
-	0,  // 6: timecache.v1.CreateGroupRequest.options:type_name -> timecache.v1.GroupOptions
-	2,  // 7: timecache.v1.CreateGroupResponse.group:type_name -> timecache.v1.Group
-	2,  // 8: timecache.v1.GetGroupResponse.group:type_name -> timecache.v1.Group
-	2,  // 9: timecache.v1.ListGroupsResponse.groups:type_name -> timecache.v1.Group
-	2,  // 10: timecache.v1.UpdateGroupRequest.group:type_name -> timecache.v1.Group
-	15, // 11: timecache.v1.UpdateGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
-	2,  // 12: timecache.v1.UpdateGroupResponse.group:type_name -> timecache.v1.Group
-	3,  // 13: timecache.v1.GroupService.CreateGroup:input_type -> timecache.v1.CreateGroupRequest
-	5,  // 14: timecache.v1.GroupService.GetGroup:input_type -> timecache.v1.GetGroupRequest
-	7,  // 15: timecache.v1.GroupService.ListGroups:input_type -> timecache.v1.ListGroupsRequest
-	9,  // 16: timecache.v1.GroupService.UpdateGroup:input_type -> timecache.v1.UpdateGroupRequest
-	11, // 17: timecache.v1.GroupService.DeleteGroup:input_type -> timecache.v1.DeleteGroupRequest
-	4,  // 18: timecache.v1.GroupService.CreateGroup:output_type -> timecache.v1.CreateGroupResponse
-	6,  // 19: timecache.v1.GroupService.GetGroup:output_type -> timecache.v1.GetGroupResponse
-	8,  // 20: timecache.v1.GroupService.ListGroups:output_type -> timecache.v1.ListGroupsResponse
-	10, // 21: timecache.v1.GroupService.UpdateGroup:output_type -> timecache.v1.UpdateGroupResponse
-	12, // 22: timecache.v1.GroupService.DeleteGroup:output_type -> timecache.v1.DeleteGroupResponse
-	18, // [18:23] is the sub-list for method output_type
-	13, // [13:18] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	13, // 2: timecache.v1.GroupOptions.retry_delay:type_name -> google.protobuf.Duration
+	13, // 3: timecache.v1.GroupOptions.max_retry_delay:type_name -> google.protobuf.Duration
+	14, // 4: timecache.v1.GroupStatistics.oldest_unsettled:type_name -> google.protobuf.Timestamp
+	14, // 5: timecache.v1.GroupStatistics.unused_since:type_name -> google.protobuf.Timestamp
+	0,  // 6: timecache.v1.Group.options:type_name -> timecache.v1.GroupOptions
+	1,  // 7: timecache.v1.Group.statistics:type_name -> timecache.v1.GroupStatistics
+	0,  // 8: timecache.v1.CreateGroupRequest.options:type_name -> timecache.v1.GroupOptions
+	2,  // 9: timecache.v1.CreateGroupResponse.group:type_name -> timecache.v1.Group
+	2,  // 10: timecache.v1.GetGroupResponse.group:type_name -> timecache.v1.Group
+	2,  // 11: timecache.v1.ListGroupsResponse.groups:type_name -> timecache.v1.Group
+	2,  // 12: timecache.v1.UpdateGroupRequest.group:type_name -> timecache.v1.Group
+	15, // 13: timecache.v1.UpdateGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
+	2,  // 14: timecache.v1.UpdateGroupResponse.group:type_name -> timecache.v1.Group
+	3,  // 15: timecache.v1.GroupService.CreateGroup:input_type -> timecache.v1.CreateGroupRequest
+	5,  // 16: timecache.v1.GroupService.GetGroup:input_type -> timecache.v1.GetGroupRequest
+	7,  // 17: timecache.v1.GroupService.ListGroups:input_type -> timecache.v1.ListGroupsRequest
+	9,  // 18: timecache.v1.GroupService.UpdateGroup:input_type -> timecache.v1.UpdateGroupRequest
+	11, // 19: timecache.v1.GroupService.DeleteGroup:input_type -> timecache.v1.DeleteGroupRequest
+	4,  // 20: timecache.v1.GroupService.CreateGroup:output_type -> timecache.v1.CreateGroupResponse
+	6,  // 21: timecache.v1.GroupService.GetGroup:output_type -> timecache.v1.GetGroupResponse
+	8,  // 22: timecache.v1.GroupService.ListGroups:output_type -> timecache.v1.ListGroupsResponse
+	10, // 23: timecache.v1.GroupService.UpdateGroup:output_type -> timecache.v1.UpdateGroupResponse
+	12, // 24: timecache.v1.GroupService.DeleteGroup:output_type -> timecache.v1.DeleteGroupResponse
+	20, // [20:25] is the sub-list for method output_type
+	15, // [15:20] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_groups_proto_init() }

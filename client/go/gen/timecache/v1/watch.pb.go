@@ -152,6 +152,8 @@ const (
 	DeadLetterReason_DEAD_LETTER_REASON_NACKED DeadLetterReason = 1
 	// The last attempt was not settled in time.
 	DeadLetterReason_DEAD_LETTER_REASON_TIMED_OUT DeadLetterReason = 2
+	// The last attempt ended by TERMINATE.
+	DeadLetterReason_DEAD_LETTER_REASON_TERMINATED DeadLetterReason = 3
 )
 
 // Enum value maps for DeadLetterReason.
@@ -160,11 +162,13 @@ var (
 		0: "DEAD_LETTER_REASON_UNSPECIFIED",
 		1: "DEAD_LETTER_REASON_NACKED",
 		2: "DEAD_LETTER_REASON_TIMED_OUT",
+		3: "DEAD_LETTER_REASON_TERMINATED",
 	}
 	DeadLetterReason_value = map[string]int32{
 		"DEAD_LETTER_REASON_UNSPECIFIED": 0,
 		"DEAD_LETTER_REASON_NACKED":      1,
 		"DEAD_LETTER_REASON_TIMED_OUT":   2,
+		"DEAD_LETTER_REASON_TERMINATED":  3,
 	}
 )
 
@@ -537,8 +541,8 @@ type ExpiredEvent struct {
 	DeliveredAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=delivered_at,json=deliveredAt,proto3" json:"delivered_at,omitempty"`
 	// Why it died.
 	Cause ExpiryCause `protobuf:"varint,9,opt,name=cause,proto3,enum=timecache.v1.ExpiryCause" json:"cause,omitempty"`
-	// Only in ConsumeExpired: names the event in the namespace's log, for
-	// SettleExpired. Grows in order of death. Below 2^53. Otherwise 0.
+	// Only in ConsumeExpired: the event's number in the namespace's log, for people to
+	// read. Grows in order of death. Below 2^53. Otherwise 0.
 	EventId uint64 `protobuf:"varint,10,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
 	// by NACK, or was not settled in time, counts. One that ended with the member's
@@ -566,7 +570,14 @@ type ExpiredEvent struct {
 	// The entry's own time to live, which a renewal gives it. Unset: the namespace's.
 	OwnTtl *durationpb.Duration `protobuf:"bytes,16,opt,name=own_ttl,json=ownTtl,proto3" json:"own_ttl,omitempty"`
 	// Only in the value of a dead letter: why it is one. See DeadLetter.
-	DeadLetter    *DeadLetter `protobuf:"bytes,17,opt,name=dead_letter,json=deadLetter,proto3" json:"dead_letter,omitempty"`
+	DeadLetter *DeadLetter `protobuf:"bytes,17,opt,name=dead_letter,json=deadLetter,proto3" json:"dead_letter,omitempty"`
+	// Only in ConsumeExpired: names this delivery of the event, in its group, for
+	// SettleExpired. Opaque; at most 32 B. Valid until the event is settled, also after
+	// a restart of the server if the namespace is durable. Otherwise empty.
+	DeliveryToken []byte `protobuf:"bytes,18,opt,name=delivery_token,json=deliveryToken,proto3" json:"delivery_token,omitempty"`
+	// Only in ConsumeExpired: what the NACK of the last attempt that counted gave as its
+	// reason. Otherwise empty.
+	LastReason    string `protobuf:"bytes,19,opt,name=last_reason,json=lastReason,proto3" json:"last_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -720,6 +731,20 @@ func (x *ExpiredEvent) GetDeadLetter() *DeadLetter {
 	return nil
 }
 
+func (x *ExpiredEvent) GetDeliveryToken() []byte {
+	if x != nil {
+		return x.DeliveryToken
+	}
+	return nil
+}
+
+func (x *ExpiredEvent) GetLastReason() string {
+	if x != nil {
+		return x.LastReason
+	}
+	return ""
+}
+
 // What a group did with an event before it became a dead letter: an entry of the
 // dead_letter_namespace whose value is a serialized ExpiredEvent with this message.
 type DeadLetter struct {
@@ -731,7 +756,10 @@ type DeadLetter struct {
 	// How the last of them ended.
 	Reason DeadLetterReason `protobuf:"varint,3,opt,name=reason,proto3,enum=timecache.v1.DeadLetterReason" json:"reason,omitempty"`
 	// When the letter was made.
-	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	// What the member gave as its reason for the NACK or TERMINATE that ended the last
+	// attempt. May be empty.
+	ReasonText    string `protobuf:"bytes,5,opt,name=reason_text,json=reasonText,proto3" json:"reason_text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -792,6 +820,13 @@ func (x *DeadLetter) GetTime() *timestamppb.Timestamp {
 		return x.Time
 	}
 	return nil
+}
+
+func (x *DeadLetter) GetReasonText() string {
+	if x != nil {
+		return x.ReasonText
+	}
+	return ""
 }
 
 // What Gather has collected under a key.
@@ -1157,9 +1192,7 @@ func (x *WatchExpiringResponse) GetWatermark() *timestamppb.Timestamp {
 type Settlement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. From the event.
-	EventId uint64 `protobuf:"varint,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
-	// Required. From the event.
-	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	DeliveryToken []byte `protobuf:"bytes,1,opt,name=delivery_token,json=deliveryToken,proto3" json:"delivery_token,omitempty"`
 	// Required.
 	//
 	// Types that are valid to be assigned to Action:
@@ -1168,11 +1201,8 @@ type Settlement struct {
 	//	*Settlement_Nack
 	//	*Settlement_PutBack
 	//	*Settlement_Extend
-	Action isSettlement_Action `protobuf_oneof:"action"`
-	// From the event: with it, a NACK, PUT_BACK or EXTEND of an attempt that ended with
-	// the member's stream is STALE_ATTEMPT. Unset: any delivery of that attempt is
-	// meant.
-	Returns       *uint32 `protobuf:"varint,7,opt,name=returns,proto3,oneof" json:"returns,omitempty"`
+	//	*Settlement_Terminate
+	Action        isSettlement_Action `protobuf_oneof:"action"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1207,18 +1237,11 @@ func (*Settlement) Descriptor() ([]byte, []int) {
 	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *Settlement) GetEventId() uint64 {
+func (x *Settlement) GetDeliveryToken() []byte {
 	if x != nil {
-		return x.EventId
+		return x.DeliveryToken
 	}
-	return 0
-}
-
-func (x *Settlement) GetAttempt() uint32 {
-	if x != nil {
-		return x.Attempt
-	}
-	return 0
+	return nil
 }
 
 func (x *Settlement) GetAction() isSettlement_Action {
@@ -1264,11 +1287,13 @@ func (x *Settlement) GetExtend() *Extend {
 	return nil
 }
 
-func (x *Settlement) GetReturns() uint32 {
-	if x != nil && x.Returns != nil {
-		return *x.Returns
+func (x *Settlement) GetTerminate() *Terminate {
+	if x != nil {
+		if x, ok := x.Action.(*Settlement_Terminate); ok {
+			return x.Terminate
+		}
 	}
-	return 0
+	return nil
 }
 
 type isSettlement_Action interface {
@@ -1295,6 +1320,11 @@ type Settlement_Extend struct {
 	Extend *Extend `protobuf:"bytes,6,opt,name=extend,proto3,oneof"`
 }
 
+type Settlement_Terminate struct {
+	// It is given up.
+	Terminate *Terminate `protobuf:"bytes,7,opt,name=terminate,proto3,oneof"`
+}
+
 func (*Settlement_Ack) isSettlement_Action() {}
 
 func (*Settlement_Nack) isSettlement_Action() {}
@@ -1303,7 +1333,9 @@ func (*Settlement_PutBack) isSettlement_Action() {}
 
 func (*Settlement_Extend) isSettlement_Action() {}
 
-// Done. Also accepted from an earlier attempt, while the event is unsettled.
+func (*Settlement_Terminate) isSettlement_Action() {}
+
+// Done. Also accepted from an earlier delivery, while the event is unsettled.
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1343,8 +1375,11 @@ func (*Ack) Descriptor() ([]byte, []int) {
 // Deliver it again.
 type Nack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long to wait before that: 0 to 7 days. Unset: 0.
-	Delay         *durationpb.Duration `protobuf:"bytes,1,opt,name=delay,proto3" json:"delay,omitempty"`
+	// How long to wait before that: 0 to 7 days. Unset: as the group's retry_delay says.
+	Delay *durationpb.Duration `protobuf:"bytes,1,opt,name=delay,proto3" json:"delay,omitempty"`
+	// Why, for people: kept with the event until its next attempt has ended, in
+	// ExpiredEvent.last_reason and in its dead letter. At most 256 B.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1386,6 +1421,60 @@ func (x *Nack) GetDelay() *durationpb.Duration {
 	return nil
 }
 
+func (x *Nack) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Do not deliver it again: it goes to the dead letters now, whatever its attempts. In a
+// namespace without a dead_letter_namespace it is settled.
+type Terminate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why, for people: DeadLetter.reason_text. At most 256 B.
+	Reason        string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Terminate) Reset() {
+	*x = Terminate{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Terminate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Terminate) ProtoMessage() {}
+
+func (x *Terminate) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Terminate.ProtoReflect.Descriptor instead.
+func (*Terminate) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Terminate) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Put it back into the namespace, with its value or its parts and a fresh time to live,
 // unless the key exists again; then the event is settled.
 type PutBack struct {
@@ -1403,7 +1492,7 @@ type PutBack struct {
 
 func (x *PutBack) Reset() {
 	*x = PutBack{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	mi := &file_timecache_v1_watch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1504,7 @@ func (x *PutBack) String() string {
 func (*PutBack) ProtoMessage() {}
 
 func (x *PutBack) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	mi := &file_timecache_v1_watch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1517,7 @@ func (x *PutBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBack.ProtoReflect.Descriptor instead.
 func (*PutBack) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{13}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PutBack) GetTtl() *durationpb.Duration {
@@ -1461,7 +1550,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	mi := &file_timecache_v1_watch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1562,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	mi := &file_timecache_v1_watch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1575,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{14}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{15}
 }
 
 // Events of one group to settle.
@@ -1494,7 +1583,7 @@ type SettleExpiredRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The namespace's name.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Required. The group's name.
+	// Required. The group that delivered the events.
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	// Required. 1 to 4,096.
 	Settlements   []*Settlement `protobuf:"bytes,3,rep,name=settlements,proto3" json:"settlements,omitempty"`
@@ -1504,7 +1593,7 @@ type SettleExpiredRequest struct {
 
 func (x *SettleExpiredRequest) Reset() {
 	*x = SettleExpiredRequest{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[15]
+	mi := &file_timecache_v1_watch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1605,7 @@ func (x *SettleExpiredRequest) String() string {
 func (*SettleExpiredRequest) ProtoMessage() {}
 
 func (x *SettleExpiredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[15]
+	mi := &file_timecache_v1_watch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1618,7 @@ func (x *SettleExpiredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleExpiredRequest.ProtoReflect.Descriptor instead.
 func (*SettleExpiredRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{15}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SettleExpiredRequest) GetNamespace() string {
@@ -1558,12 +1647,14 @@ type SettleResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Set if it was not settled. NOT_FOUND (EVENT_NOT_UNSETTLED): no such event waits
 	// to be settled; it has been settled, or is a dead letter, or lost.
-	// FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK or EXTEND of a delivery that
-	// is not the latest one, or has ended: it was not settled in time, or its stream or
-	// a restart of the server ended it. Without Settlement.returns one of an attempt
-	// that ended with its stream means the next delivery of the same attempt; so does,
-	// in any case, one from before a crash of the server.
-	// INVALID_ARGUMENT: a field is out of its range. For a PUT_BACK also the errors of
+	// FAILED_PRECONDITION (STALE_ATTEMPT): a NACK, PUT_BACK, EXTEND or TERMINATE of a
+	// delivery that is not the latest one, or has ended: it was not settled in time, or its stream or
+	// a restart of the server ended it; or any settlement of a delivery by another
+	// group, as one of the same name that was deleted, or was lost with a server that
+	// kept it in memory. After a crash of the server, a delivery from before it may pass
+	// for the next one, until that has ended.
+	// INVALID_ARGUMENT: a field is out of its range, or the token is not one of
+	// ExpiredEvent.delivery_token. For a PUT_BACK also the errors of
 	// Put; the event stays unsettled.
 	Error *status.Status `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	// Of a PUT_BACK: the version of the new entry; 0 if the key existed again and the
@@ -1575,7 +1666,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[16]
+	mi := &file_timecache_v1_watch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1678,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[16]
+	mi := &file_timecache_v1_watch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1691,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{16}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SettleResult) GetError() *status.Status {
@@ -1628,7 +1719,7 @@ type SettleExpiredResponse struct {
 
 func (x *SettleExpiredResponse) Reset() {
 	*x = SettleExpiredResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[17]
+	mi := &file_timecache_v1_watch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1731,7 @@ func (x *SettleExpiredResponse) String() string {
 func (*SettleExpiredResponse) ProtoMessage() {}
 
 func (x *SettleExpiredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[17]
+	mi := &file_timecache_v1_watch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1744,7 @@ func (x *SettleExpiredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleExpiredResponse.ProtoReflect.Descriptor instead.
 func (*SettleExpiredResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{17}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SettleExpiredResponse) GetResults() []*SettleResult {
@@ -1704,7 +1795,7 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\tkeys_only\x18\x04 \x01(\bR\bkeysOnly\x12H\n" +
 	"\x12heartbeat_interval\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12/\n" +
 	"\x11max_message_bytes\x18\x06 \x01(\rH\x00R\x0fmaxMessageBytes\x88\x01\x01B\x14\n" +
-	"\x12_max_message_bytes\"\xe6\x05\n" +
+	"\x12_max_message_bytes\"\xae\x06\n" +
 	"\fExpiredEvent\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1726,13 +1817,18 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"createTime\x122\n" +
 	"\aown_ttl\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\x129\n" +
 	"\vdead_letter\x18\x11 \x01(\v2\x18.timecache.v1.DeadLetterR\n" +
-	"deadLetter\"\xa6\x01\n" +
+	"deadLetter\x12%\n" +
+	"\x0edelivery_token\x18\x12 \x01(\fR\rdeliveryToken\x12\x1f\n" +
+	"\vlast_reason\x18\x13 \x01(\tR\n" +
+	"lastReason\"\xc7\x01\n" +
 	"\n" +
 	"DeadLetter\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\rR\battempts\x126\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x1e.timecache.v1.DeadLetterReasonR\x06reason\x12.\n" +
-	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x8f\x01\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1f\n" +
+	"\vreason_text\x18\x05 \x01(\tR\n" +
+	"reasonText\"\x8f\x01\n" +
 	"\rGatheredParts\x120\n" +
 	"\x05parts\x18\x01 \x03(\v2\x1a.timecache.v1.GatheredPartR\x05parts\x12%\n" +
 	"\x0eexpected_parts\x18\x02 \x01(\rR\rexpectedParts\x12%\n" +
@@ -1756,20 +1852,20 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x1a.timecache.v1.ExpiredEventR\x06events\x128\n" +
 	"\twatermark\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\twatermark\"\xab\x02\n" +
 	"\n" +
-	"Settlement\x12\x19\n" +
-	"\bevent_id\x18\x01 \x01(\x04R\aeventId\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\x12%\n" +
+	"Settlement\x12%\n" +
+	"\x0edelivery_token\x18\x01 \x01(\fR\rdeliveryToken\x12%\n" +
 	"\x03ack\x18\x03 \x01(\v2\x11.timecache.v1.AckH\x00R\x03ack\x12(\n" +
 	"\x04nack\x18\x04 \x01(\v2\x12.timecache.v1.NackH\x00R\x04nack\x122\n" +
 	"\bput_back\x18\x05 \x01(\v2\x15.timecache.v1.PutBackH\x00R\aputBack\x12.\n" +
-	"\x06extend\x18\x06 \x01(\v2\x14.timecache.v1.ExtendH\x00R\x06extend\x12\x1d\n" +
-	"\areturns\x18\a \x01(\rH\x01R\areturns\x88\x01\x01B\b\n" +
-	"\x06actionB\n" +
-	"\n" +
-	"\b_returns\"\x05\n" +
-	"\x03Ack\"7\n" +
+	"\x06extend\x18\x06 \x01(\v2\x14.timecache.v1.ExtendH\x00R\x06extend\x127\n" +
+	"\tterminate\x18\a \x01(\v2\x17.timecache.v1.TerminateH\x00R\tterminateB\b\n" +
+	"\x06action\"\x05\n" +
+	"\x03Ack\"O\n" +
 	"\x04Nack\x12/\n" +
-	"\x05delay\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05delay\"\x8e\x01\n" +
+	"\x05delay\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05delay\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"#\n" +
+	"\tTerminate\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x8e\x01\n" +
 	"\aPutBack\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x127\n" +
 	"\texpire_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bexpireAt\x12\x1d\n" +
@@ -1795,11 +1891,12 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x14EXPIRY_CAUSE_EXPIRED\x10\x01\x12\x18\n" +
 	"\x14EXPIRY_CAUSE_EVICTED\x10\x02\x12\x18\n" +
 	"\x14EXPIRY_CAUSE_ROTATED\x10\x03\x12\x19\n" +
-	"\x15EXPIRY_CAUSE_EXPIRING\x10\x04*w\n" +
+	"\x15EXPIRY_CAUSE_EXPIRING\x10\x04*\x9a\x01\n" +
 	"\x10DeadLetterReason\x12\"\n" +
 	"\x1eDEAD_LETTER_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19DEAD_LETTER_REASON_NACKED\x10\x01\x12 \n" +
-	"\x1cDEAD_LETTER_REASON_TIMED_OUT\x10\x02B\x8b\x01\n" +
+	"\x1cDEAD_LETTER_REASON_TIMED_OUT\x10\x02\x12!\n" +
+	"\x1dDEAD_LETTER_REASON_TERMINATED\x10\x03B\x8b\x01\n" +
 	"\x11dev.timecached.v1B\n" +
 	"WatchProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
@@ -1816,7 +1913,7 @@ func file_timecache_v1_watch_proto_rawDescGZIP() []byte {
 }
 
 var file_timecache_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_timecache_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_timecache_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_timecache_v1_watch_proto_goTypes = []any{
 	(WatchStart)(0),                // 0: timecache.v1.WatchStart
 	(ExpiryCause)(0),               // 1: timecache.v1.ExpiryCause
@@ -1834,55 +1931,57 @@ var file_timecache_v1_watch_proto_goTypes = []any{
 	(*Settlement)(nil),             // 13: timecache.v1.Settlement
 	(*Ack)(nil),                    // 14: timecache.v1.Ack
 	(*Nack)(nil),                   // 15: timecache.v1.Nack
-	(*PutBack)(nil),                // 16: timecache.v1.PutBack
-	(*Extend)(nil),                 // 17: timecache.v1.Extend
-	(*SettleExpiredRequest)(nil),   // 18: timecache.v1.SettleExpiredRequest
-	(*SettleResult)(nil),           // 19: timecache.v1.SettleResult
-	(*SettleExpiredResponse)(nil),  // 20: timecache.v1.SettleExpiredResponse
-	(*durationpb.Duration)(nil),    // 21: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
-	(*status.Status)(nil),          // 23: google.rpc.Status
+	(*Terminate)(nil),              // 16: timecache.v1.Terminate
+	(*PutBack)(nil),                // 17: timecache.v1.PutBack
+	(*Extend)(nil),                 // 18: timecache.v1.Extend
+	(*SettleExpiredRequest)(nil),   // 19: timecache.v1.SettleExpiredRequest
+	(*SettleResult)(nil),           // 20: timecache.v1.SettleResult
+	(*SettleExpiredResponse)(nil),  // 21: timecache.v1.SettleExpiredResponse
+	(*durationpb.Duration)(nil),    // 22: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 23: google.protobuf.Timestamp
+	(*status.Status)(nil),          // 24: google.rpc.Status
 }
 var file_timecache_v1_watch_proto_depIdxs = []int32{
 	0,  // 0: timecache.v1.WatchExpiredRequest.start:type_name -> timecache.v1.WatchStart
-	21, // 1: timecache.v1.WatchExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	22, // 1: timecache.v1.WatchExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
 	0,  // 2: timecache.v1.ConsumeExpiredRequest.start:type_name -> timecache.v1.WatchStart
-	21, // 3: timecache.v1.ConsumeExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	21, // 4: timecache.v1.WatchExpiringRequest.lead_time:type_name -> google.protobuf.Duration
-	21, // 5: timecache.v1.WatchExpiringRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	22, // 6: timecache.v1.ExpiredEvent.put_time:type_name -> google.protobuf.Timestamp
-	22, // 7: timecache.v1.ExpiredEvent.deadline:type_name -> google.protobuf.Timestamp
-	22, // 8: timecache.v1.ExpiredEvent.death_time:type_name -> google.protobuf.Timestamp
-	22, // 9: timecache.v1.ExpiredEvent.delivered_at:type_name -> google.protobuf.Timestamp
+	22, // 3: timecache.v1.ConsumeExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	22, // 4: timecache.v1.WatchExpiringRequest.lead_time:type_name -> google.protobuf.Duration
+	22, // 5: timecache.v1.WatchExpiringRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	23, // 6: timecache.v1.ExpiredEvent.put_time:type_name -> google.protobuf.Timestamp
+	23, // 7: timecache.v1.ExpiredEvent.deadline:type_name -> google.protobuf.Timestamp
+	23, // 8: timecache.v1.ExpiredEvent.death_time:type_name -> google.protobuf.Timestamp
+	23, // 9: timecache.v1.ExpiredEvent.delivered_at:type_name -> google.protobuf.Timestamp
 	1,  // 10: timecache.v1.ExpiredEvent.cause:type_name -> timecache.v1.ExpiryCause
 	8,  // 11: timecache.v1.ExpiredEvent.parts:type_name -> timecache.v1.GatheredParts
-	22, // 12: timecache.v1.ExpiredEvent.create_time:type_name -> google.protobuf.Timestamp
-	21, // 13: timecache.v1.ExpiredEvent.own_ttl:type_name -> google.protobuf.Duration
+	23, // 12: timecache.v1.ExpiredEvent.create_time:type_name -> google.protobuf.Timestamp
+	22, // 13: timecache.v1.ExpiredEvent.own_ttl:type_name -> google.protobuf.Duration
 	7,  // 14: timecache.v1.ExpiredEvent.dead_letter:type_name -> timecache.v1.DeadLetter
 	2,  // 15: timecache.v1.DeadLetter.reason:type_name -> timecache.v1.DeadLetterReason
-	22, // 16: timecache.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	23, // 16: timecache.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
 	9,  // 17: timecache.v1.GatheredParts.parts:type_name -> timecache.v1.GatheredPart
 	6,  // 18: timecache.v1.WatchExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
-	22, // 19: timecache.v1.WatchExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
+	23, // 19: timecache.v1.WatchExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
 	6,  // 20: timecache.v1.ConsumeExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
-	22, // 21: timecache.v1.ConsumeExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
+	23, // 21: timecache.v1.ConsumeExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
 	6,  // 22: timecache.v1.WatchExpiringResponse.events:type_name -> timecache.v1.ExpiredEvent
-	22, // 23: timecache.v1.WatchExpiringResponse.watermark:type_name -> google.protobuf.Timestamp
+	23, // 23: timecache.v1.WatchExpiringResponse.watermark:type_name -> google.protobuf.Timestamp
 	14, // 24: timecache.v1.Settlement.ack:type_name -> timecache.v1.Ack
 	15, // 25: timecache.v1.Settlement.nack:type_name -> timecache.v1.Nack
-	16, // 26: timecache.v1.Settlement.put_back:type_name -> timecache.v1.PutBack
-	17, // 27: timecache.v1.Settlement.extend:type_name -> timecache.v1.Extend
-	21, // 28: timecache.v1.Nack.delay:type_name -> google.protobuf.Duration
-	21, // 29: timecache.v1.PutBack.ttl:type_name -> google.protobuf.Duration
-	22, // 30: timecache.v1.PutBack.expire_at:type_name -> google.protobuf.Timestamp
-	13, // 31: timecache.v1.SettleExpiredRequest.settlements:type_name -> timecache.v1.Settlement
-	23, // 32: timecache.v1.SettleResult.error:type_name -> google.rpc.Status
-	19, // 33: timecache.v1.SettleExpiredResponse.results:type_name -> timecache.v1.SettleResult
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	17, // 26: timecache.v1.Settlement.put_back:type_name -> timecache.v1.PutBack
+	18, // 27: timecache.v1.Settlement.extend:type_name -> timecache.v1.Extend
+	16, // 28: timecache.v1.Settlement.terminate:type_name -> timecache.v1.Terminate
+	22, // 29: timecache.v1.Nack.delay:type_name -> google.protobuf.Duration
+	22, // 30: timecache.v1.PutBack.ttl:type_name -> google.protobuf.Duration
+	23, // 31: timecache.v1.PutBack.expire_at:type_name -> google.protobuf.Timestamp
+	13, // 32: timecache.v1.SettleExpiredRequest.settlements:type_name -> timecache.v1.Settlement
+	24, // 33: timecache.v1.SettleResult.error:type_name -> google.rpc.Status
+	20, // 34: timecache.v1.SettleExpiredResponse.results:type_name -> timecache.v1.SettleResult
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_watch_proto_init() }
@@ -1898,6 +1997,7 @@ func file_timecache_v1_watch_proto_init() {
 		(*Settlement_Nack)(nil),
 		(*Settlement_PutBack)(nil),
 		(*Settlement_Extend)(nil),
+		(*Settlement_Terminate)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1905,7 +2005,7 @@ func file_timecache_v1_watch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_watch_proto_rawDesc), len(file_timecache_v1_watch_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -290,10 +290,6 @@ class GroupWorker:
         backoff = Backoff(*self._pauses)
         repeated = False
         while True:
-            with self._changed:
-                batch, unsettled = self._state.without_gone(batch)
-            for owed in unsettled:
-                self._listeners.report_unsettled(self._group, owed)
             try:
                 results = await self._client.settle(
                     self._group, [owed.settlement for owed in batch]

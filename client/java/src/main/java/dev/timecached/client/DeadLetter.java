@@ -23,7 +23,9 @@ public record DeadLetter(
     /** By a nack. */
     NACKED,
     /** It was not settled in time. */
-    TIMED_OUT
+    TIMED_OUT,
+    /** Its member gave it up. */
+    TERMINATED
   }
 
   /**
@@ -59,6 +61,7 @@ public record DeadLetter(
         switch (letter.getReason()) {
           case DEAD_LETTER_REASON_NACKED -> Optional.of(Reason.NACKED);
           case DEAD_LETTER_REASON_TIMED_OUT -> Optional.of(Reason.TIMED_OUT);
+          case DEAD_LETTER_REASON_TERMINATED -> Optional.of(Reason.TERMINATED);
           default -> Optional.empty();
         },
         letter.hasTime() ? Times.fromProto(letter.getTime()) : createTime);

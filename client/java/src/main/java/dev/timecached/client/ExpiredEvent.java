@@ -17,11 +17,13 @@ import java.util.Optional;
  * @param deathTime from here on no reader saw it
  * @param deliveredAt when the server published it
  * @param cause why it died
- * @param eventId in a consumer group, what names the event in a {@link Settlement}; otherwise 0
+ * @param eventId in a consumer group, the event's number, for people to read; otherwise 0
  * @param attempt in a consumer group, the number of this attempt, from 1; otherwise 0. One that
  *     ended by nack, or was not settled in time, counts; one that ended with its member's stream
  *     does not
  * @param returns in a consumer group, how often the stream of a member that held it has ended
+ * @param deliveryToken in a consumer group, what names this delivery in a {@link Settlement};
+ *     otherwise empty
  * @param createTime when the key began to be there: the put or other call that created the entry;
  *     changes and renewals kept it
  * @param ownTtl the entry's own time to live; empty: it had the namespace's
@@ -43,6 +45,7 @@ public record ExpiredEvent(
     long eventId,
     int attempt,
     int returns,
+    ByteString deliveryToken,
     Instant createTime,
     Optional<Duration> ownTtl,
     long omittedValueBytes,
@@ -97,15 +100,16 @@ public record ExpiredEvent(
         proto.getEventId(),
         proto.getAttempt(),
         proto.getReturns(),
+        proto.getDeliveryToken(),
         Times.fromProto(proto.hasCreateTime() ? proto.getCreateTime() : proto.getPutTime()),
         proto.hasOwnTtl() ? Optional.of(Times.fromProto(proto.getOwnTtl())) : Optional.empty(),
         proto.getOmittedValueBytes(),
         GatheredParts.of(proto.hasParts(), proto.getParts()));
   }
 
-  /** The same event, given out again. */
-  ExpiredEvent withAttempt(int attempt, int returns) {
-    if (attempt == this.attempt && returns == this.returns) {
+  /** The same event, given out again as that one. */
+  ExpiredEvent withDelivery(ExpiredEvent other) {
+    if (deliveryToken.equals(other.deliveryToken)) {
       return this;
     }
     return new ExpiredEvent(
@@ -118,9 +122,10 @@ public record ExpiredEvent(
         deathTime,
         deliveredAt,
         cause,
-        eventId,
-        attempt,
-        returns,
+        other.eventId,
+        other.attempt,
+        other.returns,
+        other.deliveryToken,
         createTime,
         ownTtl,
         omittedValueBytes,

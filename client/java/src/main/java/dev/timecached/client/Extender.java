@@ -7,7 +7,6 @@ import io.grpc.Status;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -17,12 +16,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class Extender {
   /** What the server was asked for. */
-  record Extension(GroupWorker.Task task, int attempt, int returns) {
-    Settlement settlement() {
-      return new Settlement(
-          task.eventId(), attempt, OptionalInt.of(returns), Settle.extend());
-    }
-  }
+  record Extension(GroupWorker.Task task, Settlement settlement) {}
 
   private static final int MAX_SETTLEMENTS = 4096;
   private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);

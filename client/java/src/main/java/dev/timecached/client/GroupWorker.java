@@ -3,7 +3,6 @@ package dev.timecached.client;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.TextFormat;
 import dev.timecached.v1.ErrorReason;
-import io.grpc.Status;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
@@ -45,37 +44,22 @@ public final class GroupWorker implements AutoCloseable {
    * meanwhile is not handled twice. Guarded by the worker.
    */
   static final class Task {
-    private ExpiredEvent event;
-    private int attempt; // The newest.
-    private int returns; // Of the newest.
+    private ExpiredEvent event; // With the numbers of the newest delivery.
     private final long since = System.nanoTime(); // When it came.
     private long countsFrom = since; // From when on its ack_timeout counts.
     private boolean over; // The server gives this attempt no more time.
     private boolean said; // Its settlement is on its way.
-    private boolean givenAgain; // Since it was last settled.
     private boolean returned; // By a nack: what comes again is to be handled again.
-    // Its id was given again, to a later attempt of what was returned, or to another event, as a
-    // server that restarts without a journal numbers its events anew: a settlement would be of the
-    // wrong one.
-    private boolean gone;
 
     Task(ExpiredEvent event) {
       this.event = event;
-      attempt = event.attempt();
-      returns = event.returns();
     }
+  }
 
-    /** The newest delivery. */
-    ExpiredEvent current() {
-      return event.withAttempt(attempt, returns);
-    }
-
-    long eventId() {
-      return event.eventId();
-    }
-
-    boolean is(ExpiredEvent other) {
-      return event.version() == other.version() && event.key().equals(other.key());
+  /** What an event keeps in every delivery. */
+  private record Name(long version, ByteString key) {
+    static Name of(ExpiredEvent event) {
+      return new Name(event.version(), event.key());
     }
   }
 
@@ -91,7 +75,7 @@ public final class GroupWorker implements AutoCloseable {
   private final Set<Thread> threads = ConcurrentHashMap.newKeySet(); // Its own.
 
   // Guarded by this.
-  private final Map<Long, Task> tasks = new HashMap<>(); // By event id: all that is not settled.
+  private final Map<Name, Task> tasks = new HashMap<>(); // All that is not settled.
   private final Deque<Task> queue = new ArrayDeque<>(); // Of these, what is not begun.
   private int running; // Handlers.
   private boolean stopping;
@@ -231,21 +215,15 @@ public final class GroupWorker implements AutoCloseable {
   }
 
   private synchronized void take(ExpiredEvent event) {
-    Task known = tasks.get(event.eventId());
-    if (known != null && known.is(event) && !known.returned) {
-      known.attempt = event.attempt();
-      known.returns = event.returns();
+    Task known = tasks.get(Name.of(event));
+    if (known != null && !known.returned) {
+      known.event = known.event.withDelivery(event);
       known.countsFrom = System.nanoTime();
       known.over = false;
-      known.givenAgain = true;
       return;
     }
-    if (known != null) {
-      known.gone = true;
-      forget(known);
-    }
     Task task = new Task(event);
-    tasks.put(event.eventId(), task);
+    tasks.put(Name.of(event), task);
     if (!stopping) {
       queue.addLast(task); // Else it is for others once the stream ends: until then it is kept.
     }
@@ -301,7 +279,6 @@ public final class GroupWorker implements AutoCloseable {
       return null;
     }
     Task task = queue.removeFirst();
-    task.event = task.current();
     ++running;
     return task;
   }
@@ -342,10 +319,9 @@ public final class GroupWorker implements AutoCloseable {
 
   /** The settlement of the newest attempt. */
   private synchronized Settler.Owed owe(Task task, Settle how) {
-    task.givenAgain = false;
     task.said = true;
     task.returned = how.kind == Settle.Kind.NACK;
-    return new Settler.Owed(task, task.attempt, task.returns, how);
+    return new Settler.Owed(task, Settlement.of(task.event, how));
   }
 
   /** What has counted for so long, and did not come longer ago than the longest time. */
@@ -357,37 +333,22 @@ public final class GroupWorker implements AutoCloseable {
                     && !task.over
                     && now - task.countsFrom >= minNanos
                     && now - task.since < maxNanos)
-        .map(task -> new Extender.Extension(task, task.attempt, task.returns))
+        .map(task -> new Extender.Extension(task, Settlement.of(task.event, Settle.extend())))
         .toList();
   }
 
   /** The server's answer to what it was asked for then. */
   synchronized void extended(Extender.Extension extension, boolean isGiven, long then) {
     Task task = extension.task();
-    if (task.attempt != extension.attempt() || task.returns != extension.returns()) {
+    if (!isNewest(task, extension.settlement())) {
       return; // It was given out again meanwhile.
     }
     task.over = !isGiven;
     task.countsFrom = isGiven ? then : task.countsFrom;
   }
 
-  /** Leaves out what must not be settled any more. */
-  List<Settler.Owed> withoutGone(List<Settler.Owed> batch) {
-    List<Settler.Owed> left;
-    List<Settler.Owed> gone;
-    synchronized (this) {
-      left = batch.stream().filter(owed -> !owed.task().gone).toList();
-      gone = batch.stream().filter(owed -> owed.task().gone).toList();
-      stale += gone.size();
-    }
-    gone.forEach(
-        owed ->
-            reportUnsettled(
-                owed,
-                TimecacheException.of(
-                    Status.Code.NOT_FOUND,
-                    "the group has forgotten it, or given out its id again")));
-    return left;
+  private static boolean isNewest(Task task, Settlement settlement) {
+    return task.event.deliveryToken().equals(settlement.deliveryToken());
   }
 
   /** The server's answer; returns what to settle in its place, or null. */
@@ -406,12 +367,12 @@ public final class GroupWorker implements AutoCloseable {
         forget(task);
         return null;
       }
-      if (task.givenAgain && owed.how().kind != Settle.Kind.NACK) {
-        // To this worker: no other would settle it. A server that was restarted does not count the
-        // attempt that was under way, nor does a group that was made again count any.
+      boolean isStale = error.is(ErrorReason.STALE_ATTEMPT);
+      if (isStale && owed.how().kind != Settle.Kind.NACK && !isNewest(task, owed.settlement())) {
+        // Given out again to this worker: no other would settle it.
         return owe(task, owed.how());
       }
-      isOver = isDone || error.is(ErrorReason.STALE_ATTEMPT);
+      isOver = isDone || isStale;
       if (isOver) {
         ++stale;
         forget(task);
@@ -438,7 +399,7 @@ public final class GroupWorker implements AutoCloseable {
 
   /** From here on the event is handled when it comes again. */
   private synchronized void forget(Task task) {
-    tasks.remove(task.eventId(), task);
+    tasks.remove(Name.of(task.event), task);
     notifyAll();
   }
 

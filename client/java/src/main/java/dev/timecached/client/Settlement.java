@@ -1,31 +1,22 @@
 package dev.timecached.client;
 
-import java.util.OptionalInt;
+import com.google.protobuf.ByteString;
 
 /**
  * One event, settled or extended.
  *
- * @param eventId from the event
- * @param attempt from the event
- * @param returns from the event: then a nack, put-back or extension of a delivery that ended with
- *     the member's stream is STALE_ATTEMPT. Empty: any delivery of that attempt is meant
+ * @param deliveryToken from the event
  * @param how what to do with it
  */
-public record Settlement(long eventId, int attempt, OptionalInt returns, Settle how) {
-  /** Of any delivery of that attempt. */
-  public Settlement(long eventId, int attempt, Settle how) {
-    this(eventId, attempt, OptionalInt.empty(), how);
-  }
-
+public record Settlement(ByteString deliveryToken, Settle how) {
   /** Of an event that a watch with {@link WatchOptions#group} has brought. */
   public static Settlement of(ExpiredEvent event, Settle how) {
-    return new Settlement(event.eventId(), event.attempt(), OptionalInt.of(event.returns()), how);
+    return new Settlement(event.deliveryToken(), how);
   }
 
   dev.timecached.v1.Settlement toProto() {
     dev.timecached.v1.Settlement.Builder builder =
-        dev.timecached.v1.Settlement.newBuilder().setEventId(eventId).setAttempt(attempt);
-    returns.ifPresent(builder::setReturns);
+        dev.timecached.v1.Settlement.newBuilder().setDeliveryToken(deliveryToken);
     how.set.accept(builder);
     return builder.build();
   }

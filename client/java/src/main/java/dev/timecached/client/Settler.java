@@ -8,15 +8,14 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 
 /** Sends a worker's settlements in batches, each until it has arrived. Thread-safe. */
 final class Settler {
   /** What the server has not answered. */
-  record Owed(GroupWorker.Task task, int attempt, int returns, Settle how) {
-    Settlement settlement() {
-      return new Settlement(task.eventId(), attempt, OptionalInt.of(returns), how);
+  record Owed(GroupWorker.Task task, Settlement settlement) {
+    Settle how() {
+      return settlement.how();
     }
   }
 
@@ -108,10 +107,6 @@ final class Settler {
     Backoff backoff = new Backoff(options.minPause, options.maxPause);
     TimecacheException error = gaveUp();
     for (boolean isRepeated = false; error == null; isRepeated = true) {
-      batch = worker.withoutGone(batch);
-      if (batch.isEmpty()) {
-        return;
-      }
       long begunAt = System.nanoTime();
       try {
         List<Settlement> settlements = batch.stream().map(Owed::settlement).toList();

@@ -29,7 +29,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
@@ -698,13 +697,7 @@ final class ConformanceTest {
       } else {
         how = settle("put_back", args.args("put_back"));
       }
-      OptionalInt returns =
-          args.has("returns")
-              ? OptionalInt.of((int) number(args.get("returns")))
-              : OptionalInt.empty();
-      Settlement settlement =
-          new Settlement(
-              number(args.get("event_id")), (int) number(args.get("attempt")), returns, how);
+      Settlement settlement = new Settlement(bytes(args, "delivery_token"), how);
       args.done();
       return settlement;
     }

@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -166,8 +165,10 @@ final class GroupWorkerTest {
     client.put("k", "v", new PutOptions().ttl(Duration.ofSeconds(5)));
     clock.advance(Duration.ofSeconds(11));
     WatchOptions member = new WatchOptions().group("g");
+    Settlement stale;
     try (Watcher first = client.watch(member)) {
       ExpiredEvent event = firstOf(first);
+      stale = Settlement.of(event, Settle.nack());
       assertEquals(List.of(1, 0), List.of(event.attempt(), event.returns()));
       assertEquals(Optional.of(Duration.ofSeconds(5)), event.ownTtl());
       assertEquals(event.putTime(), event.createTime());
@@ -175,8 +176,6 @@ final class GroupWorkerTest {
     try (Watcher second = client.watch(member)) {
       ExpiredEvent event = firstOf(second);
       assertEquals(List.of(1, 1), List.of(event.attempt(), event.returns()));
-      Settlement stale =
-          new Settlement(event.eventId(), 1, OptionalInt.of(0), Settle.nack());
       List<Settlement> settlements =
           List.of(
               stale,

@@ -1,0 +1,55 @@
+#include "server/rpc/watch/delivery_token.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "server/base/error.h"
+#include "server/base/wire_format.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr size_t kGroupIdBytes = 5;
+static_assert(kMaxGroupId >> (8 * kGroupIdBytes) == 0);
+
+bool TakeTokenInt(absl::string_view* from, int* value) {
+  uint64_t number;
+  if (!TakeVarint(from, &number) ||
+      number > uint64_t{std::numeric_limits<int32_t>::max()}) {
+    return false;
+  }
+  *value = static_cast<int>(number);
+  return true;
+}
+
+}  // namespace
+
+char* WriteDeliveryToken(const Delivery& delivery, char* to) {
+  for (size_t i = 0; i < kGroupIdBytes; ++i) {
+    *to++ = static_cast<char>(delivery.group_id >> (8 * i));
+  }
+  to = PutVarint(delivery.event_id, to);
+  to = PutVarint(static_cast<uint64_t>(delivery.attempt), to);
+  return PutVarint(static_cast<uint64_t>(delivery.returns), to);
+}
+
+absl::Status ReadDeliveryToken(absl::string_view token, Settlement* to) {
+  absl::string_view left = token;
+  if (left.size() > kGroupIdBytes) {
+    for (size_t i = 0; i < kGroupIdBytes; ++i) {
+      to->group_id |= uint64_t{static_cast<uint8_t>(left[i])} << (8 * i);
+    }
+    left.remove_prefix(kGroupIdBytes);
+    if (TakeVarint(&left, &to->event_id) && TakeTokenInt(&left, &to->attempt) &&
+        TakeTokenInt(&left, &to->returns) && left.empty() && to->attempt > 0) {
+      return absl::OkStatus();
+    }
+  }
+  return InvalidField("delivery_token",
+                      token.empty()
+                          ? "must be given: that of the event"
+                          : "is damaged or not of this service: send the bytes "
+                            "of ExpiredEvent.delivery_token unchanged");
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,28 @@
+// The opaque tokens that name a group's deliveries in their settlements.
+
+#ifndef TIMECACHED_SERVER_RPC_WATCH_DELIVERY_TOKEN_H_
+#define TIMECACHED_SERVER_RPC_WATCH_DELIVERY_TOKEN_H_
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/engine/store/expiry_types.h"
+#include "server/engine/store/group_types.h"
+
+namespace timecache::server {
+
+// The group's identity, and varints of the event's number, the attempt and the
+// returns: as a rule at most 15 bytes, which std::string keeps in itself.
+inline constexpr size_t kMaxDeliveryTokenBytes = 32;
+
+// Writes at most kMaxDeliveryTokenBytes; returns their end.
+char* WriteDeliveryToken(const Delivery& delivery, char* to);
+
+// Sets what names the delivery. INVALID_ARGUMENT about delivery_token for bytes
+// that no server writes.
+absl::Status ReadDeliveryToken(absl::string_view token, Settlement* to);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_RPC_WATCH_DELIVERY_TOKEN_H_
