@@ -45,6 +45,12 @@ std::string Load() {
   return line;
 }
 
+TestClusterOptions TwoNodes() {
+  TestClusterOptions options;
+  options.nodes = 2;
+  return options;
+}
+
 class TakeoverTimes : public ::testing::Test {
  protected:
   TakeoverTimes() {
@@ -129,7 +135,7 @@ class TakeoverTimes : public ::testing::Test {
   }
 
   const uint64_t entries_ = Count("TIMECACHED_ENTRIES", 1'000'000);
-  TestCluster cluster_{{.nodes = 2, .clocks = {}, .config = ""}};
+  TestCluster cluster_{TwoNodes()};
   std::thread caller_;
   std::atomic<bool> done_{false};
   std::atomic<uint64_t> calls_{0};
