@@ -363,9 +363,11 @@ func settle(ctx context.Context, client *timecache.Client, request *pb.SettleExp
 		settlement := timecache.Settlement{DeliveryToken: string(one.DeliveryToken)}
 		switch action := one.Action.(type) {
 		case *pb.Settlement_Nack:
-			settlement.Action = timecache.Nack(action.Nack.Delay.AsDuration())
+			settlement.Action = nack(action.Nack)
 		case *pb.Settlement_PutBack:
 			settlement.Action = putBack(action.PutBack)
+		case *pb.Settlement_Terminate:
+			settlement.Action = timecache.Terminate().WithReason(action.Terminate.Reason)
 		case *pb.Settlement_Extend:
 			settlement.Action = timecache.Extend()
 		}
@@ -379,6 +381,14 @@ func settle(ctx context.Context, client *timecache.Client, request *pb.SettleExp
 		}
 	}
 	return object{"results": answers}, err
+}
+
+func nack(said *pb.Nack) timecache.Action {
+	delay := timecache.GroupDelay
+	if said.Delay != nil {
+		delay = said.Delay.AsDuration()
+	}
+	return timecache.Nack(delay).WithReason(said.Reason)
 }
 
 func putBack(said *pb.PutBack) timecache.Action {

@@ -66,7 +66,8 @@ func eventProto(e timecache.ExpiredEvent) *pb.ExpiredEvent {
 		OmittedValueBytes: e.OmittedValueBytes, Version: e.Version, PutTime: timestamppb.New(e.PutTime),
 		Deadline: timestamppb.New(e.Deadline), DeathTime: timestamppb.New(e.DeathTime),
 		DeliveredAt: timestamppb.New(e.DeliveredAt), Cause: pb.ExpiryCause(e.Cause), EventId: e.EventID,
-		Attempt: e.Attempt, Returns: e.Returns, DeliveryToken: []byte(e.DeliveryToken), Parts: partsProto(e.Parts),
+		Attempt: e.Attempt, Returns: e.Returns, DeliveryToken: []byte(e.DeliveryToken),
+		LastReason: e.LastReason, Parts: partsProto(e.Parts),
 		CreateTime: timeProto(e.CreateTime), OwnTtl: ttlProto(e.OwnTTL)}
 }
 

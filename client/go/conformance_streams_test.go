@@ -275,7 +275,9 @@ func (r *run) worker(name string, step object) error {
 		}
 		switch said := settlement.Action.(type) {
 		case *pb.Settlement_Nack:
-			return timecache.Nack(said.Nack.Delay.AsDuration()).Because(nil)
+			return nack(said.Nack).Because(nil)
+		case *pb.Settlement_Terminate:
+			return timecache.Terminate().WithReason(said.Terminate.Reason).Because(nil)
 		case *pb.Settlement_PutBack:
 			return putBack(said.PutBack).Because(nil)
 		}

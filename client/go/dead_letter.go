@@ -37,8 +37,10 @@ type DeadLetter struct {
 	// Group is the one that gave it up, after so many Attempts that counted.
 	Group    string
 	Attempts uint32
-	// Reason is how the last of them ended.
-	Reason DeadLetterReason
+	// Reason is how the last of them ended; ReasonText what the member gave as its reason for
+	// that Nack or Terminate.
+	Reason     DeadLetterReason
+	ReasonText string
 	// Time is when the letter was made.
 	Time time.Time
 }
@@ -61,6 +63,7 @@ func DecodeDeadLetter(entry *Entry) (DeadLetter, error) {
 	letter.Event.EventID = id
 	if why := message.DeadLetter; why != nil {
 		letter.Group, letter.Attempts, letter.Time = why.Group, why.Attempts, toTime(why.Time)
+		letter.ReasonText = why.ReasonText
 		if _, known := pb.DeadLetterReason_name[int32(why.Reason)]; known {
 			letter.Reason = DeadLetterReason(why.Reason)
 		}

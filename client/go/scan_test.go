@@ -204,13 +204,13 @@ func TestDecodeDeadLetter(t *testing.T) {
 	equal(t, "an old letter", old, timecache.DeadLetter{Group: "cancel", Attempts: 5, Time: at})
 
 	message.DeadLetter = &pb.DeadLetter{Group: "cancel", Attempts: 4, Time: timestamppb.New(at.Add(time.Hour)),
-		Reason: pb.DeadLetterReason_DEAD_LETTER_REASON_TIMED_OUT}
+		Reason: pb.DeadLetterReason_DEAD_LETTER_REASON_TERMINATED, ReasonText: "no card"}
 	entry.Value = encode()
 	letter := must(timecache.DecodeDeadLetter(entry))(t)
 	letter.Event = timecache.ExpiredEvent{}
 	equal(t, "a letter", letter, timecache.DeadLetter{Group: "cancel", Attempts: 4,
-		Reason: timecache.DeadLetterTimedOut, Time: at.Add(time.Hour)})
-	equal(t, "reason", letter.Reason.String(), "TIMED_OUT")
+		Reason: timecache.DeadLetterTerminated, ReasonText: "no card", Time: at.Add(time.Hour)})
+	equal(t, "reason", letter.Reason.String(), "TERMINATED")
 
 	for _, key := range []string{"orders/cancel", "orders/cancel/x", "other/cancel/12", "orders/cancel/12/3"} {
 		if _, err := timecache.DecodeDeadLetter(&timecache.Entry{Key: key, Value: entry.Value}); err == nil {

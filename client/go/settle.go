@@ -2,6 +2,7 @@ package timecache
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -12,10 +13,15 @@ import (
 // MaxSettlements is how many a call of [Client.Settle] may have.
 const MaxSettlements = 4096
 
-// Action is what to do with an event: [Ack], [Nack], [PutBack] or [Extend].
+// GroupDelay, as the delay of a [Nack] or as WorkerOptions.RetryDelay: as the group's RetryDelay
+// says.
+const GroupDelay = time.Duration(math.MinInt64)
+
+// Action is what to do with an event: [Ack], [Nack], [PutBack], [Terminate] or [Extend].
 type Action struct {
 	kind      actionKind
 	delay     time.Duration
+	reason    string
 	ttl       *durationpb.Duration
 	expireAt  *timestamppb.Timestamp
 	allowPast bool
@@ -27,14 +33,27 @@ const (
 	ack actionKind = iota
 	nack
 	putBack
+	terminate
 	extend
 )
 
 // Ack: it is done. Accepted also from an earlier delivery, while the event is unsettled.
 func Ack() Action { return Action{kind: ack} }
 
-// Nack: give it out again, after 0 to 7 days.
+// Nack: give it out again, after 0 to 7 days or [GroupDelay].
 func Nack(delay time.Duration) Action { return Action{kind: nack, delay: delay} }
+
+// Terminate: give it up. It becomes a dead letter now, whatever its attempts; in a namespace
+// without a DeadLetterNamespace it is settled.
+func Terminate() Action { return Action{kind: terminate} }
+
+// WithReason adds to a Nack or Terminate why, for people, in at most 256 B of UTF-8: the
+// LastReason of the event when it comes again, and the ReasonText of its dead letter. An [Ack] and
+// the others have none.
+func (a Action) WithReason(reason string) Action {
+	a.reason = reason
+	return a
+}
 
 // PutBack: put it back into the namespace, with its value or its parts and a fresh time to
 // live, unless the key is there again; then done. Without a TTL it gets the one of its own
@@ -49,7 +68,8 @@ func PutBack(options ...PutBackOption) Action {
 func Extend() Action { return Action{kind: extend} }
 
 func (a Action) String() string {
-	return [...]string{ack: "Ack", nack: "Nack", putBack: "PutBack", extend: "Extend"}[a.kind]
+	return [...]string{ack: "Ack", nack: "Nack", putBack: "PutBack", terminate: "Terminate",
+		extend: "Extend"}[a.kind]
 }
 
 // Settlement is what to do with one event.
@@ -68,7 +88,7 @@ func (e *ExpiredEvent) Settlement(action Action) Settlement {
 // SettleResult is what became of one settlement.
 type SettleResult struct {
 	// Err: NotFound (EventNotUnsettled): the event has been settled already, or is a dead
-	// letter, or lost. FailedPrecondition (StaleAttempt): a Nack or PutBack too late, the
+	// letter, or lost. FailedPrecondition (StaleAttempt): not an Ack, and too late, the
 	// event has been given out again; or the group that gave it out is gone, also if there
 	// is one of the same name. InvalidArgument: a field is out of its range. Of a
 	// PutBack also what Put may fail with; the event stays unsettled.
@@ -93,10 +113,16 @@ func (c *Client) Settle(ctx context.Context, group string, settlements []Settlem
 		case ack:
 			one.Action = &pb.Settlement_Ack{Ack: &pb.Ack{}}
 		case nack:
-			one.Action = &pb.Settlement_Nack{Nack: &pb.Nack{Delay: durationpb.New(settlement.Action.delay)}}
+			said := &pb.Nack{Reason: settlement.Action.reason}
+			if settlement.Action.delay != GroupDelay {
+				said.Delay = durationpb.New(settlement.Action.delay)
+			}
+			one.Action = &pb.Settlement_Nack{Nack: said}
 		case putBack:
 			one.Action = &pb.Settlement_PutBack{PutBack: &pb.PutBack{Ttl: settlement.Action.ttl,
 				ExpireAt: settlement.Action.expireAt, AllowPast: settlement.Action.allowPast}}
+		case terminate:
+			one.Action = &pb.Settlement_Terminate{Terminate: &pb.Terminate{Reason: settlement.Action.reason}}
 		case extend:
 			one.Action = &pb.Settlement_Extend{Extend: &pb.Extend{}}
 		}

@@ -68,6 +68,9 @@ type ExpiredEvent struct {
 	// DeliveryToken names this delivery in a Settlement: bytes, at most 32. In a consumer
 	// group only.
 	DeliveryToken string
+	// LastReason is what the Nack of the last attempt that counted gave as its reason. In a
+	// consumer group only.
+	LastReason string
 	// CreateTime is when the key began to be there: changes and renewals keep it. The zero
 	// time from an older server.
 	CreateTime time.Time
@@ -533,8 +536,8 @@ func toEvent(event *pb.ExpiredEvent) ExpiredEvent {
 		PutTime: toTime(event.PutTime), Deadline: toTime(event.Deadline),
 		DeathTime: toTime(event.DeathTime), DeliveredAt: toTime(event.DeliveredAt),
 		Cause: toCause(event.Cause), EventID: event.EventId, Attempt: event.Attempt, Returns: event.Returns,
-		DeliveryToken: string(event.DeliveryToken),
-		CreateTime:    toTime(event.CreateTime), OwnTTL: event.OwnTtl.AsDuration(), Parts: toParts(event.Parts)}
+		DeliveryToken: string(event.DeliveryToken), LastReason: event.LastReason,
+		CreateTime: toTime(event.CreateTime), OwnTTL: event.OwnTtl.AsDuration(), Parts: toParts(event.Parts)}
 }
 
 func toCause(cause pb.ExpiryCause) Cause {

@@ -34,7 +34,7 @@ type actionError struct {
 
 func (e *actionError) Error() string {
 	what := map[actionKind]string{ack: "done", nack: "to be given out again", putBack: "put back",
-		extend: "not done, but a worker extends by itself"}[e.action.kind]
+		terminate: "given up", extend: "not done, but a worker extends by itself"}[e.action.kind]
 	if e.cause == nil {
 		return what
 	}
@@ -63,7 +63,7 @@ type WorkerOptions struct {
 	// hangs. Default 12 h. Negative: it never asks.
 	ExtendMax time.Duration
 	// RetryDelay is that of the Nack for a handler's error, and for an action that the
-	// server refuses. Default 1 s.
+	// server refuses. [GroupDelay]: as the group says. Default 1 s.
 	RetryDelay time.Duration
 	// StopTimeout is how long Run tries to settle once the last handler has returned.
 	// Default 10 s.
@@ -86,8 +86,8 @@ type WorkerStats struct {
 	// Handled are handlers that have returned or ended their goroutine; Failed, of these,
 	// those with an error that is no Action.
 	Handled, Failed uint64
-	// Acked, Nacked and PutBack were settled so.
-	Acked, Nacked, PutBack uint64
+	// Acked, Nacked, PutBack and Terminated were settled so.
+	Acked, Nacked, PutBack, Terminated uint64
 	// Stale were settled too late: the event had been given to another member, or was
 	// done.
 	Stale uint64
@@ -528,7 +528,8 @@ func (w *Worker) settled(batch []owed, results []SettleResult, repeated bool) {
 		kind := one.action.kind
 		switch {
 		case err == nil, repeated && done: // An attempt that was not answered may have settled it.
-			*[]*uint64{ack: &w.stats.Acked, nack: &w.stats.Nacked, putBack: &w.stats.PutBack}[kind]++
+			*[]*uint64{ack: &w.stats.Acked, nack: &w.stats.Nacked, putBack: &w.stats.PutBack,
+				terminate: &w.stats.Terminated}[kind]++
 		case stale && kind != nack && one.task.event.DeliveryToken != one.token:
 			// Given to us again: nobody else would settle it.
 			again = append(again, w.owe(one.task, one.action))

@@ -27,6 +27,8 @@ func TestSettledAgain(t *testing.T) {
 		{"a later attempt", PutBack(), stale, "b", again("b", PutBack()), WorkerStats{}},
 		{"done by another member", Ack(), done, "", nil, WorkerStats{Stale: 1}},
 		{"with another member", Ack(), stale, "", nil, WorkerStats{Stale: 1}},
+		{"given up by a later attempt", Terminate(), stale, "b", again("b", Terminate()), WorkerStats{}},
+		{"given up", Terminate(), nil, "", nil, WorkerStats{Terminated: 1}},
 		{"a nack is over", retry, stale, "b", nil, WorkerStats{Stale: 1}},
 		{"a refusal", PutBack(), full, "b", again("b", retry), WorkerStats{}},
 		{"a refusal of a nack", retry, full, "", nil, WorkerStats{Unsettled: 1}},

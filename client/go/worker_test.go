@@ -161,6 +161,53 @@ func TestWorker(t *testing.T) {
 	}
 }
 
+// An event waits as its group says, comes again with the reason, and is given up with one.
+func TestWorkerLeavesTheDelayToItsGroup(t *testing.T) {
+	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})
+	ctx := t.Context()
+	must(client.CreateNamespace(ctx, "dead", timecache.NamespaceOptions{}))(t)
+	must(client.UpdateNamespace(ctx, "main", timecache.NamespaceOptions{DeadLetterNamespace: new("dead")}))(t)
+	must(client.CreateGroup(ctx, "g", timecache.GroupOptions{RetryDelay: new(5 * time.Second), RetryMultiplier: new(uint32(1))},
+		timecache.FromNow))(t)
+	reasons := make(chan string, 10)
+	worker := client.Worker("g", func(_ context.Context, event *timecache.ExpiredEvent) error {
+		reasons <- event.LastReason
+		switch event.Attempt {
+		case 1:
+			return timecache.Nack(timecache.GroupDelay).WithReason("no card").Because(nil)
+		case 2:
+			return errors.New("broken")
+		}
+		return timecache.Terminate().WithReason("stolen card").Because(nil)
+	}, timecache.WorkerOptions{RetryDelay: timecache.GroupDelay, OnError: func(error) {}})
+	stop, end := working(t, worker)
+	joined(t, client, "g")
+	must(client.Put(ctx, "k", nil))(t)
+	must(clock.Advance(ctx, 11*time.Second))(t)
+	for attempt := uint64(1); attempt < 3; attempt++ {
+		eventually(t, func() bool { return worker.Stats().Nacked == attempt })
+		must(clock.Advance(ctx, 4*time.Second))(t)
+		equal(t, "handled", worker.Stats().Handled, attempt)
+		must(clock.Advance(ctx, time.Second))(t)
+	}
+	eventually(t, func() bool { return worker.Stats().Terminated == 1 })
+	equal(t, "reasons", [...]string{<-reasons, <-reasons, <-reasons}, [...]string{"", "no card", ""})
+	stop()
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	dead := client.In("dead")
+	eventually(t, func() bool { size, err := dead.Size(ctx); return err == nil && size.Entries == 1 })
+	for entry, err := range dead.Scan(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		letter := must(timecache.DecodeDeadLetter(&entry))(t)
+		equal(t, "reason", letter.Reason, timecache.DeadLetterTerminated)
+		equal(t, "its text", letter.ReasonText, "stolen card")
+	}
+}
+
 // A stop waits for the handlers that run, settles them, and gives the rest back.
 func TestWorkerStops(t *testing.T) {
 	client, clock := virtual(t, timecache.NamespaceOptions{TTL: new(10 * time.Second), NumBuckets: new(uint32(11))})

@@ -18,6 +18,8 @@ export interface DeadLetter {
   attempts: number;
   /** How the last of them ended; undefined: an older server wrote the letter, or a newer one has more reasons. */
   reason: DeadLetterReason | undefined;
+  /** What the member gave as its reason for the nack or terminate that ended it; may be empty. */
+  reasonText: string;
   /** When the letter was made. */
   time: Time;
 }
@@ -41,6 +43,7 @@ export function decodeDeadLetter(letter: Pick<Entry, 'key' | 'value' | 'createTi
     attempts: deadLetter?.attempts || event.attempt,
     reason: enumName(ReasonEnum, 'DEAD_LETTER_REASON_', deadLetter?.reason ?? 0) as
       DeadLetterReason | undefined,
+    reasonText: deadLetter?.reasonText ?? '',
     time: deadLetter?.time ? fromTimestamp(deadLetter.time) : letter.createTime,
   };
 }

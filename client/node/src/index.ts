@@ -50,6 +50,7 @@ export {
   extend,
   nack,
   putBack,
+  terminate,
   type Extend,
   type PutBackOptions,
   type Settle,

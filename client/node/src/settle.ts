@@ -14,11 +14,12 @@ export interface PutBackOptions extends DueDate {
 const PUT_BACK_OPTIONS: Names<PutBackOptions> = { ttlMs: true, expireAt: true, allowPast: true };
 const KNOWN = known('putBack', PUT_BACK_OPTIONS);
 
-/** What to do with an event: made by {@link ack}, {@link nack} and {@link putBack}. */
+/** What to do with an event: made by {@link ack}, {@link nack}, {@link putBack} and {@link terminate}. */
 export type Settle =
   | { readonly action: 'ack' }
-  | { readonly action: 'nack'; readonly delayMs: number }
-  | { readonly action: 'putBack'; readonly options: PutBackOptions };
+  | { readonly action: 'nack'; readonly delayMs?: number | undefined; readonly reason?: string }
+  | { readonly action: 'putBack'; readonly options: PutBackOptions }
+  | { readonly action: 'terminate'; readonly reason: string };
 
 /** More time for an event: made by {@link extend}. A worker asks for it by itself. */
 export type Extend = { readonly action: 'extend' };
@@ -28,9 +29,20 @@ export function ack(): Settle {
   return { action: 'ack' };
 }
 
-/** Give it out again, after 0 to 7 days, in ms. */
-export function nack(delayMs = 0): Settle {
-  return { action: 'nack', delayMs };
+/**
+ * Give it out again, after 0 to 7 days, in ms; without a delay as the group's retryDelayMs says. The reason, for people,
+ * of at most 256 B of UTF-8, is the event's `lastReason` when it comes again, and is in its dead letter.
+ */
+export function nack(delayMs?: number, reason = ''): Settle {
+  return { action: 'nack', delayMs, reason };
+}
+
+/**
+ * Give it up: it becomes a dead letter now, with this reason of at most 256 B, whatever its attempts; in a namespace
+ * without a deadLetterNamespace it is settled.
+ */
+export function terminate(reason = ''): Settle {
+  return { action: 'terminate', reason };
 }
 
 /**
@@ -69,7 +81,12 @@ export function toAction(how: Settle | Extend): SettlementMessage['action'] {
     case 'ack':
       return { $case: 'ack', value: {} };
     case 'nack':
-      return { $case: 'nack', value: { delay: toDuration(how.delayMs, 'delayMs'), reason: '' } };
+      return {
+        $case: 'nack',
+        value: { delay: toDuration(how.delayMs, 'delayMs'), reason: how.reason ?? '' },
+      };
+    case 'terminate':
+      return { $case: 'terminate', value: { reason: how.reason } };
     case 'putBack': {
       const { ttlMs, expireAt, allowPast = false } = how.options;
       const ttl = toDuration(ttlMs, 'ttlMs');
@@ -81,6 +98,6 @@ export function toAction(how: Settle | Extend): SettlementMessage['action'] {
     case 'extend':
       return { $case: 'extend', value: {} };
     default:
-      throw new TypeError('settle with ack(), nack() or putBack()');
+      throw new TypeError('settle with ack(), nack(), putBack() or terminate()');
   }
 }

@@ -65,6 +65,8 @@ export interface ExpiredEvent {
   returns: number;
   /** In a consumer group only, else empty: what names this delivery in a settlement. */
   deliveryToken: Buffer;
+  /** In a consumer group only, else empty: what the nack of the last attempt that counted gave as its reason. */
+  lastReason: string;
   /** When the key began to be there: the put or other call that created the entry. Changes and renewals kept it. */
   createTime: Time;
   /** The entry's own time to live in ms; undefined: it had the namespace's. */
@@ -415,6 +417,7 @@ export function fromEvent(event: ExpiredEventMessage): ExpiredEvent {
     attempt: event.attempt,
     returns: event.returns,
     deliveryToken: event.deliveryToken,
+    lastReason: event.lastReason,
     createTime: fromTimestamp(event.createTime ?? event.putTime),
     ownTtlMs: fromOwnTtl(event.ownTtl),
     omittedValueBytes: Number(event.omittedValueBytes),

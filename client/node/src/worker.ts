@@ -29,8 +29,11 @@ export interface WorkerOptions extends Omit<
   settleBatchMax?: number | undefined;
   /** Or when the first has waited for so long, in ms, or no event is left to handle. Default 2. */
   settleLingerMs?: number | undefined;
-  /** Delay, in ms, of the nack for a handler that throws, and for a settlement that is refused. Default 1,000. */
-  retryDelayMs?: number | undefined;
+  /**
+   * Delay, in ms, of the nack for a handler that throws, and for a settlement that is refused. Null: as the group's
+   * retryDelayMs says. Default 1,000.
+   */
+  retryDelayMs?: number | null | undefined;
   /** How long a stop tries to settle, in ms, once the last handler has returned. Default 10,000. */
   stopTimeoutMs?: number | undefined;
   /**
@@ -66,6 +69,8 @@ export interface WorkerCounters {
   nacked: number;
   /** Settled by putBack, put or let go. */
   putBack: number;
+  /** Given up by terminate. */
+  terminated: number;
   /** Settled too late: the event had been given to another member, or was done. */
   stale: number;
   /** Not settled: refused, or not delivered. The event is given out again. */
@@ -142,7 +147,9 @@ export class GroupWorker {
    * it: onError is told, too.
    */
   readonly finished: Promise<void>;
-  readonly #options: WorkerOptions & { concurrency: number; maxInFlight: number; retryDelayMs: number };
+  readonly #options: WorkerOptions & { concurrency: number; maxInFlight: number };
+  /** In place of what failed. */
+  readonly #retry: Settle;
   readonly #namespace: string;
   readonly #handler: EventHandler;
   readonly #watcher: Watcher;
@@ -154,6 +161,7 @@ export class GroupWorker {
     acked: 0,
     nacked: 0,
     putBack: 0,
+    terminated: 0,
     stale: 0,
     unsettled: 0,
     lost: 0,
@@ -193,13 +201,13 @@ export class GroupWorker {
       metadata,
     } = options;
     const call = { requestId, traceparent, metadata };
-    toAction(nack(options.retryDelayMs)); // A TypeError now, not with each event.
+    this.#retry = nack(options.retryDelayMs === null ? undefined : (options.retryDelayMs ?? 1_000));
+    toAction(this.#retry); // A TypeError now, not with each event.
     this.#handler = handler;
     this.#options = {
       ...options,
       concurrency,
       maxInFlight: options.maxInFlight ?? Math.min(2 * concurrency, MAX_IN_FLIGHT),
-      retryDelayMs: options.retryDelayMs ?? 1_000,
     };
     const settlerOptions = {
       group,
@@ -368,12 +376,12 @@ export class GroupWorker {
       how = (await this.#handler({ ...held.event })) ?? ack();
       if ((how as Settlement['how']).action === 'extend')
         throw new TypeError(
-          'a handler settles with ack(), nack() or putBack(): its worker extends by itself',
+          'a handler settles with ack(), nack(), putBack() or terminate(): its worker extends by itself',
         );
       toAction(how);
     } catch (error) {
       ++this.#counters.thrown;
-      how = nack(this.#options.retryDelayMs);
+      how = this.#retry;
       this.#report(error, held.event);
     }
     ++this.#counters.handled;
@@ -413,6 +421,7 @@ export class GroupWorker {
       this.#reportUnsettled(settlement, error);
     } else if (settlement.how.action === 'ack') ++this.#counters.acked;
     else if (settlement.how.action === 'nack') ++this.#counters.nacked;
+    else if (settlement.how.action === 'terminate') ++this.#counters.terminated;
     else ++this.#counters.putBack;
     return undefined;
   }
@@ -421,11 +430,11 @@ export class GroupWorker {
   #refused(settlement: HeldSettlement, error: TimecacheError): HeldSettlement | undefined {
     this.#reportUnsettled(settlement, error);
     const { held, how } = settlement;
-    if (how.action === 'ack' || (how.action === 'nack' && how.delayMs === this.#options.retryDelayMs)) {
+    if (how.action === 'ack' || how === this.#retry) {
       this.#dropped(settlement);
       return undefined;
     }
-    return this.#owe(held, nack(this.#options.retryDelayMs));
+    return this.#owe(held, this.#retry);
   }
 
   #dropped(settlement: HeldSettlement): void {

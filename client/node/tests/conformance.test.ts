@@ -11,6 +11,7 @@ import {
   nack,
   op,
   putBack,
+  terminate,
   type ExpiredEvent,
   type GroupWorker,
   type Operation,
@@ -62,9 +63,27 @@ const DURATIONS = [
     'unused_ttl',
     'heartbeat_interval',
   ],
-  ...['lead_time', 'retry_delay', 'delay', 'max_life', 'within', 'remember', 'idempotency_window'],
+  ...[
+    'lead_time',
+    'retry_delay',
+    'max_retry_delay',
+    'delay',
+    'max_life',
+    'within',
+    'remember',
+    'idempotency_window',
+  ],
 ];
-const BYTES = ['key', 'value', 'part', 'key_prefix', 'expected_names', 'resume_tokens', 'idempotency_id', 'delivery_token'];
+const BYTES = [
+  'key',
+  'value',
+  'part',
+  'key_prefix',
+  'expected_names',
+  'resume_tokens',
+  'idempotency_id',
+  'delivery_token',
+];
 const INT64 = ['add', 'xor', 'initial'];
 
 /** The fields of an answer by their names in the proto. */
@@ -348,7 +367,7 @@ class Run {
     const worker = new HandlingWorker(client, args, (event, calls) => {
       const scripted = handlers[event.key.toString()];
       const what = scripted?.[Math.min(calls, scripted.length - 1)] ?? { ack: {} };
-      checkNames(what, ['ack', 'nack', 'put_back', 'throw']);
+      checkNames(what, ['ack', 'nack', 'put_back', 'terminate', 'throw']);
       if ('throw' in what) throw new Error(what['throw'] as string);
       return settleOf(this.#args(what));
     });
@@ -463,7 +482,8 @@ class HandlingWorker {
 type Arguments = Record<string, any>;
 
 function settleOf(how: Arguments): Settle {
-  if (how['nack']) return nack(how['nack'].delayMs);
+  if (how['nack']) return nack(how['nack'].delayMs, how['nack'].reason);
+  if (how['terminate']) return terminate(how['terminate'].reason);
   if (how['putBack']) return putBack(how['putBack']);
   return ack();
 }
@@ -628,7 +648,7 @@ const CALLS: Record<string, Call> = {
       const results = await client.settle(
         group,
         (settlements as Arguments[]).map(({ deliveryToken, ...how }) => {
-          checkNames(how, ['ack', 'nack', 'putBack', 'extend']);
+          checkNames(how, ['ack', 'nack', 'putBack', 'terminate', 'extend']);
           return { deliveryToken, how: how['extend'] ? extend() : settleOf(how) };
         }),
       );

@@ -9,6 +9,7 @@ import {
   extend,
   nack,
   putBack,
+  terminate,
   type DeadLetter,
   type ExpiredEvent,
   type Group,
@@ -79,7 +80,7 @@ test('a handler that returns acknowledges, and nack, putBack and errors give eve
   ]);
   assert.deepEqual(errors.map((error) => (error as Error).message).sort(), [
     'broken',
-    'settle with ack(), nack() or putBack()',
+    'settle with ack(), nack(), putBack() or terminate()',
   ]);
   await worker.stop();
   await worker.finished;
@@ -89,6 +90,36 @@ test('a handler that returns acknowledges, and nack, putBack and errors give eve
     [5, 3, 2, 0],
   );
   assert.deepEqual(worker.counters.handled, 10);
+});
+
+test('an event waits as its group says, comes again with the reason, and is given up with one', async () => {
+  const dead = await freshNamespace(fixture.client);
+  const client = await freshNamespace(fixture.client, { deadLetterNamespace: dead.defaultNamespace });
+  await client.createGroup('g', { retryDelayMs: 20_000, retryMultiplier: 1 });
+  const reasons: string[] = [];
+  const worker = client.worker({ group: 'g', retryDelayMs: null, onError: () => {} }, (event) => {
+    reasons.push(event.lastReason);
+    if (event.attempt === 1) return nack(undefined, 'no card');
+    if (event.attempt === 2) throw new Error('broken');
+    return terminate('stolen card');
+  });
+  await isMember(client);
+  await client.put('a', 'v');
+  await fixture.clock.advance(11_000);
+  for (const nacked of [1, 2]) {
+    await eventually(() => worker.counters.nacked === nacked);
+    await fixture.clock.advance(19_000);
+    assert.equal(reasons.length, nacked);
+    await fixture.clock.advance(1_000);
+  }
+  await eventually(() => worker.counters.terminated === 1);
+  assert.deepEqual(reasons, ['', 'no card', '']);
+  await worker.stop();
+  await eventually(async () => (await dead.size()).entries === 1);
+  for await (const letter of dead.scan()) {
+    const { reason, reasonText, attempts } = decodeDeadLetter(letter);
+    assert.deepEqual([reason, reasonText, attempts], ['TERMINATED', 'stolen card', 3]);
+  }
 });
 
 test('as many handlers run at a time as were asked for, and a stop finishes what runs', async () => {

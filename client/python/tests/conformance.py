@@ -35,8 +35,8 @@ ENUMS: dict[str, type[enum.Enum]] = {
 }
 DURATIONS = {
     "ttl", "max_ttl", "event_retention", "unused_group_ttl", "ack_timeout", "unused_ttl", "delay",
-    "heartbeat_interval", "lead_time", "retry_delay", "max_life", "within", "remember",
-    "idempotency_window",
+    "heartbeat_interval", "lead_time", "retry_delay", "max_retry_delay", "max_life", "within",
+    "remember", "idempotency_window",
 }  # fmt: skip
 BYTES = {"key", "value", "part", "key_prefix", "idempotency_id", "delivery_token"}
 NUMBERS = {"if_version", "add", "xor", "initial"}
@@ -272,6 +272,7 @@ class Runner:
             "nack": timecached.Nack,
             "put_back": timecached.PutBack,
             "extend": timecached.Extend,
+            "terminate": timecached.Terminate,
         }
         return kinds[kind](**values)
 

@@ -305,8 +305,9 @@ class DeadLetterTest(unittest.TestCase):
 
     def test_a_letter_is_decoded(self) -> None:
         why = watch_pb2.DeadLetter(
-            group="cancel", attempts=5, reason="DEAD_LETTER_REASON_NACKED", time=to_timestamp(NOW)
-        )
+            group="cancel", attempts=5, reason="DEAD_LETTER_REASON_NACKED", time=to_timestamp(NOW),
+            reason_text="no card",
+        )  # fmt: skip
         entry = self.entry(self.letter(dead_letter=why), b"orders/cancel/12")
         letter = timecached.decode_dead_letter(entry)
         self.assertEqual(
@@ -314,8 +315,8 @@ class DeadLetterTest(unittest.TestCase):
             ("orders", b"order:1", "42", 12),
         )
         self.assertEqual(
-            (letter.group, letter.attempts, letter.reason, letter.time),
-            ("cancel", 5, timecached.DeadLetterReason.NACKED, NOW),
+            (letter.group, letter.attempts, letter.reason, letter.time, letter.reason_text),
+            ("cancel", 5, timecached.DeadLetterReason.NACKED, NOW, "no card"),
         )
 
     def test_a_letter_of_an_older_server_is_decoded(self) -> None:
@@ -432,11 +433,11 @@ class ConversionTest(unittest.TestCase):
             timecached.Operation.put("a", "1", expire_at=datetime(2026, 1, 1))
 
     def test_statistics_have_what_is_new(self) -> None:
-        statistics = groups_pb2.GroupStatistics(returned=1, extended=2, suspects=3)
+        statistics = groups_pb2.GroupStatistics(returned=1, extended=2, suspects=3, terminated=4)
         group = timecached.admin_types.group_from(groups_pb2.Group(statistics=statistics))
         assert group.statistics is not None
         got = group.statistics
-        self.assertEqual((got.returned, got.extended, got.suspects), (1, 2, 3))
+        self.assertEqual((got.returned, got.extended, got.suspects, got.terminated), (1, 2, 3, 4))
 
 
 if __name__ == "__main__":

@@ -44,6 +44,38 @@ class ServerTest(unittest.TestCase):
         )
         self.assertEqual((letter.attempts, letter.reason), (1, timecached.DeadLetterReason.NACKED))
 
+    def test_an_event_that_is_given_up_is_a_dead_letter_with_its_reason(self) -> None:
+        self.client.create_namespace("dead", timecached.NamespaceOptions(ttl=timedelta(days=30)))
+        self.client.create_namespace(
+            "orders", timecached.NamespaceOptions(dead_letter_namespace="dead")
+        )
+        orders = self.client.namespace("orders")
+        orders.create_group("g", timecached.GroupOptions(retry_delay=timedelta(seconds=60)))
+        reasons: list[str] = []
+
+        def handle(event: timecached.ExpiredEvent) -> timecached.Settle:
+            reasons.append(event.last_reason)
+            if event.attempt == 1:
+                return timecached.Nack(reason="no card")
+            return timecached.Terminate("expired card")
+
+        with orders.worker("g", handle) as worker:
+            orders.put("a", "1", ttl=1)
+            self.clock.advance(2)
+            await_(lambda: worker.counters.nacked == 1)
+            self.clock.advance(59)
+            self.assertEqual(len(reasons), 1)
+            self.clock.advance(2)
+            await_(lambda: worker.counters.terminated == 1)
+        self.assertEqual(reasons, ["", "no card"])
+        dead = self.client.namespace("dead")
+        await_(lambda: dead.size().entries == 1)
+        letter = timecached.decode_dead_letter(next(iter(dead.scan())))
+        self.assertEqual(
+            (letter.attempts, letter.reason, letter.reason_text),
+            (2, timecached.DeadLetterReason.TERMINATED, "expired card"),
+        )
+
     def test_an_extension_keeps_an_event(self) -> None:
         self.client.create_group("g")
         with self.client.consume("g") as member:

@@ -7,7 +7,7 @@ import threading
 import unittest
 import unittest.mock
 from collections.abc import AsyncIterator
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import grpc
@@ -63,7 +63,7 @@ class StateTest(unittest.TestCase):
         return timecached.TimecacheError(grpc.StatusCode.NOT_FOUND, "", reason=reason)
 
     def test_what_is_given_again_to_its_worker_is_settled_again(self) -> None:
-        for how in (timecached.Ack(), timecached.PutBack()):
+        for how in (timecached.Ack(), timecached.PutBack(), timecached.Terminate("no")):
             with self.subTest(how):
                 self.setUp()
                 owed = self.state.end(self.held, how)
@@ -264,6 +264,23 @@ class WorkerTest(Base):
             await_(lambda: self.statistics().nacked == 1)
         assert isinstance(errors[0], timecached.InvalidArgumentError)
         self.assertEqual(errors[0].field, "nack.delay")
+
+    def test_the_delay_of_a_retry_is_left_to_the_group(self) -> None:
+        self.client.update_group("g", timecached.GroupOptions(retry_delay=timedelta(seconds=60)))
+
+        def handle(event: timecached.ExpiredEvent) -> None:
+            if event.attempt == 1:
+                raise RuntimeError("broken")
+
+        with self.client.worker(
+            "g", handle, retry_delay=None, on_error=lambda error: None
+        ) as worker:
+            self.expire(1)
+            await_(lambda: self.statistics().nacked == 1)
+            self.clock.advance(59)
+            self.assertEqual(self.statistics().backlog, 1)
+            self.clock.advance(2)
+            await_(lambda: worker.counters.acked == 1)
 
     def test_what_ends_a_worker_is_raised(self) -> None:
         worker = self.client.worker("g", lambda event: None).start()

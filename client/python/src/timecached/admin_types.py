@@ -184,8 +184,8 @@ class GroupOptions:
     unused_ttl: timedelta | None = None
     """How long the group may be without a member. Zero: for ever."""
     retry_delay: timedelta | None = None
-    """How long an event waits after its first attempt that counted, if the Nack names no delay, or it
-    was not settled in time; after each further one retry_multiplier times as long, up to
+    """How long an event waits after its first attempt that counted, if the Nack names no delay, or
+    it was not settled in time; after each further one retry_multiplier times as long, up to
     max_retry_delay; each shortened at random by up to retry_jitter_percent. Default 0."""
     retry_multiplier: int | None = None
     """Default 2."""
@@ -223,6 +223,7 @@ class GroupStatistics:
     returned: int
     extended: int
     suspects: int
+    terminated: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

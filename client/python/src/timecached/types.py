@@ -294,6 +294,8 @@ class ExpiredEvent(_Text):
     """The entry's own time to live, which PutBack gives it again. None: the namespace's."""
     delivery_token: bytes = b""
     """In a group only: names this delivery in a Settlement."""
+    last_reason: str = ""
+    """In a group only: the reason that the Nack of the last attempt that counted gave."""
 
 
 class DeadLetterReason(enum.Enum):
@@ -323,6 +325,8 @@ class DeadLetter:
     """How the last of them ended."""
     time: datetime
     """When the letter was made."""
+    reason_text: str = ""
+    """What the member gave as its reason for the Nack or Terminate that ended it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -358,8 +362,21 @@ class Ack:
 class Nack:
     """Give the event out again."""
 
-    delay: Duration = 0
-    """Until then: 0 to 7 days."""
+    delay: Duration | None = None
+    """Until then: 0 to 7 days. None: as the group's retry_delay says."""
+    reason: str = ""
+    """Why, for people: comes with the next delivery, and is in the dead letter. At most 256 B."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terminate:
+    """Give the event up: it becomes a dead letter now, whatever its attempts.
+
+    In a namespace without a dead_letter_namespace it is settled.
+    """
+
+    reason: str = ""
+    """Why, for people: is in the dead letter. At most 256 B."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -379,7 +396,7 @@ class Extend:
     """The member needs longer: another ack_timeout from now. Workers send it by themselves."""
 
 
-Settle: TypeAlias = Ack | Nack | PutBack
+Settle: TypeAlias = Ack | Nack | PutBack | Terminate
 """What a handler may say of an event of a group."""
 
 
@@ -453,6 +470,7 @@ def event_from(message: watch_pb2.ExpiredEvent) -> ExpiredEvent:
         message.returns,
         *_origin(message),
         message.delivery_token,
+        message.last_reason,
     )
 
 
@@ -487,4 +505,5 @@ def decode_dead_letter(entry: Entry | ExpiredEvent) -> DeadLetter:
         letter.attempts,
         _REASONS.get(letter.reason, DeadLetterReason.UNKNOWN),
         from_timestamp(letter.time),
+        letter.reason_text,
     )

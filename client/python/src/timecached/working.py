@@ -22,6 +22,7 @@ from .types import (
     PutBack,
     Settle,
     Settlement,
+    Terminate,
     WatchBatch,
     to_duration,
 )
@@ -45,16 +46,22 @@ def to_settlement(settlement: Settlement) -> watch_pb2.Settlement:
     message = watch_pb2.Settlement(delivery_token=settlement.delivery_token)
     how = settlement.how
     if isinstance(how, Nack):
-        message.nack.delay.CopyFrom(to_duration(how.delay))
+        message.nack.SetInParent()
+        message.nack.reason = how.reason
+        if how.delay is not None:
+            message.nack.delay.CopyFrom(to_duration(how.delay))
     elif isinstance(how, PutBack):
         message.put_back.SetInParent()
         set_life(message.put_back, how.ttl, how.expire_at, how.allow_past)
+    elif isinstance(how, Terminate):
+        message.terminate.SetInParent()
+        message.terminate.reason = how.reason
     elif isinstance(how, Extend):
         message.extend.SetInParent()
     elif isinstance(how, Ack):
         message.ack.SetInParent()
     else:
-        raise TypeError(f"expected Ack(), Nack() or PutBack(), not {how!r}")
+        raise TypeError(f"expected Ack(), Nack(), PutBack() or Terminate(), not {how!r}")
     return message
 
 
@@ -88,6 +95,8 @@ class WorkerCounters:
     """Given back by Nack, or for a handler that raised."""
     put_back: int = 0
     """Settled by PutBack, put or let go."""
+    terminated: int = 0
+    """Given up by Terminate."""
     stale: int = 0
     """Settled too late: the event had been given to another member, was done, or its group gone."""
     unsettled: int = 0
@@ -134,9 +143,11 @@ class Owed:
 class WorkerState:
     """Which events a worker has, and what becomes of them. Not thread-safe."""
 
-    def __init__(self, retry_delay: Duration, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, retry_delay: Duration | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """`retry_delay`: of the Nack for a handler that raised."""
-        if to_duration(retry_delay).ToNanoseconds() < 0:
+        if retry_delay is not None and to_duration(retry_delay).ToNanoseconds() < 0:
             raise ValueError("retry_delay must not be negative")
         self.clock = clock
         self.counters = WorkerCounters()
@@ -214,6 +225,8 @@ class WorkerState:
             counters.acked += 1
         elif isinstance(how, Nack):
             counters.nacked += 1
+        elif isinstance(how, Terminate):
+            counters.terminated += 1
         else:
             counters.put_back += 1
         return None, None

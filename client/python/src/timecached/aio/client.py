@@ -677,7 +677,7 @@ class Client:
         max_in_flight: int | None = None,
         from_earliest: bool = False,
         keys_only: bool = False,
-        retry_delay: Duration = 1.0,
+        retry_delay: Duration | None = 1.0,
         extend_max: Duration = timedelta(hours=12),
         stop_timeout: float = 10.0,
         wait_for_server: bool = False,
@@ -690,9 +690,9 @@ class Client:
     ) -> GroupWorker:
         """A member of a consumer group that calls `handler` for each event: see GroupWorker.
 
-        - `handler` returns None or Ack() (done), Nack(delay) (again later) or PutBack(ttl) (back
-          into the map). If it raises an exception, the event is given out again after
-          `retry_delay`.
+        - `handler` returns None or Ack() (done), Nack(delay, reason) (again later), PutBack(ttl)
+          (back into the map) or Terminate(reason) (to the dead letters). If it raises an exception,
+          the event is given out again after `retry_delay`; None: as the group's retry_delay says.
         - `concurrency`: handlers that run at a time. With 1, first attempts are handled in order
           of death.
         - `max_in_flight`: most events that this worker holds, those that wait for a handler

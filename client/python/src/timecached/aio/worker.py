@@ -62,7 +62,7 @@ class GroupWorker:
         max_in_flight: int,
         from_earliest: bool,
         keys_only: bool,
-        retry_delay: Duration,
+        retry_delay: Duration | None,
         extend_max: Duration,
         stop_timeout: float,
         reconnecting: Reconnecting,

@@ -13,10 +13,17 @@ import java.util.Optional;
  * @param attempts those that counted
  * @param reason how the last of them ended; empty: an older server wrote the letter, or a newer one
  *     has more reasons
+ * @param reasonText what the member gave as its reason for the nack or terminate that ended it; may
+ *     be empty
  * @param time when the letter was made
  */
 public record DeadLetter(
-    ExpiredEvent event, String group, int attempts, Optional<Reason> reason, Instant time) {
+    ExpiredEvent event,
+    String group,
+    int attempts,
+    Optional<Reason> reason,
+    String reasonText,
+    Instant time) {
 
   /** How the last attempt ended. */
   public enum Reason {
@@ -64,6 +71,7 @@ public record DeadLetter(
           case DEAD_LETTER_REASON_TERMINATED -> Optional.of(Reason.TERMINATED);
           default -> Optional.empty();
         },
+        letter.getReasonText(),
         letter.hasTime() ? Times.fromProto(letter.getTime()) : createTime);
   }
 

@@ -24,6 +24,8 @@ import java.util.Optional;
  * @param returns in a consumer group, how often the stream of a member that held it has ended
  * @param deliveryToken in a consumer group, what names this delivery in a {@link Settlement};
  *     otherwise empty
+ * @param lastReason in a consumer group, what the nack of the last attempt that counted gave as its
+ *     reason; otherwise empty
  * @param createTime when the key began to be there: the put or other call that created the entry;
  *     changes and renewals kept it
  * @param ownTtl the entry's own time to live; empty: it had the namespace's
@@ -46,6 +48,7 @@ public record ExpiredEvent(
     int attempt,
     int returns,
     ByteString deliveryToken,
+    String lastReason,
     Instant createTime,
     Optional<Duration> ownTtl,
     long omittedValueBytes,
@@ -101,6 +104,7 @@ public record ExpiredEvent(
         proto.getAttempt(),
         proto.getReturns(),
         proto.getDeliveryToken(),
+        proto.getLastReason(),
         Times.fromProto(proto.hasCreateTime() ? proto.getCreateTime() : proto.getPutTime()),
         proto.hasOwnTtl() ? Optional.of(Times.fromProto(proto.getOwnTtl())) : Optional.empty(),
         proto.getOmittedValueBytes(),
@@ -126,6 +130,7 @@ public record ExpiredEvent(
         other.attempt,
         other.returns,
         other.deliveryToken,
+        other.lastReason,
         createTime,
         ownTtl,
         omittedValueBytes,

@@ -86,6 +86,7 @@ public final class GroupWorker implements AutoCloseable {
   private long acked;
   private long nacked;
   private long putBack;
+  private long terminated;
   private long stale;
   private long unsettled;
   private long lost;
@@ -94,7 +95,7 @@ public final class GroupWorker implements AutoCloseable {
     this.options = options;
     this.handler = handler;
     handlersLeft = options.threads;
-    retry = Settle.nack(options.retryDelay);
+    retry = options.retryDelay == null ? Settle.nack() : Settle.nack(options.retryDelay);
     this.namespace = namespace;
     WatchOptions watch =
         new WatchOptions()
@@ -166,7 +167,8 @@ public final class GroupWorker implements AutoCloseable {
 
   /** What it has done so far. */
   public synchronized GroupWorkerCounters counters() {
-    return new GroupWorkerCounters(handled, thrown, acked, nacked, putBack, stale, unsettled, lost);
+    return new GroupWorkerCounters(
+        handled, thrown, acked, nacked, putBack, terminated, stale, unsettled, lost);
   }
 
   // A thread reads the stream and fills the queue, which the handlers' threads empty; the settler
@@ -362,6 +364,7 @@ public final class GroupWorker implements AutoCloseable {
         switch (owed.how().kind) {
           case ACK -> ++acked;
           case NACK -> ++nacked;
+          case TERMINATE -> ++terminated;
           default -> ++putBack;
         }
         forget(task);

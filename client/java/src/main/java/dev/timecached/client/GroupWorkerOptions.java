@@ -16,7 +16,7 @@ public final class GroupWorkerOptions implements Cloneable {
   Integer maxInFlight; // Null: it depends on the threads.
   int settleBatchMax = 256;
   Duration settleLinger = Duration.ofMillis(2);
-  Duration retryDelay = Duration.ofSeconds(1);
+  Duration retryDelay = Duration.ofSeconds(1); // Null: the group's.
   Duration stopTimeout = Duration.ofSeconds(10);
   Duration extendMax = Duration.ofHours(12);
   boolean waitForServer;
@@ -81,6 +81,11 @@ public final class GroupWorkerOptions implements Cloneable {
    */
   public GroupWorkerOptions retryDelay(Duration delay) {
     return with(options -> options.retryDelay = delay);
+  }
+
+  /** In place of a {@link #retryDelay}: the wait is as the group's retry_delay says. */
+  public GroupWorkerOptions groupRetryDelay() {
+    return with(options -> options.retryDelay = null);
   }
 
   /**

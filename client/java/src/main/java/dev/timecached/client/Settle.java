@@ -5,6 +5,7 @@ import dev.timecached.v1.Extend;
 import dev.timecached.v1.Nack;
 import dev.timecached.v1.PutBack;
 import dev.timecached.v1.Settlement.Builder;
+import dev.timecached.v1.Terminate;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.function.Consumer;
@@ -20,6 +21,7 @@ public final class Settle {
     ACK,
     NACK,
     PUT_BACK,
+    TERMINATE,
     EXTEND
   }
 
@@ -36,15 +38,45 @@ public final class Settle {
     return ACK;
   }
 
-  /** Give it out again, at once. */
+  /** Give it out again, when the group's retry_delay says. */
   public static Settle nack() {
-    return nack(Duration.ZERO);
+    return nack(Nack.newBuilder());
+  }
+
+  /**
+   * The same with why, for people: in the {@link ExpiredEvent#lastReason} of the next delivery, and
+   * in its dead letter.
+   *
+   * @param reason at most 256 B of UTF-8
+   */
+  public static Settle nack(String reason) {
+    return nack(Nack.newBuilder().setReason(reason));
   }
 
   /** Give it out again after a delay of 0 to 7 days. */
   public static Settle nack(Duration delay) {
-    Nack nack = Nack.newBuilder().setDelay(Times.toProto(delay)).build();
-    return new Settle(Kind.NACK, builder -> builder.setNack(nack));
+    return nack(Nack.newBuilder().setDelay(Times.toProto(delay)));
+  }
+
+  /** Both. */
+  public static Settle nack(Duration delay, String reason) {
+    return nack(Nack.newBuilder().setDelay(Times.toProto(delay)).setReason(reason));
+  }
+
+  private static Settle nack(Nack.Builder nack) {
+    Nack built = nack.build();
+    return new Settle(Kind.NACK, builder -> builder.setNack(built));
+  }
+
+  /**
+   * Give it up: it becomes a dead letter now, whatever its attempts; in a namespace without a
+   * dead_letter_namespace it is settled.
+   *
+   * @param reason why, for people: in its dead letter; at most 256 B of UTF-8; may be empty
+   */
+  public static Settle terminate(String reason) {
+    Terminate terminate = Terminate.newBuilder().setReason(reason).build();
+    return new Settle(Kind.TERMINATE, builder -> builder.setTerminate(terminate));
   }
 
   /**

@@ -692,6 +692,8 @@ final class ConformanceTest {
         how = settle("ack", args.args("ack"));
       } else if (args.has("nack")) {
         how = settle("nack", args.args("nack"));
+      } else if (args.has("terminate")) {
+        how = settle("terminate", args.args("terminate"));
       } else if (args.has("extend")) {
         how = settle("extend", args.args("extend"));
       } else {
@@ -707,7 +709,10 @@ final class ConformanceTest {
           switch (kind) {
             case "ack" -> Settle.ack();
             case "nack" ->
-                args.has("delay") ? Settle.nack(duration(args.string("delay"))) : Settle.nack();
+                args.has("delay")
+                    ? Settle.nack(duration(args.string("delay")), args.string("reason", ""))
+                    : Settle.nack(args.string("reason", ""));
+            case "terminate" -> Settle.terminate(args.string("reason", ""));
             case "extend" -> Settle.extend();
             case "put_back" ->
                 args.has("expire_at")

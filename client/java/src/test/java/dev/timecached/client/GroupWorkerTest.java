@@ -108,7 +108,7 @@ final class GroupWorkerTest {
       assertTrue(client.contains("back"));
       assertEquals("broken", errors.get(0).getMessage());
       worker.close();
-      assertEquals(new GroupWorkerCounters(6, 1, 3, 2, 1, 0, 0, 0), worker.counters());
+      assertEquals(new GroupWorkerCounters(6, 1, 3, 2, 1, 0, 0, 0, 0), worker.counters());
     }
   }
 
@@ -197,6 +197,50 @@ final class GroupWorkerTest {
     assertEquals(
         List.of("g", 1, Optional.of(DeadLetter.Reason.NACKED), clock.now()),
         List.of(letter.group(), letter.attempts(), letter.reason(), letter.time()));
+  }
+
+  @Test
+  void leavesTheDelayToItsGroupAndGivesUpWithAReason() throws Exception {
+    client.createNamespace("dead", NamespaceOptions.getDefaultInstance());
+    client.updateNamespace(
+        "orders", NamespaceOptions.newBuilder().setDeadLetterNamespace("dead").build());
+    GroupOptions options =
+        GroupOptions.newBuilder()
+            .setRetryDelay(com.google.protobuf.Duration.newBuilder().setSeconds(20))
+            .setRetryMultiplier(1)
+            .build();
+    client.createGroup("g", options, false);
+    EventHandler handler =
+        event -> {
+          handled.add(event);
+          return switch (event.attempt()) {
+            case 1 -> Settle.nack("no card");
+            case 2 -> throw new IllegalStateException("broken");
+            default -> Settle.terminate("stolen card");
+          };
+        };
+    try (GroupWorker worker =
+        client.worker(new GroupWorkerOptions("g").groupRetryDelay().onError(e -> {}), handler)) {
+      awaitGroup(group -> group.getMembers() == 1);
+      client.put("k", "v");
+      clock.advance(Duration.ofSeconds(11));
+      for (int attempt = 1; attempt < 3; ++attempt) {
+        int nacked = attempt;
+        awaitGroup(group -> group.getNacked() == nacked);
+        clock.advance(Duration.ofSeconds(19));
+        assertEquals(attempt, handled.size());
+        clock.advance(Duration.ofSeconds(1));
+      }
+      awaitGroup(group -> group.getDeadLettered() == 1);
+      assertEquals(
+          List.of("", "no card", ""), handled.stream().map(ExpiredEvent::lastReason).toList());
+      worker.close();
+      assertEquals(new GroupWorkerCounters(3, 1, 0, 2, 0, 1, 0, 0, 0), worker.counters());
+    }
+    DeadLetter letter = DeadLetter.decode(client.in("dead").scan().findFirst().orElseThrow());
+    assertEquals(
+        List.of(3, Optional.of(DeadLetter.Reason.TERMINATED), "stolen card"),
+        List.of(letter.attempts(), letter.reason(), letter.reasonText()));
   }
 
   @Test
