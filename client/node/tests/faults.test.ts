@@ -134,7 +134,8 @@ test('dead letters are decoded, also those of earlier servers', () => {
   const deadLetter = {
     group: 'billing',
     attempts: 3,
-    reason: DeadLetterReason.DEAD_LETTER_REASON_TIMED_OUT,
+    reason: DeadLetterReason.DEAD_LETTER_REASON_TERMINATED,
+    reasonText: 'no card',
     time,
   };
   const encode = (event: object) =>
@@ -147,7 +148,13 @@ test('dead letters are decoded, also those of earlier servers', () => {
 
   const decoded = decodeDeadLetter(letter(encode({ ...EVENT, deadLetter }), 'any key'));
   const { event, ...rest } = decoded;
-  assert.deepEqual(rest, { group: 'billing', attempts: 3, reason: 'TIMED_OUT', time: 1_000_500 });
+  assert.deepEqual(rest, {
+    group: 'billing',
+    attempts: 3,
+    reason: 'TERMINATED',
+    reasonText: 'no card',
+    time: 1_000_500,
+  });
   assert.deepEqual(
     [event.namespace, `${event.key}`, `${event.value}`, event.eventId],
     ['orders', 'o-1', 'v', 7],
