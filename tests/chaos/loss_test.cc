@@ -80,7 +80,9 @@ TEST(ClusterLossTest, WhatAnUncleanElectionLosesNobodyServes) {
       cluster.StartEndedNodes();
       return cluster.IsWhole() && cluster.Owner() != nullptr;
     }));
-    cluster.Owner()->Kill();
+    Node* const next = cluster.Owner();
+    ASSERT_NE(next, nullptr);
+    next->Kill();
   }
 }
 

@@ -33,6 +33,9 @@ absl::StatusOr<std::unique_ptr<KafkaProducer>> KafkaProducer::Open(
           static_cast<KafkaProducer*>(opaque)->on_report_();
         },
         producer.get());
+    // It is called as the queue gets something, not while it has something: a
+    // broker that is down may have come into it before.
+    producer->on_report_();
   }
   return producer;
 }
