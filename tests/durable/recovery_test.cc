@@ -46,7 +46,8 @@ TEST_F(RecoveryTest, ARecoveryKeepsToTheLimitOfMemory) {
     // All at once, as after a downtime.
     store_.AdvanceBy(120 * kSecond);
   }
-  const size_t retained = ReadEarliest().events.size();
+  // But for what a few KiB decide that are in use beside them.
+  const size_t retained = ReadEarliest().events.size() * 99 / 100;
   store_.Crash();
   int64_t recovery_most = 0;
   store_.recovery_options().cancelled = [&] {
