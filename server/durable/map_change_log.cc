@@ -518,8 +518,9 @@ void MapChangeLog::Kept() {
     for (Waiter& waiter : waiters) waiter.confirmed = false;
   }
   Answer(closing_tick_, std::move(waiters), absl::OkStatus());
-  if (logs_->options_.kind == JournalKind::kCluster && HoldOpen(callers))
+  if (logs_->options_.kind == JournalKind::kCluster && HoldOpen(callers)) {
     return;
+  }
   closing_ = false;
   Flush();
 }

@@ -63,8 +63,9 @@ TestCluster::TestCluster(TestClusterOptions options)
                                        options_.brokers, names);
   if (!options_.prepare.empty()) brokers_->Do(options_.prepare);
   MakeTopics();
-  if (options_.with_topics)
+  if (options_.with_topics) {
     options_.with_topics(brokers_->AddressesOf("node0"));
+  }
   std::vector<std::string> arguments;
   if (!options_.config.empty()) {
     const std::string path = directory_ + "/config.yaml";

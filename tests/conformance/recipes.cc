@@ -172,8 +172,9 @@ absl::StatusOr<Json> Recipes::DoOf(Table& table, const std::string& method,
 absl::StatusOr<Json> Recipes::DoOf(Array& array, const std::string& method,
                                    Args& args) {
   if (method == "compact") return RecipeDone(array.Compact());
-  if (method == "remove")
+  if (method == "remove") {
     return RecipeDone(array.Remove(TakenId(args.Take("id"))));
+  }
   if (method == "add") {
     const uint64_t id = TakenId(args.Take("id"));
     return RecipeDone(array.Add({.id = id, .value = args.TakeData("value")}));

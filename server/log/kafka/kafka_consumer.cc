@@ -232,8 +232,9 @@ bool KafkaConsumer::IsGone(uint32_t partition) {
   const auto now = SteadyClock::now();
   Missing& missing =
       missing_.try_emplace(partition, Missing{now, {}}).first->second;
-  if (now - missing.since >= absl::ToChronoMilliseconds(kStaleLeader))
+  if (now - missing.since >= absl::ToChronoMilliseconds(kStaleLeader)) {
     return true;
+  }
   missing.fetch_at = now + absl::ToChronoMilliseconds(kMissingInterval);
   return false;
 }
@@ -246,8 +247,9 @@ void KafkaConsumer::FetchMissing() {
     // After an error there is no fetch any more, but it has to be stopped.
     rd_kafka_consume_stop(handle_->topic(), static_cast<int32_t>(partition));
     const absl::Status status = Start(partition, next_[partition]);
-    if (!status.ok())
+    if (!status.ok()) {
       missing.fetch_at = now + absl::ToChronoMilliseconds(kMissingInterval);
+    }
   }
 }
 

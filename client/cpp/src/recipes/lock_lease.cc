@@ -45,8 +45,9 @@ void Lock::Lease::Begin(uint64_t token, SteadyTime safe_until) {
     is_watched_ = on_lost_ != nullptr;
     changed_.Signal();
   }
-  if (on_lost_ && !thread_.joinable())
+  if (on_lost_ && !thread_.joinable()) {
     thread_ = std::thread([this] { Watch(); });
+  }
 }
 
 bool Lock::Lease::Extend(SteadyTime safe_until) {
