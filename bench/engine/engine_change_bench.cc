@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/engine/engine_load.h"
@@ -17,20 +18,29 @@ constexpr int64_t kKeys = 1'000;
 
 class Map {
  public:
-  Map() : map_("bench", Options(), nullptr, kNowUs) {}
+  explicit Map(NamespaceOptions options = {})
+      : map_("bench", Large(std::move(options)), nullptr, kNowUs) {}
 
   const Result& Apply(const Operation& op) {
     map_.Apply(op, kNowUs, &result_);
     if (!result_.status.ok()) failed_ = true;
     return result_;
   }
+  void ApplyAll(absl::Span<const Operation> ops, absl::Span<Result> results,
+                bool atomic) {
+    if (!atomic) {
+      map_.ApplyBatch(ops, kNowUs, results);
+    } else if (!map_.ApplyAtomic(ops, kNowUs, results).ok()) {
+      failed_ = true;
+    }
+    for (const Result& result : results) failed_ |= !result.status.ok();
+  }
   void Check(benchmark::State& state) const {
     if (failed_) state.SkipWithError("an operation failed");
   }
 
  private:
-  static NamespaceOptions Options() {
-    NamespaceOptions options;
+  static NamespaceOptions Large(NamespaceOptions options) {
     options.max_value_bytes = 16 << 20;
     return options;
   }
@@ -47,6 +57,20 @@ const std::vector<std::string>& Keys() {
 
 void Put(benchmark::State& state) {
   Map map;
+  const std::string value(kValueBytes, 'v');
+  size_t i = 0;
+  for (auto _ : state) {
+    map.Apply(Operation::Put(Keys()[i], value));
+    i = (i + 1) % kKeys;
+  }
+  map.Check(state);
+}
+
+// With changes for watches, which the log drops by its bytes, and no watch.
+void PutKeepingChanges(benchmark::State& state) {
+  NamespaceOptions options;
+  options.change_retention_us = 300 * kMicrosPerSecond;
+  Map map(options);
   const std::string value(kValueBytes, 'v');
   size_t i = 0;
   for (auto _ : state) {
@@ -125,8 +149,40 @@ void GatherOfThree(benchmark::State& state) {
   map.Check(state);
 }
 
+// So many puts, each on a key of its own: an iteration is all of them.
+template <bool atomic>
+void Puts(benchmark::State& state, NamespaceOptions options = {}) {
+  Map map(std::move(options));
+  const auto size = static_cast<size_t>(state.range(0));
+  const std::string value(kValueBytes, 'v');
+  std::vector<Operation> ops(size);
+  std::vector<Result> results(size);
+  size_t i = 0;
+  for (auto _ : state) {
+    for (Operation& op : ops) {
+      op = Operation::Put(Keys()[i], value);
+      i = (i + 1) % kKeys;
+    }
+    map.ApplyAll(ops, absl::MakeSpan(results), atomic);
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  map.Check(state);
+}
+
+void PutsInBatch(benchmark::State& state) { Puts<false>(state); }
+void PutsAtomic(benchmark::State& state) { Puts<true>(state); }
+void PutsAtomicKeepingChanges(benchmark::State& state) {
+  NamespaceOptions options;
+  options.change_retention_us = 300 * kMicrosPerSecond;
+  Puts<true>(state, options);
+}
+
 BENCHMARK(Put);
+BENCHMARK(PutKeepingChanges);
 BENCHMARK(Get);
+BENCHMARK(PutsInBatch)->Arg(3)->Arg(10)->Arg(100);
+BENCHMARK(PutsAtomic)->Arg(3)->Arg(10)->Arg(100);
+BENCHMARK(PutsAtomicKeepingChanges)->Arg(3)->Arg(100);
 BENCHMARK(Append64)->Arg(1 << 10)->Arg(1 << 20);
 BENCHMARK(Combine);
 BENCHMARK(GatherOfThree);

@@ -1,4 +1,4 @@
-"""timecached beside Redis, memcached, etcd and bare gRPC, on this machine.
+"""timecached beside Redis, Valkey, NATS, memcached, etcd and bare gRPC, on this machine.
 
 Starts the servers that it needs on free loopback ports, and ends them, whatever happens.
 Prints a table; exits with 1 if an experiment failed, and with 0 whether or not what is
@@ -13,7 +13,8 @@ import time
 
 from . import bench, experiments, machine, processes, report
 
-PACKAGES = ("redis-server", "memcached", "etcd-server", "libhiredis0.14", "libgrpc++1.51",
+SERVERS = ("redis-server", "valkey-server", "nats-server")
+PACKAGES = ("redis-tools", "memcached", "etcd-server", "libhiredis0.14", "libgrpc++1.51",
             "libprotobuf32", "librdkafka1", "default-jre-headless", "g++", "python3-matplotlib")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -74,7 +75,8 @@ def measure(options):
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": machine.describe(),
         "commit": machine.commit(ROOT),
-        "versions": machine.package_versions(PACKAGES),
+        "versions": {**machine.package_versions(PACKAGES),
+                     **machine.program_versions(map(run.programs.peer, SERVERS))},
         "quick": options.quick,
         "repeats": repeats,
         "experiments": [],

@@ -34,6 +34,10 @@ class Programs:
     def bench(self, name):
         return self.build / "bench" / name
 
+    def peer(self, name):
+        """A server that is measured beside: see requirements.txt."""
+        return self.build.parent / "peers/bin" / name
+
     def peer_client(self, name):
         return self.build / "bench/peers/clients" / name
 

@@ -40,6 +40,19 @@ def package_versions(names):
     return versions
 
 
+def program_versions(programs):
+    """What they say; None where one is not there."""
+    versions = {}
+    for program in programs:
+        try:
+            versions[program.name] = subprocess.run(
+                [program, "--version"], capture_output=True, text=True,
+                check=True).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            versions[program.name] = None
+    return versions
+
+
 def commit(root):
     found = subprocess.run(
         ["git", "-C", root, "describe", "--always", "--dirty"],

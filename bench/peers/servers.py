@@ -107,6 +107,7 @@ class Server:
 
 class Redis(Server):
     name = "Redis"
+    program = "redis-server"
     # It would else cut off a subscriber for whom much waits.
     PATIENT = ("--client-output-buffer-limit", "pubsub 0 0 0")
 
@@ -115,12 +116,26 @@ class Redis(Server):
         self._settings = settings
 
     def command(self, directory):
-        return ["redis-server", "--port", self.port, "--bind", HOST, "--dir", directory,
+        return [self.bench.programs.peer(self.program), "--port", self.port, "--bind", HOST, "--dir", directory,
                 "--save", "", "--appendonly", "no", *self._settings]
 
     def load_command(self, load, timeline):
         return self.bench.programs.peer_client("peer_load"), *load.peer_flags(
             "redis", self.port, timeline)
+
+
+class Valkey(Redis):
+    name = "Valkey"
+    program = "valkey-server"
+
+
+class Nats(Server):
+    """With JetStream, whose streams are in memory if they say so."""
+    name = "NATS"
+
+    def command(self, directory):
+        return [self.bench.programs.peer("nats-server"), "--addr", HOST, "--port",
+                self.port, "--jetstream", "--store_dir", directory / "jetstream"]
 
 
 class Memcached(Server):

@@ -3,81 +3,78 @@
 #include <algorithm>
 #include <utility>
 
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/wire_format_lite.h"
 #include "grpcpp/support/slice.h"
+#include "server/base/wire_reader.h"
 #include "timecache/v1/watch.pb.h"
 
 namespace timecache::bench {
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedInputStream;
+using server::kLengthDelimited;
+using server::kVarint;
+using server::WireReader;
 
-constexpr uint32_t kBytes = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
 // Its length; the token, of at most 32 bytes; an Ack, which is empty.
 constexpr size_t kMaxSettlementBytes = 1 + (1 + 1 + 32) + (1 + 1);
 
-constexpr uint32_t Tag(int field, uint32_t type) {
-  return static_cast<uint32_t>(field) << 3 | type;
+constexpr uint8_t Tag(int field) {
+  return server::WireTag(field, kLengthDelimited);
 }
 
-bool ScanEvent(CodedInputStream* in, GroupScan* scan) {
-  Given given;
-  for (uint32_t tag = in->ReadTag(); tag != 0; tag = in->ReadTag()) {
-    switch (WireFormatLite::GetTagFieldNumber(tag)) {
-      case v1::ExpiredEvent::kValueFieldNumber: {
-        uint32_t bytes = 0;
-        if (!in->ReadVarint32(&bytes) || !in->Skip(static_cast<int>(bytes))) {
-          return false;
-        }
-        scan->value_bytes += bytes;
-        break;
-      }
-      case v1::ExpiredEvent::kDeliveryTokenFieldNumber: {
-        uint32_t bytes = 0;
-        if (!in->ReadVarint32(&bytes) ||
-            !in->ReadString(&given.token, static_cast<int>(bytes))) {
-          return false;
-        }
-        break;
-      }
-      case v1::ExpiredEvent::kAttemptFieldNumber:
-        if (!in->ReadVarint32(&given.attempt)) return false;
-        break;
-      default:
-        if (!WireFormatLite::SkipField(in, tag)) return false;
-    }
+// Calls visit(number, value, bytes) for each field: one of the latter is unset.
+template <typename Visit>
+bool ScanFields(absl::string_view message, const Visit& visit) {
+  for (WireReader reader(message); !reader.done();) {
+    uint64_t tag;
+    uint64_t value = 0;
+    absl::string_view bytes;
+    if (!reader.Varint(&tag)) return false;
+    const auto type = static_cast<int>(tag & 7);
+    const bool read = type == kLengthDelimited
+                          ? reader.Bytes(&bytes)
+                          : type == kVarint && reader.Varint(&value);
+    if (!read || !visit(static_cast<int>(tag >> 3), value, bytes)) return false;
   }
-  scan->events.push_back(std::move(given));
-  return in->BytesUntilLimit() == 0;
+  return true;
+}
+
+bool ScanEvent(absl::string_view event, GroupScan* scan) {
+  Given& given = scan->events.emplace_back();
+  return ScanFields(
+      event, [&](int field, uint64_t value, absl::string_view bytes) {
+        if (field == v1::ExpiredEvent::kValueFieldNumber) {
+          scan->value_bytes += bytes.size();
+        } else if (field == v1::ExpiredEvent::kDeliveryTokenFieldNumber) {
+          given.token.assign(bytes.data(), bytes.size());
+        } else if (field == v1::ExpiredEvent::kAttemptFieldNumber) {
+          given.attempt = static_cast<uint32_t>(value);
+        }
+        return true;
+      });
+}
+
+// All of it: what is in one piece already is not copied.
+bool WholeOf(const grpc::ByteBuffer& message, grpc::Slice* slice) {
+  return message.TrySingleSlice(slice).ok() ||
+         message.DumpToSingleSlice(slice).ok();
 }
 
 }  // namespace
 
 bool ScanGroupMessage(const grpc::ByteBuffer& message, GroupScan* scan) {
-  // In one piece it is read several times faster.
   grpc::Slice whole;
-  if (!message.DumpToSingleSlice(&whole).ok()) return false;
-  CodedInputStream in(whole.begin(), static_cast<int>(whole.size()));
-  for (uint32_t tag = in.ReadTag(); tag != 0; tag = in.ReadTag()) {
-    switch (WireFormatLite::GetTagFieldNumber(tag)) {
-      case v1::ConsumeExpiredResponse::kEventsFieldNumber: {
-        uint32_t bytes = 0;
-        if (!in.ReadVarint32(&bytes)) return false;
-        const auto limit = in.PushLimit(static_cast<int>(bytes));
-        if (!ScanEvent(&in, scan)) return false;
-        in.PopLimit(limit);
-        break;
-      }
-      case v1::ConsumeExpiredResponse::kLostFieldNumber:
-        if (!in.ReadVarint64(&scan->lost)) return false;
-        break;
-      default:
-        if (!WireFormatLite::SkipField(&in, tag)) return false;
-    }
-  }
-  return in.ConsumedEntireMessage();
+  if (!WholeOf(message, &whole)) return false;
+  return ScanFields(
+      {reinterpret_cast<const char*>(whole.begin()), whole.size()},
+      [&](int field, uint64_t value, absl::string_view bytes) {
+        if (field == v1::ConsumeExpiredResponse::kEventsFieldNumber) {
+          return ScanEvent(bytes, scan);
+        }
+        if (field == v1::ConsumeExpiredResponse::kLostFieldNumber) {
+          scan->lost = value;
+        }
+        return true;
+      });
 }
 
 grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
@@ -91,13 +88,13 @@ grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
   auto* const begin = reinterpret_cast<uint8_t*>(bytes.data());
   uint8_t* at = begin + head_bytes;
   for (size_t i = 0; i < count; ++i) {
-    *at++ = Tag(v1::SettleExpiredRequest::kSettlementsFieldNumber, kBytes);
+    *at++ = Tag(v1::SettleExpiredRequest::kSettlementsFieldNumber);
     uint8_t* const length = at++;
-    *at++ = Tag(v1::Settlement::kDeliveryTokenFieldNumber, kBytes);
+    *at++ = Tag(v1::Settlement::kDeliveryTokenFieldNumber);
     const std::string& token = events[i].token;
     *at++ = static_cast<uint8_t>(token.size());
     at = std::copy(token.begin(), token.end(), at);
-    *at++ = Tag(v1::Settlement::kAckFieldNumber, kBytes);
+    *at++ = Tag(v1::Settlement::kAckFieldNumber);
     *at++ = 0;
     *length = static_cast<uint8_t>(at - length - 1);
   }
@@ -107,11 +104,11 @@ grpc::ByteBuffer SettleRequest(const std::string& map, const std::string& group,
 
 bool AllSettled(const grpc::ByteBuffer& response, size_t count) {
   grpc::Slice whole;
-  if (!response.DumpToSingleSlice(&whole).ok()) return false;
+  if (!WholeOf(response, &whole)) return false;
   // The result of one that was acknowledged is empty.
   if (whole.size() != 2 * count) return false;
   constexpr uint8_t kResult =
-      Tag(v1::SettleExpiredResponse::kResultsFieldNumber, kBytes);
+      Tag(v1::SettleExpiredResponse::kResultsFieldNumber);
   for (const uint8_t* at = whole.begin(); at != whole.end(); at += 2) {
     if (at[0] != kResult || at[1] != 0) return false;
   }

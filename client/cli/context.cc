@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/units.h"
+#include "client/cpp/src/rpc/client_core.h"
 #include "timecache/status.h"
 
 namespace timecache::cli {
@@ -42,6 +43,17 @@ absl::StatusOr<std::string> DecodeAs(std::string_view name,
       absl::StrCat(std::string(name), ": ", bytes.status().message()));
 }
 
+// Equal for contexts that one connection serves.
+std::string ServerKey(const Context& context) {
+  const ChannelOptions& channel = context.channel;
+  return absl::StrJoin(
+      {context.address, channel.ca_file, channel.certificate_file,
+       channel.key_file, channel.server_name, channel.token_file,
+       std::string(channel.tls ? "tls" : ""),
+       std::string(channel.allow_plaintext_token ? "plain" : "")},
+      std::string(1, '\0'));
+}
+
 // The typical error of a TLS server for a client without TLS, or without its
 // trust.
 bool IsClosedAtOnce(const std::string& message) {
@@ -53,12 +65,21 @@ bool IsClosedAtOnce(const std::string& message) {
 }  // namespace
 
 Client Context::MakeClient() const {
-  auto made = Client::Make(address, channel,
-                           {.default_namespace = ns(),
-                            .timeout = timeout,
-                            // A command that fails says so at once.
-                            .retry = {.max_attempts = 1}});
-  if (!made.ok()) std::exit(Fail(made.status()));
+  const ClientOptions options = {.default_namespace = ns(),
+                                 .timeout = timeout,
+                                 // A command that fails says so at once.
+                                 .retry = {.max_attempts = 1},
+                                 // One call at a time needs no stream.
+                                 .batching = false};
+  const std::string server = shared_client == nullptr ? "" : ServerKey(*this);
+  if (shared_client != nullptr && shared_client->server == server &&
+      shared_client->client) {
+    return Client::Core::With(*shared_client->client, options);
+  }
+  auto made = Client::Make(address, channel, options);
+  // RunCommand reports what value() throws.
+  if (shared_client == nullptr && !made.ok()) std::exit(Fail(made.status()));
+  if (shared_client != nullptr) *shared_client = {server, made.value()};
   return *std::move(made);
 }
 

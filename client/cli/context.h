@@ -4,10 +4,13 @@
 #define TIMECACHED_CLIENT_CLI_CONTEXT_H_
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -29,6 +32,24 @@ inline constexpr int kExitInterrupted = 128;
 // be.
 inline constexpr size_t kMaxStdinBytes = 16 << 20;
 
+struct Context;
+
+// What a command line is made of, and run by: main.cc has it.
+struct Program {
+  // Adds all flags and commands to `app`, which set what is in `context`. Both
+  // must outlive their use.
+  void (*build)(CLI::App& app, Context& context);
+  // Runs the command line of these words; returns the exit code.
+  int (*run)(const std::vector<std::string>& words, Context context);
+};
+
+// The client that the lines of a shell share.
+struct SharedClient {
+  // The address and the files that it was made with.
+  std::string server;
+  std::optional<Client> client;
+};
+
 // The flags that every command takes, before or after its name.
 struct Context {
   std::string address = "127.0.0.1:7171";
@@ -43,13 +64,23 @@ struct Context {
   bool manages_namespaces = false;
   bool json = false;
   Encodings encodings = {};
+  // The context, of named servers, that --context names, or else the current
+  // one; empty: none is used.
+  std::string name = {};
+  // A line of the shell: where it has no flag it is as the shell is, and the
+  // environment is not asked again.
+  bool in_shell = false;
+  // Null but in the shell.
+  std::shared_ptr<SharedClient> shared_client = nullptr;
+  // Not null once main has set it.
+  const Program* program = nullptr;
   // What the command that was named does; returns the exit code.
   std::function<int()> command = {};
 
   // The one namespace of a command that works on one.
   const std::string& ns() const { return namespaces.front(); }
-  // Files of the connection that cannot be used end the program, with the
-  // reason.
+  // Files of the connection that cannot be used end the program, or the line of
+  // the shell, with the reason.
   Client MakeClient() const;
 
   // The bytes that an argument stands for. "-" is standard input, to its end:

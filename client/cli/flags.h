@@ -158,6 +158,14 @@ CLI::Option* AddId(CLI::App& app, Options& options) {
       "namespace's idempotency window");
 }
 
+// --traceparent, of options that have one.
+template <typename Options>
+CLI::Option* AddTraceparent(CLI::App& app, Options& options) {
+  return app.add_option(
+      "--traceparent", options.traceparent,
+      "A W3C traceparent, which is kept with the entry for its event");
+}
+
 // --expire-at and --allow-past, of options that have these.
 template <typename Options>
 CLI::Option* AddExpireAt(CLI::App& app, Options& options) {

@@ -6,6 +6,7 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cli/address.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/contexts.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/suggest.h"
 #include "grpc/support/log.h"
@@ -13,15 +14,24 @@
 namespace timecache::cli {
 namespace {
 
+// The variable that stands for the flag; for the lines of a shell it has been
+// read.
+CLI::Option* WithEnvironment(CLI::Option* option, const Context& context,
+                             const char* variable) {
+  return context.in_shell ? option : option->envname(variable);
+}
+
 void AddConnectionFlags(CLI::App& app, Context& context) {
   ChannelOptions& channel = context.channel;
-  const auto add = [&app](const char* name, std::string& value,
-                          const char* environment, const char* type,
-                          const char* help) {
-    app.add_option(name, value, help)->envname(environment)->type_name(type);
+  const auto add = [&app, &context](const char* name, std::string& value,
+                                    const char* environment, const char* type,
+                                    const char* help) {
+    WithEnvironment(app.add_option(name, value, help), context, environment)
+        ->type_name(type);
   };
-  app.add_flag("--tls", channel.tls, "Use TLS; implied by the four flags below")
-      ->envname("TIMECACHED_TLS");
+  WithEnvironment(app.add_flag("--tls", channel.tls,
+                               "Use TLS; implied by the four flags below"),
+                  context, "TIMECACHED_TLS");
   add("--ca", channel.ca_file, "TIMECACHED_CA", "FILE",
       "Roots of the server's certificate, PEM (the system's)");
   add("--cert", channel.certificate_file, "TIMECACHED_CERT", "FILE",
@@ -32,9 +42,10 @@ void AddConnectionFlags(CLI::App& app, Context& context) {
       "The name in the server's certificate (the host of --address)");
   add("--token-file", channel.token_file, "TIMECACHED_TOKEN_FILE", "FILE",
       "Send the bearer token in this file to the server");
-  app.add_flag("--allow-plaintext-token", channel.allow_plaintext_token,
-               "Send it to other machines without TLS, too")
-      ->envname("TIMECACHED_ALLOW_PLAINTEXT_TOKEN");
+  WithEnvironment(
+      app.add_flag("--allow-plaintext-token", channel.allow_plaintext_token,
+                   "Send it to other machines without TLS, too"),
+      context, "TIMECACHED_ALLOW_PLAINTEXT_TOKEN");
 }
 
 void AddEncodingFlags(CLI::App& app, const std::string& hex_name,
@@ -50,10 +61,11 @@ void AddEncodingFlags(CLI::App& app, const std::string& hex_name,
 }
 
 void AddGlobalFlags(CLI::App& app, Context& context) {
-  app.add_option("--address", context.address,
-                 "The server: HOST, HOST:PORT, [::1]:PORT or unix:/PATH; "
-                 "of a cluster the nodes, separated by commas")
-      ->envname("TIMECACHED_ADDRESS")
+  WithEnvironment(
+      app.add_option("--address", context.address,
+                     "The server: HOST, HOST:PORT, [::1]:PORT or unix:/PATH; "
+                     "of a cluster the nodes, separated by commas"),
+      context, "TIMECACHED_ADDRESS")
       ->capture_default_str()
       ->transform(CLI::Validator(
           [](std::string& address) {
@@ -63,9 +75,15 @@ void AddGlobalFlags(CLI::App& app, Context& context) {
             return std::string();
           },
           ""));
-  app.add_option("-n,--namespace", context.namespaces,
-                 "The namespace; watch takes several")
-      ->envname("TIMECACHED_NAMESPACE")
+  WithEnvironment(
+      app.add_option("--context", context.name,
+                     "The context: a server of `contexts list` "
+                     "(the current one, unless --address is given)"),
+      context, "TIMECACHED_CONTEXT")
+      ->type_name("NAME");
+  WithEnvironment(app.add_option("-n,--namespace", context.namespaces,
+                                 "The namespace; watch takes several"),
+                  context, "TIMECACHED_NAMESPACE")
       ->allow_extra_args(false)
       ->capture_default_str();
   AddConnectionFlags(app, context);
@@ -102,21 +120,11 @@ int Usage(const CLI::App& app, const CLI::ParseError& error,
   return app.exit(error) == 0 ? kExitDone : kExitError;
 }
 
-int Main(int argc, char** argv) {
-  // As the server does: `bench` is to measure that, and not a client that
-  // checks the order of its locks.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // A reader that leaves is an error of the write, not a death.
-  std::signal(SIGPIPE, SIG_IGN);
-  // What matters of gRPC's own words is in a call's error.
-  if (std::getenv("GRPC_VERBOSITY") == nullptr) {
-    gpr_set_log_function([](gpr_log_func_args*) {});
-  }
-  Context context;
-  CLI::App app(
-      "The command line of timecached, the key-value server whose entries "
-      "expire on schedule.",
-      "timecachectl");
+constexpr char kAbout[] =
+    "The command line of timecached, the key-value server whose entries expire "
+    "on schedule.";
+
+void Build(CLI::App& app, Context& context) {
   app.fallthrough();
   app.require_subcommand(1);
   app.set_version_flag("--version", "timecachectl " TIMECACHED_VERSION);
@@ -136,35 +144,82 @@ Examples:
   AddScanCommand(app, context);
   AddDumpCommand(app, context);
   AddWatchCommand(app, context);
+  AddFetchCommand(app, context);
   AddLoadCommand(app, context);
   AddBenchCommand(app, context);
   AddHealthCommand(app, context);
   AddStatusCommands(app, context);
   AddTokenCommand(app, context);
   AddNamespaceCommands(app, context);
+  AddOperatorCommands(app, context);
+  AddContextsCommands(app, context);
+  AddInteractiveCommand(app, context);
   AddBigCommand(app, context);
   AddDeathsCommand(app, context);
+  AddHotCommand(app, context);
   AddDeadCommands(app, context);
   AddBackupCommand(app, context);
   AddJournalCommand(app, context);
   AddClusterCommands(app, context);
   AddClockCommands(app, context);
+  AddConsoleCommand(app, context);
   AddCompletionCommand(app, context);
   AddHelpCommands(app, context);
-  if (const auto exit_code = RunHiddenCommand(app, context, argc, argv)) {
-    return *exit_code;
+}
+
+// What calls none also runs with a file of contexts that cannot be read.
+bool MayCallServer(const CLI::App& app) {
+  for (const char* command :
+       {"contexts", "help", "version", "completion", "token", "journal"}) {
+    if (app.got_subcommand(command)) return false;
   }
+  return true;
+}
+
+int ParseAndRun(CLI::App& app, const std::vector<std::string>& words,
+                Context& context) {
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     context.namespace_given = app.count("--namespace") > 0;
     if (context.namespaces.size() != 1 && !app.got_subcommand("watch")) {
       throw CLI::ValidationError("--namespace",
                                  "give one; only watch takes several");
     }
   } catch (const CLI::ParseError& error) {
-    return Usage(app, error, std::vector<std::string>(argv + 1, argv + argc));
+    return Usage(app, error, words);
   }
-  return context.command();
+  absl::Status status;
+  if (MayCallServer(app)) status = ApplyContext(app, context);
+  return status.ok() ? context.command() : context.Fail(status);
+}
+
+int RunWords(const std::vector<std::string>& words, Context context) {
+  CLI::App app(kAbout, "timecachectl");
+  Build(app, context);
+  return ParseAndRun(app, words, context);
+}
+
+constexpr Program kProgram = {Build, RunWords};
+
+int Main(int argc, char** argv) {
+  // As the server does: `bench` is to measure that, and not a client that
+  // checks the order of its locks.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // A reader that leaves is an error of the write, not a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  // What matters of gRPC's own words is in a call's error.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) {
+    gpr_set_log_function([](gpr_log_func_args*) {});
+  }
+  Context context;
+  context.program = &kProgram;
+  CLI::App app(kAbout, "timecachectl");
+  Build(app, context);
+  if (const auto exit_code = RunHiddenCommand(app, context, argc, argv)) {
+    return *exit_code;
+  }
+  return ParseAndRun(app, std::vector<std::string>(argv + 1, argv + argc),
+                     context);
 }
 
 }  // namespace

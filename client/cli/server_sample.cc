@@ -51,6 +51,24 @@ Rates RatesOf(const ServerSample& before, const ServerSample& now,
   return rates;
 }
 
+void AddHotKeys(const Client& client, const ServerSample& before,
+                ServerSample* sample) {
+  constexpr uint32_t kShown = 5;
+  double most = 0;
+  const Namespace* busiest = nullptr;
+  for (const Namespace& ns : sample->namespaces) {
+    const double operations = RatesOf(before, *sample, ns).operations();
+    if (operations <= most) continue;
+    most = operations;
+    busiest = &ns;
+  }
+  if (busiest == nullptr) return;
+  auto hot = client.GetHotKeys(busiest->name, kShown);
+  if (!hot.ok()) return;
+  sample->hot = *std::move(hot);
+  sample->hot_namespace = busiest->name;
+}
+
 JournalRates JournalRatesOf(const ServerSample* before,
                             const ServerSample& now) {
   JournalRates rates;

@@ -23,6 +23,9 @@ struct ServerSample {
   std::vector<Namespace> namespaces;
   // Of the first kMaxGroupNamespaces.
   std::vector<Group> groups;
+  // See AddHotKeys; empty without it.
+  std::string hot_namespace;
+  HotKeys hot;
 };
 
 // Asks for all of it. Groups that the caller may not see are left out.
@@ -42,6 +45,11 @@ struct Rates {
 // in `before`, or was made again since.
 Rates RatesOf(const ServerSample& before, const ServerSample& now,
               const Namespace& ns);
+
+// Asks for the hottest keys of the namespace that was the busiest since `before`,
+// if the caller may see them.
+void AddHotKeys(const Client& client, const ServerSample& before,
+                ServerSample* sample);
 
 // What the journal did per second, and its commits on average: between two
 // samples, or, without one before or after a restart, since its start.

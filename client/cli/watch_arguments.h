@@ -22,12 +22,14 @@ struct WatchArguments {
   std::optional<absl::Time> until = {};
   std::optional<absl::Duration> heartbeat = {};
   std::optional<absl::Duration> lead_time = {};
+  bool changes = false;
 
   std::string resume_file = {};  // Empty: none.
   bool fail_on_loss = false;
 
   std::string group = {};  // Empty: none.
   std::optional<uint32_t> max_in_flight = {};
+  bool delivery_tokens = false;  // With --json.
 
   // With a group: the command line to run for each event; empty: print them.
   std::string exec = {};

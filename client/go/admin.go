@@ -29,6 +29,16 @@ type (
 	// ServerInfo has version, age and limits of a server, and how far they are used. Who
 	// may not read all namespaces is told no limits: they are nil.
 	ServerInfo = pb.GetServerResponse
+	// HotKeys are the keys of a namespace that are used most, by a sample.
+	HotKeys = pb.GetHotKeysResponse
+	// GroupMember is a stream that is a member of a consumer group.
+	GroupMember = pb.GroupMember
+	// Identity is the caller as the server sees it, and what it may do.
+	Identity = pb.WhoAmIResponse
+	// Connection is one of a client to the server.
+	Connection = pb.Connection
+	// SlowCalls are the last 256 calls that took longer than the server's log.slow_call.
+	SlowCalls = pb.ListSlowCallsResponse
 	// ClusterInfo is a cluster as one of its nodes sees it: the nodes, who owns, and the
 	// standby that a handover goes to.
 	ClusterInfo = pb.GetClusterResponse
@@ -103,6 +113,12 @@ type NamespaceOptions struct {
 	EventRetention *time.Duration
 	// EventRetentionBytes is the memory for them: 1 MiB to 64 GiB. Default 64 MiB.
 	EventRetentionBytes *uint64
+	// ChangeRetention is how long puts, renewals and removals stay readable for WatchChanges: 0,
+	// they are not kept and cost nothing, or 1 ms to 7 days. Default 0.
+	ChangeRetention *time.Duration
+	// ChangeRetentionBytes is the memory for them; beyond it the oldest are dropped: 1 MiB to
+	// 64 GiB. Default 64 MiB.
+	ChangeRetentionBytes *uint64
 	// NumShards are the parts of the map with a lock of their own: a power of two from 1
 	// to 256, fixed at creation. Default 16.
 	NumShards *uint32
@@ -164,8 +180,19 @@ type GroupOptions struct {
 	RetryMultiplier    *uint32
 	MaxRetryDelay      *time.Duration
 	RetryJitterPercent *uint32
+	// RetryDelays are the waits after the first, the second, ... attempt that counted, in place
+	// of RetryDelay, RetryMultiplier and MaxRetryDelay; after the last one the last holds. At most
+	// 32, each 0 to 7 days. Nil: unset; [ToDefault] clears it. Default none.
+	RetryDelays []time.Duration
 	// Paused: nothing is given out until this is false again.
 	Paused *bool
+	// KeyPrefix: only events whose keys begin with this are the group's; others cost it nothing.
+	// At most 256 B. Fixed when the group is made. Default empty: all.
+	KeyPrefix *string
+	// SingleActive: one member gets all events, in order of death as far as attempts do not fail,
+	// the one that has been a member longest; the others wait for its stream to end. FetchExpired
+	// is refused. Default false.
+	SingleActive *bool
 }
 
 // Group describes a consumer group.
@@ -202,7 +229,7 @@ func (callOption) forUpdate()       {}
 // name; ResourceExhausted (MaxNamespaces).
 func (c *Client) CreateNamespace(ctx context.Context, name string, options NamespaceOptions, callOptions ...CallOption) (Namespace, error) {
 	request := &pb.CreateNamespaceRequest{Name: name, Options: options.proto()}
-	response, err := call(ctx, c, c.namespaces().CreateNamespace, request, collect(callOptions), once)
+	response, err := call[pb.CreateNamespaceResponse](ctx, c, pb.NamespaceService_CreateNamespace_FullMethodName, request, collect(callOptions), once)
 	namespace := toNamespace(response.GetNamespace())
 	namespace.Warnings = response.GetWarnings()
 	return namespace, err
@@ -212,7 +239,7 @@ func (c *Client) CreateNamespace(ctx context.Context, name string, options Names
 func (c *Client) GetNamespace(ctx context.Context, name string, options ...DescribeOption) (Namespace, error) {
 	s := collect(options)
 	request := &pb.GetNamespaceRequest{Name: name, IncludeStatistics: s.statistics}
-	response, err := call(ctx, c, c.namespaces().GetNamespace, request, s, safe)
+	response, err := call[pb.GetNamespaceResponse](ctx, c, pb.NamespaceService_GetNamespace_FullMethodName, request, s, safe)
 	return toNamespace(response.GetNamespace()), err
 }
 
@@ -222,7 +249,7 @@ func (c *Client) ListNamespaces(ctx context.Context, options ...DescribeOption) 
 	request := &pb.ListNamespacesRequest{IncludeStatistics: s.statistics}
 	var all []Namespace
 	for {
-		response, err := call(ctx, c, c.namespaces().ListNamespaces, request, s, safe)
+		response, err := call[pb.ListNamespacesResponse](ctx, c, pb.NamespaceService_ListNamespaces_FullMethodName, request, s, safe)
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +269,7 @@ func (c *Client) UpdateNamespace(ctx context.Context, name string, options Names
 	given := options.proto()
 	request := &pb.UpdateNamespaceRequest{Namespace: &pb.Namespace{Name: name, Options: given},
 		UpdateMask: updateMask(given, s.toDefault)}
-	response, err := call(ctx, c, c.namespaces().UpdateNamespace, request, s, once)
+	response, err := call[pb.UpdateNamespaceResponse](ctx, c, pb.NamespaceService_UpdateNamespace_FullMethodName, request, s, once)
 	namespace := toNamespace(response.GetNamespace())
 	namespace.Warnings = response.GetWarnings()
 	return namespace, err
@@ -250,13 +277,13 @@ func (c *Client) UpdateNamespace(ctx context.Context, name string, options Names
 
 // DeleteNamespace deletes it with everything in it; its entries make no events.
 func (c *Client) DeleteNamespace(ctx context.Context, name string, options ...CallOption) error {
-	_, err := call(ctx, c, c.namespaces().DeleteNamespace, &pb.DeleteNamespaceRequest{Name: name}, collect(options), once)
+	_, err := call[pb.DeleteNamespaceResponse](ctx, c, pb.NamespaceService_DeleteNamespace_FullMethodName, &pb.DeleteNamespaceRequest{Name: name}, collect(options), once)
 	return err
 }
 
 // RotateNamespace kills the oldest bucket now, and returns how many entries died with it.
 func (c *Client) RotateNamespace(ctx context.Context, name string, options ...CallOption) (entries uint64, err error) {
-	response, err := call(ctx, c, c.namespaces().RotateNamespace, &pb.RotateNamespaceRequest{Name: name}, collect(options), once)
+	response, err := call[pb.RotateNamespaceResponse](ctx, c, pb.NamespaceService_RotateNamespace_FullMethodName, &pb.RotateNamespaceRequest{Name: name}, collect(options), once)
 	return response.GetEntries(), err
 }
 
@@ -275,15 +302,15 @@ func (c *Client) GetDeaths(ctx context.Context, name string, deaths DeathsOption
 	if deaths.Within != 0 {
 		request.Within = durationpb.New(deaths.Within)
 	}
-	return call(ctx, c, c.namespaces().GetDeaths, request, collect(options), safe)
+	return call[pb.GetDeathsResponse](ctx, c, pb.NamespaceService_GetDeaths_FullMethodName, request, collect(options), safe)
 }
 
-// CreateGroup makes a consumer group of the client's namespace. AlreadyExists (GroupExists);
-// ResourceExhausted (MaxGroups).
-func (c *Client) CreateGroup(ctx context.Context, name string, options GroupOptions, start Start, callOptions ...CallOption) (Group, error) {
+// CreateGroup makes a consumer group of the client's namespace, which starts there; nil: FromNow.
+// AlreadyExists (GroupExists); ResourceExhausted (MaxGroups); of a token also as [Client.Watch].
+func (c *Client) CreateGroup(ctx context.Context, name string, options GroupOptions, start Position, callOptions ...CallOption) (Group, error) {
 	request := &pb.CreateGroupRequest{Namespace: c.options.Namespace, Name: name, Options: options.proto(),
-		FromEarliest: start == FromEarliest}
-	response, err := call(ctx, c, c.groups().CreateGroup, request, collect(callOptions), once)
+		Start: toPosition(start)}
+	response, err := call[pb.CreateGroupResponse](ctx, c, pb.GroupService_CreateGroup_FullMethodName, request, collect(callOptions), once)
 	return toGroup(response.GetGroup()), err
 }
 
@@ -291,7 +318,7 @@ func (c *Client) CreateGroup(ctx context.Context, name string, options GroupOpti
 func (c *Client) GetGroup(ctx context.Context, name string, options ...DescribeOption) (Group, error) {
 	s := collect(options)
 	request := &pb.GetGroupRequest{Namespace: c.options.Namespace, Name: name, IncludeStatistics: s.statistics}
-	response, err := call(ctx, c, c.groups().GetGroup, request, s, safe)
+	response, err := call[pb.GetGroupResponse](ctx, c, pb.GroupService_GetGroup_FullMethodName, request, s, safe)
 	return toGroup(response.GetGroup()), err
 }
 
@@ -301,7 +328,7 @@ func (c *Client) ListGroups(ctx context.Context, options ...DescribeOption) ([]G
 	request := &pb.ListGroupsRequest{Namespace: c.options.Namespace, IncludeStatistics: s.statistics}
 	var all []Group
 	for {
-		response, err := call(ctx, c, c.groups().ListGroups, request, s, safe)
+		response, err := call[pb.ListGroupsResponse](ctx, c, pb.GroupService_ListGroups_FullMethodName, request, s, safe)
 		if err != nil {
 			return nil, err
 		}
@@ -320,26 +347,70 @@ func (c *Client) UpdateGroup(ctx context.Context, name string, options GroupOpti
 	given := options.proto()
 	request := &pb.UpdateGroupRequest{Group: &pb.Group{Namespace: c.options.Namespace, Name: name, Options: given},
 		UpdateMask: updateMask(given, s.toDefault)}
-	response, err := call(ctx, c, c.groups().UpdateGroup, request, s, once)
+	response, err := call[pb.UpdateGroupResponse](ctx, c, pb.GroupService_UpdateGroup_FullMethodName, request, s, once)
 	return toGroup(response.GetGroup()), err
 }
 
 // DeleteGroup deletes a group with all that it has not settled.
 func (c *Client) DeleteGroup(ctx context.Context, name string, options ...CallOption) error {
 	request := &pb.DeleteGroupRequest{Namespace: c.options.Namespace, Name: name}
-	_, err := call(ctx, c, c.groups().DeleteGroup, request, collect(options), once)
+	_, err := call[pb.DeleteGroupResponse](ctx, c, pb.GroupService_DeleteGroup_FullMethodName, request, collect(options), once)
 	return err
+}
+
+// GetHotKeys names the keys of a namespace that are used most, at most 64; 0: 10. By a sample of
+// one of 256 operations, of about the last minute.
+func (c *Client) GetHotKeys(ctx context.Context, name string, maxKeys int, options ...CallOption) (*HotKeys, error) {
+	request := &pb.GetHotKeysRequest{Name: name, MaxKeys: toUint32(maxKeys)}
+	return call[pb.GetHotKeysResponse](ctx, c, pb.NamespaceService_GetHotKeys_FullMethodName, request, collect(options), safe)
+}
+
+// WhoAmI says who the caller is to the server, and what it may do.
+func (c *Client) WhoAmI(ctx context.Context, options ...CallOption) (*Identity, error) {
+	return call[pb.WhoAmIResponse](ctx, c, pb.ServerService_WhoAmI_FullMethodName, &pb.WhoAmIRequest{}, collect(options), safe)
+}
+
+// ListConnections lists the connections of clients to the server, the oldest first. With access
+// rules it needs ADMIN on "*", as do CloseConnection and ListSlowCalls.
+func (c *Client) ListConnections(ctx context.Context, options ...CallOption) ([]*Connection, error) {
+	s := collect(options)
+	request := &pb.ListConnectionsRequest{}
+	var all []*Connection
+	for {
+		response, err := call[pb.ListConnectionsResponse](ctx, c, pb.ServerService_ListConnections_FullMethodName, request, s, safe)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, response.Connections...)
+		if request.PageToken = response.NextPageToken; request.PageToken == "" {
+			return all, nil
+		}
+	}
+}
+
+// CloseConnection closes the connection of this id, a Connection.Id: its calls end with
+// Unavailable at the client, which may connect again. NotFound (ConnectionNotFound).
+func (c *Client) CloseConnection(ctx context.Context, id uint64, options ...CallOption) error {
+	request := &pb.CloseConnectionRequest{Id: id}
+	_, err := call[pb.CloseConnectionResponse](ctx, c, pb.ServerService_CloseConnection_FullMethodName, request, collect(options), once)
+	return err
+}
+
+// ListSlowCalls lists the last 256 calls that took longer than log.slow_call, the latest first.
+func (c *Client) ListSlowCalls(ctx context.Context, options ...CallOption) (*SlowCalls, error) {
+	request := &pb.ListSlowCallsRequest{}
+	return call[pb.ListSlowCallsResponse](ctx, c, pb.ServerService_ListSlowCalls_FullMethodName, request, collect(options), safe)
 }
 
 // GetServer describes the server.
 func (c *Client) GetServer(ctx context.Context, options ...CallOption) (*ServerInfo, error) {
-	return call(ctx, c, pb.NewServerServiceClient(c.conn).GetServer, &pb.GetServerRequest{}, collect(options), safe)
+	return call[pb.GetServerResponse](ctx, c, pb.ServerService_GetServer_FullMethodName, &pb.GetServerRequest{}, collect(options), safe)
 }
 
 // GetCluster describes the cluster as the node that calls go to now sees it, whether it owns or
 // not. FailedPrecondition (NoCluster) of a server that is no node.
 func (c *Client) GetCluster(ctx context.Context, options ...CallOption) (*ClusterInfo, error) {
-	return call(ctx, c, pb.NewServerServiceClient(c.conn).GetCluster, &pb.GetClusterRequest{}, collect(options), safe)
+	return call[pb.GetClusterResponse](ctx, c, pb.ServerService_GetCluster_FullMethodName, &pb.GetClusterRequest{}, collect(options), safe)
 }
 
 // HandOver makes the owner hand the ownership over to the standby of that name; empty: to the
@@ -347,14 +418,14 @@ func (c *Client) GetCluster(ctx context.Context, options ...CallOption) (*Cluste
 // streams then go on there by themselves. FailedPrecondition (NoCluster, or NoSuccessor: no
 // standby of that name has caught up, and the owner goes on).
 func (c *Client) HandOver(ctx context.Context, to string, options ...CallOption) (string, error) {
-	response, err := call(ctx, c, pb.NewServerServiceClient(c.conn).HandOver, &pb.HandOverRequest{To: to}, collect(options), once)
+	response, err := call[pb.HandOverResponse](ctx, c, pb.ServerService_HandOver_FullMethodName, &pb.HandOverRequest{To: to}, collect(options), once)
 	return response.GetTo(), err
 }
 
 // Health says whether the server serves, which needs no right: nil, or an error, which is
 // Unavailable where the server says that it does not.
 func (c *Client) Health(ctx context.Context, options ...CallOption) error {
-	response, err := call(ctx, c, grpc_health_v1.NewHealthClient(c.conn).Check,
+	response, err := call[grpc_health_v1.HealthCheckResponse](ctx, c, grpc_health_v1.Health_Check_FullMethodName,
 		&grpc_health_v1.HealthCheckRequest{}, collect(options), safe)
 	if err == nil && response.Status != grpc_health_v1.HealthCheckResponse_SERVING {
 		return &Error{Code: codes.Unavailable, Message: "the server is " + response.Status.String()}
@@ -390,9 +461,6 @@ func (c *Client) BackupJournal(ctx context.Context, w io.Writer, options ...Call
 	}
 }
 
-func (c *Client) namespaces() pb.NamespaceServiceClient { return pb.NewNamespaceServiceClient(c.conn) }
-func (c *Client) groups() pb.GroupServiceClient         { return pb.NewGroupServiceClient(c.conn) }
-
 func (o *NamespaceOptions) proto() *pb.NamespaceOptions {
 	return &pb.NamespaceOptions{
 		Ttl: toDuration(o.TTL), NumBuckets: o.NumBuckets, MaxTtl: toDuration(o.MaxTTL), Sliding: o.Sliding,
@@ -403,7 +471,8 @@ func (o *NamespaceOptions) proto() *pb.NamespaceOptions {
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTtl: toDuration(o.UnusedGroupTTL),
 		Durability: pb.Durability(o.Durability), RestartPolicy: pb.RestartPolicy(o.RestartPolicy),
 		MaxLife: toDuration(o.MaxLife), IdempotencyWindow: toDuration(o.IdempotencyWindow),
-		IdempotencyMaxIds: o.IdempotencyMaxIDs}
+		IdempotencyMaxIds: o.IdempotencyMaxIDs, ChangeRetention: toDuration(o.ChangeRetention),
+		ChangeRetentionBytes: o.ChangeRetentionBytes}
 }
 
 func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
@@ -419,7 +488,8 @@ func toNamespaceOptions(o *pb.NamespaceOptions) NamespaceOptions {
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedGroupTTL: fromDuration(o.UnusedGroupTtl),
 		Durability: Durability(o.Durability), RestartPolicy: RestartPolicy(o.RestartPolicy),
 		MaxLife: fromDuration(o.MaxLife), IdempotencyWindow: fromDuration(o.IdempotencyWindow),
-		IdempotencyMaxIDs: o.IdempotencyMaxIds}
+		IdempotencyMaxIDs: o.IdempotencyMaxIds, ChangeRetention: fromDuration(o.ChangeRetention),
+		ChangeRetentionBytes: o.ChangeRetentionBytes}
 }
 
 func toNamespace(namespace *pb.Namespace) Namespace {
@@ -428,20 +498,34 @@ func toNamespace(namespace *pb.Namespace) Namespace {
 }
 
 func (o *GroupOptions) proto() *pb.GroupOptions {
-	return &pb.GroupOptions{AckTimeout: toDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
+	options := &pb.GroupOptions{AckTimeout: toDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTtl: toDuration(o.UnusedTTL),
 		RetryDelay: toDuration(o.RetryDelay), RetryMultiplier: o.RetryMultiplier, MaxRetryDelay: toDuration(o.MaxRetryDelay),
-		RetryJitterPercent: o.RetryJitterPercent, Paused: o.Paused}
+		RetryJitterPercent: o.RetryJitterPercent, Paused: o.Paused, SingleActive: o.SingleActive}
+	if o.KeyPrefix != nil {
+		options.KeyPrefix = append([]byte{}, *o.KeyPrefix...) // Empty is set, too.
+	}
+	for _, delay := range o.RetryDelays {
+		options.RetryDelays = append(options.RetryDelays, durationpb.New(delay))
+	}
+	return options
 }
 
 func toGroupOptions(o *pb.GroupOptions) GroupOptions {
 	if o == nil {
 		return GroupOptions{}
 	}
-	return GroupOptions{AckTimeout: fromDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
+	options := GroupOptions{AckTimeout: fromDuration(o.AckTimeout), MaxAttempts: o.MaxAttempts,
 		MaxBacklogBytes: o.MaxBacklogBytes, UnusedTTL: fromDuration(o.UnusedTtl),
 		RetryDelay: fromDuration(o.RetryDelay), RetryMultiplier: o.RetryMultiplier, MaxRetryDelay: fromDuration(o.MaxRetryDelay),
-		RetryJitterPercent: o.RetryJitterPercent, Paused: o.Paused}
+		RetryJitterPercent: o.RetryJitterPercent, Paused: o.Paused, SingleActive: o.SingleActive}
+	if o.KeyPrefix != nil {
+		options.KeyPrefix = new(string(o.KeyPrefix))
+	}
+	for _, delay := range o.RetryDelays {
+		options.RetryDelays = append(options.RetryDelays, delay.AsDuration())
+	}
+	return options
 }
 
 func toGroup(group *pb.Group) Group {

@@ -20,65 +20,82 @@ const (
 type Operation struct {
 	request *pb.Operation
 	err     error
+	trace   *bool // Whether it keeps a traceparent; nil: as the call says.
 }
 
 func operation(request *pb.Operation, s *settings) Operation {
-	if s.metadata != nil || s.repeatable {
+	if s.metadata != nil || s.repeatable || s.batching != nil {
 		return Operation{err: invalid("a CallOption goes with a call, not with an operation of one")}
 	}
 	if err := s.conflict(); err != nil {
 		return Operation{err: err}
 	}
-	return Operation{request: request}
+	return Operation{request: request, trace: s.traceEntry}
+}
+
+// isSafe says whether the operation may be done twice.
+func isSafe(operation *pb.Operation) bool {
+	switch o := operation.Request.(type) {
+	case *pb.Operation_Put:
+		return len(o.Put.IdempotencyId) > 0
+	case *pb.Operation_Remove:
+		return len(o.Remove.IdempotencyId) > 0
+	case *pb.Operation_Append:
+		return len(o.Append.IdempotencyId) > 0
+	case *pb.Operation_Combine:
+		return len(o.Combine.IdempotencyId) > 0
+	case *pb.Operation_Gather:
+		return len(o.Gather.IdempotencyId) > 0
+	}
+	return true // Get, Contains, Touch.
 }
 
 // PutOperation is a [Client.Put].
 func PutOperation(key string, value []byte, options ...PutOption) Operation {
 	s := collect(options)
-	return operation(&pb.Operation{Request: &pb.Operation_Put{Put: s.put("", key, value)}}, s)
+	return operation(s.put(key, value), s)
 }
 
 // GetOperation is a [Client.Get].
 func GetOperation(key string, options ...GetOption) Operation {
 	s := collect(options)
-	return operation(&pb.Operation{Request: &pb.Operation_Get{Get: s.get("", key)}}, s)
+	return operation(s.get(key), s)
 }
 
 // RemoveOperation is a [Client.Remove].
 func RemoveOperation(key string, options ...RemoveOption) Operation {
 	s := collect(options)
-	return operation(&pb.Operation{Request: &pb.Operation_Remove{Remove: s.remove("", key)}}, s)
+	return operation(s.remove(key), s)
 }
 
 // ContainsOperation is a [Client.Contains].
-func ContainsOperation(key string) Operation {
-	return Operation{request: &pb.Operation{
-		Request: &pb.Operation_Contains{Contains: &pb.ContainsRequest{Key: []byte(key)}}}}
+func ContainsOperation(key string, options ...ContainsOption) Operation {
+	s := collect(options)
+	return operation(s.contains(key), s)
 }
 
 // TouchOperation is a [Client.Touch].
 func TouchOperation(key string, options ...TouchOption) Operation {
 	s := collect(options)
-	return operation(&pb.Operation{Request: &pb.Operation_Touch{Touch: s.touchRequest("", key)}}, s)
+	return operation(s.touchRequest(key), s)
 }
 
 // AppendOperation is a [Client.Append].
 func AppendOperation(key string, value []byte, options ...AppendOption) Operation {
 	s := collect(options)
-	return operation(&pb.Operation{Request: &pb.Operation_Append{Append: s.append("", key, value)}}, s)
+	return operation(s.append(key, value), s)
 }
 
 // CombineOperation is a [Client.Combine].
 func CombineOperation(key string, operand Operand, options ...CombineOption) Operation {
 	s := collect(options)
-	return operation(&pb.Operation{Request: &pb.Operation_Combine{Combine: s.combine("", key, operand)}}, s)
+	return operation(s.combine(key, operand), s)
 }
 
 // GatherOperation is a [Client.Gather].
 func GatherOperation(key, part string, value []byte, expected Expectation, options ...GatherOption) Operation {
 	s := collect(options)
-	return operation(&pb.Operation{
-		Request: &pb.Operation_Gather{Gather: s.gather("", key, part, value, expected)}}, s)
+	return operation(s.gather(key, part, value, expected), s)
 }
 
 // Result is what became of one operation.
@@ -108,16 +125,18 @@ type Result struct {
 }
 
 // Execute does many operations in one round trip: a result for each, in their order. Not a
-// transaction: each succeeds or fails by itself, and others may come between; those of one
-// key apply in their order. No operations: no call. An error: none of them could be tried,
-// or, as with any call, nobody knows. Above MaxOperations or MaxRequestBytes:
-// InvalidArgument.
-func (c *Client) Execute(ctx context.Context, operations []Operation, options ...CallOption) ([]Result, error) {
+// transaction, unless [Atomic] is given: each succeeds or fails by itself, and others may come
+// between; those of one key apply in their order. No operations: no call. An error: none of them
+// could be tried, or, as with any call, nobody knows. Above MaxOperations or MaxRequestBytes:
+// InvalidArgument. Tried again as [RetryPolicy] says where all operations are safe to repeat.
+func (c *Client) Execute(ctx context.Context, operations []Operation, options ...ExecuteOption) ([]Result, error) {
 	if len(operations) == 0 {
 		return nil, nil
 	}
+	s := collect(options)
 	request := &pb.ExecuteRequest{Namespace: c.options.Namespace,
-		Operations: make([]*pb.Operation, len(operations))}
+		Operations: make([]*pb.Operation, len(operations)), Atomic: s.atomic}
+	isRepeatable := true
 	for i, operation := range operations {
 		if operation.err != nil {
 			return nil, operation.err
@@ -126,8 +145,15 @@ func (c *Client) Execute(ctx context.Context, operations []Operation, options ..
 			return nil, invalid("operations[%d]: is none", i)
 		}
 		request.Operations[i] = operation.request
+		isRepeatable = isRepeatable && isSafe(operation.request)
+		if operation.trace != nil {
+			if s.tracedOperations == nil {
+				s.tracedOperations = make([]*bool, len(operations))
+			}
+			s.tracedOperations[i] = operation.trace
+		}
 	}
-	response, err := call(ctx, c, c.cache.Execute, request, collect(options), once)
+	response, err := call[pb.ExecuteResponse](ctx, c, pb.TimeCacheService_Execute_FullMethodName, request, s, isRepeatable)
 	if err != nil {
 		return nil, err
 	}
@@ -149,13 +175,13 @@ func toResult(operation *pb.Operation, answer *pb.OperationResult) Result {
 		}
 	case *pb.OperationResult_Put:
 		return Result{Version: result.Put.Version,
-			Entry: toEntry(result.Put.Previous, string(operation.GetPut().GetKey()))}
+			Entry: toEntry(result.Put.Previous, operation.GetPut().GetKey())}
 	case *pb.OperationResult_Get:
-		entry := toEntry(result.Get.Entry, string(operation.GetGet().GetKey()))
+		entry := toEntry(result.Get.Entry, operation.GetGet().GetKey())
 		return Result{Found: entry != nil, Entry: entry}
 	case *pb.OperationResult_Remove:
 		return Result{Found: result.Remove.Removed,
-			Entry: toEntry(result.Remove.Previous, string(operation.GetRemove().GetKey()))}
+			Entry: toEntry(result.Remove.Previous, operation.GetRemove().GetKey())}
 	case *pb.OperationResult_Contains:
 		return Result{Found: result.Contains.Contains}
 	case *pb.OperationResult_Touch:

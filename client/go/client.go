@@ -16,9 +16,30 @@
 // # Deadlines and retries
 //
 // A call whose context has no deadline gets [Options.Timeout], 5 s by default. A call
-// that is safe to repeat (it reads, or is a Touch) is tried again, at most twice, where
-// its connection was lost or the server is stopping. The others are not: a call that
-// failed may have been done. See [RetryPolicy] and [Repeatable].
+// that is safe to repeat (it reads, is a Touch, or has an [IdempotencyID]) is tried again, at
+// most twice, where its connection was lost or the server is stopping. The others are not: a
+// call that failed may have been done. See [RetryPolicy] and [Repeatable].
+//
+// # Calls at the same time
+//
+// Put, Get, Remove, Contains, Touch, Append, Combine and Gather of goroutines that call at the
+// same time share a stream, one for each namespace: an operation goes at once if at most one
+// message is under way, otherwise with those that come until an answer does; no timer delays it.
+// Each has its own result, error, deadline, cancellation, [RequestID], [Traceparent] and span, as
+// an RPC of its own has, and ends no other. One that ends before it was sent was not applied, and
+// one that was sent may have been. Operations of a goroutine that waits for each are applied in
+// their order.
+//
+// By an RPC of its own goes an operation of more than 64 KiB, one whose context has outgoing
+// metadata beside x-request-id, traceparent and tracestate, and one with [Options.Batching] or
+// [Batching] off: for interceptors of unary calls, for credentials that depend on a call's
+// context, for proxies. And all do where 64 other namespaces have calls under way, and where the
+// server has no Pipeline.
+//
+// # Tracing
+//
+// With [Options.Tracing] calls and workers' handlers have spans: package timecacheotel, of a
+// module of its own, makes those of OpenTelemetry.
 //
 // # Errors
 //
@@ -35,6 +56,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -42,7 +64,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 	pb "timecached.dev/client/go/gen/timecache/v1"
 )
 
@@ -65,8 +86,19 @@ type Options struct {
 	// effect is unknown. 0: [DefaultTimeout]. Negative: none. Scans, watches and backups
 	// have none.
 	Timeout time.Duration
+	// Batching: plain calls of goroutines that call at the same time share a stream, and their
+	// Settles a request; see the package's comment. Nil: yes. new(false): each call has an RPC of
+	// its own. See [Batching] for single calls.
+	Batching *bool
 	// Retry says when a call is tried again.
 	Retry RetryPolicy
+	// Tracing makes spans of calls and of workers' handlers. Nil: none. For OpenTelemetry it is
+	// what timecacheotel.New returns.
+	Tracing Tracing
+	// TraceEntries: whatever Put, Append, Combine and Gather store keeps the traceparent of its
+	// call, so that the span of what handles its event links to it: 27 B more of an entry. See
+	// [TraceEntry] for single calls, [EntryTraceparent] for a traceparent of one's own.
+	TraceEntries bool
 	// TLS secures the connection. Nil: plain text.
 	TLS *TLSFiles
 	// Token is a bearer token that each call shows to the server; TokenFile holds one,
@@ -86,8 +118,9 @@ type Options struct {
 // itself stands. Always within the call's deadline.
 //
 // Safe are Get, Touch, Contains, Size and whatever describes, lists or checks: done twice,
-// they leave what they leave when done once. Not so the others: another's change since
-// would be undone, or the second attempt fail on the first one's success.
+// they leave what they leave when done once; and what has an [IdempotencyID]. Not so the others:
+// another's change since would be undone, or the second attempt fail on the first one's success.
+// An Execute is safe, and a pipeline goes on after a break, where all of their operations are.
 type RetryPolicy struct {
 	// MaxAttempts counts all of them. 0: 3. 1: none is repeated.
 	MaxAttempts int
@@ -99,11 +132,14 @@ type RetryPolicy struct {
 // Client is a client of one server, or of the nodes of one cluster, and of one of its
 // namespaces. It connects with the first call, and again by itself. Safe for concurrent use; make one, and share it.
 type Client struct {
-	conn    *cluster
-	close   func() error
-	options Options
-	cache   pb.TimeCacheServiceClient
-	token   *bearer // Nil: none, or the caller's.
+	conn     *cluster
+	close    func() error
+	options  Options
+	cache    pb.TimeCacheServiceClient
+	token    *bearer // Nil: none, or the caller's.
+	streams  *sharedStreams
+	lane     *atomic.Pointer[lane] // Of the namespace, if it was used.
+	settling *settling
 }
 
 // NewClient makes a client for the server at address, "host:port" or "unix:/path", or
@@ -136,6 +172,8 @@ func NewClusterClient(addresses []string, options Options) (*Client, error) {
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
 				Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: connectTimeout}),
+		// Fixed: to find better ones gRPC would send a ping with nearly every message.
+		grpc.WithStaticStreamWindowSize(1 << 20), grpc.WithStaticConnWindowSize(16 << 20),
 	}
 	credentials, token, err := dialCredentials(addresses, &options)
 	if err != nil {
@@ -154,7 +192,10 @@ func NewClusterClient(addresses []string, options Options) (*Client, error) {
 		return grpc.NewClient(address, dial...)
 	})
 	client.cache = pb.NewTimeCacheServiceClient(client.conn)
-	client.close = sync.OnceValue(client.conn.Close)
+	client.close = sync.OnceValue(func() error {
+		defer client.streams.close()
+		return client.conn.Close()
+	})
 	client.token = token
 	return client, nil
 }
@@ -174,7 +215,9 @@ func checkAddress(address string) error {
 
 // NewClientFromConn makes a client over a connection of the caller's making, who closes
 // it. Of the options those about the connection are of no account. The connection needs
-// grpc.MaxCallRecvMsgSize(MaxMessageBytes) where values are larger than 4 MiB.
+// grpc.MaxCallRecvMsgSize(MaxMessageBytes) where values are larger than 4 MiB. One that stands in
+// for a server in a test has to know Pipeline, or say Unimplemented, unless [Options.Batching] is
+// off.
 func NewClientFromConn(conn grpc.ClientConnInterface, options Options) *Client {
 	options.Namespace = cmp.Or(options.Namespace, DefaultNamespace)
 	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
@@ -182,14 +225,20 @@ func NewClientFromConn(conn grpc.ClientConnInterface, options Options) *Client {
 	options.Retry.MinPause = cmp.Or(options.Retry.MinPause, 50*time.Millisecond)
 	options.Retry.MaxPause = cmp.Or(options.Retry.MaxPause, time.Second)
 	cluster := newCluster([]string{""}, conn, nil)
-	return &Client{conn: cluster, close: func() error { return nil }, options: options,
-		cache: pb.NewTimeCacheServiceClient(cluster)}
+	streams := &sharedStreams{lanes: map[string]*lane{}}
+	return &Client{conn: cluster, options: options, cache: pb.NewTimeCacheServiceClient(cluster),
+		streams: streams, lane: new(atomic.Pointer[lane]), settling: &settling{queues: map[settledGroup][]*settleCall{}},
+		close: func() error {
+			streams.close()
+			return nil
+		}}
 }
 
 // In returns the same client for another namespace. They share the connection.
 func (c *Client) In(namespace string) *Client {
 	other := *c
 	other.options.Namespace = namespace
+	other.lane = new(atomic.Pointer[lane])
 	return &other
 }
 
@@ -244,59 +293,6 @@ func (s *settings) outgoing(ctx context.Context) context.Context {
 		md.Set(s.metadata[i], s.metadata[i+1]) // The server takes one of each.
 	}
 	return metadata.NewOutgoingContext(ctx, md)
-}
-
-// Whether a call is safe to repeat: see [RetryPolicy].
-const (
-	safe = true
-	once = false
-)
-
-// call does the attempts of one unary call.
-func call[Request, Response any](ctx context.Context, c *Client,
-	method func(context.Context, Request, ...grpc.CallOption) (Response, error),
-	request Request, s *settings, isSafe bool) (Response, error) {
-	if err := s.conflict(); err != nil {
-		var none Response
-		return none, err
-	}
-	ctx, cancel := c.withDeadline(s.outgoing(ctx))
-	defer cancel()
-	attempts := 1
-	if isSafe || s.repeatable || len(s.idempotencyID) > 0 {
-		attempts = c.options.Retry.MaxAttempts
-	}
-	pauses := pauses{min: c.options.Retry.MinPause, max: c.options.Retry.MaxPause}
-	maybeApplied := false
-	for hasNewToken := false; ; {
-		var trailer metadata.MD
-		var server peer.Peer
-		begun := time.Now()
-		response, err := method(ctx, request, grpc.Trailer(&trailer), grpc.Peer(&server))
-		if err == nil {
-			return response, nil
-		}
-		failure := c.failure(err, trailer)
-		if c.conn.clientConn() != nil && server.Addr == nil {
-			failure.MaybeApplied = false // There was no connection.
-		}
-		maybeApplied = maybeApplied || failure.MaybeApplied
-		failure.MaybeApplied = maybeApplied
-		// The server refused it before it did anything.
-		if hasOther, _ := c.token.afterRefusal(begun, failure); hasOther && !hasNewToken {
-			hasNewToken = true
-			continue
-		}
-		attempts--
-		if attempts <= 0 || !c.mayComeBack(failure) || !sleep(ctx, pauses.next()) {
-			// What the server has answered stands.
-			if ctx.Err() == context.Canceled && failure.connectionLost() {
-				failure = newError(ctx.Err(), nil)
-				failure.MaybeApplied = maybeApplied
-			}
-			return response, failure
-		}
-	}
 }
 
 // pauses double from the shortest to the longest, each shortened at random by up to half:

@@ -40,7 +40,7 @@ func TestContexts(t *testing.T) {
 func TestAnswerBeforeACancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client := serve(t, &flaky{fail: []error{status.Error(codes.FailedPrecondition, "no")}}, timecache.Options{
-		DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(func(ctx context.Context, method string,
+		Batching: new(false), DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(func(ctx context.Context, method string,
 			request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 			defer cancel()
 			return invoke(ctx, method, request, response, conn, options...)
@@ -195,7 +195,7 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			service := &flaky{fail: test.fail}
-			client := serve(t, service, timecache.Options{Token: "secret",
+			client := serve(t, service, timecache.Options{Token: "secret", Batching: new(false),
 				Retry: timecache.RetryPolicy{MinPause: time.Millisecond}})
 			err := test.call(t.Context(), client)
 			equal(t, "code", status.Code(err), test.code)

@@ -210,6 +210,9 @@ func (c *cluster) Invoke(ctx context.Context, method string, request, response a
 		if !failover.again(ctx, failure, isLost) {
 			return err
 		}
+		if retry, ok := ctx.Value(onRetry{}).(func(error)); ok {
+			retry(failure)
+		}
 		if server != nil {
 			*server = peer.Peer{} // Of the next attempt, if it has one.
 		}

@@ -141,18 +141,15 @@ func (n *clusterNode) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest
 	n.await(stream.Context())
 	for {
 		request, err := stream.Recv()
-		if err != nil {
+		if err != nil || stream.Context().Err() != nil {
 			return nil
 		}
-		response := &pb.ExecuteResponse{}
 		for _, operation := range request.Operations {
-			if err := n.enter(string(operation.GetPut().Key)); err != nil {
+			if err := n.enter(string(operation.GetPut().GetKey())); err != nil {
 				return err
 			}
-			response.Results = append(response.Results,
-				&pb.OperationResult{Result: &pb.OperationResult_Put{Put: &pb.PutResponse{Version: 1}}})
 		}
-		if err := stream.Send(response); err != nil {
+		if err := stream.Send(answersTo(request)); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,10 @@ func (r *run) do(method string, arguments object) (answer any, failure, err erro
 		if err != nil {
 			return nil, nil, err
 		}
-		answer, failure = many(ctx, client, request.Operations, method == "pipeline")
+		if request.Atomic && method == "pipeline" {
+			return nil, nil, fmt.Errorf("a pipeline is not atomic")
+		}
+		answer, failure = many(ctx, client, request.Operations, method == "pipeline", request.Atomic)
 		return answer, failure, nil
 	}
 	toDefault, arguments := take(arguments, "to_default")
@@ -108,12 +111,61 @@ func (r *run) do(method string, arguments object) (answer any, failure, err erro
 		return deaths, failure, err
 	case "create_group":
 		request, err := filled(&pb.CreateGroupRequest{}, arguments)
-		start := timecache.FromNow
-		if request.FromEarliest {
-			start = timecache.FromEarliest
-		}
-		group, failure := client.CreateGroup(ctx, request.Name, timecache.GroupOptionsFrom(request.Options), start)
+		group, failure := client.CreateGroup(ctx, request.Name, timecache.GroupOptionsFrom(request.Options),
+			position(request.Start))
 		return groupProto(group), failure, err
+	case "seek_group":
+		request, err := filled(&pb.SeekGroupRequest{}, arguments)
+		result, failure := client.SeekGroup(ctx, request.Name, position(request.Position),
+			timecache.DropOption(request.DropUnsettled))
+		return &pb.SeekGroupResponse{Unsettled: result.Unsettled, Dropped: result.Dropped}, failure, err
+	case "list_members":
+		request, err := filled(&pb.ListMembersRequest{}, arguments)
+		members, failure := client.ListMembers(ctx, request.Name)
+		return &pb.ListMembersResponse{Members: members}, failure, err
+	case "list_unsettled":
+		request, err := filled(&pb.ListUnsettledRequest{}, arguments)
+		answer := &pb.ListUnsettledResponse{}
+		options := timecache.UnsettledOptions{KeyPrefix: string(request.KeyPrefix), IncludeValues: request.IncludeValues}
+		for one, failure := range client.ListUnsettled(ctx, request.Name, options) {
+			if failure != nil {
+				return nil, failure, err
+			}
+			answer.Events = append(answer.Events, unsettledProto(one))
+		}
+		return answer, nil, err
+	case "dead_letters":
+		request, err := filled(&pb.ScanRequest{}, arguments)
+		letters := []any{}
+		for entry, failure := range client.Scan(ctx, timecache.Prefix(request.KeyPrefix)) {
+			if failure != nil {
+				return nil, failure, err
+			}
+			letter, failure := timecache.DecodeDeadLetter(&entry)
+			if failure != nil {
+				return nil, nil, failure
+			}
+			letters = append(letters, letterProto(letter))
+		}
+		return object{"letters": letters}, nil, err
+	case "fetch_expired":
+		request, err := filled(&pb.FetchExpiredRequest{}, arguments)
+		most := int(request.GetMaxEvents())
+		if request.MaxEvents != nil && most == 0 {
+			most = -1 // In Go 0 means the default.
+		}
+		batch, failure := client.FetchExpired(ctx, request.Group, timecache.FetchOptions{
+			Start: timecache.Start(request.Start), MaxEvents: most, Wait: request.Wait.AsDuration(),
+			KeysOnly: request.KeysOnly})
+		if failure != nil {
+			return nil, failure, err
+		}
+		answer := &pb.FetchExpiredResponse{Watermark: timestamppb.New(batch.Watermark), Lost: batch.Lost,
+			DeliveredWatermark: timestamppb.New(batch.Delivered)}
+		for _, event := range batch.Events {
+			answer.Events = append(answer.Events, eventProto(event))
+		}
+		return answer, nil, err
 	case "get_group":
 		request, err := filled(&pb.GetGroupRequest{}, arguments)
 		group, failure := client.GetGroup(ctx, request.Name, describe(request.IncludeStatistics)...)
@@ -133,6 +185,25 @@ func (r *run) do(method string, arguments object) (answer any, failure, err erro
 	case "delete_group":
 		request, err := filled(&pb.DeleteGroupRequest{}, arguments)
 		return nil, client.DeleteGroup(ctx, request.Name), err
+	case "get_hot_keys":
+		request, err := filled(&pb.GetHotKeysRequest{}, arguments)
+		keys, failure := client.GetHotKeys(ctx, request.Name, int(request.MaxKeys))
+		return keys, failure, err
+	case "who_am_i":
+		_, err := filled(&pb.WhoAmIRequest{}, arguments)
+		identity, failure := client.WhoAmI(ctx)
+		return identity, failure, err
+	case "list_slow_calls":
+		_, err := filled(&pb.ListSlowCallsRequest{}, arguments)
+		calls, failure := client.ListSlowCalls(ctx)
+		return calls, failure, err
+	case "list_connections":
+		_, err := filled(&pb.ListConnectionsRequest{}, arguments)
+		connections, failure := client.ListConnections(ctx)
+		return &pb.ListConnectionsResponse{Connections: connections}, failure, err
+	case "close_connection":
+		request, err := filled(&pb.CloseConnectionRequest{}, arguments)
+		return nil, client.CloseConnection(ctx, request.Id), err
 	case "get_server":
 		_, err := filled(&pb.GetServerRequest{}, arguments)
 		server, failure := client.GetServer(ctx)
@@ -147,6 +218,18 @@ func (r *run) do(method string, arguments object) (answer any, failure, err erro
 		return &pb.HandOverResponse{To: to}, failure, err
 	}
 	return nil, nil, fmt.Errorf("the runner does not know the call %q", method)
+}
+
+func position(p *pb.GroupPosition) timecache.Position {
+	switch p := p.GetPosition().(type) {
+	case *pb.GroupPosition_Start:
+		return timecache.Start(p.Start)
+	case *pb.GroupPosition_Time:
+		return timecache.FromTime(p.Time.AsTime())
+	case *pb.GroupPosition_ResumeToken:
+		return timecache.AfterToken(p.ResumeToken)
+	}
+	return nil
 }
 
 // operationOptions are those of an operation; who needs them converts them to its kind.
@@ -183,6 +266,7 @@ func operationOptions(o *pb.Operation) (options []any) {
 		flag(o.Put.ReturnPrevious, timecache.ReturnPrevious)
 		flag(o.Put.KeepDeadline, timecache.KeepDeadline)
 		flag(len(o.Put.IdempotencyId) > 0, timecache.IdempotencyID(o.Put.IdempotencyId))
+		flag(o.Put.Traceparent != "", timecache.EntryTraceparent(o.Put.Traceparent))
 	case *pb.Operation_Get:
 		flag(o.Get.GetTouch(), timecache.WithTouch)
 		flag(o.Get.Touch != nil && !o.Get.GetTouch(), timecache.WithoutTouch)
@@ -190,6 +274,11 @@ func operationOptions(o *pb.Operation) (options []any) {
 		version(o.Remove.IfVersion)
 		flag(o.Remove.ReturnPrevious, timecache.ReturnPrevious)
 		flag(len(o.Remove.IdempotencyId) > 0, timecache.IdempotencyID(o.Remove.IdempotencyId))
+	case *pb.Operation_Contains:
+		flag(o.Contains.GetCondition() != 0, timecache.Condition(o.Contains.GetCondition()))
+		if v, is := o.Contains.Precondition.(*pb.ContainsRequest_IfVersion); is {
+			version(&v.IfVersion)
+		}
 	case *pb.Operation_Touch:
 		ttl(o.Touch.Ttl)
 		expireAt(o.Touch.ExpireAt)
@@ -204,17 +293,20 @@ func operationOptions(o *pb.Operation) (options []any) {
 		}
 		flag(o.Append.Touch, timecache.WithTouch)
 		flag(len(o.Append.IdempotencyId) > 0, timecache.IdempotencyID(o.Append.IdempotencyId))
+		flag(o.Append.Traceparent != "", timecache.EntryTraceparent(o.Append.Traceparent))
 	case *pb.Operation_Combine:
 		ttl(o.Combine.Ttl)
 		version(o.Combine.IfVersion)
 		flag(o.Combine.Touch, timecache.WithTouch)
 		flag(len(o.Combine.IdempotencyId) > 0, timecache.IdempotencyID(o.Combine.IdempotencyId))
+		flag(o.Combine.Traceparent != "", timecache.EntryTraceparent(o.Combine.Traceparent))
 		flag(o.Combine.Initial != 0, timecache.Initial(o.Combine.Initial))
 		flag(o.Combine.RemoveIfZero, timecache.RemoveIfZero)
 	case *pb.Operation_Gather:
 		ttl(o.Gather.Ttl)
 		flag(o.Gather.Touch, timecache.WithTouch)
 		flag(len(o.Gather.IdempotencyId) > 0, timecache.IdempotencyID(o.Gather.IdempotencyId))
+		flag(o.Gather.Traceparent != "", timecache.EntryTraceparent(o.Gather.Traceparent))
 		flag(o.Gather.KeepFirst, timecache.KeepFirst)
 		flag(o.Gather.Remember != nil, timecache.Remember(o.Gather.Remember.AsDuration()))
 	}
@@ -260,7 +352,7 @@ func single(ctx context.Context, client *timecache.Client, operation *pb.Operati
 		result, err := client.Remove(ctx, string(o.Remove.Key), as[timecache.RemoveOption](options)...)
 		return &pb.RemoveResponse{Removed: result.Removed, Previous: entryProto(result.Previous)}, err
 	case *pb.Operation_Contains:
-		found, err := client.Contains(ctx, string(o.Contains.Key))
+		found, err := client.Contains(ctx, string(o.Contains.Key), as[timecache.ContainsOption](options)...)
 		return &pb.ContainsResponse{Contains: found}, err
 	case *pb.Operation_Touch:
 		version, found, err := client.Touch(ctx, string(o.Touch.Key), as[timecache.TouchOption](options)...)
@@ -282,7 +374,7 @@ func single(ctx context.Context, client *timecache.Client, operation *pb.Operati
 }
 
 // many does operations by Execute or a pipeline.
-func many(ctx context.Context, client *timecache.Client, requests []*pb.Operation, piped bool) (any, error) {
+func many(ctx context.Context, client *timecache.Client, requests []*pb.Operation, piped, atomic bool) (any, error) {
 	var operations []timecache.Operation
 	for _, request := range requests {
 		options := operationOptions(request)
@@ -295,7 +387,7 @@ func many(ctx context.Context, client *timecache.Client, requests []*pb.Operatio
 		case *pb.Operation_Remove:
 			operation = timecache.RemoveOperation(string(o.Remove.Key), as[timecache.RemoveOption](options)...)
 		case *pb.Operation_Contains:
-			operation = timecache.ContainsOperation(string(o.Contains.Key))
+			operation = timecache.ContainsOperation(string(o.Contains.Key), as[timecache.ContainsOption](options)...)
 		case *pb.Operation_Touch:
 			operation = timecache.TouchOperation(string(o.Touch.Key), as[timecache.TouchOption](options)...)
 		case *pb.Operation_Append:
@@ -319,7 +411,7 @@ func many(ctx context.Context, client *timecache.Client, requests []*pb.Operatio
 		}
 		err = pipeline.Close()
 	} else {
-		results, err = client.Execute(ctx, operations)
+		results, err = client.Execute(ctx, operations, timecache.AtomicOption(atomic))
 	}
 	if err != nil {
 		return nil, err

@@ -68,7 +68,25 @@ func eventProto(e timecache.ExpiredEvent) *pb.ExpiredEvent {
 		DeliveredAt: timestamppb.New(e.DeliveredAt), Cause: pb.ExpiryCause(e.Cause), EventId: e.EventID,
 		Attempt: e.Attempt, Returns: e.Returns, DeliveryToken: []byte(e.DeliveryToken),
 		LastReason: e.LastReason, Parts: partsProto(e.Parts),
-		CreateTime: timeProto(e.CreateTime), OwnTtl: ttlProto(e.OwnTTL)}
+		CreateTime: timeProto(e.CreateTime), OwnTtl: ttlProto(e.OwnTTL), Traceparent: e.Traceparent}
+}
+
+func letterProto(letter timecache.DeadLetter) *pb.ExpiredEvent {
+	event := eventProto(letter.Event)
+	event.DeadLetter = &pb.DeadLetter{Group: letter.Group, Attempts: letter.Attempts,
+		Reason: pb.DeadLetterReason(letter.Reason), Time: timestamppb.New(letter.Time), ReasonText: letter.ReasonText}
+	return event
+}
+
+func unsettledProto(one timecache.UnsettledEvent) *pb.UnsettledEvent {
+	return &pb.UnsettledEvent{Event: eventProto(one.Event), State: pb.UnsettledState(one.State), MemberId: one.MemberID,
+		Since: timeProto(one.Since), Due: timeProto(one.Due)}
+}
+
+func changeProto(change timecache.ChangeEvent) *pb.ChangeEvent {
+	return &pb.ChangeEvent{Kind: pb.ChangeKind(change.Kind), Key: []byte(change.Key), Value: change.Value,
+		Parts: partsProto(change.Parts), Version: change.Version, Deadline: timeProto(change.Deadline),
+		Time: timestamppb.New(change.Time), OmittedValueBytes: change.OmittedValueBytes}
 }
 
 // code is the name of an error's code in the protos.

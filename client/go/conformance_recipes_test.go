@@ -236,7 +236,7 @@ func (r *run) tableSteps(table *recipes.Table) recipeSteps {
 
 // ofEvents is what a recipe makes of the events of a watch.
 func (r *run) ofEvents(v *values, name string, recipe func(*timecache.ExpiredEvent) any) (object, error) {
-	e, failure, err := r.readEvents(v.text("events"), 0, false)
+	e, failure, err := r.readEvents(v.text("events"), 0, time.Time{}, false)
 	if err = errors.Join(failure, err); err != nil {
 		return nil, err
 	}

@@ -23,8 +23,11 @@ type events struct {
 	next       func() (*timecache.WatchBatch, error, bool)
 	stop       func()
 	unread     []timecache.ExpiredEvent
+	changes    []timecache.ChangeEvent
+	changed    map[string][]timecache.ChangeEvent // By namespace.
 	lost       uint64
 	watermarks map[string]time.Time
+	delivered  time.Time // In a group.
 	tokens     object
 	told       map[string]bool // Of what is going to die.
 }
@@ -43,6 +46,9 @@ func (e *events) read() error {
 	}
 	e.lost += batch.Lost
 	e.watermarks[batch.Namespace] = batch.Watermark
+	e.delivered = batch.Delivered
+	e.changed[batch.Namespace] = append(e.changed[batch.Namespace], e.changes...)
+	e.changes = nil
 	e.tokens[batch.Namespace] = batch.ResumeToken
 	for _, event := range batch.Events {
 		id := fmt.Sprint(event.Namespace, event.Key, event.Version, event.Deadline)
@@ -56,11 +62,11 @@ func (e *events) read() error {
 
 // begin opens it, and waits until it stands.
 func (r *run) begin(step object, name string, namespaces []string, member bool,
-	open func(context.Context) iter.Seq2[*timecache.WatchBatch, error]) error {
+	open func(context.Context, *events) iter.Seq2[*timecache.WatchBatch, error]) error {
 	ctx, cancel := context.WithCancel(r.ctx)
 	e := &events{member: member, namespaces: namespaces, cancel: cancel, watermarks: map[string]time.Time{},
-		tokens: object{}, told: map[string]bool{}}
-	e.next, e.stop = iter.Pull2(open(ctx))
+		tokens: object{}, told: map[string]bool{}, changed: map[string][]timecache.ChangeEvent{}}
+	e.next, e.stop = iter.Pull2(open(ctx, e))
 	r.open[name] = e
 	for {
 		err := e.read()
@@ -74,7 +80,7 @@ func (r *run) begin(step object, name string, namespaces []string, member bool,
 }
 
 func (r *run) watch(name string, step object) error {
-	err := known(step, "watch", "watch_expiring", "args", "error")
+	err := known(step, "watch", "watch_expiring", "watch_changes", "args", "error")
 	arguments, failure := r.arguments(step)
 	if err = errors.Join(err, failure); err != nil {
 		return err
@@ -86,13 +92,14 @@ func (r *run) watch(name string, step object) error {
 			return errors.Join(err, known(object{"resume_tokens": tokens}))
 		}
 		namespaces := orMain(request.Namespaces)
-		return r.begin(step, name, namespaces, false, func(ctx context.Context) iter.Seq2[*timecache.WatchBatch, error] {
+		return r.begin(step, name, namespaces, false, func(ctx context.Context, _ *events) iter.Seq2[*timecache.WatchBatch, error] {
 			return r.client.WatchExpiring(ctx, request.LeadTime.AsDuration(), timecache.ExpiringOptions{
 				Namespaces: namespaces, KeyPrefix: string(request.KeyPrefix), KeysOnly: request.KeysOnly,
 				Heartbeat: request.HeartbeatInterval.AsDuration()})
 		})
 	}
-	request, err := filled(&pb.WatchExpiredRequest{}, arguments)
+	_, ofChanges := step["watch_changes"]
+	request, err := filled(&pb.WatchExpiredRequest{}, arguments) // That of changes has the same fields.
 	if err != nil {
 		return err
 	}
@@ -105,8 +112,23 @@ func (r *run) watch(name string, step object) error {
 			return err
 		}
 	}
-	return r.begin(step, name, options.Namespaces, false, func(ctx context.Context) iter.Seq2[*timecache.WatchBatch, error] {
-		return r.client.Watch(ctx, options)
+	return r.begin(step, name, options.Namespaces, false, func(ctx context.Context, e *events) iter.Seq2[*timecache.WatchBatch, error] {
+		if !ofChanges {
+			return r.client.Watch(ctx, options)
+		}
+		return func(yield func(*timecache.WatchBatch, error) bool) {
+			for batch, err := range r.client.WatchChanges(ctx, options) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				e.changes = batch.Changes
+				if !yield(&timecache.WatchBatch{Namespace: batch.Namespace, Watermark: batch.Watermark, Lost: batch.Lost,
+					ResumeToken: batch.ResumeToken}, nil) {
+					return
+				}
+			}
+		}
 	})
 }
 
@@ -127,7 +149,7 @@ func (r *run) member(name string, step object) error {
 	options := timecache.ConsumeOptions{Namespaces: orMain(request.Namespaces), Start: timecache.Start(request.Start),
 		MaxInFlight: int(request.GetMaxInFlight()), KeysOnly: request.KeysOnly,
 		Heartbeat: request.HeartbeatInterval.AsDuration()}
-	return r.begin(step, name, options.Namespaces, true, func(ctx context.Context) iter.Seq2[*timecache.WatchBatch, error] {
+	return r.begin(step, name, options.Namespaces, true, func(ctx context.Context, _ *events) iter.Seq2[*timecache.WatchBatch, error] {
 		return r.client.Consume(ctx, request.Group, options)
 	})
 }
@@ -143,9 +165,9 @@ func count(expected any) int {
 	return 0
 }
 
-// readEvents reads a watch up to the clock's time, a member for so many events, or to its
-// end; failure is what ended it, err the runner's.
-func (r *run) readEvents(name string, members int, ends bool) (e *events, failure, err error) {
+// readEvents reads a watch up to the clock's time, a member for so many events and until all
+// up to a moment is delivered, or to its end; failure is what ended it, err the runner's.
+func (r *run) readEvents(name string, members int, delivered time.Time, ends bool) (e *events, failure, err error) {
 	e, is := r.open[name].(*events)
 	if !is {
 		return nil, nil, fmt.Errorf("%s is no watch", name)
@@ -156,7 +178,7 @@ func (r *run) readEvents(name string, members int, ends bool) (e *events, failur
 	}
 	complete := func() bool {
 		if e.member {
-			return len(e.unread) >= members
+			return len(e.unread) >= members && !e.delivered.Before(delivered)
 		}
 		for _, namespace := range e.namespaces {
 			if e.watermarks[namespace].Before(now) {
@@ -176,11 +198,22 @@ func (r *run) readEvents(name string, members int, ends bool) (e *events, failur
 }
 
 func (r *run) events(name string, step object) error {
-	if err := known(step, "events", "expect", "lost", "save", "error"); err != nil {
+	if err := known(step, "events", "expect", "lost", "save", "error", "delivered"); err != nil {
 		return err
 	}
 	_, ends := step["error"]
-	e, failure, err := r.readEvents(name, count(step["expect"]), ends)
+	delivered := time.Time{}
+	if given, has := step["delivered"]; has {
+		moment, err := r.resolve(given)
+		if err != nil {
+			return err
+		}
+		var is bool
+		if delivered, is = moment.(time.Time); !is {
+			return fmt.Errorf("delivered: %v is no time", given)
+		}
+	}
+	e, failure, err := r.readEvents(name, count(step["expect"]), delivered, ends)
 	if err != nil {
 		return err
 	}
@@ -194,7 +227,11 @@ func (r *run) events(name string, step object) error {
 				list = append(list, eventProto(event))
 			}
 		}
+		for _, change := range e.changed[namespace] {
+			list = append(list, changeProto(change))
+		}
 	}
+	clear(e.changed)
 	wantLost, has := step["lost"]
 	if !has {
 		wantLost = json.Number("0")

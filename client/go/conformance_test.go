@@ -37,7 +37,11 @@ func TestConformance(t *testing.T) {
 	if len(files) == 0 {
 		t.Skip("no scenarios: set CONFORMANCE to their directory")
 	}
-	client := timecachetest.Start(t, "--virtual-clock").Client(timecache.Options{Namespace: "main"})
+	server := timecachetest.Start(t, "--virtual-clock")
+	clients := map[string]*timecache.Client{
+		"shared": server.Client(timecache.Options{Namespace: "main"}),
+		"unary":  server.Client(timecache.Options{Namespace: "main", Batching: new(false)}),
+	}
 	for _, file := range files {
 		var content struct {
 			About     string     `json:"about"`
@@ -51,7 +55,9 @@ func TestConformance(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
 			for _, scenario := range content.Scenarios {
-				t.Run(scenario.Name, func(t *testing.T) { runScenario(t, client, scenario) })
+				for name, client := range clients {
+					t.Run(scenario.Name+"/"+name, func(t *testing.T) { runScenario(t, client, scenario) })
+				}
 			}
 		})
 	}
@@ -110,7 +116,7 @@ func runScenario(t *testing.T, client *timecache.Client, s scenario) {
 // step does one step; an error is how it came out otherwise than expected.
 func (r *run) step(step object) error {
 	kinds := map[string]func(string, object) error{"call": r.call, "advance": r.advance, "watch": r.watch,
-		"watch_expiring": r.watch, "member": r.member, "worker": r.worker, "events": r.events, "handled": r.handled,
+		"watch_expiring": r.watch, "watch_changes": r.watch, "member": r.member, "worker": r.worker, "events": r.events, "handled": r.handled,
 		"close": r.close, "recipe": r.recipe, "do": r.doRecipe}
 	for key, value := range step {
 		if do := kinds[key]; do != nil {

@@ -196,9 +196,9 @@ func (r *run) match(path string, expected, came any) error {
 			if err != nil {
 				return err
 			}
-			least, err := toInteger(value)
-			got, failure := toInteger(came)
-			if err != nil || failure != nil || got.Cmp(least) <= 0 {
+			least, isNumber := new(big.Rat).SetString(fmt.Sprint(value))
+			got, came := new(big.Rat).SetString(fmt.Sprint(came))
+			if !isNumber || !came || got.Cmp(least) <= 0 {
 				return differ()
 			}
 			return nil

@@ -426,7 +426,10 @@ func (g *guarded) Put(ctx context.Context, _ *pb.PutRequest) (*pb.PutResponse, e
 }
 
 func (g *guarded) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest, pb.ExecuteResponse]) error {
-	return g.check(stream.Context())
+	if err := g.check(stream.Context()); err != nil {
+		return err
+	}
+	return answerAll(stream)
 }
 
 func (g *guarded) WatchExpired(_ *pb.WatchExpiredRequest, stream grpc.ServerStreamingServer[pb.WatchExpiredResponse]) error {

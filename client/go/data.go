@@ -146,8 +146,8 @@ func PartNames(names ...string) Expectation { return Expectation{Names: names} }
 // is a FailedPrecondition; a limit that would be passed, ResourceExhausted.
 func (c *Client) Put(ctx context.Context, key string, value []byte, options ...PutOption) (PutResult, error) {
 	s := collect(options)
-	response, err := call(ctx, c, c.cache.Put, s.put(c.options.Namespace, key, value), s, once)
-	return PutResult{response.GetVersion(), toEntry(response.GetPrevious(), key)}, err
+	result := c.do(ctx, pb.TimeCacheService_Put_FullMethodName, s.put(key, value), s)
+	return PutResult{result.Version, result.Entry}, result.Err
 }
 
 // PutJSON stores what v is as JSON. See [Entry.JSON].
@@ -163,32 +163,33 @@ func (c *Client) PutJSON(ctx context.Context, key string, v any, options ...PutO
 // the namespace is sliding or WithTouch is given; with WithoutTouch it never does.
 func (c *Client) Get(ctx context.Context, key string, options ...GetOption) (entry Entry, found bool, err error) {
 	s := collect(options)
-	response, err := call(ctx, c, c.cache.Get, s.get(c.options.Namespace, key), s, safe)
-	if got := toEntry(response.GetEntry(), key); got != nil {
-		return *got, true, nil
+	result := c.do(ctx, pb.TimeCacheService_Get_FullMethodName, s.get(key), s)
+	if result.Entry != nil {
+		return *result.Entry, true, nil
 	}
-	return Entry{}, false, err
+	return Entry{}, false, result.Err
 }
 
 // Remove removes an entry, which makes no expiry event. A miss is no error, but a
 // FailedPrecondition with IfVersion.
 func (c *Client) Remove(ctx context.Context, key string, options ...RemoveOption) (RemoveResult, error) {
 	s := collect(options)
-	response, err := call(ctx, c, c.cache.Remove, s.remove(c.options.Namespace, key), s, once)
-	return RemoveResult{response.GetRemoved(), toEntry(response.GetPrevious(), key)}, err
+	result := c.do(ctx, pb.TimeCacheService_Remove_FullMethodName, s.remove(key), s)
+	return RemoveResult{result.Found, result.Entry}, result.Err
 }
 
-// Contains says whether an entry is there. Never renews its time to live.
+// Contains says whether an entry is there. Never renews its time to live. With a condition one
+// that does not hold is a FailedPrecondition: for an Execute that is [Atomic].
 func (c *Client) Contains(ctx context.Context, key string, options ...ContainsOption) (bool, error) {
-	request := &pb.ContainsRequest{Namespace: c.options.Namespace, Key: []byte(key)}
-	response, err := call(ctx, c, c.cache.Contains, request, collect(options), safe)
-	return response.GetContains(), err
+	s := collect(options)
+	result := c.do(ctx, pb.TimeCacheService_Contains_FullMethodName, s.contains(key), s)
+	return result.Found, result.Err
 }
 
 // Size counts the live entries of the namespace, and their bytes; exact.
 func (c *Client) Size(ctx context.Context, options ...CallOption) (SizeResult, error) {
 	request := &pb.SizeRequest{Namespace: c.options.Namespace}
-	response, err := call(ctx, c, c.cache.Size, request, collect(options), safe)
+	response, err := call[pb.SizeResponse](ctx, c, pb.TimeCacheService_Size_FullMethodName, request, collect(options), safe)
 	return SizeResult{response.GetEntries(), response.GetBytes()}, err
 }
 
@@ -196,8 +197,8 @@ func (c *Client) Size(ctx context.Context, options ...CallOption) (SizeResult, e
 // On a miss found is false; with IfVersion a miss is a FailedPrecondition.
 func (c *Client) Touch(ctx context.Context, key string, options ...TouchOption) (version uint64, found bool, err error) {
 	s := collect(options)
-	response, err := call(ctx, c, c.cache.Touch, s.touchRequest(c.options.Namespace, key), s, safe)
-	return response.GetVersion(), response.GetTouched(), err
+	result := c.do(ctx, pb.TimeCacheService_Touch_FullMethodName, s.touchRequest(key), s)
+	return result.Version, result.Found, result.Err
 }
 
 // Append appends to a value, or creates an entry with these bytes. An entry that is there
@@ -205,8 +206,8 @@ func (c *Client) Touch(ctx context.Context, key string, options ...TouchOption) 
 // would be too large (ValueTooLarge), a key that collects parts (ValueKindMismatch).
 func (c *Client) Append(ctx context.Context, key string, value []byte, options ...AppendOption) (AppendResult, error) {
 	s := collect(options)
-	response, err := call(ctx, c, c.cache.Append, s.append(c.options.Namespace, key, value), s, once)
-	return AppendResult{response.GetVersion(), response.GetValueBytes(), response.GetCreated()}, err
+	result := c.do(ctx, pb.TimeCacheService_Append_FullMethodName, s.append(key, value), s)
+	return AppendResult{result.Version, uint64(result.Number), result.Created}, result.Err
 }
 
 // Combine adds a number to a value, or xors it with one, atomically. The value is a decimal
@@ -215,9 +216,8 @@ func (c *Client) Append(ctx context.Context, key string, value []byte, options .
 // (NumberOverflow), IfVersion that does not hold, a key that collects parts.
 func (c *Client) Combine(ctx context.Context, key string, operand Operand, options ...CombineOption) (CombineResult, error) {
 	s := collect(options)
-	response, err := call(ctx, c, c.cache.Combine, s.combine(c.options.Namespace, key, operand), s, once)
-	return CombineResult{response.GetResult(), response.GetVersion(), response.GetCreated(),
-		response.GetRemoved()}, err
+	result := c.do(ctx, pb.TimeCacheService_Combine_FullMethodName, s.combine(key, operand), s)
+	return CombineResult{result.Number, result.Version, result.Created, result.Removed}, result.Err
 }
 
 // Gather brings one part of what is collected under a key. Whoever brings the last one gets
@@ -229,9 +229,8 @@ func (c *Client) Combine(ctx context.Context, key string, operand Operand, optio
 func (c *Client) Gather(ctx context.Context, key, part string, value []byte, expected Expectation,
 	options ...GatherOption) (GatherResult, error) {
 	s := collect(options)
-	response, err := call(ctx, c, c.cache.Gather, s.gather(c.options.Namespace, key, part, value, expected), s, once)
-	return GatherResult{toParts(response.GetParts()), response.GetVersion(), int(response.GetCount()),
-		response.GetDuplicate()}, err
+	result := c.do(ctx, pb.TimeCacheService_Gather_FullMethodName, s.gather(key, part, value, expected), s)
+	return GatherResult{result.Parts, result.Version, int(result.Number), result.Duplicate}, result.Err
 }
 
 // Scan goes through the live entries, in no particular order. One that lives through the
@@ -245,6 +244,9 @@ func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entr
 	return func(yield func(Entry, error) bool) {
 		request := &pb.ScanRequest{Namespace: c.options.Namespace, KeyPrefix: []byte(s.prefix),
 			KeysOnly: s.keysOnly, MaxMessageBytes: new(uint32(MaxMessageBytes))}
+		ctx, span := c.startCall(ctx, pb.TimeCacheService_Scan_FullMethodName, request)
+		var end error
+		defer func() { span.End(end) }()
 		ctx, cancel := context.WithCancel(s.outgoing(ctx))
 		defer cancel()
 		retry := c.options.Retry
@@ -256,7 +258,7 @@ func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entr
 				attempts = retry.MaxAttempts
 				pauses.reset()
 				for _, entry := range page.Entries {
-					if !yield(*toEntry(entry, ""), nil) {
+					if !yield(*toEntry(entry, nil), nil) {
 						return false
 					}
 				}
@@ -271,9 +273,11 @@ func (c *Client) Scan(ctx context.Context, options ...ScanOption) iter.Seq2[Entr
 				failure.Code == codes.DeadlineExceeded || failure.Reason == UnreadResponses
 			// An older server has no positions; from the beginning entries would come twice.
 			if !passes || attempts <= 0 || begun && len(request.Position) == 0 || !sleep(ctx, pauses.next()) {
+				end = failure
 				yield(Entry{}, failure)
 				return
 			}
+			span.Retry(failure)
 		}
 	}
 }
@@ -301,80 +305,92 @@ func (c *Client) scanPages(ctx context.Context, request *pb.ScanRequest, take fu
 	}
 }
 
-// The requests, as single calls and batches make them.
+// The operations, as single calls and batches make them.
 
-func (s *settings) put(namespace, key string, value []byte) *pb.PutRequest {
-	request := &pb.PutRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
+func (s *settings) put(key string, value []byte) *pb.Operation {
+	request := &pb.PutRequest{Key: []byte(key), Value: value, Ttl: s.ttl,
 		ReturnPrevious: s.returnPrevious, KeepDeadline: s.keepDeadline, ExpireAt: s.expireAt, AllowPast: s.allowPast,
-		IdempotencyId: s.idempotencyID}
+		IdempotencyId: s.idempotencyID, Traceparent: s.traceparent}
 	if s.ifVersion != nil {
 		request.Precondition = &pb.PutRequest_IfVersion{IfVersion: *s.ifVersion}
 	} else if s.condition != 0 {
 		request.Precondition = &pb.PutRequest_Condition{Condition: s.condition}
 	}
-	return request
+	return &pb.Operation{Request: &pb.Operation_Put{Put: request}}
 }
 
-func (s *settings) get(namespace, key string) *pb.GetRequest {
-	request := &pb.GetRequest{Namespace: namespace, Key: []byte(key)}
+func (s *settings) get(key string) *pb.Operation {
+	request := &pb.GetRequest{Key: []byte(key)}
 	if s.touch || s.withoutTouch {
 		request.Touch = new(!s.withoutTouch)
 	}
-	return request
+	return &pb.Operation{Request: &pb.Operation_Get{Get: request}}
 }
 
-func (s *settings) remove(namespace, key string) *pb.RemoveRequest {
-	return &pb.RemoveRequest{Namespace: namespace, Key: []byte(key), IfVersion: s.ifVersion,
+func (s *settings) remove(key string) *pb.Operation {
+	request := &pb.RemoveRequest{Key: []byte(key), IfVersion: s.ifVersion,
 		ReturnPrevious: s.returnPrevious, IdempotencyId: s.idempotencyID}
+	return &pb.Operation{Request: &pb.Operation_Remove{Remove: request}}
 }
 
-func (s *settings) touchRequest(namespace, key string) *pb.TouchRequest {
-	return &pb.TouchRequest{Namespace: namespace, Key: []byte(key), Ttl: s.ttl, IfVersion: s.ifVersion,
+func (s *settings) contains(key string) *pb.Operation {
+	request := &pb.ContainsRequest{Key: []byte(key)}
+	if s.ifVersion != nil {
+		request.Precondition = &pb.ContainsRequest_IfVersion{IfVersion: *s.ifVersion}
+	} else if s.condition != 0 {
+		request.Precondition = &pb.ContainsRequest_Condition{Condition: s.condition}
+	}
+	return &pb.Operation{Request: &pb.Operation_Contains{Contains: request}}
+}
+
+func (s *settings) touchRequest(key string) *pb.Operation {
+	request := &pb.TouchRequest{Key: []byte(key), Ttl: s.ttl, IfVersion: s.ifVersion,
 		ExpireAt: s.expireAt, AllowPast: s.allowPast, NamespaceTtl: s.namespaceTTL}
+	return &pb.Operation{Request: &pb.Operation_Touch{Touch: request}}
 }
 
-func (s *settings) append(namespace, key string, value []byte) *pb.AppendRequest {
-	request := &pb.AppendRequest{Namespace: namespace, Key: []byte(key), Value: value, Ttl: s.ttl,
-		Touch: s.touch, IdempotencyId: s.idempotencyID}
+func (s *settings) append(key string, value []byte) *pb.Operation {
+	request := &pb.AppendRequest{Key: []byte(key), Value: value, Ttl: s.ttl,
+		Touch: s.touch, IdempotencyId: s.idempotencyID, Traceparent: s.traceparent}
 	if s.ifVersion != nil {
 		request.Precondition = &pb.AppendRequest_IfVersion{IfVersion: *s.ifVersion}
 	} else if s.condition != 0 {
 		request.Precondition = &pb.AppendRequest_Condition{Condition: s.condition}
 	}
-	return request
+	return &pb.Operation{Request: &pb.Operation_Append{Append: request}}
 }
 
-func (s *settings) combine(namespace, key string, operand Operand) *pb.CombineRequest {
-	request := &pb.CombineRequest{Namespace: namespace, Key: []byte(key), Initial: s.initial,
+func (s *settings) combine(key string, operand Operand) *pb.Operation {
+	request := &pb.CombineRequest{Key: []byte(key), Initial: s.initial,
 		RemoveIfZero: s.removeIfZero, Touch: s.touch, Ttl: s.ttl, IfVersion: s.ifVersion,
-		IdempotencyId: s.idempotencyID}
+		IdempotencyId: s.idempotencyID, Traceparent: s.traceparent}
 	if operand.xor {
 		request.Operand = &pb.CombineRequest_Xor{Xor: operand.number}
 	} else {
 		request.Operand = &pb.CombineRequest_Add{Add: operand.number}
 	}
-	return request
+	return &pb.Operation{Request: &pb.Operation_Combine{Combine: request}}
 }
 
-func (s *settings) gather(namespace, key, part string, value []byte, expected Expectation) *pb.GatherRequest {
-	request := &pb.GatherRequest{Namespace: namespace, Key: []byte(key), Part: []byte(part), Value: value,
+func (s *settings) gather(key, part string, value []byte, expected Expectation) *pb.Operation {
+	request := &pb.GatherRequest{Key: []byte(key), Part: []byte(part), Value: value,
 		ExpectedParts: toUint32(expected.Count), Touch: s.touch, Ttl: s.ttl, KeepFirst: s.keepFirst,
-		Remember: s.remember, IdempotencyId: s.idempotencyID}
+		Remember: s.remember, IdempotencyId: s.idempotencyID, Traceparent: s.traceparent}
 	for _, name := range expected.Names {
 		request.ExpectedNames = append(request.ExpectedNames, []byte(name))
 	}
-	return request
+	return &pb.Operation{Request: &pb.Operation_Gather{Gather: request}}
 }
 
 // toEntry takes an entry; what an operation answers may leave the key out.
-func toEntry(entry *pb.Entry, key string) *Entry {
+func toEntry(entry *pb.Entry, key []byte) *Entry {
 	if entry == nil {
 		return nil
 	}
 	if len(entry.Key) > 0 {
-		key = string(entry.Key)
+		key = entry.Key
 	}
-	return &Entry{Key: key, Value: entry.Value, OmittedValueBytes: entry.OmittedValueBytes,
+	return &Entry{Key: string(key), Value: entry.Value, OmittedValueBytes: entry.OmittedValueBytes,
 		Version: entry.Version, PutTime: toTime(entry.PutTime), Deadline: toTime(entry.Deadline),
 		Parts: toParts(entry.Parts), CreateTime: toTime(entry.CreateTime), OwnTTL: entry.OwnTtl.AsDuration()}
 }

@@ -39,8 +39,9 @@ type Error struct {
 	// RetryDelay is how long the server says to wait before the call is tried again:
 	// with [MaxOperationRate] and [JournalBacklog]. Otherwise 0.
 	RetryDelay time.Duration
-	// RequestID stands in the server's log lines about the call. Empty for an operation
-	// of a batch, and where the call did not reach the server.
+	// RequestID stands in the server's log lines about the call: that of [RequestID], else of the
+	// shared stream, or one of the server's. Empty for an operation of a batch, and where the call
+	// did not reach the server.
 	RequestID string
 
 	cause error

@@ -238,3 +238,31 @@ func (f *flaky) Pipeline(stream grpc.BidiStreamingServer[pb.ExecuteRequest, pb.E
 	<-stream.Context().Done()
 	return nil
 }
+
+// answersTo answers puts, gets, whose values are their keys, and Contains.
+func answersTo(request *pb.ExecuteRequest) *pb.ExecuteResponse {
+	response := &pb.ExecuteResponse{}
+	for _, operation := range request.Operations {
+		result := &pb.OperationResult{Result: &pb.OperationResult_Put{Put: &pb.PutResponse{Version: 1}}}
+		if get := operation.GetGet(); get != nil {
+			result.Result = &pb.OperationResult_Get{Get: &pb.GetResponse{Entry: &pb.Entry{Value: get.Key, Version: 1}}}
+		} else if operation.GetContains() != nil {
+			result.Result = &pb.OperationResult_Contains{Contains: &pb.ContainsResponse{Contains: true}}
+		}
+		response.Results = append(response.Results, result)
+	}
+	return response
+}
+
+// answerAll is a Pipeline of them.
+func answerAll(stream grpc.BidiStreamingServer[pb.ExecuteRequest, pb.ExecuteResponse]) error {
+	for {
+		request, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		if err := stream.Send(answersTo(request)); err != nil {
+			return err
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 // compiler; each option's comment says it.
 type (
 	// PutOption: TTL, ExpireAt, AllowPast, IfAbsent, IfPresent, IfVersion, ReturnPrevious,
-	// KeepDeadline, IdempotencyID.
+	// KeepDeadline, IdempotencyID, TraceEntry, EntryTraceparent.
 	PutOption interface {
 		option
 		forPut()
@@ -27,7 +27,7 @@ type (
 		option
 		forRemove()
 	}
-	// ContainsOption: what goes with every call.
+	// ContainsOption: IfAbsent, IfPresent, IfVersion.
 	ContainsOption interface {
 		option
 		forContains()
@@ -37,20 +37,33 @@ type (
 		option
 		forTouch()
 	}
-	// AppendOption: TTL, IfAbsent, IfPresent, IfVersion, WithTouch, IdempotencyID.
+	// AppendOption: TTL, IfAbsent, IfPresent, IfVersion, WithTouch, IdempotencyID, TraceEntry,
+	// EntryTraceparent.
 	AppendOption interface {
 		option
 		forAppend()
 	}
-	// CombineOption: TTL, IfVersion, WithTouch, Initial, RemoveIfZero, IdempotencyID.
+	// CombineOption: TTL, IfVersion, WithTouch, Initial, RemoveIfZero, IdempotencyID, TraceEntry,
+	// EntryTraceparent.
 	CombineOption interface {
 		option
 		forCombine()
 	}
-	// GatherOption: TTL, WithTouch, KeepFirst, Remember, IdempotencyID.
+	// GatherOption: TTL, WithTouch, KeepFirst, Remember, IdempotencyID, TraceEntry,
+	// EntryTraceparent.
 	GatherOption interface {
 		option
 		forGather()
+	}
+	// ExecuteOption: Atomic, TraceEntry.
+	ExecuteOption interface {
+		option
+		forExecute()
+	}
+	// SeekOption: DropUnsettled.
+	SeekOption interface {
+		option
+		forSeek()
 	}
 	// PutBackOption: TTL, ExpireAt, AllowPast.
 	PutBackOption interface {
@@ -68,7 +81,7 @@ type (
 		forDescribe()
 	}
 	// CallOption goes with every call, but not with an operation of a batch: RequestID,
-	// Traceparent, Repeatable.
+	// Traceparent, Repeatable, Batching.
 	CallOption interface {
 		PutOption
 		GetOption
@@ -78,6 +91,8 @@ type (
 		AppendOption
 		CombineOption
 		GatherOption
+		ExecuteOption
+		SeekOption
 		ScanOption
 		DescribeOption
 		UpdateOption
@@ -111,6 +126,13 @@ type settings struct {
 	toDefault      []string
 	metadata       []string // Keys and values.
 	repeatable     bool
+	batching       *bool // Nil: as the client's options say.
+	atomic         bool
+	dropUnsettled  bool
+	traceparent    string
+	traceEntry     *bool // Nil: as the client's options say.
+
+	tracedOperations []*bool // Of a batch, by operation.
 }
 
 func collect[Option option](options []Option) *settings {
@@ -172,10 +194,10 @@ type Condition int
 
 const (
 	// IfAbsent: only if the key is not there; else FailedPrecondition, KeyExists. For Put,
-	// Append.
+	// Append, Contains.
 	IfAbsent = Condition(pb.PutCondition_PUT_CONDITION_IF_ABSENT)
 	// IfPresent: only if the key is there; else FailedPrecondition, KeyNotFound. For Put,
-	// Append.
+	// Append, Contains.
 	IfPresent = Condition(pb.PutCondition_PUT_CONDITION_IF_PRESENT)
 )
 
@@ -183,23 +205,25 @@ func (c Condition) set(s *settings) {
 	s.condition = pb.PutCondition(c)
 	s.preconditions++
 }
-func (Condition) forPut()    {}
-func (Condition) forAppend() {}
+func (Condition) forPut()      {}
+func (Condition) forAppend()   {}
+func (Condition) forContains() {}
 
 // IfVersion: only if the key is there with this version; else FailedPrecondition,
 // KeyNotFound or VersionMismatch. Not together with IfAbsent or IfPresent. For Put, Remove,
-// Touch, Append, Combine.
+// Touch, Append, Combine, Contains.
 type IfVersion uint64
 
 func (v IfVersion) set(s *settings) {
 	s.ifVersion = new(uint64(v))
 	s.preconditions++
 }
-func (IfVersion) forPut()     {}
-func (IfVersion) forRemove()  {}
-func (IfVersion) forTouch()   {}
-func (IfVersion) forAppend()  {}
-func (IfVersion) forCombine() {}
+func (IfVersion) forPut()      {}
+func (IfVersion) forRemove()   {}
+func (IfVersion) forTouch()    {}
+func (IfVersion) forAppend()   {}
+func (IfVersion) forCombine()  {}
+func (IfVersion) forContains() {}
 
 // PreviousOption is [ReturnPrevious].
 type PreviousOption bool
@@ -245,6 +269,53 @@ func (IdempotencyID) forRemove()        {}
 func (IdempotencyID) forAppend()        {}
 func (IdempotencyID) forCombine()       {}
 func (IdempotencyID) forGather()        {}
+
+// TraceEntryOption is [TraceEntry].
+type TraceEntryOption bool
+
+// TraceEntry: what this call stores keeps the call's traceparent, that of [Options.Tracing] or of
+// [Traceparent], if it has one; the event has it, too. TraceEntryOption(false): it does not, in
+// spite of [Options.TraceEntries]. Append, Combine and Gather set it only of what they create.
+// For Put, Append, Combine, Gather, also in a batch, and for all operations of an Execute.
+const TraceEntry TraceEntryOption = true
+
+func (t TraceEntryOption) set(s *settings) { s.traceEntry = new(bool(t)) }
+func (TraceEntryOption) forPut()           {}
+func (TraceEntryOption) forAppend()        {}
+func (TraceEntryOption) forCombine()       {}
+func (TraceEntryOption) forGather()        {}
+func (TraceEntryOption) forExecute()       {}
+
+// EntryTraceparent is a traceparent that the entry keeps in place of the call's: W3C's form of
+// version 00, 55 characters. For Put, Append, Combine, Gather.
+type EntryTraceparent string
+
+func (t EntryTraceparent) set(s *settings) { s.traceparent = string(t) }
+func (EntryTraceparent) forPut()           {}
+func (EntryTraceparent) forAppend()        {}
+func (EntryTraceparent) forCombine()       {}
+func (EntryTraceparent) forGather()        {}
+
+// AtomicOption is [Atomic].
+type AtomicOption bool
+
+// Atomic: all operations or none. If one fails, its result says why, and each of the others has
+// the error Aborted (NotApplied). At most 128 operations, 1 MiB in all, each on a key of its own:
+// else InvalidArgument (InvalidField). For Execute.
+const Atomic AtomicOption = true
+
+func (a AtomicOption) set(s *settings) { s.atomic = bool(a) }
+func (AtomicOption) forExecute()       {}
+
+// DropOption is [DropUnsettled].
+type DropOption bool
+
+// DropUnsettled: events before the position that are not settled are dropped, those that were not
+// delivered yet included. For SeekGroup.
+const DropUnsettled DropOption = true
+
+func (d DropOption) set(s *settings) { s.dropUnsettled = bool(d) }
+func (DropOption) forSeek()          {}
 
 // KeepFirstOption is [KeepFirst].
 type KeepFirstOption bool
@@ -334,12 +405,14 @@ func (callOption) forTouch()         {}
 func (callOption) forAppend()        {}
 func (callOption) forCombine()       {}
 func (callOption) forGather()        {}
+func (callOption) forExecute()       {}
+func (callOption) forSeek()          {}
 func (callOption) forScan()          {}
 func (callOption) forDescribe()      {}
 func (callOption) forCall()          {}
 
-// RequestID stands in the server's log lines about the call: 1 to 128 graphic ASCII
-// characters.
+// RequestID stands in the server's log lines about the call, and in its error: 1 to 128 graphic
+// ASCII characters.
 func RequestID(id string) CallOption {
 	return callOption(func(s *settings) { s.metadata = append(s.metadata, "x-request-id", id) })
 }
@@ -354,4 +427,10 @@ func Traceparent(traceparent string) CallOption {
 // general: a Put, say, that nobody else competes with.
 func Repeatable() CallOption {
 	return callOption(func(s *settings) { s.repeatable = true })
+}
+
+// Batching says for one call whether it may share a stream, or a request, with others, in place
+// of [Options.Batching]. It changes nothing for calls that never do, such as Execute and Scan.
+func Batching(on bool) CallOption {
+	return callOption(func(s *settings) { s.batching = &on })
 }

@@ -45,8 +45,10 @@ type PipelineOptions struct {
 // unknown. The stream ends by Close, by its context, or by itself: when the server stops
 // (Unavailable), when the namespace does not exist (NotFound), when the connection breaks,
 // when no answer comes within the client's timeout (DeadlineExceeded), when a callback ends
-// its goroutine (runtime.Goexit, as a test's FailNow does; Aborted). It does not come back,
-// but goes on to the owner of a cluster where a node that is not the owner refuses it:
+// its goroutine (runtime.Goexit, as a test's FailNow does; Aborted). It goes on to the owner of a
+// cluster where a node that is not the owner refuses it; and where the connection breaks or the
+// server stops, if all of its operations so far are safe to repeat: then it sends again what was
+// not answered, as often as [RetryPolicy] says for one call. Otherwise it does not come back:
 // whoever wants to go on makes a new one.
 //
 // Callbacks run one at a time, on a goroutine of the pipeline's. They must be quick, and
@@ -59,9 +61,15 @@ type Pipeline struct {
 	timeout   time.Duration
 	stream    pipelineStream
 	failover  failover
-	cancel    context.CancelCauseFunc
-	ctx       context.Context
-	ended     chan struct{} // Closed when the last callback has returned.
+	span      TracedSpan
+	// Of the stream, for what is stored.
+	traceparent string
+	// Touched by the receiving goroutine alone: attempts that are left, and their pauses.
+	attempts int
+	pauses   pauses
+	cancel   context.CancelCauseFunc
+	ctx      context.Context
+	ended    chan struct{} // Closed when the last callback has returned.
 
 	mu         sync.Mutex
 	changed    sync.Cond
@@ -75,6 +83,7 @@ type Pipeline struct {
 	ticking    bool
 	answering  bool // Callbacks run: no answer is read meanwhile.
 	closing    bool
+	unsafe     bool // There was an operation that may not be done twice.
 	broken     bool // Nothing is sent any more.
 	err        error
 	done       bool
@@ -111,13 +120,17 @@ func (c *Client) Pipeline(ctx context.Context, options PipelineOptions, call ...
 	p := &Pipeline{client: c, options: options, namespace: c.options.Namespace, timeout: c.options.Timeout,
 		filling: &message{}, ended: make(chan struct{}), failover: c.conn.failover()}
 	p.changed.L = &p.mu
-	p.ctx, p.cancel = context.WithCancelCause(collect(call).outgoing(ctx))
+	s := collect(call)
+	ctx, p.span = c.startCall(ctx, pb.TimeCacheService_Pipeline_FullMethodName, &pb.ExecuteRequest{Namespace: p.namespace})
+	p.ctx, p.cancel = context.WithCancelCause(s.outgoing(ctx))
+	p.traceparent = traceparentOf(p.ctx)
+	p.beginAttempts()
 	if p.timeout > 0 {
 		p.watchdog = time.AfterFunc(p.timeout, p.expire)
 		p.watchdog.Stop()
 	}
 	if err := p.open(); err != nil {
-		p.end(err)
+		p.end(newError(err, nil))
 		p.finish()
 		return p
 	}
@@ -140,10 +153,24 @@ func (p *Pipeline) open() error {
 	return nil
 }
 
-// reopens says whether the stream goes on elsewhere: the node is not the owner. One that
-// loses the ownership answers what it has read, and does no more.
+func (p *Pipeline) beginAttempts() {
+	retry := p.client.options.Retry
+	p.attempts, p.pauses = retry.MaxAttempts, pauses{min: retry.MinPause, max: retry.MaxPause}
+}
+
+// reopens says whether the stream goes on elsewhere or anew: the node is not the owner, and one
+// that loses the ownership answers what it has read, and does no more; or the stream broke, and
+// all may be done again.
 func (p *Pipeline) reopens(failure *Error) bool {
-	return failure.Reason == NotOwner && p.failover.again(p.ctx, failure, false)
+	if failure.Reason == NotOwner {
+		return p.failover.again(p.ctx, failure, false)
+	}
+	p.mu.Lock()
+	isRepeatable := !p.unsafe && !(p.closing && p.operations == 0)
+	p.mu.Unlock()
+	p.attempts--
+	return isRepeatable && p.attempts > 0 && p.client.mayComeBack(failure) && p.ctx.Err() == nil &&
+		sleep(p.ctx, p.pauses.next())
 }
 
 // Add takes an operation; waits for room. With an error it was not taken, and done is not
@@ -160,6 +187,13 @@ func (p *Pipeline) add(ctx context.Context, operation Operation, done func(Resul
 	}
 	if operation.request == nil {
 		return invalid("the operation is none")
+	}
+	wantsTrace := p.client.options.TraceEntries
+	if operation.trace != nil {
+		wantsTrace = *operation.trace
+	}
+	if wantsTrace && p.traceparent != "" {
+		operation.request = withTraceparent(operation.request, p.traceparent)
 	}
 	// With its tag and its length.
 	bytes := proto.Size(operation.request) + 6
@@ -191,6 +225,7 @@ func (p *Pipeline) add(ctx context.Context, operation Operation, done func(Resul
 	p.filling.bytes += bytes
 	p.operations++
 	p.bytes += bytes
+	p.unsafe = p.unsafe || !isSafe(operation.request)
 	full := len(p.filling.done) >= p.options.BatchOperations || p.filling.bytes >= p.options.BatchBytes
 	if full || len(p.sent)+len(p.sealed) == 0 {
 		p.seal()
@@ -337,31 +372,30 @@ func (p *Pipeline) read() bool {
 	}
 	response, err := p.stream.Recv()
 	if err != nil {
-		if err != io.EOF {
-			failure := p.client.failure(err, p.stream.Trailer())
-			if p.reopens(failure) {
-				if err := p.open(); err == nil {
-					return true
-				} else {
-					failure = p.client.failure(err, nil)
-				}
+		failure := p.failure(err)
+		for failure != nil && p.reopens(failure) {
+			p.span.Retry(failure)
+			err := p.open()
+			if err == nil {
+				return true
 			}
-			err = failure
+			failure = p.client.failure(err, nil)
 		}
-		p.end(err)
+		p.end(failure)
 		return false
 	}
 	p.mu.Lock()
 	if len(p.sent) == 0 || len(p.sent[0].done) != len(response.Results) {
 		p.mu.Unlock()
 		p.cancel(unlike("another number of results than there were operations"))
-		p.end(context.Cause(p.ctx))
+		p.end(newError(context.Cause(p.ctx), nil))
 		return false
 	}
 	defer p.mu.Unlock()
 	answered := p.sent[0]
 	answered.results = response.Results
 	p.failover = p.client.conn.failover()
+	p.beginAttempts()
 	p.sent = p.sent[1:]
 	if len(p.sent)+len(p.sealed) == 0 {
 		p.seal()
@@ -402,21 +436,38 @@ func (p *Pipeline) result(of *message, i int) Result {
 	return toResult(of.request.Operations[i], of.results[i])
 }
 
-// end says why the stream has ended, which is the error of what was not answered.
-func (p *Pipeline) end(err error) {
+// failure is why a stream ended; nil: in good order.
+func (p *Pipeline) failure(err error) *Error {
+	p.mu.Lock()
+	isDone := p.closing && p.operations == 0
+	p.mu.Unlock()
+	if err == io.EOF && isDone {
+		return nil
+	}
+	return p.client.endOf(p.stream, err)
+}
+
+// endOf is why a stream ended that should not.
+func (c *Client) endOf(stream grpc.ClientStream, err error) *Error {
+	if err == io.EOF {
+		return &Error{Code: codes.Unavailable, Message: "the server ended the stream", MaybeApplied: true}
+	}
+	return c.failure(err, stream.Trailer())
+}
+
+// end says why the stream has ended, which is the error of what was not answered. Nil: it ended
+// in good order.
+func (p *Pipeline) end(failure *Error) {
 	if cause, ok := context.Cause(p.ctx).(*Error); ok {
-		err = cause
+		failure = cause
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = true
 	p.seal()
-	if err == io.EOF && p.closing && p.operations == 0 {
-		err = nil
-	} else if err == io.EOF {
-		err = &Error{Code: codes.Unavailable, Message: "the server ended the stream"}
-	} else {
-		err = newError(err, nil)
+	var err error
+	if failure != nil {
+		err = failure
 	}
 	p.delivering = append(p.sent, p.sealed...)
 	p.sent, p.sealed = nil, nil
@@ -435,5 +486,6 @@ func (p *Pipeline) finish() {
 	p.changed.Broadcast()
 	p.mu.Unlock()
 	p.cancel(nil)
+	p.span.End(p.err)
 	close(p.ended)
 }

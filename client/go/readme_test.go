@@ -128,7 +128,7 @@ func TestReadmePieces(t *testing.T) {
 	if err := readmeMany(t.Context(), client); err != nil {
 		t.Error(err)
 	}
-	if got := must(client.Size(t.Context()))(t).Entries; got != 100_003 { // And "order:17", "hits", "a".
+	if got := must(client.Size(t.Context()))(t).Entries; got != 100_004 { // And "order:17", "hits", "a", "c".
 		t.Error("entries:", got)
 	}
 
@@ -230,6 +230,15 @@ func readmeMany(ctx context.Context, client *timecache.Client) error {
 		return err
 	}
 	fmt.Println(results[0].Version, results[1].Found)
+
+	// All or none: c is put if a still has this version.
+	_, err = client.Execute(ctx, []timecache.Operation{
+		timecache.ContainsOperation("a", timecache.IfVersion(results[0].Version)),
+		timecache.PutOperation("c", []byte("2")),
+	}, timecache.Atomic)
+	if err != nil {
+		return err
+	}
 
 	pipeline := client.Pipeline(ctx, timecache.PipelineOptions{})
 	for i := range 100_000 {

@@ -102,6 +102,9 @@ const (
 	// GatherComplete: ALREADY_EXISTS: a Gather has completed the key, which is still remembered: see
 	// GatherRequest.remember.
 	GatherComplete Reason = "GATHER_COMPLETE"
+	// NotApplied: ABORTED: another operation of the same ExecuteRequest, which is `atomic`, failed, so
+	// this one was not applied.
+	NotApplied Reason = "NOT_APPLIED"
 	// ResumePointTrimmed: OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
 	// namespace, lost.
 	ResumePointTrimmed Reason = "RESUME_POINT_TRIMMED"
@@ -119,6 +122,10 @@ const (
 	StaleAttempt Reason = "STALE_ATTEMPT"
 	// GroupNotFound: NOT_FOUND: no such group.
 	GroupNotFound Reason = "GROUP_NOT_FOUND"
+	// SingleActive: FAILED_PRECONDITION: a FetchExpired of a group that is single_active.
+	SingleActive Reason = "SINGLE_ACTIVE"
+	// NoChanges: FAILED_PRECONDITION: the namespace keeps no changes.
+	NoChanges Reason = "NO_CHANGES"
 	// NamespaceExists: ALREADY_EXISTS.
 	NamespaceExists Reason = "NAMESPACE_EXISTS"
 	// MaxNamespaces: RESOURCE_EXHAUSTED: limits.max_namespaces.
@@ -136,6 +143,10 @@ const (
 	// NoSuccessor: FAILED_PRECONDITION: no standby, or none of that name, has caught up with the
 	// journal, so that it could take over.
 	NoSuccessor Reason = "NO_SUCCESSOR"
+	// ConnectionNotFound: NOT_FOUND: no connection has this id.
+	ConnectionNotFound Reason = "CONNECTION_NOT_FOUND"
+	// MaxTails: RESOURCE_EXHAUSTED: four streams of TailCalls are open.
+	MaxTails Reason = "MAX_TAILS"
 	// UnknownService: NOT_FOUND: the server has no such service, or reflection no such symbol.
 	UnknownService Reason = "UNKNOWN_SERVICE"
 	// MaxHealthWatches: Not given any more: too many watches of health.

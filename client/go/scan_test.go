@@ -146,12 +146,12 @@ func TestMaybeApplied(t *testing.T) {
 	equal(t, "no such host", maybeApplied(t, err), false)
 
 	lost := status.Error(codes.Unavailable, "broken")
-	client := serve(t, &flaky{fail: []error{lost}}, timecache.Options{})
+	client := serve(t, &flaky{fail: []error{lost}}, timecache.Options{Batching: new(false)})
 	_, err = client.Put(t.Context(), "k", nil)
 	equal(t, "broken", maybeApplied(t, err), true)
 
 	exists := status.FromProto(refusal(t, codes.FailedPrecondition, timecache.KeyExists)).Err()
-	client = serve(t, &flaky{fail: []error{exists, lost, exists}}, timecache.Options{Retry: fast})
+	client = serve(t, &flaky{fail: []error{exists, lost, exists}}, timecache.Options{Batching: new(false), Retry: fast})
 	_, err = client.Put(t.Context(), "k", nil)
 	equal(t, "refused", maybeApplied(t, err), false)
 	// The first of two attempts may have been done.

@@ -72,6 +72,12 @@ func (a Action) String() string {
 		extend: "Extend"}[a.kind]
 }
 
+// Name returns the action's name in the protos: "ack", "nack", "put_back", "terminate" or "extend".
+func (a Action) Name() string {
+	return [...]string{ack: "ack", nack: "nack", putBack: "put_back", terminate: "terminate",
+		extend: "extend"}[a.kind]
+}
+
 // Settlement is what to do with one event.
 type Settlement struct {
 	// DeliveryToken is that of the event.
@@ -100,7 +106,9 @@ type SettleResult struct {
 
 // Settle settles or extends events of a consumer group of the namespace: a result for each, in their
 // order. No settlements: no call. An error: none was settled (NotFound with GroupNotFound;
-// InvalidArgument above MaxSettlements), or nobody knows: then again.
+// InvalidArgument above MaxSettlements), or nobody knows: then again. Calls of goroutines that
+// settle events of one group at the same time share a request, unless they bring metadata of
+// their own, or spans: see [Options.Batching].
 func (c *Client) Settle(ctx context.Context, group string, settlements []Settlement, options ...CallOption) (
 	[]SettleResult, error) {
 	if len(settlements) == 0 {
@@ -128,7 +136,7 @@ func (c *Client) Settle(ctx context.Context, group string, settlements []Settlem
 		}
 		request.Settlements = append(request.Settlements, one)
 	}
-	response, err := call(ctx, c, c.cache.SettleExpired, request, collect(options), once)
+	response, err := c.settle(ctx, request, collect(options))
 	if err != nil {
 		return nil, err
 	}

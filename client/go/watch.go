@@ -80,6 +80,8 @@ type ExpiredEvent struct {
 	// Parts are there in place of a value where the key collected those of a Gather:
 	// those that came, and what was expected.
 	Parts *GatheredParts
+	// Traceparent is the one that the entry kept: see [TraceEntry]. Empty: none.
+	Traceparent string
 }
 
 // JSON decodes the value into what v points to.
@@ -116,6 +118,14 @@ type WatchBatch struct {
 	// old log; the zero time if this watch had none.
 	LogChanged  bool
 	MissedAfter time.Time
+	// Delivered is, in a group, the moment up to which everything of this namespace that died
+	// has been given to a member, in this batch or an earlier one of any member, or is settled,
+	// or counted in Lost: nothing more comes from before it, but for attempts that fail. Goes
+	// back only where the group is moved. The zero time while no moment is known, of an older
+	// server, and otherwise.
+	Delivered time.Time
+
+	changes []ChangeEvent // Of WatchChanges.
 }
 
 // Start is where a watch or a group starts.
@@ -147,7 +157,7 @@ type Reconnect struct {
 	OnBreak func(error)
 }
 
-// WatchOptions of [Client.Watch].
+// WatchOptions of [Client.Watch] and [Client.WatchChanges].
 type WatchOptions struct {
 	// Namespaces: 1 to 64. Empty: the client's.
 	Namespaces []string
@@ -215,28 +225,22 @@ type ConsumeOptions struct {
 // Holds about a MiB of unread messages: who reads slowly is held up by flow control, and
 // finally told by Lost.
 func (c *Client) Watch(ctx context.Context, options WatchOptions, call ...CallOption) iter.Seq2[*WatchBatch, error] {
+	w := c.newResumableWatch(ctx, options, call)
+	w.resumable(options.Start, func(ctx context.Context, start pb.WatchStart, tokens [][]byte) (stream, error) {
+		return opened(c.cache.WatchExpired(ctx, &pb.WatchExpiredRequest{Namespaces: w.namespaces, Start: start,
+			ResumeTokens: tokens, FailOnLoss: options.FailOnLoss, KeyPrefix: []byte(options.KeyPrefix),
+			KeysOnly: options.KeysOnly, HeartbeatInterval: optional(options.Heartbeat), MaxMessageBytes: &w.maxMessageBytes}))
+	})
+	return w.run
+}
+
+func (c *Client) newResumableWatch(ctx context.Context, options WatchOptions, call []CallOption) *watch {
 	w := c.newWatch(ctx, options.Namespaces, options.Heartbeat, options.Reconnect, call)
 	for namespace, token := range options.ResumeTokens {
 		w.position(namespace).resumeToken = token
 	}
 	w.failOnLoss = options.FailOnLoss
-	w.open = func(ctx context.Context) (stream, error) {
-		request := &pb.WatchExpiredRequest{Namespaces: w.namespaces, Start: pb.WatchStart(options.Start),
-			FailOnLoss: options.FailOnLoss, KeyPrefix: []byte(options.KeyPrefix), KeysOnly: options.KeysOnly,
-			HeartbeatInterval: optional(options.Heartbeat), MaxMessageBytes: &w.maxMessageBytes}
-		// Namespaces without a token all begin alike: where one needs all of its log,
-		// another that has not begun gets more than was asked, never less.
-		for _, position := range w.positions {
-			if position.logChanged {
-				request.Start = pb.WatchStart_WATCH_START_EARLIEST
-			}
-			if len(position.resumeToken) > 0 {
-				request.ResumeTokens = append(request.ResumeTokens, position.resumeToken)
-			}
-		}
-		return opened(c.cache.WatchExpired(ctx, request))
-	}
-	return w.run
+	return w
 }
 
 // WatchExpiring tells what is going to die within the lead time, 1 ms to 10 years, in time
@@ -276,6 +280,26 @@ func (c *Client) Consume(ctx context.Context, group string, options ConsumeOptio
 	return w.run
 }
 
+// resumable opens a stream that begins where the last one has ended, or anew where the log is
+// another: with the tokens of the namespaces that have one.
+func (w *watch) resumable(start Start, open func(ctx context.Context, start pb.WatchStart, tokens [][]byte) (stream, error)) {
+	w.open = func(ctx context.Context) (stream, error) {
+		start := pb.WatchStart(start)
+		var tokens [][]byte
+		// Namespaces without a token all begin alike: where one needs all of its log,
+		// another that has not begun gets more than was asked, never less.
+		for _, position := range w.positions {
+			if position.logChanged {
+				start = pb.WatchStart_WATCH_START_EARLIEST
+			}
+			if len(position.resumeToken) > 0 {
+				tokens = append(tokens, position.resumeToken)
+			}
+		}
+		return open(ctx, start, tokens)
+	}
+}
+
 // watch is the state of a watch between its streams.
 type watch struct {
 	ctx             context.Context
@@ -302,7 +326,7 @@ type position struct {
 	logChanged  bool // or since the log was another.
 }
 
-// stream is one of the three kinds.
+// stream is one of any kind.
 type stream struct {
 	receive func() (*WatchBatch, error)
 	trailer func() metadata.MD
@@ -492,10 +516,9 @@ func (w *watch) isBreak(failure *Error) bool {
 		failure.Reason == MaxWatchers || failure.Reason == MaxExpiringWatchers
 }
 
-// response is what the three kinds of messages have.
+// response is what all kinds of messages have.
 type response interface {
 	GetNamespace() string
-	GetEvents() []*pb.ExpiredEvent
 	GetWatermark() *timestamppb.Timestamp
 }
 
@@ -516,16 +539,29 @@ func opened[Response any, Pointer interface {
 }
 
 func toBatch(message response) *WatchBatch {
-	batch := &WatchBatch{Namespace: message.GetNamespace(), Watermark: toTime(message.GetWatermark()),
-		Events: make([]ExpiredEvent, len(message.GetEvents()))}
+	batch := &WatchBatch{Namespace: message.GetNamespace(), Watermark: toTime(message.GetWatermark())}
+	if message, has := message.(interface{ GetEvents() []*pb.ExpiredEvent }); has {
+		batch.Events = make([]ExpiredEvent, len(message.GetEvents()))
+		for i, event := range message.GetEvents() {
+			batch.Events[i] = toEvent(event)
+		}
+	}
+	if message, has := message.(interface{ GetChanges() []*pb.ChangeEvent }); has {
+		batch.changes = make([]ChangeEvent, len(message.GetChanges()))
+		for i, change := range message.GetChanges() {
+			batch.changes[i] = toChange(change)
+		}
+	}
 	if message, has := message.(interface{ GetLost() uint64 }); has {
 		batch.Lost = message.GetLost()
 	}
 	if message, has := message.(interface{ GetResumeToken() []byte }); has {
 		batch.ResumeToken = message.GetResumeToken()
 	}
-	for i, event := range message.GetEvents() {
-		batch.Events[i] = toEvent(event)
+	if message, has := message.(interface {
+		GetDeliveredWatermark() *timestamppb.Timestamp
+	}); has {
+		batch.Delivered = toMoment(message.GetDeliveredWatermark())
 	}
 	return batch
 }
@@ -537,7 +573,16 @@ func toEvent(event *pb.ExpiredEvent) ExpiredEvent {
 		DeathTime: toTime(event.DeathTime), DeliveredAt: toTime(event.DeliveredAt),
 		Cause: toCause(event.Cause), EventID: event.EventId, Attempt: event.Attempt, Returns: event.Returns,
 		DeliveryToken: string(event.DeliveryToken), LastReason: event.LastReason,
-		CreateTime: toTime(event.CreateTime), OwnTTL: event.OwnTtl.AsDuration(), Parts: toParts(event.Parts)}
+		CreateTime: toTime(event.CreateTime), OwnTTL: event.OwnTtl.AsDuration(), Parts: toParts(event.Parts),
+		Traceparent: event.Traceparent}
+}
+
+// toMoment takes a time that is unset or 1970 where there is none.
+func toMoment(t *timestamppb.Timestamp) time.Time {
+	if t.GetSeconds() == 0 && t.GetNanos() == 0 {
+		return time.Time{}
+	}
+	return t.AsTime()
 }
 
 func toCause(cause pb.ExpiryCause) Cause {

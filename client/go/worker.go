@@ -136,7 +136,8 @@ func (e *EventError) Unwrap() error { return e.Err }
 // unsettled in them: the worker goes on in the new group, with the oldest event that is
 // retained.
 type Worker struct {
-	client  *Client
+	client  *Client // Without tracing: what it calls by itself is nobody's span.
+	tracing Tracing // Nil: none.
 	group   string
 	handler Handler
 	options WorkerOptions
@@ -205,7 +206,9 @@ func (c *Client) Worker(group string, handler Handler, options WorkerOptions, ca
 	options.StopTimeout = cmp.Or(options.StopTimeout, 10*time.Second)
 	options.MinPause = cmp.Or(options.MinPause, 100*time.Millisecond)
 	options.MaxPause = cmp.Or(options.MaxPause, time.Second)
-	w := &Worker{client: c, group: group, handler: handler, options: options, call: collect(call),
+	untraced := *c
+	untraced.options.Tracing = nil
+	w := &Worker{client: &untraced, tracing: c.options.Tracing, group: group, handler: handler, options: options, call: collect(call),
 		tasks: map[taskName]*task{}, handlers: options.Concurrency,
 		extending: extending{max: cmp.Or(options.ExtendMax, 12*time.Hour), ackTimeout: defaultAckTimeout}}
 	w.changed.L = &w.mu
@@ -372,21 +375,42 @@ func (w *Worker) handle(ctx context.Context, all *sync.WaitGroup) {
 		task.event.Value, task.event.Parts = nil, nil // They are the handler's, not kept for longer.
 		w.mu.Unlock()
 		handling = task
-		err := w.handler(ctx, &event)
+		err := w.callHandler(ctx, &event)
 		handling = nil
 		w.handled(task, err)
 	}
 }
 
-// handled hands what the handler said to the settling goroutine.
-func (w *Worker) handled(task *task, err error) {
-	action, failed := Ack(), false
+// callHandler calls the handler, in a span of its own.
+func (w *Worker) callHandler(ctx context.Context, event *ExpiredEvent) error {
+	if w.tracing == nil {
+		return w.handler(ctx, event)
+	}
+	ctx, end := w.tracing.StartHandler(ctx, w.group, event)
+	err := errGoexit // Or a panic.
+	defer func() {
+		action, cause, _ := w.said(err)
+		end(action, cause)
+	}()
+	err = w.handler(ctx, event)
+	return err
+}
+
+// said is what a handler's error stands for: an action, and what is to be reported, if anything.
+func (w *Worker) said(err error) (action Action, cause error, failed bool) {
 	var said *actionError
 	if errors.As(err, &said) && said.action.kind != extend {
-		action, err = said.action, said.cause
-	} else if err != nil {
-		action, failed = Nack(w.options.RetryDelay), true
+		return said.action, said.cause, false
 	}
+	if err != nil {
+		return Nack(w.options.RetryDelay), err, true
+	}
+	return Ack(), nil, false
+}
+
+// handled hands what the handler said to the settling goroutine.
+func (w *Worker) handled(task *task, err error) {
+	action, err, failed := w.said(err)
 	w.mu.Lock()
 	w.stats.Handled++
 	if failed {
@@ -457,7 +481,7 @@ func (w *Worker) send(ctx context.Context, batch []owed) {
 	for repeated := false; ; repeated = true {
 		attempt, cancel := w.settleContext(ctx)
 		begun := time.Now()
-		results, err := w.client.Settle(attempt, w.group, settlements(batch))
+		results, err := w.client.Settle(attempt, w.group, settlements(batch), Batching(false))
 		cancel()
 		if err == nil {
 			w.settled(batch, results, repeated)

@@ -116,7 +116,7 @@ func (w *Worker) lookAtHeld(ctx context.Context) error {
 		return nil
 	}
 	attempt, cancel := w.settleContext(ctx)
-	results, err := w.client.Settle(attempt, w.group, settlements(due))
+	results, err := w.client.Settle(attempt, w.group, settlements(due), Batching(false))
 	cancel()
 	if err != nil {
 		return err

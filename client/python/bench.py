@@ -22,7 +22,7 @@ KEYS = [b"key-%012d" % i for i in range(100_000)]
 VALUE = b"v" * 64
 TTL = 600
 DEPTH = 100
-CONCURRENCY = 16
+CALLERS = (1, 16, 64, 256)
 
 Figures = tuple[float, float]
 """Operations a second, and microseconds of CPU of this process for one."""
@@ -49,26 +49,29 @@ def rate(seconds: float, call: Callable[[int], object], threads: int, each: int)
     return _figures(sum(counts), begin, cpu)
 
 
-async def async_rate(seconds: float, call: Callable[[int], Awaitable[object]]) -> Figures:
-    """Of calls from CONCURRENCY tasks."""
+async def async_rate(
+    seconds: float, call: Callable[[int], Awaitable[object]], tasks: int
+) -> Figures:
+    """Of calls from so many tasks."""
     begin, cpu = time.perf_counter(), time.process_time()
     over = begin + seconds
 
     async def run(task: int) -> int:
-        count, i = 0, task * len(KEYS) // CONCURRENCY
+        count, i = 0, task * len(KEYS) // tasks
         while time.perf_counter() < over:
             await call(i % len(KEYS))
             count += 1
             i += 1
         return count
 
-    counts = await asyncio.gather(*map(run, range(CONCURRENCY)))
+    counts = await asyncio.gather(*map(run, range(tasks)))
     return _figures(sum(counts), begin, cpu)
 
 
 def _figures(count: int, begin: float, cpu: float) -> Figures:
     used = time.process_time() - cpu
-    return count / (time.perf_counter() - begin), used / count * 1e6
+    # A machine that stands still for long may do none.
+    return count / (time.perf_counter() - begin), used / max(count, 1) * 1e6
 
 
 def show(name: str, ours: Figures, peers: Figures) -> None:
@@ -138,9 +141,14 @@ class Blocking:
         def redis_set(i: int) -> object:
             return peer.set(KEYS[i], VALUE, ex=TTL)
 
-        for threads in (1, CONCURRENCY):
+        def redis_get(i: int) -> object:
+            return peer.get(KEYS[i])
+
+        unary = client.with_options(batching=False)
+        for threads in CALLERS:
             self.row(f"put {threads}", put, redis_set, threads)
-            self.row(f"get {threads}", get, lambda i: peer.get(KEYS[i]), threads)
+            self.row(f"get {threads}", get, redis_get, threads)
+        self.row("get 16 unary", lambda i: unary.get(KEYS[i]), redis_get, 16)
 
         def make_put(key: bytes) -> Operation[Any]:
             return Operation.put(key, VALUE, ttl=TTL)
@@ -155,26 +163,43 @@ class Blocking:
 
 
 async def measure_asyncio(address: str, port: int, seconds: float) -> None:
-    peer = redis.asyncio.Redis(port=port)
+    peer = redis.asyncio.Redis(port=port, max_connections=max(CALLERS))
     async with aio.Client(address) as client:
-        for name, ours, peers in (
-            (
-                "put 16 asyncio",
-                lambda i: client.put(KEYS[i], VALUE, ttl=TTL),
-                lambda i: peer.set(KEYS[i], VALUE, ex=TTL),
-            ),
-            ("get 16 asyncio", lambda i: client.get(KEYS[i]), lambda i: peer.get(KEYS[i])),
-        ):
+        unary = client.with_options(batching=False)
+
+        async def row(
+            name: str,
+            ours: Callable[[int], Awaitable[object]],
+            peers: Callable[[int], Awaitable[object]],
+            tasks: int,
+        ) -> None:
             for call in (ours, peers):
-                await async_rate(seconds / 4, call)
-            show(name, await async_rate(seconds, ours), await async_rate(seconds, peers))
+                await async_rate(seconds / 4, call, tasks)
+            figures = [await async_rate(seconds, call, tasks) for call in (ours, peers)]
+            show(name, *figures)
+
+        def put(i: int) -> Awaitable[object]:
+            return client.put(KEYS[i], VALUE, ttl=TTL)
+
+        def redis_set(i: int) -> Awaitable[object]:
+            return peer.set(KEYS[i], VALUE, ex=TTL)
+
+        def redis_get(i: int) -> Awaitable[object]:
+            return peer.get(KEYS[i])
+
+        for tasks in CALLERS:
+            await row(f"put {tasks} asyncio", put, redis_set, tasks)
+            await row(f"get {tasks} asyncio", lambda i: client.get(KEYS[i]), redis_get, tasks)
+        await row("get 16 unary asyncio", lambda i: unary.get(KEYS[i]), redis_get, 16)
     await peer.aclose()
 
 
 def main() -> None:
     address, port, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     with timecached.Client(address) as client:
-        Blocking(client, redis.Redis(port=port), seconds).measure()
+        # As many connections as there are callers: of more than 100, by default, some get none.
+        pool = redis.ConnectionPool(port=port, max_connections=max(CALLERS))
+        Blocking(client, redis.Redis(connection_pool=pool), seconds).measure()
     asyncio.run(measure_asyncio(address, port, seconds))
 
 

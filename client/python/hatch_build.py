@@ -2,8 +2,8 @@
 
 - v1 and testing/v1 from the protos, by grpcio-tools.
 - reasons.py from the enum ErrorReason.
-- The blocking client, pipeline, watcher, worker and virtual clock from those for asyncio, without
-  async and await.
+- The blocking client, with its calls, pipeline, watcher, worker and virtual clock, from those for
+  asyncio, without async and await.
 
 A source distribution has all of it, and no protos: from it nothing is written, and nothing needed.
 """
@@ -25,8 +25,11 @@ PROTOS = PROTO / "timecache"
 PACKAGE = HERE / "src" / "timecached"
 PARTS = ["v1", "testing/v1"]
 BLOCKING = {
+    "calls.py": "aio/calls.py",
+    "admin.py": "aio/admin.py",
     "client.py": "aio/client.py",
     "pipeline.py": "aio/pipeline.py",
+    "settles.py": "aio/settles.py",
     "watcher.py": "aio/watcher.py",
     "worker.py": "aio/worker.py",
     "testing/blocking.py": "testing/aio.py",
@@ -51,10 +54,10 @@ class ErrorReason(str, enum.Enum):
 
 # What stands in the place of what in the blocking form: first what differs in words.
 WORDS = {
+    "aio/calls.py": {"authorization_async": "authorization"},
     "aio/client.py": {
         "token: str | Callable[[], str | Awaitable[str]] |": "token: str | Callable[[], str] |",
         "open_async": "open_sync",
-        "authorization_async": "authorization",
         "grpc.aio.Channel": "grpc.Channel",
     },
     "aio/pipeline.py": {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # rootfs.sh DIRECTORY PROGRAM...: makes a root file system of these programs and what
-# they load: shared libraries, roots of certificates, the user who runs them, and that
-# user's directory for a journal. Nothing else is in it, no shell and no package manager. For scanners it has what dpkg says
-# of the packages that the files come from, and their licences.
+# they load: shared libraries, roots of certificates, terminals and characters (for
+# timecachectl shell), the user who runs them, and that user's directory for a journal.
+# Nothing else is in it, no shell and no package manager. For scanners it has what dpkg
+# says of the packages that the files come from, and their licences.
 set -euo pipefail
 
 readonly root=$1
@@ -18,7 +19,9 @@ mapfile -t libraries < <(ldd "$@" |
   awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\// && $2 ~ /^\(/ {print $1}' | sort -u)
 ((${#libraries[@]} > 0))
 
-files=("${libraries[@]}" /etc/ssl/openssl.cnf /etc/ssl/certs/ca-certificates.crt)
+readonly characters=/usr/lib/locale/C.utf8/LC_CTYPE
+files=("${libraries[@]}" /etc/ssl/openssl.cnf /etc/ssl/certs/ca-certificates.crt
+  /lib/terminfo/*/* "$characters")
 for file in "${files[@]}"; do
   mkdir -p "$root$(dirname "$file")"
   install -m "$(stat -Lc %a "$file")" "$file" "$root$file"
@@ -33,7 +36,8 @@ package_of() {
   return 1
 }
 
-for file in "${libraries[@]}" /etc/ssl/openssl.cnf /usr/sbin/update-ca-certificates; do
+for file in "${libraries[@]}" /etc/ssl/openssl.cnf /usr/sbin/update-ca-certificates \
+  /lib/terminfo/x/xterm "$characters"; do
   package_of "$file"
 done | sort -u | while read -r package; do
   dpkg-query --status "$package" >"$root/var/lib/dpkg/status.d/$package"

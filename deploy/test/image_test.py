@@ -48,6 +48,7 @@ class ImageTest(unittest.TestCase):
             "java/pom.xml": of_maven.format("  "),
             "java/benchmark/pom.xml": of_maven.format("      "),
             "java/examples/pom.xml": of_maven.format("      "),
+            "java/examples/spring-session/pom.xml": of_maven.format("      "),
         }.items():
             with self.subTest(path):
                 self.assertIn(line, (client / path).read_text("utf-8"))

@@ -3,6 +3,18 @@
 PORTS = {"grpc": 7171, "http-metrics": 7172, "health": 7173}
 
 
+CONSOLE = "console"
+
+
+def is_console(found):
+    """What the chart makes beside the server, where it is asked to."""
+    return found["metadata"]["labels"].get("app.kubernetes.io/component") == CONSOLE
+
+
+def without_console(objects):
+    return [found for found in objects if not is_console(found)]
+
+
 def of_kind(objects, kind):
     return [found for found in objects if found["kind"] == kind]
 
@@ -24,6 +36,7 @@ def containers(spec):
 
 def server(objects):
     """What makes the server's pods: exactly one of two kinds."""
+    objects = without_console(objects)
     (found,) = of_kind(objects, "StatefulSet") + of_kind(objects, "Deployment")
     return found
 

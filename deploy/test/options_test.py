@@ -10,13 +10,14 @@ import chart
 from objects import (
     config_text,
     containers,
+    is_console,
     of_kind,
     pod_templates,
     server,
     server_container,
     server_spec,
 )
-from programs import check_config
+from programs import check_config, start_console
 from protos import CONFIG, proto_fields
 
 
@@ -325,10 +326,11 @@ class OptionsTest(unittest.TestCase):
             strategies = server(objects)["spec"]["updateStrategy"]
             self.assertEqual(strategies, {"type": strategy})
 
-    def documented(self, command):
-        """What the settings of a command of the documents render."""
+    def documented(self, command, part):
+        """What the settings of a command of the documents, with this part, render."""
         document = (chart.DEPLOY.parent / "docs/OPERATIONS.md").read_text()
-        (command,) = re.findall(rf"^\$ ({command} (?:.*\\\n)*.*)$", document, re.M)
+        commands = re.findall(rf"^\$ ({command} (?:.*\\\n)*.*)$", document, re.M)
+        (command,) = (each for each in commands if part in each)
         words = shlex.split(command)
         self.assertEqual(words[2:4], ["timecached", "deploy/helm/timecached"])
         settings = [a for a, flag in zip(words[1:], words) if flag == "--set"]
@@ -336,7 +338,7 @@ class OptionsTest(unittest.TestCase):
         return self.rendered(*settings)
 
     def test_the_documented_installation_renders_what_it_is_for(self):
-        objects = self.documented("helm install")
+        objects = self.documented("helm install", "image.registry")
         self.assertEqual(
             server_container(objects)["image"],
             "registry.example/team/timecached:0.1.0",
@@ -344,10 +346,14 @@ class OptionsTest(unittest.TestCase):
         self.assertIn("tls.crt", config_text(objects))
 
     def test_the_documented_upgrade_adds_a_journal(self):
-        objects = self.documented("helm upgrade")
+        objects = self.documented("helm upgrade", "journal.enabled")
         (claim,) = server(objects)["spec"]["volumeClaimTemplates"]
         self.assertEqual(claim["spec"]["resources"]["requests"], {"storage": "20Gi"})
         self.assertIn("journal:", config_text(objects))
+
+    def test_the_documented_upgrade_adds_a_console(self):
+        objects = self.documented("helm upgrade", "console.enabled")
+        self.assertEqual(len([found for found in objects if is_console(found)]), 2)
 
     def test_the_service_of_a_load_balancer_has_its_fields(self):
         service = self.client_service(self.of_values("cert-manager"))
@@ -452,6 +458,26 @@ class OptionsTest(unittest.TestCase):
         )
         (certificate,) = of_kind(objects, "Certificate")
         self.assertEqual(certificate["spec"]["secretName"], "mine")
+
+    def test_the_console_is_made_when_it_is_asked_for(self):
+        self.assertFalse(any(is_console(found) for found in self.rendered()))
+        objects = [found for found in self.of_values("console") if is_console(found)]
+        self.assertEqual([found["kind"] for found in objects], ["Service", "Deployment"])
+        service, deployment = (found["spec"] for found in objects)
+        pod = deployment["template"]
+        self.assertEqual(service["selector"], deployment["selector"]["matchLabels"])
+        self.assertLessEqual(service["selector"].items(), pod["metadata"]["labels"].items())
+        # The server's NetworkPolicy lets it in.
+        self.assertEqual(pod["metadata"]["labels"]["timecached.dev/client"], "true")
+        (container,) = pod["spec"]["containers"]
+        self.assertEqual(container["command"], ["timecachectl"])
+        self.assertIn("--read-only", container["args"])
+        self.assertEqual(service["ports"][0]["targetPort"], container["ports"][0]["name"])
+        # The program takes the flags, and keeps the token out of the log.
+        self.assertRegex(
+            start_console(container["args"]),
+            r"^The console of timecached:7171: https://console\.example:[0-9]+/$",
+        )
 
     def test_the_monitor_relabels(self):
         (monitor,) = of_kind(self.of_values("monitoring"), "ServiceMonitor")

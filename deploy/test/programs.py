@@ -57,19 +57,54 @@ def check_health(program, arguments):
             server.communicate()
 
 
+def _make_certificate(directory):
+    """tls.key and tls.crt."""
+    subprocess.run(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+        "-subj /CN=test -days 30 -keyout tls.key -out tls.crt".split(),
+        cwd=directory,
+        check=True,
+        capture_output=True,
+    )
+
+
+def start_console(arguments):
+    """The line that the chart's console begins with, on a port that is free, with files in
+    the place of the Secrets'."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory)
+        for secret in "tls", "token", "server":
+            (path / secret).mkdir()
+        _make_certificate(path / "tls")
+        shutil.copy(path / "tls/tls.crt", path / "server/ca.crt")
+        for secret in "token", "server":
+            (path / secret / "token").write_text("a-token-of-twenty-letters")
+        client = pathlib.Path(os.environ["TIMECACHED"]).parent.parent / "client/cli"
+        console = subprocess.Popen(
+            [
+                client / "timecachectl",
+                *(
+                    argument.replace("/etc/console/", f"{directory}/").replace(":7173", ":0")
+                    for argument in arguments
+                ),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            return console.stdout.readline()
+        finally:
+            console.terminate()
+            console.communicate()
+
+
 def check_config(text, *flags):
     """timecached --check-config, with files in the place of the Secrets'."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory)
         for secret in "tls", "client-ca", "access", "kafka":
             (path / secret).mkdir()
-        subprocess.run(
-            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
-            "-subj /CN=test -days 30 -keyout tls/tls.key -out tls/tls.crt".split(),
-            cwd=path,
-            check=True,
-            capture_output=True,
-        )
+        _make_certificate(path / "tls")
         shutil.copy(path / "tls/tls.crt", path / "client-ca/ca.crt")
         (path / "access/access.yaml").write_text(ACCESS_RULES)
         (path / "kafka/sasl.password").write_text("a password")

@@ -51,6 +51,12 @@ class RefusalTest(unittest.TestCase):
         self.refused("need service.type=NodePort", "service.nodePort=30000")
         self.refused("need service.type=LoadBalancer", "service.loadBalancerIP=192.0.2.1")
 
+    def test_a_console_without_its_secrets(self):
+        names = ("console.tokenSecretName=a", "console.tlsSecretName=b", "console.hosts[0]=c")
+        for left_out in names:
+            settings = (setting for setting in names if setting != left_out)
+            self.refused("console.enabled needs", "console.enabled=true", *settings)
+
     def test_clusters_that_cannot_be(self):
         enabled = "cluster.enabled=true"
         self.refused("needs replicaCount of 2", enabled, "cluster.kafka.brokers[0]=k:9092")

@@ -70,6 +70,12 @@ Verbs VerbsOf(const Operation& operation);
 // name, and of all patterns only "*" matches it.
 inline constexpr absl::string_view kWholeServer = "*";
 
+// What a caller may do in the namespaces that a pattern of the rules matches.
+struct PatternVerbs {
+  std::string pattern;
+  Verbs verbs;
+};
+
 // A caller, by the rules of one moment. Immutable, so thread-safe.
 class Caller {
  public:
@@ -81,6 +87,8 @@ class Caller {
   virtual Verbs VerbsIn(absl::string_view name) const = 0;
   // Whether it has any permission, in any namespace.
   virtual bool MayAnything() const = 0;
+  // All of its permissions, by pattern, each pattern once.
+  virtual std::vector<PatternVerbs> Permissions() const = 0;
 };
 
 // The credentials of a call. Views of the call's data.

@@ -30,6 +30,8 @@ class CallDetails {
   // The last namespace of the call; empty for none. A name that is too long is
   // cut.
   virtual absl::string_view Namespace() const = 0;
+  // Operations on keys in it; 0: it is about something else.
+  virtual uint64_t Operations() const { return 0; }
 };
 
 // A call that has ended.
@@ -84,6 +86,9 @@ class CallObserver {
   // A handler has started; one for each OnHandled.
   virtual void OnStarted(const Method& method) = 0;
   virtual void OnHandled(const CallRecord& record) = 0;
+  // So many plain calls, alike, came in one request of a stream and have ended.
+  // There is neither an OnStarted nor an OnHandled for them.
+  virtual void OnCalls(const CallRecord& /*record*/, uint64_t /*calls*/) {}
   virtual void OnDenied(const CallDenial& denial) = 0;
   virtual void OnRefused(const CallRefusal& /*refusal*/) {}
   virtual void OnLost(const CallLoss& /*loss*/) {}

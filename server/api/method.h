@@ -81,7 +81,18 @@ using enum MethodType;
   METHOD(kAppend, kData, "Append", kUnary)                        \
   METHOD(kCombine, kData, "Combine", kUnary)                      \
   METHOD(kGather, kData, "Gather", kUnary)                        \
-  METHOD(kGetDeaths, kNames, "GetDeaths", kUnary)
+  METHOD(kGetDeaths, kNames, "GetDeaths", kUnary)                 \
+  METHOD(kWatchChanges, kData, "WatchChanges", kServerStream)     \
+  METHOD(kFetchExpired, kData, "FetchExpired", kUnary)            \
+  METHOD(kListMembers, kGroups, "ListMembers", kUnary)            \
+  METHOD(kSeekGroup, kGroups, "SeekGroup", kUnary)                \
+  METHOD(kListUnsettled, kGroups, "ListUnsettled", kUnary)        \
+  METHOD(kGetHotKeys, kNames, "GetHotKeys", kUnary)               \
+  METHOD(kWhoAmI, kServer, "WhoAmI", kUnary)                      \
+  METHOD(kListConnections, kServer, "ListConnections", kUnary)    \
+  METHOD(kCloseConnection, kServer, "CloseConnection", kUnary)    \
+  METHOD(kListSlowCalls, kServer, "ListSlowCalls", kUnary)        \
+  METHOD(kTailCalls, kServer, "TailCalls", kServerStream)
 
 enum class Index : size_t {
 #define TIMECACHED_INDEX(id, service, name, type) id,

@@ -195,6 +195,9 @@ void SetStatistics(const NamespaceStatistics& from,
   statistics->set_appends(from.operations.appends);
   statistics->set_combines(from.operations.combines);
   statistics->set_gathers(from.operations.gathers);
+  statistics->set_changes_retained(from.changes_retained);
+  statistics->set_changes_retained_bytes(
+      static_cast<uint64_t>(from.changes_retained_bytes));
 }
 
 void SetNamespace(const NamespaceInfo& from, v1::Namespace* to) {
@@ -207,11 +210,33 @@ void SetNamespace(const NamespaceInfo& from, v1::Namespace* to) {
 }
 
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to) {
+  if (from.has_key_prefix()) to->key_prefix = from.key_prefix();
+  if (from.retry_delays_size() > 0) {
+    to->retry_delays_us.clear();
+    for (const Duration& delay : from.retry_delays()) {
+      const absl::StatusOr<int64_t> micros = ToMicros(delay, "retry_delays");
+      if (!micros.ok()) return micros.status();
+      to->retry_delays_us.push_back(*micros);
+    }
+  }
   return ReadOptions(from, to);
+}
+
+absl::Status ChangeOptions(const v1::GroupOptions& from, GroupOptions* to) {
+  if (from.has_key_prefix() && from.key_prefix() != to->key_prefix) {
+    return InvalidField("key_prefix",
+                        "is fixed when the group is made: to change it, delete "
+                        "the group and create it again");
+  }
+  return ApplyOptions(from, to);
 }
 
 void SetOptions(const GroupOptions& options, v1::GroupOptions* to) {
   WriteOptions(options, to);
+  to->set_key_prefix(options.key_prefix);
+  for (const int64_t delay_us : options.retry_delays_us) {
+    SetDuration(delay_us, to->add_retry_delays());
+  }
 }
 
 void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
@@ -219,6 +244,7 @@ void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to) {
   to->set_backlog(from.backlog);
   to->set_backlog_bytes(static_cast<uint64_t>(from.backlog_bytes));
   to->set_in_flight(from.in_flight);
+  to->set_fetched(from.fetched);
   if (from.oldest_unsettled_us != kNeverUs) {
     SetTime(from.oldest_unsettled_us, to->mutable_oldest_unsettled());
   }

@@ -34,6 +34,8 @@ void SetStatistics(const NamespaceStatistics& from,
 
 // The same of a consumer group.
 absl::Status ApplyOptions(const v1::GroupOptions& from, GroupOptions* to);
+// INVALID_ARGUMENT about key_prefix, too, if it is another one.
+absl::Status ChangeOptions(const v1::GroupOptions& from, GroupOptions* to);
 void SetOptions(const GroupOptions& options, v1::GroupOptions* to);
 void SetStatistics(const GroupStatistics& from, v1::GroupStatistics* to);
 void SetGroup(const GroupInfo& from, v1::Group* to);

@@ -76,6 +76,7 @@ absl::Status SetPrecondition(const Request& request, Operation* op) {
 absl::StatusOr<Operation> ToOperation(const v1::PutRequest& request) {
   Operation op = Operation::Put(request.key(), request.value());
   op.SetId(request.idempotency_id());
+  op.SetTrace(request.traceparent());
   op.return_previous = request.return_previous();
   op.keep_deadline = request.keep_deadline();
   absl::Status status = SetPrecondition(request, &op);
@@ -100,7 +101,9 @@ absl::StatusOr<Operation> ToOperation(const v1::RemoveRequest& request) {
 }
 
 absl::StatusOr<Operation> ToOperation(const v1::ContainsRequest& request) {
-  return Operation::Contains(request.key());
+  Operation op = Operation::Contains(request.key());
+  if (absl::Status s = SetPrecondition(request, &op); !s.ok()) return s;
+  return op;
 }
 
 absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
@@ -115,6 +118,7 @@ absl::StatusOr<Operation> ToOperation(const v1::TouchRequest& request) {
 absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
   Operation op = Operation::Append(request.key(), request.value());
   op.SetId(request.idempotency_id());
+  op.SetTrace(request.traceparent());
   op.touch = request.touch();
   absl::Status status = SetPrecondition(request, &op);
   if (status.ok()) status = SetTtlIf(request, &op);
@@ -125,6 +129,7 @@ absl::StatusOr<Operation> ToOperation(const v1::AppendRequest& request) {
 absl::StatusOr<Operation> ToOperation(const v1::CombineRequest& request) {
   Operation op = Operation::Combine(request.key(), Combination::kAdd, 0);
   op.SetId(request.idempotency_id());
+  op.SetTrace(request.traceparent());
   switch (request.operand_case()) {
     case v1::CombineRequest::kAdd:
       op.operand = request.add();
@@ -149,6 +154,7 @@ absl::StatusOr<Operation> ToOperation(const v1::GatherRequest& request,
                                       Gathering* gathering) {
   Operation op = Operation::Gather(request.key(), gathering, request.value());
   op.SetId(request.idempotency_id());
+  op.SetTrace(request.traceparent());
   op.touch = request.touch();
   const std::vector<absl::string_view> names(request.expected_names().begin(),
                                              request.expected_names().end());

@@ -22,7 +22,9 @@ using google::protobuf::util::FieldMaskUtil;
 constexpr size_t kMaxShownPathBytes = 128;
 
 bool IsSet(const Message& message, const FieldDescriptor* field) {
-  return message.GetReflection()->HasField(message, field);
+  const auto& reflection = *message.GetReflection();
+  return field->is_repeated() ? reflection.FieldSize(message, field) > 0
+                              : reflection.HasField(message, field);
 }
 
 // More than there are options.
@@ -47,8 +49,10 @@ absl::Status ApplyUpdateMask(const google::protobuf::FieldMask& mask,
   const auto change = [&](const FieldDescriptor* field) {
     google::protobuf::FieldMask one;
     one.add_paths(field->name());
+    FieldMaskUtil::MergeOptions merge;
+    merge.set_replace_repeated_fields(true);
     FieldMaskUtil::MergeMessageTo(IsSet(options, field) ? options : defaults,
-                                  one, FieldMaskUtil::MergeOptions(), changes);
+                                  one, merge, changes);
   };
   for (const std::string& path : mask.paths()) {
     if (path == "*" || path == "options") {

@@ -10,12 +10,14 @@
 #include "absl/base/attributes.h"
 #include "server/base/wire_time.h"
 #include "server/engine/store/scan.h"
+#include "server/engine/store/traceparent.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server::wire {
 
-// The most bytes of an entry beside its key and value.
+// The most bytes of an entry beside its key and value, and of its traceparent.
 inline constexpr size_t kMaxEntryBytes = 128;
+inline constexpr size_t kTraceFieldBytes = kTraceTextBytes + 2;
 
 // A v1.Entry as a field: without its key, if that is empty, and with the size
 // of its value in place of it, if that is `omitted`. Inline whatever the compiler
@@ -41,7 +43,14 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline char* WriteEntry(uint8_t tag,
       WireTag(Entry::kCreateTimeFieldNumber, kLengthDelimited);
   constexpr uint8_t kOwnTtl =
       WireTag(Entry::kOwnTtlFieldNumber, kLengthDelimited);
+  constexpr uint8_t kTrace =
+      WireTag(Entry::kTraceparentFieldNumber, kLengthDelimited);
   const char* const end = at;
+  if (!entry.trace.empty()) {
+    at -= kTraceTextBytes;
+    FormatTrace(entry.trace, at);
+    at = WriteHead(kTrace, at + kTraceTextBytes, at);
+  }
   const TimeParts create = PartsOfTime(entry.create_us);
   const TimeParts deadline = PartsOfTime(entry.deadline_us);
   const TimeParts put = PartsOfTime(entry.put_us);

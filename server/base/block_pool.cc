@@ -14,7 +14,7 @@ namespace timecache::server {
 namespace {
 
 constexpr size_t kLineBytes = 64;
-constexpr int kBitsPerWord = 64;
+constexpr size_t kBitsPerWord = 64;
 
 uintptr_t Address(const void* memory) {
   return reinterpret_cast<uintptr_t>(memory);
@@ -54,7 +54,7 @@ BlockPool& BlockPool::Default() {
   return *pool;
 }
 
-void* BlockPool::Allocate(size_t bytes) {
+void* BlockPool::Allocate(size_t bytes, bool lasting) {
   if (!kPooled || bytes < kMinBlockBytes || bytes > kMaxBlockBytes ||
       !std::has_single_bit(bytes)) {
     void* const block = bytes % kLineBytes == 0 && bytes < kMinBlockBytes
@@ -67,20 +67,23 @@ void* BlockPool::Allocate(size_t bytes) {
   const int size_class =
       std::countr_zero(bytes) - std::countr_zero(kMinBlockBytes);
   absl::MutexLock lock(&mu_);
-  Slab* const slab = SlabWithRoom(size_class);
-  uint64_t* const word = &slab->free[slab->free[0] == 0];
-  const int bit = std::countr_zero(*word);
-  *word &= *word - 1;
+  Slab::ByUse& with_room = with_room_[static_cast<size_t>(
+      lasting ? kSizeClasses + size_class : size_class)];
+  Slab* const slab = with_room.empty() ? NewSlab(bytes, &with_room)
+                                       : with_room.rbegin()->second;
+  with_room.erase({slab->used, slab});
+  size_t word = 0;
+  while (slab->free[word] == 0) ++word;
+  const size_t index = word * kBitsPerWord +
+                       static_cast<size_t>(std::countr_zero(slab->free[word]));
+  slab->free[word] &= slab->free[word] - 1;
   ++slab->used;
-  if (slab->free[0] == 0 && slab->free[1] == 0) Unlist(slab);
-  const auto index = static_cast<size_t>(bit) +
-                     (word == &slab->free[0] ? 0 : size_t{kBitsPerWord});
+  if (!slab->full()) with_room.emplace(slab->used, slab);
   return slab->memory + index * bytes;
 }
 
-BlockPool::Slab* BlockPool::SlabWithRoom(int size_class) {
-  std::vector<Slab*>& with_room = with_room_[static_cast<size_t>(size_class)];
-  if (!with_room.empty()) return with_room.back();
+BlockPool::Slab* BlockPool::NewSlab(size_t block_bytes,
+                                    Slab::ByUse* with_room) {
   auto slab = std::make_unique<Slab>();
   if (idle_.empty()) {
     slab->memory = MapSlab();
@@ -89,29 +92,14 @@ BlockPool::Slab* BlockPool::SlabWithRoom(int size_class) {
   }
   wanted_.store(idle_.empty(), std::memory_order_relaxed);
   MemoryBudget::Process().Add(kSlabBytes);
-  slab->size_class = size_class;
-  const auto blocks =
-      static_cast<int>(kSlabBytes / (kMinBlockBytes << size_class));
-  for (int i = 0; i < blocks; ++i) {
-    slab->free[static_cast<size_t>(i / kBitsPerWord)] |= uint64_t{1}
-                                                         << i % kBitsPerWord;
+  slab->block_bytes = block_bytes;
+  for (size_t i = 0; i < kSlabBytes / block_bytes; ++i) {
+    slab->free[i / kBitsPerWord] |= uint64_t{1} << i % kBitsPerWord;
   }
-  slab->place = 0;
-  with_room.push_back(slab.get());
+  slab->with_room = with_room;
   Slab* const made = slab.get();
   slabs_.emplace(Address(made->memory), std::move(slab));
   return made;
-}
-
-// Removes it from the list of slabs with room.
-void BlockPool::Unlist(Slab* slab) {
-  std::vector<Slab*>& with_room =
-      with_room_[static_cast<size_t>(slab->size_class)];
-  Slab* const last = with_room.back();
-  with_room[static_cast<size_t>(slab->place)] = last;
-  last->place = slab->place;
-  slab->place = -1;
-  with_room.pop_back();
 }
 
 void BlockPool::Free(void* block) {
@@ -121,20 +109,16 @@ void BlockPool::Free(void* block) {
   const auto it = slabs_.find(Address(block) / kSlabBytes * kSlabBytes);
   if (it == slabs_.end()) return FreeMalloc(block);
   Slab* const slab = it->second.get();
-  const size_t index =
-      Address(block) % kSlabBytes / (kMinBlockBytes << slab->size_class);
+  const size_t index = Address(block) % kSlabBytes / slab->block_bytes;
   const uint64_t bit = uint64_t{1} << index % kBitsPerWord;
   uint64_t& word = slab->free[index / kBitsPerWord];
   TIMECACHED_CHECK((word & bit) == 0);
   word |= bit;
-  if (slab->place < 0) {
-    std::vector<Slab*>& with_room =
-        with_room_[static_cast<size_t>(slab->size_class)];
-    slab->place = static_cast<int>(with_room.size());
-    with_room.push_back(slab);
+  if (!slab->full()) slab->with_room->erase({slab->used, slab});
+  if (--slab->used > 0) {
+    slab->with_room->emplace(slab->used, slab);
+    return;
   }
-  if (--slab->used > 0) return;
-  Unlist(slab);
   MemoryBudget::Process().Add(-int64_t{kSlabBytes});
   AddIdle(slab->memory);
   wanted_.store(false, std::memory_order_relaxed);

@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/config.h"
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 
@@ -27,14 +29,15 @@ namespace timecache::server {
 //
 // Thread-safe: one mutex, taken once a block. A slab whose blocks are all free
 // is idle: it waits for use by any size, and counts against the limit of memory
-// (MemoryBudget::AddIdle). More than kMaxIdleSlabs of them go back to the system
+// (MemoryBudget::AddIdle). Blocks come from the fullest slab with room, so that
+// others become idle. More than kMaxIdleSlabs of them go back to the system
 // as GiveBack is called, and all of them as the memory is needed.
 class BlockPool {
  public:
   static constexpr size_t kSlabBytes = size_t{2} << 20;
-  static constexpr size_t kMinBlockBytes = size_t{16} << 10;
+  static constexpr size_t kMinBlockBytes = size_t{8} << 10;
   static constexpr size_t kMaxBlockBytes = size_t{1} << 20;
-  static constexpr size_t kMaxIdleSlabs = 4;
+  static constexpr size_t kMaxIdleSlabs = 1;
 
   // The address and memory sanitizers only track malloc: with them all blocks
   // come from malloc, and there are no slabs.
@@ -50,8 +53,10 @@ class BlockPool {
   static BlockPool& Default();
 
   // Uninitialized, aligned to 16 bytes, and to 64 if its size is a multiple of
-  // that. Never null: without memory the process ends.
-  void* Allocate(size_t bytes) ABSL_LOCKS_EXCLUDED(mu_);
+  // that. Never null: without memory the process ends. `lasting` are blocks that
+  // stay while others come and go: in slabs of their own, because one of them
+  // would keep a slab of the others from becoming idle.
+  void* Allocate(size_t bytes, bool lasting = false) ABSL_LOCKS_EXCLUDED(mu_);
   // Frees a block of Allocate.
   void Free(void* block) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -78,20 +83,24 @@ class BlockPool {
   size_t slab_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // Slabs have at most 128 blocks: a bit each, set for a free one.
   struct Slab {
-    char* memory = nullptr;
-    int size_class = 0;
-    std::array<uint64_t, 2> free = {};
-    int used = 0;
-    // Its place among the slabs of its class with a free block; -1: it has
-    // none.
-    int place = -1;
-  };
-  static constexpr int kSizeClasses = 7;
+    // Sorted by the number of used blocks.
+    using ByUse = absl::btree_set<std::pair<size_t, Slab*>>;
 
-  Slab* SlabWithRoom(int size_class) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Unlist(Slab* slab) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+    char* memory = nullptr;
+    size_t block_bytes = 0;
+    // A bit for each block, set for a free one.
+    std::array<uint64_t, kSlabBytes / kMinBlockBytes / 64> free = {};
+    size_t used = 0;
+    // The slabs of its kind that have a free block.
+    ByUse* with_room = nullptr;
+
+    bool full() const { return used * block_bytes == kSlabBytes; }
+  };
+  static constexpr int kSizeClasses = 8;
+
+  Slab* NewSlab(size_t block_bytes, Slab::ByUse* with_room)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeReady() ABSL_LOCKS_EXCLUDED(mu_);
   void AddIdle(char* slab) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   char* TakeIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -99,7 +108,9 @@ class BlockPool {
   mutable absl::Mutex mu_;
   absl::flat_hash_map<uintptr_t, std::unique_ptr<Slab>> slabs_
       ABSL_GUARDED_BY(mu_);
-  std::array<std::vector<Slab*>, kSizeClasses> with_room_ ABSL_GUARDED_BY(mu_);
+  // Of each size; lasting ones behind.
+  std::array<Slab::ByUse, size_t{2} * kSizeClasses> with_room_
+      ABSL_GUARDED_BY(mu_);
   std::vector<char*> idle_ ABSL_GUARDED_BY(mu_);
   // The last idle slab was taken, or there never was one.
   std::atomic<bool> wanted_{true};
@@ -114,9 +125,9 @@ using Block = std::unique_ptr<T, FreeBlock>;
 
 // An array of `count` T, uninitialized.
 template <typename T>
-Block<T[]> AllocateBlock(size_t count) {
-  return Block<T[]>(
-      static_cast<T*>(BlockPool::Default().Allocate(count * sizeof(T))));
+Block<T[]> AllocateBlock(size_t count, bool lasting = false) {
+  return Block<T[]>(static_cast<T*>(
+      BlockPool::Default().Allocate(count * sizeof(T), lasting)));
 }
 
 }  // namespace timecache::server

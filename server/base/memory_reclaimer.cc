@@ -102,7 +102,10 @@ absl::Status MemoryReclaimer::MakeRoom(int64_t now_us) {
 
 // Returns whether anything was dropped.
 bool MemoryReclaimer::StepLocked() {
-  if (Reclaim(HolderKind::kRetained, MemoryBudget::kRetainedLow)) return true;
+  if (Reclaim(HolderKind::kChanges, MemoryBudget::kRetainedLow) ||
+      Reclaim(HolderKind::kRetained, MemoryBudget::kRetainedLow)) {
+    return true;
+  }
   if (Memory().level() == MemoryBudget::Level::kRoom) return false;
   return Reclaim(HolderKind::kNewest, MemoryBudget::kRetainedLow) ||
          Reclaim(HolderKind::kBacklog, MemoryBudget::kBacklogLow) ||

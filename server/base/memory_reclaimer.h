@@ -22,6 +22,8 @@ namespace timecache::server {
 class EventHolder {
  public:
   enum class Kind : uint8_t {
+    // Changes of entries, as kRetained.
+    kChanges,
     // Events retained for watchers that resume.
     kRetained,
     // The same where the limit is reached: the newest batch, too, once all
@@ -48,8 +50,8 @@ class EventHolder {
 };
 
 // Drops events as memory approaches its limit, so that expired events do not
-// block writes: retained events from MemoryBudget::kRetainedHigh on; when none
-// is left to drop and the limit is reached, backlogs of groups; and when these
+// block writes: from MemoryBudget::kRetainedHigh on retained changes, and when
+// none of them is left, retained events; when none of these is left to drop and the limit is reached, backlogs of groups; and when these
 // are gone, too, events that members of groups hold, as far as a namespace has
 // more of them than its share of 1/kHeldShare of the limit. So no namespace's
 // groups can block writes of others, and events that members hold in ordinary

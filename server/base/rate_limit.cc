@@ -23,8 +23,8 @@ int64_t RateLimit::NowNs(int64_t now_us) const {
          kNanosPerMicro;
 }
 
-size_t RateLimit::TakeLimited(size_t wanted, int64_t per_second,
-                              int64_t now_us) {
+size_t RateLimit::TakeLimited(size_t wanted, int64_t per_second, int64_t now_us,
+                              size_t least) {
   const int64_t now_ns = NowNs(now_us);
   const int64_t most =
       std::min<int64_t>(static_cast<int64_t>(wanted), per_second);
@@ -35,7 +35,10 @@ size_t RateLimit::TakeLimited(size_t wanted, int64_t per_second,
     // What is left of the second, in operations.
     const int64_t left_ns = std::max<int64_t>(now_ns + kSecondNs - from_ns, 0);
     taken = std::min(most, left_ns * per_second / kSecondNs);
-    if (taken == 0) break;
+    if (taken < static_cast<int64_t>(least)) {
+      taken = 0;
+      break;
+    }
     const int64_t after_ns = from_ns + NanosOf(taken, per_second);
     if (full_ns_.compare_exchange_weak(full_ns, after_ns,
                                        std::memory_order_relaxed)) {
@@ -49,13 +52,16 @@ size_t RateLimit::TakeLimited(size_t wanted, int64_t per_second,
   return static_cast<size_t>(taken);
 }
 
-int64_t RateLimit::WaitUs(int64_t now_us) const {
+int64_t RateLimit::WaitUs(int64_t now_us, size_t wanted) const {
   const int64_t per_second = this->per_second();
   if (per_second == 0) return 0;
+  const int64_t most =
+      std::min<int64_t>(static_cast<int64_t>(wanted), per_second);
   const int64_t now_ns = NowNs(now_us);
   const int64_t from_ns =
       std::max(full_ns_.load(std::memory_order_relaxed), now_ns);
-  const int64_t wait_ns = from_ns - now_ns - kSecondNs + NanosOf(1, per_second);
+  const int64_t wait_ns =
+      from_ns - now_ns - kSecondNs + NanosOf(most, per_second);
   return std::max<int64_t>((wait_ns + kNanosPerMicro - 1) / kNanosPerMicro, 0);
 }
 

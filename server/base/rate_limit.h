@@ -42,14 +42,23 @@ class RateLimit {
     const int64_t per_second = this->per_second();
     return per_second == 0 ? wanted : TakeLimited(wanted, per_second, now_us);
   }
-  // The time until one more can be taken, if no other caller takes it.
-  int64_t WaitUs(int64_t now_us) const;
+  // Takes all of them or none: none, if that is more than one second's.
+  bool TakeAll(size_t wanted, int64_t now_us) {
+    const int64_t per_second = this->per_second();
+    return per_second == 0 ||
+           TakeLimited(wanted, per_second, now_us, wanted) == wanted;
+  }
+  // The time until so many more can be taken, or a second's, if no other caller
+  // takes them.
+  int64_t WaitUs(int64_t now_us, size_t wanted = 1) const;
 
   // Operations that were refused.
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  size_t TakeLimited(size_t wanted, int64_t per_second, int64_t now_us);
+  // At least `least`, or none.
+  size_t TakeLimited(size_t wanted, int64_t per_second, int64_t now_us,
+                     size_t least = 1);
   // Nanoseconds since origin_us_, for 146 years.
   int64_t NowNs(int64_t now_us) const;
 

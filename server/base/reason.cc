@@ -53,6 +53,8 @@ constexpr Named kReasons[] = {
     {Reason::kEventNotUnsettled, "EVENT_NOT_UNSETTLED"},
     {Reason::kStaleAttempt, "STALE_ATTEMPT"},
     {Reason::kGroupNotFound, "GROUP_NOT_FOUND"},
+    {Reason::kNoChanges, "NO_CHANGES"},
+    {Reason::kSingleActive, "SINGLE_ACTIVE"},
     {Reason::kNamespaceExists, "NAMESPACE_EXISTS"},
     {Reason::kMaxNamespaces, "MAX_NAMESPACES"},
     {Reason::kGroupExists, "GROUP_EXISTS"},
@@ -61,8 +63,11 @@ constexpr Named kReasons[] = {
     {Reason::kMaxBackups, "MAX_BACKUPS"},
     {Reason::kNoCluster, "NO_CLUSTER"},
     {Reason::kNoSuccessor, "NO_SUCCESSOR"},
+    {Reason::kConnectionNotFound, "CONNECTION_NOT_FOUND"},
+    {Reason::kMaxTails, "MAX_TAILS"},
     {Reason::kUnknownService, "UNKNOWN_SERVICE"},
     {Reason::kMaxHealthWatches, "MAX_HEALTH_WATCHES"},
+    {Reason::kNotApplied, "NOT_APPLIED"},
 };
 
 }  // namespace

@@ -60,6 +60,8 @@ enum class Reason : uint8_t {
   kEventNotUnsettled = 45,
   kStaleAttempt = 46,
   kGroupNotFound = 47,
+  kSingleActive = 48,
+  kNoChanges = 49,
 
   kNamespaceExists = 60,
   kMaxNamespaces = 61,
@@ -69,9 +71,13 @@ enum class Reason : uint8_t {
   kMaxBackups = 65,
   kNoCluster = 66,
   kNoSuccessor = 67,
+  kConnectionNotFound = 68,
+  kMaxTails = 69,
 
   kUnknownService = 80,
   kMaxHealthWatches = 81,
+
+  kNotApplied = 90,
 };
 
 // Its name in errors.proto: "KEY_EXISTS".

@@ -11,8 +11,9 @@
 namespace timecache::server {
 
 // A record is a sequence of items. Each begins with a byte: Change::Kind,
-// kTickItem, kStorePartsItem, kRetainedItem, kRetainedTimesItem, kTimesItem, or
-// kGroupItem + GroupChange::Kind.
+// kTickItem, kStorePartsItem, kRetainedItem, kRetainedTimesItem,
+// kRetainedTracesItem, kTimesItem, kTraceItem, kBatchItem, or kGroupItem +
+// GroupChange::Kind.
 // Numbers are varints, signed ones zigzag.
 //
 //   kStore   shard  at  version  put  ttl << 1 | own  death  key  value
@@ -30,10 +31,16 @@ namespace timecache::server {
 //   kRetainedItem  first  count  appended  death  published  cause, and of each
 //                  event  parts  version  put  deadline  key  value
 //   kRetainedTimesItem  the same, and of each event  own  put - create  more
+//   kRetainedTracesItem  the same as of kRetainedTimesItem, and of each event
+//                  whether it has a traceparent, and that
+//   kTraceItem   the packed traceparent of the entry in the item behind it, a
+//                kStore or a kKept, which may be a kTimesItem's
 //   kTimesItem   own  life  put - create: of the entry in the item behind it,
 //                whose ttl and own are then 0, or of the event of a kKept. In
 //                front of those whose own TTL is not its life, whose life is
 //                over when it begins, or which a store has not created
+//   kBatchItem   the changes behind it, all that the record has, are one atomic
+//                batch
 //
 //   kGroupItem +
 //   kExists        group  first  end - first  options  creator  unused
@@ -51,6 +58,10 @@ namespace timecache::server {
 //   kIdentity      group  id
 //   kLaterOptions  group  number  and so many options
 //   kReason        group  first  end - first  reason
+//   kSeek          group  first  end - first  next  lost << 1 | dropped
+//                  delivered  redelivered  dropped
+//   kRetryDelays   group  number  and so many delays
+//   kKeyPrefix     group  prefix
 //   the others     group  first  end - first  attempt  and, if they fail, ready
 //
 // `at`, `version`, `base`, `watermark`, `ready`, `death`, `first` and `end` are
@@ -66,7 +77,10 @@ inline constexpr uint8_t kStorePartsItem = 8;
 inline constexpr uint8_t kRetainedItem = 9;
 inline constexpr uint8_t kTimesItem = 10;
 inline constexpr uint8_t kRetainedTimesItem = 11;
+inline constexpr uint8_t kBatchItem = 14;
 inline constexpr uint8_t kGroupItem = 16;
+inline constexpr uint8_t kTraceItem = 64;
+inline constexpr uint8_t kRetainedTracesItem = 65;
 // Of a kept event's cause.
 inline constexpr int kItemCauseBits = 2;
 

@@ -10,6 +10,7 @@
 #include "server/base/wire_format.h"
 #include "server/durable/change_items.h"
 #include "server/durable/change_record.h"
+#include "server/durable/map_record.h"
 
 namespace timecache::server {
 namespace {
@@ -28,8 +29,8 @@ class ChangeReader {
  public:
   explicit ChangeReader(absl::string_view record) : left_(record) {}
 
-  // Not behind an item that has no times, and was to take some.
-  bool ok() const { return ok_ && !times_.set; }
+  // Not behind an item that has no times or trace, and was to take some.
+  bool ok() const { return ok_ && !times_.set && trace_.empty(); }
   bool done() const { return left_.empty(); }
 
   uint8_t Byte() {
@@ -88,6 +89,9 @@ class ChangeReader {
         TakeAnswer(&change);
         return change;
     }
+    if (kind == Change::Kind::kStore && !trace_.empty()) {
+      change.record.trace = std::exchange(trace_, {}).data();
+    }
     if (kind != Change::Kind::kKill) change.record.key = Bytes();
     if (kind == Change::Kind::kStore || kind == Change::Kind::kAppend) {
       change.record.value = Bytes();
@@ -104,8 +108,12 @@ class ChangeReader {
   }
   // The times of the item behind it, which Next or NextGroup must read.
   void NextTimes() { times_ = {true, OwnTtl(), Signed(), Signed()}; }
+  // The same of its traceparent.
+  void NextTrace() { trace_ = Trace(); }
   // The events are `*events`.
-  RetainedEvents NextRetained(bool times, std::vector<ExpiredEvent>* events) {
+  RetainedEvents NextRetained(uint8_t item, std::vector<ExpiredEvent>* events) {
+    const bool traces = item == kRetainedTracesItem;
+    const bool times = traces || item == kRetainedTimesItem;
     RetainedEvents retained;
     retained.first_event = Event();
     const uint64_t count = Varint();
@@ -128,6 +136,10 @@ class ChangeReader {
         event.own_ttl_us = OwnTtl();
         event.create_us = WrappingMinus(event.put_us, Signed());
       }
+      if (!traces) continue;
+      const uint64_t traced = Varint();
+      if (traced > 1) Fail();
+      if (traced == 1) event.trace = Trace();
     }
     retained.events = *events;
     return retained;
@@ -170,6 +182,23 @@ class ChangeReader {
         break;
       case Kind::kLaterOptions:
         TakeLaterOptions(&change.options);
+        break;
+      case Kind::kSeek: {
+        TakeEvents(&change);
+        change.id = Varint();
+        const uint64_t lost = Varint();
+        change.unreported = lost >> 1;
+        change.attempt = static_cast<int>(lost & 1);
+        change.statistics.delivered = Varint();
+        change.statistics.redelivered = Varint();
+        change.statistics.skipped = Varint();
+        break;
+      }
+      case Kind::kRetryDelays:
+        TakeRetryDelays(&change.options.retry_delays_us);
+        break;
+      case Kind::kKeyPrefix:
+        change.options.key_prefix = std::string(Bytes());
         break;
       case Kind::kReason:
         TakeEvents(&change);
@@ -235,19 +264,29 @@ class ChangeReader {
   }
   void TakeAnswer(Change* change) {
     answer_ = {};
-    answer_.until_us = WrappingPlus(change->at_us, Signed());
-    change->answer_id.key_hash = Fixed();
-    change->answer_id.id_hash = Fixed();
-    answer_.version = Varint();
-    answer_.number = Signed();
+    AnswerView& answer = answer_.answer;
+    answer.until_us = WrappingPlus(change->at_us, Signed());
+    answer_.id.key_hash = Fixed();
+    answer_.id.id_hash = Fixed();
+    answer.version = Varint();
+    answer.number = Signed();
     const uint64_t flags = Varint();
     if (flags > 15) Fail();
-    answer_.has_parts = (flags & 8) != 0;
-    answer_.duplicate = (flags & 4) != 0;
-    answer_.removed = (flags & 2) != 0;
-    answer_.found = (flags & 1) != 0;
-    answer_.value = Bytes();
+    answer.has_parts = (flags & 8) != 0;
+    answer.duplicate = (flags & 4) != 0;
+    answer.removed = (flags & 2) != 0;
+    answer.found = (flags & 1) != 0;
+    answer.value = Bytes();
     change->answer = &answer_;
+  }
+  absl::string_view Trace() {
+    if (left_.size() < kTraceBytes) {
+      Fail();
+      return {};
+    }
+    const absl::string_view trace = left_.substr(0, kTraceBytes);
+    left_.remove_prefix(kTraceBytes);
+    return trace;
   }
   uint64_t Fixed() {
     if (left_.size() < sizeof(uint64_t)) return Fail();
@@ -315,6 +354,7 @@ class ChangeReader {
     if (event.parts) cause -= uint64_t{1} << kItemCauseBits;
     death.cause = CauseOf(cause);
     TakeEvent(death, &event);
+    event.trace = std::exchange(trace_, {});
     if (const Times times = std::exchange(times_, Times()); times.set) {
       event.create_us = WrappingMinus(event.put_us, times.age_us);
       event.own_ttl_us = times.own_ttl_us;
@@ -342,6 +382,13 @@ class ChangeReader {
         });
     for (; left > 0 && ok_; --left) Varint();
   }
+  void TakeRetryDelays(std::vector<int64_t>* delays_us) {
+    const uint64_t number = Varint();
+    if (number > kMaxRetryDelays) Fail();
+    for (uint64_t i = 0; i < number && ok_; ++i) {
+      delays_us->push_back(static_cast<int64_t>(Varint()));
+    }
+  }
   // Those that a newer version adds are at the end.
   void TakeCounts(GroupChange* change) {
     uint64_t left = Varint();
@@ -363,6 +410,7 @@ class ChangeReader {
     event->put_us = event->create_us = WrappingPlus(death.death_us, Signed());
     event->deadline_us = WrappingPlus(event->put_us, Signed());
     event->own_ttl_us = 0;
+    event->trace = {};
     event->key = Bytes();
     event->value = Bytes();
   }
@@ -378,8 +426,10 @@ class ChangeReader {
   absl::string_view left_;
   absl::string_view group_;
   Times times_;
+  // Of a kTraceItem, as they are.
+  absl::string_view trace_;
   // Of the last change that had one.
-  AnswerView answer_;
+  AnswerTo answer_;
   bool ok_ = true;
   ChangeRecord::Base base_;
 };
@@ -389,8 +439,21 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
                               RetainedVisitor retained) {
   ChangeReader reader(record);
   std::vector<ExpiredEvent> events;
+  bool batch = false;
+  const auto visit = [&](int shard, Change* next) {
+    next->more_of_batch = batch && !reader.done();
+    return change(shard, *next);
+  };
   while (!reader.done()) {
     uint8_t kind = reader.Byte();
+    if (kind == kBatchItem) {
+      batch = true;
+      continue;
+    }
+    if (kind == kTraceItem) {
+      reader.NextTrace();
+      kind = reader.Byte();
+    }
     if (kind == kTimesItem) {
       reader.NextTimes();
       kind = reader.Byte();
@@ -405,16 +468,16 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
                kind == static_cast<uint8_t>(Change::Kind::kRemember) ||
                kind == static_cast<uint8_t>(Change::Kind::kAnswer)) {
       int shard;
-      const Change next = reader.Next(static_cast<Change::Kind>(kind), &shard);
-      if (reader.ok()) status = change(shard, next);
+      Change next = reader.Next(static_cast<Change::Kind>(kind), &shard);
+      if (reader.ok()) status = visit(shard, &next);
     } else if (kind == kStorePartsItem) {
       int shard;
       Change next = reader.Next(Change::Kind::kStore, &shard);
       next.record.parts = true;
-      if (reader.ok()) status = change(shard, next);
-    } else if (kind == kRetainedItem || kind == kRetainedTimesItem) {
-      const RetainedEvents next =
-          reader.NextRetained(kind == kRetainedTimesItem, &events);
+      if (reader.ok()) status = visit(shard, &next);
+    } else if (kind == kRetainedItem || kind == kRetainedTimesItem ||
+               kind == kRetainedTracesItem) {
+      const RetainedEvents next = reader.NextRetained(kind, &events);
       if (reader.ok()) status = retained(next);
     } else if (kind > kGroupItem &&
                kind <= kGroupItem + static_cast<int>(GroupChange::kLastKind)) {
@@ -423,10 +486,8 @@ absl::Status ReadChangeRecord(absl::string_view record, ChangeVisitor change,
       if (reader.ok() && next.name.empty()) return Malformed();
       if (reader.ok()) status = group(next);
     } else {
-      return absl::DataLossError(
-          absl::StrCat("a record of the journal has a change of the unknown "
-                       "kind ",
-                       kind, ": a newer version wrote it"));
+      return OfNewerVersion(absl::StrCat(
+          "a record of the journal has a change of a kind, ", kind, ","));
     }
     if (!reader.ok()) return Malformed();
     if (!status.ok()) return status;

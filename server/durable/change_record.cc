@@ -34,6 +34,16 @@ bool HasOtherTimes(const ExpiredEvent& event) {
   return event.own_ttl_us != 0 || event.create_us != event.put_us;
 }
 
+constexpr size_t kMaxTimesItemBytes = 1 + 3 * kMaxVarintBytes;
+
+// A kTimesItem; returns its end.
+char* PutOtherTimes(const Record& record, char* to) {
+  *to++ = static_cast<char>(kTimesItem);
+  to = PutVarint(static_cast<uint64_t>(record.own_ttl_us), to);
+  to = PutVarint(ZigZag(record.life_us), to);
+  return PutVarint(ZigZag(WrappingMinus(record.put_us, record.create_us)), to);
+}
+
 // Of a record; 0 behind a kTimesItem.
 uint64_t TtlAndOwn(const Record& record) {
   if (HasOtherTimes(record)) return 0;
@@ -73,19 +83,32 @@ void ChangeRecord::PutTimes(const Change& change) {
   PutSigned(&bytes_, WrappingMinus(change.death_us, record.deadline_us()));
 }
 
-void ChangeRecord::PutOtherTimes(int64_t own_ttl_us, int64_t life_us,
-                                 int64_t age_us) {
-  bytes_.push_back(static_cast<char>(kTimesItem));
-  PutVarint(static_cast<uint64_t>(own_ttl_us), &bytes_);
-  PutSigned(&bytes_, life_us);
-  PutSigned(&bytes_, age_us);
+void ChangeRecord::PutTrace(absl::string_view trace) {
+  char packed[kTraceBytes];
+  PackTrace(trace, packed);
+  bytes_.append(packed, sizeof(packed));
+}
+
+void ChangeRecord::PutTimesItem(const Record& record) {
+  char item[kMaxTimesItemBytes];
+  bytes_.append(item, static_cast<size_t>(PutOtherTimes(record, item) - item));
 }
 
 // The numbers are put together first: a put is three appends.
-void ChangeRecord::AddStore(int shard, const Change& change) {
+void ChangeRecord::PutStore(int shard, const Change& change) {
   const Record& record = change.record;
-  char head[1 + 7 * kMaxVarintBytes];
+  if (record.trace != nullptr) [[unlikely]] {
+    bytes_.push_back(static_cast<char>(kTraceItem));
+    PutTrace(record.view().trace);
+  }
+  char head[kMaxTimesItemBytes + 1 + 7 * kMaxVarintBytes];
   char* to = head;
+  uint64_t ttl_and_own = 0;
+  if (HasOtherTimes(record)) {
+    to = PutOtherTimes(record, to);
+  } else {
+    ttl_and_own = TtlAndOwn(record);
+  }
   *to++ = static_cast<char>(record.parts ? kStorePartsItem
                                          : static_cast<uint8_t>(change.kind));
   to = PutVarint(static_cast<uint64_t>(shard), to);
@@ -95,7 +118,7 @@ void ChangeRecord::AddStore(int shard, const Change& change) {
                  to);
   base_.version = record.version;
   to = PutVarint(ZigZag(WrappingMinus(record.put_us, change.at_us)), to);
-  to = PutVarint(TtlAndOwn(record), to);
+  to = PutVarint(ttl_and_own, to);
   to = PutVarint(ZigZag(WrappingMinus(change.death_us, record.deadline_us())),
                  to);
   to = PutVarint(record.key.size(), to);
@@ -104,19 +127,29 @@ void ChangeRecord::AddStore(int shard, const Change& change) {
   PutBytes(&bytes_, record.value);
 }
 
+void ChangeRecord::BeginBatch() {
+  bytes_.push_back(static_cast<char>(kBatchItem));
+}
+
 void ChangeRecord::Add(int shard, const Change& change) {
-  if (change.kind != Change::Kind::kAnswer) PutChange(shard, change);
-  if (change.answer != nullptr) PutAnswer(shard, change);
+  if (change.kind == Change::Kind::kStore) {
+    PutStore(shard, change);
+  } else if (change.kind != Change::Kind::kAnswer) {
+    PutChange(shard, change);
+  }
+  if (change.answer != nullptr) [[unlikely]] {
+    PutAnswer(shard, change);
+  }
 }
 
 void ChangeRecord::PutAnswer(int shard, const Change& change) {
-  const AnswerView& answer = *change.answer;
+  const AnswerView& answer = change.answer->answer;
   bytes_.push_back(static_cast<char>(Change::Kind::kAnswer));
   PutVarint(static_cast<uint64_t>(shard), &bytes_);
   PutAt(change.at_us);
   PutSigned(&bytes_, WrappingMinus(answer.until_us, change.at_us));
-  PutNumber(&bytes_, change.answer_id.key_hash);
-  PutNumber(&bytes_, change.answer_id.id_hash);
+  PutNumber(&bytes_, change.answer->id.key_hash);
+  PutNumber(&bytes_, change.answer->id.id_hash);
   PutVarint(answer.version, &bytes_);
   PutSigned(&bytes_, answer.number);
   PutVarint((answer.has_parts ? 8u : 0u) | (answer.duplicate ? 4u : 0u) |
@@ -127,20 +160,13 @@ void ChangeRecord::PutAnswer(int shard, const Change& change) {
 
 void ChangeRecord::PutChange(int shard, const Change& change) {
   const Record& record = change.record;
-  const bool has_times = change.kind == Change::Kind::kStore ||
-                         change.kind == Change::Kind::kRenew || change.renewed;
-  if (has_times && HasOtherTimes(record)) {
-    PutOtherTimes(record.own_ttl_us, record.life_us,
-                  WrappingMinus(record.put_us, record.create_us));
-  }
-  if (change.kind == Change::Kind::kStore) return AddStore(shard, change);
+  const bool has_times = change.kind == Change::Kind::kRenew || change.renewed;
+  if (has_times && HasOtherTimes(record)) PutTimesItem(record);
   bytes_.push_back(static_cast<char>(change.kind));
   PutVarint(static_cast<uint64_t>(shard), &bytes_);
   PutSigned(&bytes_, WrappingMinus(change.at_us, base_.at_us));
   base_.at_us = change.at_us;
   switch (change.kind) {
-    case Change::Kind::kStore:
-      break;
     case Change::Kind::kAppend:
       PutVersion(change.base_version);
       PutVarint(change.record.version - change.base_version, &bytes_);
@@ -154,8 +180,6 @@ void ChangeRecord::PutChange(int shard, const Change& change) {
       PutVersion(change.record.version);
       PutTimes(change);
       PutBytes(&bytes_, change.record.key);
-      break;
-    case Change::Kind::kAnswer:
       break;
     case Change::Kind::kRemember:
       PutSigned(&bytes_, WrappingMinus(change.death_us, change.at_us));
@@ -172,6 +196,9 @@ void ChangeRecord::PutChange(int shard, const Change& change) {
       if (change.kind == Change::Kind::kEvict) {
         PutBytes(&bytes_, change.record.key);
       }
+      break;
+    case Change::Kind::kStore:
+    case Change::Kind::kAnswer:
       break;
   }
 }
@@ -191,9 +218,16 @@ void ChangeRecord::PutAt(int64_t at_us) {
 
 void ChangeRecord::Add(const GroupChange& change) {
   using Kind = GroupChange::Kind;
+  if (change.kind == Kind::kKept && !change.event.trace.empty()) {
+    bytes_.push_back(static_cast<char>(kTraceItem));
+    PutTrace(change.event.trace);
+  }
   if (change.kind == Kind::kKept && HasOtherTimes(change.event)) {
-    PutOtherTimes(change.event.own_ttl_us, 0,
-                  WrappingMinus(change.event.put_us, change.event.create_us));
+    Record times;
+    times.own_ttl_us = change.event.own_ttl_us;
+    times.put_us = change.event.put_us;
+    times.create_us = change.event.create_us;
+    PutTimesItem(times);
   }
   bytes_.push_back(
       static_cast<char>(kGroupItem + static_cast<int>(change.kind)));
@@ -237,6 +271,25 @@ void ChangeRecord::Add(const GroupChange& change) {
       break;
     case Kind::kLaterOptions:
       PutLaterOptions(&bytes_, change.options);
+      break;
+    case Kind::kSeek:
+      PutEvents(change);
+      PutVarint(change.id, &bytes_);
+      PutVarint(change.unreported << 1 |
+                    static_cast<uint64_t>(change.attempt == 1 ? 1 : 0),
+                &bytes_);
+      PutVarint(change.statistics.delivered, &bytes_);
+      PutVarint(change.statistics.redelivered, &bytes_);
+      PutVarint(change.statistics.skipped, &bytes_);
+      break;
+    case Kind::kRetryDelays:
+      PutVarint(change.options.retry_delays_us.size(), &bytes_);
+      for (const int64_t delay_us : change.options.retry_delays_us) {
+        PutVarint(static_cast<uint64_t>(delay_us), &bytes_);
+      }
+      break;
+    case Kind::kKeyPrefix:
+      PutBytes(&bytes_, change.options.key_prefix);
       break;
     case Kind::kReason:
       PutEvents(change);
@@ -307,11 +360,16 @@ void ChangeRecord::PutEventTimes(const ExpiredEvent& event) {
 
 void ChangeRecord::Add(const RetainedEvents& events) {
   const Death& death = events.death;
+  const bool traces =
+      std::any_of(events.events.begin(), events.events.end(),
+                  [](const ExpiredEvent& e) { return !e.trace.empty(); });
   const bool times =
+      traces ||
       std::any_of(events.events.begin(), events.events.end(),
                   [](const ExpiredEvent& e) { return HasOtherTimes(e); });
-  bytes_.push_back(
-      static_cast<char>(times ? kRetainedTimesItem : kRetainedItem));
+  bytes_.push_back(static_cast<char>(traces  ? kRetainedTracesItem
+                                     : times ? kRetainedTimesItem
+                                             : kRetainedItem));
   PutSigned(&bytes_, static_cast<int64_t>(events.first_event - base_.event));
   PutVarint(events.events.size(), &bytes_);
   base_.event = events.end_event();
@@ -323,6 +381,9 @@ void ChangeRecord::Add(const RetainedEvents& events) {
     PutVarint(event.parts ? 1 : 0, &bytes_);
     PutEvent(event, death);
     if (times) PutEventTimes(event);
+    if (!traces) continue;
+    PutVarint(event.trace.empty() ? 0 : 1, &bytes_);
+    if (!event.trace.empty()) PutTrace(event.trace);
   }
 }
 

@@ -31,6 +31,9 @@ class ChangeRecord {
   void Add(const Tick& tick);
   void Add(const GroupChange& change);
   void Add(const RetainedEvents& events);
+  // All changes that are added from here on are one atomic batch, which is then
+  // the record. It must be empty.
+  void BeginBatch();
 
   bool empty() const { return bytes_.size() == prefix_.size(); }
   size_t size() const { return bytes_.size(); }
@@ -56,8 +59,9 @@ class ChangeRecord {
     std::string group;
   };
 
-  void AddStore(int shard, const Change& change);
-  void PutOtherTimes(int64_t own_ttl_us, int64_t life_us, int64_t age_us);
+  void PutStore(int shard, const Change& change);
+  void PutTimesItem(const Record& record);
+  void PutTrace(absl::string_view trace);
   void PutVersion(uint64_t version);
   void PutTimes(const Change& change);
   void PutChange(int shard, const Change& change);

@@ -141,6 +141,12 @@ class MapChangeLogs final : public ChangeLogs {
 // generation, of which there are thousands a second, a lock and a record for
 // each buffer.
 //
+// An atomic batch is a record of its own, before those of the buffers: what is
+// in the buffers of its shards by then becomes records before it. So it is
+// behind earlier changes of its keys, and before later ones, and the journal
+// has all of it or nothing. It is in one generation with them: while a
+// generation is closed, none is added.
+//
 // Ticks and changes of groups are taken before the shards' changes: the changes
 // that they depend on are in their generation or an older one. When a
 // generation is stored, its tick is permitted, and the callbacks that wait for
@@ -157,6 +163,9 @@ class MapChangeLog final : public ChangeLog,
   MapChangeLog(MapChangeLogs* logs, const std::shared_ptr<TimeCacheMap>& map);
 
   void Add(int shard, const Change& change) override;
+  std::unique_ptr<AtomicChanges> NewAtomic() const override;
+  void AddAtomic(std::unique_ptr<AtomicChanges> changes) override
+      ABSL_LOCKS_EXCLUDED(batches_mu_);
   void AddTick(const Tick& tick) override ABSL_LOCKS_EXCLUDED(map_mu_);
   void AddGroup(const GroupChange& change) override { AddToGroups(change); }
   void AddRetained(const RetainedEvents& events) override {
@@ -212,6 +221,8 @@ class MapChangeLog final : public ChangeLog,
     int64_t counted ABSL_GUARDED_BY(mu) = 0;
   };
 
+  class BatchRecord;
+
   // A call that waits for a generation. `confirmed`: its records are sent later than
   // the call has read, so that they count shows that this node owned then.
   struct Waiter {
@@ -238,6 +249,10 @@ class MapChangeLog final : public ChangeLog,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Finish(absl::Status status, Waiter waiter) const;
   void CloseGeneration();
+  // Moves what it has to the end of `*to`.
+  template <typename Records>
+  static void TakeRecords(Buffer* buffer, Records* to)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(buffer->mu);
   // The closing one's, from here on: one thread at a time.
   void AppendNext();
   void Appended(const absl::Status& status, std::vector<std::string> records);
@@ -262,6 +277,13 @@ class MapChangeLog final : public ChangeLog,
   std::atomic<bool> sync_;
   // Shard i has the one of i modulo their number.
   std::vector<std::unique_ptr<Buffer>> buffers_;
+  // Atomic batches of the open generation, with what must be before them.
+  // Acquired before the buffers' mutexes, and held while these end a generation.
+  absl::Mutex batches_mu_ ABSL_ACQUIRED_AFTER(lock_order::kChanges)
+      ABSL_ACQUIRED_BEFORE(lock_order::kJournal);
+  std::vector<std::string> batches_ ABSL_GUARDED_BY(batches_mu_);
+  int64_t batches_bytes_ ABSL_GUARDED_BY(batches_mu_) = 0;
+  uint64_t batches_generation_ ABSL_GUARDED_BY(batches_mu_) = 1;
   // Of a generation, by its number modulo 2: at most two are not stored.
   std::array<OpenKeys, 2> open_keys_;
 

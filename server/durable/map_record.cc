@@ -48,6 +48,8 @@ void VisitNumbers(Map* map, Visit visit) {
   visit(&options.max_life_us);
   visit(&options.idempotency_window_us);
   visit(&options.idempotency_max_ids);
+  visit(&options.change_retention_us);
+  visit(&options.change_retention_bytes);
 }
 
 // Whether the map's description has this many numbers, or more.
@@ -78,12 +80,19 @@ bool TakeText(absl::string_view* from, std::string* text) {
   return true;
 }
 
+// The journal's checksums fit.
 absl::Status NoDescription() {
-  return absl::DataLossError(
-      "a record of the journal is no namespace's, or a newer version's");
+  return OfNewerVersion("a record of the journal has a form");
 }
 
 }  // namespace
+
+absl::Status OfNewerVersion(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(
+      what,
+      " that this version does not know: a newer one wrote it. Start that one, "
+      "or restore a backup of before"));
+}
 
 std::string MapRecordPrefix(MapRecordKind kind, uint64_t log_id) {
   std::string prefix(1, static_cast<char>(kind));
@@ -139,9 +148,8 @@ absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record) {
   const auto kind = static_cast<uint8_t>(record[0]);
   if (kind < static_cast<uint8_t>(MapRecordKind::kCreated) ||
       kind > static_cast<uint8_t>(MapRecordKind::kRestoreEnds)) {
-    return absl::DataLossError(
-        absl::StrCat("a record of the journal is of the unknown kind ", kind,
-                     ": a newer version wrote it"));
+    return OfNewerVersion(
+        absl::StrCat("a record of the journal is of a kind, ", kind, ","));
   }
   return MapRecord{static_cast<MapRecordKind>(kind),
                    NumberAt<uint64_t>(record, 1), record.substr(kPrefixBytes)};

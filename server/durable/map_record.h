@@ -105,6 +105,9 @@ std::string EncodeTimeSkip(uint64_t log_id, const TimeSkip& skip);
 std::string EncodeCheckpoint(uint64_t log_id, const CheckpointMark& mark);
 std::string EncodeRestoreEnds(int64_t at_us);
 
+// DATA_LOSS: `what` is of a newer version.
+absl::Status OfNewerVersion(absl::string_view what);
+
 // DATA_LOSS: not a valid record, or of a newer version.
 absl::StatusOr<MapRecord> ReadMapRecord(absl::string_view record);
 absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <initializer_list>
+#include <map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -79,6 +80,26 @@ Verbs AccessRules::Principal::VerbsIn(absl::string_view name) const {
     }
   }
   return verbs;
+}
+
+std::vector<PatternVerbs> AccessRules::Principal::Permissions() const {
+  std::map<std::string, Verbs> by_pattern;
+  for (const auto* rules : {&rules_, &everybodys_}) {
+    for (const Rule* rule : *rules) {
+      const auto add = [&](const std::string& pattern) {
+        Verbs& verbs = by_pattern[pattern];
+        verbs = verbs | rule->verbs;
+      };
+      for (const std::string& name : rule->names) add(name);
+      for (const std::string& pattern : rule->patterns) add(pattern);
+    }
+  }
+  std::vector<PatternVerbs> permissions;
+  permissions.reserve(by_pattern.size());
+  for (const auto& [pattern, verbs] : by_pattern) {
+    permissions.push_back({pattern, verbs});
+  }
+  return permissions;
 }
 
 size_t AccessRules::HashOfTokenHash::operator()(const TokenHash& hash) const {

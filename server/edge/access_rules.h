@@ -78,6 +78,7 @@ class AccessRules {
     bool MayAnything() const override {
       return !rules_.empty() || !everybodys_.empty();
     }
+    std::vector<PatternVerbs> Permissions() const override;
     void Add(const Rule* rule) { rules_.push_back(rule); }
 
    private:

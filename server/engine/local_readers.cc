@@ -18,6 +18,14 @@ absl::Status NamespaceDeleted(const TimeCacheMap& map) {
       absl::StrCat("namespace ", map.name(), " was deleted"));
 }
 
+absl::Status SingleActive(const ConsumerGroup& group, const TimeCacheMap& map) {
+  return ErrorWithReason(
+      absl::StatusCode::kFailedPrecondition, Reason::kSingleActive,
+      absl::StrCat("group ", group.name(), " of namespace ", map.name(),
+                   " is single_active: one stream gets all its events, and "
+                   "none can be fetched"));
+}
+
 // Whether the changes of a map up to the first question are stored.
 class Keeping {
  public:
@@ -60,6 +68,9 @@ class LocalReader : public EventReader {
     if (!keeping_.IsKept(log, wake_)) {
       EventChunk nothing;
       nothing.watermark_us = watermark_us_;
+      nothing.point = point_;
+      nothing.delivered_us = delivered_us_;
+      nothing.storing = true;
       // A disk that stays full does not keep a member.
       nothing.closed = IsClosed();
       return nothing;
@@ -81,11 +92,18 @@ class LocalReader : public EventReader {
   TimeCacheMap& map() const { return *map_; }
   const std::shared_ptr<TimeCacheMap>& shared_map() const { return map_; }
   bool holds() const { return held_.has_value(); }
+  // Of a log: where it stands before it has passed anything on.
+  void BeginAt(const LogPoint& point) {
+    point_ = point;
+    watermark_us_ = point.watermark_us;
+  }
   void DropHeld() { held_.reset(); }
 
  private:
   EventChunk Passed(EventChunk chunk) {
     watermark_us_ = chunk.watermark_us;
+    point_ = chunk.point;
+    delivered_us_ = chunk.delivered_us;
     return chunk;
   }
 
@@ -93,6 +111,8 @@ class LocalReader : public EventReader {
   const std::function<void()> wake_;
   // Of the last chunk that was passed on.
   int64_t watermark_us_ = 0;
+  LogPoint point_;
+  int64_t delivered_us_ = 0;
   // What was read, and a crash could still undo.
   std::optional<EventChunk> held_;
   Keeping keeping_;
@@ -127,6 +147,7 @@ class LocalGroupReader final : public LocalReader {
         group_(std::move(group)),
         member_(std::move(member)) {}
 
+  void StopReading() override { member_->StopTaking(); }
   void Leave(int64_t now_us, StreamEnd end) override {
     DropHeld();
     if (member_ != nullptr) member_->Leave(now_us, end);
@@ -136,7 +157,10 @@ class LocalGroupReader final : public LocalReader {
   // own.
   absl::Status WhyClosed() const override {
     const auto found = map().groups().Find(group_->name());
-    if (found.ok() && *found == group_) return NamespaceDeleted(map());
+    if (found.ok() && *found == group_) {
+      return group_->closed() ? NamespaceDeleted(map())
+                              : SingleActive(*group_, map());
+    }
     return ErrorWithReason(
         absl::StatusCode::kNotFound, Reason::kGroupNotFound,
         absl::StrCat("group ", group_->name(), " of namespace ", map().name(),
@@ -194,6 +218,34 @@ class LocalExpiringReader final : public LocalReader {
   const std::unique_ptr<ExpiringCursor> cursor_;
 };
 
+class LocalChangeReader final : public LocalReader {
+ public:
+  LocalChangeReader(std::shared_ptr<TimeCacheMap> map,
+                    std::unique_ptr<ChangeFeed::Cursor> cursor,
+                    std::function<void()> wake)
+      : LocalReader(std::move(map), std::move(wake)),
+        cursor_(std::move(cursor)) {
+    BeginAt(cursor_->point());
+  }
+
+  // A namespace that is deleted keeps its feed.
+  absl::Status WhyClosed() const override {
+    absl::Status status = map().CheckKeepsChanges(cursor_.get());
+    return status.ok() ? NamespaceDeleted(map()) : status;
+  }
+
+ private:
+  EventChunk ReadNow(int64_t /*now_us*/, int /*max_events*/,
+                     int64_t max_bytes) override {
+    EventChunk chunk = cursor_->Read(max_bytes);
+    chunk.undoable =
+        !chunk.batches.empty() && IsSync(map().options().durability);
+    return chunk;
+  }
+
+  const std::unique_ptr<ChangeFeed::Cursor> cursor_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
@@ -213,6 +265,19 @@ absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
   return std::make_unique<LocalLogReader>(std::move(map), std::move(cursor));
 }
 
+absl::StatusOr<std::unique_ptr<EventReader>> OpenChangeReader(
+    std::shared_ptr<TimeCacheMap> map, LogStart start, const LogPoints& points,
+    int64_t now_us, std::function<void()> wake) {
+  const auto point = points.find(map->name());
+  auto cursor = map->WatchChanges(
+      start, point == points.end() ? nullptr : &point->second, now_us, wake);
+  if (!cursor.ok()) {
+    return WithMetadata(cursor.status(), "namespace", map->name());
+  }
+  return std::make_unique<LocalChangeReader>(std::move(map), *std::move(cursor),
+                                             std::move(wake));
+}
+
 absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
     std::shared_ptr<TimeCacheMap> map, const Membership& membership,
     int64_t now_us, std::function<void()> wake) {
@@ -221,7 +286,14 @@ absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
   if (!group.ok()) {
     return WithMetadata(group.status(), "namespace", map->name());
   }
-  auto member = (*group)->Join(membership.max_in_flight, wake);
+  if (membership.fetches && (*group)->options().single_active) {
+    return SingleActive(**group, *map);
+  }
+  auto member = (*group)->Join(
+      membership.max_in_flight, wake,
+      {.origin = {membership.created_by, membership.peer, now_us},
+       .fetches = membership.fetches,
+       .wants_all_delivered = !membership.fetches});
   return std::make_unique<LocalGroupReader>(std::move(map), *std::move(group),
                                             std::move(member), std::move(wake));
 }

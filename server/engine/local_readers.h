@@ -18,6 +18,9 @@ namespace timecache::server {
 absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
     std::shared_ptr<TimeCacheMap> map, LogStart start, const LogPoints& points,
     int64_t now_us, std::function<void()> wake);
+absl::StatusOr<std::unique_ptr<EventReader>> OpenChangeReader(
+    std::shared_ptr<TimeCacheMap> map, LogStart start, const LogPoints& points,
+    int64_t now_us, std::function<void()> wake);
 absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
     std::shared_ptr<TimeCacheMap> map, const Membership& membership,
     int64_t now_us, std::function<void()> wake);

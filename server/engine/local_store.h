@@ -28,6 +28,9 @@ class LocalStore final : public Store {
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
                absl::Span<Result> results, BatchProgress* progress,
                Done done) override;
+  void ExecuteAtomic(absl::string_view name,
+                     absl::Span<const Operation> operations,
+                     absl::Span<Result> results, Done done) override;
   void GetSize(absl::string_view name, DoneWith<NamespaceSize> done) override;
   void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
             int64_t max_bytes, ScanPosition* position, bool* more,
@@ -46,6 +49,8 @@ class LocalStore final : public Store {
   void RotateNamespace(absl::string_view name, DoneWith<int64_t> done) override;
   void GetDeaths(absl::string_view name, DeathsQuery query,
                  DoneWith<DeathsAhead> done) override;
+  void GetHotKeys(absl::string_view name, size_t max_keys,
+                  DoneWith<HotKeys> done) override;
 
   void CreateGroup(GroupName name, NewGroup group,
                    DoneWith<GroupInfo> done) override;
@@ -55,13 +60,22 @@ class LocalStore final : public Store {
                   DoneWith<Page<GroupInfo>> done) override;
   void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
                    DoneWith<GroupInfo> done) override;
+  void SeekGroup(GroupName name, LogPosition position, bool drop,
+                 DoneWith<SeekResult> done) override;
+  void ListUnsettled(GroupName name, UnsettledQuery query,
+                     DoneWith<UnsettledPage> done) override;
   void DeleteGroup(GroupName name, Done done) override;
+  void ListMembers(GroupName name,
+                   DoneWith<std::vector<MemberInfo>> done) override;
   void Settle(GroupName name, absl::Span<const Settlement> settlements,
               absl::Span<SettleResult> results, Done done) override;
 
   void OpenLogs(absl::Span<const std::string> names, LogStart start,
                 const LogPoints& points, Wake wake,
                 DoneWith<Readers> done) override;
+  void OpenChanges(absl::Span<const std::string> names, LogStart start,
+                   const LogPoints& points, Wake wake,
+                   DoneWith<Readers> done) override;
   void JoinGroups(absl::Span<const std::string> names, Membership membership,
                   Wake wake, DoneWith<Readers> done) override;
   void OpenExpiring(absl::Span<const std::string> names,

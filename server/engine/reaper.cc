@@ -118,7 +118,7 @@ void Reaper::Pause() {
   wake_.WaitFor(&mu_, std::chrono::microseconds(kPauseUs));
 }
 
-// Returns whether its sweep continues and is on schedule.
+// Returns whether its sweep continues and is on schedule, or it is due again.
 bool Reaper::Turn(TimeCacheMap* map) {
   const int64_t began_us = clock_->NowUs();
   map->Advance(began_us);
@@ -143,7 +143,8 @@ bool Reaper::Turn(TimeCacheMap* map) {
     sweeps_.Add(took_us, 1);
   }
   if (took_us >= kSlowSweepUs && slow_sweep_) slow_sweep_(map->name(), took_us);
-  return false;
+  // Changes are read as they come: a pause makes larger batches of them.
+  return due_us <= now_us;
 }
 
 DurationHistogram Reaper::sweeps() const {

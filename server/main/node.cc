@@ -204,6 +204,9 @@ ServerOptions Node::MakeServerOptions() {
   options.limits.set_max_response_bytes(
       static_cast<uint64_t>(memory_.response_bytes));
   options.call_observers = {monitoring_.calls(), &call_log_};
+  options.describe_slow_calls = [this](v1::ListSlowCallsResponse* calls) {
+    DescribeSlowCalls(call_log_, calls);
+  };
   options.access = access_.get();
   options.credentials = tls_->credentials();
   options.flush = [this] { reaper_.Flush(); };

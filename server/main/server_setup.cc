@@ -83,6 +83,25 @@ ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
   return options;
 }
 
+void DescribeSlowCalls(const CallLog& from, v1::ListSlowCallsResponse* calls) {
+  if (const int64_t slow_us = from.slow_call_us(); slow_us > 0) {
+    SetDuration(slow_us, calls->mutable_threshold());
+  }
+  for (SlowCall& call : from.slow_calls().List()) {
+    v1::SlowCall* const to = calls->add_calls();
+    SetTime(call.time_us, to->mutable_time());
+    to->set_method(std::move(call.method));
+    to->set_namespace_(std::move(call.name));
+    SetDuration(call.took_us, to->mutable_duration());
+    to->set_code(
+        absl::StatusCodeToString(static_cast<absl::StatusCode>(call.code)));
+    to->set_operations(call.operations);
+    to->set_principal(std::move(call.principal));
+    to->set_peer(std::move(call.peer));
+    to->set_request_id(std::move(call.request_id));
+  }
+}
+
 void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
                  Reload* reload) {
   reload->Apply("log", [=](const config::v1::ServerConfig& now) {

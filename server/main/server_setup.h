@@ -15,6 +15,7 @@
 #include "server/ops/call_log.h"
 #include "server/rpc/server.h"
 #include "timecache/config/v1/config.pb.h"
+#include "timecache/v1/server.pb.h"
 
 namespace timecache::server {
 
@@ -36,6 +37,8 @@ RegistryLimits ToRegistryLimits(const config::v1::ServerLimits& limits);
 // may be null.
 ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
                               ManualClock* virtual_clock);
+
+void DescribeSlowCalls(const CallLog& from, v1::ListSlowCallsResponse* calls);
 
 // Adds the appliers of fields that take effect without a restart. None is
 // owned; all must outlive `reload`.

@@ -42,9 +42,10 @@ CallLog::CallLog(int64_t slow_call_us, const Clock* clock, Write write)
     : slow_call_us_(slow_call_us), clock_(clock), write_(std::move(write)) {}
 
 void CallLog::OnHandled(const CallRecord& record) {
-  const int64_t slow_us = slow_call_us_.load(std::memory_order_relaxed);
+  const int64_t slow_us = slow_call_us();
   if (slow_us > 0 && record.took_us >= slow_us &&
       record.method.type == MethodType::kUnary) {
+    slow_calls_.Add(record, clock_->NowUs());
     WriteCall(LogLevel::kWarning, "slow_call", &slow_, record);
   }
   if (record.code == grpc::StatusCode::INTERNAL ||

@@ -14,6 +14,7 @@
 #include "server/base/clock.h"
 #include "server/ops/folded_lines.h"
 #include "server/ops/log.h"
+#include "server/ops/slow_calls.h"
 
 namespace timecache::server {
 
@@ -66,8 +67,18 @@ class CallLog final : public CallObserver {
     slow_call_us_.store(slow_call_us, std::memory_order_relaxed);
   }
 
+  int64_t slow_call_us() const {
+    return slow_call_us_.load(std::memory_order_relaxed);
+  }
+  // Those of slow_call, without the limit of lines.
+  const SlowCalls& slow_calls() const { return slow_calls_; }
+
   void OnStarted(const Method& /*method*/) override {}
   void OnHandled(const CallRecord& record) override;
+  // One line for all.
+  void OnCalls(const CallRecord& record, uint64_t /*calls*/) override {
+    OnHandled(record);
+  }
   void OnDenied(const CallDenial& denial) override;
   void OnRefused(const CallRefusal& refusal) override;
   void OnLost(const CallLoss& loss) override;
@@ -87,6 +98,7 @@ class CallLog final : public CallObserver {
   std::atomic<int64_t> slow_call_us_;
   const Clock* const clock_;
   const Write write_;
+  SlowCalls slow_calls_;
   LineBudget slow_{kMaxLinesPerSecond};
   LineBudget failed_{kMaxLinesPerSecond};
   LineBudget denied_{kMaxLinesPerSecond};

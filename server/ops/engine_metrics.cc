@@ -77,6 +77,12 @@ constexpr Column<N> kNamespaceColumns[] = {
       "Age of the oldest of these events; 0 if there is none."},
      Age<&N::oldest_retained_us>,
      Join::kMost},
+    {{"timecache_change_log_changes",
+      "Puts, renewals and removals that a WatchChanges from the earliest would "
+      "read."},
+     Number<&N::changes_retained>},
+    {{"timecache_change_log_bytes", "Memory of the retained changes."},
+     Number<&N::changes_retained_bytes>},
     {{"timecache_backlog_bytes",
       "Memory of the events that consumer groups have not settled, each batch "
       "once."},
@@ -162,6 +168,9 @@ constexpr Column<G> kGroupColumns[] = {
      Number<&G::in_flight>},
     {{"timecache_group_in_flight_bytes", "Memory of these events."},
      Number<&G::in_flight_bytes>},
+    {{"timecache_group_fetched",
+      "Of timecache_group_in_flight, events that FetchExpired handed out."},
+     Number<&G::fetched>},
     {{"timecache_group_lag_seconds",
       "Time since the death of the oldest unsettled event; 0 if there is "
       "none."},
@@ -177,6 +186,9 @@ constexpr Column<G> kGroupColumns[] = {
     {{"timecache_group_nacked_total", "NACKs."}, Number<&G::nacked>},
     {{"timecache_group_put_back_total", "Events settled by PUT_BACK."},
      Number<&G::put_back>},
+    {{"timecache_group_terminated_total",
+      "Events settled by TERMINATE, without a place for dead letters."},
+     Number<&G::terminated>},
     {{"timecache_group_timed_out_total",
       "Times that a member did not settle in time."},
      Number<&G::timed_out>},
@@ -202,8 +214,8 @@ constexpr Column<G> kGroupColumns[] = {
      Number<&G::dead_letters_denied>},
     {{"timecache_group_events_total",
       "Events for the group since it was created: always the sum of the events "
-      "acked, put back, dead-lettered and lost, the backlog and the events in "
-      "flight."},
+      "acked, put back, dead-lettered, terminated and lost, of those that "
+      "SeekGroup dropped, of the backlog and of the events in flight."},
      Number<&G::events>},
     {{"timecache_group_dead_letters_dropped_total",
       "Dead letters that can never fit there; also counted as lost."},

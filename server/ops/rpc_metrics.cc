@@ -76,16 +76,16 @@ RpcMetrics::Counters& RpcMetrics::CountersOf(const Method& method) {
   return (*stripes_)[ThisThreadsStripe(kStripes)][method.index];
 }
 
-void RpcMetrics::OnHandled(const CallRecord& record) {
+void RpcMetrics::Count(const CallRecord& record, uint64_t calls) {
   Counters& counters = CountersOf(record.method);
   auto code = static_cast<size_t>(record.code);
   if (code >= kCodes) code = grpc::StatusCode::UNKNOWN;
-  Add(&counters.handled[code]);
+  Add(&counters.handled[code], calls);
   const auto took_us =
       static_cast<uint64_t>(std::max<int64_t>(record.took_us, 0));
-  Add(&counters.took_us, took_us);
+  Add(&counters.took_us, took_us * calls);
   const size_t bucket = took_us <= 1 ? 0 : std::bit_width(took_us - 1);
-  Add(&counters.took[std::min(bucket, kBuckets - 1)]);
+  Add(&counters.took[std::min(bucket, kBuckets - 1)], calls);
 }
 
 void RpcMetrics::OnDenied(const CallDenial& denial) {

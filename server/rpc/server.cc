@@ -62,6 +62,10 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
                   .end_connection =
                       [this](const std::string& peer) {
                         acceptor_.Cut(PeerEndpoint::OfGrpcPeer(peer));
+                      },
+                  .use_of =
+                      [this](const std::string& peer) {
+                        return acceptor_.UseOf(PeerEndpoint::OfGrpcPeer(peer));
                       }}),
       gate_(options_.access, options_.call_observers, &acceptor_.guard(),
             &responses_, options_.cluster.check_service),
@@ -69,7 +73,8 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
       services_(std::make_unique<Services>(
           options_,
           Services::Parts{store, &gate_, &acceptor_.guard(), &hub_, &streams_,
-                          &responses_, &counted_calls_},
+                          &responses_, &counted_calls_, &tails_,
+                          MakeOperatorSource()},
           [this](bool limits, v1::GetServerResponse* server) {
             Describe(server);
             if (limits) DescribeLimits(server);
@@ -162,7 +167,8 @@ DrainReport Server::Drain(int64_t grace_us) {
   SetNotServing();
   DrainReport report;
   report.watchers = hub_.Drain();
-  report.pipelines = streams_.Drain();
+  const OpenStreams::Drained drained = streams_.Drain();
+  report.pipelines = drained.streams;
   keep_awake_.reset();
   // By the monotonic clock: a step of the system clock neither cuts calls nor
   // delays the server.
@@ -174,7 +180,7 @@ DrainReport Server::Drain(int64_t grace_us) {
   responses_.Stop();
   std::chrono::milliseconds linger(0);
   if (acceptor_.open() > 0) linger = kLastCalls;
-  if (report.watchers + report.pipelines > 0) linger = kLinger;
+  if (report.watchers + drained.read_late > 0) linger = kLinger;
   std::this_thread::sleep_until(
       std::min(deadline, std::chrono::steady_clock::now() + linger));
   acceptor_.Stop();
@@ -189,6 +195,17 @@ DrainReport Server::Drain(int64_t grace_us) {
   server_.reset();
   if (health_server_ != nullptr) health_server_->Stop();
   return report;
+}
+
+OperatorSource Server::MakeOperatorSource() {
+  return {
+      .now_us = [this] { return clock_->NowUs(); },
+      .list_connections =
+          [this](uint64_t after, size_t most) {
+            return acceptor_.List(after, most);
+          },
+      .close_connection = [this](uint64_t id) { return acceptor_.Close(id); },
+      .describe_slow_calls = options_.describe_slow_calls};
 }
 
 void Server::Describe(v1::GetServerResponse* server) const {

@@ -19,7 +19,9 @@
 #include "server/edge/response/open_streams.h"
 #include "server/edge/response/response_ledger.h"
 #include "server/engine/store/store.h"
+#include "server/rpc/admin/operator_calls.h"
 #include "server/rpc/call/call_gate.h"
+#include "server/rpc/call/call_tails.h"
 #include "server/rpc/call/counted_calls.h"
 #include "server/rpc/server_options.h"
 #include "server/rpc/watch/watch_hub.h"
@@ -115,6 +117,7 @@ class Server {
  private:
   void Describe(v1::GetServerResponse* server) const;
   void DescribeLimits(v1::GetServerResponse* server) const;
+  OperatorSource MakeOperatorSource();
 
   ServerOptions options_;
   const Clock* const clock_;
@@ -127,6 +130,7 @@ class Server {
   CallGate gate_;
   WatchHub hub_;
   OpenStreams streams_;
+  CallTails tails_;
   const std::unique_ptr<Services> services_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<HealthServer> health_server_;

@@ -55,6 +55,8 @@ struct ServerOptions {
   std::string version;
   // Returns the journal's status; null: there is none.
   std::function<void(v1::JournalStatus* journal)> describe_journal;
+  // Fills it; null: there are no slow calls.
+  std::function<void(v1::ListSlowCallsResponse* calls)> describe_slow_calls;
   // Of the journal; null without one.
   BackupSource backup_source;
   // Null unless the server is a node of a cluster.

@@ -14,13 +14,13 @@ Services::Services(const ServerOptions& options, const Parts& parts,
                            ? nullptr
                            : std::make_unique<FairExecutor>()),
       time_cache_(parts.gate, parts.store, parts.hub, parts.streams, &executor_,
-                  ToDuration(options.limits.max_call_duration()),
-                  parts.counted_calls),
+                  options.limits, parts.tails, parts.counted_calls),
       namespaces_(parts.gate, parts.store, options.observer,
                   parts.counted_calls),
       groups_(parts.gate, parts.store, options.observer, parts.counted_calls),
       server_(parts.gate, std::move(describe_server), &backups_,
               options.cluster, parts.streams, backup_executor_.get(),
+              parts.operators, {parts.store, parts.hub, parts.tails},
               parts.counted_calls),
       unknown_(parts.guard) {
   if (options.virtual_clock != nullptr) {

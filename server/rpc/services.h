@@ -38,6 +38,8 @@ class Services {
     OpenStreams* streams;
     ResponseLedger* ledger;
     CountedCalls* counted_calls;
+    CallTails* tails;
+    OperatorSource operators;
   };
 
   Services(const ServerOptions& options, const Parts& parts,

@@ -186,6 +186,7 @@ TEST(ConvertGroup, EveryStatisticHasAFieldOfItsOwn) {
   from.extended = 21;
   from.suspects = 22;
   from.terminated = 23;
+  from.fetched = 24;
   v1::GroupStatistics to;
   SetStatistics(from, &to);
   // By number, as every field has the value of its own.

@@ -94,11 +94,52 @@ TEST(BlockPoolTest, WhatIsFreeIsUsedAgainAndTheRestGoesBack) {
             BlockPool::kMaxIdleSlabs * BlockPool::kSlabBytes);
   for (void* block : large) pool.Free(block);
   // What is needed elsewhere, at once.
-  EXPECT_TRUE(pool.GiveBackNow(2 * BlockPool::kSlabBytes, 0));
-  EXPECT_EQ(pool.slab_bytes(),
-            (BlockPool::kMaxIdleSlabs - 2) * BlockPool::kSlabBytes);
-  EXPECT_FALSE(pool.GiveBackNow(BlockPool::kSlabBytes, 2));
+  EXPECT_FALSE(
+      pool.GiveBackNow(BlockPool::kSlabBytes, BlockPool::kMaxIdleSlabs));
   EXPECT_TRUE(pool.GiveBackNow(INT64_MAX, 0));
+  EXPECT_EQ(pool.slab_bytes(), 0u);
+}
+
+TEST(BlockPoolTest, TheFullestSlabIsUsedFirstSoThatOthersBecomeIdle) {
+  if (!BlockPool::kPooled) GTEST_SKIP() << "there are no slabs";
+  BlockPool pool;
+  constexpr size_t kBytes = BlockPool::kMaxBlockBytes / 4;
+  constexpr size_t kBlocks = BlockPool::kSlabBytes / kBytes;
+  constexpr size_t kSlabs = 4;
+  std::vector<void*> blocks(kSlabs * kBlocks);
+  for (void*& block : blocks) block = pool.Allocate(kBytes);
+  // The first keeps one block, the others lose one.
+  for (size_t i = 1; i < kBlocks; ++i) pool.Free(blocks[i]);
+  for (size_t i = kBlocks; i < blocks.size(); i += kBlocks) {
+    pool.Free(blocks[i]);
+    blocks[i] = nullptr;
+  }
+  for (size_t i = kBlocks; i < blocks.size(); i += kBlocks) {
+    blocks[i] = pool.Allocate(kBytes);
+  }
+  pool.Free(blocks[0]);
+  pool.GiveBackNow(INT64_MAX, 0);
+  EXPECT_EQ(pool.slab_bytes(), (kSlabs - 1) * BlockPool::kSlabBytes);
+  for (size_t i = kBlocks; i < blocks.size(); ++i) pool.Free(blocks[i]);
+  pool.GiveBackNow(INT64_MAX, 0);
+  EXPECT_EQ(pool.slab_bytes(), 0u);
+}
+
+TEST(BlockPoolTest, LastingBlocksKeepNoSlabOfOthers) {
+  if (!BlockPool::kPooled) GTEST_SKIP() << "there are no slabs";
+  BlockPool pool;
+  constexpr size_t kBytes = BlockPool::kMinBlockBytes;
+  std::vector<void*> lasting;
+  std::vector<void*> others;
+  for (size_t i = 0; i < BlockPool::kSlabBytes / kBytes; ++i) {
+    lasting.push_back(pool.Allocate(kBytes, /*lasting=*/true));
+    others.push_back(pool.Allocate(kBytes));
+  }
+  for (void* block : others) pool.Free(block);
+  pool.GiveBackNow(INT64_MAX, 0);
+  EXPECT_EQ(pool.slab_bytes(), BlockPool::kSlabBytes);
+  for (void* block : lasting) pool.Free(block);
+  pool.GiveBackNow(INT64_MAX, 0);
   EXPECT_EQ(pool.slab_bytes(), 0u);
 }
 
@@ -132,7 +173,7 @@ TEST(BlockPoolTest, ThreadsShareIt) {
       std::vector<std::pair<unsigned char*, size_t>> held;
       for (int i = 0; i < 2'000; ++i) {
         if (held.size() < 20 && random() % 2 == 0) {
-          const size_t bytes = BlockPool::kMinBlockBytes << random() % 7;
+          const size_t bytes = BlockPool::kMinBlockBytes << random() % 8;
           auto* const block = static_cast<unsigned char*>(pool.Allocate(bytes));
           block[0] = block[bytes - 1] = static_cast<unsigned char>(t);
           held.emplace_back(block, bytes);

@@ -66,6 +66,8 @@ class Node {
   const std::string& address() const { return address_; }
   // Neither killed nor paused.
   bool runs() const { return process_ != nullptr && !paused_; }
+  // Whether it has ended by itself.
+  bool has_ended() const { return process_ != nullptr && process_->HasEnded(); }
   // Whether it answers calls of clients now.
   bool Serves();
   const std::string& log() const { return log_; }

@@ -216,13 +216,17 @@ bool TestCluster::HasLogged(const Node& node, const std::string& text) {
   return absl::StrContains(ReadLog(node, 1 << 20), text);
 }
 
-// An error that ends the program is its last line, without a time.
+// An error that ends the program is a line without a time. Threads that end
+// meanwhile may still write others.
 std::string TestCluster::WhyEnded(const Node& node) {
-  std::string log = ReadLog(node, 4096);
-  if (!log.empty() && log.back() == '\n') log.pop_back();
-  const std::string last = log.substr(log.rfind('\n') + 1);
-  if (!absl::StartsWith(last, "timecached: ")) return "";
-  return absl::StrCat(node.name(), " has ended: ", last, "\n");
+  if (!node.has_ended()) return "";
+  const std::string log = absl::StrCat("\n", ReadLog(node, 8192));
+  const size_t begin = log.rfind("\ntimecached: ");
+  if (begin == std::string::npos) {
+    return absl::StrCat(node.name(), " has ended without a reason:", log);
+  }
+  return absl::StrCat(node.name(), " has ended: ",
+                      log.substr(begin + 1, log.find('\n', begin + 1) - begin));
 }
 
 std::string TestCluster::WhyNodesEnded() const {
@@ -234,10 +238,7 @@ std::string TestCluster::WhyNodesEnded() const {
 std::string TestCluster::StartEndedNodes() {
   std::string why = WhyNodesEnded();
   for (const auto& node : nodes_) {
-    if (WhyEnded(*node).empty()) continue;
-    // The last words of its next life are others.
-    std::ofstream(node->log(), std::ios::app) << "started again\n";
-    node->Start();
+    if (node->has_ended()) node->Start();
   }
   return why;
 }

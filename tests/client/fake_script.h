@@ -54,8 +54,8 @@ v1::WatchExpiredResponse MakeDelivery(const std::string& ns,
                                       const std::string& key, uint64_t event_id,
                                       uint32_t attempt);
 
-// What one call of WatchExpired, ConsumeExpired or WatchExpiring does: its
-// messages, as far as they go in its kind of message, then how it ends.
+// What one call of WatchExpired or its likes does: its messages, as far as they
+// go in its kind of message (events are puts in WatchChanges), then how it ends.
 struct WatchScript {
   std::vector<v1::WatchExpiredResponse> messages = {};
   // Called before each message, with its index, and before the end or the

@@ -21,12 +21,36 @@ google::rpc::Status ToRpcStatus(const grpc::Status& status) {
   return result;
 }
 
+// Whether it is the end of all calls that share a stream, and no answer to one.
+bool EndsStreams(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::UNKNOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // As much of the message as there is in one of this kind.
 template <typename Response>
 Response As(const v1::WatchExpiredResponse& message) {
   Response response;
   response.set_namespace_(message.namespace_());
-  *response.mutable_events() = message.events();
+  if constexpr (requires { response.changes(); }) {
+    for (const v1::ExpiredEvent& event : message.events()) {
+      v1::ChangeEvent* const change = response.add_changes();
+      change->set_kind(v1::CHANGE_KIND_PUT);
+      change->set_key(event.key());
+      change->set_value(event.value());
+      *change->mutable_time() = event.death_time();
+    }
+  } else {
+    *response.mutable_events() = message.events();
+  }
   *response.mutable_watermark() = message.watermark();
   if constexpr (requires { response.lost(); }) {
     response.set_lost(message.lost());
@@ -233,6 +257,47 @@ grpc::Status FakeService::Execute(Context* context,
   return grpc::Status::OK;
 }
 
+// Each operation as the call that it would be.
+grpc::Status FakeService::EachAsItsOwn(Context* context,
+                                       v1::ExecuteRequest& request,
+                                       v1::ExecuteResponse* response) {
+  for (v1::Operation& operation : *request.mutable_operations()) {
+    Note(operation);
+    v1::OperationResult& result = *response->add_results();
+    const auto call = [&](auto method, auto& own, auto* answer) {
+      own.set_namespace_(request.namespace_());
+      const grpc::Status status = (this->*method)(context, &own, answer);
+      if constexpr (requires { answer->mutable_entry(); }) {
+        if (answer->has_entry()) answer->mutable_entry()->clear_key();
+      }
+      if (status.ok() || EndsStreams(status)) return status;
+      *result.mutable_error() = ToRpcStatus(status);
+      return grpc::Status::OK;
+    };
+    grpc::Status end;
+    switch (operation.request_case()) {
+#define TIMECACHE_CASE(Name, name)                              \
+  case v1::Operation::k##Name:                                  \
+    end = call(&FakeService::Name, *operation.mutable_##name(), \
+               result.mutable_##name());                        \
+    break
+      TIMECACHE_CASE(Put, put);
+      TIMECACHE_CASE(Get, get);
+      TIMECACHE_CASE(Remove, remove);
+      TIMECACHE_CASE(Contains, contains);
+      TIMECACHE_CASE(Touch, touch);
+      TIMECACHE_CASE(Append, append);
+      TIMECACHE_CASE(Combine, combine);
+      TIMECACHE_CASE(Gather, gather);
+#undef TIMECACHE_CASE
+      default:
+        break;
+    }
+    if (!end.ok()) return end;
+  }
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeService::Pipeline(
     Context* context,
     grpc::ServerReaderWriter<v1::ExecuteResponse, v1::ExecuteRequest>* stream) {
@@ -249,7 +314,9 @@ grpc::Status FakeService::Pipeline(
       pipeline_requests_.push_back(request.operations_size());
     }
     v1::ExecuteResponse response;
-    const grpc::Status status = Execute(context, &request, &response);
+    const grpc::Status status = request.independent()
+                                    ? EachAsItsOwn(context, request, &response)
+                                    : Execute(context, &request, &response);
     if (!status.ok()) return status;
     if (script.forget_a_result) response.mutable_results()->RemoveLast();
     stream->Write(response);
@@ -329,6 +396,12 @@ grpc::Status FakeService::WatchExpired(
 grpc::Status FakeService::ConsumeExpired(
     Context* context, const v1::ConsumeExpiredRequest* request,
     grpc::ServerWriter<v1::ConsumeExpiredResponse>* writer) {
+  return PlayWatch(context, *request, writer);
+}
+
+grpc::Status FakeService::WatchChanges(
+    Context* context, const v1::WatchChangesRequest* request,
+    grpc::ServerWriter<v1::WatchChangesResponse>* writer) {
   return PlayWatch(context, *request, writer);
 }
 

@@ -76,7 +76,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   void SetPipeline(PipelineScript script);
   // Operations of each request that Pipeline calls have read, in order.
   std::vector<int> pipeline_requests() const;
-  // The next calls of WatchExpired, ConsumeExpired and WatchExpiring, in turn;
+  // The next calls of WatchExpired and its likes, in turn;
   // a call beyond them ends with NOT_FOUND.
   void AddWatch(WatchScript script);
   // How SettleExpired calls are answered from now on. Else: every settlement is
@@ -109,6 +109,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   TIMECACHE_FORWARD(v1, TimeCacheService, Append)
   TIMECACHE_FORWARD(v1, TimeCacheService, Combine)
   TIMECACHE_FORWARD(v1, TimeCacheService, Gather)
+  TIMECACHE_FORWARD(v1, TimeCacheService, FetchExpired)
   TIMECACHE_FORWARD(v1, NamespaceService, CreateNamespace)
   TIMECACHE_FORWARD(v1, NamespaceService, GetNamespace)
   TIMECACHE_FORWARD(v1, NamespaceService, ListNamespaces)
@@ -116,11 +117,15 @@ class FakeService final : public v1::TimeCacheService::Service,
   TIMECACHE_FORWARD(v1, NamespaceService, DeleteNamespace)
   TIMECACHE_FORWARD(v1, NamespaceService, RotateNamespace)
   TIMECACHE_FORWARD(v1, NamespaceService, GetDeaths)
+  TIMECACHE_FORWARD(v1, NamespaceService, GetHotKeys)
   TIMECACHE_FORWARD(v1, GroupService, CreateGroup)
   TIMECACHE_FORWARD(v1, GroupService, GetGroup)
   TIMECACHE_FORWARD(v1, GroupService, ListGroups)
   TIMECACHE_FORWARD(v1, GroupService, UpdateGroup)
   TIMECACHE_FORWARD(v1, GroupService, DeleteGroup)
+  TIMECACHE_FORWARD(v1, GroupService, ListMembers)
+  TIMECACHE_FORWARD(v1, GroupService, SeekGroup)
+  TIMECACHE_FORWARD(v1, GroupService, ListUnsettled)
   TIMECACHE_FORWARD(v1, ServerService, GetServer)
   TIMECACHE_FORWARD(testing::v1, VirtualClockService, Advance)
   TIMECACHE_FORWARD(testing::v1, VirtualClockService, Now)
@@ -146,6 +151,9 @@ class FakeService final : public v1::TimeCacheService::Service,
   grpc::Status ConsumeExpired(
       Context*, const v1::ConsumeExpiredRequest*,
       grpc::ServerWriter<v1::ConsumeExpiredResponse>*) override;
+  grpc::Status WatchChanges(
+      Context*, const v1::WatchChangesRequest*,
+      grpc::ServerWriter<v1::WatchChangesResponse>*) override;
   grpc::Status WatchExpiring(
       Context*, const v1::WatchExpiringRequest*,
       grpc::ServerWriter<v1::WatchExpiringResponse>*) override;
@@ -153,6 +161,8 @@ class FakeService final : public v1::TimeCacheService::Service,
  private:
   // What every call does first: fail or hang as scripted.
   grpc::Status Enter(const Context& context);
+  grpc::Status EachAsItsOwn(Context* context, v1::ExecuteRequest& request,
+                            v1::ExecuteResponse* response);
   // Waits until the caller leaves, or `hang` is false.
   void AwaitLeave(const Context& context, const bool& hang)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

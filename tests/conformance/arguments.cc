@@ -88,7 +88,13 @@ PutOptions TakePutOptions(Args& args) {
           .keep_deadline = args.TakeBool("keep_deadline"),
           .expire_at = args.TakeTime("expire_at"),
           .allow_past = args.TakeBool("allow_past"),
-          .idempotency_id = args.TakeData("idempotency_id")};
+          .idempotency_id = args.TakeData("idempotency_id"),
+          .traceparent = args.TakeString("traceparent")};
+}
+
+ContainsOptions TakeContainsOptions(Args& args) {
+  return {.condition = Condition(args.TakeString("condition")),
+          .if_version = args.TakeInteger("if_version")};
 }
 
 RemoveOptions TakeRemoveOptions(Args& args) {
@@ -110,7 +116,8 @@ AppendOptions TakeAppendOptions(Args& args) {
           .condition = Condition(args.TakeString("condition")),
           .if_version = args.TakeInteger("if_version"),
           .touch = args.TakeBool("touch"),
-          .idempotency_id = args.TakeData("idempotency_id")};
+          .idempotency_id = args.TakeData("idempotency_id"),
+          .traceparent = args.TakeString("traceparent")};
 }
 
 std::pair<Combination, int64_t> TakeOperand(Args& args) {
@@ -126,7 +133,8 @@ CombineOptions TakeCombineOptions(Args& args) {
           .touch = args.TakeBool("touch"),
           .ttl = args.TakeDuration("ttl"),
           .if_version = args.TakeInteger("if_version"),
-          .idempotency_id = args.TakeData("idempotency_id")};
+          .idempotency_id = args.TakeData("idempotency_id"),
+          .traceparent = args.TakeString("traceparent")};
 }
 
 GatherOptions TakeGatherOptions(Args& args) {
@@ -136,7 +144,8 @@ GatherOptions TakeGatherOptions(Args& args) {
                            .ttl = args.TakeDuration("ttl"),
                            .keep_first = args.TakeBool("keep_first"),
                            .remember = args.TakeDuration("remember"),
-                           .idempotency_id = args.TakeData("idempotency_id")};
+                           .idempotency_id = args.TakeData("idempotency_id"),
+                           .traceparent = args.TakeString("traceparent")};
   for (const Json& name : args.Take("expected_names")) {
     options.expected_names.push_back(Data(name));
   }
@@ -150,7 +159,9 @@ Operation TakeOperation(const std::string& kind, Args& args) {
   }
   if (kind == "get") return Operation::Get(key, {args.TakeBoolIf("touch")});
   if (kind == "remove") return Operation::Remove(key, TakeRemoveOptions(args));
-  if (kind == "contains") return Operation::Contains(key);
+  if (kind == "contains") {
+    return Operation::Contains(key, TakeContainsOptions(args));
+  }
   if (kind == "touch") return Operation::Touch(key, TakeTouchOptions(args));
   if (kind == "append") {
     return Operation::Append(key, args.TakeData("value"),
@@ -196,12 +207,31 @@ NamespaceOptions TakeNamespaceOptions(Args args) {
           Named<RestartPolicy>(args.Take("restart_policy"), {"FIRE", "PAUSE"}),
       .max_life = args.TakeDuration("max_life"),
       .idempotency_window = args.TakeDuration("idempotency_window"),
-      .idempotency_max_ids = args.TakeInteger("idempotency_max_ids")};
+      .idempotency_max_ids = args.TakeInteger("idempotency_max_ids"),
+      .change_retention = args.TakeDuration("change_retention"),
+      .change_retention_bytes = args.TakeInteger("change_retention_bytes")};
   args.End();
   return options;
 }
 
+GroupPosition TakePosition(Args args) {
+  GroupPosition position = args.TakeString("start") == "EARLIEST"
+                               ? WatchStart::kEarliest
+                               : WatchStart::kNow;
+  position.time = args.TakeTime("time");
+  if (args.Has("resume_token")) {
+    position.resume_token = args.TakeData("resume_token");
+  }
+  args.End();
+  return position;
+}
+
 GroupOptions TakeGroupOptions(Args args) {
+  std::optional<std::vector<absl::Duration>> delays;
+  for (const Json& delay : args.Take("retry_delays")) {
+    if (!delays) delays.emplace();
+    delays->push_back(Seconds(delay));
+  }
   const GroupOptions options = {
       .ack_timeout = args.TakeDuration("ack_timeout"),
       .max_attempts = args.TakeInteger("max_attempts"),
@@ -212,7 +242,14 @@ GroupOptions TakeGroupOptions(Args args) {
       .max_retry_delay = args.TakeDuration("max_retry_delay"),
       .retry_jitter_percent = args.TakeInteger("retry_jitter_percent"),
       .paused = args.Has("paused") ? std::optional(args.TakeBool("paused"))
-                                   : std::nullopt};
+                                   : std::nullopt,
+      .key_prefix = args.Has("key_prefix")
+                        ? std::optional(args.TakeData("key_prefix"))
+                        : std::nullopt,
+      .single_active = args.Has("single_active")
+                           ? std::optional(args.TakeBool("single_active"))
+                           : std::nullopt,
+      .retry_delays = delays};
   args.End();
   return options;
 }
@@ -228,7 +265,8 @@ Settle TakeSettle(const std::string& kind, Args args) {
     how.expire_at = args.TakeTime("expire_at");
     how.allow_past = args.TakeBool("allow_past");
   } else {
-    Require(kind == "ack", "no settlement " + kind);
+    Require(kind == "ack" || kind == "extend", "no settlement " + kind);
+    if (kind == "extend") how = Settle::Extend();
   }
   args.End();
   return how;
@@ -237,7 +275,7 @@ Settle TakeSettle(const std::string& kind, Args args) {
 Settlement TakeSettlement(Args args) {
   Settlement settlement;
   settlement.delivery_token = args.TakeData("delivery_token");
-  for (const char* kind : {"ack", "nack", "put_back", "terminate"}) {
+  for (const char* kind : {"ack", "nack", "put_back", "extend", "terminate"}) {
     if (!args.Has(kind)) continue;
     settlement.how = TakeSettle(kind, args.Within(args.Take(kind)));
   }

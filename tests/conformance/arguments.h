@@ -47,6 +47,7 @@ class Args {
 // --- Each takes its arguments, and ends with a Mismatch if one has no meaning.
 
 PutOptions TakePutOptions(Args& args);
+ContainsOptions TakeContainsOptions(Args& args);
 RemoveOptions TakeRemoveOptions(Args& args);
 TouchOptions TakeTouchOptions(Args& args);
 AppendOptions TakeAppendOptions(Args& args);
@@ -59,6 +60,7 @@ Operation TakeOperation(const std::string& kind, Args& args);
 
 NamespaceOptions TakeNamespaceOptions(Args args);
 GroupOptions TakeGroupOptions(Args args);
+GroupPosition TakePosition(Args args);
 WatchOptions TakeWatchOptions(Args args);
 GroupWorkerOptions TakeWorkerOptions(Args args);
 Settlement TakeSettlement(Args args);

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/conformance/operators.h"
 #include "timecache/batch.h"
+#include "timecache/dead_letter.h"
 #include "timecache/pipeline.h"
 
 namespace timecache::conformance {
@@ -69,8 +71,9 @@ absl::StatusOr<Json> DoData(const std::string& name, const Client& client,
     return Answer(client.Remove(key, options));
   }
   if (name == "contains") {
+    const ContainsOptions options = TakeContainsOptions(args);
     args.End();
-    return AnswerAs("contains", client.Contains(key));
+    return AnswerAs("contains", client.Contains(key, options));
   }
   if (name == "touch") {
     const TouchOptions options = TakeTouchOptions(args);
@@ -98,6 +101,7 @@ absl::StatusOr<Json> DoData(const std::string& name, const Client& client,
 
 absl::StatusOr<Json> DoOperations(const std::string& name, const Client& client,
                                   Args& args) {
+  const bool atomic = name == "execute" && args.TakeBool("atomic");
   std::vector<std::string> kinds;
   std::vector<Operation> operations;
   for (const Json& item : args.Take("operations")) {
@@ -111,6 +115,7 @@ absl::StatusOr<Json> DoOperations(const std::string& name, const Client& client,
   std::vector<OperationResult> results;
   if (name == "execute") {
     Batch batch;
+    batch.set_atomic(atomic);
     for (const Operation& operation : operations) batch.Add(operation);
     absl::StatusOr<std::vector<OperationResult>> all = client.Execute(batch);
     if (!all.ok()) return all.status();
@@ -151,6 +156,66 @@ absl::StatusOr<Json> DoSettle(const Client& client, Args& args) {
   return Json{{"results", list}};
 }
 
+absl::StatusOr<Json> DoFetch(const Client& client, Args& args) {
+  const std::string group = args.TakeString("group");
+  const FetchOptions options = {.start = args.TakeString("start") == "EARLIEST"
+                                             ? WatchStart::kEarliest
+                                             : WatchStart::kNow,
+                                .max_events = args.TakeInteger("max_events"),
+                                .wait = args.TakeDuration("wait"),
+                                .keys_only = args.TakeBool("keys_only")};
+  args.End();
+  const auto fetched = client.FetchExpired(group, options);
+  if (!fetched.ok()) return fetched.status();
+  return Json{{"events", ToJson(fetched->events)},
+              {"watermark", ToJson(fetched->watermark)},
+              {"delivered_watermark", ToJson(fetched->delivered_watermark)},
+              {"lost", fetched->lost}};
+}
+
+absl::StatusOr<Json> DoSeek(const Client& client, Args& args) {
+  const std::string group = args.TakeString("name");
+  const GroupPosition position = TakePosition(args.Within(
+      args.Has("position") ? args.Take("position") : Json::object()));
+  const SeekOptions options = {args.TakeBool("drop_unsettled")};
+  args.End();
+  return Answer(client.SeekGroup(group, position, options));
+}
+
+absl::StatusOr<Json> DoListUnsettled(const Client& client, Args& args) {
+  const std::string group = args.TakeString("name");
+  const ListUnsettledOptions options = {args.TakeData("key_prefix"),
+                                        args.TakeBool("include_values")};
+  args.End();
+  std::vector<UnsettledEvent> events;
+  const absl::Status status =
+      client.ListUnsettled(group, options, [&](UnsettledEvent event) {
+        events.push_back(std::move(event));
+        return true;
+      });
+  if (!status.ok()) return status;
+  return Json{{"events", ToJson(events)}};
+}
+
+absl::StatusOr<Json> DoDeadLetters(const Client& client, Args& args) {
+  const ScanOptions options = {.key_prefix = args.TakeData("key_prefix")};
+  args.End();
+  Json letters = Json::array();
+  absl::Status decoded;
+  const absl::Status status = client.Scan(options, [&](const Entry& entry) {
+    const absl::StatusOr<DeadLetter> letter = DecodeDeadLetter(entry);
+    if (letter.ok()) {
+      letters.push_back(ToJson(*letter));
+    } else {
+      decoded = letter.status();
+    }
+    return letter.ok();
+  });
+  if (!status.ok()) return status;
+  if (!decoded.ok()) return decoded;
+  return Json{{"letters", letters}};
+}
+
 absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
                              Args& args) {
   const std::string subject = args.TakeString("name");
@@ -165,8 +230,10 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
   const DeathsOptions deaths = {.max_bars = static_cast<uint32_t>(
                                     args.TakeInteger("max_bars").value_or(0)),
                                 .within = args.TakeDuration("within")};
-  const WatchStart start =
-      args.TakeBool("from_earliest") ? WatchStart::kEarliest : WatchStart::kNow;
+  const auto max_keys =
+      static_cast<uint32_t>(args.TakeInteger("max_keys").value_or(0));
+  const GroupPosition start = TakePosition(
+      args.Within(args.Has("start") ? args.Take("start") : Json::object()));
   args.End();
   const auto namespace_options = [&] {
     return TakeNamespaceOptions(args.Within(options));
@@ -190,6 +257,9 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
   if (name == "delete_namespace") {
     return Nothing(client.DeleteNamespace(subject));
   }
+  if (name == "get_hot_keys") {
+    return Answer(client.GetHotKeys(subject, max_keys));
+  }
   if (name == "get_deaths") return Answer(client.GetDeaths(subject, deaths));
   if (name == "rotate_namespace") {
     return AnswerAs("entries", client.RotateNamespace(subject));
@@ -203,6 +273,9 @@ absl::StatusOr<Json> DoAdmin(const std::string& name, const Client& client,
   }
   if (name == "update_group") {
     return Answer(client.UpdateGroup(subject, group_options(), to_default));
+  }
+  if (name == "list_members") {
+    return AnswerAs("members", client.ListMembers(subject));
   }
   if (name == "delete_group") return Nothing(client.DeleteGroup(subject));
   // The server is no node of a cluster.
@@ -226,6 +299,11 @@ absl::StatusOr<Json> DoCall(const std::string& name, const Client& to,
     return DoOperations(name, client, args);
   }
   if (name == "settle") return DoSettle(client, args);
+  if (name == "fetch_expired") return DoFetch(client, args);
+  if (name == "dead_letters") return DoDeadLetters(client, args);
+  if (name == "seek_group") return DoSeek(client, args);
+  if (name == "list_unsettled") return DoListUnsettled(client, args);
+  if (IsOperatorCall(name)) return DoOperatorCall(name, client, args);
   return DoAdmin(name, client, args);
 }
 

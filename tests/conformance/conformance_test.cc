@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -32,7 +33,8 @@ std::vector<Json> Scenarios() {
   return scenarios;
 }
 
-class Scenario : public testing::TestWithParam<Json> {
+// And whether calls that happen at the same time share a stream.
+class Scenario : public testing::TestWithParam<std::tuple<Json, bool>> {
  protected:
   static void SetUpTestSuite() {
     server_ = std::make_unique<test::ChildProcess>(
@@ -58,18 +60,24 @@ std::unique_ptr<test::ChildProcess> Scenario::server_;
 std::string Scenario::address_;
 
 TEST_P(Scenario, ComesOut) {
-  Runner runner(address_);
+  const auto& [scenario, batching] = GetParam();
+  Runner runner(address_, batching);
   try {
-    runner.Run(GetParam());
+    runner.Run(scenario);
   } catch (const Mismatch& mismatch) {
     ADD_FAILURE() << mismatch.what();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Conformance, Scenario, testing::ValuesIn(Scenarios()),
-                         [](const testing::TestParamInfo<Json>& info) {
-                           return info.param["name"].get<std::string>();
-                         });
+std::string NameOf(const testing::TestParamInfo<std::tuple<Json, bool>>& info) {
+  const auto& [scenario, batching] = info.param;
+  return scenario["name"].get<std::string>() + (batching ? "" : "Unary");
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, Scenario,
+                         testing::Combine(testing::ValuesIn(Scenarios()),
+                                          testing::Bool()),
+                         NameOf);
 
 }  // namespace
 }  // namespace timecache::conformance

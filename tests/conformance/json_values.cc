@@ -59,6 +59,7 @@ Json Field(const T& value) {
     return Fields(value);
   }
 }
+Json Field(const std::vector<absl::Duration>& values) { return ToJson(values); }
 template <typename T>
 Json Field(const std::optional<T>& value) {
   return value ? Field(*value) : Json();
@@ -71,6 +72,13 @@ Json Fields(const Struct& fields) {
     object[name] = Field(field);
   });
   return object;
+}
+
+std::string StateName(UnsettledState state) {
+  static const std::vector<std::string> names = {
+      "UNKNOWN",   "READY",   "BLOCKED_BY_KEY",
+      "IN_FLIGHT", "DELAYED", "DEAD_LETTERING"};
+  return names.at(static_cast<size_t>(state));
 }
 
 std::string CauseName(ExpiryCause cause) {
@@ -140,6 +148,31 @@ Json ToJson(const Entry& entry) {
           {"omitted_value_bytes", entry.omitted_value_bytes}};
 }
 
+Json ToJson(const UnsettledEvent& event) {
+  return {{"event", ToJson(event.event)},
+          {"state", StateName(event.state)},
+          {"member_id", event.member_id},
+          {"since", ToJson(event.since)},
+          {"due", ToJson(event.due)}};
+}
+
+Json ToJson(const DeadLetter& letter) {
+  static const std::vector<std::string> reasons = {"UNSPECIFIED", "NACKED",
+                                                   "TIMED_OUT", "TERMINATED"};
+  Json event = ToJson(letter.event);
+  event["dead_letter"] = {
+      {"group", letter.group},
+      {"attempts", letter.attempts},
+      {"reason", reasons.at(static_cast<size_t>(letter.reason))},
+      {"time", ToJson(letter.time)},
+      {"reason_text", letter.reason_text}};
+  return event;
+}
+
+Json ToJson(const SeekResult& result) {
+  return {{"unsettled", result.unsettled}, {"dropped", result.dropped}};
+}
+
 Json ToJson(const PutResult& result) {
   return {{"version", result.version}, {"previous", ToJson(result.previous)}};
 }
@@ -186,14 +219,30 @@ Json ToJson(const ExpiredEvent& event) {
           {"cause", CauseName(event.cause)},
           {"event_id", event.event_id},
           {"attempt", event.attempt},
+          {"returns", event.returns},
           {"delivery_token", ToJson(event.delivery_token)},
           {"last_reason", event.last_reason},
+          {"traceparent", event.traceparent},
           {"parts", Parts(event.parts)},
           {"omitted_value_bytes", event.omitted_value_bytes}};
 }
 
+Json ToJson(const ChangeEvent& change) {
+  static constexpr const char* kKinds[] = {"UNKNOWN", "PUT", "RENEWED",
+                                           "REMOVED"};
+  return {{"kind", kKinds[static_cast<size_t>(change.kind)]},
+          {"key", ToJson(change.key)},
+          {"value", ToJson(change.value)},
+          {"parts", Parts(change.parts)},
+          {"version", change.version},
+          {"deadline", change.deadline ? ToJson(*change.deadline) : Json()},
+          {"time", ToJson(change.time)},
+          {"omitted_value_bytes", change.omitted_value_bytes}};
+}
+
 Json ToJson(const Namespace& ns) { return Fields(ns); }
 Json ToJson(const Group& group) { return Fields(group); }
+Json ToJson(const GroupMember& member) { return Fields(member); }
 Json ToJson(const DeathBar& bar) {
   return {{"begin", ToJson(bar.begin)},
           {"end", ToJson(bar.end)},
@@ -205,6 +254,18 @@ Json ToJson(const DeathsAhead& deaths) {
           {"bars", ToJson(deaths.bars)},
           {"later_entries", deaths.later_entries},
           {"later_bytes", deaths.later_bytes}};
+}
+Json ToJson(const HotKey& key) {
+  return {{"key", ToJson(key.key)},
+          {"reads_per_second", key.reads_per_second},
+          {"writes_per_second", key.writes_per_second},
+          {"value_bytes", key.value_bytes}};
+}
+Json ToJson(const HotKeys& hot) {
+  return {{"keys", ToJson(hot.keys)},
+          {"window", ToJson(hot.window)},
+          {"sampled", hot.sampled},
+          {"operations_per_second", hot.operations_per_second}};
 }
 Json ToJson(const ServerInfo& server) { return Fields(server); }
 

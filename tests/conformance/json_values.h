@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 #include "timecache/client.h"
+#include "timecache/dead_letter.h"
 #include "timecache/operation.h"
 #include "timecache/watch_types.h"
 
@@ -51,10 +52,17 @@ Json ToJson(const CombineResult& result);
 Json ToJson(const GatherResult& result);
 Json ToJson(const SizeResult& result);
 Json ToJson(const ExpiredEvent& event);
+Json ToJson(const ChangeEvent& change);
 Json ToJson(const Namespace& ns);
 Json ToJson(const Group& group);
+Json ToJson(const GroupMember& member);
+Json ToJson(const SeekResult& result);
+Json ToJson(const DeadLetter& letter);
+Json ToJson(const UnsettledEvent& event);
 Json ToJson(const DeathBar& bar);
 Json ToJson(const DeathsAhead& deaths);
+Json ToJson(const HotKey& key);
+Json ToJson(const HotKeys& hot);
 Json ToJson(const ServerInfo& server);
 // An object with code, reason, field, metadata and retry_delay.
 Json ToJson(const absl::Status& error);

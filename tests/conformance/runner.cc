@@ -11,8 +11,10 @@
 
 namespace timecache::conformance {
 
-Runner::Runner(const std::string& address)
-    : client_(address), clock_(client_), now_(absl::UnixEpoch()) {}
+Runner::Runner(const std::string& address, bool batching)
+    : client_(address, {.batching = batching}),
+      clock_(client_),
+      now_(absl::UnixEpoch()) {}
 
 void Runner::Run(const Json& scenario) {
   for (const auto& [name, value] : scenario.items()) {
@@ -67,9 +69,10 @@ void Runner::Step(const Json& step) {
       {"advance", {}},
       {"watch", {"args", "error"}},
       {"watch_expiring", {"args", "error"}},
+      {"watch_changes", {"args", "error"}},
       {"member", {"args"}},
       {"worker", {"args", "handler"}},
-      {"events", {"expect", "lost", "save", "error"}},
+      {"events", {"expect", "lost", "save", "error", "delivered"}},
       {"handled", {"expect"}},
       {"close", {}},
       {"recipe", {"as", "args"}},
@@ -135,7 +138,9 @@ void Runner::Call(const Json& step) {
 }
 
 void Runner::BeginWatch(const std::string& kind, const Json& step) {
-  auto watch = std::make_unique<Watch>(client_, TakeWatchOptions(ArgsOf(step)));
+  WatchOptions options = TakeWatchOptions(ArgsOf(step));
+  options.changes = kind == "watch_changes";
+  auto watch = std::make_unique<Watch>(client_, std::move(options));
   const absl::Status status = watch->ReadStart();
   if (!status.ok()) return MatchError(status, step);
   Require(!step.contains("error"), "the watch stands");
@@ -146,8 +151,16 @@ void Runner::Events(const Json& step) {
   Watch& watch = *watches_.at(step["events"]);
   const Json expected = step.value("expect", Json::array());
   const Json& list = expected.is_object() ? expected.at("unordered") : expected;
-  const absl::Status status =
-      watch.is_member() ? watch.ReadEvents(list.size()) : watch.ReadTo(now_);
+  absl::Status status;
+  if (step.contains("delivered")) {
+    const absl::Time until =
+        matcher_->start() + Seconds(step["delivered"].at("at"));
+    status = watch.ReadDelivered(list.size(), until);
+  } else if (watch.is_member()) {
+    status = watch.ReadEvents(list.size());
+  } else {
+    status = watch.ReadTo(now_);
+  }
   if (!status.ok()) return MatchError(status, step);
   Require(!step.contains("error"), "the watch goes on");
   const Json taken = watch.Take();

@@ -23,7 +23,7 @@ namespace timecache::conformance {
 // thread-safe.
 class Runner {
  public:
-  explicit Runner(const std::string& address);
+  Runner(const std::string& address, bool batching);
 
   // Ends with a Mismatch.
   void Run(const Json& scenario);

@@ -12,6 +12,7 @@ Watch::Watch(const Client& client, WatchOptions options)
     : namespaces_(options.namespaces),
       is_member_(!options.group.empty()),
       is_expiring_(options.lead_time.has_value()),
+      is_of_changes_(options.changes),
       watcher_(client, std::move(options)) {}
 
 template <typename Enough>
@@ -20,6 +21,7 @@ absl::Status Watch::Read(const Enough& is_enough) {
     absl::StatusOr<WatchBatch> batch = watcher_.Next(kPatience);
     if (!batch.ok()) return batch.status();
     watermarks_[batch->ns] = batch->watermark;
+    delivered_[batch->ns] = batch->delivered_watermark;
     tokens_[batch->ns] = batch->resume_token;
     lost_ += batch->lost;
     for (ExpiredEvent& event : batch->events) {
@@ -28,6 +30,8 @@ absl::Status Watch::Read(const Enough& is_enough) {
               .second;
       if (is_new || !is_expiring_) events_.push_back(std::move(event));
     }
+    changes_.insert(changes_.end(), batch->changes.begin(),
+                    batch->changes.end());
   }
   return absl::OkStatus();
 }
@@ -48,18 +52,28 @@ absl::Status Watch::ReadEvents(size_t count) {
   return Read([&] { return events_.size() >= count; });
 }
 
+absl::Status Watch::ReadDelivered(size_t count, absl::Time until) {
+  return Read([&] {
+    return events_.size() >= count &&
+           std::all_of(delivered_.begin(), delivered_.end(),
+                       [&](const auto& of) { return of.second >= until; });
+  });
+}
+
 Json Watch::Take() {
-  std::stable_sort(events_.begin(), events_.end(),
-                   [this](const ExpiredEvent& a, const ExpiredEvent& b) {
-                     return Place(a.ns) < Place(b.ns);
-                   });
+  const auto by_namespace = [this](const auto& a, const auto& b) {
+    return Place(a.ns) < Place(b.ns);
+  };
+  std::stable_sort(events_.begin(), events_.end(), by_namespace);
+  std::stable_sort(changes_.begin(), changes_.end(), by_namespace);
   Json tokens = Json::object();
   for (const auto& [ns, token] : tokens_) tokens[ns] = ToJson(token);
-  Json taken = {{"events", ToJson(events_)},
+  Json taken = {{"events", is_of_changes_ ? ToJson(changes_) : ToJson(events_)},
                 {"lost", lost_},
                 {"resume_token", tokens[namespaces_[0]]},
                 {"resume_tokens", tokens}};
   events_.clear();
+  changes_.clear();
   lost_ = 0;
   return taken;
 }

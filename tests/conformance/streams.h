@@ -40,6 +40,8 @@ class Watch {
   absl::Status ReadStart();
   absl::Status ReadTo(absl::Time now);
   absl::Status ReadEvents(size_t count);
+  // Of a group: so many, and until all that died at or before that is delivered.
+  absl::Status ReadDelivered(size_t count, absl::Time until);
 
   // What has come since the last time, as a step may expect and save it.
   Json Take();
@@ -53,10 +55,13 @@ class Watch {
   const std::vector<std::string> namespaces_;
   const bool is_member_;
   const bool is_expiring_;
+  const bool is_of_changes_;
   Watcher watcher_;
   std::map<std::string, absl::Time> watermarks_;
+  std::map<std::string, absl::Time> delivered_;
   std::map<std::string, std::string> tokens_;
   std::vector<ExpiredEvent> events_;
+  std::vector<ChangeEvent> changes_;
   std::set<std::tuple<std::string, std::string, uint64_t, absl::Time>> told_;
   uint64_t lost_ = 0;
 };

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -27,12 +26,12 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/crash/account.h"
+#include "tests/crash/durable_server.h"
 #include "tests/support/await.h"
 #include "tests/support/engine/dice.h"
-#include "tests/support/journal/temporary_directory.h"
-#include "tests/support/server_process.h"
 #include "timecache/batch.h"
 #include "timecache/client.h"
+#include "timecache/pipeline.h"
 #include "timecache/settle.h"
 #include "timecache/virtual_clock.h"
 #include "timecache/watcher.h"
@@ -44,37 +43,6 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text != nullptr ? std::stoull(text) : otherwise;
 }
-
-// A server on one directory and one address, over all its lives.
-class DurableServer {
- public:
-  DurableServer() { Start("127.0.0.1:0"); }
-
-  // As `kill -9` does.
-  void Kill() {
-    process_->process().Signal(SIGKILL);
-    process_->process().Wait();
-  }
-  void Restart() { Start(address_); }
-  // In good order.
-  Exit Stop() {
-    process_->process().Signal(SIGTERM);
-    return process_->process().Wait();
-  }
-  const std::string& address() const { return address_; }
-
- private:
-  void Start(const std::string& address) {
-    process_ = std::make_unique<ServerProcess>(
-        std::vector<std::string>{"--listen", address, "--virtual-clock",
-                                 "--journal", directory_.path() + "/journal"});
-    address_ = process_->address();
-  }
-
-  server::TemporaryDirectory directory_;
-  std::unique_ptr<ServerProcess> process_;
-  std::string address_;
-};
 
 constexpr int kWriters = 4;
 constexpr int kKeys = 200;
@@ -139,6 +107,41 @@ class CrashTest : public ::testing::TestWithParam<Durability> {
         mine.Enter(sent[i], (*results)[i], sent_at + kTtl);
       }
       ++batches_;
+    }
+  }
+
+  // The same with several requests at a time on one stream.
+  void WriteAhead(int writer, uint64_t seed) {
+    const Client client = NewClient();
+    Account& mine = accounts_[static_cast<size_t>(writer)];
+    Dice dice(seed);
+    absl::Mutex mu;
+    // Keys with an operation that has no answer yet.
+    std::set<std::string> sent_keys;
+    uint64_t answers = 0;
+    PipelineOptions options;
+    options.batch_operations_max = kBatch;
+    options.operations_in_flight_max = size_t{5} * kBatch;
+    Pipeline pipeline(client, options);
+    for (;;) {
+      const std::string key = absl::StrCat(writer, "-", dice.Draw(1, kKeys));
+      Sent sent;
+      {
+        absl::MutexLock lock(&mu);
+        if (!sent_keys.insert(key).second) continue;
+        sent = mine.Draw(key, dice);
+      }
+      const absl::Time sent_at = absl::FromUnixMicros(now_us_);
+      const absl::Status added =
+          pipeline.Add(sent.ToOperation(),
+                       [&, sent, sent_at](const OperationResult& result) {
+                         absl::MutexLock lock(&mu);
+                         sent_keys.erase(sent.key);
+                         if (absl::IsUnavailable(result.status)) return;
+                         mine.Enter(sent, result, sent_at + kTtl);
+                         if (++answers % kBatch == 0) ++batches_;
+                       });
+      if (!added.ok()) return;
     }
   }
 
@@ -384,7 +387,12 @@ TEST_P(CrashTest, WhatWasAnsweredIsSoAfterEachKill) {
     std::vector<std::thread> writers;
     for (int w = 0; w < kWriters; ++w) {
       writers.emplace_back([this, w, one = seed + crash * kWriters] {
-        Write(w, one + static_cast<uint64_t>(w));
+        const uint64_t own = one + static_cast<uint64_t>(w);
+        if (w % 2 == 0) {
+          Write(w, own);
+        } else {
+          WriteAhead(w, own);
+        }
       });
     }
     PutOrders(crash);

@@ -9,8 +9,8 @@ import unittest
 
 from dev_script import ROOT
 
-ALL = {"attacks", "clients", "cluster", "install", "sanitize", "coverage", "fuzz", "proto",
-       "deploy", "stubs", "tidy"}
+ALL = {"attacks", "clients", "cluster", "console", "install", "sanitize", "coverage", "fuzz",
+       "proto", "deploy", "stubs", "tidy"}
 # Stands in for the whole of ./dev: notes what it is called for, and with which tests.
 DEV = """#!/bin/sh
 [ "$1" = install ] || echo "$1 $2" "${TEST_LABELS-}" >>"$LOG"
@@ -85,7 +85,8 @@ class CiTest(unittest.TestCase):
     def test_only_what_has_changed_since_the_landed_commit_runs(self):
         self.change("tests/stubs/file", "1")
         self.commit()
-        changed = ALL - {"attacks", "clients", "cluster", "install", "proto", "deploy", "fuzz"}
+        changed = ALL - {"attacks", "clients", "cluster", "console", "install", "proto", "deploy",
+                         "fuzz"}
         self.assertEqual(self.steps(CI_BASE="HEAD~1"), changed)
         self.git("update-ref", "refs/remotes/origin/main", "HEAD~1")
         shutil.rmtree(self.cache)

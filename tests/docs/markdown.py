@@ -60,7 +60,7 @@ def steps(block):
 
 def prose(name):
     """The text without its fenced blocks."""
-    return re.sub(r"^```.*?^```$", "", (ROOT / name).read_text(), flags=re.M | re.S)
+    return re.sub(r"^ *```.*?^ *```$", "", (ROOT / name).read_text(), flags=re.M | re.S)
 
 
 def inline_code(name):

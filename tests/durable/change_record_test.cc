@@ -88,18 +88,35 @@ GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
   }
   if (kind == Kind::kIdentity) change.id = number;
   if (kind == Kind::kReason) change.reason_text = name;
+  if (kind == Kind::kSeek) {
+    change.id = number;
+    change.first = number / 2;
+    change.end = number;
+    change.attempt = number == 1 ? 1 : 0;
+    change.unreported = number / 4;
+    change.statistics.delivered = number;
+    change.statistics.redelivered = 1;
+    change.statistics.skipped = 2;
+  }
+  if (kind == Kind::kRetryDelays) {
+    change.options.retry_delays_us = {0, kMaxNackDelayUs, 7};
+  }
+  if (kind == Kind::kKeyPrefix) change.options.key_prefix = std::string(name);
   if (kind == Kind::kLaterOptions) {
     change.options.retry_delay_us = 7;
     change.options.retry_multiplier = kMaxRetryMultiplier;
     change.options.max_retry_delay_us = kMaxNackDelayUs - 1;
     change.options.retry_jitter_percent = 100;
     change.options.paused = true;
+    change.options.single_active = true;
   }
   if (kind == Kind::kCounts) {
     change.statistics.returned = number;
     change.statistics.extended = 2;
     change.statistics.redelivered = 3;
     change.statistics.terminated = 4;
+    change.statistics.moved = number;
+    change.statistics.skipped = 5;
   }
   if (kind == Kind::kKept) {
     change.event = {name,       "value",     number,     at_us - 30,
@@ -107,6 +124,7 @@ GroupChange SomeGroupChange(GroupChange::Kind kind, absl::string_view name,
     if (number == UINT64_MAX) {
       change.event.create_us = at_us - 40;
       change.event.own_ttl_us = 5'000;
+      change.event.trace = kTraces[0];
     }
     change.death = {at_us - 10, at_us - 5, Cause::kRotated};
   }
@@ -120,6 +138,9 @@ void SetOtherTimes(uint64_t version, bool created_before, Record* record) {
   record->own_ttl_us = INT64_MAX;
   if (created_before) record->create_us -= 1'000'000;
 }
+
+constexpr char kPackedTrace[] = "0123456789abcdefghijklmn\1";
+static_assert(sizeof(kPackedTrace) == kTraceBytes + 1);
 
 // Of every kind, with all numbers that a map may have, and some that none has.
 struct Written {
@@ -152,6 +173,7 @@ Written WriteSome() {
           }
         }
         if (kind == 1) change.record.parts = version != 1;
+        if (kind == 1 && version != 1) change.record.trace = kPackedTrace;
         if (kind == 7) {
           change.base_version = version / 2;
           change.record.version = version;
@@ -180,7 +202,7 @@ Written WriteSome() {
       const ExpiredEvent events[] = {
           {"a", long_value, version, at_us - 30, at_us - 20, false, at_us - 30},
           {long_key, "", version / 2, at_us - 31, at_us - 20, true, at_us - 31,
-           version == 1 ? 5'000 : 0}};
+           version == 1 ? 5'000 : 0, version == UINT64_MAX ? kTraces[0] : ""}};
       const RetainedEvents retained = {version / 2,
                                        at_us + 3,
                                        {at_us - 10, at_us - 5, Cause::kEvicted},
@@ -245,6 +267,34 @@ TEST(ChangeRecordTest, TimesOfAnItemWithoutAnyAreDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(Read(times + times, &texts)));
   EXPECT_TRUE(absl::IsDataLoss(Read(times, &texts)));
   EXPECT_TRUE(texts.empty());
+}
+
+TEST(ChangeRecordTest, AnAtomicBatchIsARecordThatSaysSo) {
+  const AnswerTo answer = {AnswerId(), {.until_us = 9, .number = 3}};
+  Change remove;
+  remove.kind = Change::Kind::kRemove;
+  remove.record.key = "key";
+  Change answered = remove;
+  answered.answer = &answer;
+  ChangeRecord record;
+  record.Add(1, remove);
+  const size_t plain = record.Take().size();
+  record.BeginBatch();
+  record.Add(1, remove);
+  EXPECT_EQ(record.size(), plain + 1);
+  record.Add(2, answered);
+  std::vector<bool> more;
+  EXPECT_TRUE(ReadChangeRecord(
+                  record.Take(),
+                  [&](int, const Change& change) {
+                    more.push_back(change.more_of_batch);
+                    return absl::OkStatus();
+                  },
+                  [](const Tick&) { return absl::OkStatus(); },
+                  [](const GroupChange&) { return absl::OkStatus(); },
+                  [](const RetainedEvents&) { return absl::OkStatus(); })
+                  .ok());
+  EXPECT_EQ(more, (std::vector<bool>{true, true, false}));
 }
 
 TEST(ChangeRecordTest, EachRecordStandsByItself) {
@@ -341,16 +391,16 @@ TEST(ChangeRecordTest, ADeadlinePastTheEndOfTimeIsDataLoss) {
 
 TEST(ChangeRecordTest, AnUnknownKindIsDataLoss) {
   const int after_groups = 16 + static_cast<int>(GroupChange::kLastKind) + 1;
-  for (const int kind : {0, 14, 16, after_groups, 255}) {
+  for (const int kind : {0, 15, 16, after_groups, 255}) {
     const std::string record = {static_cast<char>(kind), 1, 'g', 0, 0, 0, 0};
     std::vector<std::string> texts;
     const absl::Status status = Read(record, &texts);
     EXPECT_TRUE(absl::IsDataLoss(status)) << kind;
     EXPECT_EQ(
         status.message(),
-        absl::StrCat("a record of the journal has a change of the unknown "
-                     "kind ",
-                     kind, ": a newer version wrote it"));
+        absl::StrCat("a record of the journal has a change of a kind, ", kind,
+                     ", that this version does not know: a newer one wrote it. "
+                     "Start that one, or restore a backup of before"));
   }
 }
 

@@ -88,6 +88,64 @@ TEST_F(DurableVisibilityTest,
   store_.files().SetFault(nullptr);
 }
 
+// The watch of an ASYNC namespace does not wait for the disk.
+TEST_F(DurableVisibilityTest, AWatchOfChangesDeliversThemOnceTheyAreKept) {
+  const auto keeps_changes = [](NamespaceOptions* options) {
+    options->change_retention_us = 60 * kSecond;
+    return absl::OkStatus();
+  };
+  Update("a", keeps_changes);
+  std::unique_ptr<EventReader> reader;
+  std::atomic<int> wakes = 0;
+  const std::string name = "a";
+  store_.store().OpenChanges(
+      {&name, 1}, LogStart::kNow, {}, [&] { ++wakes; },
+      [&](absl::StatusOr<Store::Readers> readers) {
+        ASSERT_TRUE(readers.ok()) << readers.status();
+        reader = std::move(readers->front());
+      });
+  const auto read = [&] {
+    std::vector<std::string> keys;
+    for (bool more = true; more;) {
+      const EventChunk chunk =
+          reader->Read(store_.clock().NowUs(), 100, 1 << 20);
+      for (const auto& batch : chunk.batches) {
+        for (int i = 0; i < batch->size(); ++i) {
+          keys.emplace_back(batch->key(i));
+        }
+      }
+      more = chunk.more;
+    }
+    return keys;
+  };
+  HoldDisk();
+  store_.map("a")->Advance(store_.clock().NowUs());
+  EXPECT_THAT(read(), ElementsAre());
+  EXPECT_THAT(read(), ElementsAre());
+  // A token that is given meanwhile is before them.
+  const LogPoint before =
+      reader->Read(store_.clock().NowUs(), 100, 1 << 20).point;
+  EXPECT_NE(before.log_id, 0u);
+  EXPECT_EQ(before.next_event, 1u);
+  EXPECT_GT(before.watermark_us, 0);
+  FreeDisk();
+  EXPECT_TRUE(Await([&] { return !read().empty(); }));
+  store_.files().SetFault(nullptr);
+  // A log of its own after each start.
+  const LogPoint point =
+      reader->Read(store_.clock().NowUs(), 100, 1 << 20).point;
+  reader = nullptr;
+  Reopen();
+  store_.store().OpenChanges(
+      {&name, 1}, LogStart::kNow, {{name, point}}, [] {},
+      [](absl::StatusOr<Store::Readers> readers) {
+        EXPECT_EQ(ReasonOf(readers.status()), Reason::kLogChanged);
+      });
+  EXPECT_EQ(
+      store_.map("a")->GetStatistics(store_.clock().NowUs()).changes_retained,
+      0u);
+}
+
 // Its token is good after a crash that takes back the put of the held disk,
 // which died before it, and gives another event its number.
 TEST_F(DurableVisibilityTest, AWatchFromNowBeginsBehindWhatIsKept) {

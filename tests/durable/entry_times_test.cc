@@ -2,6 +2,7 @@
 // dates, create times.
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -103,6 +104,59 @@ TEST_F(EntryTimesTest, EventsKeepTheirTimes) {
     EXPECT_EQ(chunk.deliveries[0].event().create_us, kStartUs);
     EXPECT_EQ(chunk.deliveries[0].event().own_ttl_us, 5 * kSecond);
   }
+}
+
+// The same of a traceparent, of entries, retained and kept events.
+TEST_F(EntryTimesTest, ATraceparentOutlivesCrashesACheckpointAndABackup) {
+  ASSERT_TRUE(store_.map("a")
+                  ->groups()
+                  .Create("g", GroupOptions(), ExpiryLog::Start::kNow, kStartUs,
+                          "alice")
+                  .ok());
+  Operation put = Operation::Put("traced", "v").WithTtl(5 * kSecond);
+  put.SetTrace(kTraces[0]);
+  Do(put);
+  Do(Operation::Put("untraced", "v").WithTtl(5 * kSecond));
+  Operation append = Operation::Append("log", "v").WithTtl(90 * kSecond);
+  append.SetTrace(kTraces[1]);
+  Do(append);
+  for (const bool trims : {false, true}) {
+    if (trims) Trim();
+    LosePower();
+    Reopen();
+    Do(Operation::Append("log", "w"));
+  }
+  const auto traces = [&] {
+    std::map<std::string, std::string> traces;
+    for (const DeliveredEvent& event : ReadEarliest().events) {
+      traces[event.key] = event.trace;
+    }
+    return traces;
+  };
+  std::map<std::string, std::string> expected = {
+      {"traced", std::string(kTraces[0])}, {"untraced", ""}};
+  store_.AdvanceBy(20 * kSecond);
+  for (const bool trims : {false, true}) {
+    if (trims) Trim();
+    LosePower();
+    Reopen();
+    EXPECT_EQ(traces(), expected);
+    const auto group = store_.map("a")->groups().Find("g");
+    ASSERT_TRUE(group.ok());
+    const auto member = (*group)->Join(10, [] {});
+    const EventChunk chunk =
+        member->Take(store_.clock().NowUs(), 10, int64_t{1} << 20);
+    ASSERT_EQ(chunk.deliveries.size(), 2u);
+    for (const Delivery& delivery : chunk.deliveries) {
+      const ExpiredEvent event = delivery.event();
+      EXPECT_EQ(event.trace, expected.at(std::string(event.key)));
+    }
+  }
+  ASSERT_TRUE(store_.Restore(store_.BackUp()).ok());
+  Reopen();
+  store_.AdvanceBy(90 * kSecond);
+  expected["log"] = std::string(kTraces[1]);
+  EXPECT_EQ(traces(), expected);
 }
 
 // Its deadline is long over when it is put, and the process ends before it

@@ -37,6 +37,8 @@ MapDescription Described() {
   map.options.max_life_us = 22'000'000;
   map.options.idempotency_window_us = 23'000'000;
   map.options.idempotency_max_ids = 24'000;
+  map.options.change_retention_us = 25'000'000;
+  map.options.change_retention_bytes = 26 << 20;
   map.counts = {16, 17, 18};
   map.origin.fork = {UINT64_MAX - 1, 19, 20, -21};
   return map;
@@ -64,11 +66,14 @@ TEST(MapRecordTest, WhatIsReadIsWhatWasWritten) {
 // A description of fewer numbers, from before there were more.
 TEST(MapRecordTest, AnOptionThatIsMissingHasItsDefault) {
   std::string bytes = EncodeMap(MapRecordKind::kCreated, Described());
-  --bytes[9];
+  constexpr size_t kMissing = 3;
+  bytes[9] = static_cast<char>(bytes[9] - static_cast<char>(kMissing));
   const size_t last = 10 + static_cast<size_t>(bytes[9]) * sizeof(int64_t);
-  bytes.erase(last, sizeof(int64_t));
+  bytes.erase(last, kMissing * sizeof(int64_t));
   const auto map = DecodeMap(*ReadMapRecord(bytes));
   ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_EQ(map->options.change_retention_us, 0);
+  EXPECT_EQ(map->options.change_retention_bytes, 64 << 20);
   EXPECT_EQ(map->options.idempotency_max_ids, 100'000);
   EXPECT_EQ(map->options.idempotency_window_us, 23'000'000);
   EXPECT_EQ(map->options.restart_policy, RestartPolicy::kPause);

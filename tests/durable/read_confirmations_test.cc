@@ -104,7 +104,8 @@ TEST_F(ReadConfirmationsTest, OneTooManyFailsAtOnce) {
   EXPECT_EQ(lost_, 1);
   reads_->Close();
   Wait();
-  EXPECT_EQ(lost_, 2);
+  // And by now some that waited.
+  EXPECT_GE(lost_, 2);
   // When the log answers, nothing is there any more.
   log_.Answer(true);
   EXPECT_TRUE(

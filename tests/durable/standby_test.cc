@@ -83,6 +83,17 @@ class StandbyTest : public ::testing::Test {
       done.WaitForNotification();
       return results[0];
     }
+    std::vector<Result> ExecuteAtomic(const std::vector<Operation>& ops) {
+      std::vector<Result> results(ops.size());
+      absl::Notification done;
+      store_.ExecuteAtomic("a", ops, absl::MakeSpan(results),
+                           [&](const absl::Status& status) {
+                             EXPECT_TRUE(status.ok()) << status;
+                             done.Notify();
+                           });
+      done.WaitForNotification();
+      return results;
+    }
     std::string Value(const std::string& key) {
       const Result result = Execute(Operation::Get(key));
       if (!result.status.ok()) return std::string(ReasonNameOf(result.status));
@@ -159,6 +170,49 @@ TEST_F(StandbyTest, TakesOverWithAllThatWasAcknowledged) {
       const auto is = model.find(key);
       ASSERT_EQ(owner->Value(key), is == model.end() ? "(none)" : is->second);
     }
+  }
+}
+
+// Of a batch under way at the takeover, the next owner has all, or nothing.
+TEST_F(StandbyTest, TakesOverWholeAtomicBatches) {
+  constexpr int kTerms = 6;
+  auto owner = std::make_unique<Node>(&log_, 0, &clock_);
+  owner->Create();
+  int64_t number = 0;
+  for (int term = 1; term <= kTerms; ++term) {
+    auto standby = std::make_unique<Node>(&log_, term, &clock_);
+    standby->Follow();
+    std::atomic<int64_t> tried{number};
+    std::atomic<int64_t> answered{number};
+    std::thread writer([&] {
+      for (;;) {
+        const std::string value = absl::StrCat(++tried);
+        const std::vector<Result> results = owner->ExecuteAtomic(
+            {Operation::Put("k0", value), Operation::Put("k1", value),
+             Operation::Put("k2", value), Operation::Put("k3", value),
+             Operation::Combine("sum", Combination::kAdd, 1)});
+        for (const Result& result : results) {
+          EXPECT_EQ(result.status.ok(), results[0].status.ok());
+        }
+        if (!results[0].status.ok()) return;
+        answered = tried.load();
+      }
+    });
+    const int64_t from = number;
+    EXPECT_TRUE(Await([&] { return answered > from + 50; }));
+    log_.SetOwner(term);
+    writer.join();
+    standby->TakeOver();
+    owner = std::move(standby);
+    const std::string value = owner->Value("k0");
+    number = std::stoll(value);
+    EXPECT_GE(number, answered);
+    EXPECT_LE(number, tried);
+    for (const char* key : {"k1", "k2", "k3"}) {
+      EXPECT_EQ(owner->Value(key), value) << key;
+    }
+    // Each batch that is there added one.
+    EXPECT_EQ(owner->Value("sum"), value);
   }
 }
 

@@ -208,6 +208,18 @@ TEST(AccessRulesTest, VerbsOfAllRulesThatMatchAddUp) {
   EXPECT_EQ(audit.VerbsIn("baskets"), Verbs());
 }
 
+TEST(AccessRulesTest, PermissionsAreThoseOfAllItsRulesByPattern) {
+  const auto rules = Parse(TwoPrincipals());
+  std::vector<std::string> all;
+  for (const PatternVerbs& each : CallerOf(*rules, "basket-1").Permissions()) {
+    all.push_back(absl::StrCat(each.pattern, ": ", each.verbs.ToString()));
+  }
+  EXPECT_THAT(all, ::testing::ElementsAre("basket-*: read, write",
+                                          "baskets: read, write, watch",
+                                          "public: read"));
+  EXPECT_EQ(CallerOf(*rules, "audit").Permissions().size(), 1u);
+}
+
 TEST(AccessRulesTest, OnlyAStarAloneIsTheWholeServer) {
   const auto rules = Parse(absl::StrCat(
       "principals: [{name: all, token_sha256: [", Hash("all"),

@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
+#include "server/rpc/call/request.h"
 #include "server/rpc/watch/delivery_token.h"
 #include "server/rpc/watch/settle.h"
 #include "tests/fuzz/fuzz.h"
@@ -60,12 +61,21 @@ class World {
   // The store completes inline.
   absl::Status Settle(const v1::SettleExpiredRequest& request,
                       v1::SettleExpiredResponse* response) {
-    absl::Status settled = absl::UnknownError("not completed");
+    SettleRequest taken;
+    absl::Status settled =
+        TakeRequest(timecache::server::ToBytes(request), &taken, "");
+    if (!settled.ok()) return settled;
+    SettleAnswer answer;
+    settled = absl::UnknownError("not completed");
     timecache::server::Settle(
-        request, &store_, response,
+        taken, &store_, &answer,
         [&settled](absl::Status status, const RefusalCount&) {
           settled = std::move(status);
         });
+    if (settled.ok()) {
+      Require(ParseRequest(ToBytes(answer, nullptr), response).ok(),
+              "an answer that parses");
+    }
     return settled;
   }
   // Makes a token of the group's of the last bytes of another one.

@@ -58,6 +58,27 @@ class CallLogTest : public ::testing::Test {
       }};
 };
 
+TEST_F(CallLogTest, KeepsTheLastSlowCalls) {
+  Handle(methods::kGet, 999);
+  EXPECT_THAT(log_.slow_calls().List(), IsEmpty());
+  for (size_t i = 0; i <= SlowCalls::kMost; ++i) {
+    Handle(methods::kPut, 1000 + static_cast<int64_t>(i),
+           grpc::StatusCode::NOT_FOUND);
+  }
+  // More than lines.
+  EXPECT_THAT(lines_, SizeIs(CallLog::kMaxLinesPerSecond));
+  const auto calls = log_.slow_calls().List();
+  ASSERT_THAT(calls, SizeIs(SlowCalls::kMost));
+  EXPECT_EQ(calls.front().took_us, 1000 + int64_t{SlowCalls::kMost});
+  EXPECT_EQ(calls.back().took_us, 1001);
+  EXPECT_EQ(calls.front().method, "timecache.v1.TimeCacheService/Put");
+  EXPECT_EQ(calls.front().time_us, clock_.NowUs());
+  EXPECT_EQ(calls.front().principal, "basket");
+  EXPECT_EQ(calls.front().peer, "ipv4:127.0.0.1:1");
+  EXPECT_EQ(calls.front().request_id, "id-7");
+  EXPECT_EQ(calls.front().code, grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(CallLogTest, SaysWhichUnaryCallsAreSlow) {
   Handle(methods::kGet, 999);
   EXPECT_THAT(lines_, IsEmpty());

@@ -26,6 +26,7 @@ std::string Text(const Operation& op) {
       " part=", op.gathering ? op.gathering->part() : "",
       " of=", op.gathering ? op.gathering->expectation() : "",
       " first=", op.gathering && op.gathering->keep_first,
+      " trace=", op.trace(),
       " remember=", op.gathering ? op.gathering->remember_us : 0,
       " id=", op.id(), " key=", op.key, " value=", op.value);
 }
@@ -54,7 +55,14 @@ DecodedBatch DecodeBatch(const grpc::ByteBuffer& message) {
   BatchRequest request;
   const absl::Status status = request.Decode(message);
   if (!status.ok()) return {Text(status), "", {}};
-  DecodedBatch decoded{"OK", std::string(request.name()), {}};
+  DecodedBatch decoded{absl::StrCat("OK", request.atomic() ? ", atomic" : "",
+                                    request.independent() ? ", calls" : ""),
+                       std::string(request.name()),
+                       {}};
+  for (const BatchRequest::CallIds& ids : request.call_ids()) {
+    absl::StrAppend(&decoded.status, " ", ids.index, "=", ids.request_id, ",",
+                    ids.traceparent);
+  }
   auto refused = request.refused();
   for (const Operation& op : request.operations()) {
     while (!refused.empty() &&
@@ -85,7 +93,39 @@ DecodedBatch ExpectedBatch(const std::string& bytes) {
             "",
             {}};
   }
-  DecodedBatch decoded{"OK", request.namespace_(), {}};
+  if (request.atomic() && request.independent()) {
+    return {Text(InvalidField("independent", "must not be set with atomic")),
+            "",
+            {}};
+  }
+  if (request.atomic() && count > 128) {
+    return {Text(InvalidField(
+                "operations",
+                absl::StrCat("must be at most 128 operations in an atomic "
+                             "batch, not ",
+                             count))),
+            "",
+            {}};
+  }
+  if (request.atomic() && bytes.size() > 1 << 20) {
+    return {Text(InvalidField(
+                "operations",
+                absl::StrCat("must be at most 1048576 bytes in an atomic "
+                             "batch, not ",
+                             bytes.size()))),
+            "",
+            {}};
+  }
+  DecodedBatch decoded{absl::StrCat("OK", request.atomic() ? ", atomic" : "",
+                                    request.independent() ? ", calls" : ""),
+                       request.namespace_(),
+                       {}};
+  for (int i = 0; i < count; ++i) {
+    const v1::Operation& each = request.operations(i);
+    if (each.request_id().empty() && each.traceparent().empty()) continue;
+    absl::StrAppend(&decoded.status, " ", i, "=", each.request_id(), ",",
+                    each.traceparent());
+  }
   const auto convert = [&](const auto& one) -> std::string {
     if (!one.namespace_().empty() && one.namespace_() != request.namespace_()) {
       return Text(InvalidField("namespace", "must be empty or the batch's"));

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_TESTS_SUPPORT_DELAYED_STORE_H_
 #define TIMECACHED_TESTS_SUPPORT_DELAYED_STORE_H_
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -44,6 +45,26 @@ class DelayedStore final : public server::Store {
     absl::MutexLock lock(&mu_);
     held_ = false;
   }
+  // Lets the answers to turns of Execute that come wait until ReleaseAnswers,
+  // applied as they are.
+  void HoldAnswers() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    holds_answers_ = true;
+  }
+  void ReleaseAnswers() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    holds_answers_ = false;
+    for (Call& answer : answers_) calls_.push_back(std::move(answer));
+    answers_.clear();
+  }
+  // Waits until so many answers wait.
+  void AwaitAnswers(size_t count) ABSL_LOCKS_EXCLUDED(mu_) {
+    const auto has_answers = [this, count]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return answers_.size() >= count;
+    };
+    absl::MutexLock lock(&mu_);
+    mu_.Await(absl::Condition(&has_answers));
+  }
   // Waits until a call waits.
   void AwaitCall() ABSL_LOCKS_EXCLUDED(mu_) {
     const auto has_call = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -58,7 +79,18 @@ class DelayedStore final : public server::Store {
                absl::Span<server::Result> results,
                server::BatchProgress* progress, Done done) override {
     Later([=, this, done = std::move(done)]() mutable {
-      store_.Execute(name, operations, results, progress, std::move(done));
+      Done answer = [this, progress,
+                     done = std::move(done)](absl::Status status) mutable {
+        Answer(progress, std::move(status), std::move(done));
+      };
+      store_.Execute(name, operations, results, progress, std::move(answer));
+    });
+  }
+  void ExecuteAtomic(absl::string_view name,
+                     absl::Span<const server::Operation> operations,
+                     absl::Span<server::Result> results, Done done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.ExecuteAtomic(name, operations, results, std::move(done));
     });
   }
   void GetSize(absl::string_view name,
@@ -119,6 +151,12 @@ class DelayedStore final : public server::Store {
       store_.GetDeaths(name, query, std::move(done));
     });
   }
+  void GetHotKeys(absl::string_view name, size_t max_keys,
+                  DoneWith<server::HotKeys> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.GetHotKeys(name, max_keys, std::move(done));
+    });
+  }
 
   void CreateGroup(server::GroupName name, server::NewGroup group,
                    DoneWith<server::GroupInfo> done) override {
@@ -150,6 +188,24 @@ class DelayedStore final : public server::Store {
       store_.DeleteGroup(name, std::move(done));
     });
   }
+  void ListMembers(server::GroupName name,
+                   DoneWith<std::vector<server::MemberInfo>> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.ListMembers(name, std::move(done));
+    });
+  }
+  void SeekGroup(server::GroupName name, server::LogPosition position,
+                 bool drop, DoneWith<server::SeekResult> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.SeekGroup(name, position, drop, std::move(done));
+    });
+  }
+  void ListUnsettled(server::GroupName name, server::UnsettledQuery query,
+                     DoneWith<server::UnsettledPage> done) override {
+    Later([=, this, done = std::move(done)]() mutable {
+      store_.ListUnsettled(name, query, std::move(done));
+    });
+  }
   void Settle(server::GroupName name,
               absl::Span<const server::Settlement> settlements,
               absl::Span<server::SettleResult> results, Done done) override {
@@ -163,6 +219,13 @@ class DelayedStore final : public server::Store {
                 DoneWith<Readers> done) override {
     Later([=, this, &points, done = std::move(done)]() mutable {
       store_.OpenLogs(names, start, points, wake, std::move(done));
+    });
+  }
+  void OpenChanges(absl::Span<const std::string> names, server::LogStart start,
+                   const server::LogPoints& points, Wake wake,
+                   DoneWith<Readers> done) override {
+    Later([=, this, &points, done = std::move(done)]() mutable {
+      store_.OpenChanges(names, start, points, wake, std::move(done));
     });
   }
   void JoinGroups(absl::Span<const std::string> names,
@@ -193,6 +256,22 @@ class DelayedStore final : public server::Store {
     calls_.push_back(std::move(call));
   }
 
+  void Answer(server::BatchProgress* progress, absl::Status status, Done done)
+      ABSL_LOCKS_EXCLUDED(mu_) {
+    if (progress == nullptr || !progress->done || !HoldsAnswers()) {
+      return done(std::move(status));
+    }
+    if (progress->on_applied) progress->on_applied();
+    absl::MutexLock lock(&mu_);
+    answers_.push_back([status, done = std::move(done)]() mutable {
+      done(std::move(status));
+    });
+  }
+  bool HoldsAnswers() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return holds_answers_;
+  }
+
   void Run() ABSL_LOCKS_EXCLUDED(mu_) {
     const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return stopping_ || (!held_ && !calls_.empty());
@@ -213,7 +292,9 @@ class DelayedStore final : public server::Store {
   server::Store& store_;
   absl::Mutex mu_;
   std::deque<Call> calls_ ABSL_GUARDED_BY(mu_);
+  std::deque<Call> answers_ ABSL_GUARDED_BY(mu_);
   bool held_ ABSL_GUARDED_BY(mu_) = false;
+  bool holds_answers_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };

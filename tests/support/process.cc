@@ -138,6 +138,14 @@ void ChildProcess::CloseOutput() {
   out_ = {.fd = -1, .bytes = "", .ended = true};
 }
 
+bool ChildProcess::HasEnded() const {
+  siginfo_t info = {};
+  return pid_ > 0 &&
+         waitid(P_PID, static_cast<id_t>(pid_), &info,
+                WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == pid_;
+}
+
 Exit ChildProcess::Wait() {
   Exit exit;
   if (pid_ <= 0) return exit;

@@ -47,6 +47,8 @@ class ChildProcess {
   void Signal(int signal);
   // Nobody reads its standard output any longer.
   void CloseOutput();
+  // Whether it has ended; it still has to be waited for.
+  bool HasEnded() const;
   // Waits for its end.
   Exit Wait();
 

@@ -203,4 +203,19 @@ void grpc_call_unref(grpc_call* call) {
   next(call);
 }
 
+// And what was done before an alarm was set, those to whom its queue gives it.
+bool _Z16grpc_cq_begin_opP21grpc_completion_queuePv(
+    grpc_completion_queue* queue, void* tag) {
+  NEXT(_Z16grpc_cq_begin_opP21grpc_completion_queuePv);
+  __tsan_release(queue);
+  return next(queue, tag);
+}
+grpc_event grpc_completion_queue_next(grpc_completion_queue* queue,
+                                      gpr_timespec deadline, void* reserved) {
+  NEXT(grpc_completion_queue_next);
+  const grpc_event event = next(queue, deadline, reserved);
+  __tsan_acquire(queue);
+  return event;
+}
+
 }  // extern "C"

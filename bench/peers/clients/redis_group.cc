@@ -2,18 +2,13 @@
 // pipelines; then consumers read it in parallel, each so many entries at a
 // time, and acknowledge all of them.
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
+#include "bench/peers/clients/group_run.h"
 #include "bench/peers/clients/resp_connection.h"
-#include "bench/service/server_usage.h"
-#include "nlohmann/json.hpp"
 
 namespace timecache::bench {
 namespace {
@@ -22,23 +17,11 @@ constexpr char kStream[] = "events";
 constexpr char kGroup[] = "workers";
 constexpr uint64_t kAddDepth = 1'000;
 
-struct Arguments {
-  int port = 0;
-  int server_pid = 0;
-  int consumers = 1;
-  uint64_t events = 1'000'000;
-  int count = 1'000;
-  int depth = 2;
-  int bytes = 80;
-};
-
-using Clock = std::chrono::steady_clock;
-
 // One that reads and acknowledges. Its acknowledgement goes with its next read,
 // in one write; that of the last read comes back alone.
 class Consumer {
  public:
-  Consumer(const Arguments& arguments, int number)
+  Consumer(const GroupArguments& arguments, int number)
       : connection_(arguments.port),
         bytes_(arguments.bytes),
         depth_(arguments.depth) {
@@ -134,7 +117,7 @@ class Consumer {
 
 // An entry has one field: less to store and to send than two, or than a name of
 // its own for each.
-void Add(const Arguments& arguments) {
+void Add(const GroupArguments& arguments) {
   RespConnection connection(arguments.port);
   connection.Append({"XGROUP", "CREATE", kStream, kGroup, "0", "MKSTREAM"});
   connection.Await();
@@ -149,19 +132,13 @@ void Add(const Arguments& arguments) {
   }
 }
 
-int Run(const Arguments& arguments) {
-  const double cpu_before_us = CpuUs(arguments.server_pid);
-  const auto adding = Clock::now();
-  Add(arguments);
-  const std::chrono::duration<double> added = Clock::now() - adding;
+uint64_t Settle(const GroupArguments& arguments) {
   RespPoller poller;
   std::vector<std::unique_ptr<Consumer>> consumers;
-  for (int i = 0; i < arguments.consumers; ++i) {
+  for (int i = 0; i < arguments.members; ++i) {
     consumers.push_back(std::make_unique<Consumer>(arguments, i));
     poller.Add(consumers.back()->connection(), i);
   }
-  const double cpu_us = CpuUs(arguments.server_pid);
-  const auto began = Clock::now();
   for (const auto& consumer : consumers) consumer->Start();
   const auto is_done = [](const auto& consumer) { return consumer->done(); };
   while (!std::all_of(consumers.begin(), consumers.end(), is_done)) {
@@ -170,8 +147,6 @@ int Run(const Arguments& arguments) {
       poller.WantWrite(consumer->connection(), number, !consumer->OnReady());
     }
   }
-  const std::chrono::duration<double> took = Clock::now() - began;
-  const double used_us = CpuUs(arguments.server_pid) - cpu_us;
   uint64_t acknowledged = 0;
   uint64_t reads = 0;
   for (const auto& consumer : consumers) {
@@ -182,45 +157,13 @@ int Run(const Arguments& arguments) {
     throw std::runtime_error(std::to_string(acknowledged) +
                              " entries were acknowledged");
   }
-  const auto events = static_cast<double>(arguments.events);
-  const nlohmann::ordered_json json = {
-      {"members", arguments.consumers},
-      {"events", arguments.events},
-      {"count", arguments.count},
-      {"events_per_second", events / took.count()},
-      {"server_cpu_us_per_event", used_us / events},
-      {"events_per_message", events / static_cast<double>(reads)},
-      {"added_per_second", events / added.count()},
-      {"added_cpu_us_per_event", (cpu_us - cpu_before_us) / events}};
-  std::printf("%s\n", json.dump().c_str());
-  return EXIT_SUCCESS;
+  return reads;
 }
 
 int Main(int argc, char** argv) {
-  Arguments arguments;
-  CLI::App app("A Redis Stream with a consumer group", "redis_group");
-  app.add_option("--port", arguments.port)
-      ->required()
-      ->check(CLI::Range(1, 65'535));
-  app.add_option("--server-pid", arguments.server_pid,
-                 "Whose processor time is taken")
-      ->required();
-  app.add_option("--consumers", arguments.consumers)
-      ->check(CLI::Range(1, 1'000));
-  app.add_option("--events", arguments.events)->check(CLI::PositiveNumber);
-  app.add_option("--count", arguments.count, "Entries that one read takes")
-      ->check(CLI::Range(1, 100'000));
-  app.add_option("--depth", arguments.depth, "Reads that one has in flight")
-      ->check(CLI::Range(1, 16));
-  app.add_option("--bytes", arguments.bytes, "Of an entry's value")
-      ->check(CLI::Range(1, 1 << 20));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return Run(arguments);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "redis_group: %s\n", error.what());
-    return EXIT_FAILURE;
-  }
+  return GroupMain(
+      argc, argv,
+      {"redis_group", "A Redis Stream with a consumer group", Add, Settle});
 }
 
 }  // namespace

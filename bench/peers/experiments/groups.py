@@ -1,8 +1,10 @@
-"""A consumer group beside one on a Redis Stream: everything is taken and settled.
+"""A consumer group beside one on a Redis Stream, and beside a pull consumer of NATS
+JetStream: everything is taken and settled.
 
-timecached's time begins with the death of the entries, Redis's once all are added to its
-stream: what that costs is not in its figures. An entry of the stream has the bytes of an
-event's key and value.
+timecached's time begins with the death of the entries, that of the others once all are
+added to their stream, in memory: what that costs is not in their figures. An entry of the
+stream has the bytes of an event's key and value. NATS answers no acknowledgement: its time
+ends when it says that none is missing.
 """
 
 import json
@@ -12,7 +14,8 @@ from . import Outcome
 
 NAME = "groups"
 TITLE = "Consumer groups: every event to one member, and settled by it"
-REDIS = "Redis Stream"
+REDIS, VALKEY, NATS = "Redis Stream", "Valkey Stream", "NATS JetStream"
+LEAST_OF_PEER = 1.5
 MESSAGE_BYTES = 80
 # Events that a member has in hand: those of one XREADGROUP, or max_in_flight.
 COUNTS = (1_000, 100, 4_000)
@@ -29,7 +32,7 @@ def _events(bench):
 
 
 def estimate_seconds(bench):
-    return bench.pick(75, 0) + bench.repeats * len(_members(bench)) * bench.pick(11, 6)
+    return bench.pick(180, 0) + bench.repeats * len(_members(bench)) * bench.pick(40, 15)
 
 
 def _ours(bench, members, count, events):
@@ -40,16 +43,20 @@ def _ours(bench, members, count, events):
     return json.loads(done.output)
 
 
-def _redis(bench, members, count, events):
-    with servers.Redis(bench) as redis:
-        done = bench.run([bench.programs.peer_client("redis_group"), "--port", redis.port,
-                          "--server-pid", redis.pid, "--consumers", members,
-                          "--events", events, "--count", count,
-                          "--bytes", MESSAGE_BYTES])
-        return json.loads(done.output)
+def _peer(kind, client):
+    def measure(bench, members, count, events):
+        with kind(bench) as server:
+            done = bench.run([bench.programs.peer_client(client), "--port", server.port,
+                              "--server-pid", server.pid, "--consumers", members,
+                              "--events", events, "--count", count,
+                              "--bytes", MESSAGE_BYTES])
+            return json.loads(done.output)
+    return measure
 
 
-MEASURE = {"timecached": _ours, REDIS: _redis}
+MEASURE = {"timecached": _ours, REDIS: _peer(servers.Redis, "redis_group"),
+           VALKEY: _peer(servers.Valkey, "redis_group"),
+           NATS: _peer(servers.Nats, "nats_group")}
 
 
 def _tuned(bench, name):
@@ -67,12 +74,14 @@ def run(bench):
             name: lambda members=members, name=name: MEASURE[name](
                 bench, members, counts[name], _events(bench)) for name in MEASURE})
         who = "1 member" if members == 1 else f"{members} members"
-        for what, unit, figure in (
-                ("settled", "events/s", "events_per_second"),
-                ("server CPU", "us/event", "server_cpu_us_per_event")):
-            rows.append(figures.compared(
-                f"{who}: {what}", unit, [run[figure] for run in runs["timecached"]],
-                REDIS, [run[figure] for run in runs[REDIS]]))
+        for what, unit, figure, goal in (
+                ("settled", "events/s", "events_per_second",
+                 figures.at_least(LEAST_OF_PEER)),
+                ("server CPU", "us/event", "server_cpu_us_per_event", None)):
+            for peer in (REDIS, VALKEY, NATS):
+                rows.append(figures.compared(
+                    f"{who}: {what}", unit, [run[figure] for run in runs["timecached"]],
+                    peer, [run[figure] for run in runs[peer]], goal))
     return Outcome(rows, {"counts": counts, "events": _events(bench), "cases": cases})
 
 

@@ -11,7 +11,7 @@ TITLE = f"Resident memory of an entry of {KEY_BYTES} B + {VALUE_BYTES} B"
 MOST_OVERHEAD_BYTES = 24
 MOST_OF_REDIS = 0.5
 SETTLE_SECONDS = 1
-SERVERS = (servers.Timecached, servers.Redis, servers.Memcached)
+SERVERS = (servers.Timecached, servers.Redis, servers.Valkey, servers.Memcached)
 
 
 def _entries(bench):
@@ -19,7 +19,7 @@ def _entries(bench):
 
 
 def estimate_seconds(bench):
-    return bench.repeats * bench.pick(50, 8)
+    return bench.repeats * bench.pick(67, 11)
 
 
 def _bytes_per_entry(bench, kind):
@@ -39,7 +39,8 @@ def run(bench):
     rows = [figures.alone("beyond key and value", "B/entry",
                           [value - payload for value in ours],
                           figures.at_most(MOST_OVERHEAD_BYTES))]
-    for peer, goal in (("Redis", figures.at_most(MOST_OF_REDIS)), ("memcached", None)):
+    for peer, goal in (("Redis", figures.at_most(MOST_OF_REDIS)), ("Valkey", None),
+                       ("memcached", None)):
         rows.append(figures.compared("all of an entry", "B/entry", ours, peer, runs[peer],
                                      goal))
     return Outcome(rows, {"entries": _entries(bench), "bytes_per_entry": runs})

@@ -11,13 +11,6 @@
 namespace timecache::cli {
 namespace {
 
-// Whether an error is about the operation, and not about the server, the
-// namespace or the connection.
-bool IsOperations(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
-         absl::IsFailedPrecondition(status);
-}
-
 class BenchCalls final : public BenchSender, public BenchEvent {
  public:
   BenchCalls(const BenchOptions& options,
@@ -75,7 +68,7 @@ class BenchCalls final : public BenchSender, public BenchEvent {
     }
     BenchCounts counts = {.results = 1};
     if (!status.ok()) {
-      if (!IsOperations(status)) return status;
+      if (!IsOfOperation(status)) return status;
       counts.errors = 1;
       listener_.OperationFailed(status);
     } else if (may_miss_) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "client/cli/bench/bench_callers.h"
 #include "client/cli/bench/bench_report.h"
 #include "client/cli/bench/bench_run.h"
 #include "client/cli/commands/commands.h"
@@ -32,6 +33,7 @@ constexpr size_t kMaxKeyBytes = 4096;
 constexpr size_t kMaxValueBytes = 16 << 20;
 constexpr size_t kMaxConnections = 1024;
 constexpr size_t kMaxDepth = 1024;
+constexpr size_t kMaxCallers = 1024;
 constexpr double kMaxRate = 1e9;
 
 // "put=80,get=20"
@@ -89,8 +91,9 @@ void CheckTogether(const BenchOptions& options) {
   }
 }
 
-int Report(const Context& context, const BenchOptions& options,
-           const BenchRun& run, const absl::Status& status) {
+template <typename Run>
+int Report(const Context& context, const BenchOptions& options, const Run& run,
+           const absl::Status& status) {
   const BenchTally& tally = run.tally();
   const BenchResult result = {
       .tally = tally,
@@ -125,6 +128,7 @@ BenchOptions FillOptions(const BenchOptions& options) {
       std::clamp(kBatchBytes / (options.key_bytes + options.value_bytes + 1),
                  size_t{1}, kMaxBatch);
   fill.is_unary = fill.batch == 1;
+  fill.callers = 0;
   fill.connections = 1;
   fill.depth = 1;
   fill.rate = 0;
@@ -146,6 +150,7 @@ std::optional<int> Fill(const Context& context, const BenchOptions& options) {
   return kExitInterrupted + interrupt.signal();
 }
 
+template <typename Run>
 int Measure(const Context& context, const BenchOptions& options) {
   std::optional<OutputFile> timeline;
   if (!options.timeline.empty()) {
@@ -158,24 +163,23 @@ int Measure(const Context& context, const BenchOptions& options) {
   }
   ProgressBar bar;
   const absl::Time started_at = absl::Now();
-  BenchRun run(options, timeline ? timeline->stream() : nullptr,
-               [&](const BenchTally& tally) {
-                 if (!bar.shown()) return;
-                 const absl::Duration elapsed = absl::Now() - started_at;
-                 const uint64_t done = tally.counts().results;
-                 // The part that is done: of the operations, or of the time.
-                 Progress progress = {.done = done,
-                                      .bytes_read = done,
-                                      .bytes_all = options.operations,
-                                      .elapsed = elapsed,
-                                      .unit = "operations"};
-                 if (options.operations == 0) {
-                   progress.bytes_read = absl::ToInt64Milliseconds(elapsed);
-                   progress.bytes_all =
-                       absl::ToInt64Milliseconds(options.duration);
-                 }
-                 bar.Update(progress);
-               });
+  Run run(options, timeline ? timeline->stream() : nullptr,
+          [&](const BenchTally& tally) {
+            if (!bar.shown()) return;
+            const absl::Duration elapsed = absl::Now() - started_at;
+            const uint64_t done = tally.counts().results;
+            // The part that is done: of the operations, or of the time.
+            Progress progress = {.done = done,
+                                 .bytes_read = done,
+                                 .bytes_all = options.operations,
+                                 .elapsed = elapsed,
+                                 .unit = "operations"};
+            if (options.operations == 0) {
+              progress.bytes_read = absl::ToInt64Milliseconds(elapsed);
+              progress.bytes_all = absl::ToInt64Milliseconds(options.duration);
+            }
+            bar.Update(progress);
+          });
   InterruptHandler interrupt([&run] { run.Interrupt(); });
   const absl::Status status = run.Run();
   bar.Wipe();
@@ -263,12 +267,15 @@ int RunBench(const Context& context, BenchOptions options) {
     options.ns = own->name();
   }
   options.address = MeasuredAddress(context);
-  return Measure(context, options);
+  return options.callers > 0 ? Measure<BenchCallers>(context, options)
+                             : Measure<BenchRun>(context, options);
 }
 
 constexpr char kFooter[] =
     R"(A message of one operation is a unary call of its own; one of more goes through
-Pipeline, or, with --unary, is an Execute call. Latency is of a message: from its
+Pipeline, or, with --unary, is an Execute call. --callers measures what a program
+does instead: so many threads, each with one plain call after the other, of one
+client, whose calls share a stream or, with --unary, are RPCs. Latency is of a message: from its
 sending to its answer; with --rate, from when it was due, so that the
 latency of messages delayed by a server stall counts. --rate keeps one core
 busy.
@@ -285,6 +292,7 @@ Examples:
   timecachectl bench --mix put=100 --batch 100 --seconds 5
   timecachectl bench --fill --mix get=100 --batch 1 --connections 50
   timecachectl bench -n sessions --mix get=100 --keys 1000
+  timecachectl bench --callers 16 --seconds 5
   timecachectl bench --rate 100000 --batch 10 --connections 4 --timeline t.jsonl)";
 
 void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
@@ -319,24 +327,34 @@ void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
 }
 
 void AddPaceFlags(CLI::App& bench, BenchOptions& options) {
+  CLI::Option* callers =
+      bench
+          .add_option("--callers", options.callers,
+                      "Threads that make plain calls of one client")
+          ->check(CLI::Range(size_t{1}, kMaxCallers));
   bench.add_option("--batch", options.batch, "Operations of a message (100)")
-      ->check(CLI::Range(size_t{1}, kMaxRequestOperations));
+      ->check(CLI::Range(size_t{1}, kMaxRequestOperations))
+      ->excludes(callers);
   bench.add_flag("--unary", options.is_unary,
-                 "Send messages as Execute calls instead of by Pipeline");
+                 "Send messages as Execute calls instead of by Pipeline, and "
+                 "plain calls as RPCs");
   bench
       .add_option("--connections", options.connections,
                   "Connections, each of its own (1)")
-      ->check(CLI::Range(size_t{1}, kMaxConnections));
+      ->check(CLI::Range(size_t{1}, kMaxConnections))
+      ->excludes(callers);
   bench
       .add_option("--depth", options.depth,
                   "Messages in flight on each connection (1)")
-      ->check(CLI::Range(size_t{1}, kMaxDepth));
+      ->check(CLI::Range(size_t{1}, kMaxDepth))
+      ->excludes(callers);
   bench
       .add_option("--rate", options.rate,
                   "Operations per second, whatever the answers do; else as "
                   "fast as they come")
       ->check(CLI::Range(1.0, kMaxRate))
-      ->type_name("OPS");
+      ->type_name("OPS")
+      ->excludes(callers);
   auto* seconds =
       bench
           .add_option_function<double>(
@@ -372,7 +390,8 @@ void AddBenchCommand(CLI::App& app, Context& context) {
   bench->preparse_callback(
       [&app](size_t) { app.get_option("--namespace")->envname(""); });
   OnRun(bench, context, options, RunBench, [](BenchOptions& given) {
-    if (given.batch == 1) given.is_unary = true;
+    if (given.callers > 0) given.batch = 1;
+    if (given.batch == 1 && given.callers == 0) given.is_unary = true;
     if (given.operations > 0) given.duration = kMaxDuration;
     CheckTogether(given);
   });

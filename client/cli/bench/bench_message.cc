@@ -16,13 +16,6 @@ namespace {
 // The largest step of splitmix64, an odd number without a pattern.
 constexpr uint64_t kRandomStep = 0x9E37'79B9'7F4A'7C15;
 
-std::string Key(const BenchOptions& options) {
-  std::string key(kBenchKeyPrefix);
-  key.append(options.key_digits(), '0');
-  key.resize(options.key_bytes, 'x');
-  return key;
-}
-
 // `number`: of the operation in all messages, one after the other.
 Operation MakeOperation(const BenchOptions& options, BenchKind kind,
                         const std::string& key, size_t number) {
@@ -86,6 +79,13 @@ size_t Variants(const BenchOptions& options, size_t period) {
 
 }  // namespace
 
+std::string BenchKey(const BenchOptions& options) {
+  std::string key(kBenchKeyPrefix);
+  key.append(options.key_digits(), '0');
+  key.resize(options.key_bytes, 'x');
+  return key;
+}
+
 BenchKeys::BenchKeys(uint64_t keys, bool is_sequential, uint64_t seed)
     : keys_(keys), is_sequential_(is_sequential), state_(seed) {}
 
@@ -147,7 +147,7 @@ BenchMessage::BenchMessage(const BenchOptions& options,
     : key_digits_(options.key_digits()),
       may_miss_(kinds.front() >= BenchKind::kGet &&
                 kinds.front() <= BenchKind::kTouch) {
-  const std::string key = Key(options);
+  const std::string key = BenchKey(options);
   v1::ExecuteRequest execute;
   execute.set_namespace_(options.ns);
   for (const BenchKind kind : kinds) {
@@ -198,7 +198,7 @@ BenchMessage& BenchMessages::Next(BenchKeys& keys) {
 
 uint64_t BenchMessages::BytesOfAll(const BenchOptions& options) {
   const size_t operation_bytes =
-      MakeOperation(options, BenchKind::kPut, Key(options), 0).bytes();
+      MakeOperation(options, BenchKind::kPut, BenchKey(options), 0).bytes();
   const size_t variants =
       Variants(options, MixPeriod(options.mix_percent).size());
   return uint64_t{operation_bytes} * options.batch * options.connections *

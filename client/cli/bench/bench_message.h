@@ -37,6 +37,9 @@ class BenchKeys {
 std::vector<BenchKind> MixPeriod(
     const std::array<int, kBenchKinds>& mix_percent);
 
+// A key, with zeros for digits.
+std::string BenchKey(const BenchOptions& options);
+
 // Writes the number's last `width` decimal digits.
 void WriteDigits(uint64_t number, size_t width, char* to);
 

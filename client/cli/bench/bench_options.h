@@ -53,6 +53,8 @@ struct BenchOptions {
   bool is_unary = false;
   size_t connections = 1;
   size_t depth = 1;  // Messages in flight on a connection.
+  // Threads that make plain calls of one client, in place of messages; 0: none.
+  size_t callers = 0;
   // Operations per second that are sent whatever the answers do; 0: each answer
   // lets the next message go.
   double rate = 0;

@@ -33,6 +33,7 @@ double CpuNsPerOperation(const BenchResult& result) {
 }
 
 std::string_view TransportOf(const BenchOptions& options) {
+  if (options.callers > 0) return options.is_unary ? "unary" : "calls";
   if (!options.is_unary) return "pipeline";
   return options.batch > 1 ? "execute" : "unary";
 }
@@ -58,6 +59,7 @@ Json SettingsToJson(const BenchOptions& options) {
                    {"batch", options.batch},
                    {"connections", options.connections},
                    {"depth", options.depth},
+                   {"callers", options.callers},
                    {"rate", options.rate}};
   if (options.ttl) settings["ttl_ms"] = absl::ToInt64Milliseconds(*options.ttl);
   return settings;
@@ -89,15 +91,21 @@ std::string SettingsText(const BenchOptions& options) {
     mix.push_back(absl::StrFormat("%d %% %s", options.mix_percent[k],
                                   std::string(kBenchKindNames[k])));
   }
+  const std::string how =
+      options.callers > 0
+          ? absl::StrCat(Plural(options.callers, "caller"), " of one client, ",
+                         options.is_unary ? "each by unary calls"
+                                          : "whose calls share a stream")
+          : absl::StrCat(Plural(options.connections, "connection"), ", ",
+                         Plural(options.depth, "message"),
+                         " in flight on each, of ",
+                         Plural(options.batch, "operation"), ", by ",
+                         options.is_unary ? "unary calls" : "Pipeline");
   return absl::StrCat(
       absl::StrJoin(mix, ", "), "; ", Plural(options.keys, "key"), " of ",
       SizeText(options.key_bytes), ", ",
       options.is_sequential ? "in order" : "at random", "; values of ",
-      SizeText(options.value_bytes), "\n",
-      Plural(options.connections, "connection"), ", ",
-      Plural(options.depth, "message"), " in flight on each, of ",
-      Plural(options.batch, "operation"), ", by ",
-      options.is_unary ? "unary calls" : "Pipeline", "\n");
+      SizeText(options.value_bytes), "\n", how, "\n");
 }
 
 }  // namespace

@@ -44,6 +44,11 @@ bool Count(grpc::ByteBuffer& response, BenchCounts& counts) {
 
 }  // namespace
 
+bool IsOfOperation(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
+         absl::IsFailedPrecondition(status);
+}
+
 absl::StatusOr<BenchCounts> ReadResults(grpc::ByteBuffer& response,
                                         size_t operations,
                                         BenchListener& listener) {

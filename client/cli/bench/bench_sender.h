@@ -71,6 +71,10 @@ std::unique_ptr<BenchSender> MakeBenchCalls(
     const BenchOptions& options, std::shared_ptr<grpc::Channel> channel,
     grpc::CompletionQueue& queue, BenchKeys& keys, BenchListener& listener);
 
+// Whether an error is about the operation, and not about the server, the
+// namespace or the connection.
+bool IsOfOperation(const absl::Status& status);
+
 // What the results of an ExecuteResponse say; errors of operations are reported
 // to the listener. INTERNAL if there are not as many results as operations. A
 // few nanoseconds for a result.

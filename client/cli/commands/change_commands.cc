@@ -52,6 +52,7 @@ void AddAppend(CLI::App& app, Context& context) {
   AddDuration(*append, "--ttl", options.ttl, kTtlHelp);
   append->add_flag("--touch", options.touch, kTouchHelp);
   AddId(*append, options);
+  AddTraceparent(*append, options);
   AddPreconditions(*append, options);
   append->footer(
       "The value stays on the server, and keeps its deadline. Exits with 1 if\n"
@@ -102,6 +103,7 @@ void AddCombine(CLI::App& app, Context& context) {
                     "Remove the key if the result is 0");
   combine->add_flag("--touch", options.touch, kTouchHelp);
   AddId(*combine, options);
+  AddTraceparent(*combine, options);
   AddDuration(*combine, "--ttl", options.ttl, kTtlHelp);
   AddCount(*combine, "--if-version", options.if_version,
            "Only if the key has this version");
@@ -170,6 +172,7 @@ void AddGather(CLI::App& app, Context& context) {
   count->excludes(names);
   gather->add_flag("--touch", options.touch, kTouchHelp);
   AddId(*gather, options);
+  AddTraceparent(*gather, options);
   AddDuration(*gather, "--ttl", options.ttl, kTtlHelp);
   gather->add_flag("--keep-first", options.keep_first,
                    "A part that exists with another value stays: no error");

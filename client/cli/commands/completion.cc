@@ -93,6 +93,10 @@ bool IsNamespace(const CLI::Option& option) {
          absl::StartsWith(option.get_description(), "The namespace");
 }
 
+bool IsContext(const CLI::Option& option) {
+  return absl::StartsWith(option.get_description(), "The context");
+}
+
 bool IsGroup(const CLI::Option& option) {
   return option.get_type_name() == "GROUP" ||
          absl::StartsWith(option.get_description(), "The group");
@@ -173,6 +177,11 @@ void OfferValues(const CLI::Option& option, const Place& place,
     const std::string all = type.substr(open + 1, type.find('}') - open - 1);
     for (const absl::string_view name : absl::StrSplit(all, ',')) {
       Offer(std::string(name), "", prefix, completion);
+    }
+  } else if (IsContext(option)) {
+    if (names.contexts == nullptr) return;
+    for (const std::string& name : names.contexts()) {
+      Offer(name, "context", prefix, completion);
     }
   } else if (IsNamespace(option)) {
     for (const std::string& name : names.namespaces(place.flags)) {

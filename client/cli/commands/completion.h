@@ -4,10 +4,12 @@
 #define TIMECACHED_CLIENT_CLI_COMMANDS_COMPLETION_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "timecache/client.h"
 
 namespace timecache::cli {
 
@@ -33,7 +35,14 @@ struct ServerNames {
   std::function<Names(const std::vector<std::string>& flags,
                       const std::vector<std::string>& namespaces)>
       groups;
+  // Of named servers; null: none.
+  std::function<Names()> contexts = nullptr;
 };
+
+// Those that a client says, which is empty where the flags cannot be read, and
+// the contexts of the user's file.
+ServerNames NamesOf(const std::function<std::optional<Client>(
+                        const std::vector<std::string>& flags)>& client_of);
 
 // What could stand in place of the last of `words`, which begins with it, in
 // the command line of `app`; words[0] is behind the program's name. Follows the

@@ -1,6 +1,7 @@
 // completion, and what its scripts and the manual's build call: __complete,
 // __man.
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/completion.h"
+#include "client/cli/contexts.h"
 #include "client/cli/flags.h"
 #include "client/cli/ui/output.h"
 #include "server/base/man_page.h"
@@ -33,6 +35,7 @@ std::optional<Client> ClientOf(CLI::App& app, Context& context,
   } catch (const CLI::Error&) {
     return std::nullopt;
   }
+  if (!ApplyContext(app, context).ok()) return std::nullopt;
   context.timeout = kPatience;
   return context.MakeClient();
 }
@@ -62,21 +65,22 @@ std::vector<std::string> GroupsOf(const std::optional<Client>& client,
   return {names.begin(), names.end()};
 }
 
+std::vector<std::string> ContextNames() {
+  std::vector<std::string> names;
+  const absl::StatusOr<Contexts> contexts = Contexts::Read();
+  if (!contexts.ok()) return names;
+  for (const auto& [name, server] : contexts->servers) names.push_back(name);
+  return names;
+}
+
 int RunComplete(CLI::App& app, Context& context,
                 std::vector<std::string> words) {
   // It takes commands.
   if (words.size() > 1 && words[0] == "help") words.erase(words.begin());
-  using Words = std::vector<std::string>;
-  const ServerNames names = {
-      .namespaces =
-          [&](const Words& flags) {
-            return NamespacesOf(ClientOf(app, context, flags));
-          },
-      .groups =
-          [&](const Words& flags, const Words& namespaces) {
-            return GroupsOf(ClientOf(app, context, flags), namespaces);
-          }};
-  const Completion completion = Complete(app, words, names);
+  const Completion completion =
+      Complete(app, words, NamesOf([&](const std::vector<std::string>& flags) {
+                 return ClientOf(app, context, flags);
+               }));
   for (const auto& [word, help] : completion.candidates) {
     WriteLine(help.empty() ? word : absl::StrCat(word, "\t", help));
   }
@@ -94,6 +98,20 @@ int RunMan(const CLI::App& app, const Context& context) {
 }
 
 }  // namespace
+
+ServerNames NamesOf(const std::function<std::optional<Client>(
+                        const std::vector<std::string>& flags)>& client_of) {
+  using Words = std::vector<std::string>;
+  return {.namespaces =
+              [client_of](const Words& flags) {
+                return NamespacesOf(client_of(flags));
+              },
+          .groups =
+              [client_of](const Words& flags, const Words& namespaces) {
+                return GroupsOf(client_of(flags), namespaces);
+              },
+          .contexts = ContextNames};
+}
 
 std::optional<int> RunHiddenCommand(CLI::App& app, Context& context, int argc,
                                     const char* const* argv) {

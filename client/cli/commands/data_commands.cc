@@ -103,6 +103,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
   AddContains(app, context);
   AddSizeCommand(app, context);
   AddTouch(app, context);
+  AddBatchCommand(app, context);
 }
 
 }  // namespace timecache::cli

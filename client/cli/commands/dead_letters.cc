@@ -73,12 +73,13 @@ absl::Status PutBackEvent(const Client& client, const ExpiredEvent& event,
         into.Put(event.key, event.value,
                  {.ttl = ttl,
                   .condition = options.overwrite ? PutCondition::kAlways
-                                                 : PutCondition::kIfAbsent})
+                                                 : PutCondition::kIfAbsent,
+                  .traceparent = event.traceparent})
             .status();
     return HasReason(status, ErrorReason::kKeyExists) ? KeyExists(event)
                                                       : status;
   }
-  GatherOptions gather = {.ttl = ttl};
+  GatherOptions gather = {.ttl = ttl, .traceparent = event.traceparent};
   if (event.parts->expected_names.empty()) {
     gather.expected_parts = event.parts->expected_parts;
   } else {
@@ -144,6 +145,7 @@ std::string Describe(const Entry& entry, const DeadLetter& letter,
        {"died", TimeText(event.death_time)},
        {"own ttl", event.own_ttl ? DurationText(*event.own_ttl) : "none"},
        {"version", absl::StrCat(event.version)},
+       {"traceparent", event.traceparent.empty() ? "none" : event.traceparent},
        {event.parts ? "parts" : "value", ValueText(event, encodings.value)}});
 }
 

@@ -124,8 +124,8 @@ void AddDumpCommand(CLI::App& app, Context& context) {
       R"(Writes JSON lines: a head, {"key":..,"value":..,"deadline":..} for each live
 entry, and an end with their number. Bytes that are not text are in key_base64
 and value_base64. An entry that is live during the whole dump is in it once,
-any other at most once. `load` restores each entry's deadline and, from own_ttl,
-its own time to live. Versions and create times are not kept. FILE is replaced
+any other at most once. `load` restores each entry's deadline, from own_ttl its
+own time to live, and its traceparent. Versions and create times are not kept. FILE is replaced
 once the dump is whole, and keeps its mode; a new one gets mode 0600.
 
 Examples:

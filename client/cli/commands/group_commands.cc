@@ -1,4 +1,4 @@
-// ns groups, group-create, group-get, group-update, group-delete.
+// ns groups, group-create, group-get, group-update, group-members, group-delete.
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,7 +22,7 @@ struct GroupArguments {
   std::string group;
   GroupOptions options;
   std::vector<std::string> to_default;  // By the names of their flags.
-  WatchStart start = WatchStart::kNow;
+  GroupPosition start;
   bool yes = false;
 };
 
@@ -53,6 +53,27 @@ int RunListGroups(const Context& context, const GroupArguments& arguments) {
                      CountText(s.dead_lettered), CountText(s.lost)});
   }
   return Print(context, {{"namespace", arguments.ns}, {"groups", array}},
+               Table(std::move(table)));
+}
+
+int RunMembers(const Context& context, const GroupArguments& arguments) {
+  const auto members =
+      context.MakeClient().ListMembers(arguments.group).value();
+  Json array = Json::array();
+  std::vector<Row> table = {
+      {"PRINCIPAL", "PEER", "SINCE", "IN FLIGHT", "WINDOW", "STATE"}};
+  for (const GroupMember& member : members) {
+    array.push_back(ToJson(member));
+    table.push_back({member.principal, member.peer, TimeText(member.since),
+                     CountText(member.in_flight), CountText(member.window),
+                     member.unresponsive ? "unresponsive"
+                     : member.active     ? "active"
+                                         : "waits"});
+  }
+  return Print(context,
+               {{"namespace", arguments.ns},
+                {"group", arguments.group},
+                {"members", array}},
                Table(std::move(table)));
 }
 
@@ -103,6 +124,24 @@ void AddOptionFlags(CLI::App& app, GroupOptions& options) {
               "The longest such wait (168h)");
   AddCount(app, "--retry-jitter-percent", options.retry_jitter_percent,
            "How much shorter, at random, each wait may be (0)");
+  app.add_option_function<std::vector<std::string>>(
+         "--retry-delays",
+         [&options](const std::vector<std::string>& delays) {
+           options.retry_delays.emplace();
+           for (const std::string& text : delays) {
+             const auto delay = ParseDuration(text);
+             if (!delay.ok()) {
+               throw CLI::ValidationError(
+                   "--retry-delays", std::string(delay.status().message()));
+             }
+             options.retry_delays->push_back(*delay);
+           }
+         },
+         "The waits after the first, second, ... attempt in vain, with commas; "
+         "in place of the three above (none)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("DURATIONS");
   auto* paused = app.add_flag_callback(
       "--paused", [&options] { options.paused = true; },
       "Deliver nothing until --no-paused");
@@ -110,6 +149,13 @@ void AddOptionFlags(CLI::App& app, GroupOptions& options) {
          "--no-paused", [&options] { options.paused = false; },
          "Deliver again (the default)")
       ->excludes(paused);
+  auto* single = app.add_flag_callback(
+      "--single-active", [&options] { options.single_active = true; },
+      "One member gets all events; when its stream ends, the next one");
+  app.add_flag_callback(
+         "--no-single-active", [&options] { options.single_active = false; },
+         "All members get events (the default)")
+      ->excludes(single);
 }
 
 // Adds `ns NAME-OF-COMMAND NAMESPACE`, which does `run`.
@@ -144,13 +190,9 @@ void AddGroupCreate(CLI::App& ns, Context& context) {
             about, about.MakeClient().CreateGroup(a.group, a.options, a.start));
       });
   AddOptionFlags(*create, arguments->options);
-  create->add_flag_callback(
-      "--from-earliest",
-      [arguments = arguments.get()] {
-        arguments->start = WatchStart::kEarliest;
-      },
-      "Start with the oldest retained event; else with entries that die from "
-      "now on");
+  create->add_option("--key-prefix", arguments->options.key_prefix,
+                     "Only events of keys that begin with this; fixed");
+  AddPositionFlags(*create, arguments->start, "from-");
   create->footer(
       R"(watch --group also creates a group, at its first use, with the options in
 parentheses. From its creation on a group keeps the events, also while it
@@ -205,6 +247,19 @@ Examples:
           "Example:\n"
           "  timecachectl ns group-get orders billing --json | jq .statistics");
   AddGroupUpdate(ns, context);
+  AddGroupCommand(ns, context, "group-members",
+                  "List the streams that are members of a group",
+                  std::make_shared<GroupArguments>(), RunMembers)
+      ->footer(
+          R"(The oldest first: who, from where, since when; IN FLIGHT: events that it holds;
+WINDOW: how many it may hold now, fewer than its --max-in-flight if it let
+events time out. STATE: active; waits: another one is the single active member;
+unresponsive: it let an event time out and has settled none since. Callers of
+fetch are no members.
+
+Examples:
+  timecachectl ns group-members orders billing
+  timecachectl ns group-members orders billing --json | jq '.members[].peer')");
   auto arguments = std::make_shared<GroupArguments>();
   CLI::App* group_delete = AddGroupCommand(
       ns, context, "group-delete",

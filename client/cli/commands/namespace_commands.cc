@@ -162,6 +162,11 @@ void AddOptionFlags(CLI::App& app, NamespaceOptions& options) {
               "How long events stay readable for watch --from-earliest (5m)");
   AddSize(app, "--event-retention-bytes", options.event_retention_bytes,
           "Memory for them (64MiB)");
+  AddDuration(app, "--change-retention", options.change_retention,
+              "How long puts, renewals and removals stay readable for watch "
+              "--changes; 0: not at all (0)");
+  AddSize(app, "--change-retention-bytes", options.change_retention_bytes,
+          "Memory for them (64MiB)");
   AddSize(
       app, "--max-backlog-bytes", options.max_backlog_bytes,
       "Memory for the events that all its consumer groups have not settled; 0: "
@@ -280,6 +285,7 @@ void AddNamespaceCommands(CLI::App& app, Context& context) {
       })
       ->footer("Example:\n  timecachectl ns rotate sessions");
   AddGroupCommands(*ns, context);
+  AddGroupEventCommands(*ns, context);
 }
 
 }  // namespace timecache::cli

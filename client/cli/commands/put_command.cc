@@ -47,6 +47,7 @@ void AddPutCommand(CLI::App& app, Context& context) {
                           "The entry's own time to live; else the namespace's");
   auto* expire_at = AddExpireAt(*put, options);
   AddId(*put, options);
+  AddTraceparent(*put, options);
   put->add_flag("--keep-deadline", options.keep_deadline,
                 "An existing entry keeps its deadline")
       ->excludes(ttl)
@@ -62,6 +63,7 @@ void AddPutCommand(CLI::App& app, Context& context) {
       "  timecachectl put session:7 'basket=4' --keep-deadline\n"
       "  timecachectl put reminder:7 pay --expire-at \"$(date -d 'friday 9am' "
       "+%s)\"\n"
+      "  timecachectl put job:7 order --traceparent \"$TRACEPARENT\"\n"
       "  timecachectl put photo:1 - < photo.jpg\n"
       "  timecachectl put --key-hex 00ff --hex cafe\n"
       "  timecachectl put temperature -- -5");

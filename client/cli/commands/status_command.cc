@@ -87,6 +87,7 @@ class Top {
         terminal.Draw(context_.Explain(now.status()));
         continue;
       }
+      AddHotKeys(client_, before_, &*now);
       const bool written =
           draw ? Show(terminal, *now, &before_) : PrintBlock(i == 0, *now);
       if (!written) return context_.FailToWrite();
@@ -152,6 +153,7 @@ Examples:
   AddCount(*top, "--count", arguments->count,
            "Stop after this many samples; 0: never (0)");
   top->footer(
+      "KEY: the hottest ones of the busiest namespace, see `hot`. "
       "If standard output is not a terminal, prints one block of text after "
       "the other.\n\n"
       "Examples:\n"

@@ -51,6 +51,7 @@ WatchOptions MakeOptions(const WatchArguments& arguments,
                           .fail_on_loss = arguments.fail_on_loss,
                           .lead_time = arguments.lead_time,
                           .group = arguments.group,
+                          .changes = arguments.changes,
                           .max_in_flight = arguments.max_in_flight};
   if (!options.group.empty() && !options.max_in_flight) {
     // Events beyond --count would only be taken from other members.
@@ -203,6 +204,12 @@ void AddStartFlags(CLI::App& watch, WatchArguments& arguments) {
       ->excludes("--from-earliest")
       ->excludes(file)
       ->excludes(loss);
+  watch
+      .add_flag(
+          "--changes", arguments.changes,
+          "Print puts, renewals and removals, instead of entries that have "
+          "expired: of namespaces with a --change-retention")
+      ->excludes("--lead-time");
 }
 
 void AddEndFlags(CLI::App& watch, WatchArguments& arguments) {
@@ -235,7 +242,8 @@ void AddGroupFlags(CLI::App& watch, WatchArguments& arguments) {
                     ->excludes("--prefix")
                     ->excludes("--resume-file")
                     ->excludes("--fail-on-loss")
-                    ->excludes("--lead-time");
+                    ->excludes("--lead-time")
+                    ->excludes("--changes");
   AddCount(watch, "--max-in-flight", arguments.max_in_flight,
            "Most events held unsettled (1000; with --exec twice --jobs)")
       ->needs(group);
@@ -309,6 +317,9 @@ kill -9: then at most the last batch is printed twice. While the server
 retains the events (ns update --event-retention) none is missing; those that
 it has dropped are counted.
 
+--changes prints, tab-separated: time, kind (put, renewed, removed), the namespace
+if there are several, key, value. All other options are as for expired entries.
+
 --group: each event is delivered to one member, and again until it is settled.
 Without --exec events are acknowledged once they are printed. With --exec the
 COMMAND has the value on its standard input (parts as --json shows them) and,
@@ -327,6 +338,7 @@ Examples:
   timecachectl watch --from-earliest --until-watermark 2025-01-31T12:00:00Z
   timecachectl watch sessions --resume-file sessions.resume >> sessions.log
   timecachectl watch sessions --lead-time 1m
+  timecachectl watch prices --changes --resume-file prices.resume
   timecachectl watch orders --group billing --exec ./charge.sh --jobs 4)";
 
 }  // namespace

@@ -52,6 +52,7 @@ std::string BinaryEntry(const Entry& entry) {
   proto.set_key(entry.key);
   *proto.mutable_deadline() = ToProto(entry.deadline);
   if (entry.own_ttl) *proto.mutable_own_ttl() = ToProto(*entry.own_ttl);
+  proto.set_traceparent(entry.traceparent);
   if (entry.parts) {
     v1::GatheredParts& parts = *proto.mutable_parts();
     parts.set_expected_parts(entry.parts->expected_parts);
@@ -111,7 +112,8 @@ absl::StatusOr<std::variant<DumpMark, LoadEntry>> ParseFrame(
                      .value = std::move(entry.value),
                      .parts = std::move(entry.parts),
                      .deadline = entry.deadline,
-                     .own_ttl = entry.own_ttl};
+                     .own_ttl = entry.own_ttl,
+                     .traceparent = std::move(entry.traceparent)};
   }
   return absl::DataLossError("the dump is damaged: a record has no known form");
 }

@@ -6,7 +6,8 @@
 // little-endian, times are microseconds since 1970 on the server's clock.
 //
 //   head:  'h' | u32 version | i64 time | the namespace
-//   entry: 'e' | a timecache.v1.Entry: key, value or parts, deadline, own_ttl
+//   entry: 'e' | a timecache.v1.Entry: key, value or parts, deadline, own_ttl,
+//          traceparent
 //   end:   'z' | u64 entries
 
 #ifndef TIMECACHED_CLIENT_CLI_DUMP_DUMP_BINARY_H_

@@ -21,6 +21,7 @@ Json DumpEntry(const Entry& entry, const Encodings& encodings) {
   }
   object["deadline"] = ExactTimeText(entry.deadline);
   if (entry.own_ttl) object["own_ttl"] = DurationText(*entry.own_ttl);
+  if (!entry.traceparent.empty()) object["traceparent"] = entry.traceparent;
   return object;
 }
 

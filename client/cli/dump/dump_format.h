@@ -15,8 +15,8 @@
 namespace timecache::cli {
 
 // A later form that this one cannot read counts on. Of version 1 no entry says
-// its own time to live.
-inline constexpr int kDumpVersion = 2;
+// its own time to live, of version 2 none its traceparent.
+inline constexpr int kDumpVersion = 3;
 
 // What a dump says of itself, before its entries.
 struct DumpHead {
@@ -25,12 +25,12 @@ struct DumpHead {
   absl::Time time = {};
 };
 
-// {"dump":{"version":2,"namespace":"a","time":"..."}}
+// {"dump":{"version":3,"namespace":"a","time":"..."}}
 Json DumpBegin(const DumpHead& head);
-// {"key":..,"value":..,"deadline":"..","own_ttl":".."}, the last if it has one,
-// with parts in place of a value where the key collects these: nothing that is
-// another one after it was loaded, so that two dumps of the same entries have
-// the same lines.
+// {"key":..,"value":..,"deadline":"..","own_ttl":"..","traceparent":".."}, the
+// last two if it has them, with parts in place of a value where the key collects
+// these: nothing that is another one after it was loaded, so that two dumps of
+// the same entries have the same lines.
 Json DumpEntry(const Entry& entry, const Encodings& encodings);
 // {"dump_end":{"entries":2}}
 Json DumpEnd(uint64_t entries);

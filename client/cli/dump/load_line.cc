@@ -28,6 +28,7 @@ constexpr std::string_view kKnownFields[] = {"key",
                                              "expected_parts",
                                              "expected_names",
                                              "own_ttl",
+                                             "traceparent",
                                              "create_time"};
 
 // Ends the parsing of a line.
@@ -151,6 +152,9 @@ LoadEntry TakeEntry(const Object& object) {
     entry.value = TakeBytes(object, "value");
   }
   TakeTimes(object, entry);
+  if (const std::string* const text = FindText(object, "traceparent", "")) {
+    entry.traceparent = *text;
+  }
   return entry;
 }
 

@@ -32,6 +32,7 @@ struct LoadEntry {
   // What a renewal gives it, whatever the deadline. Not beside a ttl, which is
   // the same without a deadline.
   std::optional<absl::Duration> own_ttl = {};
+  std::string traceparent = {};
 };
 
 // JSON if the first line with anything on it begins with a brace, and is no
@@ -50,7 +51,8 @@ absl::StatusOr<LoadEntry> ParseTsvLine(std::string_view line,
 
 // {"key":"k","value":"v","ttl":"30s"}. Bytes that are not text come as
 // key_base64 or key_hex, value likewise; in place of ttl there may be a
-// deadline, with an own_ttl if the entry has one, or neither. What `scan --json`
+// deadline, with an own_ttl if the entry has one, or neither. It may have a
+// traceparent. What `scan --json`
 // prints is taken, too: its version, put_time, create_time and left_ms mean
 // nothing here; so are the parts that a key collects.
 // Another field is an error, because it is more likely a slip than meant.

@@ -198,12 +198,14 @@ absl::Status Loader::Store(const LoadEntry& entry, const Life& life,
     return pipeline_.Add(Operation::Put(entry.key, entry.value,
                                         {.ttl = life.ttl,
                                          .expire_at = life.expire_at,
-                                         .allow_past = allow_past}),
+                                         .allow_past = allow_past,
+                                         .traceparent = entry.traceparent}),
                          std::move(done));
   }
   const GatherOptions options = {.expected_parts = entry.parts->expected_parts,
                                  .expected_names = entry.parts->expected_names,
-                                 .ttl = life.ttl};
+                                 .ttl = life.ttl,
+                                 .traceparent = entry.traceparent};
   std::vector<Operation> operations = {Operation::Remove(entry.key)};
   for (const GatheredPart& part : entry.parts->parts) {
     operations.push_back(

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
+#include <csignal>
 #include <utility>
 
 namespace timecache::cli {
@@ -20,7 +22,27 @@ sigset_t Signals() {
   return signals;
 }
 
+// The thread of the handler that lives.
+std::atomic<pthread_t> handler_thread = pthread_t{};
+static_assert(std::atomic<pthread_t>::is_always_lock_free);
+
+void PassToHandler(int signal) {
+  const pthread_t thread = handler_thread.load();
+  if (thread != pthread_t{}) {
+    pthread_kill(thread, signal);
+    return;
+  }
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
 }  // namespace
+
+void InterruptHandler::PassOn() {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::signal(signal, PassToHandler);
+  }
+}
 
 void InterruptHandler::Hold() {
   const sigset_t signals = Signals();
@@ -37,9 +59,11 @@ InterruptHandler::InterruptHandler(std::function<void()> on_interrupt) {
           on_interrupt();
         }
       });
+  handler_thread = thread_.native_handle();
 }
 
 InterruptHandler::~InterruptHandler() {
+  handler_thread = pthread_t{};
   pthread_kill(thread_.native_handle(), kQuitSignal);
   thread_.join();
 }

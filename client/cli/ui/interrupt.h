@@ -20,6 +20,11 @@ class InterruptHandler {
   explicit InterruptHandler(std::function<void()> on_interrupt);
   ~InterruptHandler();
 
+  // In a process that has threads by then which do not hold them back: passes
+  // the signals that these get on to the handler that lives, or, where none does,
+  // ends the process as without this.
+  static void PassOn();
+
   // The last of the two that came; 0: none.
   int signal() const { return signal_; }
 

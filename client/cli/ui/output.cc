@@ -55,6 +55,14 @@ void SetField(Json& object, const std::string& name, const Value& value) {
   }
 }
 void SetField(Json& object, const std::string& name,
+              const std::optional<std::vector<absl::Duration>>& durations) {
+  Json& list = object[name + "_ms"] = Json::array();
+  if (!durations) return;
+  for (const absl::Duration duration : *durations) {
+    list.push_back(Milliseconds(duration));
+  }
+}
+void SetField(Json& object, const std::string& name,
               const std::optional<absl::Time>& time) {
   object[name] = time ? Json(ExactTimeText(*time)) : Json();
 }
@@ -249,6 +257,7 @@ Json ToJson(const Entry& entry, const Encodings& encodings, bool keys_only) {
   object["deadline"] = ExactTimeText(entry.deadline);
   object["create_time"] = ExactTimeText(entry.create_time);
   if (entry.own_ttl) object["own_ttl"] = DurationText(*entry.own_ttl);
+  if (!entry.traceparent.empty()) object["traceparent"] = entry.traceparent;
   return object;
 }
 
@@ -273,6 +282,7 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
   object["delivered_at"] = ExactTimeText(event.delivered_at);
   object["create_time"] = ExactTimeText(event.create_time);
   if (event.own_ttl) object["own_ttl"] = DurationText(*event.own_ttl);
+  if (!event.traceparent.empty()) object["traceparent"] = event.traceparent;
   const absl::Duration late = event.delivered_at - event.death_time;
   if (alive) {
     object["left_ms"] = Milliseconds(-late);
@@ -288,6 +298,25 @@ Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
   return object;
 }
 
+Json ToJson(const ChangeEvent& change, const Encodings& encodings,
+            bool keys_only) {
+  Json object = {{"type", "change"},
+                 {"namespace", change.ns},
+                 {"kind", NameOf(change.kind)}};
+  SetBytes(object, "key", change.key, encodings.key);
+  if (change.omitted_value_bytes > 0) {
+    object["omitted_value_bytes"] = change.omitted_value_bytes;
+  } else if (change.parts) {
+    SetParts(object, *change.parts, encodings);
+  } else if (!keys_only && change.kind == ChangeKind::kPut) {
+    SetBytes(object, "value", change.value, encodings.value);
+  }
+  object["version"] = change.version;
+  if (change.deadline) object["deadline"] = ExactTimeText(*change.deadline);
+  object["time"] = ExactTimeText(change.time);
+  return object;
+}
+
 Json ToJson(const Namespace& ns) {
   Json object = FieldsToJson(ns);
   if (!ns.warnings.empty()) object["warnings"] = ns.warnings;
@@ -295,6 +324,22 @@ Json ToJson(const Namespace& ns) {
 }
 
 Json ToJson(const Group& group) { return FieldsToJson(group); }
+
+Json ToJson(const GroupMember& member) { return FieldsToJson(member); }
+Json ToJson(const HotKeys& hot, const Encodings& encodings) {
+  Json keys = Json::array();
+  for (const HotKey& key : hot.keys) {
+    Json object = {{"reads_per_second", key.reads_per_second},
+                   {"writes_per_second", key.writes_per_second},
+                   {"value_bytes", key.value_bytes}};
+    SetBytes(object, "key", key.key, encodings.key);
+    keys.push_back(std::move(object));
+  }
+  return {{"keys", std::move(keys)},
+          {"window", DurationText(hot.window)},
+          {"sampled", hot.sampled},
+          {"operations_per_second", hot.operations_per_second}};
+}
 
 Json ToJson(const JournalStatus& journal) { return FieldsToJson(journal); }
 

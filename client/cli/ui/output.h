@@ -71,12 +71,18 @@ Json ToJson(const Entry& entry, const Encodings& encodings,
 Json ToJson(const ExpiredEvent& event, const Encodings& encodings,
             bool keys_only);
 
+// {"type":"change","namespace":..,"kind":..,"key":..,...}
+Json ToJson(const ChangeEvent& change, const Encodings& encodings,
+            bool keys_only);
+
 // Options, bucket width, and statistics and warnings if it has them; durations
 // as numbers of milliseconds.
 Json ToJson(const Namespace& ns);
 
 // The same of a consumer group, and of the parts of a server.
 Json ToJson(const Group& group);
+Json ToJson(const GroupMember& member);
+Json ToJson(const HotKeys& hot, const Encodings& encodings);
 Json ToJson(const JournalStatus& journal);
 Json ToJson(const LimitUse& use);
 
@@ -89,6 +95,7 @@ inline auto EnumOf(Durability) { return v1::Durability_descriptor(); }
 inline auto EnumOf(RestartPolicy) { return v1::RestartPolicy_descriptor(); }
 inline auto EnumOf(CheckpointState) { return v1::CheckpointState_descriptor(); }
 inline auto EnumOf(ExpiryCause) { return v1::ExpiryCause_descriptor(); }
+inline auto EnumOf(ChangeKind) { return v1::ChangeKind_descriptor(); }
 inline auto EnumOf(DeadLetterReason) {
   return v1::DeadLetterReason_descriptor();
 }

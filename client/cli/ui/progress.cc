@@ -20,6 +20,11 @@ constexpr char kWipe[] = "\r\x1b[K";  // To the line's begin, and erase it.
 
 }  // namespace
 
+std::string RateText(double per_second) {
+  if (per_second < 10) return absl::StrFormat("%.1f", per_second);
+  return CountText(static_cast<uint64_t>(std::llround(per_second)));
+}
+
 std::string CountText(uint64_t count) {
   const std::string digits = absl::StrCat(count);
   std::string text;

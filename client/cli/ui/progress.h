@@ -21,6 +21,8 @@ struct Progress {
 
 // "1234567" -> "1,234,567".
 std::string CountText(uint64_t count);
+// The same of a rate; a small one has a decimal place.
+std::string RateText(double per_second);
 
 // Entries per second, rounded.
 uint64_t RatePerSecond(uint64_t done, absl::Duration elapsed);

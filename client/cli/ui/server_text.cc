@@ -1,24 +1,17 @@
 #include "client/cli/ui/server_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/ui/progress.h"
 #include "client/cli/ui/units.h"
 
 namespace timecache::cli {
 namespace {
-
-std::string RateText(double per_second) {
-  if (per_second < 10) return absl::StrFormat("%.1f", per_second);
-  return CountText(static_cast<uint64_t>(std::llround(per_second)));
-}
 
 // A limit of the server: its name for the eye, and in the message.
 struct Limit {
@@ -206,6 +199,17 @@ std::vector<Row> GroupRows(const ServerSample& sample) {
   return table;
 }
 
+std::vector<Row> HotRows(const ServerSample& sample) {
+  std::vector<Row> table = {{absl::StrCat("KEY OF ", sample.hot_namespace),
+                             "READ/S", "WRITE/S", "VALUE"}};
+  for (const HotKey& key : sample.hot.keys) {
+    table.push_back({Escape(key.key), RateText(key.reads_per_second),
+                     RateText(key.writes_per_second),
+                     SizeText(key.value_bytes)});
+  }
+  return table;
+}
+
 // Of a server that reports one.
 Json JournalJson(const ServerSample& sample, const ServerSample* before) {
   const JournalStatus& j = *sample.server.journal;
@@ -232,9 +236,16 @@ std::string ServerText(const std::string& address, const ServerSample& sample,
   // Names with rates, and of groups with what waits.
   constexpr size_t kKept = 5;
   std::vector<Row> namespaces = NamespaceRows(sample, before);
+  // Last, and only where there is room for all of them.
+  std::string hot;
+  const int for_hot = static_cast<int>(sample.hot.keys.size()) + 2;
+  if (!sample.hot.keys.empty() && left / 2 > for_hot) {
+    hot = absl::StrCat("\n\n", Table(HotRows(sample), for_hot, width, kKept));
+    left -= for_hot;
+  }
   if (sample.groups.empty()) {
     return absl::StrCat(text, "\n\n",
-                        Table(std::move(namespaces), left, width, kKept));
+                        Table(std::move(namespaces), left, width, kKept), hot);
   }
   // Namespaces get what groups leave, and at least half.
   std::vector<Row> groups = GroupRows(sample);
@@ -244,7 +255,7 @@ std::string ServerText(const std::string& address, const ServerSample& sample,
   return absl::StrCat(
       text, "\n\n",
       Table(std::move(namespaces), left - for_groups, width, kKept), "\n\n",
-      Table(std::move(groups), for_groups, width, kKept));
+      Table(std::move(groups), for_groups, width, kKept), hot);
 }
 
 Json ServerJson(const std::string& address, const ServerSample& sample,
@@ -268,6 +279,11 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
     object["lag_ms"] = absl::ToDoubleMilliseconds(LagOf(sample, group));
     groups.push_back(std::move(object));
   }
+  Json hot;  // null, unless they are shown.
+  if (!sample.hot_namespace.empty()) {
+    hot = ToJson(sample.hot, Encodings());
+    hot["namespace"] = sample.hot_namespace;
+  }
   Json limits;  // null, unless some are shown.
   for (const Limit& limit : LimitsOf(s)) {
     limits[limit.field] = ToJson(*(s.*limit.use));
@@ -283,7 +299,8 @@ Json ServerJson(const std::string& address, const ServerSample& sample,
           {"limits", limits},
           {"journal", s.journal ? JournalJson(sample, before) : Json()},
           {"namespaces", namespaces},
-          {"groups", groups}};
+          {"groups", groups},
+          {"hot", hot}};
 }
 
 }  // namespace timecache::cli

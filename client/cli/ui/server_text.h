@@ -15,7 +15,7 @@ inline constexpr int kAllColumns = 1 << 30;
 
 // Lines without an end of the last: the server, its limits (or that they are
 // not shown to this caller), its journal if it has one, a table of namespaces
-// and one of groups. With `before`, rates since then, and the busiest
+// one of groups, and one of the hottest keys, if the sample has them. With `before`, rates since then, and the busiest
 // namespaces first; else their names in order. `rows`: the most lines; the
 // tables then say how much more there is. `columns`: the longest line; then
 // columns are left out of the tables, but not rates: names are cut for them.

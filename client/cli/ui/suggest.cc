@@ -27,7 +27,8 @@ constexpr std::pair<const char*, const char*> kOtherNames[] = {
     {"subscribe", "watch"}, {"info", "status"},  {"ping", "health"},
     {"benchmark", "bench"}, {"namespace", "ns"}, {"namespaces", "ns"},
     {"fsck", "journal"},    {"verify", "check"}, {"repair", "salvage"},
-    {"recover", "salvage"}};
+    {"recover", "salvage"}, {"monitor", "tail"}, {"slowlog", "slow"},
+    {"client", "clients"},  {"kill", "close"},   {"context", "contexts"}};
 
 // Farther than this from all is near none.
 size_t MostEdits(const std::string& word) {

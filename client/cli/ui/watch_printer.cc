@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/ui/output.h"
 #include "client/cli/ui/progress.h"
@@ -33,18 +34,24 @@ bool WatchPrinter::Print(const WatchBatch& batch) {
                       "this connection accepts"));
   }
   printed_of_batch_ = 0;
+  written = written && PrintEvents(batch.events) && PrintEvents(batch.changes);
+  if (arguments_.watermarks) written = written && PrintWatermark(batch);
+  watermarks_[batch.ns] = batch.watermark;
+  return written && Flush();
+}
+
+template <typename Event>
+bool WatchPrinter::PrintEvents(const std::vector<Event>& events) {
   const bool to_its_end = !arguments_.resume_file.empty();
-  for (const ExpiredEvent& event : batch.events) {
+  for (const Event& event : events) {
     if (!to_its_end && arguments_.count > 0 && printed_ == arguments_.count) {
       break;
     }
     ++printed_;
     ++printed_of_batch_;
-    written = written && PrintEvent(event);
+    if (!PrintEvent(event)) return false;
   }
-  if (arguments_.watermarks) written = written && PrintWatermark(batch);
-  watermarks_[batch.ns] = batch.watermark;
-  return written && Flush();
+  return true;
 }
 
 bool WatchPrinter::IsDone() const {
@@ -63,7 +70,11 @@ void WatchPrinter::PrintBreak(const absl::Status& why) {
 
 bool WatchPrinter::PrintEvent(const ExpiredEvent& event) {
   if (context_.json) {
-    return WriteJson(ToJson(event, context_.encodings, arguments_.keys_only));
+    Json object = ToJson(event, context_.encodings, arguments_.keys_only);
+    if (arguments_.delivery_tokens) {
+      object["delivery_token"] = absl::Base64Escape(event.delivery_token);
+    }
+    return WriteJson(object);
   }
   const absl::Duration late =
       absl::Trunc(event.delivered_at - event.death_time, absl::Microseconds(1));
@@ -75,6 +86,20 @@ bool WatchPrinter::PrintEvent(const ExpiredEvent& event) {
   absl::StrAppend(&line, Encode(event.key, context_.encodings.key));
   if (!arguments_.keys_only) {
     absl::StrAppend(&line, "\t", ValueText(event, context_.encodings.value));
+  }
+  return WriteLine(line);
+}
+
+bool WatchPrinter::PrintEvent(const ChangeEvent& change) {
+  if (context_.json) {
+    return WriteJson(ToJson(change, context_.encodings, arguments_.keys_only));
+  }
+  std::string line =
+      absl::StrCat(TimeText(change.time), "\t", NameOf(change.kind), "\t");
+  if (watermarks_.size() > 1) absl::StrAppend(&line, change.ns, "\t");
+  absl::StrAppend(&line, Encode(change.key, context_.encodings.key));
+  if (!arguments_.keys_only && change.kind == ChangeKind::kPut) {
+    absl::StrAppend(&line, "\t", ValueText(change, context_.encodings.value));
   }
   return WriteLine(line);
 }
@@ -91,13 +116,17 @@ bool WatchPrinter::PrintWatermark(const WatchBatch& batch) {
 
 bool WatchPrinter::PrintLost(const WatchBatch& batch) {
   const bool shared = !arguments_.group.empty();
+  const std::string option =
+      arguments_.changes ? "--change-retention" : "--event-retention";
   Warn(absl::StrCat(
-      batch.ns, ": ", CountText(batch.lost), " events lost: ",
-      shared ? "the group was too slow, raise its --max-backlog-bytes (ns "
-               "group-update)"
-             : "this watch read too slowly or was disconnected for too long, "
-               "raise the namespace's --event-retention and "
-               "--event-retention-bytes (ns update)"));
+      batch.ns, ": ", CountText(batch.lost),
+      arguments_.changes ? " changes lost: " : " events lost: ",
+      shared
+          ? "the group was too slow, raise its --max-backlog-bytes (ns "
+            "group-update)"
+          : absl::StrCat("this watch read too slowly or was disconnected for "
+                         "too long, raise the namespace's ",
+                         option, " and ", option, "-bytes (ns update)")));
   return !context_.json ||
          WriteJson(Json{
              {"type", "lost"}, {"namespace", batch.ns}, {"lost", batch.lost}});
@@ -115,7 +144,9 @@ bool WatchPrinter::PrintLogChanged(const WatchBatch& batch) {
       batch.ns,
       ": the log has changed: the server was restarted, or the namespace was "
       "deleted and created again. The undelivered events of the old log",
-      known ? absl::StrCat(", of deaths after ", TimeText(batch.missed_after))
+      known ? absl::StrCat(arguments_.changes ? ", of changes after "
+                                              : ", of deaths after ",
+                           TimeText(batch.missed_after))
             : "",
       ", are lost; their number is unknown. Continuing with the oldest event "
       "of the new log"));

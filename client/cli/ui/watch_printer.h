@@ -40,7 +40,10 @@ class WatchPrinter {
   void PrintBreak(const absl::Status& why);
 
  private:
+  template <typename Event>
+  bool PrintEvents(const std::vector<Event>& events);
   bool PrintEvent(const ExpiredEvent& event);
+  bool PrintEvent(const ChangeEvent& change);
   bool PrintWatermark(const WatchBatch& batch);
   bool PrintLost(const WatchBatch& batch);
   bool PrintReconnected(const WatchBatch& batch);

@@ -160,7 +160,7 @@ func forgetful(t *testing.T) (client *timecache.Client, clock *timecachetest.Clo
 	t.Helper()
 	lose = new(string)
 	client = timecachetest.Start(t, "--virtual-clock").Client(timecache.Options{
-		DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(func(ctx context.Context, method string,
+		Batching: new(false), DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(func(ctx context.Context, method string,
 			request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 			err := invoke(ctx, method, request, reply, conn, options...)
 			if err == nil && *lose != "" && strings.HasSuffix(method, *lose) {

@@ -45,23 +45,14 @@ const get = (key) => redis.get(key);
 const all = (one) => (i) => Promise.all(some(i).map(one));
 const execute = (make) => (i) => client.execute(some(i).map((key) => make(key)));
 
-for (const loops of [1, 16]) {
-  const ttl = { ttlMs: TTL_SECONDS * 1000 };
-  await row(
-    `put ${loops}`,
-    loops,
-    1,
-    (i) => client.put(keys[i], value, ttl),
-    (i) => set(keys[i]),
-  );
-  await row(
-    `get ${loops}`,
-    loops,
-    1,
-    (i) => client.get(keys[i]),
-    (i) => get(keys[i]),
-  );
-}
+const plain = async (name, loops, options) => {
+  const own = { ...options, ttlMs: TTL_SECONDS * 1000 };
+  const [ourPut, ourGet] = [(i) => client.put(keys[i], value, own), (i) => client.get(keys[i], options)];
+  await row(`put ${name}`, loops, 1, ourPut, (i) => set(keys[i]));
+  await row(`get ${name}`, loops, 1, ourGet, (i) => get(keys[i]));
+};
+for (const loops of [1, 16, 64, 256]) await plain(loops, loops, {});
+await plain('unary 16', 16, { batching: false });
 // node-redis sends what is begun in one turn of the event loop together.
 await row('put batch', 1, DEPTH, execute(put), all(set));
 await row('get batch', 1, DEPTH, execute(op.get), all(get));

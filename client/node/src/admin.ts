@@ -1,15 +1,20 @@
 // Namespaces, groups and the server, as the client describes them.
 
 import {
+  UnsettledState as UnsettledStateEnum,
   type Group as GroupMessage,
+  type GroupMember as GroupMemberMessage,
   type GroupOptions as GroupOptionsMessage,
+  type GroupPosition as GroupPositionMessage,
   type GroupStatistics as GroupStatisticsMessage,
+  type UnsettledEvent as UnsettledEventMessage,
 } from './gen/timecache/v1/groups.js';
 import {
   Durability as DurabilityEnum,
   LimitPolicy as LimitPolicyEnum,
   RestartPolicy as RestartPolicyEnum,
   type GetDeathsResponse,
+  type GetHotKeysResponse,
   type Namespace as NamespaceMessage,
   type NamespaceOptions as NamespaceOptionsMessage,
   type NamespaceStatistics as NamespaceStatisticsMessage,
@@ -18,14 +23,18 @@ import {
   CheckpointState as CheckpointStateEnum,
   NodeRole as NodeRoleEnum,
   type ClusterNode as ClusterNodeMessage,
+  type Connection as ConnectionMessage,
   type GetClusterResponse,
   type GetServerResponse,
   type JournalStatus as JournalStatusMessage,
   type LimitUse as LimitUseMessage,
+  type ListSlowCallsResponse,
   type MemoryShares as MemorySharesMessage,
 } from './gen/timecache/v1/server.js';
+import { WatchStart as WatchStartEnum } from './gen/timecache/v1/watch.js';
 import type { Names } from './options.js';
 import {
+  type Bytes,
   type Numbers,
   type Time,
   enumName,
@@ -33,10 +42,13 @@ import {
   fromDuration,
   fromTimestamp,
   numbers,
+  toBuffer,
   toDuration,
+  toTimestamp,
   toUint32,
   toUint64,
 } from './values.js';
+import { fromEvent, type ExpiredEvent } from './watcher.js';
 
 /** What to do with a put that would pass maxEntries or maxBytes: refuse it, or kill the bucket that dies next. */
 export type LimitPolicy = 'REJECT' | 'EVICT_OLDEST';
@@ -90,6 +102,13 @@ export interface NamespaceOptions {
   idempotencyWindowMs?: number | undefined;
   /** How many answers are. 1,000 to 1,000,000. Default 100,000. */
   idempotencyMaxIds?: number | undefined;
+  /**
+   * How long puts, renewals and removals stay readable for watchChanges: 1 ms to 7 days. 0: they are not kept, and cost
+   * nothing. Default 0.
+   */
+  changeRetentionMs?: number | undefined;
+  /** Memory for them; beyond it the oldest are dropped. 1 MiB to 64 GiB. Default 64 MiB. */
+  changeRetentionBytes?: number | undefined;
 }
 
 /** The names of {@link NamespaceOptions}. Internal. */
@@ -114,6 +133,8 @@ export const NAMESPACE_OPTIONS: Names<NamespaceOptions> = {
   maxLifeMs: true,
   idempotencyWindowMs: true,
   idempotencyMaxIds: true,
+  changeRetentionMs: true,
+  changeRetentionBytes: true,
 };
 
 /** What a namespace holds and has done since it was made: as NamespaceStatistics in namespaces.proto. */
@@ -193,6 +214,18 @@ export interface GroupOptions {
   retryJitterPercent?: number | undefined;
   /** Nothing is given out until this is false again. Default false. */
   paused?: boolean | undefined;
+  /** Only events whose keys begin with this are the group's. At most 256 B, fixed when it is made. Default empty: all. */
+  keyPrefix?: Bytes | undefined;
+  /**
+   * The oldest member gets all events, in order of death as far as attempts do not fail; the next one once its stream has
+   * ended. fetchExpired is refused. Default false.
+   */
+  singleActive?: boolean | undefined;
+  /**
+   * The waits after the first, the second, ... attempt that counted, in place of the schedule above; then the last one
+   * again. At most 32, each up to 7 days. Default []: none.
+   */
+  retryDelaysMs?: readonly number[] | undefined;
 }
 
 /** The names of {@link GroupOptions}. Internal. */
@@ -206,6 +239,9 @@ export const GROUP_OPTIONS: Names<GroupOptions> = {
   maxRetryDelayMs: true,
   retryJitterPercent: true,
   paused: true,
+  keyPrefix: true,
+  singleActive: true,
+  retryDelaysMs: true,
 };
 
 /** What a group holds and has done since it was made: as GroupStatistics in groups.proto. */
@@ -359,6 +395,8 @@ export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsM
     maxLife: toDuration(options.maxLifeMs, 'maxLifeMs'),
     idempotencyWindow: toDuration(options.idempotencyWindowMs, 'idempotencyWindowMs'),
     idempotencyMaxIds: toUint64(options.idempotencyMaxIds, 'idempotencyMaxIds'),
+    changeRetention: toDuration(options.changeRetentionMs, 'changeRetentionMs'),
+    changeRetentionBytes: toUint64(options.changeRetentionBytes, 'changeRetentionBytes'),
   };
 }
 
@@ -388,6 +426,8 @@ function fromNamespaceOptions(options: Partial<NamespaceOptionsMessage>): Requir
     maxLifeMs: fromDuration(options.maxLife),
     idempotencyWindowMs: fromDuration(options.idempotencyWindow),
     idempotencyMaxIds: Number(options.idempotencyMaxIds ?? 0),
+    changeRetentionMs: fromDuration(options.changeRetention),
+    changeRetentionBytes: Number(options.changeRetentionBytes ?? 0),
   };
 }
 
@@ -437,6 +477,213 @@ export function toGroupOptions(options: GroupOptions): GroupOptionsMessage {
     maxRetryDelay: toDuration(options.maxRetryDelayMs, 'maxRetryDelayMs'),
     retryJitterPercent: toUint32(options.retryJitterPercent, 'retryJitterPercent'),
     paused: options.paused,
+    keyPrefix: options.keyPrefix === undefined ? undefined : toBuffer(options.keyPrefix, 'keyPrefix'),
+    singleActive: options.singleActive,
+    retryDelays: (options.retryDelaysMs ?? []).map((ms) => toDuration(ms, 'retryDelaysMs')),
+  };
+}
+
+/**
+ * Where a group begins, or goes on: with what dies from now on, with the oldest event that is retained, with the first
+ * retained event that died after a time (1970 or later), or with the event after the batch of a watch that had this token.
+ */
+export type GroupPosition = 'NOW' | 'EARLIEST' | { time: Time | Date } | { resumeToken: Uint8Array };
+
+export function toPosition(position: GroupPosition): GroupPositionMessage {
+  if (position === 'NOW' || position === 'EARLIEST') {
+    const value = enumValue(WatchStartEnum, 'WATCH_START_', position, 'the position');
+    return { position: { $case: 'start', value } };
+  }
+  if ('time' in position) return { position: { $case: 'time', value: toTimestamp(position.time, 'time') } };
+  return { position: { $case: 'resumeToken', value: toBuffer(position.resumeToken, 'resumeToken') } };
+}
+
+/** What seekGroup did. */
+export interface SeekResult {
+  /** Events that the group is to deliver now, those that it kept included. */
+  unsettled: number;
+  /** Events that dropUnsettled has dropped. */
+  dropped: number;
+}
+
+/**
+ * What an unsettled event waits for: to be delivered; an earlier event of its key to be settled; a member, or a caller of
+ * fetchExpired, to settle it; its next attempt; to become a dead letter.
+ */
+export type UnsettledState = 'READY' | 'BLOCKED_BY_KEY' | 'IN_FLIGHT' | 'DELAYED' | 'DEAD_LETTERING';
+
+/** An event that a group has not settled, as it was when its page was made. */
+export interface UnsettledEvent {
+  /**
+   * With eventId, attempt (0: not delivered yet), returns, lastReason, and a deliveryToken by which an operator settles
+   * it, whoever holds it.
+   */
+  event: ExpiredEvent;
+  /** Undefined: one that this client is too old to know. */
+  state: UnsettledState | undefined;
+  /** In flight: the id of the {@link GroupMember} that holds it; 0: a caller of fetchExpired. */
+  memberId: number;
+  /** In flight: since when. */
+  since: Time | undefined;
+  /** In flight: when it times out. Delayed: when it may be delivered. Dead-lettering: when that is tried next. */
+  due: Time | undefined;
+}
+
+export function fromUnsettled(message: UnsettledEventMessage): UnsettledEvent {
+  return {
+    event: fromEvent(message.event!),
+    state: enumName(UnsettledStateEnum, 'UNSETTLED_STATE_', message.state) as UnsettledState | undefined,
+    memberId: Number(message.memberId),
+    since: message.since && fromTimestamp(message.since),
+    due: message.due && fromTimestamp(message.due),
+  };
+}
+
+/** A stream that is a member of a group. */
+export interface GroupMember {
+  /** In its group, as long as the server runs. Never 0. */
+  id: number;
+  /** Who called; "anonymous" without access rules. */
+  principal: string;
+  /** Where from, as gRPC names it: "ipv4:10.0.0.7:41234". */
+  peer: string;
+  since: Time;
+  /** Events that it holds. */
+  inFlight: number;
+  /** How many it has asked for at most. */
+  maxInFlight: number;
+  /** How many it may hold now: fewer if it let events time out. */
+  window: number;
+  /** It let an event time out, and has settled none since. */
+  unresponsive: boolean;
+  /** Whether it is the one that gets events, in a group that is singleActive; else true. */
+  active: boolean;
+}
+
+export function fromMember(message: GroupMemberMessage): GroupMember {
+  return { ...numbers(message), since: fromTimestamp(message.since) };
+}
+
+/** How many hot keys to name. */
+export interface HotKeysOptions {
+  /** 1 to 64. Default 10. */
+  maxKeys?: number | undefined;
+}
+
+/** A key, and how it is used. */
+export interface HotKey {
+  key: Buffer;
+  /** Operations on it that change nothing, estimated. */
+  readsPerSecond: number;
+  /** Others, estimated. */
+  writesPerSecond: number;
+  /** Of its value, at the last operation of the sample that saw one. */
+  valueBytes: number;
+}
+
+/** The keys of a namespace that are used most, by a sample of its operations. */
+export interface HotKeys {
+  /** The most used first. Those of fewer than four operations in the sample are left out. */
+  keys: HotKey[];
+  /** The time that the sample covers. */
+  windowMs: number;
+  /** The operations in it. */
+  sampled: number;
+  /** All operations on the namespace, estimated. */
+  operationsPerSecond: number;
+}
+
+export function fromHotKeys(message: GetHotKeysResponse): HotKeys {
+  return {
+    keys: message.keys.map((key) => numbers(key)),
+    windowMs: fromDuration(message.window),
+    sampled: Number(message.sampled),
+    operationsPerSecond: message.operationsPerSecond,
+  };
+}
+
+/** A pattern of namespaces, and what a caller may do there. */
+export interface Permission {
+  /** As in the access rules: "orders", "team-a.*", "*". */
+  pattern: string;
+  /** Such as "READ". */
+  verbs: string[];
+}
+
+/** A caller, as the server sees it. */
+export interface CallerInfo {
+  /** Its name; "anonymous" without access rules. */
+  principal: string;
+  /** Where the call came from, as gRPC names it: "ipv4:10.0.0.7:41234". */
+  peer: string;
+  /** Empty without access rules, where every caller may do everything. */
+  permissions: Permission[];
+  /** Whether the server has access rules. */
+  accessRules: boolean;
+}
+
+/** A connection of a client. */
+export interface ConnectionInfo {
+  /** As long as the server runs. Never 0. */
+  id: number;
+  /** Where from: "10.0.0.7:41234", or "unix" with the process: "unix:pid=4711". */
+  peer: string;
+  since: Time;
+  /** Of its last call; empty: it has made none. */
+  principal: string;
+  /** Calls and streams that are open. */
+  openCalls: number;
+  /** Calls and streams that have begun. */
+  calls: number;
+  /** Since its last call began or ended; undefined: it has made none. */
+  idleMs: number | undefined;
+  /** Of its last call. */
+  userAgent: string;
+}
+
+export function fromConnection({ idle, ...message }: ConnectionMessage): ConnectionInfo {
+  return {
+    ...numbers(message),
+    since: fromTimestamp(message.since),
+    idleMs: idle && fromDuration(idle),
+  };
+}
+
+/** A call that took long. */
+export interface SlowCall {
+  /** When it ended. */
+  time: Time;
+  /** Such as "timecache.v1.TimeCacheService/Put". */
+  method: string;
+  /** Empty: it is not about one. */
+  namespace: string;
+  durationMs: number;
+  /** The name of its gRPC code: "OK". */
+  code: string;
+  /** How many it had. */
+  operations: number;
+  principal: string;
+  peer: string;
+  /** The client's, or the server's own. */
+  requestId: string;
+}
+
+/** The server's last calls that took long. */
+export interface SlowCalls {
+  /** At most 256, the latest first. */
+  calls: SlowCall[];
+  /** Calls that took longer are among them; undefined: it is turned off. */
+  thresholdMs: number | undefined;
+}
+
+export function fromSlowCalls({ calls, threshold }: ListSlowCallsResponse): SlowCalls {
+  return {
+    calls: calls.map(({ duration, ...call }) => ({
+      ...numbers(call),
+      time: fromTimestamp(call.time),
+      durationMs: fromDuration(duration),
+    })),
+    thresholdMs: threshold && fromDuration(threshold),
   };
 }
 
@@ -454,6 +701,9 @@ export function fromGroup(group: GroupMessage | undefined): Group {
       maxRetryDelayMs: fromDuration(group?.options?.maxRetryDelay),
       retryJitterPercent: group?.options?.retryJitterPercent ?? 0,
       paused: group?.options?.paused ?? false,
+      keyPrefix: group?.options?.keyPrefix ?? Buffer.alloc(0),
+      singleActive: group?.options?.singleActive ?? false,
+      retryDelaysMs: (group?.options?.retryDelays ?? []).map(fromDuration),
     },
     statistics: group?.statistics && fromGroupStatistics(group.statistics),
     createdBy: group?.createdBy ?? '',
@@ -471,10 +721,11 @@ function fromGroupStatistics(message: GroupStatisticsMessage): GroupStatistics {
 
 /**
  * The mask of an update that changes the options that are set and gives those that `toDefault` names their defaults;
- * undefined where the options that are set say it all.
+ * undefined where the options that are set say it all. A list that is empty goes as one that is not set.
  */
 export function updateMask(options: object, toDefault: readonly string[]): string[] | undefined {
-  if (toDefault.length === 0) return undefined;
+  const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
+  if (toDefault.length === 0 && !Object.values(options).some(isEmpty)) return undefined;
   const set = Object.entries(options).filter(([, value]) => value !== undefined);
   const names = new Set([...set.map(([name]) => name), ...toDefault]);
   const protoName = (name: string) =>

@@ -3,22 +3,37 @@
 import {
   GROUP_OPTIONS,
   NAMESPACE_OPTIONS,
+  fromCluster,
+  fromConnection,
   fromDeaths,
   fromGroup,
+  fromHotKeys,
+  fromMember,
   fromNamespace,
-  fromCluster,
   fromServer,
+  fromSlowCalls,
+  fromUnsettled,
   toGroupOptions,
   toNamespaceOptions,
+  toPosition,
   updateMask,
+  type CallerInfo,
+  type ClusterInfo,
+  type ConnectionInfo,
   type DeathsAhead,
   type DeathsOptions,
   type Group,
+  type GroupMember,
   type GroupOptions,
+  type GroupPosition,
+  type HotKeys,
+  type HotKeysOptions,
   type Namespace,
   type NamespaceOptions,
-  type ClusterInfo,
+  type SeekResult,
   type ServerInfo,
+  type SlowCalls,
+  type UnsettledEvent,
 } from './admin.js';
 import { CALL_OPTIONS, Connection, type CallOptions, type ClientOptions } from './connection.js';
 import { fromStatus } from './errors.js';
@@ -27,12 +42,12 @@ import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
 import { GroupServiceService as Groups } from './gen/timecache/v1/groups.js';
 import { NamespaceServiceService as Namespaces } from './gen/timecache/v1/namespaces.js';
 import { ServerServiceService as Server } from './gen/timecache/v1/server.js';
-import * as requests from './operations.js';
-import { mismatch, type Operation } from './operations.js';
+import { isSafe, make, mismatch, type Operation } from './operations.js';
 import { checkOptions, known, type Names } from './options.js';
 import { Pipeline, type PipelineOptions } from './pipeline.js';
 import { scanPages } from './scan.js';
 import { toSettlement, type Settlement } from './settle.js';
+import { beginCall } from './tracing.js';
 import {
   OPTIONS,
   fromEntry,
@@ -45,6 +60,7 @@ import {
   type GatherResult,
   type GetOptions,
   type Operand,
+  type PutConditions,
   type PutOptions,
   type PutResult,
   type RemoveOptions,
@@ -53,13 +69,30 @@ import {
   type SizeResult,
   type TouchOptions,
 } from './types.js';
-import { fromJson, numbers, toBuffer, toDuration, toJson, toUint32, type Bytes } from './values.js';
+import {
+  fromJson,
+  fromTimestamp,
+  numbers,
+  toBuffer,
+  toDuration,
+  toJson,
+  toUint32,
+  toUint64,
+  type Bytes,
+  type Time,
+} from './values.js';
 import {
   Watcher,
+  changesSource,
   expiredSource,
   expiringSource,
+  fromEvent,
   groupSource,
+  startOf,
+  type ChangeBatch,
   type ConsumeOptions,
+  type ExpiredEvent,
+  type WatchChangesOptions,
   type WatchExpiringOptions,
   type WatchOptions,
   type WatchStart,
@@ -78,20 +111,63 @@ export interface UpdateOptions<Options> extends CallOptions {
   toDefault?: readonly (keyof Options & string)[] | undefined;
 }
 
+/** Which events fetchExpired fetches, and how long it waits for them. */
+export interface FetchOptions {
+  /** Most events. 1 to 8,192. Default 100. */
+  maxEvents?: number | undefined;
+  /**
+   * How long to wait for the first event if there is none, in ms on the server's clock: 0 to 60,000. The call may take so
+   * much longer than its timeoutMs. Default 0.
+   */
+  waitMs?: number | undefined;
+  /** Where a group starts that is made by this. Default NOW. */
+  start?: WatchStart | undefined;
+  /** Leave the values out. */
+  keysOnly?: boolean | undefined;
+}
+
+/** What fetchExpired was given: each event is to be settled within the group's ackTimeoutMs. */
+export interface FetchedEvents {
+  /** None where the wait ended without one. */
+  events: ExpiredEvent[];
+  /** What died at or before this moment has been settled, or is counted in `lost`. */
+  watermark: Time;
+  /** Events that the group has lost, told to one member or caller: exact. */
+  lost: number;
+  /** As in {@link WatchBatch}. */
+  deliveredWatermark: Time;
+}
+
+/** Which unsettled events are listed. */
+export interface UnsettledOptions {
+  /** Only keys that begin with this. At most 4 KiB. Default: all keys. */
+  keyPrefix?: Bytes | undefined;
+  /** With values and parts; one that does not fit says its size in `omittedValueBytes`. */
+  includeValues?: boolean | undefined;
+}
+
 const DESCRIBE_OPTIONS: Names<DescribeOptions> = { ...CALL_OPTIONS, includeStatistics: true };
 const DEATHS_OPTIONS: Names<DeathsOptions> = { maxBars: true, withinMs: true };
+const FETCH_OPTIONS: Names<FetchOptions> = { maxEvents: true, waitMs: true, start: true, keysOnly: true };
+const UNSETTLED_OPTIONS: Names<UnsettledOptions> = { keyPrefix: true, includeValues: true };
 const UPDATE_OPTIONS: Names<UpdateOptions<object>> = { ...CALL_OPTIONS, toDefault: true };
 
 const KNOWN = {
   put: known('put', OPTIONS.put, CALL_OPTIONS),
   get: known('get', OPTIONS.get, CALL_OPTIONS),
   remove: known('remove', OPTIONS.remove, CALL_OPTIONS),
+  contains: known('contains', OPTIONS.contains, CALL_OPTIONS),
+  execute: known('execute', CALL_OPTIONS, { atomic: true }),
   touch: known('touch', OPTIONS.touch, CALL_OPTIONS),
   append: known('append', OPTIONS.append, CALL_OPTIONS),
   combine: known('combine', OPTIONS.combine, CALL_OPTIONS),
   gather: known('gather', OPTIONS.gather, CALL_OPTIONS),
   scan: known('scan', OPTIONS.scan, CALL_OPTIONS),
+  fetch: known('fetchExpired', FETCH_OPTIONS, CALL_OPTIONS),
   createGroup: known('createGroup', CALL_OPTIONS, { start: true }),
+  seekGroup: known('seekGroup', CALL_OPTIONS, { dropUnsettled: true }),
+  unsettled: known('listUnsettled', UNSETTLED_OPTIONS, CALL_OPTIONS),
+  hotKeys: known('getHotKeys', CALL_OPTIONS, { maxKeys: true } satisfies Names<HotKeysOptions>),
   describe: known('the call', DESCRIBE_OPTIONS),
   update: known('the call', UPDATE_OPTIONS),
   deaths: known('the call', DEATHS_OPTIONS, CALL_OPTIONS),
@@ -99,11 +175,6 @@ const KNOWN = {
   group: known('a group', GROUP_OPTIONS),
   namespace: known('a namespace', NAMESPACE_OPTIONS),
 };
-
-/** Whether a change is safe to repeat. */
-function hasId(request: { idempotencyId: Buffer }): boolean {
-  return request.idempotencyId.length > 0;
-}
 
 /** A piece of a backup of the server's journal. */
 export interface BackupPiece {
@@ -122,10 +193,10 @@ export type SettledResults<Operations extends readonly Operation<unknown>[]> = {
 
 /**
  * A client of one server, and of one of its namespaces at a time. Connects at its first call, and again by itself
- * whenever the connection breaks; make one for a process and share it. Every call is one round trip, and rejects with a
- * {@link TimecacheError}: UNAVAILABLE (no server there, or it is stopping), NOT_FOUND with the reason
- * NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see its `violations`), DEADLINE_EXCEEDED (5 s, unless `timeoutMs` says other),
- * and what the calls below name. Calls that are safe to repeat are: see {@link RetryOptions}.
+ * whenever the connection breaks; make one for a process and share it. Every call is one round trip, which calls of the
+ * same time share ({@link ClientOptions.batching}), and rejects with a {@link TimecacheError}: UNAVAILABLE (no server
+ * there, or it is stopping), NOT_FOUND with the reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see its `violations`),
+ * DEADLINE_EXCEEDED (5 s, unless `timeoutMs` says other), and what the calls below name. Calls that are safe to repeat are: see {@link RetryOptions}.
  */
 export class TimecacheClient {
   readonly #connection: Connection;
@@ -181,11 +252,7 @@ export class TimecacheClient {
    */
   async put(key: Bytes, value: Bytes, options: PutOptions & CallOptions = {}): Promise<PutResult> {
     checkOptions(options, KNOWN.put);
-    const request = requests.putRequest(this.defaultNamespace, key, value, options);
-    return requests.fromPut(
-      await this.#connection.unary(Service.put, request, options, hasId(request)),
-      request.key,
-    );
+    return await this.#connection.calls.do(this.defaultNamespace, make.put(key, value, options), options);
   }
 
   /** Stores a value as JSON. */
@@ -196,8 +263,7 @@ export class TimecacheClient {
   /** Reads an entry; undefined: a miss. */
   async get(key: Bytes, options: GetOptions & CallOptions = {}): Promise<Entry | undefined> {
     checkOptions(options, KNOWN.get);
-    const request = requests.getRequest(this.defaultNamespace, key, options);
-    return requests.fromGet(await this.#connection.unary(Service.get, request, options, true), request.key);
+    return await this.#connection.calls.do(this.defaultNamespace, make.get(key, options), options);
   }
 
   /** Reads a value as UTF-8; undefined: a miss. */
@@ -214,18 +280,16 @@ export class TimecacheClient {
   /** Removes an entry, without an expiry event. A miss is `removed: false`, but FAILED_PRECONDITION with ifVersion. */
   async remove(key: Bytes, options: RemoveOptions & CallOptions = {}): Promise<RemoveResult> {
     checkOptions(options, KNOWN.remove);
-    const request = requests.removeRequest(this.defaultNamespace, key, options);
-    return requests.fromRemove(
-      await this.#connection.unary(Service.remove, request, options, hasId(request)),
-      request.key,
-    );
+    return await this.#connection.calls.do(this.defaultNamespace, make.remove(key, options), options);
   }
 
-  /** Whether an entry is there. Never renews its time to live. */
-  async contains(key: Bytes, options: CallOptions = {}): Promise<boolean> {
-    checkOptions(options, KNOWN.call);
-    const request = { namespace: this.defaultNamespace, key: toBuffer(key, 'key') };
-    return (await this.#connection.unary(Service.contains, request, options, true)).contains;
+  /**
+   * Whether an entry is there. Never renews its time to live. With a condition FAILED_PRECONDITION where it does not hold,
+   * as in put: for an execute that is atomic, of a key that does not change.
+   */
+  async contains(key: Bytes, options: PutConditions & CallOptions = {}): Promise<boolean> {
+    checkOptions(options, KNOWN.contains);
+    return await this.#connection.calls.do(this.defaultNamespace, make.contains(key, options), options);
   }
 
   /** Live entries and bytes of the namespace, exact. */
@@ -241,8 +305,7 @@ export class TimecacheClient {
    */
   async touch(key: Bytes, options: TouchOptions & CallOptions = {}): Promise<number | undefined> {
     checkOptions(options, KNOWN.touch);
-    const request = requests.touchRequest(this.defaultNamespace, key, options);
-    return requests.fromTouch(await this.#connection.unary(Service.touch, request, options, true));
+    return await this.#connection.calls.do(this.defaultNamespace, make.touch(key, options), options);
   }
 
   /**
@@ -252,10 +315,7 @@ export class TimecacheClient {
    */
   async append(key: Bytes, value: Bytes, options: AppendOptions & CallOptions = {}): Promise<AppendResult> {
     checkOptions(options, KNOWN.append);
-    const request = requests.appendRequest(this.defaultNamespace, key, value, options);
-    return requests.fromAppend(
-      await this.#connection.unary(Service.append, request, options, hasId(request)),
-    );
+    return await this.#connection.calls.do(this.defaultNamespace, make.append(key, value, options), options);
   }
 
   /**
@@ -269,9 +329,10 @@ export class TimecacheClient {
     options: CombineOptions & CallOptions = {},
   ): Promise<CombineResult> {
     checkOptions(options, KNOWN.combine);
-    const request = requests.combineRequest(this.defaultNamespace, key, operand, options);
-    return requests.fromCombine(
-      await this.#connection.unary(Service.combine, request, options, hasId(request)),
+    return await this.#connection.calls.do(
+      this.defaultNamespace,
+      make.combine(key, operand, options),
+      options,
     );
   }
 
@@ -288,30 +349,40 @@ export class TimecacheClient {
     options: GatherOptions & CallOptions,
   ): Promise<GatherResult> {
     checkOptions(options, KNOWN.gather);
-    const request = requests.gatherRequest(this.defaultNamespace, key, part, value, options);
-    return requests.fromGather(
-      await this.#connection.unary(Service.gather, request, options, hasId(request)),
+    return await this.#connection.calls.do(
+      this.defaultNamespace,
+      make.gather(key, part, value, options),
+      options,
     );
   }
 
   /**
    * Does many operations in one round trip, each made by {@link op}: a result for each, in their order, as
-   * Promise.allSettled gives it. Not a transaction: each succeeds or fails by itself; those of one key apply in order.
-   * Rejects where none could be tried, or nobody knows. At most 4,096 operations, 16 MiB in all.
+   * Promise.allSettled gives it. Not a transaction, unless `atomic`: each succeeds or fails by itself; those of one key
+   * apply in order. Rejects where none could be tried, or nobody knows. At most 4,096 operations, 16 MiB in all. Repeated,
+   * as {@link RetryOptions} says, if all operations are safe to repeat.
+   *
+   * `atomic`: all or none. If one fails, its result says why, and each of the others is ABORTED (NOT_APPLIED). No other
+   * call sees a part of them, and no crash leaves one. At most 128 operations, 1 MiB in all, each on a key of its own;
+   * else INVALID_ARGUMENT.
    *
    *     const [a, b] = await client.execute([op.put('a', '1'), op.get('b')]);
    */
   async execute<const Operations extends readonly Operation<unknown>[]>(
     operations: Operations,
-    options: CallOptions = {},
+    options: CallOptions & { atomic?: boolean | undefined } = {},
   ): Promise<SettledResults<Operations>> {
-    checkOptions(options, KNOWN.call);
+    checkOptions(options, KNOWN.execute);
+    const { atomic = false } = options;
     if (operations.length === 0) return [] as unknown as SettledResults<Operations>;
     const request = {
       namespace: this.defaultNamespace,
       operations: operations.map(({ message }) => message),
+      atomic,
+      independent: false,
     };
-    const { results } = await this.#connection.unary(Service.execute, request, options, false);
+    const isRepeatable = operations.every(({ message }) => isSafe(message, atomic));
+    const { results } = await this.#connection.unary(Service.execute, request, options, isRepeatable);
     if (results.length !== operations.length) throw mismatch();
     return operations.map((operation, i): PromiseSettledResult<unknown> => {
       try {
@@ -354,6 +425,46 @@ export class TimecacheClient {
   }
 
   /**
+   * Watches puts, renewals and removals, as they happen, in namespaces that keep them (changeRetentionMs); else the watch
+   * ends with FAILED_PRECONDITION (NO_CHANGES). For a cache beside the client, or an index. What dies is not among them:
+   * {@link TimecacheClient.watch} has it. The log of changes ends with the server (`logChanged`).
+   */
+  watchChanges(options: WatchChangesOptions = {}): Watcher<ChangeBatch> {
+    const checked = { ...options, namespaces: options.namespaces ?? [this.defaultNamespace] };
+    return new Watcher(this.#connection, changesSource(checked), checked);
+  }
+
+  /**
+   * Fetches events of a consumer group of the namespace, without a stream: for jobs and functions that come and go.
+   * Answers with the events that are ready, or as soon as there is one, or after `waitMs`. Settle each within the group's
+   * ackTimeoutMs; otherwise it is given out again, to any member or caller. Streams and fetches share a group, which is
+   * made if it is not there. FAILED_PRECONDITION (SINGLE_ACTIVE); RESOURCE_EXHAUSTED (MAX_WATCHERS): too many calls wait.
+   * Never tried again unasked: events of an answer that was lost come again after the ackTimeoutMs.
+   */
+  async fetchExpired(group: string, options: FetchOptions & CallOptions = {}): Promise<FetchedEvents> {
+    checkOptions(options, KNOWN.fetch);
+    const { waitMs, maxEvents, start, keysOnly = false } = options;
+    const request = {
+      namespace: this.defaultNamespace,
+      group,
+      start: startOf(start === 'EARLIEST'),
+      maxEvents: toUint32(maxEvents, 'maxEvents'),
+      wait: toDuration(waitMs, 'waitMs'),
+      keysOnly,
+      maxMessageBytes: this.#connection.maxMessageBytes,
+    };
+    const timeoutMs = (options.timeoutMs ?? this.timeoutMs) + Math.max(waitMs ?? 0, 0);
+    const call = { ...options, timeoutMs };
+    const answer = await this.#connection.unary(Service.fetchExpired, request, call, false);
+    return {
+      events: answer.events.map(fromEvent),
+      watermark: fromTimestamp(answer.watermark),
+      lost: Number(answer.lost),
+      deliveredWatermark: fromTimestamp(answer.deliveredWatermark),
+    };
+  }
+
+  /**
    * Becomes a member of a consumer group: every event must be settled within the group's ackTimeoutMs, by
    * {@link TimecacheClient.settle}. {@link TimecacheClient.worker} does all that by itself.
    */
@@ -368,7 +479,7 @@ export class TimecacheClient {
   }
 
   /**
-   * Settles events of a consumer group of the namespace: a result for each, in their order, as Promise.allSettled gives
+   * Settles events of a consumer group of the namespace, by the tokens of consume, fetchExpired or listUnsettled: a result for each, in their order, as Promise.allSettled gives
    * it. Its value is the new version of what was put back, else 0. Its reason is NOT_FOUND (EVENT_NOT_UNSETTLED: settled
    * already, a dead letter, or lost), FAILED_PRECONDITION (STALE_ATTEMPT: a nack, putBack or extend too late), INVALID_ARGUMENT,
    * or what put may fail with. Rejects where none was settled (NOT_FOUND, GROUP_NOT_FOUND), or nobody knows: then again.
@@ -380,9 +491,8 @@ export class TimecacheClient {
   ): Promise<PromiseSettledResult<number>[]> {
     checkOptions(options, KNOWN.call);
     if (settlements.length === 0) return [];
-    const request = { namespace: this.defaultNamespace, group, settlements: settlements.map(toSettlement) };
-    const { results } = await this.#connection.unary(Service.settleExpired, request, options, false);
-    if (results.length !== settlements.length) throw mismatch();
+    const messages = settlements.map(toSettlement);
+    const results = await this.#connection.settles.do(this.defaultNamespace, group, messages, options);
     return results.map(({ error, version }) =>
       error?.code
         ? { status: 'rejected', reason: fromStatus(error) }
@@ -390,11 +500,14 @@ export class TimecacheClient {
     );
   }
 
-  /** Makes a consumer group of the namespace. ALREADY_EXISTS (GROUP_EXISTS). */
+  /**
+   * Makes a consumer group of the namespace, which begins at `start`, by default NOW. ALREADY_EXISTS (GROUP_EXISTS). A
+   * resume token of another log, or one that the log has not reached, as of a watch with failOnLoss.
+   */
   async createGroup(
     name: string,
     options: GroupOptions = {},
-    call: CallOptions & { start?: WatchStart } = {},
+    call: CallOptions & { start?: GroupPosition | undefined } = {},
   ): Promise<Group> {
     checkOptions(options, KNOWN.group);
     checkOptions(call, KNOWN.createGroup);
@@ -402,7 +515,7 @@ export class TimecacheClient {
       namespace: this.defaultNamespace,
       name,
       options: toGroupOptions(options),
-      fromEarliest: call.start === 'EARLIEST',
+      start: toPosition(call.start ?? 'NOW'),
     };
     return fromGroup((await this.#connection.unary(Groups.createGroup, request, call, false)).group);
   }
@@ -450,6 +563,58 @@ export class TimecacheClient {
     checkOptions(options, KNOWN.call);
     const request = { namespace: this.defaultNamespace, name };
     await this.#connection.unary(Groups.deleteGroup, request, options, false);
+  }
+
+  /**
+   * Moves a group: it goes on with the retained events from `position` on, those that it has settled, too, as first
+   * attempts. What members hold comes back: to settle a delivery from before is STALE_ATTEMPT. Events before the position
+   * that are not settled stay the group's, with their attempts, unless `dropUnsettled`. NOT_FOUND (GROUP_NOT_FOUND); a
+   * resume token of another log, or one that the log has not reached, as of a watch with failOnLoss.
+   */
+  async seekGroup(
+    name: string,
+    position: GroupPosition,
+    options: CallOptions & { dropUnsettled?: boolean | undefined } = {},
+  ): Promise<SeekResult> {
+    checkOptions(options, KNOWN.seekGroup);
+    const request = {
+      namespace: this.defaultNamespace,
+      name,
+      position: toPosition(position),
+      dropUnsettled: options.dropUnsettled ?? false,
+    };
+    return numbers(await this.#connection.unary(Groups.seekGroup, request, options, false));
+  }
+
+  /**
+   * Gives the events that a group has not settled, the oldest first, as an async iterator. Each page (100 events, with
+   * values at most 1 MiB) is a call, and shows its events as they are then. {@link TimecacheClient.settle} with the token
+   * of one settles it, whoever holds it. NOT_FOUND (GROUP_NOT_FOUND).
+   */
+  async *listUnsettled(
+    name: string,
+    options: UnsettledOptions & CallOptions = {},
+  ): AsyncGenerator<UnsettledEvent, void, undefined> {
+    checkOptions(options, KNOWN.unsettled);
+    const { keyPrefix = '', includeValues = false } = options;
+    let pageToken = '';
+    do {
+      const request = {
+        ...{ namespace: this.defaultNamespace, name, pageSize: 0, pageToken, includeValues },
+        keyPrefix: toBuffer(keyPrefix, 'keyPrefix'),
+      };
+      const page = await this.#connection.unary(Groups.listUnsettled, request, options, true);
+      yield* page.events.map(fromUnsettled);
+      pageToken = page.nextPageToken;
+    } while (pageToken);
+  }
+
+  /** Describes the streams that are members of a group, the oldest first. NOT_FOUND (GROUP_NOT_FOUND). */
+  async listMembers(name: string, options: CallOptions = {}): Promise<GroupMember[]> {
+    checkOptions(options, KNOWN.call);
+    const request = { namespace: this.defaultNamespace, name };
+    const { members } = await this.#connection.unary(Groups.listMembers, request, options, true);
+    return members.map(fromMember);
   }
 
   /** Makes a namespace. ALREADY_EXISTS (NAMESPACE_EXISTS). */
@@ -537,6 +702,13 @@ export class TimecacheClient {
     return fromDeaths(await this.#connection.unary(Namespaces.getDeaths, request, options, true));
   }
 
+  /** Names the keys of a namespace that are used most, by a sample of one in 256 operations of about the last minute. */
+  async getHotKeys(name: string, options: HotKeysOptions & CallOptions = {}): Promise<HotKeys> {
+    checkOptions(options, KNOWN.hotKeys);
+    const request = { name, maxKeys: toUint32(options.maxKeys ?? 0, 'maxKeys') };
+    return fromHotKeys(await this.#connection.unary(Namespaces.getHotKeys, request, options, true));
+  }
+
   /** The server itself: version, age, limits and how far they are used. */
   async getServer(options: CallOptions = {}): Promise<ServerInfo> {
     checkOptions(options, KNOWN.call);
@@ -562,6 +734,41 @@ export class TimecacheClient {
     return (await this.#connection.unary(Server.handOver, { to }, options, false)).to;
   }
 
+  /** Who this client is to the server, and what it may do. */
+  async whoAmI(options: CallOptions = {}): Promise<CallerInfo> {
+    checkOptions(options, KNOWN.call);
+    return await this.#connection.unary(Server.whoAmI, {}, options, true);
+  }
+
+  /** Describes the connections of all clients, the oldest first. With access rules it takes ADMIN on "*". */
+  async listConnections(options: CallOptions = {}): Promise<ConnectionInfo[]> {
+    checkOptions(options, KNOWN.call);
+    const connections: ConnectionInfo[] = [];
+    let pageToken = '';
+    do {
+      const request = { pageSize: 0, pageToken };
+      const page = await this.#connection.unary(Server.listConnections, request, options, true);
+      connections.push(...page.connections.map(fromConnection));
+      pageToken = page.nextPageToken;
+    } while (pageToken);
+    return connections;
+  }
+
+  /**
+   * Closes a connection: its calls end with UNAVAILABLE, and its client may connect again. NOT_FOUND
+   * (CONNECTION_NOT_FOUND). Permission as of {@link TimecacheClient.listConnections}.
+   */
+  async closeConnection(id: number, options: CallOptions = {}): Promise<void> {
+    checkOptions(options, KNOWN.call);
+    await this.#connection.unary(Server.closeConnection, { id: toUint64(id, 'id') }, options, false);
+  }
+
+  /** The last 256 calls that took longer than the server's log.slow_call. Permission as of listConnections. */
+  async listSlowCalls(options: CallOptions = {}): Promise<SlowCalls> {
+    checkOptions(options, KNOWN.call);
+    return fromSlowCalls(await this.#connection.unary(Server.listSlowCalls, {}, options, true));
+  }
+
   /**
    * Reads a backup of the server's journal, a tar archive, piece by piece. Only an iterator that ends without throwing
    * has given all of it. The server waits for who reads slowly, but not longer than 30 s for a piece.
@@ -569,13 +776,22 @@ export class TimecacheClient {
    */
   async *backupJournal(options: CallOptions = {}): AsyncGenerator<BackupPiece, void, undefined> {
     checkOptions(options, KNOWN.call);
-    const stream = await this.#connection.serverStream(Server.backupJournal, {}, options);
+    const span = beginCall(Server.backupJournal.path, {}, this.address);
+    const call = { ...options, traceparent: options.traceparent ?? span.traceparent };
     try {
-      for (let piece = await stream.next(); piece; piece = await stream.next()) {
-        yield { totalBytes: Number(piece.totalBytes), data: piece.data };
+      const stream = await this.#connection.serverStream(Server.backupJournal, {}, call);
+      try {
+        for (let piece = await stream.next(); piece; piece = await stream.next()) {
+          yield { totalBytes: Number(piece.totalBytes), data: piece.data };
+        }
+      } finally {
+        stream.cancel();
       }
+    } catch (error) {
+      span.end(error);
+      throw error;
     } finally {
-      stream.cancel();
+      span.end();
     }
   }
 

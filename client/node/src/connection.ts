@@ -1,11 +1,15 @@
 // The connection to a server, and how calls go over it. Internal, but for the options.
 
 import * as grpc from '@grpc/grpc-js';
+import { Calls } from './calls.js';
 import { isLocal, makeCredentials, type TlsOptions } from './credentials.js';
 import { Endpoint, Endpoints, Failover, splitAddresses } from './endpoints.js';
 import { TimecacheError, fromServiceError, isConnectionLost, isUnsent, withDetails } from './errors.js';
+import { MessageStream, type OpenStream } from './message_stream.js';
 import { checkOptions, known, type Names } from './options.js';
+import { Settles } from './settles.js';
 import { Backoff, LATE, pause, withLimit } from './timing.js';
+import { NO_CALL, UNTRACED, beginCall, stamped, type CallSpan } from './tracing.js';
 
 /** How one call is done. */
 export interface CallOptions {
@@ -21,15 +25,21 @@ export interface CallOptions {
   metadata?: Readonly<Record<string, string | Buffer>> | undefined;
   /** Repeat this call, too, as {@link RetryOptions} says, though it is not safe in general. */
   repeatable?: boolean | undefined;
+  /** As of the client. Entries keep `traceparent` if that is given, else the trace of the call. */
+  traceEntries?: boolean | undefined;
+  /** As of the client: of calls that are one operation, and of settle. */
+  batching?: boolean | undefined;
 }
 
 /**
  * When a call that failed is tried again: only one that is safe to repeat, and only where its connection was lost
  * under way or the server is stopping. Always within the call's timeout.
  *
- * Safe are the calls that change nothing, and get and touch: done twice, they leave the same entry. Not so put,
- * remove, append, combine, gather, execute and settle: what failed may have been done. Watchers, workers and pipelines
- * have rules of their own.
+ * Safe are the calls that change nothing, and get and touch: done twice, they leave the same entry; and changes with an
+ * idempotencyId. Not so put, remove, append, combine, gather, settle and fetchExpired: what failed may have been done.
+ * What shares a stream (`batching`) is repeated as if it were alone, before what was not sent: order is kept.
+ * Execute, and what a pipeline has in flight, is repeated if all its operations are safe; a read among them then sees
+ * what later ones have done. Watchers and workers have rules of their own.
  */
 export interface RetryOptions {
   /** Attempts in all. Default 3; 1: none is repeated. */
@@ -51,13 +61,27 @@ export interface ClientOptions {
   /** TLS; `true`: with Node's roots. Default: plain text. */
   tls?: boolean | TlsOptions;
   /**
-   * A bearer token, or what gives one for each call: where it fails, or takes longer than `timeoutMs`, the call fails
-   * with UNAVAILABLE. It is asked once more when the server refuses a watch, which goes on if it now gives another
+   * A bearer token, or what gives one for each call, and for each stream that calls share: where it fails, or takes
+   * longer than `timeoutMs`, the call fails with UNAVAILABLE. It is asked once more when the server refuses a watch, which goes on if it now gives another
    * token. Not sent in plain text to another machine.
    */
   token?: string | (() => string | Promise<string>);
   /** Send the token in plain text also to another machine: for a proxy that encrypts. */
   allowPlaintextToken?: boolean;
+  /**
+   * An entry that a put, append, combine or gather makes keeps the trace of the call, if that is sampled: its event then
+   * has the `traceparent`, to which the span of a worker's handler is linked. 27 B more of each such entry. Default false.
+   */
+  traceEntries?: boolean;
+  /**
+   * Puts, gets, removes, contains, touches, appends, combines and gathers of the same time go together, on a stream for
+   * each namespace, in the order in which they were called: a fraction of the cost of as many RPCs. A call goes at once
+   * where fewer than two requests are under way, else with the next one; no timer delays it. Its result, error, timeout,
+   * signal, request id and trace are its own. One with more than 64 KiB or with `metadata` goes alone, as all do to a
+   * server that has no such streams. As many calls wait as are made. Settles of one group without options of their own
+   * go together likewise, by an RPC. False: each call is an RPC. Default true.
+   */
+  batching?: boolean;
   /** Settings of gRPC's that take the place of the client's own. */
   channelOptions?: grpc.ChannelOptions;
 }
@@ -70,6 +94,8 @@ export const CALL_OPTIONS: Names<CallOptions> = {
   traceparent: true,
   metadata: true,
   repeatable: true,
+  traceEntries: true,
+  batching: true,
 };
 
 const CLIENT_OPTIONS: Names<ClientOptions> = {
@@ -79,6 +105,8 @@ const CLIENT_OPTIONS: Names<ClientOptions> = {
   tls: true,
   token: true,
   allowPlaintextToken: true,
+  traceEntries: true,
+  batching: true,
   channelOptions: true,
 };
 
@@ -105,7 +133,7 @@ const CHANNEL_OPTIONS: grpc.ChannelOptions = {
   'grpc.use_local_subchannel_pool': 1,
 };
 
-type UnaryMethod<Request, Response> = grpc.MethodDefinition<Request, Response> & {
+export type UnaryMethod<Request, Response> = grpc.MethodDefinition<Request, Response> & {
   requestStream: false;
   responseStream: false;
 };
@@ -123,11 +151,16 @@ export class Connection {
   readonly timeoutMs: number;
   /** Largest message that the channel takes, as requests can say it. */
   readonly maxMessageBytes: number;
+  /** Whether entries keep the trace of their call. */
+  readonly traceEntries: boolean;
+  readonly calls: Calls;
+  readonly settles: Settles;
   readonly #endpoints: Endpoints;
   readonly #retry: Required<RetryOptions>;
   readonly #token: ClientOptions['token'];
   // What is under way.
   readonly #calls = new Set<{ cancel(): void }>();
+  #tokensAwaited = 0;
   #isClosed = false;
 
   constructor(address: string | readonly string[], options: ClientOptions) {
@@ -138,6 +171,10 @@ export class Connection {
     const { maxAttempts = 3, minPauseMs = 50, maxPauseMs = 1_000 } = options.retry ?? {};
     this.#retry = { maxAttempts, minPauseMs, maxPauseMs };
     this.#token = options.token;
+    this.traceEntries = options.traceEntries ?? false;
+    const { batching = true } = options;
+    this.calls = new Calls(this, batching);
+    this.settles = new Settles(this, batching);
     for (const each of addresses) checkTokenTo(each, options);
     const receiveMax = options.channelOptions?.['grpc.max_receive_message_length'] ?? MAX_MESSAGE_BYTES;
     this.maxMessageBytes = receiveMax < 0 ? MAX_MESSAGE_BYTES : Math.max(receiveMax, GRPC_MAX_MESSAGE_BYTES);
@@ -165,6 +202,7 @@ export class Connection {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.calls.close(new TimecacheError('CANCELLED', 'the client is closed'));
     // gRPC would let streams live on.
     for (const call of this.#calls) call.cancel();
     this.#endpoints.close();
@@ -206,16 +244,34 @@ export class Connection {
     call.once('status', () => this.#calls.delete(call));
   }
 
-  /** Does the attempts of a call. */
-  async unary<Request, Response>(
+  /** Does a call, in a span. */
+  unary<Request, Response>(
     method: UnaryMethod<Request, Response>,
     request: Request,
     call: CallOptions,
     isSafe: boolean,
   ): Promise<Response> {
+    const span = UNTRACED in call ? NO_CALL : beginCall(method.path, request, this.address);
+    const asked =
+      (call.traceEntries ?? this.traceEntries)
+        ? stamped(request, call.traceparent ?? span.sampledTraceparent)
+        : request;
+    const deadline = Date.now() + checkTimeout(call.timeoutMs ?? this.timeoutMs);
+    const response = this.attempts(method, asked, call, isSafe, span, deadline);
+    return span === NO_CALL ? response : endWith(span, response);
+  }
+
+  /** Does the attempts of a call. */
+  async attempts<Request, Response>(
+    method: UnaryMethod<Request, Response>,
+    request: Request,
+    call: CallOptions,
+    isSafe: boolean,
+    span: CallSpan,
+    deadline: number,
+  ): Promise<Response> {
     const { signal } = call;
     signal?.throwIfAborted();
-    const deadline = Date.now() + checkTimeout(call.timeoutMs ?? this.timeoutMs);
     const attempts = isSafe || call.repeatable ? this.#retry.maxAttempts : 1;
     const backoff = this.backoff();
     let failover: Failover | undefined;
@@ -226,7 +282,7 @@ export class Connection {
       try {
         try {
           connected = await this.#connect(endpoint, deadline, signal);
-          const metadata = await this.#metadata(call, deadline);
+          const metadata = await this.#metadata(call, deadline, span.traceparent);
           return await this.#attempt(endpoint, method, request, metadata, deadline, signal);
         } catch (thrown) {
           signal?.throwIfAborted();
@@ -234,12 +290,15 @@ export class Connection {
           if (this.#isClosed) throw error;
           this.moveOn(endpoint, error);
           failover ??= this.failover();
-          if (await failover.again(error, isServiceError(thrown) && isUnsent(error), deadline, signal))
+          if (await failover.again(error, isServiceError(thrown) && isUnsent(error), deadline, signal)) {
+            span.retry(error, this.address);
             continue;
+          }
           if (!connected || attempt++ >= attempts || !isConnectionLost(error)) throw error;
           const ms = backoff.next();
           if (Date.now() + ms >= deadline) throw error;
           maybeApplied ||= (error as TimecacheError).maybeApplied;
+          span.retry(error, this.address);
           await pause(ms, signal);
         }
       } catch (error) {
@@ -367,11 +426,12 @@ export class Connection {
     }
   }
 
-  async #metadata(call: CallOptions, deadline = Infinity): Promise<grpc.Metadata> {
+  async #metadata(call: CallOptions, deadline = Infinity, spanTraceparent?: string): Promise<grpc.Metadata> {
+    const traceparent = call.traceparent ?? spanTraceparent;
     const metadata = new grpc.Metadata();
     for (const [key, value] of Object.entries(call.metadata ?? {})) setMetadata(metadata, key, value);
     if (call.requestId !== undefined) setMetadata(metadata, 'x-request-id', call.requestId);
-    if (call.traceparent !== undefined) setMetadata(metadata, 'traceparent', call.traceparent);
+    if (traceparent !== undefined) setMetadata(metadata, 'traceparent', traceparent);
     if (this.#token !== undefined) {
       const token =
         typeof this.#token === 'string'
@@ -398,6 +458,7 @@ export class Connection {
   ): Promise<string> {
     const limitMs = Math.min(deadline - Date.now(), this.timeoutMs);
     let cause: unknown;
+    ++this.#tokensAwaited;
     try {
       // A function that throws is as one that rejects.
       const token = await withLimit((async () => ask())(), limitMs, signal);
@@ -405,10 +466,32 @@ export class Connection {
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;
+    } finally {
+      --this.#tokensAwaited;
     }
-    // By another call it may come: a watch goes on, as after any break.
-    const why = cause instanceof Error ? cause.message : String(cause ?? 'it did not come in time');
-    throw new TimecacheError('UNAVAILABLE', `no token: ${why}`, { cause });
+    throw noToken(cause);
+  }
+
+  /** Whether a token is to come, for a call or a stream. */
+  get isTokenAwaited(): boolean {
+    return this.#tokensAwaited > 0;
+  }
+}
+
+/** By another call it may come: a watch goes on, as after any break. */
+export function noToken(cause?: unknown): TimecacheError {
+  const why = cause instanceof Error ? cause.message : String(cause ?? 'it did not come in time');
+  return new TimecacheError('UNAVAILABLE', `no token: ${why}`, { cause });
+}
+
+async function endWith<Response>(span: CallSpan, response: Promise<Response>): Promise<Response> {
+  try {
+    const answer = await response;
+    span.end();
+    return answer;
+  } catch (error) {
+    span.end(error);
+    throw error;
   }
 }
 
@@ -417,7 +500,7 @@ function checkTokenTo(address: string, options: ClientOptions): void {
   throw new TypeError(`a token is not sent to ${address} in plain text: use tls, or allowPlaintextToken`);
 }
 
-function checkTimeout(ms: number): number {
+export function checkTimeout(ms: number): number {
   if (typeof ms !== 'number' || Number.isNaN(ms)) throw new TypeError('timeoutMs must be a number');
   return ms;
 }
@@ -435,76 +518,4 @@ function setMetadata(metadata: grpc.Metadata, key: string, value: string | Buffe
 
 function isServiceError(error: unknown): error is grpc.ServiceError {
   return error instanceof Error && 'code' in error && 'details' in error;
-}
-
-/** A stream that stands, and where. */
-interface OpenStream<T> {
-  readonly stream: grpc.ClientReadableStream<T>;
-  readonly endpoint: Endpoint;
-  /** The header with the client's token that it was sent with. */
-  readonly authorization: unknown;
-}
-
-/** The answers of a call, one by one. gRPC reads up to 16 of them ahead. */
-export class MessageStream<T> {
-  readonly #open: () => Promise<OpenStream<T>>;
-  readonly #fails: (endpoint: Endpoint, error: unknown, isBegun: boolean) => Promise<void>;
-  readonly #signal: AbortSignal | undefined;
-  readonly #cancel = () => this.#current.stream.cancel();
-  #current!: OpenStream<T>;
-  #iterator!: AsyncIterator<T>;
-  #isBegun = false;
-
-  /** `fails` is told of the stream's end, and throws unless it is to be opened again. */
-  constructor(
-    first: OpenStream<T>,
-    open: () => Promise<OpenStream<T>>,
-    fails: (endpoint: Endpoint, error: unknown, isBegun: boolean) => Promise<void>,
-    signal?: AbortSignal,
-  ) {
-    this.#open = open;
-    this.#fails = fails;
-    this.#signal = signal;
-    this.#take(first);
-    signal?.addEventListener('abort', this.#cancel, { once: true });
-  }
-
-  #take(open: OpenStream<T>): void {
-    this.#current = open;
-    this.#iterator = open.stream[Symbol.asyncIterator]();
-    open.stream.on('error', () => {}); // It reaches who reads, or nobody.
-  }
-
-  /** The header with the client's token that the call was sent with. */
-  get authorization(): unknown {
-    return this.#current.authorization;
-  }
-
-  /**
-   * The next one; undefined at the end. Ends with UNAVAILABLE if nothing comes for `silenceMs`, and with the signal's
-   * reason if it aborts.
-   */
-  async next(silenceMs = Infinity): Promise<T | undefined> {
-    for (;;) {
-      try {
-        const next = this.#iterator.next();
-        const result = silenceMs === Infinity ? await next : await withLimit(next, silenceMs);
-        if (result === LATE)
-          throw new TimecacheError('UNAVAILABLE', `the server was silent for ${silenceMs} ms`);
-        this.#signal?.throwIfAborted();
-        this.#isBegun = true;
-        return result.done ? undefined : result.value;
-      } catch (error) {
-        this.#signal?.throwIfAborted();
-        await this.#fails(this.#current.endpoint, error, this.#isBegun);
-      }
-      this.#current.stream.cancel();
-      this.#take(await this.#open());
-    }
-  }
-
-  cancel(): void {
-    this.#signal?.removeEventListener('abort', this.#cancel);
-    this.#current.stream.cancel();
-  }
 }

@@ -44,6 +44,8 @@ export class Endpoint {
   readonly #backoff = new Backoff(100, 1_000);
   #connecting: Promise<boolean> | undefined;
   #nextAttempt = 0;
+  #isWatched = false;
+  #losses = 0;
 
   constructor(
     readonly address: string,
@@ -71,6 +73,18 @@ export class Endpoint {
 
   #isReady(): boolean {
     return this.client.getChannel().getConnectivityState(true) === grpc.connectivityState.READY;
+  }
+
+  /** How often the connection was lost, or closed to new streams, since this was asked for first. */
+  get losses(): number {
+    if (!this.#isWatched && this.#isReady()) {
+      this.#isWatched = true;
+      this.client.getChannel().watchConnectivityState(grpc.connectivityState.READY, Infinity, () => {
+        this.#isWatched = false;
+        ++this.#losses;
+      });
+    }
+    return this.#losses;
   }
 
   async #wait(isOneOfSeveral: boolean): Promise<boolean> {

@@ -45,7 +45,7 @@ export class TimecacheError extends Error {
   readonly violations: readonly FieldViolation[];
   /** How long the server says to wait before the call is tried again, in ms. */
   readonly retryDelayMs: number | undefined;
-  /** The id under which the server's log has the call: the caller's, or one that the server made. */
+  /** The id under which the server's log has the call: the caller's, its stream's, or one that the server made. */
   readonly requestId: string | undefined;
   /**
    * Whether the request, or an earlier attempt of it, may have reached the server and been done, although this error says
@@ -154,23 +154,23 @@ export function fromServiceError(error: ServiceError): TimecacheError {
 /** The same error, of a call of which an earlier attempt may have been done, or that is about something in particular. */
 export function withDetails(
   error: TimecacheError,
-  details: { maybeApplied?: boolean; about?: string },
+  details: { maybeApplied?: boolean; requestId?: string | undefined; about?: string },
 ): TimecacheError {
-  const { description, reason, metadata, violations, retryDelayMs, requestId, maybeApplied, cause } = error;
+  const { description, reason, metadata, violations, retryDelayMs, maybeApplied, cause } = error;
   return new TimecacheError(error.code, details.about ? `${details.about}: ${description}` : description, {
-    ...{ reason, metadata, violations, retryDelayMs, requestId },
+    ...{ reason, metadata, violations, retryDelayMs },
+    requestId: details.requestId ?? error.requestId,
     maybeApplied: details.maybeApplied ?? maybeApplied,
     cause: details.about ? error : cause,
   });
 }
 
 /** From what the answer to a batch says of one operation. */
-export function fromStatus(status: Status): TimecacheError {
-  return new TimecacheError(
-    (grpcCodes[status.code] ?? 'UNKNOWN') as ErrorCode,
-    status.message,
-    readDetails(status),
-  );
+export function fromStatus(status: Status, requestId?: string): TimecacheError {
+  return new TimecacheError((grpcCodes[status.code] ?? 'UNKNOWN') as ErrorCode, status.message, {
+    ...readDetails(status),
+    requestId,
+  });
 }
 
 // What a proxy has put there may be anything.

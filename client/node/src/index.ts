@@ -5,15 +5,22 @@
  */
 
 export type {
+  CallerInfo,
   ClusterInfo,
   ClusterNode,
+  ConnectionInfo,
   DeathBar,
   DeathsAhead,
   DeathsOptions,
   Durability,
   Group,
+  GroupMember,
   GroupOptions,
+  GroupPosition,
   GroupStatistics,
+  HotKey,
+  HotKeys,
+  HotKeysOptions,
   JournalStatus,
   LimitPolicy,
   LimitUse,
@@ -22,15 +29,24 @@ export type {
   NamespaceOptions,
   NamespaceStatistics,
   NodeRole,
+  Permission,
   RestartPolicy,
+  SeekResult,
   ServerInfo,
+  SlowCall,
+  SlowCalls,
   TopicSetting,
+  UnsettledEvent,
+  UnsettledState,
 } from './admin.js';
 export {
   TimecacheClient,
   type BackupPiece,
   type DescribeOptions,
+  type FetchOptions,
+  type FetchedEvents,
   type SettledResults,
+  type UnsettledOptions,
   type UpdateOptions,
 } from './client.js';
 export type { CallOptions, ClientOptions, RetryOptions } from './connection.js';
@@ -78,15 +94,21 @@ export type {
   SizeResult,
   TouchOptions,
 } from './types.js';
+export { withConsumerSpan } from './tracing.js';
 export { fromJson, toJson, type Bytes, type Time } from './values.js';
 export { VirtualClock } from './virtual_clock.js';
 export type {
   Watcher,
+  ChangeBatch,
+  ChangeEvent,
+  ChangeKind,
+  CommonBatch,
   CommonWatchOptions,
   ConsumeOptions,
   ExpiredEvent,
   ExpiryCause,
   WatchBatch,
+  WatchChangesOptions,
   WatchExpiringOptions,
   WatchOptions,
   WatchStart,

@@ -1,22 +1,22 @@
 // Many operations without waiting for each answer: the fastest way to the server.
 
-import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
 import type { CallOptions, Connection } from './connection.js';
-import type { Failover } from './endpoints.js';
-import { TimecacheError, fromServiceError, isUnsent, withDetails } from './errors.js';
+import { TimecacheError, isConnectionLost, isUnsent, withDetails } from './errors.js';
 import {
   TimeCacheServiceService as Service,
   type ExecuteRequest,
-  type ExecuteResponse,
+  type OperationResult,
 } from './gen/timecache/v1/data.js';
-import { mismatch, type Operation } from './operations.js';
+import { isSafe, type Operation } from './operations.js';
 import { checkOptions, known, type Names } from './options.js';
+import { OperationStream, type Pending, type StreamOwner } from './stream.js';
 import { timerMs } from './timing.js';
+import { activeContext, beginCall, stamped, type CallSpan } from './tracing.js';
 
 /** How operations are grouped, and how many are under way. */
 export interface PipelineOptions extends Pick<
   CallOptions,
-  'signal' | 'requestId' | 'traceparent' | 'metadata'
+  'signal' | 'requestId' | 'traceparent' | 'metadata' | 'repeatable' | 'traceEntries'
 > {
   /** Most operations of one request: 1 to 4,096. Default 256. */
   batchOperationsMax?: number | undefined;
@@ -40,6 +40,8 @@ const PIPELINE_OPTIONS: Names<PipelineOptions> = {
   requestId: true,
   traceparent: true,
   metadata: true,
+  repeatable: true,
+  traceEntries: true,
   batchOperationsMax: true,
   batchBytesMax: true,
   requestsInFlightMax: true,
@@ -54,8 +56,7 @@ export const MAX_OPERATION_BYTES = (16 << 20) + (64 << 10);
 /** Most operations of a request. */
 export const MAX_OPERATIONS = 4096;
 
-interface Pending {
-  operation: Operation<unknown>;
+interface Added extends Pending {
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
@@ -66,33 +67,32 @@ interface Pending {
  * loop goes together, and while requests are under way, larger ones gather.
  *
  * Every operation that was added is answered, or, when the stream ends before, rejected with the stream's error, whose
- * `maybeApplied` says whether the operation can have been done: it was sent. The stream ends by close, by cancel, by its signal, or by itself: when the server stops
- * (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the connection breaks. It does not come back, but
- * goes on to the owner of a cluster where a node that is not the owner refuses it: to go on, make a new one.
+ * `maybeApplied` says whether the operation can have been done: it was sent. The stream ends by close, by cancel, by its
+ * signal, or by itself: when the server stops (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the
+ * connection breaks. It does not come back: to go on, make a new one. But it goes on to the owner of a cluster where a
+ * node that is not the owner refuses it; on another connection when the server closes one for its age; and, as
+ * {@link RetryOptions} says, if all that was sent and not answered is safe to repeat, which is then done again.
  *
  * Memory: who adds many operations waits for `ready` before each, and what is in flight is bounded by the options.
  */
 export class Pipeline {
-  readonly #options: Required<Omit<PipelineOptions, keyof CallOptions>> & { timeoutMs: number };
+  readonly #options: { operationsInFlightMax: number; bytesInFlightMax: number; timeoutMs: number };
+  readonly #connection: Connection;
+  readonly #call: Pick<CallOptions, 'traceparent' | 'repeatable'> & { traceEntries: boolean };
+  readonly #context = activeContext(); // Requests are a part of what has made the pipeline.
   readonly #namespace: string;
   readonly #signal: AbortSignal | undefined;
-  readonly #opened: Promise<void>;
   readonly #onAbort = () => this.#end(this.#signal?.reason);
-  #stream: ClientDuplexStream<ExecuteRequest, ExecuteResponse> | undefined;
-  #leave: (error: TimecacheError) => void = () => {}; // Its node.
-  #waiting: Pending[] = [];
-  #waitingBytes = 0;
-  #sent: Pending[][] = [];
+  readonly #stream: OperationStream<Added>;
+  #attempts = 0; // That broke since the last answer.
   #operations = 0;
   #bytes = 0;
   // Callers that ready has let go on and that have not added yet, each with an operation as large as the largest so far.
   #admitted = 0;
   #operationBytesMax = 0;
   #lapsing: NodeJS.Immediate | undefined;
-  #flushing: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
-  #isFinished = false; // No more is written.
   #ended: { error: unknown } | undefined;
   #wakers: (() => void)[] = [];
 
@@ -101,15 +101,34 @@ export class Pipeline {
     checkOptions(options, KNOWN);
     this.#namespace = namespace;
     this.#signal = options.signal;
+    this.#connection = connection;
+    const { traceparent, repeatable, traceEntries = connection.traceEntries } = options;
+    this.#call = { traceparent, repeatable, traceEntries };
     this.#options = {
-      batchOperationsMax: Math.min(Math.max(options.batchOperationsMax ?? 256, 1), MAX_OPERATIONS),
-      batchBytesMax: Math.min(options.batchBytesMax ?? 1 << 20, MAX_OPERATION_BYTES),
-      requestsInFlightMax: Math.max(options.requestsInFlightMax ?? 16, 1),
       operationsInFlightMax: Math.max(options.operationsInFlightMax ?? 8192, 1),
       bytesInFlightMax: options.bytesInFlightMax ?? 8 << 20,
       timeoutMs: options.timeoutMs ?? connection.timeoutMs,
     };
-    this.#opened = this.#open(connection, options);
+    const limits = {
+      batchOperationsMax: Math.min(Math.max(options.batchOperationsMax ?? 256, 1), MAX_OPERATIONS),
+      batchBytesMax: Math.min(options.batchBytesMax ?? 1 << 20, MAX_OPERATION_BYTES),
+      requestsInFlightMax: Math.max(options.requestsInFlightMax ?? 16, 1),
+    };
+    const owner: StreamOwner<Added> = {
+      keepsOpen: true,
+      seal: (batch) => this.#seal(batch),
+      onResults: (batch, results) => this.#receive(batch, results),
+      onFinish: () => this.#end(undefined),
+      onBreak: ({ sent }, error, isUndone) =>
+        this.#onBreak(
+          sent.flatMap(({ batch }) => batch),
+          error,
+          isUndone,
+        ),
+      onNoStream: (waiting, error) => this.#end(error, waiting),
+    };
+    this.#stream = new OperationStream(connection, owner, limits, options);
+    void this.#stream.open();
     this.#signal?.addEventListener('abort', this.#onAbort, { once: true });
     if (this.#signal?.aborted) this.#onAbort();
   }
@@ -124,15 +143,16 @@ export class Pipeline {
       if (this.#closing) throw closed();
       if (operation.bytes - 256 > MAX_OPERATION_BYTES)
         throw new TypeError('the operation is larger than a request');
-      this.#waiting.push({ operation, resolve: resolve as (result: unknown) => void, reject });
-      this.#waitingBytes += operation.bytes;
       this.#bytes += operation.bytes;
       this.#operationBytesMax = Math.max(this.#operationBytesMax, operation.bytes);
       if (this.#admitted > 0) --this.#admitted;
       if (this.#operations++ === 0) this.#startTimer();
-      const { batchOperationsMax, batchBytesMax } = this.#options;
-      if (this.#waiting.length >= batchOperationsMax || this.#waitingBytes >= batchBytesMax) this.flush();
-      else this.#flushing ??= setImmediate(() => this.flush());
+      this.#stream.add({
+        operation,
+        resolve: resolve as (result: unknown) => void,
+        reject,
+        maybeApplied: false,
+      });
     });
   }
 
@@ -154,20 +174,7 @@ export class Pipeline {
 
   /** Sends what has been added, as far as the options allow, without waiting for the turn of the event loop to end. */
   flush(): void {
-    clearImmediate(this.#flushing);
-    this.#flushing = undefined;
-    while (
-      this.#stream &&
-      this.#waiting.length > 0 &&
-      this.#sent.length < this.#options.requestsInFlightMax
-    ) {
-      const batch = this.#take();
-      this.#sent.push(batch);
-      this.#stream.write({
-        namespace: this.#namespace,
-        operations: batch.map(({ operation }) => operation.message),
-      });
-    }
+    this.#stream.flush();
   }
 
   /** Waits until all that was added is answered; rejects with the stream's error if it has ended before. */
@@ -179,10 +186,8 @@ export class Pipeline {
   /** Ends the stream in good order: waits as drain does, and for the server's word. May be called again. */
   async close(): Promise<void> {
     this.#closing = true;
-    await this.#opened;
     await this.drain();
-    this.#isFinished = true;
-    this.#stream?.end();
+    this.#stream.finish();
     if (!this.#ended) this.#startTimer(); // The end is an answer, too.
     while (!this.#ended) await this.#change();
     if (this.#ended.error !== undefined) throw this.#ended.error;
@@ -193,74 +198,38 @@ export class Pipeline {
     this.#end(new TimecacheError('CANCELLED', 'the pipeline was cancelled'));
   }
 
-  async #open(
-    connection: Connection,
-    options: PipelineOptions,
-    failover = connection.failover(),
-  ): Promise<void> {
-    try {
-      const { stream, endpoint } = await connection.duplex(Service.pipeline, options);
-      stream.on('error', () => {}); // The status says it, too.
-      stream.on('data', (response: ExecuteResponse) => this.#receive(response));
-      stream.on('status', (status: ServiceError) => {
-        // Answers that came before it are told first.
-        setImmediate(() => {
-          if (status.code === 0) {
-            return this.#end(this.#closing && this.#operations === 0 ? undefined : ended());
-          }
-          if (this.#ended) return;
-          const error = fromServiceError(status);
-          connection.moveOn(endpoint, error);
-          this.#stream = undefined; // Nothing is written meanwhile.
-          void this.#reopen(connection, options, failover, error);
-        });
-      });
-      this.#stream = stream;
-      this.#leave = (error) => connection.moveOn(endpoint, error);
-      if (this.#isFinished) stream.end();
-      if (this.#ended) stream.cancel();
-      this.flush();
-    } catch (error) {
-      this.#end(error);
-    }
+  #seal(batch: Added[]): { request: ExecuteRequest; span: CallSpan } {
+    const request: ExecuteRequest = {
+      namespace: this.#namespace,
+      operations: batch.map(({ operation }) => operation.message),
+      atomic: false,
+      independent: false,
+    };
+    const span = beginCall(Service.pipeline.path, request, this.#connection.address, this.#context);
+    const { traceEntries, traceparent } = this.#call;
+    return {
+      request: traceEntries ? stamped(request, traceparent ?? span.sampledTraceparent) : request,
+      span,
+    };
   }
 
-  async #reopen(
-    connection: Connection,
-    options: PipelineOptions,
-    failover: Failover,
-    error: TimecacheError,
-  ): Promise<void> {
-    try {
-      const isLost = isUnsent(error);
-      // A node that loses the ownership answers what it has read, and does no more.
-      if (!isLost && error.reason !== 'NOT_OWNER') return this.#end(error);
-      this.#waiting = [...this.#sent.flat(), ...this.#waiting];
-      this.#waitingBytes = this.#waiting.reduce((sum, { operation }) => sum + operation.bytes, 0);
-      this.#sent = [];
-      if (!(await failover.again(error, isLost, Infinity, this.#signal))) return this.#end(error);
-      if (!this.#ended) await this.#open(connection, options, failover);
-    } catch (aborted) {
-      this.#end(aborted);
-    }
+  #onBreak(sent: Added[], error: TimecacheError, isUndone: boolean): Added[] {
+    for (const pending of sent) pending.maybeApplied ||= !isUndone;
+    if (!isUndone && !this.#mayRepeat(sent, error)) this.#end(error, sent);
+    return sent;
   }
 
-  #take(): Pending[] {
-    const { batchOperationsMax, batchBytesMax } = this.#options;
-    let bytes = 0;
-    let size = 0;
-    for (const { operation } of this.#waiting) {
-      if (size === batchOperationsMax || (size > 0 && bytes + operation.bytes > batchBytesMax)) break;
-      bytes += operation.bytes;
-      ++size;
-    }
-    this.#waitingBytes -= bytes;
-    return this.#waiting.splice(0, size);
+  // Whether what was sent, now or before, is to be done again.
+  #mayRepeat(sent: Added[], error: TimecacheError): boolean {
+    if (!isConnectionLost(error) || ++this.#attempts >= this.#connection.maxAttempts) return false;
+    const before = this.#stream.waiting.filter(({ maybeApplied }) => maybeApplied);
+    return (
+      !!this.#call.repeatable || [...sent, ...before].every(({ operation }) => isSafe(operation.message))
+    );
   }
 
-  #receive({ results }: ExecuteResponse): void {
-    const batch = this.#sent.shift();
-    if (batch?.length !== results.length) return this.#end(mismatch());
+  #receive(batch: Added[], results: OperationResult[]): void {
+    this.#attempts = 0;
     for (const [i, { operation, resolve, reject }] of batch.entries()) {
       this.#bytes -= operation.bytes;
       try {
@@ -273,8 +242,6 @@ export class Pipeline {
     if (this.#operations === 0) clearTimeout(this.#timer);
     else this.#timer?.refresh();
     this.#wake();
-    // What the answers make their callers add goes with what waits.
-    if (this.#waiting.length > 0) this.#flushing ??= setImmediate(() => this.flush());
   }
 
   #hasRoom(): boolean {
@@ -291,23 +258,22 @@ export class Pipeline {
     if (timeoutMs === Infinity) return;
     this.#timer = setTimeout(() => {
       const error = new TimecacheError('DEADLINE_EXCEEDED', `no answer within ${timeoutMs} ms`);
-      this.#leave(error);
+      for (const { endpoint } of this.#stream.streams) this.#connection.moveOn(endpoint, error);
       this.#end(error);
     }, timerMs(timeoutMs));
   }
 
-  #end(error: unknown): void {
+  // `lost`: those that the stream no longer has.
+  #end(error: unknown, lost: Added[] = []): void {
     if (this.#ended) return;
     this.#ended = { error };
     clearTimeout(this.#timer);
-    clearImmediate(this.#flushing);
     clearImmediate(this.#lapsing);
     this.#signal?.removeEventListener('abort', this.#onAbort);
-    if (error !== undefined) this.#stream?.cancel();
-    for (const { reject } of this.#sent.flat()) reject(withFate(error, true));
-    for (const { reject } of this.#waiting) reject(withFate(error, false));
-    this.#sent = [];
-    this.#waiting = [];
+    const { sent, waiting } = this.#stream.end(error);
+    for (const pending of sent) pending.maybeApplied ||= !isUnsent(error);
+    for (const { reject, maybeApplied } of [...lost, ...sent, ...waiting])
+      reject(withFate(error, maybeApplied));
     this.#operations = 0;
     this.#bytes = 0;
     this.#wake();
@@ -322,18 +288,11 @@ export class Pipeline {
   }
 }
 
-/** Of an operation that the stream's end left without an answer: a server that refuses to go on may have done it. */
-function withFate(error: unknown, isSent: boolean): unknown {
-  if (!(error instanceof TimecacheError)) return error;
-  const maybeApplied =
-    isSent && (error.maybeApplied || error.reason !== undefined || error.code !== 'UNAVAILABLE');
-  return maybeApplied === error.maybeApplied ? error : withDetails(error, { maybeApplied });
+function withFate(error: unknown, maybeApplied: boolean): unknown {
+  if (!(error instanceof TimecacheError) || error.maybeApplied === maybeApplied) return error;
+  return withDetails(error, { maybeApplied });
 }
 
 function closed(): TimecacheError {
   return new TimecacheError('FAILED_PRECONDITION', 'the pipeline is closed');
-}
-
-function ended(): TimecacheError {
-  return new TimecacheError('UNAVAILABLE', 'the server ended the stream', { maybeApplied: true });
 }

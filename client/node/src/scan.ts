@@ -4,14 +4,33 @@ import type { CallOptions, Connection } from './connection.js';
 import { TimecacheError, isConnectionLost } from './errors.js';
 import { TimeCacheServiceService as Service, type ScanResponse } from './gen/timecache/v1/data.js';
 import { pause } from './timing.js';
+import { beginCall, type CallSpan } from './tracing.js';
 import type { ScanOptions } from './types.js';
 import { toBuffer, toUint32 } from './values.js';
 
-/** The pages of a scan, each once. */
+/** The pages of a scan, each once. All of it is one span. */
 export async function* scanPages(
   connection: Connection,
   namespace: string,
   options: ScanOptions & CallOptions,
+): AsyncGenerator<ScanResponse, void, undefined> {
+  const span = beginCall(Service.scan.path, { namespace }, connection.address);
+  const traceparent = options.traceparent ?? span.traceparent;
+  try {
+    yield* pagesOf(connection, namespace, { ...options, traceparent }, span);
+  } catch (error) {
+    span.end(error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+async function* pagesOf(
+  connection: Connection,
+  namespace: string,
+  options: ScanOptions & CallOptions,
+  span: CallSpan,
 ): AsyncGenerator<ScanResponse, void, undefined> {
   const request = {
     namespace,
@@ -50,6 +69,7 @@ export async function* scanPages(
     } finally {
       stream.cancel();
     }
+    span.retry(broke, connection.address);
     await pause(backoff.next(), options.signal);
   }
 }

@@ -62,7 +62,10 @@ export function extend(): Extend {
 
 /** One event, settled. */
 export interface Settlement {
-  /** From the event. */
+  /**
+   * From the event: of a delivery, or of listUnsettled. One of the latter settles the event whoever holds it; for an
+   * extend a member has to hold it.
+   */
   deliveryToken: Buffer;
   /** What to do with it. */
   how: Settle | Extend;

@@ -78,6 +78,12 @@ export interface PutOptions extends PutConditions, DueDate {
    * has. The namespace must have an idempotencyWindowMs. Not together with returnPrevious.
    */
   idempotencyId?: Bytes | undefined;
+  /**
+   * A W3C traceparent of 55 characters, kept with the entry (26 B) and given with its event, so that the trace of what
+   * handles the event can link to this one. `traceEntries` of the client or call does the same with the call's own span.
+   * Every put sets it anew; append, combine and gather only that of an entry which they create.
+   */
+  entryTraceparent?: string | undefined;
 }
 
 /** What put did. */
@@ -130,6 +136,8 @@ export interface AppendOptions extends PutConditions {
   touch?: boolean | undefined;
   /** As in {@link PutOptions}. */
   idempotencyId?: Bytes | undefined;
+  /** As in {@link PutOptions}. */
+  entryTraceparent?: string | undefined;
 }
 
 /** What append did. */
@@ -159,6 +167,8 @@ export interface CombineOptions {
   ifVersion?: number | undefined;
   /** As in {@link PutOptions}. */
   idempotencyId?: Bytes | undefined;
+  /** As in {@link PutOptions}. */
+  entryTraceparent?: string | undefined;
 }
 
 /** What combine came to. */
@@ -192,6 +202,8 @@ export interface GatherOptions {
   rememberMs?: number | undefined;
   /** As in {@link PutOptions}. */
   idempotencyId?: Bytes | undefined;
+  /** As in {@link PutOptions}. */
+  entryTraceparent?: string | undefined;
 }
 
 /** What gather came to. */
@@ -251,11 +263,19 @@ export const OPTIONS = {
     returnPrevious: true,
     keepDeadline: true,
     idempotencyId: true,
+    entryTraceparent: true,
   } satisfies Names<PutOptions>,
   get: { touch: true } satisfies Names<GetOptions>,
+  contains: CONDITIONS,
   remove: { ifVersion: true, returnPrevious: true, idempotencyId: true } satisfies Names<RemoveOptions>,
   touch: { ...DUE_DATE, ttlMs: true, namespaceTtl: true, ifVersion: true } satisfies Names<TouchOptions>,
-  append: { ...CONDITIONS, ttlMs: true, touch: true, idempotencyId: true } satisfies Names<AppendOptions>,
+  append: {
+    ...CONDITIONS,
+    ttlMs: true,
+    touch: true,
+    idempotencyId: true,
+    entryTraceparent: true,
+  } satisfies Names<AppendOptions>,
   combine: {
     initial: true,
     removeIfZero: true,
@@ -263,6 +283,7 @@ export const OPTIONS = {
     ttlMs: true,
     ifVersion: true,
     idempotencyId: true,
+    entryTraceparent: true,
   } satisfies Names<CombineOptions>,
   gather: {
     expectedParts: true,
@@ -272,6 +293,7 @@ export const OPTIONS = {
     keepFirst: true,
     rememberMs: true,
     idempotencyId: true,
+    entryTraceparent: true,
   } satisfies Names<GatherOptions>,
   scan: { keyPrefix: true, keysOnly: true, maxMessageBytes: true } satisfies Names<ScanOptions>,
 };

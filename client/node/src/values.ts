@@ -27,8 +27,10 @@ export function fromJson<T = unknown>(bytes: Uint8Array): T {
   return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()) as T;
 }
 
+const EMPTY = Buffer.alloc(0);
+
 export function toBuffer(bytes: Bytes, what: string): Buffer {
-  if (typeof bytes === 'string') return Buffer.from(bytes);
+  if (typeof bytes === 'string') return bytes === '' ? EMPTY : Buffer.from(bytes);
   if (Buffer.isBuffer(bytes)) return bytes;
   if (bytes instanceof Uint8Array) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   throw new TypeError(`${what} must be a string or a Uint8Array`);

@@ -1,19 +1,19 @@
 // Being told what expired, and what is going to.
 
-import {
-  GRPC_MAX_MESSAGE_BYTES,
-  type CallOptions,
-  type Connection,
-  type MessageStream,
-} from './connection.js';
+import { GRPC_MAX_MESSAGE_BYTES, type CallOptions, type Connection } from './connection.js';
 import { TimecacheError, isConnectionLost, isMessageTooLarge } from './errors.js';
 import { TimeCacheServiceService as Service } from './gen/timecache/v1/data.js';
 import {
+  ChangeKind as ChangeKindEnum,
   ExpiryCause as ExpiryCauseEnum,
   WatchStart as WatchStartEnum,
+  type ChangeEvent as ChangeEventMessage,
+  type ConsumeExpiredResponse,
   type ExpiredEvent as ExpiredEventMessage,
+  type WatchChangesResponse,
   type WatchExpiredResponse,
 } from './gen/timecache/v1/watch.js';
+import type { MessageStream } from './message_stream.js';
 import { checkOptions, known, type Names } from './options.js';
 import { Backoff, pause } from './timing.js';
 import type { GatheredParts } from './types.js';
@@ -67,6 +67,8 @@ export interface ExpiredEvent {
   deliveryToken: Buffer;
   /** In a consumer group only, else empty: what the nack of the last attempt that counted gave as its reason. */
   lastReason: string;
+  /** The W3C trace that the entry was to keep (`entryTraceparent`, `traceEntries`); else empty. */
+  traceparent: string;
   /** When the key began to be there: the put or other call that created the entry. Changes and renewals kept it. */
   createTime: Time;
   /** The entry's own time to live in ms; undefined: it had the namespace's. */
@@ -134,6 +136,9 @@ export interface WatchExpiringOptions extends CommonWatchOptions {
   keyPrefix?: Bytes | undefined;
 }
 
+/** Which changes to watch, in namespaces with changeRetentionMs; `resumeTokens` are those of {@link ChangeBatch}. */
+export type WatchChangesOptions = WatchOptions;
+
 /** Which group to be a member of. */
 export interface ConsumeOptions extends CommonWatchOptions {
   /** Made with default options if it is not there. */
@@ -180,47 +185,93 @@ const CONSUME_OPTIONS: Names<ConsumeOptions> = {
 
 const KNOWN_WATCH = {
   expired: known('watch', WATCH_OPTIONS),
+  changes: known('watchChanges', WATCH_OPTIONS),
   expiring: known('watchExpiring', EXPIRING_OPTIONS),
   group: known('consume', CONSUME_OPTIONS),
 };
 
-/** What died in one namespace, in order of death. */
-export interface WatchBatch {
+/** What the batches of all watches have. */
+export interface CommonBatch {
   /** The one that this batch is about. */
   namespace: string;
-  /** May be empty: a heartbeat. */
-  events: ExpiredEvent[];
   /**
-   * Everything of this namespace that died at or before this moment, and passes the filter, has come, or is counted in
-   * `lost`. Never goes back, not over a break either, but with `logChanged`. In a group: all of that has been settled,
+   * Everything of this namespace that happened at or before this moment, and passes the filter, has come, or is counted
+   * in `lost`. Never goes back, not over a break either, but with `logChanged`. In a group: all of that has been settled,
    * too. Of watchExpiring: all that was in the map then, and going to die within the lead time, has been told.
    */
   watermark: Time;
-  /** Events that this watch missed since the namespace's last batch, or its resume token: exact, with a prefix an upper bound. */
+  /** What this watch missed since the namespace's last batch, or its resume token: exact, with a prefix an upper bound. */
   lost: number;
-  /** How many of the events come without a value that did not fit. */
-  omittedValues: number;
   /** For `resumeTokens`: brings a later watch behind this batch. Store it when the batch has been handled. */
   resumeToken: Buffer;
   /** Whether this is the namespace's first batch after a break. Nothing is missing, unless `lost` says so. */
   reconnected: boolean;
   /**
-   * Whether this is the first batch from another log: the server was restarted with a namespace that is not durable,
-   * or the namespace was made again. The watch goes on with the oldest event of that log; what the old one still had to
-   * tell, about deaths after `missedAfter`, is lost, in number unknown.
+   * Whether this is the first batch from another log: the server was restarted with a namespace that is not durable (with
+   * any, of watchChanges), or the namespace was made again. The watch goes on with the oldest event of that log; what the
+   * old one still had to tell, from after `missedAfter`, is lost, in number unknown.
    */
   logChanged: boolean;
   /** With `logChanged`: the last watermark of the old log, if this watch had one. */
   missedAfter: Time | undefined;
 }
 
-/** What the three calls differ in: the method with its request. Internal. */
-export interface WatchSource {
-  open(connection: Connection, state: WatchState, signal: AbortSignal): Promise<MessageStream<WatchMessage>>;
+/** What died in one namespace, in order of death. */
+export interface WatchBatch extends CommonBatch {
+  /** May be empty: a heartbeat. */
+  events: ExpiredEvent[];
+  /** How many of the events come without a value that did not fit. */
+  omittedValues: number;
+  /**
+   * In a group only: what died at or before this moment has been given to a member, by any of the group's streams and
+   * fetches, or settled, or counted in `lost`: nothing more comes from before it, but what is given out again. Never goes
+   * back, unless the group is moved. 0 while no moment is known.
+   */
+  deliveredWatermark: Time | undefined;
 }
 
-type WatchMessage = Pick<WatchExpiredResponse, 'namespace' | 'events' | 'watermark'> &
-  Partial<Pick<WatchExpiredResponse, 'lost' | 'resumeToken'>>;
+/**
+ * What has happened to an entry: a new value, by put, append, combine, gather or putBack; a new deadline; its end before
+ * its time, by remove, a combine that came to 0, or a gather that is complete. UNKNOWN: this client is too old to know it.
+ */
+export type ChangeKind = 'PUT' | 'RENEWED' | 'REMOVED' | 'UNKNOWN';
+
+/** A change of an entry. */
+export interface ChangeEvent {
+  kind: ChangeKind;
+  key: Buffer;
+  /** Of a PUT: its value now. Empty with `keysOnly`, and where `parts` or `omittedValueBytes` say so. */
+  value: Buffer;
+  /** Its version now; of a REMOVED the last one. */
+  version: number;
+  /** Its deadline now; undefined of a REMOVED. */
+  deadline: Time | undefined;
+  /** When it happened: the order of the changes of one key, but not of several. */
+  time: Time;
+  /** In place of a value, for a key that collects the parts of a gather. */
+  parts: GatheredParts | undefined;
+  /** The size of a value that was left out as it does not fit into `maxMessageBytes`. Otherwise 0. */
+  omittedValueBytes: number;
+}
+
+/** What has changed in one namespace. Its `resumeToken` is valid until the server stops. */
+export interface ChangeBatch extends CommonBatch {
+  /** May be empty: a heartbeat. Those of one key are in their order. */
+  changes: ChangeEvent[];
+}
+
+/** What the calls differ in: the method with its request, and what its messages bring. Internal. */
+export interface WatchSource<Batch extends CommonBatch> {
+  open(connection: Connection, state: WatchState, signal: AbortSignal): Promise<MessageStream<WatchMessage>>;
+  read(message: WatchMessage): Omit<Batch, keyof CommonBatch>;
+}
+
+type WatchMessage = Pick<WatchExpiredResponse, 'namespace' | 'watermark'> &
+  Partial<
+    Pick<WatchExpiredResponse, 'events' | 'lost' | 'resumeToken'> &
+      Pick<ConsumeExpiredResponse, 'deliveredWatermark'> &
+      Pick<WatchChangesResponse, 'changes'>
+  >;
 
 /** What the next request depends on. Internal. */
 export interface WatchState {
@@ -238,7 +289,8 @@ export interface Position {
 }
 
 /**
- * A watch on the deaths in one or more namespaces: an async iterator of {@link WatchBatch}. Reconnects by itself, and
+ * A watch on the deaths in one or more namespaces: an async iterator of {@link WatchBatch}; or on their changes, of
+ * {@link ChangeBatch}. Reconnects by itself, and
  * goes on behind the last batch that it gave: every event comes exactly once, or is counted in `lost`. Only where there
  * is nothing to go on with, as a namespace that is not durable was lost with its server, does it begin anew, with the
  * oldest event that is retained; it then says `logChanged`.
@@ -256,12 +308,16 @@ export interface Position {
  * there will be seen. Reads up to 16 messages (of about 1 MiB) ahead; who reads slowly is held up by flow control, and
  * finally told by `lost`.
  */
-export class Watcher implements AsyncIterableIterator<WatchBatch> {
-  readonly #iterator: AsyncGenerator<WatchBatch, undefined>;
+export class Watcher<Batch extends CommonBatch = WatchBatch> implements AsyncIterableIterator<Batch> {
+  readonly #iterator: AsyncGenerator<Batch, undefined>;
   readonly #closed = new AbortController();
 
-  /** Made by the client's watch, watchExpiring and consume. */
-  constructor(connection: Connection, source: WatchSource, options: CommonWatchOptions & WatchOptions) {
+  /** Made by the client's watch, watchExpiring, watchChanges and consume. */
+  constructor(
+    connection: Connection,
+    source: WatchSource<Batch>,
+    options: CommonWatchOptions & WatchOptions,
+  ) {
     this.#iterator = this.#run(connection, source, options);
   }
 
@@ -270,12 +326,12 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
   }
 
   /** The next batch. One call at a time. */
-  next(): Promise<IteratorResult<WatchBatch, undefined>> {
+  next(): Promise<IteratorResult<Batch, undefined>> {
     return this.#iterator.next();
   }
 
   /** Ends the watch, as leaving a `for await` loop does. */
-  return(): Promise<IteratorResult<WatchBatch, undefined>> {
+  return(): Promise<IteratorResult<Batch, undefined>> {
     this.close();
     return this.#iterator.return(undefined);
   }
@@ -287,9 +343,9 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
 
   async *#run(
     connection: Connection,
-    source: WatchSource,
+    source: WatchSource<Batch>,
     options: CommonWatchOptions & WatchOptions,
-  ): AsyncGenerator<WatchBatch, undefined> {
+  ): AsyncGenerator<Batch, undefined> {
     const state = {
       maxMessageBytes: options.maxMessageBytes ?? connection.maxMessageBytes,
       established: false,
@@ -317,7 +373,7 @@ export class Watcher implements AsyncIterableIterator<WatchBatch> {
           state.established = true;
           hasTriedOtherToken = false;
           backoff.reset();
-          yield accept(message, state.positions);
+          yield { ...accept(message, state.positions), ...source.read(message) } as Batch;
         }
       } catch (thrown) {
         let error = thrown;
@@ -381,24 +437,43 @@ function beginAnew(error: unknown, positions: Map<string, Position>): boolean {
   return true;
 }
 
-function accept(message: WatchMessage, positions: Map<string, Position>): WatchBatch {
+function accept(message: WatchMessage, positions: Map<string, Position>): CommonBatch {
   const { namespace } = message;
   const position = positions.get(namespace) ?? newPosition();
   const { broken, logChanged, watermark: missedAfter } = position;
   const watermark = fromTimestamp(message.watermark);
   const resumeToken = message.resumeToken ?? Buffer.alloc(0);
   positions.set(namespace, { watermark, resumeToken, broken: false, logChanged: false });
-  const events = message.events.map(fromEvent);
   return {
     namespace,
-    events,
     watermark,
     lost: Number(message.lost ?? 0n),
-    omittedValues: events.reduce((sum, event) => sum + (event.omittedValueBytes > 0 ? 1 : 0), 0),
     resumeToken,
     reconnected: broken,
     logChanged,
     missedAfter: logChanged ? missedAfter : undefined,
+  };
+}
+
+function readEvents(message: WatchMessage): Omit<WatchBatch, keyof CommonBatch> {
+  const events = (message.events ?? []).map(fromEvent);
+  return {
+    events,
+    omittedValues: events.reduce((sum, event) => sum + (event.omittedValueBytes > 0 ? 1 : 0), 0),
+    deliveredWatermark: message.deliveredWatermark && fromTimestamp(message.deliveredWatermark),
+  };
+}
+
+function fromChange(change: ChangeEventMessage): ChangeEvent {
+  return {
+    kind: (enumName(ChangeKindEnum, 'CHANGE_KIND_', change.kind) ?? 'UNKNOWN') as ChangeKind,
+    key: change.key,
+    value: change.value,
+    version: Number(change.version),
+    deadline: change.deadline && fromTimestamp(change.deadline),
+    time: fromTimestamp(change.time),
+    parts: change.parts,
+    omittedValueBytes: Number(change.omittedValueBytes),
   };
 }
 
@@ -418,6 +493,7 @@ export function fromEvent(event: ExpiredEventMessage): ExpiredEvent {
     returns: event.returns,
     deliveryToken: event.deliveryToken,
     lastReason: event.lastReason,
+    traceparent: event.traceparent,
     createTime: fromTimestamp(event.createTime ?? event.putTime),
     ownTtlMs: fromOwnTtl(event.ownTtl),
     omittedValueBytes: Number(event.omittedValueBytes),
@@ -441,30 +517,46 @@ function callOptions(
   return { requestId, traceparent, metadata, signal };
 }
 
-function startOf(fromEarliest: boolean): WatchStartEnum {
+export function startOf(fromEarliest: boolean): WatchStartEnum {
   return fromEarliest ? WatchStartEnum.WATCH_START_EARLIEST : WatchStartEnum.WATCH_START_NOW;
 }
 
-export function expiredSource(options: WatchOptions): WatchSource {
-  checkOptions(options, KNOWN_WATCH.expired);
+function resumingRequest(options: WatchOptions, { positions, maxMessageBytes }: WatchState) {
+  const all = [...positions.values()];
   return {
-    open(connection, { positions, maxMessageBytes }, signal) {
-      const all = [...positions.values()];
-      const request = {
-        ...common(options, maxMessageBytes),
-        // Namespaces without a token all begin alike: where one needs all of its log, another that has not begun gets
-        // more than was asked, never less.
-        start: startOf(options.start === 'EARLIEST' || all.some(({ logChanged }) => logChanged)),
-        resumeTokens: all.map(({ resumeToken }) => resumeToken).filter((token) => token.length > 0),
-        failOnLoss: options.failOnLoss ?? false,
-        keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
-      };
-      return connection.serverStream(Service.watchExpired, request, callOptions(options, signal));
-    },
+    ...common(options, maxMessageBytes),
+    // Namespaces without a token all begin alike: where one needs all of its log, another that has not begun gets
+    // more than was asked, never less.
+    start: startOf(options.start === 'EARLIEST' || all.some(({ logChanged }) => logChanged)),
+    resumeTokens: all.map(({ resumeToken }) => resumeToken).filter((token) => token.length > 0),
+    failOnLoss: options.failOnLoss ?? false,
+    keyPrefix: toBuffer(options.keyPrefix ?? '', 'keyPrefix'),
   };
 }
 
-export function expiringSource(options: WatchExpiringOptions): WatchSource {
+export function expiredSource(options: WatchOptions): WatchSource<WatchBatch> {
+  checkOptions(options, KNOWN_WATCH.expired);
+  return {
+    open(connection, state, signal) {
+      const request = resumingRequest(options, state);
+      return connection.serverStream(Service.watchExpired, request, callOptions(options, signal));
+    },
+    read: readEvents,
+  };
+}
+
+export function changesSource(options: WatchChangesOptions): WatchSource<ChangeBatch> {
+  checkOptions(options, KNOWN_WATCH.changes);
+  return {
+    open(connection, state, signal) {
+      const request = resumingRequest(options, state);
+      return connection.serverStream(Service.watchChanges, request, callOptions(options, signal));
+    },
+    read: ({ changes = [] }) => ({ changes: changes.map(fromChange) }),
+  };
+}
+
+export function expiringSource(options: WatchExpiringOptions): WatchSource<WatchBatch> {
   checkOptions(options, KNOWN_WATCH.expiring);
   return {
     open(connection, { maxMessageBytes }, signal) {
@@ -475,10 +567,11 @@ export function expiringSource(options: WatchExpiringOptions): WatchSource {
       };
       return connection.serverStream(Service.watchExpiring, request, callOptions(options, signal));
     },
+    read: readEvents,
   };
 }
 
-export function groupSource(options: ConsumeOptions): WatchSource {
+export function groupSource(options: ConsumeOptions): WatchSource<WatchBatch> {
   checkOptions(options, KNOWN_WATCH.group);
   return {
     open(connection, { established, maxMessageBytes }, signal) {
@@ -491,5 +584,6 @@ export function groupSource(options: ConsumeOptions): WatchSource {
       };
       return connection.serverStream(Service.consumeExpired, request, callOptions(options, signal));
     },
+    read: readEvents,
   };
 }

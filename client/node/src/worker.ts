@@ -7,6 +7,7 @@ import { ack, nack, toAction, type Settle, type Settlement } from './settle.js';
 import { MAX_SETTLEMENTS, Settler } from './settler.js';
 import type { CommonWatchOptions, ExpiredEvent, WatchBatch, Watcher, WatchStart } from './watcher.js';
 import type { TimecacheClient } from './client.js';
+import { UNTRACED, withConsumerSpan, withoutContext } from './tracing.js';
 
 /** How a worker works. */
 export interface WorkerOptions extends Omit<
@@ -200,7 +201,7 @@ export class GroupWorker {
       traceparent,
       metadata,
     } = options;
-    const call = { requestId, traceparent, metadata };
+    const call = { requestId, traceparent, metadata, [UNTRACED]: true };
     this.#retry = nack(options.retryDelayMs === null ? undefined : (options.retryDelayMs ?? 1_000));
     toAction(this.#retry); // A TypeError now, not with each event.
     this.#handler = handler;
@@ -239,7 +240,9 @@ export class GroupWorker {
     const stop = () => this.#requestStop();
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
-    this.finished = this.#run().finally(() => signal?.removeEventListener('abort', stop));
+    this.finished = withoutContext(() => this.#run()).finally(() =>
+      signal?.removeEventListener('abort', stop),
+    );
     this.finished.catch((error: unknown) => this.#reportEnd(error));
   }
 
@@ -373,7 +376,7 @@ export class GroupWorker {
   async #handle(held: Held): Promise<void> {
     let how: Settle;
     try {
-      how = (await this.#handler({ ...held.event })) ?? ack();
+      how = (await withConsumerSpan({ ...held.event }, this.#options.group, this.#handler)) ?? ack();
       if ((how as Settlement['how']).action === 'extend')
         throw new TypeError(
           'a handler settles with ack(), nack(), putBack() or terminate(): its worker extends by itself',

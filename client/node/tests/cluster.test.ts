@@ -4,16 +4,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { TimecacheClient, op } from 'timecached';
 import { Connection } from '../src/connection.js';
-import { ErrorInfo } from '../src/gen/google/rpc/error_details.js';
-import { Status } from '../src/gen/google/rpc/status.js';
 import {
   ContainsResponse,
   Entry,
-  ExecuteResponse,
-  OperationResult,
+  type Operation,
+  type OperationResult,
   PutResponse,
   ScanResponse,
   TimeCacheServiceService as Service,
@@ -33,29 +31,12 @@ import {
   WatchExpiredResponse,
   ConsumeExpiredResponse,
 } from '../src/gen/timecache/v1/watch.js';
-
-/** A message without anything in it. */
-function none<Message>(type: { decode(bytes: Uint8Array): Message }): Message {
-  return type.decode(Buffer.alloc(0));
-}
+import { none, refusal } from './fake_server.js';
 
 const BROKEN = { code: status.UNAVAILABLE, details: 'the connection broke' };
 
 function notOwner(owner = '') {
   return refusal('NOT_OWNER', owner ? { owner_address: owner } : {});
-}
-
-function refusal(reason: string, about: Record<string, string> = {}) {
-  const { code, details } = { code: status.UNAVAILABLE, details: 'refused' };
-  const info = { reason, domain: 'timecached', metadata: about };
-  const any = {
-    typeUrl: 'type.googleapis.com/google.rpc.ErrorInfo',
-    value: Buffer.from(ErrorInfo.encode(info).finish()),
-  };
-  const metadata = new Metadata();
-  const bytes = Status.encode({ code, message: details, details: [any] }).finish();
-  metadata.set('grpc-status-details-bin', Buffer.from(bytes));
-  return { code, details, metadata };
 }
 
 /** Describes itself. */
@@ -145,12 +126,13 @@ class Node {
         call.on('data', ({ operations }) => {
           const refused = this.#refusal();
           if (refused) return void call.emit('error', refused);
-          for (const { request } of operations) this.keys.push(`${request.value.key}`);
-          const result = {
-            ...none(OperationResult),
-            result: { $case: 'put' as const, value: { ...none(PutResponse), version: 1n } },
-          };
-          call.write({ ...none(ExecuteResponse), results: operations.map(() => result) });
+          const results = operations.map(({ request }: Operation): OperationResult => {
+            if (request!.$case === 'contains')
+              return { result: { $case: 'contains', value: { contains: true } } };
+            this.keys.push(`${request!.value.key}`);
+            return { result: { $case: 'put', value: { ...none(PutResponse), version: 1n } } };
+          });
+          call.write({ results });
         });
       },
       watchExpired: (call) => {

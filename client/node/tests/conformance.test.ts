@@ -7,17 +7,21 @@ import { after, before, test } from 'node:test';
 import {
   TimecacheError,
   ack,
+  decodeDeadLetter,
   extend,
   nack,
   op,
   putBack,
   terminate,
+  type ChangeBatch,
+  type ChangeEvent,
+  type CommonBatch,
   type ExpiredEvent,
+  type GroupPosition,
   type GroupWorker,
   type Operation,
   type Settle,
   type TimecacheClient,
-  type WatchBatch,
   type Watcher,
 } from 'timecached';
 import { RecipeSteps } from './recipe_steps.js';
@@ -34,11 +38,13 @@ interface Scenario {
 const directory = process.env['CONFORMANCE'] ?? '';
 const HOUR_MS = 3_600_000;
 
-let fixture: Fixture;
+// Plain calls share a stream, or are RPCs of their own.
+const ways = [true, false];
+let fixtures: Fixture[];
 before(async () => {
-  fixture = await startFixture();
+  fixtures = await Promise.all(ways.map((batching) => startFixture([], { batching })));
 });
-after(() => fixture.stop());
+after(() => Promise.all(fixtures.map((fixture) => fixture.stop())));
 
 const files = ['', 'recipes'].flatMap((below) =>
   readdirSync(join(directory, below))
@@ -49,7 +55,10 @@ const files = ['', 'recipes'].flatMap((below) =>
 for (const file of files) {
   const content = JSON.parse(readFileSync(join(directory, file), 'utf8')) as { scenarios: Scenario[] };
   for (const scenario of content.scenarios) {
-    test(`${file}: ${scenario.name}`, () => new Run(scenario, fixture).run());
+    for (const [i, batching] of ways.entries()) {
+      const name = `${file}: ${scenario.name}${batching ? '' : ', without batching'}`;
+      test(name, () => new Run(scenario, fixtures[i]!).run());
+    }
   }
 }
 
@@ -72,8 +81,11 @@ const DURATIONS = [
     'within',
     'remember',
     'idempotency_window',
+    'change_retention',
+    'wait',
   ],
 ];
+const DURATION_LISTS = ['retry_delays'];
 const BYTES = [
   'key',
   'value',
@@ -83,6 +95,7 @@ const BYTES = [
   'resume_tokens',
   'idempotency_id',
   'delivery_token',
+  'resume_token',
 ];
 const INT64 = ['add', 'xor', 'initial'];
 
@@ -158,6 +171,7 @@ class Run {
     }
     if ('watch' in step) return this.#watch('watch', step);
     if ('watch_expiring' in step) return this.#watch('watch_expiring', step);
+    if ('watch_changes' in step) return this.#watch('watch_changes', step);
     if ('member' in step) return this.#watch('member', step);
     if ('worker' in step) return this.#worker(step);
     if ('events' in step) return this.#events(step);
@@ -215,6 +229,8 @@ class Run {
     for (const [name, json] of Object.entries(fields)) {
       if (name === 'condition') args[json === 'IF_ABSENT' ? 'ifAbsent' : 'ifPresent'] = true;
       else if (DURATIONS.includes(name)) args[`${camel(name)}Ms`] = milliseconds(json);
+      else if (DURATION_LISTS.includes(name)) args[`${camel(name)}Ms`] = (json as Json[]).map(milliseconds);
+      else if (name === 'traceparent') args['entryTraceparent'] = this.#argument(name, json);
       else args[camel(name)] = this.#argument(name, json);
     }
     return args;
@@ -255,7 +271,8 @@ class Run {
     if (expected === null) return void (isDefault(actual) || fail());
     if (Array.isArray(expected)) {
       if (!Array.isArray(actual) || actual.length !== expected.length) return fail();
-      for (const [i, element] of expected.entries()) this.#match(element, actual[i], `${path}[${i}]`);
+      for (const [i, element] of expected.entries())
+        this.#match(element, actual[i], `${path}[${i}]`, isDuration);
       return;
     }
     if (!isObject(expected)) {
@@ -315,32 +332,36 @@ class Run {
     }
   }
 
-  async #watch(kind: 'watch' | 'watch_expiring' | 'member', step: Fields): Promise<void> {
+  async #watch(kind: keyof typeof WATCH_NAMES, step: Fields): Promise<void> {
     checkNames(step, [kind, 'args', 'error']);
     const fields = (step['args'] ?? {}) as Fields;
     checkNames(fields, WATCH_NAMES[kind]);
     const args = { namespaces: ['main'], ...this.#args(fields) } as unknown as { namespaces: string[] };
     const { client } = this.fixture;
-    const watcher =
-      kind === 'watch'
-        ? client.watch(args)
-        : kind === 'member'
-          ? client.consume(args as never)
-          : client.watchExpiring(args as never);
-    const reader = new Reader(watcher, args.namespaces, kind);
+    const open = {
+      watch: () => client.watch(args),
+      watch_expiring: () => client.watchExpiring(args as never),
+      watch_changes: () => client.watchChanges(args),
+      member: () => client.consume(args as never),
+    };
+    const reader = new Reader(open[kind](), args.namespaces, kind);
     if (step['error']) return this.#fails(() => reader.open(), step['error']);
     this.#watches.set(step[kind] as string, reader);
     await reader.open();
   }
 
   async #events(step: Fields): Promise<void> {
-    checkNames(step, ['events', 'expect', 'lost', 'save', 'error']);
+    checkNames(step, ['events', 'expect', 'lost', 'save', 'error', 'delivered']);
     const reader =
       this.#watches.get(step['events'] as string) ?? assert.fail(`there is no watch ${step['events']}`);
     const expected = (step['expect'] ?? []) as Json[] | { unordered: Json[] };
     const count = Array.isArray(expected) ? expected.length : expected.unordered.length;
+    const { delivered } = step;
+    assert.ok(delivered === undefined || reader.kind === 'member', 'delivered is of a member');
     const read = async () =>
-      reader.kind === 'member' ? reader.readCount(count) : reader.readUntil(await this.fixture.clock.now());
+      reader.kind === 'member'
+        ? reader.readCount(count, isObject(delivered) ? (this.#argument('', delivered) as number) : undefined)
+        : reader.readUntil(await this.fixture.clock.now());
     if (step['error']) return this.#fails(read, step['error']);
     await read();
     const { events, lost } = reader.take();
@@ -354,7 +375,7 @@ class Run {
   async #readAll(name: string): Promise<ExpiredEvent[]> {
     const reader = this.#watches.get(name) ?? assert.fail(`there is no watch ${name}`);
     await reader.readUntil(await this.fixture.clock.now());
-    return reader.take().events;
+    return reader.take().events as ExpiredEvent[];
   }
 
   async #worker(step: Fields): Promise<void> {
@@ -407,11 +428,12 @@ function errorFields(error: unknown): object {
 class Reader {
   readonly resumeTokens: Record<string, Buffer> = {};
   readonly #watermarks = new Map<string, number>();
+  readonly #delivered = new Map<string, number>();
   readonly #told = new Set<string>();
-  #batches: WatchBatch[] = [];
+  #batches: (CommonBatch & { events: (ExpiredEvent | ChangeEvent)[] })[] = [];
 
   constructor(
-    readonly watcher: Watcher,
+    readonly watcher: Watcher | Watcher<ChangeBatch>,
     readonly namespaces: readonly string[],
     readonly kind: string,
   ) {}
@@ -425,14 +447,20 @@ class Reader {
       await this.#read();
   }
 
-  async readCount(count: number): Promise<void> {
+  /** `delivered`: reads, too, until what died then has come. */
+  async readCount(count: number, delivered = -Infinity): Promise<void> {
     const timer = setTimeout(() => this.watcher.close(), 60_000);
-    while (this.#batches.reduce((sum, { events }) => sum + events.length, 0) < count) await this.#read();
+    const isDelivered = (namespace: string) => (this.#delivered.get(namespace) ?? -Infinity) >= delivered;
+    while (
+      this.#batches.reduce((sum, { events }) => sum + events.length, 0) < count ||
+      !this.namespaces.every(isDelivered)
+    )
+      await this.#read();
     clearTimeout(timer);
   }
 
   /** What came, the first namespace's first. */
-  take(): { events: ExpiredEvent[]; lost: number } {
+  take(): { events: (ExpiredEvent | ChangeEvent)[]; lost: number } {
     const batches = this.#batches;
     this.#batches = [];
     const events = this.namespaces.flatMap((name) =>
@@ -444,7 +472,7 @@ class Reader {
       const id = `${namespace} ${key.toString('hex')} ${version} ${deadline}`;
       return !this.#told.has(id) && this.#told.add(id);
     };
-    return { events: events.filter(isNew), lost };
+    return { events: (events as ExpiredEvent[]).filter(isNew), lost };
   }
 
   async #read(): Promise<void> {
@@ -452,6 +480,9 @@ class Reader {
     assert.ok(!done, 'the events did not come');
     this.#watermarks.set(value.namespace, value.watermark);
     this.resumeTokens[value.namespace] = value.resumeToken;
+    if ('changes' in value) return void this.#batches.push({ ...value, events: value.changes });
+    if (value.deliveredWatermark !== undefined)
+      this.#delivered.set(value.namespace, value.deliveredWatermark);
     this.#batches.push(value);
   }
 }
@@ -488,6 +519,11 @@ function settleOf(how: Arguments): Settle {
   return ack();
 }
 
+function positionOf(position: Arguments): GroupPosition {
+  checkNames(position, ['start', 'time', 'resumeToken']);
+  return Object.keys(position).length === 0 ? 'NOW' : (position['start'] ?? position);
+}
+
 function operandOf({ add, xor }: Arguments) {
   return add === undefined ? { xor } : { add };
 }
@@ -496,6 +532,7 @@ const COMMON_WATCH = ['namespaces', 'keys_only', 'heartbeat_interval', 'max_mess
 const WATCH_NAMES = {
   watch: [...COMMON_WATCH, 'start', 'resume_tokens', 'fail_on_loss', 'key_prefix'],
   watch_expiring: [...COMMON_WATCH, 'lead_time', 'key_prefix'],
+  watch_changes: [...COMMON_WATCH, 'start', 'resume_tokens', 'fail_on_loss', 'key_prefix'],
   member: [...COMMON_WATCH, 'group', 'start', 'max_in_flight'],
 };
 
@@ -517,7 +554,7 @@ const OPERATIONS: Record<
   put: {
     names: [
       ...['key', 'value', 'ttl', 'condition', 'if_version', 'return_previous', 'keep_deadline'],
-      ...['expire_at', 'allow_past', 'idempotency_id'],
+      ...['expire_at', 'allow_past', 'idempotency_id', 'traceparent'],
     ],
     make: ({ key, value, ...options }) => op.put(key, value, options),
   },
@@ -530,27 +567,31 @@ const OPERATIONS: Record<
     names: ['key', 'if_version', 'return_previous', 'idempotency_id'],
     make: ({ key, ...options }) => op.remove(key, options),
   },
-  contains: { names: ['key'], make: ({ key }) => op.contains(key), answer: (contains) => ({ contains }) },
+  contains: {
+    names: ['key', 'condition', 'if_version'],
+    make: ({ key, ...options }) => op.contains(key, options),
+    answer: (contains) => ({ contains }),
+  },
   touch: {
     names: ['key', 'ttl', 'namespace_ttl', 'if_version', 'expire_at', 'allow_past'],
     make: ({ key, ...options }) => op.touch(key, options),
     answer: touchAnswer,
   },
   append: {
-    names: ['key', 'value', 'ttl', 'condition', 'if_version', 'touch', 'idempotency_id'],
+    names: [...['key', 'value', 'ttl', 'condition', 'if_version', 'touch', 'idempotency_id'], 'traceparent'],
     make: ({ key, value, ...options }) => op.append(key, value, options),
   },
   combine: {
     names: [
       ...['key', 'add', 'xor', 'initial', 'remove_if_zero', 'touch', 'ttl', 'if_version'],
-      'idempotency_id',
+      ...['idempotency_id', 'traceparent'],
     ],
     make: ({ key, add, xor, ...options }) => op.combine(key, operandOf({ add, xor }), options),
   },
   gather: {
     names: [
       ...['key', 'part', 'value', 'expected_parts', 'expected_names', 'touch', 'ttl'],
-      ...['keep_first', 'remember', 'idempotency_id'],
+      ...['keep_first', 'remember', 'idempotency_id', 'traceparent'],
     ],
     make: ({ key, part, value, ...options }) => op.gather(key, part, value, options),
   },
@@ -560,7 +601,8 @@ const OPERATIONS: Record<
 function operationOf(request: Arguments): { kind: string; operation: Operation<unknown> } {
   const [[kind, args]] = Object.entries(request) as [[string, Arguments]];
   const { names, make } = OPERATIONS[kind] ?? assert.fail(`the runner does not know the operation ${kind}`);
-  const known = [...names.flatMap((name) => [camel(name), `${camel(name)}Ms`]), 'ifAbsent', 'ifPresent'];
+  const known = names.flatMap((name) => [camel(name), `${camel(name)}Ms`]);
+  known.push('ifAbsent', 'ifPresent', 'entryTraceparent');
   checkNames(args, known);
   return { kind, operation: make(args) };
 }
@@ -590,7 +632,7 @@ const CALLS: Record<string, Call> = {
   },
   contains: {
     names: OPERATIONS['contains']!.names,
-    run: async (client, { key }) => ({ contains: await client.contains(key) }),
+    run: async (client, { key, ...options }) => ({ contains: await client.contains(key, options) }),
   },
   size: { names: [], run: (client) => client.size() },
   touch: {
@@ -610,10 +652,14 @@ const CALLS: Record<string, Call> = {
     run: (client, { key, part, value, ...options }) => client.gather(key, part, value, options),
   },
   execute: {
-    names: ['operations'],
+    names: ['operations', 'atomic'],
     run: async (client, args) => {
       const operations = (args['operations'] as Arguments[]).map(operationOf);
-      const results = await client.execute(operations.map(({ operation }) => operation));
+      const { atomic } = args;
+      const results = await client.execute(
+        operations.map(({ operation }) => operation),
+        { atomic },
+      );
       return resultsOf(
         operations.map(({ kind }) => kind),
         results,
@@ -642,6 +688,17 @@ const CALLS: Record<string, Call> = {
       return { entries };
     },
   },
+  dead_letters: {
+    names: ['key_prefix'],
+    run: async (client, args) => {
+      const letters = [];
+      for await (const entry of client.scan(args)) {
+        const { event, ...letter } = decodeDeadLetter(entry);
+        letters.push({ ...event, deadLetter: letter });
+      }
+      return { letters };
+    },
+  },
   settle: {
     names: ['group', 'settlements'],
     run: async (client, { group, settlements }) => {
@@ -662,9 +719,30 @@ const CALLS: Record<string, Call> = {
     },
   },
   create_group: {
-    names: ['name', 'options', 'from_earliest'],
-    run: (client, { name, options, fromEarliest }) =>
-      client.createGroup(name, options, { start: fromEarliest ? 'EARLIEST' : 'NOW' }),
+    names: ['name', 'options', 'start'],
+    run: (client, { name, options, start }) =>
+      client.createGroup(name, options, { start: start && positionOf(start) }),
+  },
+  seek_group: {
+    names: ['name', 'position', 'drop_unsettled'],
+    run: (client, { name, position, ...options }) =>
+      client.seekGroup(name, position ? positionOf(position) : 'NOW', options),
+  },
+  list_unsettled: {
+    names: ['name', 'key_prefix', 'include_values'],
+    run: async (client, { name, ...options }) => {
+      const events = [];
+      for await (const event of client.listUnsettled(name, options)) events.push(event);
+      return { events };
+    },
+  },
+  list_members: {
+    names: ['name'],
+    run: async (client, { name }) => ({ members: await client.listMembers(name) }),
+  },
+  fetch_expired: {
+    names: ['group', 'start', 'max_events', 'wait', 'keys_only'],
+    run: (client, { group, ...options }) => client.fetchExpired(group, options),
   },
   get_group: {
     names: ['name', 'include_statistics'],
@@ -706,6 +784,17 @@ const CALLS: Record<string, Call> = {
     names: ['name', 'max_bars', 'within'],
     run: (client, { name, ...options }) => client.getDeaths(name, options),
   },
+  get_hot_keys: {
+    names: ['name', 'max_keys'],
+    run: (client, { name, ...options }) => client.getHotKeys(name, options),
+  },
+  who_am_i: { names: [], run: (client) => client.whoAmI() },
+  list_slow_calls: { names: [], run: (client) => client.listSlowCalls() },
+  list_connections: {
+    names: [],
+    run: async (client) => ({ connections: await client.listConnections() }),
+  },
+  close_connection: { names: ['id'], run: (client, { id }) => client.closeConnection(id) },
   get_server: { names: [], run: (client) => client.getServer() },
   get_cluster: { names: [], run: (client) => client.getCluster() },
   hand_over: { names: ['to'], run: async (client, { to }) => ({ to: await client.handOver(to) }) },
@@ -713,6 +802,6 @@ const CALLS: Record<string, Call> = {
 
 function defaultNames(names: string[] | undefined): never[] {
   return (names ?? []).map((name) =>
-    DURATIONS.includes(name) ? `${camel(name)}Ms` : camel(name),
+    [...DURATIONS, ...DURATION_LISTS].includes(name) ? `${camel(name)}Ms` : camel(name),
   ) as never[];
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
+import { TimecachedStore, countVisits, type SessionData } from '../examples/express_session.js';
 import { Orders } from '../examples/orders.js';
 import { SessionStore } from '../examples/session_store.js';
 import { eventually, freshNamespace, startFixture, type Fixture } from './support.js';
@@ -103,6 +105,45 @@ test('a session lives for half an hour after its last use, and its end says what
     ['s1', 'ann', ['cup', 'tea']],
   );
   await ended.return(undefined);
+});
+
+test('express-session keeps its sessions, renews them, and is told when one has ended', async () => {
+  const { client, clock } = fixture;
+  const store = await TimecachedStore.open(client);
+  await TimecachedStore.open(client); // It is there.
+  const ended = store.ended();
+  const first = ended.next();
+  await eventually(async () => {
+    const { statistics } = await client.getNamespace('express-sessions', { includeStatistics: true });
+    return statistics?.watchers === 1;
+  });
+  const http = countVisits(store, 'secret', 30 * 60_000);
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const { port } = http.address() as AddressInfo;
+  let cookie = '';
+  const visit = async (path = '/') => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { cookie } });
+    cookie = response.headers.get('set-cookie')?.split(';')[0] ?? cookie;
+    return (await response.text()).trim();
+  };
+  assert.deepEqual([await visit(), await visit()], ['visit 1', 'visit 2']);
+  await clock.advance(20 * 60_000);
+  assert.equal(await visit(), 'visit 3');
+  await clock.advance(20 * 60_000); // Longer than maxAge since it began.
+  assert.equal(await visit(), 'visit 4');
+  const sessions = await new Promise<SessionData[]>((resolve) => store.all((_, all) => resolve(all!)));
+  assert.deepEqual([sessions.length, sessions[0]!['visits']], [1, 4]);
+  await clock.advance(32 * 60_000);
+  const { value } = await first;
+  assert.equal(value!.session['visits'], 4);
+  assert.equal(await visit(), 'visit 1');
+  assert.equal(await visit('/bye'), 'bye');
+  const length = await new Promise<number>((resolve) => store.length((_, count) => resolve(count!)));
+  assert.equal(length, 0);
+  await ended.return(undefined);
+  http.closeAllConnections();
+  http.close();
 });
 
 test('the member prints what it acknowledges, and ends after its count or on SIGTERM', async () => {

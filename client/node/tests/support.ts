@@ -76,9 +76,12 @@ export interface Fixture {
   stop(): Promise<void>;
 }
 
-export async function startFixture(flags: readonly string[] = []): Promise<Fixture> {
+export async function startFixture(
+  flags: readonly string[] = [],
+  options: ClientOptions = {},
+): Promise<Fixture> {
   const server = await TestServer.start(flags);
-  const client = server.client();
+  const client = server.client(options);
   const stop = async () => {
     client.close();
     await server.stop();

@@ -1,6 +1,8 @@
 """Runs the scenarios of tests/conformance with this client: README.md there has their format.
 
-usage: conformance.py [--aio] [NAME...]
+usage: conformance.py [--aio] [--unary] [NAME...]
+
+--unary: each call is an RPC of its own.
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ ENUMS: dict[str, type[enum.Enum]] = {
 DURATIONS = {
     "ttl", "max_ttl", "event_retention", "unused_group_ttl", "ack_timeout", "unused_ttl", "delay",
     "heartbeat_interval", "lead_time", "retry_delay", "max_retry_delay", "max_life", "within",
-    "remember", "idempotency_window",
+    "remember", "idempotency_window", "change_retention", "wait",
 }  # fmt: skip
-BYTES = {"key", "value", "part", "key_prefix", "idempotency_id", "delivery_token"}
+BYTES = {
+    "key", "value", "part", "key_prefix", "idempotency_id", "delivery_token", "resume_token",
+}  # fmt: skip
+FIELDS = dataclasses.fields(timecached.ExpiredEvent)
+PLACES = {"create_group": ("start",), "seek_group": ("position",)}
 NUMBERS = {"if_version", "add", "xor", "initial"}
 
 
@@ -66,8 +72,9 @@ def data(value: Any) -> bytes:
 
 
 class Runner:
-    def __init__(self, aio: bool) -> None:
+    def __init__(self, aio: bool, batching: bool) -> None:
         self.server = Server()
+        self.batching = batching
         self.loop = asyncio.new_event_loop() if aio else None
         self.module: Any = timecached.aio if aio else timecached
         self.client = self.wait(self.connect())
@@ -76,10 +83,10 @@ class Runner:
 
     def connect(self) -> Any:
         if self.loop is None:
-            return self.module.Client(self.server.address)
+            return self.module.Client(self.server.address, batching=self.batching)
 
         async def connect() -> Any:
-            return self.module.Client(self.server.address)
+            return self.module.Client(self.server.address, batching=self.batching)
 
         return connect()
 
@@ -152,6 +159,8 @@ class Runner:
             return data(value)
         if name == "expected_names":
             return [data(item) for item in value]
+        if name == "retry_delays":
+            return tuple(map(seconds, value))
         return int(value) if name in NUMBERS else value
 
     def arguments(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -163,6 +172,14 @@ class Runner:
             values["from_earliest"] = True
         return values
 
+    def position(self, value: dict[str, Any]) -> timecached.GroupPosition:
+        ((kind, at),) = value.items() or (("start", "NOW"),)
+        if kind == "start":
+            return timecached.WatchStart[at]
+        check(kind in ("time", "resume_token"), f"{value!r} is no position")
+        where: timecached.GroupPosition = self.argument(kind, at)
+        return where
+
     # --- steps ---
 
     def step(self, step: dict[str, Any]) -> None:
@@ -171,9 +188,10 @@ class Runner:
             "advance": (),
             "watch": ("args", "error"),
             "watch_expiring": ("args", "error"),
+            "watch_changes": ("args", "error"),
             "member": ("args",),
             "worker": ("args", "handler"),
-            "events": ("expect", "lost", "save", "error"),
+            "events": ("expect", "lost", "save", "error", "delivered"),
             "handled": ("expect",),
             "close": (),
             "recipe": ("as", "args"),
@@ -214,8 +232,8 @@ class Runner:
         client = self.client.namespace(args.pop("namespace", "main"))
         if name in ("execute", "pipeline"):
             operations = [self.operation(item) for item in args.pop("operations")]
-            check(not args, f"unknown arguments {args}")
-            results = getattr(self, name)(client, [operation for _, operation in operations])
+            check(not set(args) - ({"atomic"} if name == "execute" else set()), f"unknown {args}")
+            results = getattr(self, name)(client, [op for _, op in operations], **args)
             return {
                 "results": [
                     {"error": result}
@@ -235,11 +253,18 @@ class Runner:
                     for result in results
                 ]
             }
+        if name == "dead_letters":
+            return {"letters": list(map(letter_of, self.wait(client.scan(**self.arguments(args)))))}
         if name == "scan":
             return {"entries": list(self.wait(client.scan(**self.arguments(args))))}
         options = args.pop("options", {})
+        places = {key: args.pop(key, {}) for key in PLACES.get(name, ())}
         values = self.arguments(args)
-        if name.endswith("_group") or name.endswith("_namespace"):
+        for key, place in places.items():
+            values[key] = self.position(place)
+        if name == "list_unsettled":
+            return {"events": list(self.wait(client.list_unsettled(**values)))}
+        if name.endswith(("_group", "_namespace")):
             kind = name.split("_")[1].capitalize()
             if name.startswith(("create", "update")):
                 values["options"] = self.options(options, kind)
@@ -251,8 +276,10 @@ class Runner:
         ((kind, args),) = item.items()
         return kind, getattr(Operation, kind)(**self.arguments(args))
 
-    def execute(self, client: Any, operations: list[Operation[Any]]) -> list[Any]:
-        return list(self.wait(client.execute(operations)))
+    def execute(
+        self, client: Any, operations: list[Operation[Any]], atomic: bool = False
+    ) -> list[Any]:
+        return list(self.wait(client.execute(operations, atomic=atomic)))
 
     def pipeline(self, client: Any, operations: list[Operation[Any]]) -> list[Any]:
         pipeline = client.pipeline()
@@ -276,13 +303,16 @@ class Runner:
         }
         return kinds[kind](**values)
 
-    def do_watch(self, step: dict[str, Any]) -> None:
+    def do_watch(self, step: dict[str, Any], method: str = "watch") -> None:
         args = dict(step.get("args", {}))
         tokens = {
             name: self.argument("key", token)
             for name, token in args.pop("resume_tokens", {}).items()
         }
-        self.begin(step, "watch", args, resume_tokens=tokens)
+        self.begin(step, method, args, resume_tokens=tokens)
+
+    def do_watch_changes(self, step: dict[str, Any]) -> None:
+        self.do_watch(step, "watch_changes")
 
     def do_watch_expiring(self, step: dict[str, Any]) -> None:
         self.begin(step, "watch_expiring", dict(step.get("args", {})))
@@ -294,7 +324,7 @@ class Runner:
         args.setdefault("namespaces", ["main"])
         watcher = getattr(self.client, method)(**self.arguments(args), **more)
         watch = Watch(self, watcher, args["namespaces"], method)
-        name = step.get("watch") or step.get("watch_expiring") or step["member"]
+        name = step["member" if method == "consume" else method]
         self.open[name] = watch
         try:
             watch.read_until(lambda: set(watch.watermarks) == set(args["namespaces"]))
@@ -311,8 +341,15 @@ class Runner:
         expected = step.get("expect", [])
         try:
             if watch.method == "consume":
-                watch.read_until(lambda: len(watch.events) >= len(expected))
+                delivered = self.argument("", step.get("delivered"))
+                watch.read_until(
+                    lambda: (
+                        len(watch.events) >= len(list_of(expected))
+                        and (delivered is None or watch.is_delivered(delivered))
+                    )
+                )
             else:
+                check("delivered" not in step, "only of a member")
                 watch.read_until(lambda: min(watch.watermarks.values()) >= self.now)
         except timecached.TimecacheError as error:
             if "error" not in step:
@@ -320,7 +357,7 @@ class Runner:
             self.match_error(error, step["error"])
             return
         check("error" not in step, "the watch goes on")
-        events = sorted(watch.events, key=lambda event: watch.namespaces.index(event.namespace))
+        events = [event for name in watch.namespaces for at, event in watch.events if at == name]
         self.match(events, expected, "events")
         self.match(watch.lost, step.get("lost", 0), "lost")
         answer = {
@@ -383,7 +420,7 @@ class Runner:
         assert isinstance(watch, Watch)
         watch.read_until(lambda: min(watch.watermarks.values()) >= self.now)
         events, watch.events = watch.events, []
-        return events
+        return [event for _, event in events]
 
     def do_close(self, step: dict[str, Any]) -> None:
         self.close_one(step["close"])
@@ -479,7 +516,8 @@ class Watch:
         self.method = method
         self.watermarks: dict[str, datetime] = {}
         self.tokens: dict[str, bytes] = {}
-        self.events: list[timecached.ExpiredEvent] = []
+        self.delivered: dict[str, datetime] = {}
+        self.events: list[tuple[str, Any]] = []  # Each with its namespace.
         self.told: set[Any] = set()
         self.lost = 0
 
@@ -489,12 +527,22 @@ class Watch:
             self.watermarks[batch.namespace] = batch.watermark
             self.tokens[batch.namespace] = batch.resume_token
             self.lost += batch.lost
+            if isinstance(batch, timecached.ChangeBatch):
+                self.events += [(batch.namespace, change) for change in batch.changes]
+                continue
+            if batch.delivered_watermark is not None:
+                self.delivered[batch.namespace] = batch.delivered_watermark
             for event in batch.events:
                 told = (event.namespace, event.key, event.version, event.deadline)
                 if self.method == "watch_expiring" and told in self.told:
                     continue
                 self.told.add(told)
-                self.events.append(event)
+                self.events.append((event.namespace, event))
+
+    def is_delivered(self, moment: datetime) -> bool:
+        return all(
+            name in self.delivered and self.delivered[name] >= moment for name in self.namespaces
+        )
 
 
 class Worker:
@@ -552,9 +600,16 @@ def answer_of(call: str, result: Any) -> Any:
         return {"to": result}
     if call == "rotate_namespace":
         return {"entries": result}
-    if call in ("list_groups", "list_namespaces"):
+    if call in ("list_groups", "list_namespaces", "list_connections", "list_members"):
         return {call[len("list_") :]: result}
     return result if result is not None else {}
+
+
+def letter_of(entry: timecached.Entry) -> dict[str, Any]:
+    """As the event, with its dead_letter."""
+    letter = timecached.decode_dead_letter(entry)
+    fields = {field.name: getattr(letter.event, field.name) for field in FIELDS}
+    return {**fields, "dead_letter": letter}
 
 
 def field_of(value: Any, name: str) -> Any:
@@ -575,8 +630,8 @@ def look_up(answer: Any, path: str) -> Any:
 
 
 def main() -> int:
-    names = [argument for argument in sys.argv[1:] if argument != "--aio"]
-    runner = Runner(aio="--aio" in sys.argv)
+    names = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    runner = Runner(aio="--aio" in sys.argv, batching="--unary" not in sys.argv)
     passed = failed = 0
     try:
         for path in sorted([*DIRECTORY.glob("*.json"), *DIRECTORY.glob("recipes/*.json")]):

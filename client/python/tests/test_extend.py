@@ -386,7 +386,7 @@ class MaybeAppliedTest(unittest.TestCase):
         self.assertTrue(caught.exception.maybe_applied, caught.exception)
 
     def test_it_is_of_all_attempts(self) -> None:
-        with timecached.Client(self.refused_address()) as client:
+        with timecached.Client(self.refused_address(), batching=False) as client:
             errors = [
                 timecached.UnavailableError(grpc.StatusCode.UNAVAILABLE, "reset"),
                 timecached.UnavailableError(
@@ -397,7 +397,7 @@ class MaybeAppliedTest(unittest.TestCase):
             def attempt(*args: Any) -> Any:
                 raise errors.pop(0)
 
-            client._attempt = attempt  # type: ignore[assignment, method-assign]
+            client._open = attempt  # type: ignore[assignment, method-assign]
             with self.assertRaises(timecached.UnavailableError) as caught:
                 client.with_options(
                     repeatable=True, retry=timecached.RetryPolicy(max_attempts=2)

@@ -75,6 +75,14 @@ class ConnectionAcceptor {
     connections_.CutSilent(silent);
   }
 
+  std::vector<OpenConnections::Listed> List(uint64_t after, size_t most) const {
+    return connections_.List(after, most);
+  }
+  bool Close(uint64_t id) { return connections_.Close(id); }
+  std::shared_ptr<ConnectionUse> UseOf(const PeerEndpoint& peer) const {
+    return connections_.UseOf(peer);
+  }
+
   size_t max() const { return connections_.max(); }
   size_t open() const { return connections_.Count(); }
   // Beyond max.

@@ -12,6 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/check.h"
 
@@ -42,6 +46,16 @@ std::optional<tcp_info> TcpInfo(int fd) {
 void Abort(int fd) {
   const sockaddr none = {.sa_family = AF_UNSPEC, .sa_data = {}};
   if (connect(fd, &none, sizeof(none)) != 0) shutdown(fd, SHUT_RDWR);
+}
+
+// The process at the other end, as far as the kernel says.
+std::string UnixPeer(int fd) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+                 peer.pid > 0
+             ? absl::StrCat("unix:pid=", peer.pid)
+             : "unix";
 }
 
 }  // namespace
@@ -78,7 +92,12 @@ bool OpenConnections::Add(int fd, const PeerEndpoint& peer) {
     ++refused_;
     return false;
   }
-  connections_[place] = {inode, peer};
+  connections_[place] = {inode,
+                         peer,
+                         ++last_id_,
+                         std::chrono::steady_clock::now(),
+                         std::make_shared<ConnectionUse>(),
+                         false};
   if (!peer.empty()) fds_[peer] = fd;
   ++count_;
   return true;
@@ -119,6 +138,53 @@ std::optional<int64_t> OpenConnections::BytesReceived(
   }
   if (!info.has_value() || info->tcpi_state == kTcpClosed) return std::nullopt;
   return static_cast<int64_t>(info->tcpi_bytes_received);
+}
+
+std::vector<OpenConnections::Listed> OpenConnections::List(uint64_t after,
+                                                           size_t most) const {
+  absl::MutexLock lock(&mu_);
+  std::vector<std::pair<uint64_t, int>> fds;
+  for (size_t fd = 0; fd < connections_.size(); ++fd) {
+    const Connection& connection = connections_[fd];
+    if (connection.inode != 0 && connection.id > after && !connection.closing) {
+      fds.emplace_back(connection.id, static_cast<int>(fd));
+    }
+  }
+  std::sort(fds.begin(), fds.end());
+  std::vector<Listed> listed;
+  for (const auto& [id, fd] : fds) {
+    if (listed.size() == most) break;
+    const Connection& connection = connections_[static_cast<size_t>(fd)];
+    if (InodeOf(fd) != connection.inode) continue;
+    Listed& next = listed.emplace_back();
+    next = {id, connection.peer.ToString(), connection.since, connection.use};
+    if (!next.peer.empty()) continue;
+    next.peer = "unix";
+    WithOpen(fd, [&next](int open) { next.peer = UnixPeer(open); });
+  }
+  return listed;
+}
+
+bool OpenConnections::Close(uint64_t id) {
+  absl::MutexLock lock(&mu_);
+  const auto it = std::find_if(
+      connections_.begin(), connections_.end(), [id](const Connection& each) {
+        return each.inode != 0 && each.id == id && !each.closing;
+      });
+  if (it == connections_.end()) return false;
+  WithOpen(static_cast<int>(it - connections_.begin()), [it](int fd) {
+    Abort(fd);
+    it->closing = true;
+  });
+  return it->closing;
+}
+
+std::shared_ptr<ConnectionUse> OpenConnections::UseOf(
+    const PeerEndpoint& peer) const {
+  absl::MutexLock lock(&mu_);
+  const auto it = fds_.find(peer);
+  return it == fds_.end() ? nullptr
+                          : connections_[static_cast<size_t>(it->second)].use;
 }
 
 size_t OpenConnections::Count() const {

@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -16,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/edge/connection/peer_address.h"
+#include "server/edge/response/connection_use.h"
 
 namespace timecache::server {
 
@@ -25,8 +28,9 @@ namespace timecache::server {
 // when a descriptor's number is reused, and, for all, when the limit is reached
 // or on request.
 //
-// Thread-safe. All but a recount and CutSilent is O(1), in system calls as
-// well; these two are O(connections), a recount every kRecountInterval at most.
+// Thread-safe. All but a recount, CutSilent, List and Close is O(1), in system
+// calls as well; these are O(connections), a recount every kRecountInterval at
+// most.
 class OpenConnections {
  public:
   static constexpr absl::Duration kRecountInterval = absl::Milliseconds(100);
@@ -57,6 +61,25 @@ class OpenConnections {
   // Whether the peer has closed it, or its half of it, which gRPC's clients do
   // together.
   static bool IsClosed(int fd);
+
+  // For operators. A connection as it is listed.
+  struct Listed {
+    uint64_t id;
+    // "192.0.2.1:50000", "[2001:db8::1]:50000"; of a unix socket "unix:pid=42".
+    std::string peer;
+    std::chrono::steady_clock::time_point since;
+    // Never null. Calls on unix sockets are not known by their connection.
+    std::shared_ptr<const ConnectionUse> use;
+  };
+  // At most `most` of those that are open and have a larger id, the oldest
+  // first: ids grow, from 1.
+  std::vector<Listed> List(uint64_t after, size_t most) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Cuts the connection. False if none has this id, or it was closed so before.
+  bool Close(uint64_t id) ABSL_LOCKS_EXCLUDED(mu_);
+  // Where the calls of the connection count; null if it is not known.
+  std::shared_ptr<ConnectionUse> UseOf(const PeerEndpoint& peer) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Connections that were refused.
   uint64_t refused() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -65,6 +88,11 @@ class OpenConnections {
     // 0: none that is ours.
     ino_t inode = 0;
     PeerEndpoint peer;
+    uint64_t id = 0;
+    std::chrono::steady_clock::time_point since = {};
+    std::shared_ptr<ConnectionUse> use = nullptr;
+    // By Close: gRPC closes it in a moment.
+    bool closing = false;
   };
 
   void Recount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -88,6 +116,7 @@ class OpenConnections {
   mutable absl::flat_hash_map<PeerEndpoint, int> fds_ ABSL_GUARDED_BY(mu_);
   mutable size_t count_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
   mutable absl::Time recounted_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 

@@ -69,6 +69,14 @@ PeerAddress PeerEndpoint::address() const {
   return address;
 }
 
+std::string PeerEndpoint::ToString() const {
+  if (empty()) return "";
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  inet_ntop(family_, bytes_.data(), text.data(), text.size());
+  return family_ == AF_INET6 ? absl::StrCat("[", text.data(), "]:", port_)
+                             : absl::StrCat(text.data(), ":", port_);
+}
+
 bool PeerAddress::IsPrivate() const {
   const unsigned first = bytes_[0];
   const unsigned second = bytes_[1];

@@ -57,6 +57,8 @@ class PeerEndpoint {
 
   bool empty() const { return family_ == 0; }
   PeerAddress address() const;
+  // "192.0.2.1:50000", "[2001:db8::1]:50000"; empty for none.
+  std::string ToString() const;
 
   bool operator==(const PeerEndpoint&) const = default;
   template <typename H>

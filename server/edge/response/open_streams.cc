@@ -39,15 +39,17 @@ void OpenStreams::AccessChanged() {
   for (const auto& stream : streams) stream->OnAccessChanged();
 }
 
-size_t OpenStreams::Drain() {
+OpenStreams::Drained OpenStreams::Drain() {
   std::vector<std::shared_ptr<Drainable>> streams;
   {
     absl::MutexLock lock(&mu_);
     started_ = true;
     for (const auto& [key, stream] : streams_) streams.push_back(stream);
   }
-  for (const auto& stream : streams) stream->OnDrain();
-  return streams.size();
+  Drained drained;
+  drained.streams = streams.size();
+  for (const auto& stream : streams) drained.read_late += stream->OnDrain();
+  return drained;
 }
 
 size_t OpenStreams::WaitForNone(

@@ -20,8 +20,9 @@ class Drainable {
  public:
   virtual ~Drainable() = default;
   // The server stops: a stream without an end of its own ends now. Called at
-  // most once, without a lock. Must not block.
-  virtual void OnDrain() = 0;
+  // most once, without a lock. Must not block. Returns whether its client may
+  // take a while to read what it has been sent.
+  virtual bool OnDrain() = 0;
   // The access rules have changed: a stream whose caller has lost a needed
   // permission ends. Called without a lock, at any time until OnDone. Must not
   // block.
@@ -43,8 +44,14 @@ class OpenStreams {
   // Notifies all streams that the access rules have changed.
   void AccessChanged() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Notifies all streams, accepts no more, and returns their number.
-  size_t Drain() ABSL_LOCKS_EXCLUDED(mu_);
+  struct Drained {
+    size_t streams = 0;
+    // Those whose OnDrain said so.
+    size_t read_late = 0;
+  };
+
+  // Notifies all streams, and accepts no more.
+  Drained Drain() ABSL_LOCKS_EXCLUDED(mu_);
   // Waits until there is none, at most until then; returns how many are left.
   size_t WaitForNone(std::chrono::steady_clock::time_point deadline)
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -86,7 +86,7 @@ void ResponseAccount::AnswerCall() {
 }
 
 void ResponseAccount::EndCall(bool answered) {
-  open_calls_.fetch_sub(1, std::memory_order_relaxed);
+  use_->EndCall();
   if (!answered) return;
   calls_.fetch_sub(1, std::memory_order_relaxed);
   calls_done_.fetch_add(1, std::memory_order_relaxed);

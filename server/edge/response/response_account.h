@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/support/slice.h"
+#include "server/edge/response/connection_use.h"
 #include "server/edge/response/response_pool.h"
 
 namespace timecache::server {
@@ -39,10 +40,15 @@ class ResponseAccount : public std::enable_shared_from_this<ResponseAccount> {
   // Smaller responses are not counted by themselves.
   static constexpr size_t kMinCountedBytes = 4 << 10;
 
-  // `can_end`: its connection can be identified and closed.
+  // `can_end`: its connection can be identified and closed. `use`: where its
+  // calls count; null: in one of its own.
   ResponseAccount(std::shared_ptr<ResponsePool> pool, std::string peer,
-                  bool can_end)
-      : pool_(std::move(pool)), peer_(std::move(peer)), can_end_(can_end) {}
+                  bool can_end, std::shared_ptr<ConnectionUse> use = nullptr)
+      : pool_(std::move(pool)),
+        peer_(std::move(peer)),
+        can_end_(can_end),
+        use_(use != nullptr ? std::move(use)
+                            : std::make_shared<ConnectionUse>()) {}
   ResponseAccount(const ResponseAccount&) = delete;
   ResponseAccount& operator=(const ResponseAccount&) = delete;
 
@@ -53,7 +59,8 @@ class ResponseAccount : public std::enable_shared_from_this<ResponseAccount> {
   int64_t impatient_bytes() const;
   // Calls answered and not done; started and not done.
   int calls() const { return calls_.load(std::memory_order_relaxed); }
-  int open_calls() const { return open_calls_.load(std::memory_order_relaxed); }
+  int64_t open_calls() const { return use_->open_calls(); }
+  ConnectionUse& use() const { return *use_; }
   // Since when the oldest response is held, now if there is none; of those that
   // must be read soon, or of all.
   SteadyTime OldestSince(bool patient_too, SteadyTime now) const
@@ -88,8 +95,7 @@ class ResponseAccount : public std::enable_shared_from_this<ResponseAccount> {
   // A call starts, unary or not; is answered, from when on it counts; and is
   // done. EndCall: whether it was answered.
   void BeginCall() {
-    const int before = open_calls_.fetch_add(1, std::memory_order_relaxed);
-    if (before >= pool_->max_open_calls()) EndForCalls();
+    if (use_->BeginCall() >= pool_->max_open_calls()) EndForCalls();
   }
   void AnswerCall();
   void EndCall(bool answered);
@@ -134,10 +140,10 @@ class ResponseAccount : public std::enable_shared_from_this<ResponseAccount> {
   const std::shared_ptr<ResponsePool> pool_;
   const std::string peer_;
   const bool can_end_;
+  const std::shared_ptr<ConnectionUse> use_;
   std::atomic<int64_t> bytes_{0};
   std::atomic<int64_t> patient_bytes_{0};
   std::atomic<int> calls_{0};
-  std::atomic<int> open_calls_{0};
   std::atomic<uint64_t> calls_done_{0};
   std::atomic<bool> ended_{false};
   std::atomic<bool> closing_{false};

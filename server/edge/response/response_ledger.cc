@@ -47,8 +47,11 @@ ResponseAccountRef ResponseLedger::Find(absl::string_view peer) {
     it->second.looked_at = false;
     return it->second.account;
   }
+  std::string name(peer);
+  std::shared_ptr<ConnectionUse> use;
+  if (options_.use_of != nullptr) use = options_.use_of(name);
   const auto account = std::make_shared<ResponseAccount>(
-      pool_, std::string(peer), HasAddress(peer));
+      pool_, std::move(name), HasAddress(peer), std::move(use));
   shard.accounts.emplace(account->peer(), Entry{.account = account});
   return account;
 }
@@ -100,6 +103,7 @@ std::vector<ResponseLedger::Seen> ResponseLedger::LookAtAccounts(
     });
     for (auto& [peer, entry] : shard.accounts) {
       const ResponseAccountRef& account = entry.account;
+      account->use().Look(now);
       const ResponseAccount::WaitingCalls waiting =
           pool_->waiting() > 0 ? account->waiting()
                                : ResponseAccount::WaitingCalls();

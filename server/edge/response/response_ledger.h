@@ -75,6 +75,9 @@ class ResponseLedger {
     int max_calls_per_connection = 0;
     // Closes a peer's connection. Called by Look.
     std::function<void(const std::string& peer)> end_connection = nullptr;
+    // Where the calls of a peer's connection count; null if it is not known.
+    std::function<std::shared_ptr<ConnectionUse>(const std::string& peer)>
+        use_of = nullptr;
   };
 
   struct Statistics {

@@ -19,11 +19,27 @@ uint64_t RandomId() {
   return std::uniform_int_distribution<uint64_t>(1)(random);
 }
 
+void PassOn(uint64_t first_event,
+            const std::shared_ptr<const EventBatch>& batch,
+            const std::vector<Selections>& selections,
+            ExpiryLog::Follower* follower) {
+  const absl::string_view prefix = follower->key_prefix();
+  if (prefix.empty()) return follower->OnAppend(first_event, batch);
+  const auto made = std::find_if(
+      selections.begin(), selections.end(),
+      [prefix](const Selections& each) { return each.key_prefix() == prefix; });
+  // It follows since a moment ago if there is none.
+  follower->OnAppendSelected(first_event, made != selections.end()
+                                              ? made->Of(batch)
+                                              : SelectByPrefix(batch, prefix));
+}
+
 }  // namespace
 
 ExpiryLog::ExpiryLog(int64_t retention_us, int64_t retention_bytes,
-                     uint64_t first_event, uint64_t id)
+                     uint64_t first_event, uint64_t id, Content content)
     : id_(id == 0 ? RandomId() : id),
+      content_(content),
       retention_us_(retention_us),
       retention_bytes_(retention_bytes),
       next_seq_(first_event) {
@@ -87,20 +103,43 @@ bool ExpiryLog::Wanted() const {
 void ExpiryLog::Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
                        int64_t watermark_us) {
   Dropped dropped;
+  // Before the lock, as it looks at every key.
+  const std::vector<Selections> selections = SelectNew(batch);
   absl::MutexLock lock(&mu_);
+  watermark_us_ = std::max(watermark_us_, watermark_us);
+  AppendLocked(std::move(batch), selections, now_us, &dropped);
+  WakeAll();
+}
+
+void ExpiryLog::AppendChanges(std::shared_ptr<EventBatch> batch,
+                              int64_t now_us) {
+  Dropped dropped;
+  absl::MutexLock lock(&mu_);
+  batch->SetDeathUs(watermark_us_ + 1);
+  AppendLocked(std::move(batch), {}, now_us, &dropped);
+}
+
+void ExpiryLog::Wake() {
+  absl::MutexLock lock(&mu_);
+  WakeAll();
+}
+
+void ExpiryLog::AppendLocked(std::shared_ptr<const EventBatch> batch,
+                             const std::vector<Selections>& selections,
+                             int64_t now_us, Dropped* dropped) {
   TIMECACHED_CHECK(retained_.empty() ||
                    retained_.back().batch->death_us() <= batch->death_us());
   bytes_ += batch->bytes();
   MemoryBudget::Process().AddRetained(batch->bytes());
   const uint64_t first_seq = next_seq_;
   next_seq_ += static_cast<uint64_t>(batch->size());
-  for (Follower* follower : followers_) follower->OnAppend(first_seq, batch);
+  for (Follower* follower : followers_) {
+    PassOn(first_seq, batch, selections, follower);
+  }
   retained_.push_back({first_seq, now_us, std::move(batch)});
-  watermark_us_ = std::max(watermark_us_, watermark_us);
   // Events of killed entries are published a tick ahead of the clock, which
   // must not shorten their retention.
-  TrimLocked(now_us - kKillTickUs, &dropped);
-  WakeAll();
+  TrimLocked(now_us - kKillTickUs, dropped);
 }
 
 void ExpiryLog::Skip(uint64_t events) {
@@ -143,6 +182,17 @@ std::unique_ptr<ExpiryLog::Cursor> ExpiryLog::Subscribe(
 absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
     const Point& point, uint64_t pending, std::function<void()> wake) {
   absl::MutexLock lock(&mu_);
+  if (absl::Status status = CheckPoint(point, pending); !status.ok()) {
+    return status;
+  }
+  auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
+  cursor->next_seq_ = point.next_event;
+  cursor->watermark_us_ = point.watermark_us;
+  Add(cursor.get());
+  return cursor;
+}
+
+absl::Status ExpiryLog::CheckPoint(const Point& point, uint64_t pending) const {
   if (!IsOwn(point)) {
     return ErrorWithReason(
         absl::StatusCode::kFailedPrecondition, Reason::kLogChanged,
@@ -157,11 +207,7 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> ExpiryLog::Resume(
         absl::StrCat("the resume point is at event ", point.next_event,
                      " and the log ends at ", end, ": start again without it"));
   }
-  auto cursor = std::unique_ptr<Cursor>(new Cursor(this, std::move(wake)));
-  cursor->next_seq_ = point.next_event;
-  cursor->watermark_us_ = point.watermark_us;
-  Add(cursor.get());
-  return cursor;
+  return absl::OkStatus();
 }
 
 void ExpiryLog::Add(Cursor* cursor) {
@@ -176,19 +222,11 @@ void ExpiryLog::Unplace(const Cursor& cursor) {
   if (--it->second == 0) cursors_at_.erase(it);
 }
 
-uint64_t ExpiryLog::Follow(Follower* follower, Start start, uint64_t pending) {
-  absl::MutexLock lock(&mu_);
-  followers_.push_back(follower);
-  if (start == Start::kNow) return next_seq_ + pending;
-  for (const Retained& retained : retained_) {
-    follower->OnAppend(retained.first_seq, retained.batch);
-  }
-  return RetainedEventLocked();
-}
-
 void ExpiryLog::Unfollow(Follower* follower) {
   absl::MutexLock lock(&mu_);
-  std::erase(followers_, follower);
+  if (std::erase(followers_, follower) > 0 && !follower->key_prefix().empty()) {
+    --selecting_;
+  }
 }
 
 ExpiryLog::Cursor::~Cursor() {
@@ -217,6 +255,11 @@ uint64_t ExpiryLog::EventsFrom(uint64_t seq) const {
 ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
   absl::MutexLock lock(&log_->mu_);
   return log_->ReadLocked(this, max_bytes);
+}
+
+ExpiryLog::Point ExpiryLog::Cursor::point() const {
+  absl::MutexLock lock(&log_->mu_);
+  return {log_->PointId(), next_seq_, watermark_us_};
 }
 
 ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {

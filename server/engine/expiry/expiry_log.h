@@ -5,6 +5,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_
 #define TIMECACHED_SERVER_ENGINE_EXPIRY_EXPIRY_LOG_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
@@ -23,6 +25,7 @@
 #include "server/base/memory_reclaimer.h"
 #include "server/engine/store/event_batch.h"
 #include "server/engine/store/expiry_types.h"
+#include "server/engine/store/selected_events.h"
 
 namespace timecache::server {
 
@@ -46,6 +49,8 @@ class ExpiryLog final : public EventHolder {
     // Takes whole batches up to `max_bytes` as they are encoded and
     // kMaxEventBatchEvents, at least one if there is one.
     Chunk Read(int64_t max_bytes);
+    // Where it stands: after what it has read.
+    Point point() const;
 
    private:
     friend class ExpiryLog;
@@ -73,6 +78,11 @@ class ExpiryLog final : public EventHolder {
     // and not call the log.
     virtual void OnAppend(uint64_t first_event,
                           const std::shared_ptr<const EventBatch>& batch) = 0;
+    // Which events it wants: of keys that begin with this. Constant.
+    virtual absl::string_view key_prefix() const { return {}; }
+    // In place of OnAppend, of a batch that has others.
+    virtual void OnAppendSelected(uint64_t /*first_event*/,
+                                  const SelectedEvents& /*selected*/) {}
     // The memory that it keeps, and dropping the oldest of it: as EventHolder,
     // under the log's lock. `kind` is kBacklog or kHeld.
     virtual EventHolder::Holding Backlog(EventHolder::Kind /*kind*/) const {
@@ -85,10 +95,15 @@ class ExpiryLog final : public EventHolder {
     }
   };
 
+  // What its events are: deaths, or changes by operations, which are dropped
+  // first where memory runs short.
+  enum class Content : uint8_t { kDeaths, kChanges };
+
   // `first_event` is the number of the first event, at least 1. `id` is that of
   // the log that this one goes on with; 0: random.
   ExpiryLog(int64_t retention_us, int64_t retention_bytes,
-            uint64_t first_event = 1, uint64_t id = 0);
+            uint64_t first_event = 1, uint64_t id = 0,
+            Content content = Content::kDeaths);
   ~ExpiryLog() override;
 
   uint64_t id() const { return id_; }
@@ -113,6 +128,11 @@ class ExpiryLog final : public EventHolder {
   // cursors. `watermark_us` as in AdvanceWatermark, with this batch counted.
   void Append(std::shared_ptr<const EventBatch> batch, int64_t now_us,
               int64_t watermark_us) ABSL_LOCKS_EXCLUDED(mu_);
+  // Appends changes after the watermark, which is the batch's time from now on.
+  // Does not wake cursors: Wake does.
+  void AppendChanges(std::shared_ptr<EventBatch> batch, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void Wake() ABSL_LOCKS_EXCLUDED(mu_);
   // Counts events that no reader receives.
   void Skip(uint64_t events) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -148,6 +168,31 @@ class ExpiryLog final : public EventHolder {
   // before the call. `pending` as in Subscribe. `follower` must outlive
   // Unfollow.
   uint64_t Follow(Follower* follower, Start start, uint64_t pending)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // The same from a position on, errors as Resume's. `made` has the selections
+  // of the follower's key_prefix.
+  absl::StatusOr<LogPlace> FollowAt(Follower* follower,
+                                    const LogPosition& position,
+                                    uint64_t pending, const Selections& made)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Calls `move` with a position's place, and with what is retained from there
+  // on: under the log's lock, so that nothing is appended meanwhile. Errors as
+  // Resume's.
+  struct Followed {
+    uint64_t first_event;
+    SelectedEvents events;
+  };
+  using Move =
+      absl::FunctionRef<void(const LogPlace& place, std::vector<Followed>)>;
+  absl::StatusOr<LogPlace> MoveTo(const LogPosition& position, uint64_t pending,
+                                  const Selections& made, Move move)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Those of the retained batches. O(events), not under the lock.
+  Selections SelectRetained(absl::string_view key_prefix) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // What is retained from this event on.
+  std::vector<Followed> RetainedFrom(uint64_t event,
+                                     const Selections& made) const
       ABSL_LOCKS_EXCLUDED(mu_);
   // It is not called any more once this returns.
   void Unfollow(Follower* follower) ABSL_LOCKS_EXCLUDED(mu_);
@@ -242,6 +287,9 @@ class ExpiryLog final : public EventHolder {
   // Batches to free outside of the lock.
   using Dropped = std::vector<std::shared_ptr<const EventBatch>>;
 
+  void AppendLocked(std::shared_ptr<const EventBatch> batch,
+                    const std::vector<Selections>& selections, int64_t now_us,
+                    Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Add(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Remove(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t EventsFrom(uint64_t seq) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -273,6 +321,17 @@ class ExpiryLog final : public EventHolder {
   Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  absl::Status CheckPoint(const Point& point, uint64_t pending) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<LogPlace> Locate(const LogPosition& position,
+                                  uint64_t pending) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::vector<Followed> RetainedFromLocked(uint64_t event,
+                                           const Selections& made) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::vector<Selections> SelectNew(
+      const std::shared_ptr<const EventBatch>& batch) const
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Whether the point belongs to this log.
   bool IsOwn(const Point& point) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t PointId() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -280,6 +339,7 @@ class ExpiryLog final : public EventHolder {
   }
 
   const uint64_t id_;
+  const Content content_;
 
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kLog)
       ABSL_ACQUIRED_BEFORE(lock_order::kGroup);
@@ -313,6 +373,8 @@ class ExpiryLog final : public EventHolder {
   uint64_t replayed_from_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<Cursor*> cursors_ ABSL_GUARDED_BY(mu_);
   std::vector<Follower*> followers_ ABSL_GUARDED_BY(mu_);
+  // Of these, those with a key_prefix.
+  std::atomic<int> selecting_{0};
   // Those that have read to the end, and have not been woken since.
   std::vector<Cursor*> waiting_ ABSL_GUARDED_BY(mu_);
 };

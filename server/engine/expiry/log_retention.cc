@@ -137,6 +137,10 @@ ExpiryLog::Follower* ExpiryLog::LargestFollower(Kind kind) const {
 }
 
 EventHolder::Holding ExpiryLog::Held(Kind kind) const {
+  if ((kind == Kind::kRetained && content_ != Content::kDeaths) ||
+      (kind == Kind::kChanges && content_ != Content::kChanges)) {
+    return {};
+  }
   absl::MutexLock lock(&mu_);
   if (IsOfFollowers(kind)) {
     const Follower* const follower = LargestFollower(kind);
@@ -147,7 +151,7 @@ EventHolder::Holding ExpiryLog::Held(Kind kind) const {
   }
   if (!CanDrop(kind)) return {};
   const int64_t kept_bytes =
-      kind == Kind::kRetained ? retained_.back().batch->bytes() : 0;
+      kind != Kind::kNewest ? retained_.back().batch->bytes() : 0;
   return {bytes_ - kept_bytes, retained_.front().appended_us};
 }
 

@@ -75,12 +75,14 @@ int64_t Sweeper::WatermarkAfter(size_t buckets) const {
 }
 
 // Events of buckets that died and are not in the log yet.
-uint64_t Sweeper::Pending() const {
-  int64_t pending = -walk_.appended;
+uint64_t Sweeper::Pending(int64_t until_us) const {
+  int64_t pending = 0;
   for (const DeadBucket& bucket : queue_) {
-    if (!bucket.silent) pending += bucket.entries;
+    if (!bucket.silent && bucket.death_us <= until_us) {
+      pending += bucket.entries;
+    }
   }
-  return static_cast<uint64_t>(pending);
+  return static_cast<uint64_t>(std::max<int64_t>(pending - walk_.appended, 0));
 }
 
 std::unique_ptr<ExpiryLog::Cursor> Sweeper::Subscribe(
@@ -105,11 +107,25 @@ absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Sweeper::Resume(
   return log_->Resume(point, Pending(), std::move(wake));
 }
 
-uint64_t Sweeper::Follow(ExpiryLog::Follower* follower,
-                         ExpiryLog::Start start) {
+absl::StatusOr<LogPlace> Sweeper::FollowAt(ExpiryLog::Follower* follower,
+                                           const LogPosition& position,
+                                           const Selections& made) {
   absl::MutexLock step_lock(&step_mu_);
   absl::MutexLock lock(&queue_mu_);
-  return log_->Follow(follower, start, Pending());
+  return log_->FollowAt(follower, position, PendingBefore(position), made);
+}
+
+absl::StatusOr<LogPlace> Sweeper::MoveTo(const LogPosition& position,
+                                         const Selections& made,
+                                         ExpiryLog::Move move) {
+  absl::MutexLock step_lock(&step_mu_);
+  absl::MutexLock lock(&queue_mu_);
+  return log_->MoveTo(position, PendingBefore(position), made, move);
+}
+
+uint64_t Sweeper::PendingBefore(const LogPosition& position) const {
+  return Pending(position.kind == LogPosition::Kind::kTime ? position.time_us
+                                                           : INT64_MAX);
 }
 
 DeadBucket* Sweeper::Front() {

@@ -122,8 +122,13 @@ class Sweeper {
   absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> Resume(
       const ExpiryLog::Point& point, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
-  // As ExpiryLog::Follow.
-  uint64_t Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start)
+  // As those of ExpiryLog.
+  absl::StatusOr<LogPlace> FollowAt(ExpiryLog::Follower* follower,
+                                    const LogPosition& position,
+                                    const Selections& made)
+      ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
+  absl::StatusOr<LogPlace> MoveTo(const LogPosition& position,
+                                  const Selections& made, ExpiryLog::Move move)
       ABSL_LOCKS_EXCLUDED(step_mu_, queue_mu_);
 
   // The statistics begin: of what waits, and of all to come. What died by
@@ -189,7 +194,11 @@ class Sweeper {
 
   void CountDeaths(const DeadBucket& bucket)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_);
-  uint64_t Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
+  // Of deaths at or before `until_us`.
+  uint64_t Pending(int64_t until_us = INT64_MAX) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
+  uint64_t PendingBefore(const LogPosition& position) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mu_, queue_mu_);
   bool IsPermitted(const DeadBucket& bucket) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(queue_mu_) {
     return !journaled_ || bucket.silent ||

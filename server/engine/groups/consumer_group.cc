@@ -14,13 +14,16 @@ ConsumerGroup::ConsumerGroup(std::string name, const GroupOptions& options,
                              std::function<void(int64_t due_us)> schedule)
     : name_(std::move(name)),
       created_by_(owner.created_by),
-      id_(owner.id),
+      key_prefix_(options.key_prefix),
       log_(owner.log),
       account_(owner.account),
       schedule_(std::move(schedule)),
       changes_(name_),
       ledger_(options, &scheduler_, owner.account, &changes_),
-      delivery_id_(owner.id) {}
+      id_(owner.id),
+      delivery_id_(owner.id) {
+  scheduler_.SetSingleActive(options.single_active);
+}
 
 ConsumerGroup::~ConsumerGroup() = default;
 
@@ -32,7 +35,8 @@ GroupOptions ConsumerGroup::options() const {
 GroupStatistics ConsumerGroup::GetStatistics() const {
   absl::MutexLock lock(&mu_);
   GroupStatistics statistics = ledger_.GetStatistics();
-  statistics.members = static_cast<int64_t>(scheduler_.members());
+  statistics.members = static_cast<int64_t>(scheduler_.streams().size());
+  statistics.fetched = static_cast<uint64_t>(fetched_.held_.size());
   statistics.unresponsive_members =
       static_cast<int64_t>(scheduler_.unresponsive());
   statistics.unused_since_us = unused_since_us_;
@@ -44,12 +48,15 @@ void ConsumerGroup::SetOptions(const GroupOptions& options) {
   ledger_.SetOptions(options);
   changes_.Append({.kind = GroupChange::Kind::kOptions, .options = options});
   AppendLaterOptions();
+  if (unused_since_us_ != recorded_unused_us_) RecordUnused();
+  scheduler_.SetSingleActive(options.single_active);
   ledger_.Trim();
 }
 
 void ConsumerGroup::SetFork(uint64_t fork) {
   Lock lock(this);
-  delivery_id_ = id_ ^ (fork & kMaxGroupId);
+  fork_ = fork & kMaxGroupId;
+  delivery_id_ = id_ ^ fork_;
 }
 
 void ConsumerGroup::SetDeadLetters(bool possible) {
@@ -70,9 +77,7 @@ void ConsumerGroup::CloseLocked() {
 
 bool ConsumerGroup::Use(int64_t now_us) {
   Lock lock(this);
-  if (unused_since_us_ != kNeverUs) {
-    SetUnusedSince(std::max(unused_since_us_, now_us));
-  }
+  NoteUse(now_us);
   return !closed_;
 }
 
@@ -99,19 +104,23 @@ std::optional<ConsumerGroup::Expired> ConsumerGroup::CloseIfUnused(
 // --- Members.
 
 std::unique_ptr<ConsumerGroup::Member> ConsumerGroup::Join(
-    int max_in_flight, std::function<void()> wake) {
-  auto member =
-      std::unique_ptr<Member>(new Member(this, max_in_flight, std::move(wake)));
+    int max_in_flight, std::function<void()> wake, JoinAs as) {
+  auto member = std::unique_ptr<Member>(
+      new Member(this, max_in_flight, std::move(wake), std::move(as)));
   Lock lock(this);
   scheduler_.Join(member.get());
-  SetUnusedSince(kNeverUs);
+  if (!member->fetches_) SetUnusedSince(kNeverUs);
   return member;
 }
 
 GroupMember::~GroupMember() { Leave(INT64_MIN, StreamEnd::kByServer); }
 
 void GroupMember::Leave(int64_t now_us, StreamEnd end) {
-  if (ConsumerGroup* const group = std::exchange(group_, nullptr)) {
+  ConsumerGroup* const group = std::exchange(group_, nullptr);
+  if (group == nullptr) return;
+  if (fetches_) {
+    group->EndFetch(this, now_us, end);
+  } else {
     group->Leave(this, now_us, end);
   }
 }
@@ -130,6 +139,7 @@ void ConsumerGroup::Leave(Member* member, int64_t now_us, StreamEnd end) {
     Lock lock(this);
     ledger_.AdvanceTo(now_us);
     scheduler_.Leave(member);
+    scheduler_.BeginReturn();
     if (end == StreamEnd::kByClient) {
       suspected =
           member->suspects_ > 0 ? Suspected::kSuspects : Suspected::kAll;
@@ -139,6 +149,7 @@ void ConsumerGroup::Leave(Member* member, int64_t now_us, StreamEnd end) {
     WakingLock lock(this);
     // Once closed, no member holds any event.
     more = !closed_ && ledger_.GiveBack(member, suspected, kMaxUnderLock);
+    if (!more) scheduler_.EndReturn();
   }
 }
 
@@ -149,16 +160,19 @@ ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
   // or before it have arrived.
   const int64_t log_us = log_->watermark_us();
   WakingLock lock(this);
-  chunk.closed = closed_;
-  if (closed_) return chunk;
+  chunk.closed =
+      closed_ || (member->fetches_ && ledger_.options().single_active);
+  if (chunk.closed) return chunk;
   ledger_.PassTime(now_us);
   TakeEvents(member, max_events, max_bytes, &chunk);
   PassWatermark(log_us);
+  PassDelivered(member, log_us, &chunk);
   if (IsKept()) kept_.watermark_us = watermark_us_;
   chunk.watermark_us = kept_.watermark_us;
   if (IsKept() || kept_.lost == ledger_.unreported_lost()) {
     chunk.lost = ledger_.TakeLost();
     kept_.lost = keeping_.lost = 0;
+    if (member->fetches_) member->fetched_lost_ += chunk.lost;
   }
   return chunk;
 }
@@ -199,6 +213,9 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
   const uint64_t share =
       scheduler_.BeginTake(member, ledger_.AvailableTo(member));
   const int most = std::min(max_events, member->window_ - member->held_.size());
+  if (most > 0) {
+    chunk->deliveries.reserve(std::min(share, static_cast<uint64_t>(most)));
+  }
   int64_t bytes = 0;
   int may_open = kMaxOpened;
   while (static_cast<int>(chunk->deliveries.size()) < most &&
@@ -207,9 +224,18 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
     if (event == nullptr) break;
     bytes += static_cast<int64_t>(
         event->retained->batch->encoded(event->index).size());
-    if (!chunk->deliveries.empty() && bytes > max_bytes) break;
-    chunk->deliveries.push_back(ledger_.Give(event, member));
-    chunk->deliveries.back().group_id = delivery_id_;
+    // At least one; of a fetch, which is one answer, in all.
+    const bool has_one =
+        !chunk->deliveries.empty() || !member->fetched_.empty();
+    if (has_one && bytes > max_bytes) break;
+    chunk->deliveries.push_back(
+        ledger_.Give(event, member->fetches_ ? &fetched_ : member));
+    Delivery& delivery = chunk->deliveries.back();
+    delivery.group_id = delivery_id_;
+    if (member->fetches_) {
+      member->fetched_.push_back(
+          {delivery.event_id, delivery.attempt, delivery.returns});
+    }
     chunk->undoable |= event->was_delivered() && !IsKept();
   }
   chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
@@ -233,12 +259,13 @@ int64_t ConsumerGroup::WakeOthers() {
             return ledger_.MayGet(member, failures);
           },
       ledger_.now_us());
+  if (announced_event_ < ledger_.next_event()) AnnounceAllDelivered();
   return DueUs();
 }
 
 int64_t ConsumerGroup::DueUs() const {
   int64_t due_us = std::min(ledger_.DueUs(), scheduler_.due_us());
-  if (scheduler_.members() > 0) return due_us;
+  if (scheduler_.members() > 0) return std::min(due_us, news_due_us_);
   // Advance will pass the time.
   if (unused_since_us_ == kNeverUs) return std::min(due_us, ledger_.now_us());
   const int64_t ttl_us = ledger_.options().unused_ttl_us;
@@ -249,9 +276,14 @@ int64_t ConsumerGroup::DueUs() const {
 
 void ConsumerGroup::OnAppend(uint64_t first_event,
                              const std::shared_ptr<const EventBatch>& batch) {
+  OnAppendSelected(first_event, batch);
+}
+
+void ConsumerGroup::OnAppendSelected(uint64_t first_event,
+                                     const SelectedEvents& selected) {
   Lock lock(this);
   if (closed_) return;
-  ledger_.Append(first_event, batch);
+  ledger_.Append(first_event, selected);
   WakeOthers();
 }
 
@@ -276,7 +308,7 @@ void ConsumerGroup::Start(uint64_t first_event, uint64_t inherited,
   Lock lock(this);
   ledger_.AdvanceTo(now_us);
   ledger_.Start(first_event, inherited);
-  unused_since_us_ = now_us;
+  unused_since_us_ = recorded_unused_us_ = now_us;
   AppendExists();
   ledger_.TakeEarly();
   ledger_.Trim();
@@ -289,7 +321,7 @@ void ConsumerGroup::Restore(const GroupState& state, int64_t now_us) {
   const int64_t log_us = log_->watermark_us();
   Lock lock(this);
   ledger_.Restore(state, now_us);
-  unused_since_us_ = state.unused_since_us;
+  unused_since_us_ = recorded_unused_us_ = state.unused_since_us;
   BeginWatermark(log_us);
 }
 
@@ -305,14 +337,25 @@ void ConsumerGroup::SetSink(GroupChangeSink* sink) {
 }
 
 void ConsumerGroup::SetUnusedSince(int64_t us) {
-  if (std::exchange(unused_since_us_, us) == us || closed_) return;
-  changes_.Append({.kind = GroupChange::Kind::kUnused, .unused_since_us = us});
+  if (std::exchange(unused_since_us_, us) != us) RecordUnused();
+}
+
+void ConsumerGroup::RecordUnused() {
+  recorded_unused_us_ = unused_since_us_;
+  if (closed_) return;
+  changes_.Append({.kind = GroupChange::Kind::kUnused,
+                   .unused_since_us = unused_since_us_});
 }
 
 void ConsumerGroup::AppendExists() {
   GroupChange change = {.kind = GroupChange::Kind::kExists,
                         .created_by = created_by_,
                         .unused_since_us = unused_since_us_};
+  recorded_unused_us_ = unused_since_us_;
+  if (!key_prefix_.empty()) {
+    changes_.Append(
+        {.kind = GroupChange::Kind::kKeyPrefix, .options = ledger_.options()});
+  }
   ledger_.Describe(&change);
   changes_.Append(change);
   changes_.Append({.kind = GroupChange::Kind::kIdentity, .id = id_});
@@ -325,9 +368,14 @@ void ConsumerGroup::AppendLaterOptions() {
   ForEachLaterOption(
       ledger_.options(), &defaults,
       [&differ](const auto& is, auto* other) { differ |= is != *other; });
-  if (!differ) return;
-  changes_.Append(
-      {.kind = GroupChange::Kind::kLaterOptions, .options = ledger_.options()});
+  if (differ) {
+    changes_.Append({.kind = GroupChange::Kind::kLaterOptions,
+                     .options = ledger_.options()});
+  }
+  if (!ledger_.options().retry_delays_us.empty()) {
+    changes_.Append({.kind = GroupChange::Kind::kRetryDelays,
+                     .options = ledger_.options()});
+  }
 }
 
 void ConsumerGroup::AppendCounts() {

@@ -89,6 +89,11 @@ class ConsumerGroup final : public ExpiryLog::Follower {
     return ledger_.TakeSuspect();
   }
 
+  // Members of one group that are woken a second, on average, because all is
+  // delivered; and how many times all of them may be at once.
+  static constexpr int64_t kMaxNewsPerSecond = 1'000;
+  static constexpr int64_t kMaxNewsAtOnce = 64;
+
   using Chunk = EventChunk;
   using Member = GroupMember;
 
@@ -96,8 +101,10 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // until it has taken all it may again, from any thread and under the group's
   // lock: it must be quick, must not block and not call the group. The first
   // Take comes without it, and no Take calls its own member's.
-  std::unique_ptr<Member> Join(int max_in_flight, std::function<void()> wake)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  std::unique_ptr<Member> Join(int max_in_flight, std::function<void()> wake,
+                               JoinAs as = {}) ABSL_LOCKS_EXCLUDED(mu_);
+  // The streams that are members, the oldest first.
+  std::vector<MemberInfo> ListMembers() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // For a map whose changes a log keeps, before each Take: from then on members
   // get a watermark, and losses, once a crash can undo neither. Returns whether
@@ -113,8 +120,31 @@ class ConsumerGroup final : public ExpiryLog::Follower {
     return closed_;
   }
 
+  // --- Of operators.
+
+  // Unsettled events, the oldest first, after a look at no more than
+  // kMaxListed. Takes the lock for a bounded time, again and again.
+  static constexpr int kMaxListed = 100'000;
+  UnsettledPage List(const UnsettledQuery& query) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // What an operator's settlement needs before it; as List. O(events before).
+  void OpenTo(const Settlement& settlement, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // As GroupLedger::Seek, under the log's lock; returns what became of it. `id`
+  // is the group's identity from now on: members' deliveries from before are of
+  // another one.
+  SeekResult Seek(const LogPlace& place, bool drop,
+                  const std::vector<ExpiryLog::Followed>& retained, uint64_t id,
+                  int64_t now_us,
+                  std::vector<std::shared_ptr<const void>>* gone)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // --- For ConsumerGroups.
 
+  absl::string_view key_prefix() const override { return key_prefix_; }
+  void OnAppendSelected(uint64_t first_event,
+                        const SelectedEvents& selected) override
+      ABSL_LOCKS_EXCLUDED(mu_);
   void OnAppend(uint64_t first_event,
                 const std::shared_ptr<const EventBatch>& batch) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -189,6 +219,9 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   // Fresh events that one Take examines: those that wait for earlier events of
   // their keys are not delivered.
   static constexpr int kMaxOpened = 2 * kMaxUnderLock;
+  // The use of a group by fetches alone is recorded so many times in its
+  // unused_ttl.
+  static constexpr int64_t kRecordedUses = 16;
 
   // Holds the lock, and reports changes to the sink before it releases the
   // lock.
@@ -236,6 +269,12 @@ class ConsumerGroup final : public ExpiryLog::Follower {
                   Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Leave(Member* member, int64_t now_us, StreamEnd end)
       ABSL_LOCKS_EXCLUDED(mu_);
+  void StopTaking(Member* member) ABSL_LOCKS_EXCLUDED(mu_);
+  void EndFetch(Member* member, int64_t now_us, StreamEnd end)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void PassDelivered(Member* member, int64_t log_us, Chunk* chunk)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AnnounceAllDelivered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PassWatermark(int64_t log_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Whether a crash undoes nothing of the group.
@@ -250,22 +289,28 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetUnusedSince(int64_t us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RecordUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteUse(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AppendLaterOptions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AppendExists() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AppendCounts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const std::string created_by_;
-  const uint64_t id_;
+  const std::string key_prefix_;
   const ExpiryLog* const log_;
   const BacklogAccount* const account_;
   const std::function<void(int64_t)> schedule_;
 
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kGroup)
       ABSL_ACQUIRED_BEFORE(lock_order::kWake);
+  // Holds what callers of fetches have. No member: it never takes or leaves.
+  Member fetched_ ABSL_GUARDED_BY(mu_){nullptr, 0, nullptr, {.fetches = true}};
   MemberScheduler scheduler_ ABSL_GUARDED_BY(mu_);
   GroupChanges changes_ ABSL_GUARDED_BY(mu_);
   GroupLedger ledger_ ABSL_GUARDED_BY(mu_);
+  uint64_t id_ ABSL_GUARDED_BY(mu_);
+  uint64_t fork_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t delivery_id_ ABSL_GUARDED_BY(mu_);
   // Of the group as it is.
   int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = 0;
@@ -281,9 +326,18 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   Kept keeping_ ABSL_GUARDED_BY(mu_);
   bool is_keeping_ ABSL_GUARDED_BY(mu_) = false;
   bool awaits_log_ ABSL_GUARDED_BY(mu_) = false;
+  // As EventChunk's, of the group.
+  int64_t delivered_us_ ABSL_GUARDED_BY(mu_) = 0;
+  // The members have been woken for all events before this one, or are to be
+  // then. `news_us_` is ahead of the clock by what has been used of
+  // kMaxNewsPerSecond.
+  uint64_t announced_event_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t news_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  int64_t news_due_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
   // Since when there is no member. kNeverUs: there is one, or the last one has
   // left since the last Advance, which says what time it is.
   int64_t unused_since_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
+  int64_t recorded_unused_us_ ABSL_GUARDED_BY(mu_) = kNeverUs;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };
 

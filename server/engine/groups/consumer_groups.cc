@@ -49,8 +49,8 @@ DeadLetterOutcome OutcomeOf(const absl::Status& status) {
 // --- Groups.
 
 absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Create(
-    absl::string_view name, const GroupOptions& options, ExpiryLog::Start start,
-    int64_t now_us, absl::string_view created_by) {
+    absl::string_view name, const GroupOptions& options,
+    const LogPosition& start, int64_t now_us, absl::string_view created_by) {
   if (absl::Status status = ValidateGroupName(name); !status.ok()) {
     return status;
   }
@@ -84,8 +84,8 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::FindOrCreate(
 }
 
 absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
-    absl::string_view name, const GroupOptions& options, ExpiryLog::Start start,
-    int64_t now_us, absl::string_view created_by) {
+    absl::string_view name, const GroupOptions& options,
+    const LogPosition& start, int64_t now_us, absl::string_view created_by) {
   if (closed_) {
     return ErrorWithReason(
         absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
@@ -102,15 +102,24 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
     return status;
   }
   const auto group = NewGroup(name, options, created_by, NewGroupId());
-  map_->Follow(group.get(), start, now_us, [&](uint64_t first_event) {
-    uint64_t inherited = 0;
-    if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
-      // Events that it had seen are not delivered again.
-      first_event = std::max(first_event, before->next_event);
-      inherited = before->unsettled + (first_event - before->next_event);
-    }
-    group->Start(first_event, inherited, now_us);
-  });
+  const absl::Status followed =
+      map_->Follow(group.get(), start, now_us, [&](const LogPlace& place) {
+        uint64_t first_event = place.first;
+        uint64_t inherited = place.first - place.asked;
+        if (const std::optional<ExpiredGroup> before = TakeExpired(name)) {
+          // Events that it had seen are delivered again only from a time or a
+          // point on.
+          if (start.kind == LogPosition::Kind::kStart) {
+            first_event = std::max(first_event, before->next_event);
+          }
+          inherited = before->unsettled;
+          if (first_event > before->next_event) {
+            inherited += first_event - before->next_event;
+          }
+        }
+        group->Start(first_event, inherited, now_us);
+      });
+  if (!followed.ok()) return followed;
   // Only now: members must not get a watermark before it is known.
   Enter(group);
   map_->Announce(group->NextDueUs());
@@ -185,6 +194,27 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Update(
   return group;
 }
 
+absl::StatusOr<SeekResult> ConsumerGroups::Seek(absl::string_view name,
+                                                const LogPosition& position,
+                                                bool drop, int64_t now_us) {
+  // Freed behind all locks.
+  std::vector<std::shared_ptr<const void>> gone;
+  absl::MutexLock lock(&change_mu_);
+  const absl::StatusOr<std::shared_ptr<ConsumerGroup>> group = Find(name);
+  if (!group.ok()) return group.status();
+  SeekResult result;
+  const uint64_t id = NewGroupId();
+  const absl::Status moved = map_->MoveTo(
+      (*group)->key_prefix(), position, now_us,
+      [&](const LogPlace& place,
+          const std::vector<ExpiryLog::Followed>& retained) {
+        result = (*group)->Seek(place, drop, retained, id, now_us, &gone);
+      });
+  if (!moved.ok()) return moved;
+  map_->Announce((*group)->NextDueUs());
+  return result;
+}
+
 absl::Status ConsumerGroups::Delete(absl::string_view name) {
   absl::MutexLock lock(&change_mu_);
   const absl::StatusOr<std::shared_ptr<ConsumerGroup>> group = Find(name);
@@ -223,6 +253,9 @@ absl::Status ConsumerGroups::Settle(absl::string_view group,
   TIMECACHED_CHECK(settlements.size() == results.size());
   const absl::StatusOr<std::shared_ptr<ConsumerGroup>> found = Find(group);
   if (!found.ok()) return found.status();
+  for (const Settlement& settlement : settlements) {
+    if (settlement.by_operator) (*found)->OpenTo(settlement, now_us);
+  }
   for (size_t i = 0; i < settlements.size();) {
     if (settlements[i].action == SettleAction::kPutBack) {
       PutBack(found->get(), settlements[i], now_us, &results[i]);
@@ -249,6 +282,7 @@ void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
   const ExpiredEvent event = delivery->event();
   Operation put = Operation::Put(event.key, event.value);
   put.parts = event.parts;
+  put.SetTrace(event.trace);
   put.condition = Condition::kIfAbsent;
   // As any renewal. The namespace's max_ttl may have become less than the own
   // TTL, which no one has asked for now.

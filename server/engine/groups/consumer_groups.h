@@ -81,7 +81,13 @@ class ConsumerGroups {
   // principal that asks for it.
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> Create(
       absl::string_view name, const GroupOptions& options,
-      ExpiryLog::Start start, int64_t now_us, absl::string_view created_by = {})
+      const LogPosition& start, int64_t now_us,
+      absl::string_view created_by = {}) ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
+  // Moves the group to a position; with `drop` what is before it and not
+  // settled is given up. Errors as Find's, and as ExpiryLog::Resume's.
+  absl::StatusOr<SeekResult> Seek(absl::string_view name,
+                                  const LogPosition& position, bool drop,
+                                  int64_t now_us)
       ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
   // For a member that is about to join it. If it does not exist, creates it,
   // with default options and the map's unused_group_ttl. A group with the name
@@ -171,7 +177,7 @@ class ConsumerGroups {
 
   absl::StatusOr<std::shared_ptr<ConsumerGroup>> Make(
       absl::string_view name, const GroupOptions& options,
-      ExpiryLog::Start start, int64_t now_us, absl::string_view created_by)
+      const LogPosition& start, int64_t now_us, absl::string_view created_by)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(change_mu_) ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<ConsumerGroup> NewGroup(absl::string_view name,
                                           const GroupOptions& options,

@@ -17,10 +17,9 @@ namespace timecache::server {
 // changes alone do not add up to.
 using GroupCount = uint64_t GroupStatistics::*;
 inline constexpr GroupCount kLaterGroupCounts[] = {
-    &GroupStatistics::returned,
-    &GroupStatistics::extended,
-    &GroupStatistics::redelivered,
-    &GroupStatistics::terminated,
+    &GroupStatistics::returned,    &GroupStatistics::extended,
+    &GroupStatistics::redelivered, &GroupStatistics::terminated,
+    &GroupStatistics::moved,       &GroupStatistics::skipped,
 };
 
 // The options of kLaterOptions, of both.
@@ -31,6 +30,7 @@ void ForEachLaterOption(From&& from, To* to, const Visit& visit) {
   visit(from.max_retry_delay_us, &to->max_retry_delay_us);
   visit(from.retry_jitter_percent, &to->retry_jitter_percent);
   visit(from.paused, &to->paused);
+  visit(from.single_active, &to->single_active);
 }
 
 // A change of one group. Records the new state, not the request. An existing
@@ -98,11 +98,25 @@ struct GroupChange {
     // The last attempt at the events from `first` to before `end` that counted
     // ended with `reason_text`. Follows what says how it ended.
     kReason = 22,
+    // It was moved: events of the log from `end` on are unsettled, with no
+    // attempt yet. So are those from `first` on that it still has; `unreported`
+    // others were lost. Events before `first` stay, or, if `attempt` is 1, are
+    // dropped. The next event that it takes from the log is `id`. `statistics`
+    // has how many were dropped, and the deliveries that were in flight.
+    kSeek = 23,
+    // It has the retry_delays_us of `options`. Follows kExists and kOptions;
+    // without it there are none.
+    kRetryDelays = 24,
+    // The group that the next kExists of this name describes has the key_prefix
+    // of `options`.
+    kKeyPrefix = 25,
   };
-  static constexpr Kind kLastKind = Kind::kReason;
+  static constexpr Kind kLastKind = Kind::kKeyPrefix;
 
   // Whether it is about events that the log has had.
-  bool names_events() const { return kind >= Kind::kKept && first < end; }
+  bool names_events() const {
+    return kind >= Kind::kKept && first < end && kind != Kind::kSeek;
+  }
   // Whether it records the outcome of events.
   bool settles() const {
     return (kind >= Kind::kAcked && kind <= Kind::kDeadLettered) ||
@@ -119,7 +133,7 @@ struct GroupChange {
   Kind kind = Kind::kExists;
   // The group's.
   absl::string_view name = {};
-  // Of kIdentity.
+  // Of kIdentity and kSeek.
   uint64_t id = 0;
   // Numbers of events.
   uint64_t first = 0;
@@ -133,16 +147,17 @@ struct GroupChange {
   // Of kReason.
   absl::string_view reason_text = {};
 
-  // Of kExists, kOptions and kLaterOptions.
+  // Of kExists, kOptions and those that follow them.
   GroupOptions options = {};
   // Of kExists.
   absl::string_view created_by = {};
-  // Of kExists and kCounts. Its counts; deliveries in flight are not in them.
+  // Of kExists, kCounts and kSeek. Its counts; deliveries in flight are not in
+  // them.
   GroupStatistics statistics = {};
   // Of kExists and kUnused; kNeverUs: it has a member.
   int64_t unused_since_us = kNeverUs;
-  // Of kExists and kExpired: lost events that have not been reported to a
-  // member.
+  // Of kSeek. Of kExists and kExpired: lost events that have not been reported to
+  // a member.
   uint64_t unreported = 0;
   // Of kKept.
   ExpiredEvent event = {};

@@ -1,5 +1,7 @@
 #include "server/engine/groups/group_events.h"
 
+#include <memory>
+#include <tuple>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -11,6 +13,8 @@ namespace {
 
 // So many are counted at once.
 constexpr int64_t kChargedEvents = 256;
+// Most that FirstAwaitingDelivery passes over at once.
+constexpr int kMaxPassed = 16'384;
 
 }  // namespace
 
@@ -28,6 +32,40 @@ void HeldEvents::Remove(UnsettledEvent* event) {
   (before != nullptr ? before->held_after : front_) = after;
   (after != nullptr ? after->held_before : back_) = before;
   --size_;
+}
+
+void DueEvents::Add(UnsettledEvent* event) {
+  event->due_in_order = back_ == nullptr || KeyOf(back_) < KeyOf(event);
+  if (!event->due_in_order) {
+    others_.insert(KeyOf(event));
+    return;
+  }
+  event->due_before = back_;
+  event->due_after = nullptr;
+  (back_ != nullptr ? back_->due_after : front_) = event;
+  back_ = event;
+}
+
+void DueEvents::Remove(UnsettledEvent* event) {
+  if (!event->due_in_order) {
+    others_.erase(KeyOf(event));
+    return;
+  }
+  UnsettledEvent* const before = event->due_before;
+  UnsettledEvent* const after = event->due_after;
+  (before != nullptr ? before->due_after : front_) = after;
+  (after != nullptr ? after->due_before : back_) = before;
+}
+
+void DueEvents::Clear() {
+  front_ = back_ = nullptr;
+  others_.clear();
+}
+
+UnsettledEvent* DueEvents::First() const {
+  if (others_.empty()) return front_;
+  UnsettledEvent* const other = std::get<2>(*others_.begin());
+  return front_ != nullptr && KeyOf(front_) < KeyOf(other) ? front_ : other;
 }
 
 UnsettledEvent* GroupEvents::Open(uint64_t id, RetainedBatch* retained,
@@ -72,13 +110,17 @@ void GroupEvents::Remove(UnsettledEvent* event) {
   if (before != nullptr) before->key_after = after;
   if (after != nullptr) {
     after->key_before = before;
-    if (before == nullptr) SetReady(after);
+    if (before == nullptr && after->state == State::kBlockedByKey) {
+      SetReady(after);
+    }
   } else if (before != nullptr) {
     last_of_key_[event->key_hash] = before;
   } else {
     last_of_key_.erase(event->key_hash);
   }
-  events_.erase(event->id);
+  // The first one is found without a search.
+  const auto first = events_.begin();
+  events_.erase(first->first == event->id ? first : events_.find(event->id));
   Charge();
 }
 
@@ -93,13 +135,24 @@ void GroupEvents::Charge() {
 
 void GroupEvents::Clear() {
   ready_ = ReadyEvents();
-  timers_.clear();
-  dead_lettering_.clear();
+  timers_.Clear();
+  dead_lettering_.Clear();
   blocked_by_key_ = 0;
+  awaiting_from_ = 0;
   last_of_key_.clear();
   events_.clear();
   reason_bytes_ = 0;
   Charge();
+}
+
+std::shared_ptr<const void> GroupEvents::TakeAll() {
+  const auto all =
+      std::make_shared<std::tuple<decltype(events_), ReadyEvents, DueEvents,
+                                  DueEvents, decltype(last_of_key_)>>(
+          std::move(events_), std::move(ready_), std::move(timers_),
+          std::move(dead_lettering_), std::move(last_of_key_));
+  Clear();
+  return all;
 }
 
 UnsettledEvent* GroupEvents::Find(uint64_t id) const {
@@ -107,9 +160,25 @@ UnsettledEvent* GroupEvents::Find(uint64_t id) const {
   return it == events_.end() ? nullptr : it->second.get();
 }
 
+bool GroupEvents::HasKey(absl::string_view key) const {
+  return last_of_key_.contains(absl::Hash<absl::string_view>()(key));
+}
+
 UnsettledEvent* GroupEvents::FirstFrom(uint64_t id) const {
   const auto it = events_.lower_bound(id);
   return it == events_.end() ? nullptr : it->second.get();
+}
+
+UnsettledEvent* GroupEvents::FirstAwaitingDelivery() {
+  auto it = events_.lower_bound(awaiting_from_);
+  for (int i = 0; it != events_.end(); ++it, ++i) {
+    if (it->second->awaits_delivery() || i == kMaxPassed) {
+      awaiting_from_ = it->first;
+      return it->second.get();
+    }
+  }
+  if (!events_.empty()) awaiting_from_ = events_.rbegin()->first + 1;
+  return nullptr;
 }
 
 void GroupEvents::Move(UnsettledEvent* event, State state, int64_t due_us) {
@@ -154,10 +223,10 @@ void GroupEvents::Enter(UnsettledEvent* event) {
       return;
     case State::kInFlight:
     case State::kDelayed:
-      timers_.emplace(event->due_us, event->id, event);
+      timers_.Add(event);
       return;
     case State::kDeadLettering:
-      dead_lettering_.emplace(event->due_us, event->id, event);
+      dead_lettering_.Add(event);
       return;
     case State::kClaimed:
       return;
@@ -174,10 +243,10 @@ void GroupEvents::Exit(UnsettledEvent* event) {
       return;
     case State::kInFlight:
     case State::kDelayed:
-      timers_.erase(Timers::key_type(event->due_us, event->id, event));
+      timers_.Remove(event);
       return;
     case State::kDeadLettering:
-      dead_lettering_.erase(Timers::key_type(event->due_us, event->id, event));
+      dead_lettering_.Remove(event);
       return;
     case State::kClaimed:
       return;

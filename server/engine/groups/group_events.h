@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "server/base/clock.h"
 #include "server/base/memory_budget.h"
@@ -62,7 +64,11 @@ struct UnsettledEvent {
   bool on_trial = false;
   FailureReason reason = FailureReason::kUnknown;
   State state = State::kBlockedByKey;
+  // See DueEvents.
+  bool due_in_order = false;
   int64_t due_us = kNeverUs;
+  // Since when a member has it.
+  int64_t since_us = 0;
   // The bytes that its group's in-flight bytes count for it, while a member has
   // it.
   int64_t held_bytes = 0;
@@ -75,6 +81,10 @@ struct UnsettledEvent {
   UnsettledEvent* key_before = nullptr;
   UnsettledEvent* key_after = nullptr;
 
+  // Its neighbours in DueEvents.
+  UnsettledEvent* due_before = nullptr;
+  UnsettledEvent* due_after = nullptr;
+
   // The member that has it, and its neighbours there: see HeldEvents.
   GroupMember* holder = nullptr;
   UnsettledEvent* held_before = nullptr;
@@ -85,6 +95,11 @@ struct UnsettledEvent {
     return attempts + (holder != nullptr || returned ? 1 : 0);
   }
   bool was_delivered() const { return attempts > 0 || returns > 0; }
+  // No member has had it, and it is not being put elsewhere.
+  bool awaits_delivery() const {
+    return holder == nullptr && !was_delivered() && state != State::kClaimed &&
+           state != State::kDeadLettering;
+  }
   const Failures& failures() const;
   FailedAttempts* MutableFailed();
   bool is_suspect() const { return failures().suspect; }
@@ -109,6 +124,28 @@ class HeldEvents {
   int size_ = 0;
 };
 
+// Events by due_us, and then by number. Deliveries come in that order, and have
+// a list: O(1). For others it is O(log of the others).
+class DueEvents {
+ public:
+  // The event's due_us must not change in between.
+  void Add(UnsettledEvent* event);
+  void Remove(UnsettledEvent* event);
+  void Clear();
+  // Null if there is none.
+  UnsettledEvent* First() const;
+
+ private:
+  using Key = std::tuple<int64_t, uint64_t, UnsettledEvent*>;
+  static Key KeyOf(UnsettledEvent* event) {
+    return {event->due_us, event->id, event};
+  }
+
+  UnsettledEvent* front_ = nullptr;
+  UnsettledEvent* back_ = nullptr;
+  absl::btree_set<Key> others_;
+};
+
 // Keeps each event in the one order that its state needs, and the events of one
 // key in a queue. (Of keys with the same 64-bit hash: a collision only makes an
 // event wait unnecessarily.)
@@ -131,18 +168,38 @@ class GroupEvents {
   // Removes the event; the next one of its key becomes ready.
   void Remove(UnsettledEvent* event);
   void Clear();
+  // The same in O(1): the memory is that of what it returns. No member may hold
+  // an event.
+  std::shared_ptr<const void> TakeAll();
 
   // Null if there is none.
   UnsettledEvent* Find(uint64_t id) const;
+  // Whether one of this key is here.
+  bool HasKey(absl::string_view key) const;
   // The lowest number, of all or from `id` on.
   UnsettledEvent* First() const { return FirstFrom(0); }
   UnsettledEvent* FirstFrom(uint64_t id) const;
+  // In order, until `visit` returns false; it must change nothing.
+  void Visit(absl::FunctionRef<bool(UnsettledEvent* event)> visit) const {
+    for (const auto& [id, event] : events_) {
+      if (!visit(event.get())) return;
+    }
+  }
+  // Those with numbers below this one. O(these).
+  uint64_t CountBefore(uint64_t id) const {
+    return static_cast<uint64_t>(
+        std::distance(events_.begin(), events_.lower_bound(id)));
+  }
+  // The first that awaits its first delivery; maybe an earlier one, while there
+  // is a long row of others before it. Null: none does. O(log events), and O(1)
+  // for each of the others once.
+  UnsettledEvent* FirstAwaitingDelivery();
+  // Some from before what it has passed over await their delivery again.
+  void AwaitFromFirst() { awaiting_from_ = 0; }
   // The earliest due_us, of kInFlight and kDelayed, or of kDeadLettering; the
   // lowest number.
-  UnsettledEvent* FirstDue() const { return FirstOf(timers_); }
-  UnsettledEvent* FirstDeadLettering() const {
-    return FirstOf(dead_lettering_);
-  }
+  UnsettledEvent* FirstDue() const { return timers_.First(); }
+  UnsettledEvent* FirstDeadLettering() const { return dead_lettering_.First(); }
 
   size_t size() const { return events_.size(); }
   int64_t memory_bytes() const { return share_.bytes(); }
@@ -152,7 +209,12 @@ class GroupEvents {
   // What its last attempt ended with; null: nothing. Its memory counts.
   void SetReason(UnsettledEvent* event,
                  std::shared_ptr<const std::string> text);
-  void SetReady(UnsettledEvent* event) { Move(event, State::kReady, kNeverUs); }
+  // Blocked, if an earlier one of its key is unsettled.
+  void SetReady(UnsettledEvent* event) {
+    Move(event,
+         event->key_before == nullptr ? State::kReady : State::kBlockedByKey,
+         kNeverUs);
+  }
   // `state` is one with a due_us.
   void SetDue(UnsettledEvent* event, State state, int64_t due_us) {
     Move(event, state, due_us);
@@ -166,12 +228,6 @@ class GroupEvents {
   }
 
  private:
-  using Timers =
-      absl::btree_set<std::tuple<int64_t, uint64_t, UnsettledEvent*>>;
-
-  static UnsettledEvent* FirstOf(const Timers& timers) {
-    return timers.empty() ? nullptr : std::get<2>(*timers.begin());
-  }
   void Move(UnsettledEvent* event, State state, int64_t due_us);
   void Enter(UnsettledEvent* event);
   void Exit(UnsettledEvent* event);
@@ -179,9 +235,11 @@ class GroupEvents {
 
   absl::btree_map<uint64_t, std::unique_ptr<UnsettledEvent>> events_;
   ReadyEvents ready_;
-  Timers timers_;
-  Timers dead_lettering_;
+  DueEvents timers_;
+  DueEvents dead_lettering_;
   size_t blocked_by_key_ = 0;
+  // All before it have been delivered.
+  uint64_t awaiting_from_ = 0;
   int64_t reason_bytes_ = 0;
   // The last event of each key, by its hash.
   absl::flat_hash_map<size_t, UnsettledEvent*> last_of_key_;

@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/store/operation.h"
 
@@ -18,11 +19,15 @@ class GroupHost {
  public:
   virtual const std::string& name() const = 0;
   virtual ExpiryLog* log() = 0;
-  // As ExpiryLog::Follow, for deaths after `now_us`. Calls `begin` with the
-  // first event's number before the follower receives later ones.
-  virtual void Follow(ExpiryLog::Follower* follower, LogStart start,
-                      int64_t now_us,
-                      absl::FunctionRef<void(uint64_t first_event)> begin) = 0;
+  // As ExpiryLog::FollowAt, for deaths after `now_us`. Calls `begin` with the
+  // place before the follower receives later ones.
+  virtual absl::Status Follow(
+      ExpiryLog::Follower* follower, const LogPosition& position,
+      int64_t now_us, absl::FunctionRef<void(const LogPlace& place)> begin) = 0;
+  // As ExpiryLog::MoveTo.
+  virtual absl::Status MoveTo(absl::string_view key_prefix,
+                              const LogPosition& position, int64_t now_us,
+                              ExpiryLog::Move move) = 0;
   // The groups have something to do at `due_us`.
   virtual void Announce(int64_t due_us) = 0;
   // OK, or why a put could not be stored now.

@@ -13,20 +13,21 @@ using Kind = GroupChange::Kind;
 
 GroupStatistics GroupLedger::GetStatistics() const {
   GroupStatistics statistics = counts_;
-  if (next_event_.has_value()) statistics.events = *next_event_ - start_event_;
+  if (next_event_.has_value()) {
+    statistics.events = *next_event_ - start_event_ + counts_.moved;
+  }
   statistics.backlog = batches_.fresh() + events_.size() - counts_.in_flight;
   statistics.backlog_bytes = bytes();
   statistics.oldest_unsettled_us = OldestUs();
   return statistics;
 }
 
-void GroupLedger::Append(uint64_t first_event,
-                         std::shared_ptr<const EventBatch> batch) {
+void GroupLedger::Append(uint64_t first_event, const SelectedEvents& batch) {
   if (!next_event_.has_value()) {
-    early_.emplace_back(first_event, std::move(batch));
+    early_.emplace_back(first_event, batch);
     return;
   }
-  const uint64_t end = first_event + static_cast<uint64_t>(batch->size());
+  const uint64_t end = first_event + static_cast<uint64_t>(batch.size);
   if (end <= *next_event_) return;
   if (first_event > *next_event_) {
     changes_->AddRange(Kind::kDropped, *next_event_, first_event);
@@ -34,10 +35,14 @@ void GroupLedger::Append(uint64_t first_event,
   }
   const uint64_t first_kept = std::max(first_event, *next_event_);
   next_event_ = end;
+  const int next = batch.IndexFrom(static_cast<int>(first_kept - first_event));
+  const int count = batch.count() - next;
+  // Those of other keys are as if they were before the group.
+  start_event_ += end - first_kept - static_cast<uint64_t>(count);
+  if (count == 0) return;
   // Never ahead of the clock, as deaths by RotateNamespace may be.
-  AdvanceTo(batch->death().published_us - kKillTickUs);
-  batches_.Append(first_event, std::move(batch),
-                  static_cast<int>(first_kept - first_event));
+  AdvanceTo(batch.batch->death().published_us - kKillTickUs);
+  batches_.Append(first_event, batch.batch, next, batch.places);
 }
 
 void GroupLedger::Start(uint64_t first_event, uint64_t inherited) {
@@ -47,8 +52,8 @@ void GroupLedger::Start(uint64_t first_event, uint64_t inherited) {
 }
 
 void GroupLedger::TakeEarly() {
-  for (auto& [first, batch] : std::exchange(early_, {})) {
-    Append(first, std::move(batch));
+  for (const auto& [first, batch] : std::exchange(early_, {})) {
+    Append(first, batch);
   }
 }
 
@@ -116,7 +121,7 @@ bool GroupLedger::MayGet(const GroupMember* member,
 }
 
 uint64_t GroupLedger::AvailableTo(const GroupMember* member) const {
-  if (!MayDeliver()) return 0;
+  if (!MayDeliver() || !scheduler_->IsActive(member)) return 0;
   const ReadyEvents& ready = events_.ready();
   const ReadyEvents::Count count = ready.CountFailed(
       [&](const Failures& failures) { return MayGet(member, failures); });
@@ -144,13 +149,14 @@ GroupLedger::Event* GroupLedger::NextFor(const GroupMember* member,
 GroupLedger::Event* GroupLedger::OpenNext() {
   const RetainedBatches::Opened opened = batches_.OpenNext();
   return events_.Open(opened.id, opened.retained, opened.index,
-                      opened.retained->batch->event(opened.index).key);
+                      opened.retained->batch->key(opened.index));
 }
 
 Delivery GroupLedger::Give(Event* event, GroupMember* member) {
   const bool again = event->was_delivered();
   event->holder = member;
   member->held_.Add(event);
+  event->since_us = now_us_;
   events_.SetDue(event, State::kInFlight, now_us_ + options_.ack_timeout_us);
   ++counts_.in_flight;
   event->held_bytes =
@@ -166,6 +172,15 @@ Delivery GroupLedger::Give(Event* event, GroupMember* member) {
     event->on_trial = true;
   }
   return event->ToDelivery();
+}
+
+GroupLedger::Awaiting GroupLedger::FirstAwaitingDelivery() {
+  if (const Event* const event = events_.FirstAwaitingDelivery()) {
+    return {event->id, event->retained->batch->death_us()};
+  }
+  const RetainedBatch* const fresh = batches_.FirstFresh();
+  if (fresh == nullptr) return {next_event()};
+  return {fresh->number(fresh->next), fresh->batch->death_us()};
 }
 
 void GroupLedger::CountDelivery(bool again) {
@@ -196,6 +211,14 @@ void GroupLedger::MakeReady(Event* event) {
     events_.SetDue(event, State::kDeadLettering, now_us_);
   } else {
     events_.SetReady(event);
+  }
+}
+
+void GroupLedger::MakeReadyAt(Event* event, int64_t ready_us) {
+  if (ready_us > now_us_ && !HasExhaustedAttempts(*event)) {
+    events_.SetDue(event, State::kDelayed, ready_us);
+  } else {
+    MakeReady(event);
   }
 }
 
@@ -243,12 +266,6 @@ bool GroupLedger::IsFromBefore(const Settlement& settlement,
          settlement.returns == event.returns;
 }
 
-bool GroupLedger::IsFresh(uint64_t event_id) const {
-  const RetainedBatch* const fresh = batches_.FirstFresh();
-  return fresh != nullptr && event_id < *next_event_ &&
-         event_id >= fresh->first + static_cast<uint64_t>(fresh->next);
-}
-
 // Null if too many are before it.
 GroupLedger::Event* GroupLedger::OpenForAck(uint64_t event_id) {
   Event* event = nullptr;
@@ -265,7 +282,7 @@ absl::StatusOr<GroupLedger::Event*> GroupLedger::FindUnsettled(
     const Settlement& settlement) const {
   const uint64_t id = settlement.event_id;
   Event* const event = events_.Find(id);
-  if (event != nullptr || IsFresh(id)) return event;
+  if (event != nullptr || batches_.IsFresh(id)) return event;
   return ErrorWithReason(
       absl::StatusCode::kNotFound, Reason::kEventNotUnsettled,
       absl::StrCat("event ", id,
@@ -305,6 +322,7 @@ GroupLedger::Event* GroupLedger::FindClaimed(uint64_t event_id) const {
 }
 
 absl::Status GroupLedger::Settle(const Settlement& settlement) {
+  if (settlement.by_operator) return SettleByOperator(settlement);
   switch (settlement.action) {
     case SettleAction::kAck:
       return Ack(settlement);
@@ -387,9 +405,11 @@ absl::Status GroupLedger::Extend(const Settlement& settlement) {
 
 absl::StatusOr<GroupLedger::Event*> GroupLedger::Claim(
     const Settlement& settlement) {
-  absl::StatusOr<Event*> event = FindInFlight(settlement);
+  absl::StatusOr<Event*> event = settlement.by_operator
+                                     ? FindForOperator(settlement)
+                                     : FindInFlight(settlement);
   if (!event.ok()) return event;
-  CreditSettlement(**event, settlement);
+  if (!settlement.by_operator) CreditSettlement(**event, settlement);
   events_.SetClaimed(*event);
   return event;
 }
@@ -404,7 +424,7 @@ void GroupLedger::EndPutBack(uint64_t event_id, bool done) {
   } else if (event->holder != nullptr) {
     events_.SetDue(event, State::kInFlight, event->due_us);
   } else {
-    MakeReady(event);
+    MakeReadyAt(event, event->due_us == kNeverUs ? now_us_ : event->due_us);
   }
 }
 

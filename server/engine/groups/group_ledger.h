@@ -72,13 +72,26 @@ class GroupLedger {
   // A batch of the log. Numbers that are missing before it are lost; those
   // below Start's are ignored. Batches that arrive before Start are processed
   // there.
-  void Append(uint64_t first_event, std::shared_ptr<const EventBatch> batch);
+  void Append(uint64_t first_event, const SelectedEvents& batch);
   // `inherited` events before the first one are lost: those that a group of the
   // same name had not settled when it expired, and those since. TakeEarly
   // follows.
   void Start(uint64_t first_event, uint64_t inherited = 0);
   void TakeEarly();
   void Clear();
+
+  // Moves to a place of the log, of which `retained` is what it has from
+  // `place.first` on: these events are unsettled, with no attempt yet. So are
+  // those from `place.asked` on that the log has no more and the group still
+  // has; the others are lost. Events before `place.asked` stay, or are dropped.
+  // No member holds any event then. Returns how many were dropped. `*gone` gets
+  // memory to free without a lock.
+  // O(batches), a look at each event up to the last that a member holds, and
+  // O(log events) for each that it held. Where opened events stay, as much for
+  // each that is dropped, or begins anew, too: 1.5 us.
+  uint64_t Seek(const LogPlace& place, bool drop,
+                const std::vector<ExpiryLog::Followed>& retained,
+                std::vector<std::shared_ptr<const void>>* gone);
 
   // --- Rebuilding.
 
@@ -135,10 +148,21 @@ class GroupLedger {
   // is none, or `*may_open` fresh events have been examined.
   Event* NextFor(const GroupMember* member, int* may_open);
   Delivery Give(Event* event, GroupMember* member);
+  // The first event that no member has had; if there is none, the next event of
+  // the log, with kNeverUs. Maybe an earlier one: as GroupEvents.
+  struct Awaiting {
+    uint64_t event = 0;
+    int64_t death_us = kNeverUs;
+  };
+  Awaiting FirstAwaitingDelivery();
+  // Whether there are events that have not been examined. O(1).
+  bool HasFresh() const { return batches_.fresh() > 0; }
   // What `member` holds, `most` of it at once. Returns whether there is more.
   // `suspected`: which of it may be what ended its stream.
   enum class Suspected { kNone, kSuspects, kAll };
   bool GiveBack(GroupMember* member, Suspected suspected, int most);
+  // A delivery, if `holder` still has it.
+  void GiveBack(const GroupMember& holder, const GroupMember::Fetched& fetched);
   // The event that was returned as a suspect most often since the last call;
   // none if none was.
   std::optional<Suspect> TakeSuspect() {
@@ -149,9 +173,20 @@ class GroupLedger {
   // Events that were lost since the last call of TakeLost.
   uint64_t TakeLost();
   uint64_t unreported_lost() const { return unreported_lost_; }
+  // The report of so many has not arrived.
+  void ReportAgain(uint64_t lost) { unreported_lost_ += lost; }
+
+  // Adds to the page unsettled events from number `from` on, after a look at no
+  // more than `*steps`, which becomes less. Returns the number to go on with;
+  // none if there are no more.
+  std::optional<uint64_t> List(uint64_t from, const UnsettledQuery& query,
+                               int* steps, UnsettledPage* page) const;
 
   // --- Settling.
 
+  // Examines fresh events up to this one, at most `most` of them: an operator's
+  // settlement needs that. Returns whether there are more to examine.
+  bool OpenTo(uint64_t event_id, int most);
   // But a PUT_BACK.
   absl::Status Settle(const Settlement& settlement);
   // Suspends the timers of an event, until it is settled or released.
@@ -168,6 +203,15 @@ class GroupLedger {
  private:
   using State = UnsettledEvent::State;
 
+  absl::Status SettleByOperator(const Settlement& settlement);
+  absl::StatusOr<Event*> FindForOperator(const Settlement& settlement) const;
+  void NackByOperator(const Settlement& settlement, Event* event);
+  void TerminateByOperator(const Settlement& settlement, Event* event);
+  void AppendPast(const Event& event, int64_t ready_us);
+  static UnsettledInfo Describe(const Event& event);
+  void EndDeliveries(GroupStatistics* ended);
+  void RemoveOpened(std::vector<std::shared_ptr<const void>>* gone);
+  void Forget(Event* event);
   absl::Status Ack(const Settlement& settlement);
   absl::Status Nack(const Settlement& settlement);
   absl::Status Extend(const Settlement& settlement);
@@ -175,7 +219,6 @@ class GroupLedger {
   static bool IsCurrent(const Settlement& settlement, const Event& event);
   static bool IsFromBefore(const Settlement& settlement, const Event& event);
   static absl::Status StaleAttempt(const Settlement& settlement);
-  bool IsFresh(uint64_t event_id) const;
   Event* OpenForAck(uint64_t event_id);
   absl::StatusOr<Event*> FindUnsettled(const Settlement& settlement) const;
   absl::StatusOr<Event*> FindInFlight(const Settlement& settlement);
@@ -190,6 +233,8 @@ class GroupLedger {
   uint64_t TrialRoom() const {
     return trial_window_ - std::min(trials_, trial_window_);
   }
+  void Return(Event* event, bool suspect);
+  void EndHolding(Event* event, int64_t ready_us);
   void Fail(Event* event, FailureReason reason, int64_t ready_us);
   void SetReason(Event* event, absl::string_view text);
   void NoteFailed(Event* event, MemberId member, int attempt);
@@ -209,6 +254,7 @@ class GroupLedger {
   void Release(Event* event);
   void AddInFlight(int64_t bytes);
   void MakeReady(Event* event);
+  void MakeReadyAt(Event* event, int64_t ready_us);
   void Remove(Event* event);
   void Lose(uint64_t events);
   void TrimTo(int64_t limit_bytes);
@@ -226,7 +272,7 @@ class GroupLedger {
   // The first one.
   uint64_t start_event_ = 0;
   // Batches that arrived before Start.
-  std::vector<std::pair<uint64_t, std::shared_ptr<const EventBatch>>> early_;
+  std::vector<std::pair<uint64_t, SelectedEvents>> early_;
   RetainedBatches batches_;
   GroupEvents events_;
   uint64_t unreported_lost_ = 0;

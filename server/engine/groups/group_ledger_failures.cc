@@ -37,11 +37,7 @@ void GroupLedger::Fail(Event* event, FailureReason reason, int64_t ready_us) {
   events_.SetReason(event, nullptr);
   SetSuspect(event, false);
   NoteFailed(event, member, attempt);
-  if (ready_us == now_us_) {
-    MakeReady(event);
-  } else {
-    events_.SetDue(event, State::kDelayed, ready_us);
-  }
+  MakeReadyAt(event, ready_us);
 }
 
 void GroupLedger::SetReason(Event* event, absl::string_view text) {
@@ -54,7 +50,7 @@ void GroupLedger::SetReason(Event* event, absl::string_view text) {
 }
 
 // Its member rejected it, or did not settle it in time, and may then still be
-// busy with it.
+// busy with it. A caller of a fetch is no member.
 void GroupLedger::NoteFailed(Event* event, MemberId member, int attempt) {
   FailedAttempts* const failed = event->MutableFailed();
   Failures& failures = failed->failures;
@@ -71,6 +67,7 @@ void GroupLedger::NoteFailed(Event* event, MemberId member, int attempt) {
   }
   failures.late.resize(kept);
   failed->late_attempts.resize(kept);
+  if (!scheduler_->IsMember(member)) return;
   failures.late.push_back(member);
   failed->late_attempts.push_back(attempt);
 }
@@ -129,30 +126,49 @@ bool GroupLedger::GiveBack(GroupMember* member, Suspected suspected, int most) {
   for (; most > 0; --most) {
     Event* const event = member->held_.front();
     if (event == nullptr) return false;
-    const bool suspect =
-        suspected == Suspected::kAll ||
-        (suspected == Suspected::kSuspects && event->is_suspect());
-    if (suspect && event->is_suspect()) {
-      EndTrial(event, 1);
-      // Also if it was extended before.
-      trial_window_ = 1;
-    }
-    // The change names the delivery that ends.
-    const int attempt = event->attempt();
-    Release(event);
-    ++event->returns;
-    event->returned = true;
-    ++counts_.returned;
-    const int64_t ready_us = suspect ? RaiseSuspicion(event) : now_us_;
-    changes_->Add(Kind::kReturned, event->id, attempt, ready_us);
-    if (event->state != State::kInFlight) continue;
-    if (ready_us > now_us_ && !HasExhaustedAttempts(*event)) {
-      events_.SetDue(event, State::kDelayed, ready_us);
-    } else {
-      MakeReady(event);
-    }
+    Return(event,
+           suspected == Suspected::kAll ||
+               (suspected == Suspected::kSuspects && event->is_suspect()));
   }
   return true;
+}
+
+void GroupLedger::GiveBack(const GroupMember& holder,
+                           const GroupMember::Fetched& fetched) {
+  Event* const event = events_.Find(fetched.event_id);
+  if (event != nullptr && event->holder == &holder &&
+      event->attempt() == fetched.attempt &&
+      event->returns == fetched.returns) {
+    Return(event, false);
+  }
+}
+
+// Its delivery ends, which does not count as an attempt.
+void GroupLedger::Return(Event* event, bool suspect) {
+  if (suspect && event->is_suspect()) {
+    EndTrial(event, 1);
+    // Also if it was extended before.
+    trial_window_ = 1;
+  }
+  // The change names the delivery that ends.
+  const int attempt = event->attempt();
+  Release(event);
+  ++event->returns;
+  event->returned = true;
+  ++counts_.returned;
+  const int64_t ready_us = suspect ? RaiseSuspicion(event) : now_us_;
+  changes_->Add(Kind::kReturned, event->id, attempt, ready_us);
+  EndHolding(event, ready_us);
+}
+
+// It has been released, and no attempt has ended.
+void GroupLedger::EndHolding(Event* event, int64_t ready_us) {
+  if (event->state == State::kInFlight) {
+    MakeReadyAt(event, ready_us);
+  } else {
+    // Being put back: ready, if that fails.
+    event->due_us = kNeverUs;
+  }
 }
 
 }  // namespace timecache::server

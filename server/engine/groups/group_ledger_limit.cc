@@ -83,8 +83,21 @@ void GroupLedger::Shrink(RetainedBatch* retained) {
 void GroupLedger::DropBatch(RetainedBatch* retained, bool also_held) {
   const uint64_t first = retained->first;
   const auto unsettled = static_cast<size_t>(retained->unsettled);
-  const uint64_t fresh_end =
-      first + static_cast<uint64_t>(retained->batch->size());
+  // Fresh ones are recorded by their numbers, which may have gaps. The batch is
+  // gone if there is nothing else in it.
+  std::vector<std::pair<uint64_t, uint64_t>> fresh;
+  for (int i = retained->next; i < retained->batch->size(); ++i) {
+    const uint64_t number = retained->number(i);
+    if (retained->places == nullptr) {
+      fresh.emplace_back(number,
+                         number + static_cast<uint64_t>(retained->fresh()));
+      break;
+    }
+    if (fresh.empty() || fresh.back().second != number) {
+      fresh.emplace_back(number, number);
+    }
+    ++fresh.back().second;
+  }
   const uint64_t lost = batches_.DropFresh(retained);
   std::vector<Event*> dropped;
   for (Event* event = events_.FirstFrom(first);
@@ -98,7 +111,9 @@ void GroupLedger::DropBatch(RetainedBatch* retained, bool also_held) {
   }
   Lose(lost + dropped.size());
   for (Event* event : dropped) Settle(Kind::kDropped, event);
-  changes_->AddRange(Kind::kDropped, fresh_end - lost, fresh_end);
+  for (const auto& [from, end] : fresh) {
+    changes_->AddRange(Kind::kDropped, from, end);
+  }
   if (dropped.size() < unsettled) Shrink(retained);
 }
 

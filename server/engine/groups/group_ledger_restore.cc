@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "server/engine/groups/group_ledger.h"
 
@@ -22,7 +25,7 @@ uint64_t EndOfOpened(const GroupState& state) {
   uint64_t end =
       state.delivered.empty() ? 0 : std::prev(state.delivered.end())->first + 1;
   for (const KeptBatch& kept : state.kept) {
-    int i = kept.numbers.empty() ? BehindSettled(kept) : kept.batch->size();
+    int i = BehindSettled(kept);
     while (i > 0 && !kept.keeps(i - 1)) --i;
     if (i > 0) end = std::max(end, kept.number(i - 1) + 1);
   }
@@ -48,7 +51,12 @@ void GroupLedger::Restore(const KeptBatch& kept, const GroupState& state,
   const int end = std::max(kept.IndexFrom(opened), BehindSettled(kept));
   int first = 0;
   while (first < end && !kept.keeps(first)) ++first;
-  batches_.Append(kept.number(0), kept.batch, first == end ? end : 0);
+  std::shared_ptr<const std::vector<uint32_t>> places;
+  if (!kept.places.empty()) {
+    places = std::make_shared<const std::vector<uint32_t>>(kept.places);
+  }
+  batches_.Append(kept.first, kept.batch, first == end ? end : 0,
+                  std::move(places));
   if (first == end) return;
   for (int i = 0; i < end; ++i) {
     const RetainedBatches::Opened opened = batches_.OpenNext();
@@ -62,9 +70,8 @@ void GroupLedger::Restore(const KeptBatch& kept, const GroupState& state,
 
 void GroupLedger::Reopen(const RetainedBatches::Opened& opened, uint64_t number,
                          const GroupState& state) {
-  Event* const event =
-      events_.Open(number, opened.retained, opened.index,
-                   opened.retained->batch->event(opened.index).key);
+  Event* const event = events_.Open(number, opened.retained, opened.index,
+                                    opened.retained->batch->key(opened.index));
   const auto it = state.delivered.find(number);
   if (it == state.delivered.end()) return;
   const PastDeliveries& past = it->second;
@@ -75,8 +82,8 @@ void GroupLedger::Reopen(const RetainedBatches::Opened& opened, uint64_t number,
   if (past.reason_text != nullptr) {
     events_.SetReason(event, past.reason_text);
   }
-  // Behind another one only if their hashes are the same in this process.
-  if (event->state != State::kReady) return;
+  // Behind another one also if only their hashes are the same in this process.
+  if (event->state != State::kReady && !HasExhaustedAttempts(*event)) return;
   if (past.ready_us > now_us_) {
     events_.SetDue(event, State::kDelayed, past.ready_us);
   } else {
@@ -108,12 +115,11 @@ std::optional<uint64_t> GroupLedger::AppendKept(uint64_t from, int* events,
     from = event->id + 1;
   }
   while (const RetainedBatch* const retained = batches_.FreshFrom(from)) {
-    from =
-        std::max(from, retained->first + static_cast<uint64_t>(retained->next));
+    const int index = std::max(retained->IndexFrom(from), retained->next);
+    from = retained->number(index);
     if (*events <= 0 || *bytes <= 0) return from;
     --*events;
-    *bytes -= AppendKept(from, *retained->batch,
-                         static_cast<int>(from - retained->first), nullptr);
+    *bytes -= AppendKept(from, *retained->batch, index, nullptr);
     ++from;
   }
   return std::nullopt;

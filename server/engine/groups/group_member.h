@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "server/engine/groups/group_events.h"
 #include "server/engine/groups/group_ready.h"
@@ -16,7 +18,17 @@ namespace timecache::server {
 
 class ConsumerGroup;
 
-// A stream that takes part: ConsumerGroup::Join makes it. Used by one thread at
+// How a member takes part.
+struct JoinAs {
+  MemberOrigin origin = {};
+  // Takes events for a caller without a stream, which stay with the caller once
+  // the answer was sent.
+  bool fetches = false;
+  // Woken also for EventChunk::all_delivered.
+  bool wants_all_delivered = false;
+};
+
+// A stream that takes part, or a fetch: ConsumerGroup::Join makes it. Used by one thread at
 // a time; may outlive the group's deletion, not the group. Its destruction
 // returns its events to the other members at once, if Leave has not: as one
 // that the server ends. Not to be destroyed from its own `wake`.
@@ -32,7 +44,10 @@ class GroupMember {
   // let events time out (see MemberScheduler). Waiting events are distributed
   // fairly among the members that could take them.
   EventChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
-  // Its stream has ended so: its events are returned. No further calls.
+  // Of a fetch: it takes no more. Leave follows.
+  void StopTaking();
+  // Its stream has ended so: its events are returned, but for those of a fetch
+  // that was answered. No further calls.
   void Leave(int64_t now_us, StreamEnd end);
 
  private:
@@ -41,13 +56,31 @@ class GroupMember {
   friend class MemberScheduler;
 
   GroupMember(ConsumerGroup* group, int max_in_flight,
-              std::function<void()> wake)
-      : group_(group), max_in_flight_(max_in_flight), wake_(std::move(wake)) {}
+              std::function<void()> wake, JoinAs as)
+      : group_(group),
+        max_in_flight_(max_in_flight),
+        wake_(std::move(wake)),
+        fetches_(as.fetches),
+        wants_all_delivered_(as.wants_all_delivered),
+        origin_(as.fetches ? nullptr
+                           : std::make_shared<const MemberOrigin>(
+                                 std::move(as.origin))) {}
 
   // Null once it has left.
   ConsumerGroup* group_;
   const int max_in_flight_;
   const std::function<void()> wake_;
+  const bool fetches_;
+  const bool wants_all_delivered_;
+  // Null of a fetch.
+  const std::shared_ptr<const MemberOrigin> origin_;
+
+  // A delivery that a fetch took.
+  struct Fetched {
+    uint64_t event_id;
+    int attempt;
+    int returns;
+  };
 
   bool HasRoom() const { return held_.size() < window_; }
 
@@ -64,6 +97,12 @@ class GroupMember {
   std::list<GroupMember*>::iterator position_;
   uint64_t idle_number_ = 0;
   uint64_t served_round_ = 0;
+  // The number of the event before which all were delivered, when it last found
+  // that all are.
+  uint64_t seen_event_ = 0;
+  // What a fetch has taken: see ConsumerGroup::EndFetch.
+  std::vector<Fetched> fetched_;
+  uint64_t fetched_lost_ = 0;
 };
 
 }  // namespace timecache::server

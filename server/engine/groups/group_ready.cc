@@ -11,11 +11,27 @@ bool Failures::operator<(const Failures& other) const {
          std::tie(other.suspect, other.rejected_by, other.late);
 }
 
-void ReadyEvents::Add(UnsettledEvent* event) {
-  if (event->failures().none()) {
+void ReadyEvents::AddUnfailed(UnsettledEvent* event) {
+  if (first_ != nullptr && first_->id < event->id) {
     unfailed_.emplace(event->id, event);
     return;
   }
+  if (first_ != nullptr) unfailed_.emplace(first_->id, first_);
+  first_ = event;
+}
+
+void ReadyEvents::RemoveUnfailed(UnsettledEvent* event) {
+  if (event != first_) {
+    unfailed_.erase(event->id);
+    return;
+  }
+  const auto next = unfailed_.begin();
+  first_ = next == unfailed_.end() ? nullptr : next->second;
+  if (first_ != nullptr) unfailed_.erase(next);
+}
+
+void ReadyEvents::Add(UnsettledEvent* event) {
+  if (event->failures().none()) return AddUnfailed(event);
   const auto it = failed_.try_emplace(event->failures()).first;
   Events& events = it->second;
   if (events.empty() || event->id < events.begin()->first) {
@@ -28,10 +44,7 @@ void ReadyEvents::Add(UnsettledEvent* event) {
 }
 
 void ReadyEvents::Remove(UnsettledEvent* event) {
-  if (event->failures().none()) {
-    unfailed_.erase(event->id);
-    return;
-  }
+  if (event->failures().none()) return RemoveUnfailed(event);
   const auto it = failed_.find(event->failures());
   Events& events = it->second;
   const bool was_first = events.begin()->first == event->id;
@@ -64,13 +77,11 @@ bool ReadyEvents::HasFailed(May may) const {
 }
 
 UnsettledEvent* ReadyEvents::First(May may) const {
-  UnsettledEvent* const unfailed =
-      unfailed_.empty() ? nullptr : unfailed_.begin()->second;
   for (const auto& [first, of] : firsts_) {
-    if (unfailed != nullptr && unfailed->id < first) break;
+    if (first_ != nullptr && first_->id < first) break;
     if (may(of->first)) return of->second.begin()->second;
   }
-  return unfailed;
+  return first_;
 }
 
 }  // namespace timecache::server

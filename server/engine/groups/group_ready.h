@@ -45,9 +45,11 @@ class ReadyEvents {
   void Add(UnsettledEvent* event);
   void Remove(UnsettledEvent* event);
 
-  size_t size() const { return unfailed_.size() + failed_size_; }
+  size_t size() const { return unfailed() + failed_size_; }
   // Events that have not failed.
-  size_t unfailed() const { return unfailed_.size(); }
+  size_t unfailed() const {
+    return first_ == nullptr ? 0 : 1 + unfailed_.size();
+  }
   // Events that have, suspects apart.
   size_t failed() const { return failed_size_ - suspects_; }
   size_t suspects() const { return suspects_; }
@@ -68,6 +70,12 @@ class ReadyEvents {
   // None is empty. Nodes do not move.
   using Failed = std::map<Failures, Events>;
 
+  void AddUnfailed(UnsettledEvent* event);
+  void RemoveUnfailed(UnsettledEvent* event);
+
+  // Of those that have not failed: the first, and the others. A fresh event that
+  // is delivered at once is the only one, and needs no node.
+  UnsettledEvent* first_ = nullptr;
   Events unfailed_;
   Failed failed_;
   size_t failed_size_ = 0;

@@ -30,11 +30,14 @@ FailureReason FailureReasonOf(Kind kind) {
 
 // --- One group.
 
-ReplayedGroup::ReplayedGroup(const GroupChange& exists, absl::string_view map)
+ReplayedGroup::ReplayedGroup(const GroupChange& exists,
+                             absl::string_view key_prefix,
+                             absl::string_view map)
     : kept_(map) {
   state_.name = std::string(exists.name);
   state_.created_by = std::string(exists.created_by);
   state_.options = exists.options;
+  state_.options.key_prefix = std::string(key_prefix);
   state_.unused_since_us = exists.unused_since_us;
   state_.first_event = exists.first;
   state_.next_event = exists.end;
@@ -44,13 +47,34 @@ ReplayedGroup::ReplayedGroup(const GroupChange& exists, absl::string_view map)
 
 void ReplayedGroup::OnAppend(uint64_t first_event,
                              const std::shared_ptr<const EventBatch>& batch) {
-  const uint64_t end = first_event + static_cast<uint64_t>(batch->size());
-  if (end <= state_.next_event) return;
-  kept_.Append(first_event, batch, state_.next_event);
-  state_.next_event = end;
+  OnAppendSelected(first_event, batch);
 }
 
-absl::Status ReplayedGroup::Apply(const GroupChange& change) {
+void ReplayedGroup::OnAppendSelected(uint64_t first_event,
+                                     const SelectedEvents& selected) {
+  const uint64_t end = first_event + static_cast<uint64_t>(selected.size);
+  if (end <= state_.next_event) return;
+  const uint64_t from = std::max(first_event, state_.next_event);
+  const int skipped = selected.IndexFrom(static_cast<int>(from - first_event));
+  kept_.Append(first_event, selected, state_.next_event);
+  state_.next_event = end;
+  // As GroupLedger::Append.
+  state_.first_event +=
+      end - from - static_cast<uint64_t>(selected.count() - skipped);
+}
+
+// Of kOptions: what others have is to come, or fixed.
+void ReplayedGroup::SetOptions(GroupOptions options) {
+  options.key_prefix = std::move(state_.options.key_prefix);
+  state_.options = std::move(options);
+}
+
+absl::Status ReplayedGroup::Apply(const GroupChange& change,
+                                  const ExpiryLog& log) {
+  if (change.kind == Kind::kSeek) {
+    Seek(change, log);
+    return absl::OkStatus();
+  }
   if (change.first > change.end || change.end > state_.next_event) {
     return NotAGroupsChange(
         change, absl::StrCat("names events to ", change.end,
@@ -58,7 +82,10 @@ absl::Status ReplayedGroup::Apply(const GroupChange& change) {
   }
   switch (change.kind) {
     case Kind::kOptions:
-      state_.options = change.options;
+      SetOptions(change.options);
+      break;
+    case Kind::kRetryDelays:
+      state_.options.retry_delays_us = change.options.retry_delays_us;
       break;
     case Kind::kUnused:
       state_.unused_since_us = change.unused_since_us;
@@ -115,9 +142,44 @@ absl::Status ReplayedGroup::Apply(const GroupChange& change) {
 void ReplayedGroup::CountDelivery(const GroupChange& change) {
   if (change.attempt == 0) return;
   state_.counts.delivered += change.end - change.first;
-  state_.counts.redelivered += static_cast<uint64_t>(
-      std::distance(state_.delivered.lower_bound(change.first),
-                    state_.delivered.lower_bound(change.end)));
+  // Others are known for what an operator did.
+  state_.counts.redelivered += static_cast<uint64_t>(std::count_if(
+      state_.delivered.lower_bound(change.first),
+      state_.delivered.lower_bound(change.end), [](const auto& each) {
+        return each.second.attempts > 0 || each.second.returns > 0;
+      }));
+}
+
+// As GroupLedger::Seek. The log here may be further: what died since is in it.
+void ReplayedGroup::Seek(const GroupChange& change, const ExpiryLog& log) {
+  const uint64_t before = kept_.size();
+  const uint64_t events = this->events();
+  const bool drop = change.attempt == 1;
+  if (drop) {
+    kept_.Remove(0, change.first);
+    state_.delivered.erase(state_.delivered.begin(),
+                           state_.delivered.lower_bound(change.first));
+  }
+  state_.delivered.erase(state_.delivered.lower_bound(change.first),
+                         state_.delivered.end());
+  kept_.CutFrom(change.end);
+  for (const ExpiryLog::Followed& each : log.RetainedFrom(
+           change.end, log.SelectRetained(state_.options.key_prefix))) {
+    kept_.Append(each.first_event, each.events, 0);
+  }
+  if (drop || change.end < state_.next_event) {
+    state_.next_event = std::max(change.end, log.next_event());
+  }
+  state_.counts.delivered += change.statistics.delivered;
+  state_.counts.redelivered += change.statistics.redelivered;
+  state_.counts.skipped += change.statistics.skipped;
+  state_.counts.lost += change.unreported;
+  state_.unreported += change.unreported;
+  // So that what died since is counted once.
+  const uint64_t since = kept_.CountFrom(change.id);
+  state_.first_event = state_.next_event - since;
+  state_.counts.moved = events + (kept_.size() - before) +
+                        change.statistics.skipped + change.unreported - since;
 }
 
 void ReplayedGroup::Remove(const GroupChange& change) {
@@ -170,8 +232,9 @@ void ReplayedGroup::Drop(const GroupChange& change) {
 GroupState ReplayedGroup::Take() {
   const GroupStatistics& counts = state_.counts;
   const uint64_t known = kept_.size() + counts.acked + counts.put_back +
-                         counts.dead_lettered + counts.lost + counts.terminated;
-  const uint64_t events = state_.next_event - state_.first_event;
+                         counts.dead_lettered + counts.lost +
+                         counts.terminated + counts.skipped;
+  const uint64_t events = this->events();
   if (known < events) {
     state_.counts.lost += events - known;
     state_.unreported += events - known;
@@ -192,7 +255,8 @@ GroupsReplay::~GroupsReplay() {
 
 absl::Status GroupsReplay::Apply(const GroupChange& change) {
   if (change.kind == Kind::kExists || change.kind == Kind::kOptions ||
-      change.kind == Kind::kLaterOptions) {
+      change.kind == Kind::kLaterOptions || change.kind == Kind::kRetryDelays ||
+      change.kind == Kind::kKeyPrefix) {
     if (absl::Status status = Validate(change.options); !status.ok()) {
       return NotAGroupsChange(change, status.message());
     }
@@ -202,6 +266,10 @@ absl::Status GroupsReplay::Apply(const GroupChange& change) {
   switch (change.kind) {
     case Kind::kExists:
       if (known == by_name_.end()) Begin(change);
+      key_prefixes_.erase(name);
+      return absl::OkStatus();
+    case Kind::kKeyPrefix:
+      key_prefixes_[name] = change.options.key_prefix;
       return absl::OkStatus();
     case Kind::kDeleted:
       End(name);
@@ -215,7 +283,7 @@ absl::Status GroupsReplay::Apply(const GroupChange& change) {
       // Events that the log has skipped are not reported: those of a salvaged
       // journal.
       known->second->BeginAt(log_->next_event());
-      return known->second->Apply(change);
+      return known->second->Apply(change, *log_);
   }
 }
 
@@ -223,7 +291,8 @@ void GroupsReplay::Begin(const GroupChange& exists) {
   const std::string name(exists.name);
   std::erase_if(expired_,
                 [&name](const auto& each) { return each.name == name; });
-  auto group = std::make_unique<ReplayedGroup>(exists, map_);
+  auto group =
+      std::make_unique<ReplayedGroup>(exists, key_prefixes_[name], map_);
   // It takes the log's events from its next one on.
   group->BeginAt(log_->Follow(group.get(), ExpiryLog::Start::kEarliest, 0));
   by_name_.emplace(name, std::move(group));

@@ -26,23 +26,34 @@ namespace timecache::server {
 class ReplayedGroup final : public ExpiryLog::Follower {
  public:
   // `exists` is the first change of it.
-  ReplayedGroup(const GroupChange& exists, absl::string_view map);
+  ReplayedGroup(const GroupChange& exists, absl::string_view key_prefix,
+                absl::string_view map);
 
   void OnAppend(uint64_t first_event,
                 const std::shared_ptr<const EventBatch>& batch) override;
+  absl::string_view key_prefix() const override {
+    return state_.options.key_prefix;
+  }
+  void OnAppendSelected(uint64_t first_event,
+                        const SelectedEvents& selected) override;
   // The log has none of its events before this one, except those that its
   // changes contain.
   void BeginAt(uint64_t event) {
     state_.next_event = std::max(state_.next_event, event);
   }
-  // DATA_LOSS: no group writes such a change.
-  absl::Status Apply(const GroupChange& change);
+  // DATA_LOSS: no group writes such a change. `log` is the one that it follows.
+  absl::Status Apply(const GroupChange& change, const ExpiryLog& log);
 
   // The resulting state; no further calls. Events without a change that the log
   // does not have are lost.
   GroupState Take();
 
  private:
+  void SetOptions(GroupOptions options);
+  uint64_t events() const {
+    return state_.next_event - state_.first_event + state_.counts.moved;
+  }
+  void Seek(const GroupChange& change, const ExpiryLog& log);
   void Settle(const GroupChange& change);
   void Fail(const GroupChange& change);
   void Drop(const GroupChange& change);
@@ -83,6 +94,8 @@ class GroupsReplay {
   const std::string map_;
   std::map<std::string, std::unique_ptr<ReplayedGroup>> by_name_;
   std::deque<ConsumerGroups::ExpiredGroup> expired_;
+  // Of groups whose kExists is to come.
+  std::map<std::string, std::string> key_prefixes_;
 };
 
 }  // namespace timecache::server

@@ -20,27 +20,26 @@ bool SameDeath(const Death& a, const Death& b) {
 // Removes settled events from the batch.
 void Shrink(KeptBatch* kept) {
   std::vector<int> indexes;
-  std::vector<uint64_t> numbers;
+  std::vector<uint32_t> places;
   for (int i = 0; i < kept->batch->size(); ++i) {
     if (!kept->keeps(i)) continue;
     indexes.push_back(i);
-    numbers.push_back(kept->number(i));
+    places.push_back(static_cast<uint32_t>(kept->number(i) - kept->first));
   }
   kept->batch = kept->batch->Select(indexes);
-  kept->first = numbers.front();
-  kept->numbers = std::move(numbers);
+  kept->places = std::move(places);
   kept->settled.clear();
 }
 
 }  // namespace
 
 int KeptBatch::IndexFrom(uint64_t number) const {
-  if (!numbers.empty()) {
-    return static_cast<int>(
-        std::lower_bound(numbers.begin(), numbers.end(), number) -
-        numbers.begin());
-  }
   if (number <= first) return 0;
+  if (!places.empty()) {
+    return static_cast<int>(
+        std::lower_bound(places.begin(), places.end(), number - first) -
+        places.begin());
+  }
   return static_cast<int>(
       std::min(number - first, static_cast<uint64_t>(batch->size())));
 }
@@ -51,21 +50,20 @@ void KeptBatch::Settle(int i) {
   --kept;
 }
 
-void KeptEvents::Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
+void KeptEvents::Append(uint64_t first, const SelectedEvents& batch,
                         uint64_t from) {
   Seal();
   if (from > first) {
     // Only the first batch of a group: its numbers before `from` may be those
     // of events that are inserted.
-    std::vector<int> indexes;
-    for (int i = static_cast<int>(from - first); i < batch->size(); ++i) {
-      indexes.push_back(i);
+    if (from - first < static_cast<uint64_t>(batch.size)) {
+      Append(from, batch.From(static_cast<int>(from - first)), from);
     }
-    if (indexes.empty()) return;
-    batch = batch->Select(indexes);
-    first = from;
+    return;
   }
-  KeptBatch kept = {std::move(batch), first, {}, {}, 0};
+  if (batch.count() == 0) return;
+  KeptBatch kept = {batch.batch, first, {}, {}, 0};
+  if (batch.places != nullptr) kept.places = *batch.places;
   kept.kept = kept.batch->size();
   size_ += static_cast<uint64_t>(kept.kept);
   const bool added = batches_.emplace(first, std::move(kept)).second;
@@ -86,7 +84,8 @@ bool KeptEvents::FitsOpen(uint64_t number, const ExpiredEvent& event,
   }
   const auto open = batches_.find(open_first_);
   const auto after = std::next(open);
-  return open->second.numbers.back() < number &&
+  return open->second.number(open_->size() - 1) < number &&
+         number - open_first_ <= UINT32_MAX &&
          (after == batches_.end() || number < after->first);
 }
 
@@ -106,7 +105,7 @@ void KeptEvents::Insert(uint64_t number, const ExpiredEvent& event,
   }
   open_->Add(event);
   KeptBatch& kept = batches_.find(open_first_)->second;
-  kept.numbers.push_back(number);
+  kept.places.push_back(static_cast<uint32_t>(number - open_first_));
   ++kept.kept;
   ++size_;
 }
@@ -139,6 +138,35 @@ void KeptEvents::Remove(uint64_t first, uint64_t end) {
   }
 }
 
+void KeptEvents::CutFrom(uint64_t number) {
+  Seal();
+  while (!batches_.empty()) {
+    const auto last = std::prev(batches_.end());
+    KeptBatch& kept = last->second;
+    const int end = kept.IndexFrom(number);
+    if (end == kept.batch->size()) return;
+    for (int i = end; i < kept.batch->size(); ++i) {
+      if (!kept.keeps(i)) continue;
+      --kept.kept;
+      --size_;
+    }
+    if (kept.kept == 0) {
+      batches_.erase(last);
+      continue;
+    }
+    kept.batch = kept.batch->Part(0, end);
+    if (!kept.places.empty()) kept.places.resize(static_cast<size_t>(end));
+    if (!kept.settled.empty()) kept.settled.resize(static_cast<size_t>(end));
+    return;
+  }
+}
+
+uint64_t KeptEvents::CountFrom(uint64_t number) const {
+  uint64_t count = 0;
+  Visit(number, UINT64_MAX, [&count](uint64_t /*number*/) { ++count; });
+  return count;
+}
+
 void KeptEvents::Visit(uint64_t first, uint64_t end,
                        absl::FunctionRef<void(uint64_t number)> visit) const {
   for (auto it = FirstFrom(&batches_, first);
@@ -156,10 +184,11 @@ std::vector<KeptBatch> KeptEvents::Take() {
   std::vector<KeptBatch> all;
   all.reserve(batches_.size());
   for (auto& [number, kept] : batches_) {
-    const auto size = static_cast<uint64_t>(kept.batch->size());
-    if (!kept.numbers.empty() &&
-        kept.numbers.back() - kept.numbers.front() + 1 == size) {
-      kept.numbers.clear();
+    const auto size = static_cast<uint32_t>(kept.batch->size());
+    if (!kept.places.empty() &&
+        kept.places.back() - kept.places.front() + 1 == size) {
+      kept.first += kept.places.front();
+      kept.places.clear();
     }
     all.push_back(std::move(kept));
   }

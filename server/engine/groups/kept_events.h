@@ -12,23 +12,24 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/store/event_batch.h"
+#include "server/engine/store/selected_events.h"
 
 namespace timecache::server {
 
 // A batch, and which of its events are kept.
 struct KeptBatch {
   std::shared_ptr<const EventBatch> batch;
-  // The number of its first event.
+  // The number of its first event, or one below that.
   uint64_t first = 0;
-  // The number of each, in order; empty: they follow each other.
-  std::vector<uint64_t> numbers;
+  // The number of each less `first`, in order; empty: they follow each other.
+  std::vector<uint32_t> places;
   // Which are not kept; empty: all are.
   std::vector<bool> settled;
   int kept = 0;
 
   uint64_t number(int i) const {
-    return numbers.empty() ? first + static_cast<uint64_t>(i)
-                           : numbers[static_cast<size_t>(i)];
+    return first + (places.empty() ? static_cast<uint64_t>(i)
+                                   : places[static_cast<size_t>(i)]);
   }
   bool keeps(int i) const {
     return settled.empty() || !settled[static_cast<size_t>(i)];
@@ -48,13 +49,16 @@ class KeptEvents {
   explicit KeptEvents(absl::string_view map) : map_(map) {}
 
   // A batch after all others, whose events before number `from` are not kept.
-  void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
-              uint64_t from);
+  void Append(uint64_t first, const SelectedEvents& batch, uint64_t from);
   // One event. Costs least in the order of their numbers. No change if it is
   // kept.
   void Insert(uint64_t number, const ExpiredEvent& event, const Death& death);
   // Those from `first` to before `end` are not kept any more.
   void Remove(uint64_t first, uint64_t end);
+  // None is kept from this one on.
+  void CutFrom(uint64_t number);
+  // How many are kept from this one on.
+  uint64_t CountFrom(uint64_t number) const;
   void Visit(uint64_t first, uint64_t end,
              absl::FunctionRef<void(uint64_t number)> visit) const;
   uint64_t size() const { return size_; }

@@ -1,6 +1,7 @@
 #include "server/engine/groups/member_scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace timecache::server {
 
@@ -21,6 +22,11 @@ MemberScheduler::Members& MemberScheduler::ListOf(const GroupMember* member) {
 void MemberScheduler::Join(GroupMember* member) {
   member->id_ = ++last_id_;
   by_id_.emplace(member->id_, member);
+  if (member->fetches_) {
+    fetches_.insert(member);
+  } else {
+    streams_.emplace(member->id_, member);
+  }
   member->position_ = away_.insert(away_.end(), member);
   member->turn_ = Turn::kStuck;
   Count(member, 1);
@@ -33,6 +39,14 @@ void MemberScheduler::Leave(GroupMember* member) {
   away_.erase(member->position_);
   member->turn_ = Turn::kGone;
   by_id_.erase(member->id_);
+  streams_.erase(member->id_);
+  if (member->fetches_) fetches_.erase(member);
+}
+
+// Fetches that wait are refused from then on.
+void MemberScheduler::SetSingleActive(bool single_active) {
+  if (std::exchange(single_active_, single_active) || !single_active) return;
+  for (GroupMember* const member : fetches_) member->wake_();
 }
 
 void MemberScheduler::Count(const GroupMember* member, int change) {
@@ -134,6 +148,7 @@ bool MemberScheduler::MayRetry(const GroupMember* member,
     --present;
     if (it->second->responsive_) --responsive;
   }
+  if (single_active_) return true;
   if (responsive > 0 && !member->responsive_) return false;
   if (failures.rejected_by != member->id_) return true;
   return (responsive > 0 ? responsive : present) <= 1;
@@ -184,6 +199,7 @@ void MemberScheduler::Wake(const Supply& supply, MayGet may, int64_t now_us) {
     due_us_ = kNeverUs;
     while (!awake_.empty()) Move(awake_.front(), Turn::kStuck);
   }
+  if (single_active_) return WakeActive(supply, may);
   while (GroupMember* const member = NextToWake(supply, may)) {
     WakeOne(member);
   }
@@ -193,6 +209,34 @@ void MemberScheduler::Wake(const Supply& supply, MayGet may, int64_t now_us) {
   } else if (due_us_ == kNeverUs) {
     due_us_ = now_us + kPatienceUs;
   }
+}
+
+void MemberScheduler::WakeActive(const Supply& supply, MayGet may) {
+  due_us_ = kNeverUs;
+  GroupMember* const active = Active();
+  if (active == nullptr || active->turn_ != Turn::kIdle) return;
+  const bool available =
+      supply.unfailed > 0 ||
+      (supply.failed > 0 &&
+       supply.ready->HasFailed(
+           [&](const Failures& failures) { return may(active, failures); }));
+  if (available) WakeOne(active);
+}
+
+// Without a turn: it is to find no event. Those that are awake take anyway.
+size_t MemberScheduler::WakeForAllDelivered(uint64_t event) {
+  size_t woken = 0;
+  for (const auto& [id, member] : streams_) {
+    const bool waits =
+        member->turn_ == Turn::kIdle || member->turn_ == Turn::kFull;
+    if (!waits || !member->wants_all_delivered_ ||
+        member->seen_event_ >= event) {
+      continue;
+    }
+    member->wake_();
+    ++woken;
+  }
+  return woken;
 }
 
 void MemberScheduler::WakeFull() {

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <list>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "server/base/clock.h"
 #include "server/engine/groups/group_member.h"
@@ -36,6 +38,9 @@ namespace timecache::server {
 // there is one that is neither. Without any it waits until a member joins or
 // answers.
 //
+// With `single_active` the oldest stream alone gets events. When it ends, the
+// next one does, once all its events are returned.
+//
 // Not thread-safe. O(1) a member that is woken; where only failed events wait,
 // O(members that may not get them), too.
 class MemberScheduler {
@@ -48,8 +53,21 @@ class MemberScheduler {
   // A new member is awake: it calls Take by itself.
   void Join(GroupMember* member);
   void Leave(GroupMember* member);
+  // Fetches that wait included.
   size_t members() const { return by_id_.size(); }
+  // In the order in which they joined.
+  using Streams = absl::btree_map<MemberId, GroupMember*>;
+  const Streams& streams() const { return streams_; }
   size_t unresponsive() const { return members() - responsive_; }
+
+  void SetSingleActive(bool single_active);
+  // Whether the member gets events, as far as it depends on single_active.
+  bool IsActive(const GroupMember* member) const {
+    return !single_active_ || member == Active();
+  }
+  // The events of a member that left are being returned.
+  void BeginReturn() { ++returning_; }
+  void EndReturn() { --returning_; }
 
   // `member` calls Take: its share of `available` events, at least 1 if there
   // is one.
@@ -86,6 +104,9 @@ class MemberScheduler {
   // Wakes a full member, if no member is awake: to deliver information other
   // than events.
   void WakeFull();
+  // Wakes streams that wait, and have not seen that all events before `event`
+  // are delivered. Returns how many. O(streams).
+  size_t WakeForAllDelivered(uint64_t event);
   // When to call Wake in any case.
   int64_t due_us() const { return due_us_; }
   // Wakes all that are not awake: for the last time.
@@ -102,6 +123,11 @@ class MemberScheduler {
   void SetResponsive(GroupMember* member, bool responsive);
   void Count(const GroupMember* member, int change);
   void WakeOne(GroupMember* member);
+  GroupMember* Active() const {
+    return returning_ > 0 || streams_.empty() ? nullptr
+                                              : streams_.begin()->second;
+  }
+  void WakeActive(const Supply& supply, MayGet may);
   GroupMember* NextToWake(const Supply& supply, MayGet may);
   GroupMember* NextForFailed(const Supply& supply, MayGet may);
   // Awake members that may get some of the failed events, as a rule.
@@ -111,6 +137,11 @@ class MemberScheduler {
 
   absl::flat_hash_map<MemberId, GroupMember*> by_id_;
   MemberId last_id_ = 0;
+  Streams streams_;
+  // The other members.
+  absl::flat_hash_set<GroupMember*> fetches_;
+  bool single_active_ = false;
+  int returning_ = 0;
 
   Members awake_;
   // The front has been idle longest.

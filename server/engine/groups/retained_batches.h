@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "server/engine/groups/backlog_account.h"
@@ -18,14 +19,23 @@ namespace timecache::server {
 // A batch and what the group has done with it.
 struct RetainedBatch {
   std::shared_ptr<const EventBatch> batch;
-  // The number of its first event. Numbers follow each other until events have
-  // been dropped from it.
+  // The number of its first event, or one below that. Events that have been
+  // opened know their own.
   uint64_t first = 0;
   // Events from this one on are fresh: they have not been examined.
   int next = 0;
   // Events before `next` that are unsettled.
   int unsettled = 0;
+  // Of each event: its number less `first`. Null: they follow each other.
+  std::shared_ptr<const std::vector<uint32_t>> places = nullptr;
 
+  // Of a fresh event.
+  uint64_t number(int i) const {
+    return first + (places == nullptr ? static_cast<uint64_t>(i)
+                                      : (*places)[static_cast<size_t>(i)]);
+  }
+  // The index of the first event whose number is not below this one.
+  int IndexFrom(uint64_t number) const;
   int fresh() const { return batch->size() - next; }
 };
 
@@ -40,8 +50,8 @@ class RetainedBatches {
   RetainedBatches& operator=(const RetainedBatches&) = delete;
 
   // A batch whose events before `next` are ignored.
-  void Append(uint64_t first, std::shared_ptr<const EventBatch> batch,
-              int next);
+  void Append(uint64_t first, std::shared_ptr<const EventBatch> batch, int next,
+              std::shared_ptr<const std::vector<uint32_t>> places = nullptr);
   void Clear();
 
   // Events that have not been examined.
@@ -50,6 +60,9 @@ class RetainedBatches {
   const RetainedBatch* FirstFresh() const;
   // The first with fresh events from this number on.
   const RetainedBatch* FreshFrom(uint64_t number) const;
+  bool IsFresh(uint64_t number) const;
+  // Of those from this number on. O(batches).
+  uint64_t CountFreshFrom(uint64_t number) const;
   // The next of them, which is unsettled from now on. There must be one.
   struct Opened {
     RetainedBatch* retained;
@@ -60,6 +73,9 @@ class RetainedBatches {
 
   // One event of `retained` is settled: if none is left, the batch is released.
   void Settled(RetainedBatch* retained);
+
+  // All that were opened are, and `*gone` keeps the batches. O(batches).
+  void SettleAll(std::vector<std::shared_ptr<const void>>* gone);
 
   // Memory of all batches, each counted once.
   int64_t bytes() const { return bytes_; }
@@ -75,6 +91,11 @@ class RetainedBatches {
   // Drops the fresh events of the oldest batch that has some, and the batch if
   // it has no others; returns how many.
   uint64_t DropFresh(RetainedBatch* retained);
+  // Drops fresh events with numbers below this one; returns how many.
+  uint64_t DropFreshBefore(uint64_t number);
+  // There are no events with this number or above it any more: opened ones have
+  // been settled.
+  void CutFrom(uint64_t number);
   // Keeps only these events of `retained`, if that takes less memory. Returns
   // whether it did: they are then those of the new batch, in this order.
   bool Shrink(RetainedBatch* retained, absl::Span<const int> events);

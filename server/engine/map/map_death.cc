@@ -68,6 +68,7 @@ void TimeCacheMap::AdvanceLocked(int64_t now_us) {
     claimed_us_ = now_us;
     sweeper_.Add({}, claimed_us_);
   }
+  if (changes_ != nullptr) changes_->Publish(now_us);
   if (sink_ != nullptr) AddTick();
 }
 
@@ -242,6 +243,7 @@ bool TimeCacheMap::AppendRetained(int64_t now_us, int64_t max_bytes,
 bool TimeCacheMap::Sweep(int64_t now_us, int max_records) {
   const bool unswept = sweeper_.Step(now_us, max_records);
   log_.Trim(now_us);
+  if (const auto changes = this->changes()) changes->Trim(now_us);
   const bool more = groups_.Advance(now_us);
   const bool reclaiming = MemoryReclaimer::Process().Step();
   if (change_log_ != nullptr) change_log_->Flush();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -37,11 +38,43 @@ void MapReplay::Begin(const MapCounts& counts) {
 }
 
 absl::Status MapReplay::Apply(int shard, const Change& change) {
-  if (shard < 0 || shard >= static_cast<int>(map_.shards_.size())) {
-    return absl::DataLossError(absl::StrCat("a change of shard ", shard,
-                                            ", where there are ",
-                                            map_.shards_.size()));
+  if (losses_ && (change.more_of_batch || !batch_.empty())) {
+    return AddToBatch(shard, change);
   }
+  return ApplyOne(shard, change);
+}
+
+// Once it is complete: all of it, or none.
+absl::Status MapReplay::AddToBatch(int shard, const Change& change) {
+  if (absl::Status status = CheckShard(shard); !status.ok()) return status;
+  batch_.push_back({shard, change, {}});
+  if (change.answer != nullptr) batch_.back().answer = *change.answer;
+  if (change.more_of_batch) return absl::OkStatus();
+  const std::vector<BatchChange> batch = std::exchange(batch_, {});
+  for (const BatchChange& each : batch) {
+    if (!map_.shards_[static_cast<size_t>(each.shard)]->CanReplay(
+            each.change)) {
+      return absl::OkStatus();
+    }
+  }
+  for (const BatchChange& each : batch) {
+    Change next = each.change;
+    if (next.answer != nullptr) next.answer = &each.answer;
+    if (absl::Status s = ApplyOne(each.shard, next); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MapReplay::CheckShard(int shard) const {
+  if (shard >= 0 && shard < static_cast<int>(map_.shards_.size())) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "a change of shard ", shard, ", where there are ", map_.shards_.size()));
+}
+
+absl::Status MapReplay::ApplyOne(int shard, const Change& change) {
+  if (absl::Status status = CheckShard(shard); !status.ok()) return status;
   Shard* const to = map_.shards_[static_cast<size_t>(shard)].get();
   last_us_ = std::max(
       last_us_, IsKill(change) ? change.at_us - kKillTickUs : change.at_us);

@@ -42,9 +42,10 @@ class MapReplay {
 
   // Before all else: any changes and ticks may be missing, and those that are
   // there are true. What was appended to an entry after a missing change is
-  // left out. A tick whose number of events is not that of the entries that are
-  // known has lost all of them, because which of them had which number is
-  // unknown: the log skips them, and has none from before them.
+  // left out, and so is an atomic batch that did so. A tick whose number of
+  // events is not that of the entries that are known has lost all of them,
+  // because which of them had which number is unknown: the log skips them, and
+  // has none from before them.
   void AllowLosses() { losses_ = true; }
 
   // Before all other calls. Asked again and again while a tick is applied, after
@@ -61,7 +62,8 @@ class MapReplay {
   void Begin(const MapCounts& counts);
 
   // DATA_LOSS: no map writes such a change, or an entry is missing that was
-  // appended to.
+  // appended to. The bytes of a change with more_of_batch must stay until the
+  // last of its batch.
   absl::Status Apply(int shard, const Change& change);
   // DATA_LOSS if the changes before it do not yield its number of events, and
   // no losses are allowed. CANCELLED: see SetCancelled.
@@ -97,6 +99,14 @@ class MapReplay {
   int64_t last_us() const { return last_us_; }
 
  private:
+  struct BatchChange {
+    int shard;
+    Change change;
+    AnswerTo answer;
+  };
+  absl::Status CheckShard(int shard) const;
+  absl::Status ApplyOne(int shard, const Change& change);
+  absl::Status AddToBatch(int shard, const Change& change);
   // What died by the tick, for the sweeper.
   absl::Status AddDeaths(const Tick& tick);
   // The first of killed_; silent, if it is.
@@ -113,6 +123,8 @@ class MapReplay {
   uint64_t first_event_;
   MapCounts silent_;
   bool losses_ = false;
+  // Where there are losses: of the atomic batch that is being read.
+  std::vector<BatchChange> batch_;
   std::function<bool()> cancelled_;
   int64_t last_us_ = INT64_MIN;
   // Killed, and not published yet: when, by which kill, and in which shards.

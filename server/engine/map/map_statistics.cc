@@ -9,6 +9,9 @@ namespace timecache::server {
 
 int64_t TimeCacheMap::memory_bytes() const {
   int64_t bytes = retained_bytes();
+  if (const auto changes = this->changes()) {
+    bytes += changes->GetStatistics().bytes;
+  }
   for (const auto& shard : shards_) {
     bytes += shard->GetStatistics().memory_bytes;
   }
@@ -47,6 +50,12 @@ NamespaceStatistics TimeCacheMap::GetStatistics(int64_t now_us) {
   statistics.watch_lag = log.max_pending;
   statistics.oldest_unread_us = log.oldest_unread_us;
   statistics.watchers = log.cursors + expiring_.cursors();
+  if (const auto changes = this->changes()) {
+    const ExpiryLog::Statistics kept = changes->GetStatistics();
+    statistics.changes_retained = kept.events;
+    statistics.changes_retained_bytes = kept.bytes;
+    statistics.watchers += kept.cursors;
+  }
   statistics.watermark_us = log_.watermark_us();
   statistics.bucket_width_us = BucketWidthUs(options());
   const Sweeper::Statistics swept = sweeper_.GetStatistics();

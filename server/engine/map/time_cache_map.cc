@@ -40,7 +40,9 @@ TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
       origin_(WithSeed(origin)),
       key_hash_(origin_.hash_seed),
+      created_us_(created_us),
       own_versions_(created_us),
+      key_sample_(key_hash_("")),
       rate_limit_(options.max_operations_per_second, created_us),
       usage_(options.max_entries, options.max_bytes, server_usage),
       log_(options.retention_us, options.retention_bytes, origin.first_event,
@@ -57,10 +59,12 @@ TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
     shards_.push_back(std::make_unique<Shard>(
         options, &usage_, &buckets_,
         origin.versions != nullptr ? origin.versions : &own_versions_,
-        key_hash_));
+        key_hash_, &key_sample_));
   }
   groups_.SetOptions(options);
   SetLogFork(origin.fork);
+  absl::MutexLock lock(&advance_mu_);
+  SetChanges(options, created_us);
 }
 
 void TimeCacheMap::SetLogFork(const LogFork& fork) {
@@ -110,7 +114,15 @@ absl::Status TimeCacheMap::CheckExpireAt(const Operation& op,
                    text(op.expire_at_us)));
 }
 
-absl::Status TimeCacheMap::CheckId(const Operation& op) const {
+// Of an operation with a traceparent or an idempotency id.
+absl::Status TimeCacheMap::CheckMarks(const Operation& op) const {
+  if (op.trace_bytes != 0 && !IsTraceparent(op.trace())) {
+    return InvalidField(
+        "traceparent",
+        "must be a W3C traceparent of version 00: 00-<32 hex digits>-<16>-<2>, "
+        "in lower case, neither of the first two all zeros");
+  }
+  if (op.id_bytes == 0) return absl::OkStatus();
   if (op.id_bytes > kMaxIdempotencyIdBytes) {
     return InvalidField(
         "idempotency_id",
@@ -145,8 +157,8 @@ absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
   if (op.namespace_ttl && op.has_ttl) {
     return InvalidField("namespace_ttl", "must not be set with a ttl");
   }
-  if (op.id_bytes != 0) {
-    if (absl::Status s = CheckId(op); !s.ok()) return s;
+  if ((op.id_bytes | op.trace_bytes) != 0) {
+    if (absl::Status s = CheckMarks(op); !s.ok()) return s;
   }
   if (op.gathering != nullptr && op.gathering->remember_us != 0 &&
       (op.gathering->remember_us < kMinTtlUs ||
@@ -211,14 +223,14 @@ void TimeCacheMap::ApplyOne(const Operation& op, uint64_t hash, int64_t now_us,
       return;
     }
     if (outcome.hit == LimitHit::kShardFull ||
-        !MakeRoom(now_us, outcome.more, outcome.alone_bytes)) {
+        !MakeRoom(now_us, outcome.more, {1, outcome.alone_bytes})) {
       result->status = LimitError(outcome.hit);
       return;
     }
   }
 }
 
-absl::Status TimeCacheMap::RateError(int64_t now_us) const {
+absl::Status TimeCacheMap::RateError(int64_t now_us, size_t operations) const {
   const std::string per_second = absl::StrCat(rate_limit_.per_second());
   return WithRetryAfter(
       ErrorWithReason(
@@ -227,7 +239,7 @@ absl::Status TimeCacheMap::RateError(int64_t now_us) const {
                        " is at its max_operations_per_second of ", per_second,
                        ": retry later, or send fewer operations"),
           {{"max_operations_per_second", per_second}}),
-      rate_limit_.WaitUs(now_us));
+      rate_limit_.WaitUs(now_us, operations));
 }
 
 // Counts it, too.
@@ -266,17 +278,17 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) {
 }
 
 // Takes what is due out of the account; if that makes no room for `more`, and
-// the map evicts, kills its oldest bucket, unless an entry of `bytes` would not
-// fit even in an empty map. Returns whether there may be room now.
+// the map evicts, kills its oldest bucket, unless what was to be `alone` would
+// not fit even in an empty map. Returns whether there may be room now.
 bool TimeCacheMap::MakeRoom(int64_t now_us, const Usage::Amount& more,
-                            int64_t bytes) {
+                            const Usage::Amount& alone) {
   const bool evict = evict_.load(std::memory_order_relaxed);
   int64_t died;
   {
     absl::MutexLock lock(&advance_mu_);
     died = DetachDue(now_us);
     // Another thread may have made room meanwhile.
-    if (died == 0 && evict && !usage_.Fits(more) && usage_.CouldFit(bytes)) {
+    if (died == 0 && evict && !usage_.Fits(more) && usage_.CouldFit(alone)) {
       died = KillOldest(now_us, Cause::kEvicted, &more);
     }
   }
@@ -285,7 +297,7 @@ bool TimeCacheMap::MakeRoom(int64_t now_us, const Usage::Amount& more,
   if (sweeper_.IsBehind()) sweeper_.Step(now_us, Shard::kSweepLockRecords);
   // Eviction continues while others fill the room that was made; each such
   // round means that one of them succeeded.
-  return died > 0 || usage_.Fits(more) || (evict && usage_.CouldFit(bytes));
+  return died > 0 || usage_.Fits(more) || (evict && usage_.CouldFit(alone));
 }
 
 void TimeCacheMap::Announce(int64_t due_us) {
@@ -313,6 +325,9 @@ int64_t TimeCacheMap::NextDueUs(int64_t now_us) {
   // Before the check: changes after the check are reported.
   announced_us_.store(kNeverUs);
   int64_t due_us = sweeper_.HasWork() ? now_us : log_.NextTrimUs(now_us);
+  if (const auto changes = this->changes()) {
+    due_us = std::min(due_us, changes->NextDueUs(now_us));
+  }
   due_us = std::min(due_us, groups_.NextDueUs());
   if (origin_.journaled && log_.bytes() > 0) {
     due_us = std::min(due_us, NextTickUs(now_us, kRetainTickUs));
@@ -421,9 +436,12 @@ NamespaceOptions TimeCacheMap::options() const {
 }
 
 void TimeCacheMap::Update(const NamespaceOptions& options, int64_t now_us) {
+  // Freed outside of the lock.
+  std::shared_ptr<ChangeFeed> ended;
   {
     absl::MutexLock lock(&advance_mu_);
     SetOptions(options, now_us);
+    ended = SetChanges(options, now_us);
   }
   if (pauses_) Announce(now_us);
 }
@@ -442,32 +460,6 @@ void TimeCacheMap::SetOptions(const NamespaceOptions& options, int64_t now_us) {
   log_.SetRetention(options.retention_us, options.retention_bytes, now_us);
   for (const auto& shard : shards_) shard->SetOptions(options);
   groups_.SetOptions(options);
-}
-
-std::unique_ptr<ExpiryLog::Cursor> TimeCacheMap::Subscribe(
-    ExpiryLog::Start start, int64_t now_us, std::function<void()> wake) {
-  absl::MutexLock lock(&advance_mu_);
-  AdvanceLocked(now_us);
-  sweeper_.PublishWatermark();
-  return sweeper_.Subscribe(start, now_us, std::move(wake));
-}
-
-absl::StatusOr<std::unique_ptr<ExpiryLog::Cursor>> TimeCacheMap::Resume(
-    const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake) {
-  absl::MutexLock lock(&advance_mu_);
-  AdvanceLocked(now_us);
-  sweeper_.PublishWatermark();
-  return sweeper_.Resume(point, std::move(wake));
-}
-
-void TimeCacheMap::Follow(ExpiryLog::Follower* follower, ExpiryLog::Start start,
-                          int64_t now_us,
-                          absl::FunctionRef<void(uint64_t first_event)> begin) {
-  // Held throughout: no tick comes between the retained batches and `begin`.
-  absl::MutexLock lock(&advance_mu_);
-  AdvanceLocked(now_us);
-  sweeper_.PublishWatermark();
-  begin(sweeper_.Follow(follower, start));
 }
 
 }  // namespace timecache::server

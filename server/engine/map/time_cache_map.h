@@ -23,6 +23,7 @@
 #include "absl/types/span.h"
 #include "server/base/lock_order.h"
 #include "server/base/rate_limit.h"
+#include "server/engine/expiry/change_feed.h"
 #include "server/engine/expiry/expiring_feed.h"
 #include "server/engine/expiry/expiry_log.h"
 #include "server/engine/expiry/sweeper.h"
@@ -41,6 +42,7 @@
 
 namespace timecache::server {
 
+class AtomicBatch;
 class ItemsByShard;
 
 // A map whose entries die in buckets.
@@ -102,9 +104,13 @@ class TimeCacheMap final : private GroupHost {
   size_t Admit(size_t operations, int64_t now_us) {
     return rate_limit_.Take(operations, now_us);
   }
+  // The same of all of them, or none.
+  bool AdmitAll(size_t operations, int64_t now_us) {
+    return rate_limit_.TakeAll(operations, now_us);
+  }
   // The error of the others: RESOURCE_EXHAUSTED (MAX_OPERATION_RATE), with the
-  // time to retry.
-  absl::Status RateError(int64_t now_us) const;
+  // time to retry so many.
+  absl::Status RateError(int64_t now_us, size_t operations = 1) const;
   // In GetStatistics, from now on. Lock-free.
   void CountRefused(LimitHit hit, uint64_t operations = 1) {
     refused_[static_cast<size_t>(hit)].fetch_add(operations,
@@ -145,6 +151,16 @@ class TimeCacheMap final : private GroupHost {
   // or `*progress` is done. Called again with the same operations and results.
   void ApplyBatch(absl::Span<const Operation> ops, int64_t now_us,
                   absl::Span<Result> results, BatchProgress* progress);
+
+  // Applies all of them, at one instant, or none: then the result of each that
+  // fails says why, and the others are ABORTED (NOT_APPLIED). No other
+  // operation, in a batch or not, comes in between, and a rebuild of the map
+  // has all of their changes or none (ChangeSink::AddAtomic). INVALID_ARGUMENT,
+  // with the results left as they were: two have the same key. At most
+  // kMaxAtomicOperations. Locks all parts that they use, in order, for two
+  // passes over the operations.
+  absl::Status ApplyAtomic(absl::Span<const Operation> ops, int64_t now_us,
+                           absl::Span<Result> results);
 
   // Live entries and bytes of their keys and values, at one instant: `now_us`,
   // or the latest time that any part of the map has seen. Locks all parts
@@ -289,6 +305,15 @@ class TimeCacheMap final : private GroupHost {
       const ExpiryLog::Point& point, int64_t now_us, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
+  // A cursor on changes after `now_us`, or from the oldest retained one on; or
+  // at the position of another one, with the errors of ExpiryLog::Resume. Of a
+  // map that keeps none FAILED_PRECONDITION (NO_CHANGES): its cursors end, too.
+  absl::StatusOr<std::unique_ptr<ChangeFeed::Cursor>> WatchChanges(
+      ExpiryLog::Start start, const ExpiryLog::Point* point, int64_t now_us,
+      std::function<void()> wake) ABSL_LOCKS_EXCLUDED(advance_mu_);
+  absl::Status CheckKeepsChanges(const ChangeFeed::Cursor* cursor) const
+      ABSL_LOCKS_EXCLUDED(advance_mu_);
+
   // Marks the map as part of a copy: see LogFork. Before any use.
   void SetLogFork(const LogFork& fork);
   void ForkLog();
@@ -304,6 +329,7 @@ class TimeCacheMap final : private GroupHost {
     groups_.Close();
     log_.Close();
     expiring_.Close();
+    if (const auto changes = this->changes()) changes->Close();
   }
 
   // Counts events handed to a watcher this long after their death, or after it
@@ -325,20 +351,37 @@ class TimeCacheMap final : private GroupHost {
   // in each part, kMaxLiveDeaths of them under its lock.
   DeathsAhead GetDeaths(const DeathsQuery& query, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
+  // The keys that are used most, by a sample of the operations since the map is
+  // used. O(KeySample::kMaxSamples).
+  HotKeys GetHotKeys(size_t max_keys, int64_t now_us) {
+    return key_sample_.Top(max_keys, std::max(created_us_, began_us_), now_us);
+  }
 
  private:
   friend class MapReplay;
 
   // GroupHost, with name and Apply.
   ExpiryLog* log() override { return &log_; }
-  void Follow(ExpiryLog::Follower* follower, LogStart start, int64_t now_us,
-              absl::FunctionRef<void(uint64_t first_event)> begin) override
+  absl::Status Follow(ExpiryLog::Follower* follower,
+                      const LogPosition& position, int64_t now_us,
+                      absl::FunctionRef<void(const LogPlace& place)> begin)
+      override ABSL_LOCKS_EXCLUDED(advance_mu_);
+  absl::Status MoveTo(absl::string_view key_prefix, const LogPosition& position,
+                      int64_t now_us, ExpiryLog::Move move) override
       ABSL_LOCKS_EXCLUDED(advance_mu_);
   void Announce(int64_t due_us) override;
   absl::Status CheckRoom() const override {
     return change_log_ == nullptr ? absl::OkStatus() : change_log_->CheckRoom();
   }
 
+  std::shared_ptr<ChangeFeed> changes() const ABSL_LOCKS_EXCLUDED(advance_mu_) {
+    absl::MutexLock lock(&advance_mu_);
+    return changes_;
+  }
+  std::shared_ptr<ChangeFeed> SetChanges(const NamespaceOptions& options,
+                                         int64_t now_us)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
+  absl::Status NoChanges() const;
   template <typename ScanShard>
   bool Walk(int max_entries, int64_t max_bytes, ScanPosition* position,
             const ScanShard& scan);
@@ -348,13 +391,14 @@ class TimeCacheMap final : private GroupHost {
   bool ApplyGroup(absl::Span<const Operation> ops, int64_t now_us,
                   uint64_t until_copied, ResponseBudget* room,
                   absl::Span<Result> results);
+  void TryAtomic(AtomicBatch* batch, int64_t now_us);
   bool ApplyTurn(ItemsByShard* items, bool wait_in_turn, int64_t now_us,
                  ResponseBudget* room);
   absl::Status Check(const Operation& op, int64_t now_us) const;
   absl::Status CheckExpireAt(const Operation& op, int64_t now_us) const;
-  absl::Status CheckId(const Operation& op) const;
-  bool MakeRoom(int64_t now_us, const Usage::Amount& more, int64_t bytes)
-      ABSL_LOCKS_EXCLUDED(advance_mu_);
+  absl::Status CheckMarks(const Operation& op) const;
+  bool MakeRoom(int64_t now_us, const Usage::Amount& more,
+                const Usage::Amount& alone) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
   void AnnounceDeath(int64_t death_us, int64_t now_us);
   void SetOptions(const NamespaceOptions& options, int64_t now_us)
@@ -384,8 +428,10 @@ class TimeCacheMap final : private GroupHost {
   // With a seed.
   const Origin origin_;
   const KeyHash key_hash_;
+  const int64_t created_us_;
   LiveBuckets buckets_;
   VersionSource own_versions_;
+  KeySample key_sample_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::function<void(int64_t)> schedule_;
   // See BeginLife.
@@ -415,6 +461,8 @@ class TimeCacheMap final : private GroupHost {
   // Buckets that were killed, ever; see Change.
   uint64_t kills_ ABSL_GUARDED_BY(advance_mu_) = 0;
   MapChangeSink* sink_ ABSL_GUARDED_BY(advance_mu_) = nullptr;
+  // Null if the map keeps no changes for watches.
+  std::shared_ptr<ChangeFeed> changes_ ABSL_GUARDED_BY(advance_mu_);
   // The last time that it was passed.
   Tick tick_ ABSL_GUARDED_BY(advance_mu_) = {INT64_MIN, 0};
 

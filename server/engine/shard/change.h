@@ -5,6 +5,7 @@
 #define TIMECACHED_SERVER_ENGINE_SHARD_CHANGE_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/types/span.h"
 #include "server/engine/shard/record.h"
@@ -38,7 +39,7 @@ struct Change {
     // A Gather has completed the key whose hash is the eight bytes of `record`'s
     // key: it is remembered until `death_us`.
     kRemember = 12,
-    // `answer` is remembered as that to `answer_id`.
+    // `answer` is remembered.
     kAnswer = 13,
   };
 
@@ -57,8 +58,9 @@ struct Change {
   uint64_t hash = 0;
   // What is remembered with the change, in one record of a journal: kept both, or
   // none. Null: nothing. A kAnswer has nothing else.
-  const AnswerView* answer = nullptr;
-  AnswerId answer_id = {};
+  const AnswerTo* answer = nullptr;
+  // Of an atomic batch that is replayed: the next change is of the same one.
+  bool more_of_batch = false;
 };
 
 // The progress of time: all deaths at or before `watermark_us`, and by kills up
@@ -103,6 +105,8 @@ struct RetainedEvents {
   uint64_t end_event() const { return first_event + events.size(); }
 };
 
+class AtomicChanges;
+
 // Receives the changes of a map. Called under the map's locks: calls must only
 // copy, and must not call the map.
 //
@@ -115,6 +119,13 @@ class ChangeSink {
 
   // Of one shard: in order, one after the other.
   virtual void Add(int shard, const Change& change) = 0;
+  // An empty atomic batch, which takes the changes of one, of any shards, in
+  // place of this sink. Null: this has no means to keep them all or none, and
+  // takes them one by one.
+  virtual std::unique_ptr<AtomicChanges> NewAtomic() const { return nullptr; }
+  // All its changes, as one. Their shards have been locked since before the
+  // first of them.
+  virtual void AddAtomic(std::unique_ptr<AtomicChanges> /*changes*/) {}
   // Result::position of an operation on the key with this hash, which has just
   // been applied: under the lock of the key's shard. `writes` says whether it
   // was one that may change something.
@@ -126,6 +137,13 @@ class ChangeSink {
   virtual void AddTick(const Tick& tick) = 0;
   // See TimeCacheMap::AppendRetained.
   virtual void AddRetained(const RetainedEvents& /*events*/) {}
+};
+
+// The changes of one atomic batch. Not thread-safe.
+class AtomicChanges : public ChangeSink {
+ public:
+  // There are none in it.
+  void AddTick(const Tick& /*tick*/) final {}
 };
 
 }  // namespace timecache::server

@@ -9,10 +9,10 @@ namespace timecache::server {
 namespace {
 
 constexpr uint32_t kSlots = CompactIndex::kSlotsPerLine;
-// Chunks of at least 2^8 lines are blocks of their own, so that a page that
+// Chunks of at least 2^7 lines are blocks of their own, so that a page that
 // grows takes another one of the size that others have set free; smaller ones
 // are one block.
-constexpr int kBlockShift = 8;
+constexpr int kBlockShift = 7;
 // Buddies with at most so many slots together are merged: far fewer than split
 // a page, so that a map of about one size does neither.
 constexpr uint32_t kMergedSlots = CompactIndex::kMaxPageLines * kSlots / 4;
@@ -257,7 +257,7 @@ void CompactIndex::Fill(Page* page, uint32_t lines, const Slots& slots) {
   Line* block = nullptr;
   for (uint32_t i = 0; i < lines; i += chunk_lines) {
     if (i % block_lines == 0) {
-      block = AllocateBlock<Line>(block_lines).release();
+      block = AllocateBlock<Line>(block_lines, /*lasting=*/true).release();
       std::memset(static_cast<void*>(block), 0, block_lines * sizeof(Line));
     }
     page->chunks[i / chunk_lines] = block + i % block_lines;

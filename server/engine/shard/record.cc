@@ -4,12 +4,15 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/base/attributes.h"
+
 namespace timecache::server {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "records are copied as they lie in memory");
 
+using record_internal::kAgeBytes;
 using record_internal::kCapacityBytes;
 using record_internal::kCreatedBefore;
 using record_internal::kDeadNarrow;
@@ -26,14 +29,13 @@ using record_internal::kOwn;
 using record_internal::kOwnIsLife;
 using record_internal::kParts;
 using record_internal::kPlain;
+using record_internal::kTraced;
 using record_internal::kWide;
 using record_internal::kWideBytes;
 
 // In place of kCreatedBefore: what nine years have no room for, or a time that
 // lies ahead.
 constexpr uint8_t kCreatedFar = 64;
-// Of a fixed size: a record that is overwritten once it is older keeps its.
-constexpr size_t kAgeBytes = 6;
 constexpr int kAgeBits = 8 * kAgeBytes;
 
 bool Fits32(int64_t difference) {
@@ -65,7 +67,9 @@ struct Header {
       flags |= record.index.empty() ? kParts : kParts | kIndexed;
     }
     if (record.life_us != base.life_us) flags |= kOtherLife;
-    if (record.own_ttl_us != 0) {
+    if (record.trace != nullptr) [[unlikely]] {
+      flags |= kTraced;
+    } else if (record.own_ttl_us != 0) {
       flags |= record.own_ttl_us == record.life_us ? kOwnIsLife : kOtherOwn;
     }
     if (record.create_us != record.put_us) {
@@ -87,6 +91,7 @@ struct Header {
     if (has(kOtherLife)) size += VarintSize(ZigZag(record.life_us));
     if (has(kOtherOwn)) {
       size += VarintSize(static_cast<uint64_t>(record.own_ttl_us));
+      if (record.trace != nullptr) size += kTraceBytes;
     }
     if (has(kCreatedBefore)) size += kAgeBytes;
     if (has(kCreatedFar)) size += sizeof(uint64_t);
@@ -141,9 +146,9 @@ uint8_t IndexBits(const Record& record) {
       std::countr_zero(record.index.size() / kIndexNumberBytes - 1));
 }
 
-// What stands before the key.
-char* PutHeader(const Record& record, const Header& header,
-                const RecordBase& base, char* to) {
+// What stands before the key. The traceparent is not where it is written.
+char* PutNumbers(const Record& record, const Header& header,
+                 const RecordBase& base, char* to) {
   const auto value_size = static_cast<uint32_t>(record.value.size());
   to = PutVarint(KeyWord(record, header), to);
   to = header.has(kGrowable) ? PutLongSize(value_size, to)
@@ -161,6 +166,10 @@ char* PutHeader(const Record& record, const Header& header,
   if (header.has(kOtherLife)) to = PutVarint(ZigZag(record.life_us), to);
   if (header.has(kOtherOwn)) {
     to = PutVarint(static_cast<uint64_t>(record.own_ttl_us), to);
+    if (record.trace != nullptr) {
+      std::memcpy(to, record.trace, kTraceBytes);
+      to += kTraceBytes;
+    }
   }
   const uint64_t age = Header::Age(record);
   if (header.has(kCreatedBefore)) {
@@ -169,6 +178,40 @@ char* PutHeader(const Record& record, const Header& header,
   }
   if (header.has(kCreatedFar)) to = PutFixed(age, to);
   return header.has(kIndexed) ? PutFixed(IndexBits(record), to) : to;
+}
+
+ABSL_ATTRIBUTE_NOINLINE char* PutTracedNumbers(Record record,
+                                               const Header& header,
+                                               const RecordBase& base,
+                                               char* to) {
+  char trace[kTraceBytes];
+  std::memcpy(trace, record.trace, sizeof(trace));
+  record.trace = trace;
+  return PutNumbers(record, header, base, to);
+}
+
+// A record that is written where it lies may take its traceparent along.
+char* PutHeader(const Record& record, const Header& header,
+                const RecordBase& base, char* to) {
+  return record.trace == nullptr ? PutNumbers(record, header, base, to)
+                                 : PutTracedNumbers(record, header, base, to);
+}
+
+inline size_t SizeUnder(const Header& header, const Record& record) {
+  const size_t fixed = VarintSize(KeyWord(record, header)) +
+                       header.Size(record) + record.key.size() +
+                       record.index.size();
+  return record.capacity != 0
+             ? fixed + kLongSizeBytes + record.capacity
+             : fixed + VarintSize(record.value.size()) + record.value.size();
+}
+
+inline void PutWhole(const Record& record, const Header& header,
+                     const RecordBase& base, char* to) {
+  to = PutHeader(record, header, base, to);
+  to = PutBytes(record.key, to);
+  char* const end = PutBytes(record.value, to);
+  PutBytes(record.index, record.capacity != 0 ? to + record.capacity : end);
 }
 
 }  // namespace
@@ -190,6 +233,10 @@ const char* record_internal::GetMore(const char* at, Record* record,
   if ((flags & kOtherOwn) != 0) {
     at = GetVarint(at, &number);
     record->own_ttl_us = static_cast<int64_t>(number);
+    if ((flags & kOwnIsLife) != 0) {
+      record->trace = at;
+      at += kTraceBytes;
+    }
   }
   if ((flags & (kCreatedBefore | kCreatedFar)) != 0) {
     const size_t bytes =
@@ -207,13 +254,7 @@ const char* record_internal::GetMore(const char* at, Record* record,
 }
 
 size_t EncodedSize(const Record& record, const RecordBase& base) {
-  const Header header(record, base);
-  const size_t fixed = VarintSize(KeyWord(record, header)) +
-                       header.Size(record) + record.key.size() +
-                       record.index.size();
-  return record.capacity != 0
-             ? fixed + kLongSizeBytes + record.capacity
-             : fixed + VarintSize(record.value.size()) + record.value.size();
+  return SizeUnder(Header(record, base), record);
 }
 
 void MarkRecordDead(char* record) {
@@ -229,10 +270,16 @@ void MarkRecordDead(char* record) {
 }
 
 void EncodeRecord(const Record& record, const RecordBase& base, char* to) {
-  to = PutHeader(record, Header(record, base), base, to);
-  to = PutBytes(record.key, to);
-  char* const end = PutBytes(record.value, to);
-  PutBytes(record.index, record.capacity != 0 ? to + record.capacity : end);
+  PutWhole(record, Header(record, base), base, to);
+}
+
+size_t EncodeRecordWithin(const Record& record, const RecordBase& base,
+                          size_t least, size_t most, char* to) {
+  const Header header(record, base);
+  const size_t size = SizeUnder(header, record);
+  if (size < least || size > most) return 0;
+  PutWhole(record, header, base, to);
+  return size;
 }
 
 void ExtendRecord(Record record, const RecordBase& base, absl::string_view more,

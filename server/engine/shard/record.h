@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/wire_format.h"
 #include "server/engine/store/scan.h"
+#include "server/engine/store/traceparent.h"
 
 namespace timecache::server {
 
@@ -34,6 +35,8 @@ struct Record {
   uint32_t capacity = 0;
   // Behind the value and its room: see part_index.h. Only of parts.
   absl::string_view index = {};
+  // A packed traceparent, kTraceBytes; null: none.
+  const char* trace = nullptr;
 
   int64_t deadline_us() const { return put_us + life_us; }
   // All its times are as a put with no others than these makes them.
@@ -48,6 +51,7 @@ struct Record {
     parts = from.parts;
     capacity = from.capacity;
     index = from.index;
+    trace = from.trace;
   }
   void CopyTimes(const Record& from) {
     put_us = from.put_us;
@@ -60,8 +64,10 @@ struct Record {
     return static_cast<int64_t>(key.size() + value.size());
   }
   EntryView view() const {
-    return {key,           value, version,   put_us,
-            deadline_us(), parts, create_us, own_ttl_us};
+    return {
+        key,       value,         version,
+        put_us,    deadline_us(), parts,
+        create_us, own_ttl_us,    {trace, trace != nullptr ? kTraceBytes : 0}};
   }
 };
 
@@ -81,13 +87,15 @@ struct RecordBase {
 //   where more is known, and in a wide one: uint8 of flags, and for each of these
 //           that is set, in this order: uint32 capacity, signed varint life,
 //           varint own TTL, put time - create time in six bytes or eight, uint8
-//           whose power of two the index has in slots
+//           whose power of two the index has in slots; where both flags of an own
+//           TTL are set, behind that, which may be 0, the traceparent
 //   key, value; if growable, as many bytes as the capacity has, some unused
 //   index of parts
 // A record has the base's life, no own TTL or its life as that, its put time as
 // its create time, and a value that neither grows nor has parts, as far as it
 // has no flag that says otherwise. So one that a renewal has kept alive takes
-// seven bytes more, however old it is, and one with an own TTL none.
+// seven bytes more, however old it is, one with an own TTL none, and one with a
+// traceparent 27.
 
 // The bytes that the record takes against this base.
 size_t EncodedSize(const Record& record, const RecordBase& base);
@@ -95,6 +103,11 @@ size_t EncodedSize(const Record& record, const RecordBase& base);
 // Writes EncodedSize bytes, but for those that a value may grow by, and for a
 // key, a value and an index that are there already: then O(1).
 void EncodeRecord(const Record& record, const RecordBase& base, char* to);
+
+// The same in one step, if the record takes at least `least` bytes and at most
+// `most`. Returns how many it takes, or 0: then nothing was written.
+size_t EncodeRecordWithin(const Record& record, const RecordBase& base,
+                          size_t least, size_t most, char* to);
 
 // Appends `more` to the value of a growable record that lies at `at` and has
 // the capacity. `record` is what it says, but for version and times, which it
@@ -129,13 +142,17 @@ inline constexpr size_t kWideBytes = 2 * sizeof(int64_t);
 inline constexpr uint8_t kGrowable = 1;
 inline constexpr uint8_t kParts = 2;
 inline constexpr uint8_t kOtherLife = 4;
-// The own TTL is the life, or another.
+// The own TTL is the life, or another. Both: see the layout.
 inline constexpr uint8_t kOwnIsLife = 8;
 inline constexpr uint8_t kOtherOwn = 16;
+inline constexpr uint8_t kTraced = kOwnIsLife | kOtherOwn;
 inline constexpr uint8_t kCreatedBefore = 32;
 // 64 is record.cc's.
 inline constexpr uint8_t kIndexed = 128;
 inline constexpr size_t kCapacityBytes = sizeof(uint32_t);
+// Of an age, of a fixed size: a record that is overwritten once it is older
+// keeps its.
+inline constexpr size_t kAgeBytes = 6;
 
 template <typename T>
 T GetFixed(const char* from) {
@@ -150,12 +167,13 @@ const char* GetMore(const char* at, Record* record, size_t* index_bytes);
 
 }  // namespace record_internal
 
-// Reads a record that EncodeRecord wrote against the same base. `*size` gets
-// the bytes that it takes. Inline: every lookup ends here.
-inline Record DecodeRecord(const char* from, const RecordBase& base,
-                           size_t* size) {
+// Reads a record that EncodeRecord wrote against the same base. `*record` must
+// be fresh; it is filled where it is, as a copy of what has just been written
+// would wait for it. `*size` gets the bytes that it takes. Inline: every lookup
+// ends here.
+inline void DecodeRecord(const char* from, const RecordBase& base,
+                         Record* record, size_t* size) {
   using namespace record_internal;  // NOLINT
-  Record record;
   const char* at = from;
   uint32_t key_word;
   uint32_t value_size;
@@ -164,28 +182,44 @@ inline Record DecodeRecord(const char* from, const RecordBase& base,
   const uint32_t form = key_word & kFormMask;
   uint32_t value_room = value_size;
   size_t index_bytes = 0;
-  record.life_us = base.life_us;
+  record->life_us = base.life_us;
   if (form != kWide) {
-    record.version = base.version + static_cast<int64_t>(GetFixed<int32_t>(at));
-    record.put_us = base.put_us + GetFixed<int32_t>(at + sizeof(int32_t));
+    record->version =
+        base.version + static_cast<int64_t>(GetFixed<int32_t>(at));
+    record->put_us = base.put_us + GetFixed<int32_t>(at + sizeof(int32_t));
     at += kNarrowBytes;
   } else {
-    record.version = GetFixed<uint64_t>(at);
-    record.put_us = GetFixed<int64_t>(at + sizeof(int64_t));
+    record->version = GetFixed<uint64_t>(at);
+    record->put_us = GetFixed<int64_t>(at + sizeof(int64_t));
     at += kWideBytes;
   }
-  record.create_us = record.put_us;
-  if (form == kOwn) record.own_ttl_us = record.life_us;
+  record->create_us = record->put_us;
+  if (form == kOwn) record->own_ttl_us = record->life_us;
   if ((form & kWide) != 0) {
-    at = GetMore(at, &record, &index_bytes);
-    if (record.capacity != 0) value_room = record.capacity;
+    if (*at == kCreatedBefore) [[likely]] {
+      // Was overwritten: the age is the upper part of what ends with it.
+      const auto age =
+          GetFixed<uint64_t>(at + 1 + kAgeBytes - sizeof(uint64_t));
+      record->create_us =
+          static_cast<int64_t>(static_cast<uint64_t>(record->put_us) -
+                               (age >> (8 * (sizeof(age) - kAgeBytes))));
+      at += 1 + kAgeBytes;
+    } else {
+      at = GetMore(at, record, &index_bytes);
+      if (record->capacity != 0) value_room = record->capacity;
+    }
   }
-  record.key = absl::string_view(at, key_word >> kFormBits);
-  at += record.key.size();
-  record.value = absl::string_view(at, value_size);
+  record->key = absl::string_view(at, key_word >> kFormBits);
+  at += record->key.size();
+  record->value = absl::string_view(at, value_size);
   at += value_room;
-  record.index = absl::string_view(at, index_bytes);
+  record->index = absl::string_view(at, index_bytes);
   *size = static_cast<size_t>(at + index_bytes - from);
+}
+inline Record DecodeRecord(const char* from, const RecordBase& base,
+                           size_t* size) {
+  Record record;
+  DecodeRecord(from, base, &record, size);
   return record;
 }
 

@@ -44,6 +44,12 @@ struct Answer {
 };
 using AnswerView = Answer<absl::string_view>;
 
+// And what it is the answer to.
+struct AnswerTo {
+  AnswerId id;
+  AnswerView answer;
+};
+
 // Each answer until a time of its own, in the order in which they were added.
 // Beyond `max_ids`, or `max_bytes` of values, the first ones are forgotten.
 //

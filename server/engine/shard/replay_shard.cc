@@ -32,7 +32,7 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
     Remember(hash, change.death_us);
     return true;
   }
-  if (change.answer != nullptr) KeepAnswer(change.answer_id, *change.answer);
+  if (change.answer != nullptr) KeepAnswer(*change.answer);
   if (change.kind == Change::Kind::kAnswer) return true;
   const uint32_t tag = CompactIndex::TagOf(key_hash_(change.record.key));
   const Found old = FindLive(tag, change.record.key);
@@ -90,6 +90,16 @@ bool Shard::Replay(const Change& change, std::unique_ptr<Generation>* dead) {
   }
   CompactStep();
   return true;
+}
+
+bool Shard::CanReplay(const Change& change) {
+  if (change.kind != Change::Kind::kAppend) return true;
+  const TurnLock lock(&mu_);
+  Observe(change.at_us);
+  const uint32_t tag = CompactIndex::TagOf(key_hash_(change.record.key));
+  const Found old = FindLive(tag, change.record.key);
+  return old.slot != nullptr && (old.record.version == change.base_version ||
+                                 old.record.version >= change.record.version);
 }
 
 void Shard::Skip(const TimeSkip& skip) {

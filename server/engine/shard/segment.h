@@ -25,6 +25,8 @@ inline constexpr SegmentId kMaxSegments = SegmentId{1}
                                           << (kRefBits - kOffsetBits);
 // Where a record may begin; only one larger than this reaches past it.
 inline constexpr uint32_t kMaxSegmentBytes = uint32_t{1} << kOffsetBits;
+// Records above this size get a segment of their own.
+inline constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
 
 inline RecordRef MakeRef(SegmentId id, uint32_t offset) {
   return (RecordRef{id} << kOffsetBits) | offset;
@@ -61,6 +63,10 @@ struct alignas(64) Segment {
 
   Record Read(uint32_t offset, size_t* size) const {
     return DecodeRecord(data.get() + offset, base, size);
+  }
+  // Into a fresh record.
+  void Read(uint32_t offset, Record* record, size_t* size) const {
+    DecodeRecord(data.get() + offset, base, record, size);
   }
 };
 static_assert(sizeof(Segment) == 64);
@@ -116,8 +122,10 @@ class SegmentTable {
 
   // Whether Allocate has numbers left for one more mutation and what it
   // compacts.
-  bool HasRoom() const {
-    return kMaxSegments - next_id_ + free_count_ >= kReserve;
+  bool HasRoom() const { return HasRoomFor(1); }
+  // For so many mutations, up to kMaxSegments / kReserve.
+  bool HasRoomFor(size_t mutations) const {
+    return kMaxSegments - next_id_ + free_count_ >= mutations * kReserve;
   }
 
   // A segment of `capacity` bytes at the end of the generation's chain: the one

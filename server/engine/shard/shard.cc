@@ -46,14 +46,17 @@ absl::Status CheckCondition(const Operation& op, uint64_t version) {
 }
 
 Shard::Shard(const NamespaceOptions& options, Usage* usage,
-             LiveBuckets* buckets, VersionSource* versions, KeyHash hash)
+             LiveBuckets* buckets, VersionSource* versions, KeyHash hash,
+             KeySample* sample)
     : usage_(usage),
       buckets_(buckets),
       versions_(versions),
       key_hash_(hash),
       max_remembered_keys_(kMaxRememberedKeys /
                            static_cast<size_t>(options.num_shards)),
-      charge_(sizeof(*this)) {
+      sample_(sample),
+      charge_(sizeof(*this)),
+      until_sample_(sample == nullptr ? 0 : sample->FirstInterval()) {
   SetOptions(options);
 }
 
@@ -79,6 +82,12 @@ void Shard::SetSink(ChangeSink* sink, int shard) {
   sink_shard_ = shard;
 }
 
+void Shard::SetChangeWatch(ChangeWatch* watch, int64_t now_us) {
+  const TurnLock lock(&mu_);
+  if (change_watch_ != nullptr) change_watch_->Flush(now_us);
+  change_watch_ = watch;
+}
+
 int64_t Shard::Observe(int64_t now_us) {
   now_us_ = std::max(now_us_, now_us);
   return now_us_;
@@ -91,6 +100,7 @@ Shard::Outcome Shard::Apply(const Operation& op, uint64_t hash, int64_t now_us,
   memory_ = MemoryBudget::Process().level();
   const uint64_t copied = copied_bytes_;
   const Outcome outcome = ApplyOne(op, hash, room, result);
+  if (outcome.hit == LimitHit::kNone) CountUse(op, *result);
   SetPosition(op, hash, result);
   room->CountCopied(copied_bytes_ - copied);
   SettleCharges();
@@ -108,6 +118,7 @@ size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
     if (copied_bytes_ - copied > kMaxLockCopiedBytes) break;
     const Outcome outcome = ApplyOne(*item.op, item.hash, room, item.result);
     if (outcome.hit != LimitHit::kNone) break;
+    CountUse(*item.op, *item.result);
     SetPosition(*item.op, item.hash, item.result);
     *new_death_us = std::min(*new_death_us, outcome.new_death_us);
     ++done;
@@ -115,6 +126,22 @@ size_t Shard::ApplyLocked(absl::Span<const Item> items, int64_t now_us,
   room->CountCopied(copied_bytes_ - copied);
   SettleCharges();
   return done;
+}
+
+void Shard::AddToSample(const Operation& op, const Result& result) {
+  if (sample_ == nullptr) return;
+  const bool made = op.kind == OpKind::kPut || op.kind >= OpKind::kAppend;
+  const bool wrote = result.status.ok() && (made || result.found) &&
+                     !result.duplicate && Writes(op, sliding_);
+  std::optional<uint64_t> value_bytes;
+  if (result.has_entry && op.kind == OpKind::kGet) {
+    value_bytes = result.entry.value.size();
+  } else if (wrote && op.kind == OpKind::kPut) {
+    value_bytes = op.value.size();
+  } else if (wrote && op.kind == OpKind::kAppend) {
+    value_bytes = static_cast<uint64_t>(result.number);
+  }
+  until_sample_ = sample_->Add(op.key, wrote, value_bytes, now_us_);
 }
 
 void Shard::PrefetchIndexLocked(absl::Span<const Item> items) const {
@@ -126,8 +153,9 @@ void Shard::PrefetchIndexLocked(absl::Span<const Item> items) const {
 void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
   constexpr size_t kLineBytes = 64;
   constexpr size_t kMaxBytes = 4 * kLineBytes;
-  // Most records are as large as the last one, and begin anywhere in a line.
-  const size_t bytes = std::min(last_size_ + kLineBytes, kMaxBytes);
+  // Most records are as large as the last one, and begin anywhere in a line: its
+  // last byte may be in one more. No other line, as each costs a read of memory.
+  const size_t bytes = std::clamp(last_size_, size_t{1}, kMaxBytes);
   for (const Item& item : items) {
     const RecordRef ref = slots_.FirstOf(CompactIndex::TagOf(item.hash));
     if (ref == 0) continue;
@@ -136,6 +164,7 @@ void Shard::PrefetchRecordsLocked(absl::Span<const Item> items) const {
     for (size_t i = 0; i < bytes; i += kLineBytes) {
       __builtin_prefetch(record + i);
     }
+    __builtin_prefetch(record + bytes - 1);
   }
   // For GCC 12 a function that prefetches alone is one without an effect: where
   // it sees the body and the call together, as in a larger unity build, it left
@@ -156,6 +185,7 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
   switch (op.kind) {
     case OpKind::kContains:
       CountLookup(result->found);
+      result->status = CheckCondition(op, old.record.version);
       return outcome;
     case OpKind::kGet:
       CountLookup(result->found);
@@ -193,8 +223,47 @@ Shard::Outcome Shard::ApplyOne(const Operation& op, uint64_t hash,
       Gather(op, tag, old, room, result, &outcome);
       break;
   }
+  // Nothing was done: nothing that follows a change is to be.
+  if (atomic_ == Atomic::kChecking) [[unlikely]] {
+    return outcome;
+  }
   CompactStep();
+  if (change_watch_ != nullptr) [[unlikely]] {
+    ReportChange(op, tag, old.record.version, *result, &outcome);
+  }
   return outcome;
+}
+
+// What an operation has done, by what there is now: `old_version` was there
+// before, unless it is 0.
+void Shard::ReportChange(const Operation& op, uint32_t tag,
+                         uint64_t old_version, const Result& result,
+                         Outcome* outcome) {
+  if (outcome->hit != LimitHit::kNone || !result.status.ok()) return;
+  const Found found = FindLive(tag, op.key);
+  const Record& record = found.record;
+  const bool renews = op.kind == OpKind::kGet || op.kind == OpKind::kTouch;
+  // Both 0: nothing was there, and nothing is.
+  if (record.version == old_version && (!renews || found.slot == nullptr)) {
+    return;
+  }
+  EntryView change;
+  change.key = op.key;
+  change.put_us = now_us_;
+  if (found.slot == nullptr) {
+    change.change = ChangeKind::kRemoved;
+    change.version = old_version;
+  } else {
+    change.change = renews ? ChangeKind::kRenewed : ChangeKind::kPut;
+    change.version = record.version;
+    change.deadline_us = record.deadline_us();
+    if (!renews) {
+      change.value = record.value;
+      change.parts = record.parts;
+    }
+  }
+  outcome->new_death_us =
+      std::min(outcome->new_death_us, change_watch_->Add(change));
 }
 
 Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
@@ -204,18 +273,17 @@ Shard::Found Shard::FindLive(uint32_t tag, absl::string_view key) {
   found.slot = slots_.Find(tag, [&](RecordRef ref) {
     const Segment& segment = (*segments)[SegmentOf(ref)];
     if (segment.generation->death_us <= now_us) return false;
-    found.record = segment.Read(OffsetOf(ref), &found.size);
-    if (found.record.key != key) return false;
+    segment.Read(OffsetOf(ref), &found.record, &found.size);
+    if (found.record.key != key) [[unlikely]] {
+      // Another key with the same tag.
+      found.record = Record();
+      return false;
+    }
     found.segment = SegmentOf(ref);
     found.offset = OffsetOf(ref);
     return true;
   });
-  if (found.slot != nullptr) {
-    last_size_ = found.size;
-  } else {
-    // What was read last is of another key with the same tag.
-    found = Found();
-  }
+  if (found.slot != nullptr) last_size_ = found.size;
   return found;
 }
 
@@ -243,9 +311,10 @@ void Shard::SetEntry(const Record& record, Result* result) {
 }
 
 // Returns the entry, or an error if it has no room.
-bool Shard::Answer(const Record& record, ResponseBudget* room, Result* result) {
+bool Shard::Answer(const Record& record, ResponseBudget* room,
+                   Result* result) const {
   if (!TakeRoom(record.value.size(), room, result)) return false;
-  SetEntry(record, result);
+  if (atomic_ != Atomic::kChecking) SetEntry(record, result);
   return true;
 }
 
@@ -258,6 +327,7 @@ void Shard::Put(const Operation& op, uint32_t tag, const Found& old,
   record.key = op.key;
   record.value = op.value;
   record.parts = op.parts;
+  SetTrace(op, &record);
   const bool keeps = found && op.keep_deadline;
   if (keeps) {
     record.CopyTimes(old.record);
@@ -328,6 +398,10 @@ void Shard::RenewLife(const Operation& op, const Found& old,
 
 // Removes a live entry, without an event.
 void Shard::Take(const Operation& op, const Found& old) {
+  if (atomic_ == Atomic::kChecking) [[unlikely]] {
+    Charge(-1, -old.record.payload_bytes());
+    return;
+  }
   if (sink_ != nullptr) {
     EmitChange({.kind = Change::Kind::kRemove,
                 .record = {.key = op.key},
@@ -367,9 +441,12 @@ uint64_t Shard::NewVersion() {
   return next_version_++;
 }
 
-// Counts the changes of an operation; if there are limits, at once.
+// Counts the changes of an operation; if there are limits, at once, but for an
+// atomic batch, which has been counted as a whole, or is to be.
 LimitHit Shard::Charge(int64_t entries, int64_t bytes) {
-  if (usage_->limited()) return usage_->Add(entries, bytes);
+  if (usage_->limited() && atomic_ == Atomic::kNone) {
+    return usage_->Add(entries, bytes);
+  }
   uncharged_entries_ += entries;
   uncharged_bytes_ += bytes;
   return LimitHit::kNone;

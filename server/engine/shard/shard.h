@@ -19,8 +19,10 @@
 #include "server/base/lock_order.h"
 #include "server/base/memory_budget.h"
 #include "server/engine/shard/change.h"
+#include "server/engine/shard/change_watch.h"
 #include "server/engine/shard/compact_index.h"
 #include "server/engine/shard/key_hash.h"
+#include "server/engine/shard/key_sample.h"
 #include "server/engine/shard/lean_queue.h"
 #include "server/engine/shard/live_buckets.h"
 #include "server/engine/shard/live_position.h"
@@ -65,9 +67,10 @@ class Shard {
   static constexpr int kScanSlots = 1'024;
   static constexpr int kScanSteps = 16;
 
-  // `usage`, `buckets` and `versions` are not owned.
+  // `usage`, `buckets`, `versions` and `sample` are not owned. Null: operations
+  // are not sampled.
   Shard(const NamespaceOptions& options, Usage* usage, LiveBuckets* buckets,
-        VersionSource* versions, KeyHash hash);
+        VersionSource* versions, KeyHash hash, KeySample* sample = nullptr);
 
   struct Outcome {
     // The limit that the put would exceed; then nothing was done.
@@ -76,8 +79,11 @@ class Shard {
     Usage::Amount more;
     // Key and value of the entry that it would make if the key was not there.
     int64_t alone_bytes = 0;
-    // A generation was made that dies then; kNeverUs if none.
+    // A generation was made that dies then, or changes are to be flushed then;
+    // kNeverUs if neither.
     int64_t new_death_us = kNeverUs;
+    // The remembered answer to its id is the result: nothing has changed.
+    bool repeated = false;
   };
   // Applies a valid operation; `*result` must be fresh. An entry that it
   // returns takes its room.
@@ -87,7 +93,8 @@ class Shard {
   // The same for many, under a lock that the caller takes, since a batch has
   // that of several shards at once: it then calls the three below for all of
   // them, one after the other, so that the cache misses of all their items
-  // overlap. A thread that holds one lock must not wait for another.
+  // overlap. A thread that holds one lock waits for another only in order of
+  // index.
   struct Item {
     const Operation* op;
     uint64_t hash;
@@ -112,6 +119,49 @@ class Shard {
                      ResponseBudget* room, int64_t* new_death_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // --- Atomic batches, of one or several shards, all of which the caller locks
+  // first, in order of index. Then Begin of each; Check of each operation, and
+  // Checked of each shard; and if each of them can be applied, all of that
+  // again: Apply of each, in the same order. End of each shard in any case.
+
+  // Before that, of an Append or a Gather: where a large value has no room for
+  // it, that is made now, so that no copy of it is under the locks of others.
+  void PrepareAppend(const Operation& op, uint64_t hash, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // At `now_us`, which is the latest that any of the shards has seen. Returns
+  // whether it has room for so many operations.
+  bool BeginAtomicLocked(int64_t now_us, size_t operations)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Where it reports changes; null if nowhere.
+  ChangeSink* SinkLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return sink_;
+  }
+  // Fills the result as ApplyAtomicLocked would, but for versions and entries,
+  // and changes nothing. The outcome's limits are not those of the account.
+  Outcome CheckAtomicLocked(const Item& item, ResponseBudget* room)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return ApplyOne(*item.op, item.hash, room, item.result);
+  }
+  // What the checked operations add to the account: the caller does that.
+  Usage::Amount CheckedAtomicLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Changes are reported to `sink` from here to the end, if there is one, and
+  // are those of `*watch`, as in ChangeWatch::BeginAtomic.
+  void BeginApplyLocked(size_t operations, ChangeSink* sink,
+                        std::unique_ptr<AtomicWatch>* watch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns the earliest death of a new generation. Cannot fail, as it has been
+  // checked.
+  int64_t ApplyAtomicLocked(const Item& item, ResponseBudget* room)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns what the applied ones added.
+  Usage::Amount EndAtomicLocked(ChangeSink* sink)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The position of the result, of an operation that was applied or failed.
+  void SetPositionLocked(const Item& item) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    SetPosition(*item.op, item.hash, item.result);
+  }
+
   // One step of a walk: live entries from `*position` on, in order of their
   // hashes, until kScanSlots slots or the given numbers are reached. Sets
   // `*position` to the beginning of a tag; CompactIndex::kTags when through.
@@ -124,11 +174,16 @@ class Shard {
   // Reports each change to `sink` from now on, as that of shard number `shard`.
   void SetSink(ChangeSink* sink, int shard) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Reports each later change by an operation to `watch`, once what was reported
+  // to the one before is flushed. Null: none. Not owned.
+  void SetChangeWatch(ChangeWatch* watch, int64_t now_us)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // --- Death. Detached generations keep their segments until these are freed.
 
   using Detached = std::vector<std::unique_ptr<Generation>>;
   // Detaches the generations whose death time is at or before `now_us`, in
-  // order.
+  // order, and flushes the changes of the ChangeWatch.
   void DetachDue(int64_t now_us, Detached* due) ABSL_LOCKS_EXCLUDED(mu_);
   // The earliest death of a live generation; kNeverUs if there is none.
   int64_t NextDeathUs() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -188,6 +243,8 @@ class Shard {
   // the entry of the version before is there, nor one that has it.
   bool Replay(const Change& change, std::unique_ptr<Generation>* dead)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether that would not return false.
+  bool CanReplay(const Change& change) ABSL_LOCKS_EXCLUDED(mu_);
   // The same for a TimeSkip: O(records).
   void Skip(const TimeSkip& skip) ABSL_LOCKS_EXCLUDED(mu_);
   // Nothing is replayed any more. The shard has come to `now_us`, its map's
@@ -293,14 +350,31 @@ class Shard {
     Record record;
   };
 
-  // A live record that compaction has found.
+  // Where a record has died, and how many bytes it took.
+  struct Hole {
+    SegmentPlace place;
+    size_t size = 0;
+  };
+
+  // A live record that compaction has found, and where it moves: without a hole
+  // to the end of its generation.
   struct Moving {
     RecordRef ref;
     uint32_t tag;
+    Hole hole;
   };
 
   Outcome ApplyOne(const Operation& op, uint64_t hash, ResponseBudget* room,
                    Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of an operation that was applied.
+  void CountUse(const Operation& op, const Result& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (--until_sample_ == 0) [[unlikely]] {
+      AddToSample(op, result);
+    }
+  }
+  void AddToSample(const Operation& op, const Result& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Of an operation with an id, while it is applied.
   struct Once {
     AnswerId id;
@@ -312,9 +386,10 @@ class Shard {
                     Result* result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   AnswerView AnswerOf(const Result& result) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void EmitAnswer(const AnswerId& id, const AnswerView& answer)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void KeepAnswer(const AnswerId& id, const AnswerView& answer)
+  void EmitAnswer(const AnswerTo& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void KeepAnswer(const AnswerTo& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReportChange(const Operation& op, uint32_t tag, uint64_t old_version,
+                    const Result& result, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t Observe(int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountLookup(bool found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -352,6 +427,8 @@ class Shard {
   void StoreLonger(Record record, absl::string_view more, int64_t death_us,
                    uint32_t tag, const Found& old, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of a value of so many bytes that is appended to and has to move.
+  uint32_t CapacityFor(size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckValueBytes(size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Renew(const Operation& op, uint32_t tag, const Found& old,
@@ -361,6 +438,15 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Reserve(const Found& old, int64_t bytes, int64_t alone_bytes,
                Outcome* outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of an entry that `op` makes. Good until the next one.
+  void SetTrace(const Operation& op, Record* record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (op.trace_bytes == 0) [[likely]] {
+      return;
+    }
+    PackTrace(op.trace(), trace_);
+    record->trace = trace_;
+  }
   void BeginLife(const Operation& op, const Found& old, Record* record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RenewLife(const Operation& op, const Found& old, Record* record) const
@@ -411,8 +497,8 @@ class Shard {
   static bool TakeRoom(size_t value_bytes, ResponseBudget* room,
                        Result* result);
   static void SetEntry(const Record& record, Result* result);
-  static bool Answer(const Record& record, ResponseBudget* room,
-                     Result* result);
+  bool Answer(const Record& record, ResponseBudget* room, Result* result) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Generation* GenerationFor(int64_t death_us, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -428,7 +514,16 @@ class Shard {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void QueueIfSparse(SegmentId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CompactStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FindGarbage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FindMoving() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Holds(const SegmentPlace& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool MayFill(const Segment& segment) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  SegmentId DonorOf(const Generation& generation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FindFiller() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RecordRef Fill(const Record& record, const Generation* generation,
+                 const Hole& hole) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Move(const Moving& moving) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReleaseIfEmpty(Generation* generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -453,6 +548,7 @@ class Shard {
   VersionSource* const versions_;
   const KeyHash key_hash_;
   const size_t max_remembered_keys_;
+  KeySample* const sample_;
   MemoryCharge charge_;
 
   mutable TurnMutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kShard)
@@ -461,6 +557,10 @@ class Shard {
   // See SetSink.
   ChangeSink* sink_ ABSL_GUARDED_BY(mu_) = nullptr;
   int sink_shard_ ABSL_GUARDED_BY(mu_) = 0;
+  // See SetChangeWatch.
+  ChangeWatch* change_watch_ ABSL_GUARDED_BY(mu_) = nullptr;
+  // Operations until one is added to the sample.
+  uint32_t until_sample_ ABSL_GUARDED_BY(mu_);
   // What is left of the block of versions that was taken last.
   uint64_t next_version_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t versions_end_ ABSL_GUARDED_BY(mu_) = 0;
@@ -505,10 +605,30 @@ class Shard {
   int64_t idempotency_window_us_ ABSL_GUARDED_BY(mu_) = 0;
   size_t max_answers_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t max_answer_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  // See SetTrace.
+  char trace_[kTraceBytes] ABSL_GUARDED_BY(mu_) = {};
   // Null but for an operation with an id.
   Once* once_ ABSL_GUARDED_BY(mu_) = nullptr;
+  // Of an atomic batch: whether its operations are only checked.
+  enum class Atomic : uint8_t { kNone, kChecking, kApplying };
+  Atomic atomic_ ABSL_GUARDED_BY(mu_) = Atomic::kNone;
+  // At its begin.
+  OperationCounts counts_before_ ABSL_GUARDED_BY(mu_);
   // Live records that the next mutation moves out of them.
-  absl::InlinedVector<Moving, kCompactMoves> moving_ ABSL_GUARDED_BY(mu_);
+  absl::InlinedVector<Moving, kCompactMoves + 1> moving_ ABSL_GUARDED_BY(mu_);
+  // What the last mutation left; without a segment: none.
+  Hole hole_ ABSL_GUARDED_BY(mu_);
+  // Holes since a record fitted one. Beyond kManyMisfits only one in so many is
+  // tried: sizes differ, and looking costs cache misses.
+  static constexpr uint32_t kManyMisfits = 16;
+  uint32_t misfits_ ABSL_GUARDED_BY(mu_) = 0;
+  // Mutations without a hole until one looks for garbage, in which segment it
+  // was looked for last, and the share of dead bytes from which on it is some.
+  static constexpr uint32_t kLookEvery = 16;
+  static constexpr uint32_t kLookBytes = 32;
+  static constexpr uint32_t kLeastGarbageShare = 8;
+  uint32_t until_look_ ABSL_GUARDED_BY(mu_) = kLookEvery;
+  SegmentId looked_at_ ABSL_GUARDED_BY(mu_) = kNoSegment;
 };
 
 }  // namespace timecache::server

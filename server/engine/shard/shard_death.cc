@@ -10,6 +10,7 @@ namespace timecache::server {
 void Shard::DetachDue(int64_t now_us, Detached* due) {
   const TurnLock lock(&mu_);
   DetachDueLocked(now_us, due);
+  if (change_watch_ != nullptr) change_watch_->Flush(now_us);
 }
 
 void Shard::DetachDueLocked(int64_t now_us, Detached* due) {

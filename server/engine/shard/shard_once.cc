@@ -37,44 +37,47 @@ Shard::Outcome Shard::ApplyOnce(const Operation& op, uint64_t hash,
     result->entry = Entry();
     result->entry.parts = kept->has_parts;
     result->entry.value = kept->value;
-    return {};
+    Outcome outcome;
+    outcome.repeated = true;
+    return outcome;
   }
   once_ = &once;
   const Outcome outcome = ApplyOne(op, hash, room, result);
   once_ = nullptr;
-  if (outcome.hit != LimitHit::kNone || !result->status.ok()) return outcome;
-  const AnswerView answer = AnswerOf(*result);
-  KeepAnswer(once.id, answer);
+  if (outcome.hit != LimitHit::kNone || !result->status.ok() ||
+      atomic_ == Atomic::kChecking) {
+    return outcome;
+  }
+  const AnswerTo answer = {once.id, AnswerOf(*result)};
+  KeepAnswer(answer);
   // Where nothing has changed.
-  if (sink_ != nullptr && !once.reported) EmitAnswer(once.id, answer);
+  if (sink_ != nullptr && !once.reported) EmitAnswer(answer);
   return outcome;
 }
 
 // With the answer: its operation has set all that this says by now.
 void Shard::EmitOnce(const Change& change) {
-  const AnswerView answer = AnswerOf(*once_->result);
+  const AnswerTo answer = {once_->id, AnswerOf(*once_->result)};
   Change both = change;
   both.answer = &answer;
-  both.answer_id = once_->id;
   once_->reported = true;
   sink_->Add(sink_shard_, both);
 }
 
-void Shard::EmitAnswer(const AnswerId& id, const AnswerView& answer) {
+void Shard::EmitAnswer(const AnswerTo& answer) {
   sink_->Add(sink_shard_, {.kind = Change::Kind::kAnswer,
                            .at_us = now_us_,
-                           .hash = id.key_hash,
-                           .answer = &answer,
-                           .answer_id = id});
+                           .hash = answer.id.key_hash,
+                           .answer = &answer});
 }
 
-void Shard::KeepAnswer(const AnswerId& id, const AnswerView& answer) {
-  if (answer.until_us <= now_us_) return;
+void Shard::KeepAnswer(const AnswerTo& answer) {
+  if (answer.answer.until_us <= now_us_) return;
   if (answers_ == nullptr) {
     answers_ = std::make_unique<RememberedAnswers>();
     answers_->SetLimits(max_answers_, max_answer_bytes_);
   }
-  answers_->Add(id, answer, now_us_);
+  answers_->Add(answer.id, answer.answer, now_us_);
 }
 
 }  // namespace timecache::server

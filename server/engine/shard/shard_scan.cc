@@ -92,9 +92,9 @@ void Shard::AppendAgain(int64_t now_us, int* entries_left, int64_t* bytes_left,
   if (*tag == 0 && answers_ != nullptr) {
     for (const auto& [id, kept] : answers_->all()) {
       if (kept.until_us <= now_us) continue;
-      EmitAnswer(id,
-                 {kept.until_us, kept.version, kept.number, kept.found,
-                  kept.removed, kept.duplicate, kept.has_parts, kept.value});
+      EmitAnswer({id,
+                  {kept.until_us, kept.version, kept.number, kept.found,
+                   kept.removed, kept.duplicate, kept.has_parts, kept.value}});
     }
   }
   Walk(now_us, entries_left, bytes_left, tag,

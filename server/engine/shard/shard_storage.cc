@@ -13,16 +13,17 @@
 namespace timecache::server {
 namespace {
 
-// Records above this size get a segment of their own.
-constexpr size_t kMaxSharedRecordBytes = kMaxSegmentBytes / 4;
-
 // What is wasted in a chain of c bytes with segments of s bytes is half a
-// segment at its end and a header for each of its c / s: least when s grows as
-// the root of c.
+// segment at either end and a header for each of its c / s: least when s is the
+// root of 64 c. But most blocks are of one size, so that any chain can use what
+// others have freed.
 uint32_t SegmentBytesFor(int64_t chain_bytes) {
-  const double size = 32 * std::sqrt(static_cast<double>(chain_bytes));
+  const double root = std::sqrt(static_cast<double>(chain_bytes));
+  constexpr double usual = 16 << 10;
   const double most = kMaxSegmentBytes;
-  return std::bit_floor(static_cast<uint32_t>(std::min(size, most)));
+  const double size =
+      std::min(std::max(std::min(32 * root, usual), 8 * root), most);
+  return std::bit_floor(static_cast<uint32_t>(size));
 }
 
 // Of a chain's first segment: where every entry has its own TTL, it often stays
@@ -36,6 +37,9 @@ uint32_t FirstSegmentBytes(size_t record_bytes) {
 // Stores the record and reports the change: of a renewal without the value.
 void Shard::StoreAs(Change::Kind kind, const Record& record, int64_t death_us,
                     uint32_t tag, const Found& old, Outcome* outcome) {
+  if (atomic_ == Atomic::kChecking) [[unlikely]] {
+    return;
+  }
   if (sink_ != nullptr) {
     Change change = {.kind = kind,
                      .record = record,
@@ -67,10 +71,10 @@ RecordRef Shard::Store(const Record& record, int64_t death_us, uint32_t tag,
   if (old.slot != nullptr) {
     Segment& segment = segments_[old.segment];
     if (segment.generation->death_us == death_us &&
-        EncodedSize(record, segment.base) == old.size) {
+        EncodeRecordWithin(record, segment.base, old.size, old.size,
+                           segment.data.get() + old.offset) != 0) {
       segment.generation->bytes +=
           record.payload_bytes() - old.record.payload_bytes();
-      EncodeRecord(record, segment.base, segment.data.get() + old.offset);
       return MakeRef(old.segment, old.offset);
     }
     if (record.value.data() == old.record.value.data()) {
@@ -137,9 +141,11 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
   if (last != kNoSegment) {
     Segment& open = segments_[last];
     if (open.used == 0) open.base = NewBase(record);
-    const size_t size = EncodedSize(record, open.base);
-    if (size <= open.capacity - open.used && open.used < kMaxSegmentBytes) {
-      EncodeRecord(record, open.base, open.data.get() + open.used);
+    const size_t room =
+        open.used < kMaxSegmentBytes ? open.capacity - open.used : 0;
+    const size_t size = EncodeRecordWithin(record, open.base, 0, room,
+                                           open.data.get() + open.used);
+    if (size != 0) {
       const RecordRef ref = MakeRef(last, open.used);
       open.used += static_cast<uint32_t>(size);
       return ref;

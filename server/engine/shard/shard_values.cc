@@ -20,6 +20,11 @@ namespace {
 // The least capacity of a value that is appended to.
 constexpr size_t kMinCapacity = 32;
 
+// A value that is not worth a lock of its own to be moved.
+constexpr size_t kLargeValueBytes = 64 << 10;
+// What a part takes besides its value, at most: a name and lengths.
+constexpr size_t kMaxPartHead = 300;
+
 // What is read of each part of a key, a cache miss, in bytes that are copied.
 constexpr uint64_t kPartCost = 256;
 
@@ -78,8 +83,10 @@ bool Shard::Replace(const Operation& op, absl::string_view value, bool parts,
   if (!Reserve(old, bytes, bytes, outcome)) return false;
   int64_t death_us;
   if (old.slot != nullptr) {
+    record.trace = old.record.trace;
     death_us = KeepOrRenew(op, old, &record);
   } else {
+    SetTrace(op, &record);
     BeginLife(op, old, &record);
     death_us = DeathOf(record);
   }
@@ -97,6 +104,9 @@ bool Shard::Extend(const Operation& op, absl::string_view more,
   const int64_t bytes =
       old.record.payload_bytes() + static_cast<int64_t>(more.size());
   if (!Reserve(old, bytes, alone_bytes, outcome)) return false;
+  if (atomic_ == Atomic::kChecking) [[unlikely]] {
+    return true;
+  }
   Record record = old.record;
   const int64_t death_us = KeepOrRenew(op, old, &record);
   record.version = result->version = NewVersion();
@@ -118,6 +128,29 @@ bool Shard::Extend(const Operation& op, absl::string_view more,
   return true;
 }
 
+uint32_t Shard::CapacityFor(size_t bytes) const {
+  return static_cast<uint32_t>(std::max(
+      bytes, std::min(std::max(2 * bytes, kMinCapacity), max_value_bytes_)));
+}
+
+void Shard::PrepareAppend(const Operation& op, uint64_t hash, int64_t now_us) {
+  const TurnLock lock(&mu_);
+  Observe(now_us);
+  const uint32_t tag = CompactIndex::TagOf(hash);
+  const Found old = FindLive(tag, op.key);
+  if (old.slot == nullptr) return;
+  Record record = old.record;
+  const size_t size = record.value.size() + op.value.size() + kMaxPartHead;
+  if (record.value.size() < kLargeValueBytes || size <= record.capacity ||
+      size > max_value_bytes_ || !segments_.HasRoom() ||
+      MemoryBudget::Process().level() == MemoryBudget::Level::kExhausted) {
+    return;
+  }
+  record.capacity = CapacityFor(size);
+  Outcome outcome;
+  Store(record, DeathOf(old), tag, old, &outcome);
+}
+
 // Stores `record`, which has the value of `old`, and `more` behind that. Where
 // it has no room it moves, and gets as much again as it then has: so a value
 // that grows to n bytes is copied less than n bytes for that, however short the
@@ -137,8 +170,7 @@ void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
       EncodedSize(record, segments_[old.segment].base) == old.size;
   if (!fits || death_us != DeathOf(old)) {
     if (record.capacity == 0 || size > record.capacity) {
-      record.capacity = static_cast<uint32_t>(std::max(
-          size, std::min(std::max(2 * size, kMinCapacity), max_value_bytes_)));
+      record.capacity = CapacityFor(size);
     }
     ref = Store(record, death_us, tag, old, outcome);
   }
@@ -148,6 +180,7 @@ void Shard::StoreLonger(Record record, absl::string_view more, int64_t death_us,
   record.key = stored.key;
   record.value = stored.value;
   record.index = stored.index;
+  record.trace = stored.trace;
   segment.generation->bytes += static_cast<int64_t>(more.size());
   char* const data = segment.data.get();
   ExtendRecord(record, segment.base, more, data + OffsetOf(ref));
@@ -320,6 +353,10 @@ void Shard::Complete(const Operation& op, const Found& old,
   const size_t size = old.record.value.size() + more.size();
   result->status = CheckValueBytes(size);
   if (!result->status.ok() || !TakeRoom(size, room, result)) return;
+  if (atomic_ == Atomic::kChecking) [[unlikely]] {
+    if (found) Take(op, old);
+    return;
+  }
   Record whole = old.record;
   if (!found) BeginLife(op, old, &whole);
   whole.parts = true;

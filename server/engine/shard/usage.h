@@ -65,19 +65,21 @@ class Usage {
             bytes() + more.bytes <= max_bytes()) &&
            (server_ == nullptr || server_->Fits(more));
   }
-  // Whether an entry of `bytes` could be added if everything that is counted
-  // here was gone.
-  bool CouldFit(int64_t bytes) const {
-    return CouldFit(0, 0, bytes) &&
+  // Whether this could be added if everything that is counted here was gone.
+  bool CouldFit(const Amount& alone) const {
+    return CouldFit({0, 0}, alone) &&
            (server_ == nullptr ||
-            server_->CouldFit(server_->entries() - entries(),
-                              server_->bytes() - this->bytes(), bytes));
+            server_->CouldFit({server_->entries() - entries(),
+                               server_->bytes() - this->bytes()},
+                              alone));
   }
 
-  // Or if nothing at all was counted, here and in the parent.
+  // Or, an entry of `bytes`, if nothing at all was counted, here and in the
+  // parent.
   bool CouldEverFit(int64_t bytes) const {
-    return CouldFit(0, 0, bytes) &&
-           (server_ == nullptr || server_->CouldFit(0, 0, bytes));
+    const Amount alone = {1, bytes};
+    return CouldFit({0, 0}, alone) &&
+           (server_ == nullptr || server_->CouldFit({0, 0}, alone));
   }
 
   void Subtract(int64_t entries, int64_t bytes) {
@@ -102,10 +104,10 @@ class Usage {
   }
 
  private:
-  bool CouldFit(int64_t beside_entries, int64_t beside_bytes,
-                int64_t bytes) const {
-    return (max_entries() == 0 || beside_entries + 1 <= max_entries()) &&
-           (max_bytes() == 0 || beside_bytes + bytes <= max_bytes());
+  bool CouldFit(const Amount& beside, const Amount& more) const {
+    return (max_entries() == 0 ||
+            beside.entries + more.entries <= max_entries()) &&
+           (max_bytes() == 0 || beside.bytes + more.bytes <= max_bytes());
   }
 
   // Adds, and takes it back if the sum grew past a limit that is set.

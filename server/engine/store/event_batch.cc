@@ -62,7 +62,7 @@ bool EventBatch::HasRoomFor(const ExpiredEvent& event) const {
 }
 
 void EventBatch::Add(const ExpiredEvent& event) {
-  const size_t most = used_ + encoding_.MaxOverhead() + PayloadBytes(event);
+  const size_t most = used_ + encoding_.MaxBytes(event);
   if (most > capacity_) SetCapacity(std::max(most, 2 * capacity_));
   char* const to = data_.get() + used_;
   const char* const end = encoding_.Write(event, to);

@@ -1,4 +1,4 @@
-// Events that died together, as the expiry log keeps them.
+// Events that died together, or changes, as a log keeps them.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_EVENT_BATCH_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_EVENT_BATCH_H_
@@ -49,11 +49,13 @@ class EventBatch {
   void Add(const ExpiredEvent& event);
   // Frees the unused room.
   void ShrinkToFit();
+  // Of changes, before it is shared: none of them happened earlier.
+  void SetDeathUs(int64_t death_us) { death_.death_us = death_us; }
 
   int size() const { return static_cast<int>(offsets_.size()); }
   // 0 <= i < size().
   ExpiredEvent event(int i) const {
-    return EventEncoding::Read(data_.get() + offsets_[static_cast<size_t>(i)]);
+    return encoding_.Read(data_.get() + offsets_[static_cast<size_t>(i)]);
   }
   absl::string_view key(int i) const {
     return encoding_.ReadKey(data_.get() + offsets_[static_cast<size_t>(i)]);
@@ -105,7 +107,7 @@ class EventBatch {
   void SetCapacity(size_t bytes);
   void Charge() { charge_.Set(bytes()); }
 
-  const Death death_;
+  Death death_;
   const EventEncoding encoding_;
   // From malloc, which can shrink what it gave without a copy.
   std::unique_ptr<char, Free> data_;

@@ -1,4 +1,4 @@
-// An entry that died, and how it is written for watchers.
+// An entry that died or changed, and how it is written for watchers.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_EVENT_ENCODING_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_EVENT_ENCODING_H_
@@ -18,9 +18,12 @@ enum class Cause : uint8_t {
   kRotated,
   // Not dead: about to die at the batch's death_us.
   kExpiring,
+  // Not a death: changes by operations, none of which happened before the
+  // batch's death_us.
+  kChanged,
 };
 
-// One entry that died, in the batch where it stands.
+// One entry that died or changed, in the batch where it stands.
 using ExpiredEvent = EntryView;
 
 // An entry killed by RotateNamespace may die this much ahead of the clock:
@@ -62,18 +65,22 @@ struct DeadLetterNote {
 // WatchExpiredResponse (watch.proto), tag and length included; parts stand where
 // a value would. A protobuf message is a sequence of fields in any order, so the
 // events of whole batches, one after the other, are a message: each is encoded
-// once, from the bucket that it died in, and sent as it is. Immutable.
+// once, from the bucket that it died in, and sent as it is. Changes are written
+// as the field `changes` of WatchChangesResponse, which has the same number.
+// Immutable.
 class EventEncoding {
  public:
   // `map` is the namespace, of at most 63 bytes.
   EventEncoding(absl::string_view map, const Death& death);
 
-  // The most bytes that Write writes beyond key and value.
+  // The most bytes that Write writes beyond key, value and traceparent.
   size_t MaxOverhead() const;
+  // The most that it writes, also of a traceparent, which few events have.
+  size_t MaxBytes(const ExpiredEvent& event) const;
   // Returns the end of what was written.
   char* Write(const ExpiredEvent& event, char* to) const;
   // Reads what Write wrote; views into it.
-  static ExpiredEvent Read(const char* from);
+  ExpiredEvent Read(const char* from) const;
   // The key alone, at a lower cost.
   absl::string_view ReadKey(const char* from) const;
   // A serialized ExpiredEvent: the value of a dead letter.
@@ -83,8 +90,13 @@ class EventEncoding {
   size_t memory_bytes() const { return shared_.capacity(); }
 
  private:
+  bool OfChanges() const { return shared_.size() == 1; }
+  static char* WriteChange(const ExpiredEvent& change, char* to);
+  static ExpiredEvent ReadChange(const char* at, const char* end);
+
   // What all events have: before the key the namespace, after the deadline
-  // death, delivery and cause. Behind one byte, the length of the former.
+  // death, delivery and cause. Behind one byte, the length of the former. Of
+  // changes that byte alone: they have nothing in common.
   std::string shared_;
 };
 

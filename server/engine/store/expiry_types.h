@@ -41,6 +41,44 @@ struct LogFork {
 // oldest retained event.
 enum class LogStart { kNow, kEarliest };
 
+// A position in a log for a consumer group.
+struct LogPosition {
+  enum class Kind { kStart, kTime, kPoint };
+
+  LogPosition() = default;
+  LogPosition(LogStart from) : start(from) {}  // NOLINT: a start is one
+
+  static LogPosition After(int64_t time_us) {
+    LogPosition position;
+    position.kind = Kind::kTime;
+    position.time_us = time_us;
+    return position;
+  }
+  static LogPosition At(const LogPoint& point) {
+    LogPosition position;
+    position.kind = Kind::kPoint;
+    position.point = point;
+    return position;
+  }
+
+  Kind kind = Kind::kStart;
+  LogStart start = LogStart::kNow;
+  // Of kTime: the first retained event that died after it.
+  int64_t time_us = 0;
+  // Of kPoint.
+  LogPoint point = {};
+};
+
+// Where a position lies: events from `asked` on are meant, and those from
+// `first` on are retained. Of a point alone these may differ. `end` is the number
+// of the log's next event, and may be lower: events before `first` that are to
+// come died before the position.
+struct LogPlace {
+  uint64_t asked = 0;
+  uint64_t first = 0;
+  uint64_t end = 0;
+};
+
 // Events that are not there any more: all their keys began with `prefix`.
 struct LostEvents {
   uint64_t events = 0;
@@ -93,6 +131,14 @@ struct EventChunk {
   // delivered or has died since; 0 until all entries that existed at the start
   // have been delivered. Never goes back.
   int64_t watermark_us = 0;
+  // Of a group: everything that died at or before this has been delivered to a
+  // member at least once, or settled or lost; and everything that died at or
+  // before that has arrived in the group. 0 if nothing is known to be.
+  int64_t delivered_us = 0;
+  int64_t arrived_us = 0;
+  // Of a group that has delivered all that it has, some of it since the last
+  // Read: delivered_us is past a death.
+  bool all_delivered = false;
   // Events that were dropped before this reader came to them, since its last
   // Read: they died before those in `batches`. Of a group: lost events that have
   // not been reported to a member yet.
@@ -106,6 +152,9 @@ struct EventChunk {
   // changes up to now are stored: otherwise a member could get the number of
   // its attempt once more.
   bool undoable = false;
+  // What was read is being stored first: the reader is woken then, if that
+  // succeeds.
+  bool storing = false;
   // Whether there may be more to read now.
   bool more = false;
   // The namespace or the group is gone: nothing comes after this.

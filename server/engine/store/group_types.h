@@ -28,6 +28,8 @@ inline constexpr int64_t kMaxNackDelayUs =
 inline constexpr int kMaxAttempts = 1'000'000;
 inline constexpr int kMaxRetryMultiplier = 100;
 inline constexpr size_t kMaxReasonBytes = 256;
+inline constexpr size_t kMaxGroupPrefixBytes = 256;
+inline constexpr size_t kMaxRetryDelays = 32;
 // A group's identity is a random number up to this: deliveries name it.
 inline constexpr uint64_t kMaxGroupId = (uint64_t{1} << 40) - 1;
 
@@ -44,13 +46,19 @@ struct GroupOptions {
   int64_t max_retry_delay_us = kMaxNackDelayUs;
   int retry_jitter_percent = 0;
   bool paused = false;
+  bool single_active = false;
+  // Fixed at creation.
+  std::string key_prefix = {};
+  // In place of retry_delay_us, retry_multiplier and max_retry_delay_us; empty:
+  // there are none.
+  std::vector<int64_t> retry_delays_us = {};
 };
 
 // How long the event waits after this attempt, by the options alone.
 int64_t RetryDelayUs(const GroupOptions& options, uint64_t event_id,
                      int attempt);
 
-// As that of NamespaceOptions.
+// As that of NamespaceOptions, but for key_prefix and retry_delays.
 template <typename Options, typename Visit>
 requires std::is_same_v<std::remove_const_t<Options>, GroupOptions>
 void VisitOptions(Options* o, const Visit& visit) {
@@ -68,17 +76,16 @@ void VisitOptions(Options* o, const Visit& visit) {
         OptionRange{0, kMaxNackDelayUs, true});
   visit("retry_jitter_percent", &o->retry_jitter_percent, OptionRange{0, 100});
   visit("paused", &o->paused, OptionRange{});
+  visit("single_active", &o->single_active, OptionRange{});
 }
 
 // INVALID_ARGUMENT that names the first field out of its range, and the range.
-inline absl::Status Validate(const GroupOptions& options) {
-  return CheckRanges(options);
-}
+absl::Status Validate(const GroupOptions& options);
 
 // As GroupStatistics in the proto.
 struct GroupStatistics {
   int64_t members = 0;
-  // Of the log since the group began.
+  // Of the log since the group began, and of its keys.
   uint64_t events = 0;
   int64_t unresponsive_members = 0;
   uint64_t backlog = 0;
@@ -104,12 +111,38 @@ struct GroupStatistics {
   uint64_t extended = 0;
   uint64_t suspects = 0;
   uint64_t terminated = 0;
+  // Of in_flight.
+  uint64_t fetched = 0;
+  // Of `events`, those that the group got by being moved.
+  uint64_t moved = 0;
+  // Events that it gave up so, unsettled.
+  uint64_t skipped = 0;
 };
 
 // How a member's stream ended: by the server's will, as when it drains, or
 // because the client cancelled it or is gone, which may be the doing of an
-// event that the client held.
-enum class StreamEnd : uint8_t { kByServer, kByClient };
+// event that the client held. Or a fetch, whose answer was sent: its caller
+// has the events.
+enum class StreamEnd : uint8_t { kByServer, kByClient, kAnswered };
+
+// Who a member of a group is.
+struct MemberOrigin {
+  std::string principal = {};
+  // As gRPC names it.
+  std::string peer = {};
+  int64_t since_us = 0;
+};
+
+// A stream that is a member, as GroupMember in the proto.
+struct MemberInfo {
+  uint64_t id = 0;
+  std::shared_ptr<const MemberOrigin> origin;
+  int in_flight = 0;
+  int max_in_flight = 0;
+  int window = 0;
+  bool unresponsive = false;
+  bool active = true;
+};
 
 // An event that its member's stream did not survive again and again.
 struct Suspect {
@@ -124,6 +157,55 @@ struct Suspect {
 struct DeadLetterBudget {
   int events = 0;
   int64_t bytes = INT64_MAX;
+};
+
+// What an unsettled event waits for: see UnsettledState in
+// proto/timecache/v1/groups.proto.
+enum class UnsettledState : uint8_t {
+  kReady,
+  kBlockedByKey,
+  kInFlight,
+  kDelayed,
+  kDeadLettering,
+};
+
+// An event that a group has not settled, as an operator sees it.
+struct UnsettledInfo {
+  // Its `attempt` is 0 if it has not been delivered.
+  Delivery delivery;
+  UnsettledState state = UnsettledState::kReady;
+  // In flight: the member that holds it, since when.
+  uint64_t member_id = 0;
+  int64_t since_us = kNeverUs;
+  // In flight, delayed or dead-lettering: the end of that.
+  int64_t due_us = kNeverUs;
+};
+
+// Which unsettled events are listed: from number `from` on, with keys that begin
+// with `key_prefix`.
+struct UnsettledQuery {
+  uint64_t from = 0;
+  std::string key_prefix = {};
+  int most = 100;
+  // The page ends at kMaxUnsettledBytes of keys and, if they are wanted, values
+  // that are not larger than that.
+  bool include_values = false;
+};
+
+inline constexpr int64_t kMaxUnsettledBytes = int64_t{1} << 20;
+
+struct UnsettledPage {
+  std::vector<UnsettledInfo> events;
+  // Where the next page begins; none: there is none.
+  std::optional<uint64_t> next;
+};
+
+// What became of a group that was moved.
+struct SeekResult {
+  // Events that it has not settled now.
+  uint64_t unsettled = 0;
+  // Events that were given up.
+  uint64_t dropped = 0;
 };
 
 // The outcome of a dead letter.
@@ -155,6 +237,8 @@ struct Settlement {
   bool allow_past = false;
   // Of a NACK or TERMINATE: at most kMaxReasonBytes. Must outlive the call.
   absl::string_view reason = {};
+  // By an operator: of no delivery.
+  bool by_operator = false;
 };
 
 struct SettleResult {

@@ -78,6 +78,9 @@ struct NamespaceOptions {
   // are none. And how many.
   int64_t idempotency_window_us = 0;
   int64_t idempotency_max_ids = 100'000;
+  // How long changes stay readable; 0: there are none. And in how many bytes.
+  int64_t change_retention_us = 0;
+  int64_t change_retention_bytes = 64 << 20;
 };
 
 // What an option may be: a duration in microseconds or a number, or a choice, up
@@ -135,6 +138,10 @@ void VisitOptions(Options* o, const Visit& visit) {
                  kMaxIdempotencyWindowUs));
   visit("idempotency_max_ids", &o->idempotency_max_ids,
         OptionRange{kMinIdempotencyIds, kMaxIdempotencyIds});
+  visit("change_retention", &o->change_retention_us,
+        duration(o->change_retention_us == 0 ? 0 : kMinTtlUs, kMaxRetentionUs));
+  visit("change_retention_bytes", &o->change_retention_bytes,
+        OptionRange{kMinRetentionBytes, kMaxRetentionBytes});
 }
 
 // INVALID_ARGUMENT that names the first of the options that is out of its range,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -27,6 +28,10 @@ enum class OpKind : uint8_t {
 };
 
 inline constexpr size_t kMaxIdempotencyIdBytes = 64;
+
+// Of an atomic batch. The bytes are those of the request.
+inline constexpr size_t kMaxAtomicOperations = 128;
+inline constexpr size_t kMaxAtomicBytes = size_t{1} << 20;
 
 enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfVersion };
 
@@ -69,6 +74,8 @@ struct Operation {
   bool namespace_ttl = false;
   // Of the idempotency id, 1 to kMaxIdempotencyIdBytes; 0: there is none.
   uint8_t id_bytes = 0;
+  // Of the traceparent, which must be one; 0: there is none.
+  uint8_t trace_bytes = 0;
   // Combine.
   Combination combination = Combination::kAdd;
   bool remove_if_zero = false;
@@ -88,12 +95,22 @@ struct Operation {
   const Gathering* gathering = nullptr;
   // Put, Remove, Append, Combine, Gather: where the id is.
   const char* id_data = nullptr;
+  // Put, Append, Combine, Gather: the traceparent's text, for an entry that they
+  // make.
+  const char* trace_data = nullptr;
 
   absl::string_view id() const { return {id_data, id_bytes}; }
   // At most 255 bytes of it.
   void SetId(absl::string_view id) {
     id_data = id.data();
     id_bytes = static_cast<uint8_t>(std::min(id.size(), size_t{UINT8_MAX}));
+  }
+  absl::string_view trace() const { return {trace_data, trace_bytes}; }
+  // The same.
+  void SetTrace(absl::string_view trace) {
+    trace_data = trace.data();
+    trace_bytes =
+        static_cast<uint8_t>(std::min(trace.size(), size_t{UINT8_MAX}));
   }
 
   static Operation Put(absl::string_view key, absl::string_view value) {
@@ -265,6 +282,9 @@ struct BatchProgress {
   size_t reached = 0;
   ResponseBudget room;
   bool done = false;
+  // Called, unless null, where all is applied and `done` of Execute has to wait:
+  // what comes from here on is behind it. No lock is held.
+  std::function<void()> on_applied;
 };
 
 }  // namespace timecache::server

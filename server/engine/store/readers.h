@@ -55,8 +55,12 @@ class EventReader {
   // or after the client could take them. For the statistics.
   virtual void CountDelivery(int64_t /*lateness_us*/, uint64_t /*events*/) {}
 
-  // Of a group: its stream has ended so. Returns the events that it holds, and
-  // takes no more.
+  // Of a fetch from a group: it reads no more, and its events are being sent.
+  // Leave says what becomes of them.
+  virtual void StopReading() {}
+
+  // Of a group: its stream has ended so. Returns the events that it holds, but
+  // for a fetch that was answered, and takes no more.
   virtual void Leave(int64_t /*now_us*/, StreamEnd /*end*/) {}
 };
 

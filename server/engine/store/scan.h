@@ -32,6 +32,9 @@ struct ScanPosition {
   friend bool operator==(const ScanPosition&, const ScanPosition&) = default;
 };
 
+// What an operation has done to an entry; see ChangeKind in watch.proto.
+enum class ChangeKind : uint8_t { kNone, kPut, kRenewed, kRemoved };
+
 // An entry where it lies. The views live as long as what it lies in.
 struct EntryView {
   absl::string_view key;
@@ -45,6 +48,11 @@ struct EntryView {
   int64_t create_us = 0;
   // What a renewal gives it; 0: the namespace's TTL.
   int64_t own_ttl_us = 0;
+  // Its traceparent, in either form. Empty: none.
+  absl::string_view trace = {};
+  // Of a change, which happened at `put_us`; of one that was removed, the
+  // version was its last.
+  ChangeKind change = ChangeKind::kNone;
 };
 
 // An entry that a walk has met.

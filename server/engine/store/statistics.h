@@ -54,6 +54,8 @@ struct NamespaceStatistics {
   // When the oldest of these was published; kNeverUs if there is none.
   int64_t oldest_retained_us = kNeverUs;
   int64_t watchers = 0;
+  uint64_t changes_retained = 0;
+  int64_t changes_retained_bytes = 0;
   // Events for watches and their outcomes, as in ExpiryLog::Statistics: owed =
   // delivered + lost + left + pending.
   uint64_t watch_owed = 0;

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/store/deaths_ahead.h"
+#include "server/engine/store/hot_keys.h"
 #include "server/engine/store/operation.h"
 #include "server/engine/store/readers.h"
 #include "server/engine/store/scan.h"
@@ -59,11 +60,20 @@ class Store {
   // One turn of that, unless `progress` is null: if `*progress` is not done by
   // the time of `done`, call again with the same arguments. It may end there:
   // the operations whose results then wait, or that it has not reached, change
-  // nothing.
+  // nothing. `progress->on_applied` says earlier than `done` that no turn is
+  // left.
   virtual void Execute(absl::string_view name,
                        absl::Span<const Operation> operations,
                        absl::Span<Result> results, BatchProgress* progress,
                        Done done) = 0;
+
+  // Applies all of them, each on a key of its own, or none, at one instant: then
+  // the result of each that fails says why, and the others are ABORTED
+  // (NOT_APPLIED). At most kMaxAtomicOperations. Beyond the rate limit all fail.
+  // Where it is unknown whether they are stored, all have that error.
+  virtual void ExecuteAtomic(absl::string_view name,
+                             absl::Span<const Operation> operations,
+                             absl::Span<Result> results, Done done) = 0;
 
   // Live entries at one instant.
   virtual void GetSize(absl::string_view name,
@@ -103,6 +113,9 @@ class Store {
   // What dies when. O(live buckets) in each shard.
   virtual void GetDeaths(absl::string_view name, DeathsQuery query,
                          DoneWith<DeathsAhead> done) = 0;
+  // The keys that are used most, by a sample: 1 to HotKeys::kMaxKeys.
+  virtual void GetHotKeys(absl::string_view name, size_t max_keys,
+                          DoneWith<HotKeys> done) = 0;
 
   // --- Consumer groups.
 
@@ -118,6 +131,18 @@ class Store {
   virtual void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
                            DoneWith<GroupInfo> done) = 0;
   virtual void DeleteGroup(GroupName name, Done done) = 0;
+  // The streams that are members, the oldest first.
+  virtual void ListMembers(GroupName name,
+                           DoneWith<std::vector<MemberInfo>> done) = 0;
+
+  // Moves the group: errors as OpenLogs' of a point. With `drop` what is before
+  // the position and not settled is given up.
+  virtual void SeekGroup(GroupName name, LogPosition position, bool drop,
+                         DoneWith<SeekResult> done) = 0;
+  // O(log of the unsettled events), and O(1) for each that is looked at: 100,000
+  // at most.
+  virtual void ListUnsettled(GroupName name, UnsettledQuery query,
+                             DoneWith<UnsettledPage> done) = 0;
 
   // Settles events of the group, each by itself, in order, and fills the result
   // of each: `results` has as many. `done` gets the error that kept all of them
@@ -139,6 +164,11 @@ class Store {
   virtual void OpenLogs(absl::Span<const std::string> names, LogStart start,
                         const LogPoints& points, Wake wake,
                         DoneWith<Readers> done) = 0;
+  // The same of changes. FAILED_PRECONDITION (NO_CHANGES) for a namespace that
+  // keeps none.
+  virtual void OpenChanges(absl::Span<const std::string> names, LogStart start,
+                           const LogPoints& points, Wake wake,
+                           DoneWith<Readers> done) = 0;
   // Creates groups that do not exist: RESOURCE_EXHAUSTED (MAX_GROUPS), with the
   // metadata `namespace`, if that fails. No group is created unless all
   // namespaces exist.

@@ -71,7 +71,7 @@ using OptionsChange = std::function<absl::Status(Options* options)>;
 // A group that is to be created.
 struct NewGroup {
   GroupOptions options;
-  LogStart start = LogStart::kNow;
+  LogPosition start = {};
   // The principal that asks for it.
   std::string created_by;
 };
@@ -83,7 +83,13 @@ struct Membership {
   int max_in_flight = 1'000;
   // Of a group that is created by its first member.
   LogStart start = LogStart::kNow;
+  // The principal that asks for it.
   std::string created_by;
+  std::string peer = {};
+  // A call that takes events without a stream: FAILED_PRECONDITION
+  // (SINGLE_ACTIVE) of a group that is single_active. Its events stay with its
+  // caller once it was answered.
+  bool fetches = false;
 };
 
 // By namespace.

@@ -81,11 +81,12 @@ void BackupStream::OnWriteDone(bool ok) {
   Continue();
 }
 
-void BackupStream::OnDrain() {
+bool BackupStream::OnDrain() {
   absl::MutexLock lock(&mu_);
   draining_ = true;
   // Between two pieces it checks by itself.
   if (writing_) CancelIn(kDrainTimeout);
+  return true;
 }
 
 void BackupStream::Continue() {

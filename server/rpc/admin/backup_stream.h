@@ -61,7 +61,7 @@ class BackupStream final
 
   bool TakeTurn() override ABSL_LOCKS_EXCLUDED(mu_);
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
-  void OnDrain() override ABSL_LOCKS_EXCLUDED(mu_);
+  bool OnDrain() override ABSL_LOCKS_EXCLUDED(mu_);
   // It checks before each piece.
   void OnAccessChanged() override {}
 

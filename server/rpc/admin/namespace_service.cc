@@ -228,6 +228,32 @@ absl::Status HandleGetDeaths(
   return absl::OkStatus();
 }
 
+absl::Status HandleGetHotKeys(
+    const Admin& admin,
+    const SharedCall<v1::GetHotKeysRequest, v1::GetHotKeysResponse>& unary) {
+  const uint32_t max_keys = unary->request().max_keys();
+  absl::Status status =
+      CheckNumber("max_keys", max_keys, 0, int64_t{HotKeys::kMaxKeys});
+  if (!status.ok()) return status;
+  admin.store->GetHotKeys(
+      unary->request().name(),
+      max_keys == 0 ? HotKeys::kDefaultKeys : size_t{max_keys},
+      FinishWith(unary, [unary](const HotKeys& from) {
+        v1::GetHotKeysResponse& to = unary->response();
+        for (const HotKeys::Key& key : from.keys) {
+          v1::HotKey* const added = to.add_keys();
+          added->set_key(key.key);
+          added->set_reads_per_second(key.reads_per_second);
+          added->set_writes_per_second(key.writes_per_second);
+          added->set_value_bytes(key.value_bytes);
+        }
+        SetDuration(from.window_us, to.mutable_window());
+        to.set_sampled(from.sampled);
+        to.set_operations_per_second(from.operations_per_second);
+      }));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 NamespaceService::NamespaceService(const CallGate* gate, Store* store,
@@ -248,6 +274,8 @@ NamespaceService::NamespaceService(const CallGate* gate, Store* store,
              NamespaceFieldPath, HandleRotateNamespace);
   ServeUnary(methods::kGetDeaths, config::v1::VERB_READ, DeathsFieldPath,
              HandleGetDeaths);
+  ServeUnary(methods::kGetHotKeys, config::v1::VERB_READ, DeathsFieldPath,
+             HandleGetHotKeys);
 }
 
 }  // namespace timecache::server

@@ -21,11 +21,13 @@ absl::Status NoCluster() {
 ServerService::ServerService(const CallGate* gate,
                              DescribeServer describe_server, Backups* backups,
                              ClusterSource cluster, OpenStreams* streams,
-                             FairExecutor* executor, CountedCalls* counted)
+                             FairExecutor* executor, OperatorSource operators,
+                             TailStream::Parts tails, CountedCalls* counted)
     : RawService(counted),
       gate_(*gate),
       describe_server_(std::move(describe_server)),
-      cluster_(std::move(cluster)) {
+      cluster_(std::move(cluster)),
+      operators_(std::move(operators)) {
   Serve<UnaryHandler>(
       methods::kGetServer,
       [this](Context* context, const Bytes* request, Bytes* response) {
@@ -46,6 +48,21 @@ ServerService::ServerService(const CallGate* gate,
       [this](Context* context, const Bytes* request, Bytes* response) {
         return AnswerHandOver(context, request, response);
       });
+  const auto serve = [this](const Method& method, auto answer) {
+    Serve<UnaryHandler>(
+        method, [this, answer](Context* context, const Bytes* request,
+                               Bytes* response) {
+          return answer(gate_, operators_, context, request, response);
+        });
+  };
+  serve(methods::kWhoAmI, AnswerWhoAmI);
+  serve(methods::kListConnections, AnswerListConnections);
+  serve(methods::kCloseConnection, AnswerCloseConnection);
+  serve(methods::kListSlowCalls, AnswerListSlowCalls);
+  Serve<WriteHandler>(methods::kTailCalls, [this, tails](Context* context,
+                                                         const Bytes* request) {
+    return TailStream::Start(gate_, context, tails, *request);
+  });
 }
 
 grpc::ServerUnaryReactor* ServerService::AnswerServer(Context* context,

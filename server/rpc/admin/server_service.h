@@ -1,5 +1,5 @@
-// timecache.v1.ServerService: says what the server is, streams backups, and
-// answers for the cluster.
+// timecache.v1.ServerService: says what the server is and who does what to it,
+// streams backups, and answers for the cluster.
 
 #ifndef TIMECACHED_SERVER_RPC_ADMIN_SERVER_SERVICE_H_
 #define TIMECACHED_SERVER_RPC_ADMIN_SERVER_SERVICE_H_
@@ -9,9 +9,11 @@
 #include "server/edge/response/open_streams.h"
 #include "server/rpc/admin/backup_stream.h"
 #include "server/rpc/admin/cluster_source.h"
+#include "server/rpc/admin/operator_calls.h"
 #include "server/rpc/call/call_gate.h"
 #include "server/rpc/call/counted_calls.h"
 #include "server/rpc/call/fair_executor.h"
+#include "server/rpc/watch/tail_stream.h"
 #include "timecache/v1/server.grpc.pb.h"
 
 namespace timecache::server {
@@ -27,7 +29,8 @@ class ServerService final : public RawService<v1::ServerService::Service> {
   // alone, may be null without a source of them.
   ServerService(const CallGate* gate, DescribeServer describe_server,
                 Backups* backups, ClusterSource cluster, OpenStreams* streams,
-                FairExecutor* executor, CountedCalls* counted);
+                FairExecutor* executor, OperatorSource operators,
+                TailStream::Parts tails, CountedCalls* counted);
 
  private:
   grpc::ServerUnaryReactor* AnswerServer(Context* context, const Bytes* request,
@@ -42,6 +45,7 @@ class ServerService final : public RawService<v1::ServerService::Service> {
   const CallGate& gate_;
   const DescribeServer describe_server_;
   const ClusterSource cluster_;
+  const OperatorSource operators_;
 };
 
 }  // namespace timecache::server

@@ -20,12 +20,10 @@ constexpr char kAnonymous[] = "anonymous";
 constexpr char kRequestIdKey[] = "x-request-id";
 constexpr char kTraceParentKey[] = "traceparent";
 constexpr char kAuthorizationKey[] = "authorization";
+constexpr char kUserAgentKey[] = "user-agent";
+constexpr size_t kMaxUserAgentBytes = 256;
 constexpr size_t kMaxShownNameBytes = 64;
 constexpr size_t kMaxRequestIdBytes = 128;
-
-int64_t NowNs() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 // Different for each call of the process, at the cost of a multiplication.
 uint64_t NextNumber() {
@@ -39,15 +37,6 @@ absl::string_view View(const grpc::string_ref& ref) {
   return {ref.data(), ref.size()};
 }
 
-// The part of a namespace's name that errors and logs repeat: all of a valid
-// one. Does not split a UTF-8 character.
-absl::string_view Shown(absl::string_view name) {
-  if (name.size() <= kMaxShownNameBytes) return name;
-  size_t size = kMaxShownNameBytes;
-  while (size > 0 && (static_cast<uint8_t>(name[size]) & 0xc0) == 0x80) --size;
-  return name.substr(0, size);
-}
-
 bool IsLowerHex(absl::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
@@ -58,8 +47,31 @@ bool IsZero(absl::string_view text) {
   return text.find_first_not_of('0') == absl::string_view::npos;
 }
 
-// As https://www.w3.org/TR/trace-context/#traceparent-header has version 00:
-// version, trace, span and flags in hexadecimal digits, no id all zeros.
+// Whether a node of a cluster serves it without being the owner.
+bool IsServedByAllNodes(const Method& method) {
+  return method.index == methods::kGetServer.index ||
+         method.index == methods::kGetCluster.index ||
+         method.index == methods::kHandOver.index ||
+         method.index == methods::kWhoAmI.index ||
+         method.index == methods::kListConnections.index ||
+         method.index == methods::kCloseConnection.index ||
+         method.index == methods::kListSlowCalls.index;
+}
+
+// Whether a limit is the cause.
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ||
+         (absl::IsOutOfRange(status) &&
+          ReasonOf(status) == Reason::kResumePointTrimmed);
+}
+
+}  // namespace
+
+bool IsRequestId(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxRequestIdBytes &&
+         std::all_of(text.begin(), text.end(), absl::ascii_isgraph);
+}
+
 bool IsTraceParent(absl::string_view text) {
   constexpr size_t kBytes = 55;
   if (text.size() != kBytes || text[2] != '-' || text[35] != '-' ||
@@ -71,22 +83,6 @@ bool IsTraceParent(absl::string_view text) {
   return text.substr(0, 2) == "00" && IsLowerHex(trace) && !IsZero(trace) &&
          IsLowerHex(span) && !IsZero(span) && IsLowerHex(text.substr(53));
 }
-
-// Whether a node of a cluster serves it without being the owner.
-bool IsServedByAllNodes(const Method& method) {
-  return method.index == methods::kGetServer.index ||
-         method.index == methods::kGetCluster.index ||
-         method.index == methods::kHandOver.index;
-}
-
-// Whether a limit is the cause.
-bool IsRefusal(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) ||
-         (absl::IsOutOfRange(status) &&
-          ReasonOf(status) == Reason::kResumePointTrimmed);
-}
-
-}  // namespace
 
 Call::Call(const CallGate& gate, const Method& method,
            grpc::ServerContextBase* context, const ResponseAccount* account)
@@ -107,11 +103,25 @@ Call::Call(const CallGate& gate, const Method& method,
   } else if (gate_.guard() != nullptr) {
     gate_.guard()->CountKnown(*context_, /*has_credentials=*/false);
   }
+  if (account != nullptr && account->use().wants_caller() && admission_.ok()) {
+    NoteCaller(&account->use());
+  }
   if (!gate_.checks_service() || IsServedByAllNodes(method_)) return;
   // Last, as only known callers learn who owns.
   if (!admission_.ok()) return;
   admission_ = gate_.CheckService();
   if (!admission_.ok()) refused_ = Refused::kNotOwner;
+}
+
+absl::string_view Call::Shown(absl::string_view name) {
+  if (name.size() <= kMaxShownNameBytes) return name;
+  size_t size = kMaxShownNameBytes;
+  while (size > 0 && (static_cast<uint8_t>(name[size]) & 0xc0) == 0x80) --size;
+  return name.substr(0, size);
+}
+
+int64_t Call::NowNs() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
 Call::~Call() {
@@ -216,9 +226,10 @@ void Call::CountSent() const {
   for (CallObserver* observer : gate_.observers()) observer->OnSent(method_);
 }
 
-void Call::CountRefused(const absl::Status& status, uint64_t operations) const {
+void Call::CountRefused(const absl::Status& status, uint64_t operations,
+                        const CallDetails& batch) const {
   for (CallObserver* observer : gate_.observers()) {
-    observer->OnRefused({method_, status, operations, *this});
+    observer->OnRefused({method_, status, operations, batch});
   }
 }
 
@@ -252,10 +263,7 @@ grpc::Status Call::End(const absl::Status& status, FieldPath field_path) {
 
 std::string Call::RequestId() const {
   const absl::string_view given = Metadata(kRequestIdKey);
-  if (!given.empty() && given.size() <= kMaxRequestIdBytes &&
-      std::all_of(given.begin(), given.end(), absl::ascii_isgraph)) {
-    return std::string(given);
-  }
+  if (IsRequestId(given)) return std::string(given);
   static const uint64_t process = absl::Uniform<uint64_t>(absl::BitGen());
   return absl::StrCat(absl::Hex(process, absl::kZeroPad16),
                       absl::Hex(number_, absl::kZeroPad16));
@@ -278,6 +286,12 @@ void Call::Note(absl::string_view name) {
   name = Shown(name);
   name_size_ = static_cast<uint8_t>(name.size());
   if (name_size_ > 0) std::memcpy(name_.data(), name.data(), name_size_);
+}
+
+void Call::NoteCaller(ConnectionUse* use) const {
+  use->Note(
+      {Principal(),
+       std::string(Metadata(kUserAgentKey).substr(0, kMaxUserAgentBytes))});
 }
 
 // Sets caller_ or admission_. A token decides even if there is a certificate: a
@@ -339,6 +353,7 @@ absl::Status Call::Denial(Verbs verbs, absl::string_view name) const {
 absl::Status Call::CountRefusal(absl::Status status, Verbs verbs,
                                 absl::string_view name) {
   if (status.ok()) return status;
+  if (!reports_denials_ && absl::IsPermissionDenied(status)) return status;
   for (CallObserver* observer : gate_.observers()) {
     observer->OnDenied({method_, status, Shown(name), verbs, *this});
   }

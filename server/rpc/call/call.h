@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,6 +21,12 @@
 #include "server/rpc/call/call_gate.h"
 
 namespace timecache::server {
+
+// Whether a client may call a request so: 1 to 128 graphic ASCII characters.
+bool IsRequestId(absl::string_view text);
+// As https://www.w3.org/TR/trace-context/#traceparent-header has version 00:
+// version, trace, span and flags in hexadecimal digits, no id all zeros.
+bool IsTraceParent(absl::string_view text);
 
 // Created first in every handler. It identifies the caller, checks its
 // permissions, and ends with the call's status, which it reports to the gate's
@@ -118,13 +125,46 @@ class Call final : public CallDetails {
 
   // Reports operations of a batch that a limit refused, with this error. The
   // call's own error is counted anyway.
-  void CountRefused(const absl::Status& status, uint64_t operations) const;
+  void CountRefused(const absl::Status& status, uint64_t operations) const {
+    CountRefused(status, operations, *this);
+  }
+  void CountRefused(const absl::Status& status, uint64_t operations,
+                    const CallDetails& batch) const;
   // Reports events that a watch has lost in the namespace.
   void CountLost(absl::string_view name, uint64_t events) const;
+
+  // What the rules let the caller do; empty without rules, and for a caller
+  // that is not known.
+  std::vector<PatternVerbs> Permissions() const {
+    return caller_ == nullptr ? std::vector<PatternVerbs>()
+                              : caller_->Permissions();
+  }
+  bool has_rules() const { return gate_.access() != nullptr; }
+
+  const std::vector<CallObserver*>& observers() const {
+    return gate_.observers();
+  }
+
+  // Whether PERMISSION_DENIED is reported, as it is by default: not where each
+  // operation reports its own.
+  void set_reports_denials(bool reports) { reports_denials_ = reports; }
+
+  // The part of a namespace's name that errors and logs repeat: all of a valid
+  // one. Does not split a UTF-8 character.
+  static absl::string_view Shown(absl::string_view name);
+
+  // What calls are timed by: the steady clock.
+  static int64_t NowNs();
+
+  // Operations on keys that it has, for the observers. Default: none.
+  void set_operations(size_t operations) {
+    operations_ = static_cast<uint32_t>(operations);
+  }
 
   // Ends the call; returns the status for the handler to finish with. Once.
   grpc::Status End(const absl::Status& status, FieldPath field_path = nullptr);
 
+  uint64_t Operations() const override { return operations_; }
   std::string RequestId() const override;
   std::string TraceParent() const override;
   std::string Peer() const override;
@@ -135,6 +175,7 @@ class Call final : public CallDetails {
 
  private:
   void Note(absl::string_view name);
+  void NoteCaller(ConnectionUse* use) const;
   void Authenticate();
   // Why the call is not served, whatever its caller.
   enum class Refused : uint8_t { kNot, kDraining, kGone, kNotOwner };
@@ -160,8 +201,10 @@ class Call final : public CallDetails {
   absl::Status admission_;
   uint64_t generation_ = 0;
   Refused refused_;
+  bool reports_denials_ = true;
   bool checked_ = false;
   bool ended_ = false;
+  uint32_t operations_ = 0;
   // The beginning of the namespace that Authorize or VerbsIn was last called
   // with; a valid name has room.
   uint8_t name_size_ = 0;

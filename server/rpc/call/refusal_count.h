@@ -35,10 +35,11 @@ class RefusalCount {
     }
   }
 
-  // Reports the counts to `call`.
-  void Count(const Call& call) const {
+  // Reports the counts to `call`; of a batch of its.
+  void Count(const Call& call) const { Count(call, call); }
+  void Count(const Call& call, const CallDetails& batch) const {
     for (const auto& [status, count] : refused_) {
-      call.CountRefused(status, count);
+      call.CountRefused(status, count, batch);
     }
   }
 

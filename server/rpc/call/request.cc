@@ -11,6 +11,10 @@
 namespace timecache::server {
 namespace {
 
+// To look for unknown fields, by reflection, takes 3,000 instructions: in a
+// smaller request they cost less than the call itself.
+constexpr size_t kMaxUnknownBytes = 1024;
+
 bool Parse(const grpc::ByteBuffer& bytes,
            google::protobuf::MessageLite* request) {
   // A call may end without having sent a message.
@@ -65,7 +69,9 @@ absl::Status TakeRequest(const grpc::ByteBuffer& bytes,
                          google::protobuf::Message* request,
                          absl::string_view large_field) {
   absl::Status status = ParseRequest(bytes, request, large_field);
-  request->DiscardUnknownFields();
+  if (bytes.Valid() && bytes.Length() > kMaxUnknownBytes) {
+    request->DiscardUnknownFields();
+  }
   // gRPC's, which reads it no more; its API gives handlers a const one.
   const_cast<grpc::ByteBuffer&>(bytes).Clear();
   return status;

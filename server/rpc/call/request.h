@@ -40,8 +40,8 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes,
                           absl::string_view large_field = "");
 
 // The same, and frees the bytes, which gRPC would keep as long as the call, and
-// unknown fields: gRPC has one bound for the requests of all clients, and a
-// stream may stay open for ever.
+// unknown fields, unless the request is small: gRPC has one bound for the
+// requests of all clients, and a stream may stay open for ever.
 absl::Status TakeRequest(const grpc::ByteBuffer& bytes,
                          google::protobuf::Message* request,
                          absl::string_view large_field = "");

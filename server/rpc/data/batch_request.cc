@@ -1,5 +1,6 @@
 #include "server/rpc/data/batch_request.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -141,6 +142,28 @@ absl::StatusOr<Operation> Convert(
                       "touch, append, combine, gather");
 }
 
+OpKind KindOf(const v1::Operation& operation) {
+  OpKind kind = OpKind::kPut;
+  ReadKind(WireTag(operation.request_case(), kLengthDelimited), &kind);
+  return kind;
+}
+
+// Of this request.
+absl::Status CheckAtomic(size_t operations, size_t bytes) {
+  if (operations > kMaxAtomicOperations) {
+    return InvalidField(
+        "operations",
+        absl::StrCat("must be at most ", kMaxAtomicOperations,
+                     " operations in an atomic batch, not ", operations));
+  }
+  if (bytes > kMaxAtomicBytes) {
+    return InvalidField("operations",
+                        absl::StrCat("must be at most ", kMaxAtomicBytes,
+                                     " bytes in an atomic batch, not ", bytes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status BatchRequest::Decode(const grpc::ByteBuffer& message) {
@@ -159,11 +182,14 @@ absl::Status BatchRequest::Decode(const grpc::ByteBuffer& message) {
                         absl::StrCat("must be 1 to ", kMaxOperations,
                                      " operations, not ", count));
   }
-  return absl::OkStatus();
+  if (atomic_ && independent_) {
+    return InvalidField("independent", "must not be set with atomic");
+  }
+  return atomic_ ? CheckAtomic(count, bytes.size()) : absl::OkStatus();
 }
 
 void BatchRequest::Refuse(
-    absl::FunctionRef<absl::Status(const Operation&)> check) {
+    absl::FunctionRef<absl::Status(const Operation&, size_t)> check) {
   std::vector<Refused> before;
   before.swap(refused_);
   auto next = before.begin();
@@ -177,15 +203,22 @@ void BatchRequest::Refuse(
   };
   for (size_t i = 0; i < operations_.size(); ++i, ++index) {
     skip_refused();
-    absl::Status status = check(operations_[i]);
+    absl::Status status = check(operations_[i], index);
     if (status.ok()) {
       operations_[kept++] = operations_[i];
     } else {
-      refused_.push_back({index, std::move(status)});
+      refused_.push_back({index, std::move(status), operations_[i].kind});
     }
   }
   skip_refused();
   operations_.resize(kept);
+}
+
+const BatchRequest::CallIds* BatchRequest::CallIdsOf(size_t index) const {
+  const auto found = std::lower_bound(
+      call_ids_.begin(), call_ids_.end(), index,
+      [](const CallIds& ids, size_t at) { return ids.index < at; });
+  return found == call_ids_.end() || found->index != index ? nullptr : &*found;
 }
 
 // Those of the last message; its large ones are not kept for the next.
@@ -206,8 +239,11 @@ Gathering* BatchRequest::NewGathering() {
 
 void BatchRequest::Clear() {
   name_ = {};
+  atomic_ = false;
+  independent_ = false;
   operations_.clear();
   refused_ = {};
+  call_ids_ = {};
   DropGatherings();
   parsed_.reset();
   bytes_ = grpc::Slice();
@@ -220,7 +256,16 @@ bool BatchRequest::DecodePlain(absl::string_view bytes) {
   for (WireReader reader(bytes); !reader.done();) {
     uint8_t tag;
     absl::string_view field;
-    if (!reader.Tag(&tag) || !reader.Bytes(&field)) return false;
+    if (!reader.Tag(&tag)) return false;
+    if (tag == WireTag(v1::ExecuteRequest::kAtomicFieldNumber, kVarint)) {
+      if (atomic_ || !reader.Bool(&atomic_)) return false;
+      continue;
+    }
+    if (tag == WireTag(v1::ExecuteRequest::kIndependentFieldNumber, kVarint)) {
+      if (independent_ || !reader.Bool(&independent_)) return false;
+      continue;
+    }
+    if (!reader.Bytes(&field)) return false;
     switch (tag) {
       case WireTag(v1::ExecuteRequest::kNamespaceFieldNumber, kLengthDelimited):
         if (named) return false;
@@ -254,18 +299,25 @@ absl::Status BatchRequest::DecodeAny(absl::string_view bytes) {
     return MalformedRequest(parsed_->GetTypeName());
   }
   name_ = parsed_->namespace_();
+  atomic_ = parsed_->atomic();
+  independent_ = parsed_->independent();
   // So many are refused as a whole.
   if (static_cast<size_t>(parsed_->operations_size()) > kMaxOperations) {
     operations_.resize(static_cast<size_t>(parsed_->operations_size()));
     return absl::OkStatus();
   }
   for (int i = 0; i < parsed_->operations_size(); ++i) {
-    auto operation = Convert(parsed_->operations(i), parsed_->namespace_(),
-                             [this] { return NewGathering(); });
+    const v1::Operation& each = parsed_->operations(i);
+    const auto index = static_cast<size_t>(i);
+    auto operation =
+        Convert(each, parsed_->namespace_(), [this] { return NewGathering(); });
     if (operation.ok()) {
       operations_.push_back(*std::move(operation));
     } else {
-      refused_.push_back({static_cast<size_t>(i), operation.status()});
+      refused_.push_back({index, operation.status(), KindOf(each)});
+    }
+    if (!each.request_id().empty() || !each.traceparent().empty()) {
+      call_ids_.push_back({index, each.request_id(), each.traceparent()});
     }
   }
   return absl::OkStatus();

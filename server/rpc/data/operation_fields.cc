@@ -1,5 +1,6 @@
 #include "server/rpc/data/operation_fields.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -80,6 +81,15 @@ bool ReadExpireAt(absl::string_view bytes, Operation* op) {
   op->has_expire_at = true;
   op->expire_at_us = *time_us;
   return true;
+}
+
+// One that is no UTF-8 is for the generated parser to refuse.
+bool ReadTrace(WireReader* reader, Operation* op) {
+  absl::string_view trace;
+  if (!reader->Bytes(&trace)) return false;
+  op->SetTrace(trace);
+  return std::none_of(trace.begin(), trace.end(),
+                      [](char c) { return static_cast<uint8_t>(c) >= 0x80; });
 }
 
 int64_t ZigZag(uint64_t number) {
@@ -173,6 +183,13 @@ bool ReadChangeField(OpKind kind, uint8_t tag, WireReader* reader,
     case Of(OpKind::kGather,
             WireTag(Gather::kIdempotencyIdFieldNumber, kLengthDelimited)):
       return reader->Bytes(&bytes) && (op->SetId(bytes), true);
+    case Of(OpKind::kAppend,
+            WireTag(Append::kTraceparentFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kCombine,
+            WireTag(Combine::kTraceparentFieldNumber, kLengthDelimited)):
+    case Of(OpKind::kGather,
+            WireTag(Gather::kTraceparentFieldNumber, kLengthDelimited)):
+      return ReadTrace(reader, op);
     case Of(OpKind::kCombine, WireTag(Combine::kXorFieldNumber, kVarint)):
       op->combination = Combination::kXor;
       [[fallthrough]];
@@ -207,6 +224,7 @@ bool ReadChangeField(OpKind kind, uint8_t tag, WireReader* reader,
 bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
   using Put = v1::PutRequest;
   using Get = v1::GetRequest;
+  using Contains = v1::ContainsRequest;
   using Touch = v1::TouchRequest;
   using Remove = v1::RemoveRequest;
   absl::string_view bytes;
@@ -216,7 +234,7 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
     case Of(OpKind::kRemove,
             WireTag(Remove::kKeyFieldNumber, kLengthDelimited)):
     case Of(OpKind::kContains,
-            WireTag(v1::ContainsRequest::kKeyFieldNumber, kLengthDelimited)):
+            WireTag(Contains::kKeyFieldNumber, kLengthDelimited)):
     case Of(OpKind::kTouch, WireTag(Touch::kKeyFieldNumber, kLengthDelimited)):
       return reader->Bytes(&op->key);
     case Of(OpKind::kPut, WireTag(Put::kValueFieldNumber, kLengthDelimited)):
@@ -225,10 +243,14 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
     case Of(OpKind::kTouch, WireTag(Touch::kTtlFieldNumber, kLengthDelimited)):
       return reader->Bytes(&bytes) && ReadTtl(bytes, op);
     case Of(OpKind::kPut, WireTag(Put::kConditionFieldNumber, kVarint)):
+    case Of(OpKind::kContains,
+            WireTag(Contains::kConditionFieldNumber, kVarint)):
       return ReadCondition(reader, op);
     case Of(OpKind::kPut, WireTag(Put::kIfVersionFieldNumber, kVarint)):
     case Of(OpKind::kRemove, WireTag(Remove::kIfVersionFieldNumber, kVarint)):
     case Of(OpKind::kTouch, WireTag(Touch::kIfVersionFieldNumber, kVarint)):
+    case Of(OpKind::kContains,
+            WireTag(Contains::kIfVersionFieldNumber, kVarint)):
       return ReadIfVersion(reader, op);
     case Of(OpKind::kPut, WireTag(Put::kReturnPreviousFieldNumber, kVarint)):
     case Of(OpKind::kRemove,
@@ -245,6 +267,9 @@ bool ReadField(OpKind kind, uint8_t tag, WireReader* reader, Operation* op) {
     case Of(OpKind::kRemove,
             WireTag(Remove::kIdempotencyIdFieldNumber, kLengthDelimited)):
       return reader->Bytes(&bytes) && (op->SetId(bytes), true);
+    case Of(OpKind::kPut,
+            WireTag(Put::kTraceparentFieldNumber, kLengthDelimited)):
+      return ReadTrace(reader, op);
     case Of(OpKind::kPut, WireTag(Put::kKeepDeadlineFieldNumber, kVarint)):
       return reader->Bool(&op->keep_deadline);
     case Of(OpKind::kPut, WireTag(Put::kExpireAtFieldNumber, kLengthDelimited)):

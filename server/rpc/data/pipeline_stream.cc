@@ -1,5 +1,6 @@
 #include "server/rpc/data/pipeline_stream.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,9 +10,10 @@ namespace timecache::server {
 PipelineStream* PipelineStream::Start(const CallGate& gate,
                                       grpc::CallbackServerContext* context,
                                       const Batch::Parts& parts,
-                                      OpenStreams* streams) {
+                                      OpenStreams* streams,
+                                      absl::Duration max_connection_age) {
   PipelineStream* const stream = Keep(std::shared_ptr<PipelineStream>(
-      new PipelineStream(gate, context, parts, streams)));
+      new PipelineStream(gate, context, parts, streams, max_connection_age)));
   absl::Status status = stream->call_.Identify();
   if (status.ok()) status = streams->Add(stream->self());
   absl::MutexLock lock(&stream->mu_);
@@ -27,80 +29,133 @@ void PipelineStream::OnReadDone(bool ok) {
     // Requests after the end are not run.
     if (ok && !end_.has_value()) {
       call_.CountReceived();
-      EndWithoutAccess();
-    }
-    if (ok && !end_.has_value()) {
-      input_ = Input::kRunning;
+      input_ = Input::kHeld;
     } else {
       // The client has sent all requests, or is gone.
       End(absl::OkStatus());
-      Pump();
-      return;
     }
+    if (!Pump()) return;
   }
-  batch_.Run(
-      &call_, parts_, request_, account_.get(),
-      [this](const absl::Status& status, const grpc::ByteBuffer& answer) {
-        OnExecuted(status, answer);
-      });
+  Run();
 }
 
-void PipelineStream::OnExecuted(const absl::Status& status,
-                                const grpc::ByteBuffer& answer) {
-  absl::MutexLock lock(&mu_);
+void PipelineStream::Run() {
+  Answer* answer = nullptr;
+  {
+    absl::MutexLock lock(&mu_);
+    answer = &answers_.back();
+  }
+  answer->batch->Run(&call_, parts_, request_, account_.get(),
+                     [this, answer](const absl::Status& status,
+                                    const grpc::ByteBuffer& bytes) {
+                       OnExecuted(answer, status, bytes);
+                     });
+}
+
+std::unique_ptr<Batch> PipelineStream::TakeBatch() {
+  if (spare_ != nullptr) return std::move(spare_);
+  auto batch = std::make_unique<Batch>();
+  batch->set_small_bytes(kMinAnswerCost);
+  batch->set_answers_independent(true);
+  batch->set_on_applied([this] { OnApplied(); });
+  return batch;
+}
+
+// The one that is being applied needs no more of request_ and call_.
+void PipelineStream::Applied(const Batch& batch) {
   input_ = Input::kIdle;
   // It may be long until the next one comes in its place.
   request_.Clear();
-  if (status.ok()) {
-    answer_bytes_ += answer.Length();
-    answers_.push_back(answer);
-  } else {
-    End(status);
-  }
-  EndWithoutAccess();
+  independent_ = batch.ran_independent();
+  has_batches_ = has_batches_ || !independent_;
+}
+
+void PipelineStream::OnApplied() {
+  absl::MutexLock lock(&mu_);
+  Applied(*answers_.back().batch);
   Pump();
+}
+
+void PipelineStream::OnExecuted(Answer* answer, const absl::Status& status,
+                                const grpc::ByteBuffer& bytes) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (input_ == Input::kApplying && answer == &answers_.back()) {
+      Applied(*answer->batch);
+    }
+    spare_ = std::move(answer->batch);
+    --running_;
+    if (status.ok()) {
+      answer_bytes_ += bytes.Length();
+      answer->bytes = bytes;
+    } else {
+      // It was not applied, so that none is behind it.
+      answers_.pop_back();
+      End(status);
+    }
+    EndWithoutAccess();
+    if (IsOld()) End(OpenStreams::DrainingError());
+    if (!Pump()) return;
+  }
+  Run();
+}
+
+// By now gRPC, which takes a tenth more or less, has asked the client to connect
+// anew: its next stream comes elsewhere.
+bool PipelineStream::IsOld() const {
+  if (max_connection_age_ <= absl::ZeroDuration() || !account_) return false;
+  const auto age =
+      std::chrono::steady_clock::now() - account_->use().opened_at();
+  return absl::FromChrono(age) > 1.1 * max_connection_age_;
+}
+
+void PipelineStream::PopAnswer() {
+  answer_bytes_ -= answers_.front().bytes.Length();
+  answers_.pop_front();
 }
 
 void PipelineStream::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mu_);
   writing_ = false;
-  answer_bytes_ -= answers_.front().Length();
-  answers_.pop_front();
+  PopAnswer();
   if (ok) {
     call_.CountSent();
   } else {
-    // The client is gone and cannot read the others.
-    answers_.clear();
-    answer_bytes_ = 0;
+    gone_ = true;
     End(absl::CancelledError("the client is gone"));
   }
   Pump();
 }
 
-void PipelineStream::OnDrain() {
+bool PipelineStream::OnDrain() {
   // Of a node of a cluster it ends with NOT_OWNER, by which the client goes on at
   // the owner; but not while a batch runs, which may end with another error.
-  if (!call_.CheckService().ok()) return OnAccessChanged();
+  const bool serves = call_.CheckService().ok();
+  if (!serves) OnAccessChanged();
   absl::MutexLock lock(&mu_);
-  End(OpenStreams::DrainingError());
-  Pump();
+  if (serves) {
+    End(OpenStreams::DrainingError());
+    Pump();
+  }
+  return has_batches_;
 }
 
 void PipelineStream::OnAccessChanged() {
   absl::MutexLock lock(&mu_);
-  // A run checks when it is done.
-  if (input_ != Input::kRunning) EndWithoutAccess();
+  // Runs check when they are done.
+  if (running_ == 0) EndWithoutAccess();
   Pump();
 }
 
 absl::Status PipelineStream::Authorize() {
-  if (call_.Namespace().empty()) return absl::OkStatus();
+  if (call_.Namespace().empty() || independent_) return absl::OkStatus();
   return call_.Authorize(Verbs(), std::string(call_.Namespace()));
 }
 
+// Batches that run have the caller as it was found.
 void PipelineStream::EndWithoutAccess() {
   if (ended()) return;
-  absl::Status status = CheckAccess();
+  absl::Status status = running_ > 0 ? call_.CheckService() : CheckAccess();
   if (!status.ok()) End(std::move(status));
 }
 
@@ -109,21 +164,39 @@ void PipelineStream::End(absl::Status status) {
   if (!end_.has_value()) end_ = std::move(status);
 }
 
-// Does what can be done next.
-void PipelineStream::Pump() {
-  if (ended()) return;
-  if (!writing_ && !answers_.empty()) {
-    writing_ = true;
-    StartWrite(&answers_.front());
+// Does what can be done next. Returns whether to call Run.
+bool PipelineStream::Pump() {
+  if (ended()) return false;
+  while (!writing_ && !answers_.empty() && answers_.front().batch == nullptr) {
+    if (gone_) {
+      PopAnswer();
+    } else {
+      writing_ = true;
+      StartWrite(&answers_.front().bytes);
+    }
   }
-  if (input_ == Input::kRunning) return;
+  if (input_ == Input::kApplying) return false;
+  if (input_ == Input::kHeld) {
+    // By the rules of now.
+    if (running_ > 0 && call_.stale()) return false;
+    EndWithoutAccess();
+  }
   if (end_.has_value()) {
-    if (!writing_) EndCall(*end_);
-  } else if (input_ == Input::kIdle && answers_.size() < kMaxAnswers &&
-             answer_bytes_ < kMaxAnswerBytes) {
+    if (answers_.empty()) EndCall(*end_);
+    return false;
+  }
+  if (input_ == Input::kHeld) {
+    input_ = Input::kApplying;
+    answers_.push_back({TakeBatch(), {}});
+    ++running_;
+    return true;
+  }
+  if (input_ == Input::kIdle && running_ < kMaxRunning &&
+      answers_.size() < kMaxAnswers && answer_bytes_ < kMaxAnswerBytes) {
     input_ = Input::kReading;
     StartRead(&request_);
   }
+  return false;
 }
 
 }  // namespace timecache::server

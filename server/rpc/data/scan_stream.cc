@@ -182,10 +182,12 @@ void ScanStream::Add(const ScannedEntry& entry) {
   EntryView written = entry;
   if (request_.keys_only()) written.value = {};
   const size_t payload = written.key.size() + written.value.size();
-  const bool omitted = !written.value.empty() &&
-                       payload + wire::kMaxEntryBytes > max_message_bytes_;
-  const size_t size = wire::kSlack + wire::kMaxEntryBytes +
-                      (omitted ? written.key.size() : payload);
+  const size_t rest = wire::kMaxEntryBytes +
+                      (written.trace.empty() ? 0 : wire::kTraceFieldBytes);
+  const bool omitted =
+      !written.value.empty() && payload + rest > max_message_bytes_;
+  const size_t size =
+      wire::kSlack + rest + (omitted ? written.key.size() : payload);
   Found found = {std::unique_ptr<char[]>(new char[size]), 0, size, entry.next};
   char* const buffer = found.buffer.get();
   found.begin = static_cast<size_t>(

@@ -58,7 +58,7 @@ class ScanStream final
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
   // It has an end, and is waited for.
-  void OnDrain() override {}
+  bool OnDrain() override { return true; }
   // It checks before each step and each page.
   void OnAccessChanged() override {}
 

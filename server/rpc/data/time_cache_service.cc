@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "server/api/proto_operation.h"
+#include "server/api/proto_time.h"
 #include "server/rpc/call/answer.h"
 #include "server/rpc/call/unary_call.h"
 #include "server/rpc/data/batch.h"
 #include "server/rpc/data/batch_response.h"
 #include "server/rpc/data/pipeline_stream.h"
 #include "server/rpc/data/scan_stream.h"
+#include "server/rpc/watch/fetch_call.h"
 #include "server/rpc/watch/settle.h"
 #include "server/rpc/watch/watch_stream.h"
 
@@ -57,11 +59,16 @@ absl::StatusOr<Operation> OperationOf(Call* call) {
 }
 
 template <typename Request>
-void Execute(Store* store, std::unique_ptr<EntryCall<Request>> call) {
+void Execute(Store* store, CallTails* tails,
+             std::unique_ptr<EntryCall<Request>> call) {
   auto* const entry = call.get();
   store->Execute(entry->request().namespace_(), {&entry->operation, 1},
                  {&entry->result, 1},
-                 [call = std::move(call)](absl::Status status) {
+                 [tails, call = std::move(call)](absl::Status status) {
+                   if (tails->any() && status.ok()) {
+                     tails->Observe(call->call(), call->request().namespace_(),
+                                    {&call->operation, 1}, {&call->result, 1});
+                   }
                    if (status.ok()) status = call->result.status;
                    call->response() = {call->operation.kind,
                                        call->request().key(), &call->result};
@@ -73,7 +80,7 @@ void Execute(Store* store, std::unique_ptr<EntryCall<Request>> call) {
 template <typename Request>
 grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
                                      grpc::CallbackServerContext* context,
-                                     Store* store,
+                                     Store* store, CallTails* tails,
                                      const grpc::ByteBuffer* bytes,
                                      grpc::ByteBuffer* response) {
   auto call = std::make_unique<EntryCall<Request>>(gate, method, context, bytes,
@@ -88,18 +95,19 @@ grpc::ServerUnaryReactor* ExecuteOne(const CallGate& gate, const Method& method,
   if (status.ok()) status = operation.status();
   if (!status.ok()) return call->Finish(status);
   call->operation = *operation;
+  call->call().set_operations(1);
   grpc::ServerUnaryReactor* const reactor = call->reactor();
   ResponseAccount* const account = call->account();
   if (account == nullptr || !AnswersWithEntry(call->operation) ||
       account->HasRoom()) {
-    Execute(store, std::move(call));
+    Execute(store, tails, std::move(call));
     return reactor;
   }
   const size_t request_bytes = call->request_bytes();
   account->WhenRoom(
-      [store, call = std::move(call)](absl::Status room) mutable {
+      [store, tails, call = std::move(call)](absl::Status room) mutable {
         if (room.ok()) {
-          Execute(store, std::move(call));
+          Execute(store, tails, std::move(call));
         } else {
           call->Finish(room);
         }
@@ -115,8 +123,8 @@ void TimeCacheService::ServeOperation(const Method& method) {
   Serve<UnaryHandler>(
       method,
       [this, &method](Context* context, const Bytes* request, Bytes* response) {
-        return ExecuteOne<Request>(gate_, method, context, store_, request,
-                                   response);
+        return ExecuteOne<Request>(gate_, method, context, store_, tails_,
+                                   request, response);
       });
 }
 
@@ -132,15 +140,17 @@ void TimeCacheService::ServeWatch(const Method& method) {
 TimeCacheService::TimeCacheService(const CallGate* gate, Store* store,
                                    WatchHub* hub, OpenStreams* streams,
                                    FairExecutor* executor,
-                                   absl::Duration max_call_duration,
-                                   CountedCalls* counted)
+                                   const config::v1::ServerLimits& limits,
+                                   CallTails* tails, CountedCalls* counted)
     : RawService(counted),
       gate_(*gate),
       store_(store),
       hub_(hub),
       streams_(streams),
       executor_(executor),
-      max_call_duration_(max_call_duration) {
+      max_call_duration_(ToDuration(limits.max_call_duration())),
+      max_connection_age_(ToDuration(limits.max_connection_age())),
+      tails_(tails) {
   ServeOperation<v1::PutRequest>(methods::kPut);
   ServeOperation<v1::GetRequest>(methods::kGet);
   ServeOperation<v1::RemoveRequest>(methods::kRemove);
@@ -152,6 +162,12 @@ TimeCacheService::TimeCacheService(const CallGate* gate, Store* store,
   ServeWatch<v1::WatchExpiredRequest>(methods::kWatchExpired);
   ServeWatch<v1::ConsumeExpiredRequest>(methods::kConsumeExpired);
   ServeWatch<v1::WatchExpiringRequest>(methods::kWatchExpiring);
+  ServeWatch<v1::WatchChangesRequest>(methods::kWatchChanges);
+  Serve<UnaryHandler>(methods::kFetchExpired, [this](Context* context,
+                                                     const Bytes* request,
+                                                     Bytes* response) {
+    return FetchCall::Start(gate_, context, hub_, store_, *request, response);
+  });
   Serve<UnaryHandler>(
       methods::kSize,
       [this](Context* context, const Bytes* request, Bytes* response) {
@@ -168,7 +184,8 @@ TimeCacheService::TimeCacheService(const CallGate* gate, Store* store,
         return AnswerSettle(context, request, response);
       });
   Serve<BidiHandler>(methods::kPipeline, [this](Context* context) {
-    return PipelineStream::Start(gate_, context, {store_, executor_}, streams_);
+    return PipelineStream::Start(gate_, context, {store_, executor_, tails_},
+                                 streams_, max_connection_age_);
   });
   Serve<WriteHandler>(
       methods::kScan, [this](Context* context, const Bytes* request) {
@@ -208,7 +225,7 @@ grpc::ServerUnaryReactor* TimeCacheService::AnswerBatch(Context* context,
   auto owned = std::make_unique<BatchCall>(gate_, methods::kExecute, context);
   auto* const one = owned.get();
   one->batch.Run(
-      &one->call, {store_, executor_}, *request, one->account,
+      &one->call, {store_, executor_, tails_}, *request, one->account,
       [reactor, response, owned = std::move(owned)](
           const absl::Status& status, const grpc::ByteBuffer& answer) {
         *response = answer;
@@ -221,11 +238,11 @@ grpc::ServerUnaryReactor* TimeCacheService::AnswerBatch(Context* context,
 grpc::ServerUnaryReactor* TimeCacheService::AnswerSettle(Context* context,
                                                          const Bytes* request,
                                                          Bytes* response) {
-  return Answer<v1::SettleExpiredRequest, v1::SettleExpiredResponse>(
+  return Answer<SettleRequest, SettleAnswer>(
       gate_, methods::kSettleExpired, context, request, response, nullptr,
       [this](const auto& unary) -> absl::Status {
         const absl::Status access = unary->call().Authorize(
-            config::v1::VERB_SETTLE, unary->request().namespace_());
+            config::v1::VERB_SETTLE, unary->request().namespace_name());
         if (!access.ok()) return access;
         Settle(
             unary->request(), store_, &unary->response(),

@@ -7,6 +7,7 @@
 #include "server/edge/response/open_streams.h"
 #include "server/engine/store/store.h"
 #include "server/rpc/call/call_gate.h"
+#include "server/rpc/call/call_tails.h"
 #include "server/rpc/call/counted_calls.h"
 #include "server/rpc/call/fair_executor.h"
 #include "server/rpc/data/scan_token.h"
@@ -26,7 +27,8 @@ class TimeCacheService final
   // None is owned; all must outlive the service and its calls.
   TimeCacheService(const CallGate* gate, Store* store, WatchHub* hub,
                    OpenStreams* streams, FairExecutor* executor,
-                   absl::Duration max_call_duration, CountedCalls* counted);
+                   const config::v1::ServerLimits& limits, CallTails* tails,
+                   CountedCalls* counted);
 
  private:
   template <typename Request>
@@ -48,6 +50,8 @@ class TimeCacheService final
   FairExecutor* const executor_;
   const ScanTokens scan_tokens_;
   const absl::Duration max_call_duration_;
+  const absl::Duration max_connection_age_;
+  CallTails* const tails_;
 };
 
 }  // namespace timecache::server

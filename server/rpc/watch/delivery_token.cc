@@ -24,6 +24,13 @@ bool TakeTokenInt(absl::string_view* from, int* value) {
 
 }  // namespace
 
+std::string OperatorToken(const Delivery& delivery) {
+  Delivery none = {.batch = nullptr, .event_id = delivery.event_id};
+  none.group_id = delivery.group_id;
+  char token[kMaxDeliveryTokenBytes];
+  return std::string(token, WriteDeliveryToken(none, token));
+}
+
 char* WriteDeliveryToken(const Delivery& delivery, char* to) {
   for (size_t i = 0; i < kGroupIdBytes; ++i) {
     *to++ = static_cast<char>(delivery.group_id >> (8 * i));
@@ -41,7 +48,8 @@ absl::Status ReadDeliveryToken(absl::string_view token, Settlement* to) {
     }
     left.remove_prefix(kGroupIdBytes);
     if (TakeVarint(&left, &to->event_id) && TakeTokenInt(&left, &to->attempt) &&
-        TakeTokenInt(&left, &to->returns) && left.empty() && to->attempt > 0) {
+        TakeTokenInt(&left, &to->returns) && left.empty()) {
+      to->by_operator = to->attempt == 0;
       return absl::OkStatus();
     }
   }

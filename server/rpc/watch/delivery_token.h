@@ -4,6 +4,7 @@
 #define TIMECACHED_SERVER_RPC_WATCH_DELIVERY_TOKEN_H_
 
 #include <cstddef>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -18,6 +19,9 @@ inline constexpr size_t kMaxDeliveryTokenBytes = 32;
 
 // Writes at most kMaxDeliveryTokenBytes; returns their end.
 char* WriteDeliveryToken(const Delivery& delivery, char* to);
+
+// Names the event in its group, for an operator: of no attempt.
+std::string OperatorToken(const Delivery& delivery);
 
 // Sets what names the delivery. INVALID_ARGUMENT about delivery_token for bytes
 // that no server writes.

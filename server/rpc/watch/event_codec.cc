@@ -12,14 +12,17 @@ namespace {
 
 using v1::ExpiredEvent;
 using v1::WatchExpiredResponse;
-constexpr uint8_t kEvents =
-    WireTag(WatchExpiredResponse::kEventsFieldNumber, kLengthDelimited);
+static_assert(kStreamEvents == WatchExpiredResponse::kEventsFieldNumber &&
+              kFetchedEvents == v1::FetchExpiredResponse::kEventsFieldNumber);
 constexpr uint8_t kWatermark =
     WireTag(WatchExpiredResponse::kWatermarkFieldNumber, kLengthDelimited);
 constexpr uint8_t kLost =
     WireTag(WatchExpiredResponse::kLostFieldNumber, kVarint);
 constexpr uint8_t kResumeToken =
     WireTag(WatchExpiredResponse::kResumeTokenFieldNumber, kLengthDelimited);
+constexpr uint8_t kDelivered =
+    WireTag(v1::ConsumeExpiredResponse::kDeliveredWatermarkFieldNumber,
+            kLengthDelimited);
 constexpr uint8_t kNamespace =
     WireTag(WatchExpiredResponse::kNamespaceFieldNumber, kLengthDelimited);
 constexpr uint8_t kEventId =
@@ -30,6 +33,8 @@ constexpr uint8_t kReturns =
     WireTag(ExpiredEvent::kReturnsFieldNumber, kVarint);
 constexpr uint8_t kOmittedValueBytes =
     WireTag(ExpiredEvent::kOmittedValueBytesFieldNumber, kVarint);
+constexpr uint8_t kOmittedChangeBytes =
+    WireTag(v1::ChangeEvent::kOmittedValueBytesFieldNumber, kVarint);
 // A tag of two bytes.
 constexpr uint8_t kDeliveryToken =
     WireTag(ExpiredEvent::kDeliveryTokenFieldNumber - 16, kLengthDelimited) |
@@ -40,13 +45,36 @@ constexpr uint8_t kSecondTokenTagByte = 1;
 }  // namespace
 
 std::string EncodeRest(absl::string_view map, int64_t watermark_us,
-                       uint64_t lost, absl::string_view resume_token) {
+                       uint64_t lost, absl::string_view resume_token,
+                       std::optional<int64_t> delivered_us) {
   std::string rest(wire::kSlack + 64 + map.size() + resume_token.size(), '\0');
   char* const end = rest.data() + rest.size();
-  char* at = wire::WriteBytes(kResumeToken, resume_token, end);
+  char* at = end;
+  if (delivered_us.has_value()) {
+    at = wire::WriteTime(kDelivered, *delivered_us, at);
+  } else {
+    at = wire::WriteBytes(kResumeToken, resume_token, at);
+  }
   at = wire::WriteNumber(kLost, lost, at);
   at = wire::WriteTime(kWatermark, watermark_us, at);
   at = wire::WriteBytes(kNamespace, map, at);
+  return std::string(at, end);
+}
+
+std::string EncodeFetchRest(int64_t watermark_us, uint64_t lost,
+                            int64_t delivered_us) {
+  using v1::FetchExpiredResponse;
+  constexpr uint8_t kFetchWatermark =
+      WireTag(FetchExpiredResponse::kWatermarkFieldNumber, kLengthDelimited);
+  constexpr uint8_t kFetchLost =
+      WireTag(FetchExpiredResponse::kLostFieldNumber, kVarint);
+  constexpr uint8_t kFetchDelivered = WireTag(
+      FetchExpiredResponse::kDeliveredWatermarkFieldNumber, kLengthDelimited);
+  char buffer[wire::kSlack + 64];
+  char* const end = buffer + sizeof buffer;
+  char* at = wire::WriteTime(kFetchDelivered, delivered_us, end);
+  at = wire::WriteNumber(kFetchLost, lost, at);
+  at = wire::WriteTime(kFetchWatermark, watermark_us, at);
   return std::string(at, end);
 }
 
@@ -65,7 +93,8 @@ std::shared_ptr<const EventBatch> Filter(
   return filtered;
 }
 
-void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
+void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to,
+                    int field) {
   uint64_t size;
   const char* const body =
       GetVarint(delivery.batch->encoded(delivery.index).data() + 1, &size);
@@ -99,7 +128,10 @@ void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
     at = wire::WriteByte(kDeliveryToken, at);
   }
   at = wire::WriteNumber(kReturns, static_cast<uint64_t>(delivery.returns), at);
-  at = wire::WriteNumber(kOmittedValueBytes, omitted, at);
+  at = wire::WriteNumber(delivery.batch->cause() == Cause::kChanged
+                             ? kOmittedChangeBytes
+                             : kOmittedValueBytes,
+                         omitted, at);
   at = wire::WriteNumber(kAttempt, static_cast<uint64_t>(delivery.attempt), at);
   at = wire::WriteNumber(kEventId, delivery.event_id, at);
   const absl::string_view tail(at, static_cast<size_t>(end - at));
@@ -107,7 +139,7 @@ void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to) {
   const size_t begin = to->size();
   to->resize(begin + 1 + VarintSize(size) + size);
   char* out = to->data() + begin;
-  *out++ = static_cast<char>(kEvents);
+  *out++ = static_cast<char>(WireTag(field, kLengthDelimited));
   out = PutRaw(before, PutVarint(size, out));
   PutRaw(tail, PutRaw(behind, out));
 }

@@ -1,12 +1,13 @@
 // The wire form of the watches' messages beside their events, written by hand:
 // the same fields as the generated classes', in one pass and without objects.
-// The three methods' responses share these fields, as far as they have them.
+// The methods' responses share these fields, as far as they have them.
 
 #ifndef TIMECACHED_SERVER_RPC_WATCH_EVENT_CODEC_H_
 #define TIMECACHED_SERVER_RPC_WATCH_EVENT_CODEC_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -16,9 +17,14 @@
 namespace timecache::server {
 
 // The other fields of a message, to be put before or after its events. `lost`
-// is left out if it is 0, the token if it is empty.
+// is left out if it is 0, the token if it is empty. `delivered_us` is a group's
+// delivered_watermark.
 std::string EncodeRest(absl::string_view map, int64_t watermark_us,
-                       uint64_t lost, absl::string_view resume_token);
+                       uint64_t lost, absl::string_view resume_token,
+                       std::optional<int64_t> delivered_us = {});
+// The same of a FetchExpiredResponse.
+std::string EncodeFetchRest(int64_t watermark_us, uint64_t lost,
+                            int64_t delivered_us);
 
 // The events of `batch` whose keys begin with `key_prefix`, with `keys_only`
 // without their values. The batch itself if it has no others.
@@ -33,10 +39,15 @@ enum class ValueForm {
   kOmitted,  // It is too large: only its size is written.
 };
 
-// Appends a group's event, as the field `events`: the event's bytes of its batch,
-// with its number, attempt and returns, which are left out if they are 0, and,
-// of an attempt, its token.
-void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to);
+// The field `events` of a stream's message, and of a FetchExpiredResponse.
+inline constexpr int kStreamEvents = 2;
+inline constexpr int kFetchedEvents = 1;
+
+// Appends a group's event, as that field: the event's bytes of its batch, with
+// its number, attempt and returns, which are left out if they are 0, and, of an
+// attempt, its token.
+void AppendDelivery(const Delivery& delivery, ValueForm form, std::string* to,
+                    int field = kStreamEvents);
 
 }  // namespace timecache::server
 

@@ -54,7 +54,7 @@ absl::StatusOr<ResumePoint> DecodeResumeToken(absl::string_view token) {
   const absl::Status malformed = InvalidField(
       "resume_tokens",
       "has one that is damaged or not of this service: send the bytes of "
-      "WatchExpiredResponse.resume_token unchanged");
+      "the message's resume_token unchanged");
   if (token.size() <= kFixedBytes || token[0] != kTokenVersion) {
     return malformed;
   }

@@ -1,16 +1,18 @@
 #include "server/rpc/watch/settle.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "server/api/proto_time.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
+#include "server/base/wire_reader.h"
 #include "server/engine/store/namespace_options.h"
+#include "server/rpc/call/request.h"
 #include "server/rpc/watch/delivery_token.h"
 
 namespace timecache::server {
@@ -96,44 +98,28 @@ void SetError(const absl::Status& status, google::rpc::Status* to) {
       ToGrpcStatus(status, SettlementFieldPath).error_details());
 }
 
-// A request, the store's input from it, and the store's results.
-struct Settling {
-  explicit Settling(const v1::SettleExpiredRequest& request) {
-    const auto count = static_cast<size_t>(request.settlements_size());
-    checked.reserve(count);
-    settlements.reserve(count);
-    for (const v1::Settlement& from : request.settlements()) {
-      settlements.emplace_back();
-      checked.push_back(ReadSettlement(from, &settlements.back()));
-      if (!checked.back().ok()) settlements.pop_back();
-    }
-    results.resize(settlements.size());
-  }
+// A string field that is not UTF-8 is for the generated parser to refuse.
+bool IsAscii(absl::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<uint8_t>(c) >= 0x80; });
+}
 
-  void Answer(v1::SettleExpiredResponse* response,
-              RefusalCount* refused_by_limits) const {
-    response->mutable_results()->Reserve(static_cast<int>(checked.size()));
-    auto result = results.begin();
-    for (const absl::Status& check : checked) {
-      v1::SettleResult* const to = response->add_results();
-      if (!check.ok()) {
-        SetError(check, to->mutable_error());
-        continue;
-      }
-      if (!result->status.ok()) {
-        SetError(result->status, to->mutable_error());
-        refused_by_limits->Add(result->status);
-      }
-      to->set_version(result->version);
-      ++result;
+v1::SettleExpiredResponse ToSettleResponse(const SettleAnswer& answer) {
+  v1::SettleExpiredResponse response;
+  const absl::Span<const absl::Status> checked = answer.request->checked();
+  auto result = answer.results.begin();
+  for (size_t i = 0; i < answer.request->count(); ++i) {
+    v1::SettleResult* const to = response.add_results();
+    if (!checked.empty() && !checked[i].ok()) {
+      SetError(checked[i], to->mutable_error());
+      continue;
     }
+    if (!result->status.ok()) SetError(result->status, to->mutable_error());
+    to->set_version(result->version);
+    ++result;
   }
-
-  // Of each settlement of the request: whether it is in `settlements`.
-  std::vector<absl::Status> checked;
-  std::vector<Settlement> settlements;
-  std::vector<SettleResult> results;
-};
+  return response;
+}
 
 }  // namespace
 
@@ -145,23 +131,122 @@ absl::StatusOr<Settlement> ToSettlement(const v1::Settlement& from) {
   return to;
 }
 
-void Settle(const v1::SettleExpiredRequest& request, Store* store,
-            v1::SettleExpiredResponse* response, SettleDone done) {
-  const int count = request.settlements_size();
+// False for any other request, malformed or not.
+bool SettleRequest::ReadAcks(absl::string_view bytes) {
+  using Request = v1::SettleExpiredRequest;
+  constexpr size_t kLeastBytes = 16;
+  settlements_.reserve(std::min(bytes.size() / kLeastBytes, kMaxSettlements));
+  for (WireReader reader(bytes); !reader.done();) {
+    uint8_t tag;
+    absl::string_view field;
+    if (!reader.Tag(&tag) || !reader.Bytes(&field)) return false;
+    switch (tag) {
+      case WireTag(Request::kNamespaceFieldNumber, kLengthDelimited):
+        if (!IsAscii(field)) return false;
+        namespace_name_.assign(field.data(), field.size());
+        break;
+      case WireTag(Request::kGroupFieldNumber, kLengthDelimited):
+        if (!IsAscii(field)) return false;
+        group_.assign(field.data(), field.size());
+        break;
+      case WireTag(Request::kSettlementsFieldNumber, kLengthDelimited): {
+        if (settlements_.size() == kMaxSettlements) return false;
+        WireReader one(field);
+        absl::string_view token;
+        absl::string_view ack;
+        if (!one.Skip(WireTag(v1::Settlement::kDeliveryTokenFieldNumber,
+                              kLengthDelimited)) ||
+            !one.Bytes(&token) ||
+            !one.Skip(
+                WireTag(v1::Settlement::kAckFieldNumber, kLengthDelimited)) ||
+            !one.Rest(&ack) || !ack.empty() ||
+            !ReadDeliveryToken(token, &settlements_.emplace_back()).ok()) {
+          return false;
+        }
+        break;
+      }
+      default:
+        return false;
+    }
+  }
+  count_ = settlements_.size();
+  return true;
+}
+
+// What was parsed.
+void SettleRequest::Convert() {
+  namespace_name_ = parsed_->namespace_();
+  group_ = parsed_->group();
+  count_ = static_cast<size_t>(parsed_->settlements_size());
+  if (count_ > kMaxSettlements) return;
+  checked_.reserve(count_);
+  for (const v1::Settlement& from : parsed_->settlements()) {
+    checked_.push_back(ReadSettlement(from, &settlements_.emplace_back()));
+    if (!checked_.back().ok()) settlements_.pop_back();
+  }
+}
+
+absl::Status TakeRequest(const grpc::ByteBuffer& bytes, SettleRequest* request,
+                         absl::string_view large_field) {
+  absl::Status status = CheckRequestSize(bytes, large_field);
+  if (!status.ok()) return status;
+  grpc::Slice slice;
+  const bool whole = bytes.Valid() && (bytes.TrySingleSlice(&slice).ok() ||
+                                       bytes.DumpToSingleSlice(&slice).ok());
+  if (whole && request->ReadAcks({reinterpret_cast<const char*>(slice.begin()),
+                                  slice.size()})) {
+    // gRPC's, which reads it no more; its API gives handlers a const one.
+    const_cast<grpc::ByteBuffer&>(bytes).Clear();
+    return absl::OkStatus();
+  }
+  request->settlements_.clear();
+  request->parsed_ = std::make_unique<v1::SettleExpiredRequest>();
+  status = TakeRequest(bytes, request->parsed_.get(), large_field);
+  if (status.ok()) request->Convert();
+  return status;
+}
+
+grpc::ByteBuffer ToBytes(const SettleAnswer& answer, ResponseAccount* account) {
+  const bool plain =
+      answer.request->checked().empty() &&
+      std::all_of(answer.results.begin(), answer.results.end(),
+                  [](const SettleResult& result) {
+                    return result.status.ok() && result.version == 0;
+                  });
+  if (!plain) return ToBytes(ToSettleResponse(answer), account);
+  // Of an ACK the result is empty.
+  constexpr uint8_t kResult =
+      WireTag(v1::SettleExpiredResponse::kResultsFieldNumber, kLengthDelimited);
+  const size_t size = 2 * answer.results.size();
+  const grpc::Slice slice = NewSlice(account, size);
+  auto* const to = const_cast<uint8_t*>(slice.begin());
+  for (size_t i = 0; i < size; i += 2) {
+    to[i] = kResult;
+    to[i + 1] = 0;
+  }
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+void Settle(const SettleRequest& request, Store* store, SettleAnswer* answer,
+            SettleDone done) {
+  const size_t count = request.count();
   if (count == 0 || count > kMaxSettlements) {
     return done(InvalidField("settlements",
                              absl::StrCat("must be 1 to ", kMaxSettlements,
                                           " settlements, not ", count)),
                 RefusalCount());
   }
-  auto owned = std::make_unique<Settling>(request);
-  auto* const settling = owned.get();
-  store->Settle({request.namespace_(), request.group()}, settling->settlements,
-                absl::MakeSpan(settling->results),
-                [owned = std::move(owned), response,
-                 done = std::move(done)](absl::Status status) mutable {
+  answer->request = &request;
+  answer->results.resize(request.settlements().size());
+  store->Settle({request.namespace_name(), request.group()},
+                request.settlements(), absl::MakeSpan(answer->results),
+                [answer, done = std::move(done)](absl::Status status) mutable {
                   RefusalCount refused;
-                  if (status.ok()) owned->Answer(response, &refused);
+                  if (status.ok()) {
+                    for (const SettleResult& result : answer->results) {
+                      refused.Add(result.status);
+                    }
+                  }
                   done(std::move(status), refused);
                 });
 }

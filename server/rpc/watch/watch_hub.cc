@@ -32,13 +32,14 @@ WatchHub::~WatchHub() {
 absl::Status WatchHub::Add(std::shared_ptr<Watcher> watcher, Needs needs) {
   absl::MutexLock lock(&mu_);
   if (draining_) return OpenStreams::DrainingError();
-  if (static_cast<int64_t>(watchers_.size()) >= max_watchers_) {
+  if (needs.waits && waiting_ >= max_watchers_) {
     return ErrorWithReason(
         absl::StatusCode::kResourceExhausted, Reason::kMaxWatchers,
         absl::StrCat("the server is at its limits.max_watchers of ",
                      max_watchers_));
   }
   heartbeats_ += PerSecond(needs);
+  if (needs.waits) ++waiting_;
   Watcher* const key = watcher.get();
   State state;
   state.needs = std::move(needs);
@@ -52,6 +53,7 @@ void WatchHub::Remove(const std::shared_ptr<Watcher>& watcher) {
   if (it == watchers_.end()) return;
   timers_.erase({it->second.second.timer_us, watcher.get()});
   heartbeats_ -= PerSecond(it->second.second.needs);
+  if (it->second.second.needs.waits) --waiting_;
   // A queue entry that is left finds no watcher.
   watchers_.erase(it);
   removed_.Signal();
@@ -60,10 +62,9 @@ void WatchHub::Remove(const std::shared_ptr<Watcher>& watcher) {
 int64_t WatchHub::HeartbeatUs(const Needs& needs) const {
   absl::MutexLock lock(&mu_);
   if (heartbeats_ <= kMaxHeartbeatsPerSecond) return needs.heartbeat_us;
-  const auto watchers = static_cast<int64_t>(watchers_.size());
   return std::max(
       needs.heartbeat_us,
-      needs.heartbeats * watchers * kMicrosPerSecond / kMaxHeartbeatsPerSecond);
+      needs.heartbeats * waiting_ * kMicrosPerSecond / kMaxHeartbeatsPerSecond);
 }
 
 void WatchHub::Notify(const std::shared_ptr<Watcher>& watcher) {
@@ -106,7 +107,7 @@ size_t WatchHub::WaitForNone(std::chrono::steady_clock::time_point deadline) {
 
 int64_t WatchHub::size() const {
   absl::MutexLock lock(&mu_);
-  return static_cast<int64_t>(watchers_.size());
+  return waiting_;
 }
 
 int64_t WatchHub::max() const {

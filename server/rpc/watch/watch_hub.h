@@ -68,6 +68,8 @@ class WatchHub {
     std::string flow = {};
     int64_t heartbeats = 0;
     int64_t heartbeat_us = kMicrosPerSecond;
+    // Whether it counts in `max_watchers`: it waits for events.
+    bool waits = true;
   };
   // RESOURCE_EXHAUSTED (MAX_WATCHERS), or UNAVAILABLE once Drain was called.
   absl::Status Add(std::shared_ptr<Watcher> watcher, Needs needs)
@@ -130,6 +132,8 @@ class WatchHub {
   absl::flat_hash_map<Watcher*, std::pair<std::shared_ptr<Watcher>, State>>
       watchers_ ABSL_GUARDED_BY(mu_);
   FairQueue<Watcher*> queue_ ABSL_GUARDED_BY(mu_);
+  // Of these, those that wait.
+  int64_t waiting_ ABSL_GUARDED_BY(mu_) = 0;
   // Heartbeats a second that all ask for.
   double heartbeats_ ABSL_GUARDED_BY(mu_) = 0;
   std::set<Timer> timers_ ABSL_GUARDED_BY(mu_);

@@ -41,21 +41,22 @@ void WatchMessage::Add(const PassedEvents& passed) {
                         : SharedBytes::Share(passed.bytes, account_));
 }
 
-void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only) {
+void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only,
+                               int field) {
   const auto form =
       keys_only ? ValueForm::kLeftOut
       : delivery.batch->encoded(delivery.index).size() > max_event_bytes_
           ? ValueForm::kOmitted
           : ValueForm::kWhole;
-  AppendDelivery(delivery, form, &own_);
+  AppendDelivery(delivery, form, &own_, field);
 }
 
-void WatchMessage::Flush() {
+void WatchMessage::Flush(bool patient) {
   if (own_.empty()) return;
   if (account_ == nullptr) {
     slices_.emplace_back(own_.data(), own_.size());
   } else {
-    grpc::Slice slice = account_->NewSlice(own_.size(), /*patient=*/true);
+    grpc::Slice slice = account_->NewSlice(own_.size(), patient);
     std::memcpy(const_cast<uint8_t*>(slice.begin()), own_.data(), own_.size());
     slices_.push_back(std::move(slice));
   }
@@ -63,8 +64,16 @@ void WatchMessage::Flush() {
 }
 
 grpc::ByteBuffer WatchMessage::Take(absl::string_view map) {
-  own_ += EncodeRest(map, watermark_us, lost, resume_token);
+  own_ += EncodeRest(map, watermark_us, lost, resume_token, delivered_us);
   Flush();
+  grpc::ByteBuffer message(slices_.data(), slices_.size());
+  slices_.clear();
+  return message;
+}
+
+grpc::ByteBuffer WatchMessage::TakeFetched() {
+  own_ += EncodeFetchRest(watermark_us, lost, delivered_us.value_or(0));
+  Flush(/*patient=*/false);
   grpc::ByteBuffer message(slices_.data(), slices_.size());
   slices_.clear();
   return message;

@@ -1,4 +1,5 @@
-// One message of a watch stream, put together from shared bytes.
+// One message of a watch stream, or the answer to a fetch, put together from
+// shared bytes.
 
 #ifndef TIMECACHED_SERVER_RPC_WATCH_WATCH_MESSAGE_H_
 #define TIMECACHED_SERVER_RPC_WATCH_WATCH_MESSAGE_H_
@@ -6,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/inlined_vector.h"
@@ -15,6 +17,7 @@
 #include "server/edge/response/response_account.h"
 #include "server/engine/store/group_types.h"
 #include "server/rpc/call/message_limit.h"
+#include "server/rpc/watch/event_codec.h"
 #include "server/rpc/watch/event_filters.h"
 
 namespace timecache::server {
@@ -36,10 +39,17 @@ class WatchMessage {
                         ResponseAccount* account = nullptr)
       : max_event_bytes_(max_bytes - kMaxRestBytes), account_(account) {}
 
+  // In place of the constructor's; before anything is added.
+  void SetLimits(size_t max_bytes, ResponseAccount* account) {
+    max_event_bytes_ = max_bytes - kMaxRestBytes;
+    account_ = account;
+  }
+
   // In the wire format; one without events adds nothing.
   void Add(const PassedEvents& passed);
   // One event of a consumer group; copied.
-  void AddDelivery(const Delivery& delivery, bool keys_only);
+  void AddDelivery(const Delivery& delivery, bool keys_only,
+                   int field = kStreamEvents);
 
   // Whether it has no event.
   bool empty() const { return slices_.empty() && own_.empty(); }
@@ -48,15 +58,20 @@ class WatchMessage {
   uint64_t lost = 0;
   // Empty: none.
   std::string resume_token;
+  // Of a group.
+  std::optional<int64_t> delivered_us;
 
   // The whole message, about the namespace `map`. Leaves this one empty.
   grpc::ByteBuffer Take(absl::string_view map);
+  // The same as the answer to a fetch.
+  grpc::ByteBuffer TakeFetched();
 
  private:
-  void Flush();
+  // `patient` as ResponseAccount's.
+  void Flush(bool patient = true);
 
-  const size_t max_event_bytes_;
-  ResponseAccount* const account_;
+  size_t max_event_bytes_;
+  ResponseAccount* account_;
   absl::InlinedVector<grpc::Slice, 4> slices_;
   // The bytes after the slices.
   std::string own_;

@@ -41,8 +41,8 @@ absl::Status SetStart(const Request& from, WatchRequest* to) {
   return absl::OkStatus();
 }
 
-absl::Status SetResumePoints(const v1::WatchExpiredRequest& from,
-                             WatchRequest* to) {
+template <typename Request>
+absl::Status SetResumePoints(const Request& from, WatchRequest* to) {
   if (from.resume_tokens_size() > WatchRequest::kMaxNamespaces) {
     return InvalidField(
         "resume_tokens",
@@ -111,12 +111,16 @@ absl::Status SetLeadTime(const v1::WatchExpiringRequest& from,
   return absl::OkStatus();
 }
 
-absl::Status SetMember(const v1::ConsumeExpiredRequest& from,
-                       WatchRequest* to) {
-  if (!ValidateNamespaceName(from.group()).ok()) {
-    return InvalidField(
-        "group", "must be 1 to 63 characters, [a-z0-9]([-a-z0-9.]*[a-z0-9])?");
-  }
+absl::Status CheckGroupName(const std::string& group) {
+  if (ValidateNamespaceName(group).ok()) return absl::OkStatus();
+  return InvalidField(
+      "group", "must be 1 to 63 characters, [a-z0-9]([-a-z0-9.]*[a-z0-9])?");
+}
+
+absl::Status SetMembership(const v1::ConsumeExpiredRequest& from,
+                           WatchRequest* to) {
+  absl::Status status = CheckGroupName(from.group());
+  if (!status.ok()) return status;
   to->group = from.group();
   if (!from.has_max_in_flight()) return absl::OkStatus();
   if (from.max_in_flight() == 0 ||
@@ -146,14 +150,15 @@ absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::WatchExpiredRequest& request) {
   using Request = v1::WatchExpiredRequest;
   return Convert(request, SetNamespaces<Request>, SetStart<Request>,
-                 SetResumePoints, SetKeyPrefix<Request>, SetMessages<Request>);
+                 SetResumePoints<Request>, SetKeyPrefix<Request>,
+                 SetMessages<Request>);
 }
 
 absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::ConsumeExpiredRequest& request) {
   using Request = v1::ConsumeExpiredRequest;
-  return Convert(request, SetNamespaces<Request>, SetStart<Request>, SetMember,
-                 SetMessages<Request>);
+  return Convert(request, SetNamespaces<Request>, SetStart<Request>,
+                 SetMembership, SetMessages<Request>);
 }
 
 absl::StatusOr<WatchRequest> ToWatchRequest(
@@ -161,6 +166,49 @@ absl::StatusOr<WatchRequest> ToWatchRequest(
   using Request = v1::WatchExpiringRequest;
   return Convert(request, SetNamespaces<Request>, SetLeadTime,
                  SetKeyPrefix<Request>, SetMessages<Request>);
+}
+
+absl::StatusOr<WatchRequest> ToWatchRequest(
+    const v1::WatchChangesRequest& request) {
+  using Request = v1::WatchChangesRequest;
+  absl::StatusOr<WatchRequest> to = Convert(
+      request, SetNamespaces<Request>, SetStart<Request>,
+      SetResumePoints<Request>, SetKeyPrefix<Request>, SetMessages<Request>);
+  if (to.ok()) to->changes = true;
+  return to;
+}
+
+absl::StatusOr<FetchRequest> ToFetchRequest(
+    const v1::FetchExpiredRequest& request) {
+  FetchRequest to;
+  WatchRequest start;
+  absl::Status status = CheckGroupName(request.group());
+  if (status.ok()) status = SetStart(request, &start);
+  if (!status.ok()) return status;
+  to.namespace_name = request.namespace_();
+  to.group = request.group();
+  to.start = start.start;
+  to.keys_only = request.keys_only();
+  const absl::StatusOr<size_t> bytes = ToMaxMessageBytes(request);
+  if (!bytes.ok()) return bytes.status();
+  to.max_message_bytes = *bytes;
+  if (request.has_max_events()) {
+    if (request.max_events() == 0 ||
+        request.max_events() > uint32_t{FetchRequest::kMaxEvents}) {
+      return InvalidField(
+          "max_events", absl::StrCat("must be 1 to ", FetchRequest::kMaxEvents,
+                                     ", not ", request.max_events()));
+    }
+    to.max_events = static_cast<int>(request.max_events());
+  }
+  if (!request.has_wait()) return to;
+  const absl::StatusOr<int64_t> wait_us = ToMicros(request.wait(), "wait");
+  if (!wait_us.ok()) return wait_us.status();
+  if (*wait_us < 0 || *wait_us > FetchRequest::kMaxWaitUs) {
+    return InvalidField("wait", "must be between 0 and 1min");
+  }
+  to.wait_us = *wait_us;
+  return to;
 }
 
 }  // namespace timecache::server

@@ -1,4 +1,5 @@
-// The checked request of a WatchExpired, ConsumeExpired or WatchExpiring call.
+// The checked request of a WatchExpired, ConsumeExpired, WatchExpiring or
+// WatchChanges call.
 
 #ifndef TIMECACHED_SERVER_RPC_WATCH_WATCH_REQUEST_H_
 #define TIMECACHED_SERVER_RPC_WATCH_WATCH_REQUEST_H_
@@ -18,7 +19,7 @@
 
 namespace timecache::server {
 
-// As the three requests in the proto, with their defaults.
+// As the four requests in the proto, with their defaults.
 struct WatchRequest {
   static constexpr int kMaxNamespaces = 64;
   static constexpr int64_t kMinHeartbeatUs = 10'000;
@@ -26,6 +27,8 @@ struct WatchRequest {
   static constexpr int kMaxMaxInFlight = 65'536;
 
   std::vector<std::string> namespaces;
+  // Of WatchChanges.
+  bool changes = false;
   LogStart start = LogStart::kNow;
   std::string key_prefix;
   bool keys_only = false;
@@ -50,6 +53,26 @@ absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::ConsumeExpiredRequest& request);
 absl::StatusOr<WatchRequest> ToWatchRequest(
     const v1::WatchExpiringRequest& request);
+absl::StatusOr<WatchRequest> ToWatchRequest(
+    const v1::WatchChangesRequest& request);
+
+// As FetchExpiredRequest, with its defaults.
+struct FetchRequest {
+  static constexpr int kMaxEvents = 8'192;
+  static constexpr int64_t kMaxWaitUs = 60 * kMicrosPerSecond;
+
+  std::string namespace_name;
+  std::string group;
+  LogStart start = LogStart::kNow;
+  int max_events = 100;
+  int64_t wait_us = 0;
+  bool keys_only = false;
+  size_t max_message_bytes = kDefaultMaxMessageBytes;
+};
+
+// As ToWatchRequest.
+absl::StatusOr<FetchRequest> ToFetchRequest(
+    const v1::FetchExpiredRequest& request);
 
 }  // namespace timecache::server
 

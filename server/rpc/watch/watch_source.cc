@@ -44,11 +44,13 @@ WatchSource::Reading WatchSource::Read(int64_t now_us, WatchMessage* message) {
   }
   message->lost += chunk.lost;
   message->watermark_us = chunk.watermark_us;
+  if (in_group) message->delivered_us = chunk.delivered_us;
   if (!in_group && request_->lead_us == 0) {
     message->resume_token = EncodeResumeToken(name_, chunk.point);
   }
   Reading reading;
   reading.more = chunk.more && !stopped;
+  reading.news = chunk.all_delivered;
   if (chunk.closed) reading.end = reader_->WhyClosed();
   return reading;
 }

@@ -34,6 +34,8 @@ class WatchSource {
   struct Reading {
     // Whether there is more to Read now.
     bool more = false;
+    // Whether the watermark is to be sent now, also without events.
+    bool news = false;
     // Not OK: the stream ends with this, after the message is sent if it has an
     // event or a loss.
     absl::Status end;

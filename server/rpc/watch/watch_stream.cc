@@ -8,6 +8,9 @@
 namespace timecache::server {
 namespace {
 
+// A heartbeat that is due, with the watermark of now.
+constexpr int64_t kExactly = INT64_MIN + 1;
+
 // The engine knows one namespace; a watch has several.
 std::string WatchFieldPath(const std::string& field) {
   return field == "namespace" ? "namespaces" : field;
@@ -58,8 +61,11 @@ void WatchStream::OpenReaders(Store* store) {
   if (!request_.group.empty()) {
     store->JoinGroups(names,
                       {request_.group, request_.max_in_flight, request_.start,
-                       call_.Principal()},
+                       call_.Principal(), call_.Peer()},
                       wake, WhenOpen());
+  } else if (request_.changes) {
+    store->OpenChanges(names, request_.start, request_.resume_points, wake,
+                       WhenOpen());
   } else if (request_.lead_us > 0) {
     store->OpenExpiring(
         names, {request_.lead_us, request_.key_prefix, request_.keys_only},
@@ -134,7 +140,7 @@ bool WatchStream::OnWake(Wake why) {
   if (ended()) return false;
   if (why == Wake::kDrain) DrainSources();
   if (why != Wake::kReady) {
-    for (Source& source : sources_) source.heartbeat_us = INT64_MIN;
+    for (Source& source : sources_) source.heartbeat_us = kExactly;
   }
   return Pump();
 }
@@ -257,10 +263,14 @@ bool WatchStream::WaitsForRoom() {
 WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
   const bool heartbeat = source->heartbeat_us <= now_us;
   if (heartbeat) {
-    // The last watermark is exact. Others may be shared with other streams;
-    // half a heartbeat old at most, so that each exceeds the previous one.
+    // The last watermark is exact, and one that was asked for. Others may be
+    // shared with other streams; half a heartbeat old at most, so that each
+    // exceeds the previous one.
     const int64_t max_age_us =
-        draining_ ? 0 : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
+        draining_ ? 0
+        : source->heartbeat_us == kExactly
+            ? 1
+            : std::min(kMaxWatermarkAgeUs, request_.heartbeat_us / 2);
     source->events.RefreshWatermark(now_us, max_age_us);
   }
   WatchMessage message(request_.max_message_bytes, account_.get());
@@ -271,7 +281,9 @@ WatchStream::Composed WatchStream::Compose(Source* source, int64_t now_us) {
     return Composed::kNothing;
   }
   if (!reading.more) {
-    if (!has_events && !heartbeat) return Composed::kNothing;
+    if (!has_events && !heartbeat && !reading.news) {
+      return Composed::kNothing;
+    }
     // Only now: a heartbeat is due until the watermark after all events is
     // sent, even if the last of them are filtered out.
     source->heartbeat_us =

@@ -1,4 +1,4 @@
-// One call of WatchExpired, ConsumeExpired or WatchExpiring.
+// One call of WatchExpired, ConsumeExpired, WatchExpiring or WatchChanges.
 
 #ifndef TIMECACHED_SERVER_RPC_WATCH_WATCH_STREAM_H_
 #define TIMECACHED_SERVER_RPC_WATCH_WATCH_STREAM_H_

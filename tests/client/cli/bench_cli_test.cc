@@ -55,8 +55,26 @@ class BenchCliTest : public ::testing::Test {
 
   bool names_namespace_ = true;
   std::unique_ptr<FakeService> service_ = std::make_unique<FakeService>();
-  Client client_ = service_->MakeClient();
+  // The pipelines are the benchmark's.
+  Client client_ = service_->MakeClient({.batching = false});
 };
+
+TEST_F(BenchCliTest, CallersMakePlainCallsOfOneClient) {
+  json result = RunJson({"--callers", "4", "--operations", "400", "--mix",
+                         "put=50,get=50", "--keys", "10"});
+  EXPECT_EQ(result["operations"], 400);
+  // How many each caller did is up to them.
+  EXPECT_NEAR(result["hits"].get<int>() + result["misses"].get<int>(), 200, 4);
+  EXPECT_EQ(result["settings"]["transport"], "calls");
+  EXPECT_FALSE(service_->pipeline_requests().empty());
+
+  const size_t requests = service_->pipeline_requests().size();
+  result = RunJson({"--callers", "2", "--operations", "100", "--unary", "--mix",
+                    "remove=20,contains=20,touch=20,append=20,combine=20"});
+  EXPECT_EQ(result["settings"]["transport"], "unary");
+  EXPECT_EQ(service_->pipeline_requests().size(), requests);
+  EXPECT_EQ(Run({"--callers", "2", "--batch", "2"}).code, 2);
+}
 
 TEST_F(BenchCliTest, DoesEachKindOneByOneAndInBatches) {
   // What one kind has left would be no value for the next one.

@@ -81,9 +81,13 @@ TEST_F(CliDeadTest, OtherEntriesAreCountedAndAMissingNamespaceIsHinted) {
               HasSubstr("name the namespace that they go to with -n"));
 }
 
+constexpr char kTraceparent[] =
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
 TEST_F(CliDeadTest, ShowPrintsAllOfIt) {
   v1::ExpiredEvent event = Event("orders", "one");
   *event.mutable_own_ttl() = ToProto(absl::Minutes(2));
+  event.set_traceparent(kTraceparent);
   PutLetter("orders/billing/7", event);
   const test::Exit result = Dead({"show", "orders/billing/7"});
   EXPECT_EQ(result.code, 0) << result.err;
@@ -91,7 +95,8 @@ TEST_F(CliDeadTest, ShowPrintsAllOfIt) {
        {"letter            orders/billing/7\n", "group             billing\n",
         "attempts          5\n", "last attempt      nacked\n",
         "namespace         orders\n", "key               one\n",
-        "own ttl           2m\n", "value             value of one\n"}) {
+        "own ttl           2m\n", "traceparent       00-0af7651916cd43dd",
+        "value             value of one\n"}) {
     EXPECT_THAT(result.out, HasSubstr(line));
   }
   EXPECT_EQ(Dead({"show", "orders/billing/8"}).code, 1);
@@ -104,10 +109,13 @@ TEST_F(CliDeadTest, ShowPrintsAllOfIt) {
 TEST_F(CliDeadTest, ReturnPutsTheValueBackAndRemovesTheLetter) {
   v1::ExpiredEvent event = Event("orders", "one");
   *event.mutable_own_ttl() = ToProto(absl::Minutes(2));
+  event.set_traceparent(kTraceparent);
   PutLetter("orders/billing/7", event);
   const test::Exit result = Dead({"return", "orders/billing/7"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out, "returned orders/billing/7 to orders as one\n");
+  EXPECT_EQ(service_.Requests<v1::PutRequest>().back().traceparent(),
+            kTraceparent);
   EXPECT_EQ(client_.In("orders").Get("one").value()->value, "value of one");
   EXPECT_EQ(service_.Last<v1::PutRequest>().ttl().seconds(), 120);
   EXPECT_EQ(service_.Last<v1::PutRequest>().condition(),

@@ -25,6 +25,7 @@ using namespace std::string_literals;
 using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::UnorderedElementsAre;
 
 class CliGroupTest : public CliTest {
@@ -84,6 +85,125 @@ TEST_F(CliGroupTest, PrintsEventsAndAcknowledgesThem) {
   EXPECT_EQ(settled.at(8).delivery_token(), TokenOf(8, 3));
   EXPECT_TRUE(settled.at(8).has_ack());
   EXPECT_EQ(service_.Requests<v1::SettleExpiredRequest>().at(0).group(), "g");
+}
+
+TEST_F(CliGroupTest, FetchPrintsEventsAcknowledgesThemAndReturns) {
+  const test::Exit none = Run({"fetch", "--group", "g"});
+  EXPECT_EQ(none.code, 1) << none.err;
+  EXPECT_EQ(none.out, "");
+  ASSERT_TRUE(client_.Put("one", "1").ok());
+  service_.AdvanceClock(absl::Seconds(60));
+  const test::Exit result =
+      Run({"fetch", "default", "--group", "g", "--wait", "1s", "--json"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const json event = json::parse(result.out);
+  EXPECT_EQ(event["key"], "one");
+  EXPECT_EQ(event["attempt"], 1);
+  EXPECT_EQ(event.count("delivery_token"), 0u);
+  const auto settled = service_.Requests<v1::SettleExpiredRequest>();
+  ASSERT_EQ(settled.size(), 1u);
+  ASSERT_EQ(settled[0].settlements_size(), 1);
+  EXPECT_TRUE(settled[0].settlements(0).has_ack());
+}
+
+TEST_F(CliGroupTest, FetchLeavesEventsToItsCallerWhereAskedTo) {
+  EXPECT_EQ(Run({"fetch", "--group", "g"}).code, 1);
+  ASSERT_TRUE(client_.Put("one", "1").ok());
+  service_.AdvanceClock(absl::Seconds(60));
+  const test::Exit result =
+      Run({"fetch", "--group", "g", "--no-ack", "--json", "--max", "1"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(json::parse(result.out)["delivery_token"], "");
+  EXPECT_EQ(service_.Requests<v1::SettleExpiredRequest>().size(), 0u);
+  EXPECT_EQ(service_.Last<v1::FetchExpiredRequest>().max_events(), 1u);
+}
+
+TEST_F(CliGroupTest, MembersAreListed) {
+  ASSERT_TRUE(client_.CreateGroup("g").ok());
+  EXPECT_EQ(RunJson({"ns", "group-members", "default", "g"}),
+            json({{"namespace", "default"},
+                  {"group", "g"},
+                  {"members", json::array()}}));
+  EXPECT_THAT(Run({"ns", "group-members", "default", "g"}).out,
+              HasSubstr("PRINCIPAL"));
+}
+
+TEST_F(CliGroupTest, MovesBackToWhatWasSettled) {
+  ASSERT_TRUE(client_.CreateGroup("g").ok());
+  ASSERT_TRUE(client_.Put("one", "1").ok());
+  service_.AdvanceClock(absl::Seconds(60));
+  EXPECT_EQ(RunJson({"ns", "group-seek", "default", "g"}),
+            json({{"namespace", "default"},
+                  {"group", "g"},
+                  {"unsettled", 1},
+                  {"dropped", 0}}));
+  EXPECT_EQ(Run({"ns", "group-seek", "default", "g", "--drop-unsettled"}).out,
+            "moved g: 0 to deliver, 1 dropped\n");
+  const test::Exit both = Run({"ns", "group-seek", "default", "g", "--earliest",
+                               "--time", "2026-03-01T08:00:00Z"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--earliest"));
+}
+
+TEST_F(CliGroupTest, WhatIsNotSettledIsListed) {
+  ASSERT_TRUE(client_.CreateGroup("g").ok());
+  EXPECT_EQ(Run({"ns", "group-unsettled", "default", "g"}).out,
+            "all is settled\n");
+  ASSERT_TRUE(client_.Put("one", "1").ok());
+  ASSERT_TRUE(client_.Put("two", "2").ok());
+  service_.AdvanceClock(absl::Seconds(60));
+  const test::Exit text =
+      Run({"ns", "group-unsettled", "default", "g", "--limit", "1"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out,
+              ContainsRegex("^KEY +EVENT .*\n(one|two) .* ready +0 "));
+  EXPECT_THAT(text.out, HasSubstr("(more: see --limit)"));
+  const json listed = RunJson(
+      {"ns", "group-unsettled", "default", "g", "--prefix", "tw", "--values"});
+  EXPECT_EQ(listed["more"], false);
+  ASSERT_EQ(listed["events"].size(), 1u);
+  EXPECT_EQ(listed["events"][0]["key"], "two");
+  EXPECT_EQ(listed["events"][0]["value"], "2");
+  EXPECT_EQ(listed["events"][0]["state"], "ready");
+  EXPECT_EQ(listed["events"][0]["attempt"], 0);
+}
+
+TEST_F(CliGroupTest, AnyUnsettledEventIsSettledByKeyOrNumber) {
+  ASSERT_TRUE(client_.CreateGroup("g").ok());
+  const std::vector<std::string> settle = {"ns", "group-settle", "default",
+                                           "g"};
+  const auto with = [&settle](std::vector<std::string> more) {
+    more.insert(more.begin(), settle.begin(), settle.end());
+    return more;
+  };
+  const test::Exit none = Run(with({"--key", "one", "--ack"}));
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no such event is unsettled"));
+  EXPECT_EQ(Run(with({"--ack"})).code, 2);
+  EXPECT_EQ(Run(with({"--key", "one"})).code, 2);
+  ASSERT_TRUE(client_.Put("one", "1").ok());
+  ASSERT_TRUE(client_.Put("one-more", "1").ok());
+  service_.AdvanceClock(absl::Seconds(60));
+  const test::Exit acked = Run(with({"--key", "one", "--ack"}));
+  EXPECT_EQ(acked.code, 0) << acked.err;
+  EXPECT_THAT(acked.out, MatchesRegex("one \\(event [0-9]+\\): acked\n"));
+  auto request = service_.Last<v1::SettleExpiredRequest>();
+  ASSERT_EQ(request.settlements_size(), 1);
+  EXPECT_TRUE(request.settlements(0).has_ack());
+  const json unsettled = RunJson({"ns", "group-unsettled", "default", "g"});
+  const std::string id =
+      absl::StrCat(unsettled["events"].at(0).at("event_id").get<uint64_t>());
+  service_.OnSettle([](const auto&, v1::SettleExpiredResponse* response) {
+    response->mutable_results(0)->mutable_error()->set_code(
+        grpc::StatusCode::NOT_FOUND);
+    return grpc::Status::OK;
+  });
+  const test::Exit failed =
+      Run(with({"--event", id, "--terminate", "bad data", "--json"}));
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(json::parse(failed.out)["terminated"], false);
+  request = service_.Last<v1::SettleExpiredRequest>();
+  EXPECT_EQ(request.settlements(0).terminate().reason(), "bad data");
 }
 
 TEST_F(CliGroupTest, WhatCountLeavesOverIsNotAcknowledged) {
@@ -309,10 +429,12 @@ TEST_F(CliGroupTest, AdministersGroups) {
                              "1h",
                              "--retry-jitter-percent",
                              "20",
-                             "--paused"});
+                             "--paused",
+                             "--single-active"});
   EXPECT_EQ(made["name"], "billing");
   EXPECT_EQ(made["namespace"], "default");
   EXPECT_EQ(made["options"], json({{"ack_timeout_ms", 120'000},
+                                   {"key_prefix", ""},
                                    {"max_attempts", 10},
                                    {"max_backlog_bytes", 64 << 20},
                                    {"unused_ttl_ms", 172'800'000},
@@ -320,7 +442,11 @@ TEST_F(CliGroupTest, AdministersGroups) {
                                    {"retry_multiplier", 3},
                                    {"max_retry_delay_ms", 3'600'000},
                                    {"retry_jitter_percent", 20},
-                                   {"paused", true}}));
+                                   {"retry_delays_ms", json::array()},
+                                   {"key_prefix", ""},
+                                   {"paused", true},
+                                   {"single_active", true},
+                                   {"retry_delays_ms", json::array()}}));
   EXPECT_EQ(Run({"ns", "group-create", "default", "billing"}).code, 2);
   const json changed = RunJson(
       {"ns", "group-update", "default", "billing", "--ack-timeout", "5m"});

@@ -173,7 +173,8 @@ TEST(LoadLineTest, WhatScanPrintsCanBeLoaded) {
                        .put_time = absl::UnixEpoch(),
                        .deadline = absl::UnixEpoch(),
                        .create_time = absl::UnixEpoch(),
-                       .own_ttl = absl::Microseconds(1'000'001)};
+                       .own_ttl = absl::Microseconds(1'000'001),
+                       .traceparent = "00-1-2-01"};
   for (const Encoding encoding :
        {Encoding::kText, Encoding::kHex, Encoding::kBase64}) {
     const auto loaded =
@@ -183,6 +184,7 @@ TEST(LoadLineTest, WhatScanPrintsCanBeLoaded) {
     EXPECT_EQ(loaded->value, entry.value);
     EXPECT_EQ(loaded->deadline, entry.deadline);
     EXPECT_EQ(loaded->own_ttl, entry.own_ttl);
+    EXPECT_EQ(loaded->traceparent, entry.traceparent);
   }
 }
 
@@ -197,6 +199,7 @@ TEST(DumpBinaryTest, AnEntryIsReadAsItWasWritten) {
       entry.key = "k\xff";
       entry.deadline = absl::FromUnixMicros(77);
       entry.own_ttl = own_ttl;
+      entry.traceparent = gathers ? "00-1-2-01" : "";
       if (gathers) {
         entry.parts = parts;
       } else {
@@ -210,6 +213,7 @@ TEST(DumpBinaryTest, AnEntryIsReadAsItWasWritten) {
       EXPECT_EQ(loaded.value, entry.value);
       EXPECT_EQ(loaded.deadline, entry.deadline);
       EXPECT_EQ(loaded.own_ttl, own_ttl);
+      EXPECT_EQ(loaded.traceparent, entry.traceparent);
       EXPECT_EQ(loaded.ttl, std::nullopt);
       EXPECT_EQ(loaded.parts.has_value(), gathers);
     }

@@ -162,6 +162,20 @@ TEST(ServerTextTest, ACounterThatWentBackIsNoRate) {
   EXPECT_EQ(RatesOf(before, now, now.namespaces[1]).operations(), 0);
 }
 
+TEST(ServerTextTest, TheHottestKeysComeLastWhereThereIsRoom) {
+  ServerSample sample = Sample(100, 0, 0);
+  EXPECT_EQ(ServerJson("host:1", sample, nullptr)["hot"], cli::Json());
+  sample.hot_namespace = "b";
+  sample.hot.keys = {{.key = "first\n", .reads_per_second = 12'345},
+                     {.key = "second", .writes_per_second = 1.5}};
+  EXPECT_THAT(ServerText("host:1", sample, nullptr),
+              AllOf(HasSubstr("\n\nKEY OF b "), HasSubstr("first\\x0a "),
+                    HasSubstr("12,345"), HasSubstr("1.5")));
+  EXPECT_THAT(ServerText("host:1", sample, nullptr, /*rows=*/9),
+              Not(HasSubstr("KEY OF")));
+  EXPECT_EQ(ServerJson("host:1", sample, nullptr)["hot"]["keys"].size(), 2u);
+}
+
 TEST(ServerTextTest, GroupsTellHowFarTheyAreBehind) {
   ServerSample sample = Sample(100, 0, 0);
   Group group;

@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::string_literals;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -70,6 +71,41 @@ TEST_F(CliTest, DeathsAreBars) {
   EXPECT_NE(text.find(std::string(40, '#')), std::string::npos) << text;
   EXPECT_NE(text.find("later"), std::string::npos) << text;
   EXPECT_EQ(Run({"deaths", "--bars", "0"}).code, 2);
+}
+
+TEST_F(CliTest, HotShowsTheMostUsedKeys) {
+  v1::GetHotKeysResponse response;
+  v1::HotKey& key = *response.add_keys();
+  key.set_key("a\x01");
+  key.set_reads_per_second(1234.4);
+  key.set_writes_per_second(0.5);
+  key.set_value_bytes(2048);
+  response.mutable_window()->set_seconds(60);
+  response.set_sampled(1024);
+  response.set_operations_per_second(5000);
+  service_.Answer(response);
+  EXPECT_THAT(
+      Run({"hot"}).out,
+      AllOf(HasSubstr("READ/S"), HasSubstr("a\\x01 "), HasSubstr(" 1,234 "),
+            HasSubstr(" 0.5 "),
+            HasSubstr("5,000 operations/s over 1m, a sample of 1,024\n")));
+  const json hot = RunJson({"hot", "--count", "1"});
+  EXPECT_EQ(hot["keys"][0]["reads_per_second"], 1234.4);
+  EXPECT_EQ(hot["window"], "1m");
+  EXPECT_EQ(service_.Requests<v1::GetHotKeysRequest>().back().max_keys(), 1u);
+  EXPECT_EQ(Run({"hot", "--count", "65"}).code, 2);
+}
+
+TEST_F(CliTest, TraceparentsAreSentAsTheyAre) {
+  const std::string trace =
+      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  EXPECT_EQ(Run({"put", "a", "1", "--traceparent", trace}).code, 0);
+  EXPECT_EQ(service_.Requests<v1::PutRequest>().back().traceparent(), trace);
+  EXPECT_EQ(Run({"append", "b", "1", "--traceparent", trace}).code, 0);
+  EXPECT_EQ(service_.Requests<v1::AppendRequest>().back().traceparent(), trace);
+  const test::Exit bad = Run({"put", "a", "1", "--traceparent", "x"});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_NE(bad.err.find("traceparent"), std::string::npos) << bad.err;
 }
 
 TEST_F(CliTest, BigShowsTheLargestEntries) {

@@ -92,6 +92,22 @@ TEST_F(CliWatchTest, LeadTimeTellsWhatIsGoingToDie) {
   EXPECT_EQ(event.count("late_ms"), 0u);
 }
 
+TEST_F(CliWatchTest, ChangesArePrintedAsTheyCome) {
+  for (int i = 0; i < 2; ++i) {
+    service_.AddWatch(
+        {.messages = {MakeBatch("default", "key", 70, 71)}, .hang = true});
+  }
+  const test::Exit text = Run({"watch", "--changes", "--count", "1"});
+  EXPECT_THAT(text.out, HasSubstr("1970-01-01T00:01:10.000Z\tput\tkey\t"));
+  const json change = RunJson({"watch", "--changes", "--count", "1"});
+  EXPECT_EQ(change["type"], "change");
+  EXPECT_EQ(change["kind"], "put");
+  EXPECT_EQ(change["namespace"], "default");
+  EXPECT_EQ(change["key"], "key");
+  EXPECT_EQ(change.count("deadline"), 0u);
+  EXPECT_EQ(service_.Requests<v1::WatchChangesRequest>().size(), 2u);
+}
+
 TEST_F(CliWatchTest, FailOnLossEndsWithAnError) {
   service_.AddWatch({.end = MakeError(grpc::StatusCode::OUT_OF_RANGE,
                                       "no longer retains 7 events",
@@ -109,6 +125,8 @@ TEST_F(CliWatchTest, FlagsThatDoNotGoTogether) {
       {"--lead-time", "1s", "--resume-file", "f"},
       {"--lead-time", "1s", "--fail-on-loss"},
       {"--lead-time", "1s", "--group", "g"},
+      {"--changes", "--lead-time", "1s"},
+      {"--changes", "--group", "g"},
       {"--group", "g", "--prefix", "p"},
       {"--group", "g", "--resume-file", "f"},
       {"--group", "g", "--fail-on-loss"},

@@ -3,6 +3,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -51,9 +52,11 @@ bool TerminalProcess::Read() {
 }
 
 bool TerminalProcess::WaitFor(const std::string& text) {
-  while (screen_.find(text) == screen_.npos) {
+  size_t at;
+  while ((at = screen_.find(text, seen_)) == screen_.npos) {
     if (!Read()) return false;
   }
+  seen_ = at + text.size();
   return true;
 }
 
@@ -63,6 +66,14 @@ void TerminalProcess::Type(const std::string& text) {
     std::perror("write");
     std::abort();
   }
+}
+
+void TerminalProcess::Kill(int signal) const { kill(pid_, signal); }
+
+bool TerminalProcess::Echoes() const {
+  termios mode = {};
+  return tcgetattr(fd_, &mode) == 0 && (mode.c_lflag & ECHO) != 0 &&
+         (mode.c_lflag & ICANON) != 0 && (mode.c_lflag & ISIG) != 0;
 }
 
 int TerminalProcess::Wait() {

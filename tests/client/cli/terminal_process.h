@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,15 @@ class TerminalProcess {
   TerminalProcess(const TerminalProcess&) = delete;
   TerminalProcess& operator=(const TerminalProcess&) = delete;
 
-  // Reads until the screen was sent this; false if it ended before.
+  // Reads until the screen was sent this, behind what was waited for before;
+  // false if it ended first.
   bool WaitFor(const std::string& text);
   // All that was read.
   const std::string& screen() const { return screen_; }
   void Type(const std::string& text);
+  void Kill(int signal) const;
+  // Whether the terminal is in the mode that a program finds it in.
+  bool Echoes() const;
   // Waits for its end; the exit code, -1 if a signal killed it.
   int Wait();
 
@@ -35,6 +40,7 @@ class TerminalProcess {
   pid_t pid_ = -1;
   int fd_ = -1;
   std::string screen_;
+  size_t seen_ = 0;  // Of the screen, by WaitFor.
 };
 
 }  // namespace timecache

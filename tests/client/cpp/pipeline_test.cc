@@ -242,6 +242,54 @@ TEST_F(PipelineTest, StreamThatEndsMidwayTellsEachOnce) {
   results_.ExpectInOrder(8);
 }
 
+TEST_F(PipelineTest, WhatIsSafeToRepeatIsSentAgainOnTheNextStream) {
+  service_.SetPipeline({.answers_max = 3,
+                        .end = MakeError(grpc::StatusCode::UNAVAILABLE,
+                                         "draining", v1::DRAINING)});
+  const Client client =
+      service_.MakeClient({.retry = {.min_pause = absl::Milliseconds(1),
+                                     .max_pause = absl::Milliseconds(2)}});
+  service_.Hang(true);
+  Pipeline pipeline(client, {.batch_operations_max = 1});
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(i)).ok());
+  }
+  service_.Hang(false);
+  EXPECT_TRUE(pipeline.Wait().ok());
+  results_.ExpectInOrder(8);
+  for (const absl::Status& status : results_.statuses()) {
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST_F(PipelineTest, StreamsThatBreakWithoutAnAnswerAreAsManyAsAttempts) {
+  service_.SetPipeline(
+      {.answers_max = 0, .end = {grpc::StatusCode::UNAVAILABLE, "broken"}});
+  const Client client =
+      service_.MakeClient({.retry = {.max_attempts = 3,
+                                     .min_pause = absl::Milliseconds(1),
+                                     .max_pause = absl::Milliseconds(2)}});
+  Pipeline pipeline(client);
+  ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(0)).ok());
+  EXPECT_TRUE(absl::IsUnavailable(pipeline.Wait()));
+  results_.ExpectInOrder(1);
+  EXPECT_TRUE(absl::IsUnavailable(results_.statuses()[0]));
+  EXPECT_TRUE(MaybeApplied(results_.statuses()[0]));
+}
+
+TEST_F(PipelineTest, StreamThatBreaksWhileNothingIsInFlightIsOpenedAgain) {
+  service_.SetPipeline(
+      {.answers_max = 1, .end = {grpc::StatusCode::UNAVAILABLE, "broken"}});
+  Pipeline pipeline(client_);
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(i)).ok());
+    EXPECT_TRUE(pipeline.Wait().ok());
+  }
+  EXPECT_TRUE(pipeline.Close().ok());
+  results_.ExpectInOrder(8);
+  EXPECT_THAT(results_.statuses(), Each(absl::OkStatus()));
+}
+
 TEST_F(PipelineTest, AddAfterTheStreamsEndSaysWhy) {
   Pipeline pipeline(client_.In("none"));
   ASSERT_TRUE(pipeline.Add(Operation::Get("key"), results_.Take(0)).ok());

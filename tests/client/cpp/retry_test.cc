@@ -58,6 +58,7 @@ TEST_F(RetryTest, WhatIsSafeToRepeatIsTriedAgainUntilItSucceeds) {
 TEST_F(RetryTest, WhatMayHaveBeenDoneIsNotRepeated) {
   Batch batch;
   batch.Add(Operation::Get("key"));
+  batch.Add(Operation::Put("key", "value"));
   const std::vector<std::function<absl::Status()>> unsafe = {
       [this] { return client_.Put("key", "value").status(); },
       [this] { return client_.Remove("key").status(); },
@@ -110,7 +111,33 @@ TEST_F(RetryTest, ACallWithAnIdempotencyIdIsRepeated) {
   EXPECT_EQ(again->value_bytes, 1u);
   // The previous entry is not remembered.
   Fail(1, DrainingServer());
-  EXPECT_FALSE(own.Put("key", "value", {.return_previous = true}).ok());
+  EXPECT_FALSE(
+      own.Put("key", "value", {.return_previous = true}, {.batching = false})
+          .ok());
+  EXPECT_EQ(attempts_, 1);
+}
+
+TEST_F(RetryTest, ABatchIsRepeatedIfAllItsOperationsMayBe) {
+  ASSERT_TRUE(
+      client_
+          .UpdateNamespace("default", {.idempotency_window = absl::Minutes(1)})
+          .ok());
+  Batch batch;
+  batch.Add(Operation::Get("key"));
+  batch.Add(Operation::Contains("key"));
+  batch.Add(Operation::Touch("key"));
+  batch.Add(Operation::Append("log", "1", {.idempotency_id = "a"}));
+  batch.Add(Operation::Remove("other", {.idempotency_id = "r"}));
+  for (int i = 0; i < 2; ++i) {
+    Fail(2, DrainingServer());
+    const auto results = client_.Execute(batch);
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_EQ((*results)[3].number, 1);
+    EXPECT_EQ(attempts_, 3);
+  }
+  batch.Add(Operation::Append("log", "1"));
+  Fail(1, DrainingServer());
+  EXPECT_FALSE(client_.Execute(batch).ok());
   EXPECT_EQ(attempts_, 1);
 }
 

@@ -44,6 +44,8 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kMaxBackups:
     case ErrorReason::kNoCluster:
     case ErrorReason::kNoSuccessor:
+    case ErrorReason::kConnectionNotFound:
+    case ErrorReason::kMaxTails:
     case ErrorReason::kDiskFull:
     case ErrorReason::kJournalBacklog:
     case ErrorReason::kResumePointTrimmed:
@@ -54,6 +56,8 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kEventNotUnsettled:
     case ErrorReason::kStaleAttempt:
     case ErrorReason::kGroupNotFound:
+    case ErrorReason::kSingleActive:
+    case ErrorReason::kNoChanges:
     case ErrorReason::kNamespaceExists:
     case ErrorReason::kValueTooLarge:
     case ErrorReason::kValueKindMismatch:
@@ -67,6 +71,7 @@ bool IsNamed(ErrorReason reason) {
     case ErrorReason::kMaxGroups:
     case ErrorReason::kUnknownService:
     case ErrorReason::kMaxHealthWatches:
+    case ErrorReason::kNotApplied:
       return true;
   }
   return false;

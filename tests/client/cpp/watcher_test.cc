@@ -85,6 +85,44 @@ TEST_F(WatcherTest, ATokenThatWasReplacedIsABreak) {
       ElementsAre("default@4"));
 }
 
+TEST_F(WatcherTest,
+       AWatchOfChangesGoesOnAfterABreakAndWhereTheirLogHasChanged) {
+  service_.AddWatch(
+      {.messages = {MakeBatch("default", "one", 3, 4)}, .end = Unavailable()});
+  service_.AddWatch({.end = LogChanged("default")});
+  service_.AddWatch({.messages = {MakeBatch("default", "two", 5, 6)},
+                     .end = MakeError(grpc::StatusCode::FAILED_PRECONDITION,
+                                      "keeps none", v1::NO_CHANGES)});
+  WatchOptions options = Quick();
+  options.changes = true;
+  options.key_prefix = "t";
+  Watcher watcher(client_, options);
+  auto batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_THAT(batch->events, IsEmpty());
+  ASSERT_EQ(batch->changes.size(), 1u);
+  EXPECT_EQ(batch->changes[0].ns, "default");
+  EXPECT_EQ(batch->changes[0].key, "one");
+  EXPECT_EQ(batch->changes[0].kind, ChangeKind::kPut);
+  EXPECT_EQ(batch->changes[0].time, At(3));
+  EXPECT_FALSE(batch->changes[0].deadline.has_value());
+  batch = watcher.Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_TRUE(batch->log_changed);
+  EXPECT_EQ(batch->changes.at(0).key, "two");
+  EXPECT_EQ(ReasonName(watcher.Next().status()), Name(v1::NO_CHANGES));
+  const auto requests = service_.Requests<v1::WatchChangesRequest>();
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_THAT(requests[1].resume_tokens(), ElementsAre("default@4"));
+  EXPECT_THAT(requests[2].resume_tokens(), IsEmpty());
+  EXPECT_EQ(requests[2].start(), v1::WATCH_START_EARLIEST);
+  EXPECT_EQ(requests[2].key_prefix(), "t");
+  EXPECT_THAT(service_.Requests<v1::WatchExpiredRequest>(), IsEmpty());
+  options.lead_time = absl::Seconds(1);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(Watcher(client_, options).Next().status()));
+}
+
 TEST_F(WatcherTest, GoesOnBehindWhatWasReadAfterABreak) {
   service_.AddWatch(
       {.messages = {MakeBatch("a", "", 0, 10), MakeBatch("b", "", 0, 11),

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/support/await.h"
 #include "tests/support/net/tcp_pair.h"
@@ -101,6 +103,73 @@ TEST_F(OpenConnectionsOfPeersTest, OneThatIsCutEnds) {
   connections_.Cut(peer_);
   EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), 0);
   EXPECT_TRUE(connections_.IsGone(peer_));
+}
+
+TEST_F(OpenConnectionsOfPeersTest, AreListedByTheirAge) {
+  int more[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, more), 0);
+  EXPECT_TRUE(connections_.Add(more[0]));
+  auto listed = connections_.List(0, 10);
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_EQ(listed[0].peer, "192.0.2.1:1");
+  EXPECT_EQ(listed[1].peer, absl::StrCat("unix:pid=", getpid()));
+  EXPECT_GT(listed[0].id, 0u);
+  EXPECT_GT(listed[1].id, listed[0].id);
+  EXPECT_EQ(connections_.List(0, 1).size(), 1u);
+  EXPECT_EQ(connections_.List(listed[0].id, 10)[0].id, listed[1].id);
+  // Its calls count where it is listed.
+  EXPECT_EQ(connections_.UseOf(other_), nullptr);
+  const auto use = connections_.UseOf(peer_);
+  EXPECT_EQ(use.get(), listed[0].use.get());
+  // A number that another connection has is no connection of ours.
+  close(more[0]);
+  EXPECT_EQ(connections_.List(0, 10).size(), 1u);
+  close(more[1]);
+}
+
+TEST_F(OpenConnectionsOfPeersTest, OneThatIsClosedEndsOnce) {
+  const uint64_t id = connections_.List(0, 10)[0].id;
+  EXPECT_FALSE(connections_.Close(id + 1));
+  char byte;
+  EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_TRUE(connections_.Close(id));
+  EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_FALSE(connections_.Close(id));
+  EXPECT_TRUE(connections_.List(0, 10).empty());
+}
+
+TEST_F(OpenConnectionsOfPeersTest, AnIdIsNotThatOfWhoHasTheNumberNow) {
+  const uint64_t id = connections_.List(0, 10)[0].id;
+  close(ends_[0]);
+  close(ends_[1]);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_), 0);
+  EXPECT_FALSE(connections_.Close(id));
+  char byte;
+  EXPECT_EQ(recv(ends_[1], &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_TRUE(connections_.Add(ends_[0], peer_));
+  EXPECT_GT(connections_.List(0, 10)[0].id, id);
+}
+
+TEST(ConnectionUseTest, CountsAndNotesAFewTimesASecond) {
+  ConnectionUse use;
+  const ConnectionUse::SteadyTime start(std::chrono::seconds(1));
+  use.Look(start);
+  EXPECT_FALSE(use.used_at().has_value());
+  EXPECT_TRUE(use.wants_caller());
+  EXPECT_EQ(use.BeginCall(), 0);
+  EXPECT_EQ(use.BeginCall(), 1);
+  use.Note({"reader", "grpc"});
+  EXPECT_FALSE(use.wants_caller());
+  use.EndCall();
+  EXPECT_EQ(use.open_calls(), 1);
+  EXPECT_EQ(use.calls(), 2u);
+  const auto later = start + std::chrono::seconds(1);
+  use.Look(later);
+  EXPECT_EQ(use.used_at(), later);
+  EXPECT_TRUE(use.wants_caller());
+  use.Look(later + std::chrono::seconds(1));
+  EXPECT_EQ(use.used_at(), later);
+  EXPECT_EQ(use.caller().principal, "reader");
 }
 
 // gRPC closes its descriptors whenever it likes, and the next connection gets

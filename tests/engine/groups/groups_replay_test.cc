@@ -62,6 +62,7 @@ TEST_F(GroupsReplayTest, ReasonsAndRetriesAreKept) {
                     .Update(kGroup,
                             [paused](GroupOptions* to) {
                               to->paused = paused;
+                              to->single_active = paused;
                               return absl::OkStatus();
                             })
                     .ok());
@@ -71,12 +72,14 @@ TEST_F(GroupsReplayTest, ReasonsAndRetriesAreKept) {
   Crash(&member);
   EXPECT_EQ(group()->options().retry_multiplier, 3);
   EXPECT_TRUE(group()->options().paused);
+  EXPECT_TRUE(group()->options().single_active);
   member = Join();
   EXPECT_EQ(group()->NextDueUs(), ready_us);
   update(false);
   journaled_.Commit();
   Crash(&member);
   EXPECT_FALSE(group()->options().paused);
+  EXPECT_FALSE(group()->options().single_active);
   member = Join();
   Pass(60 * kSecond);
   const EventChunk chunk = member->Take(now_us_);

@@ -123,7 +123,7 @@ TEST_F(KeptEventsTest, NumbersThatFollowEachOtherTakeNoMemory) {
   for (const uint64_t number : {5, 6, 7, 8}) Insert(number);
   const std::vector<KeptBatch> batches = kept_.Take();
   ASSERT_EQ(batches.size(), 1u);
-  EXPECT_TRUE(batches[0].numbers.empty());
+  EXPECT_TRUE(batches[0].places.empty());
   CheckBatches(batches);
 }
 

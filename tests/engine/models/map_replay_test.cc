@@ -184,7 +184,7 @@ TEST_P(MapReplayModelTest, NothingCommittedIsLostAndNothingIsToldTwice) {
   for (const uint64_t times :
        {story.acked, story.acked_from_before, story.nacked, story.put_back,
         story.timed_out, story.returned, story.dead_lettered, story.expired,
-        story.undone}) {
+        story.moved, story.undone}) {
     EXPECT_GT(times, 0u);
   }
   EXPECT_EQ(story.lost > 0, GetParam().map.max_backlog_bytes > 0);

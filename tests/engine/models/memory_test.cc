@@ -110,6 +110,44 @@ TEST(MemoryTest, OverwritingWithinABucketLeavesLittleGarbage) {
   }
 }
 
+TEST(MemoryTest, EntriesOfOneSizeFillThePlacesOfOverwrittenOnes) {
+  constexpr int kKeys = 20'000;
+  constexpr int kOverwrites = test::Rounds(200'000);
+  const NamespaceOptions options = OneShard(3600 * kSecond, 101);
+  TimeCacheMap map("map", options, nullptr, kStartUs);
+  std::minstd_rand random(1);
+  const std::string value(200, 'v');
+  int64_t now_us = kStartUs;
+  int64_t most_bytes = 0;
+  for (int i = 0; i < kKeys + kOverwrites; ++i) {
+    const int key = i < kKeys ? i : static_cast<int>(random() % kKeys);
+    map.Apply(Operation::Put(absl::StrCat("key", kKeys + key), value), now_us);
+    if (i % kKeys == 0) now_us += BucketWidthUs(options);
+    if (i % 1'000 == 0) most_bytes = std::max(most_bytes, Memory(map, now_us));
+  }
+  const auto size = map.GetSize(now_us);
+  EXPECT_EQ(size.entries, kKeys);
+  // Headers, the index, and the segments at the ends of the buckets' chains.
+  EXPECT_LE(most_bytes, size.bytes + size.bytes / 4);
+}
+
+TEST(MemoryTest, OverwritesInPlaceRemoveTheGarbageOfEarlierOnes) {
+  constexpr int kKeys = 20'000;
+  constexpr int kPuts = 400'000;
+  TimeCacheMap map("map", OneShard(3600 * kSecond, 2), nullptr, kStartUs);
+  std::minstd_rand random(1);
+  const std::string value(200, 'v');
+  // The first overwrite of a key adds its age; later ones are in place.
+  for (int i = 0; i < kPuts; ++i) {
+    map.Apply(
+        Operation::Put(absl::StrCat("key", kKeys + random() % kKeys), value),
+        kStartUs + i);
+  }
+  const auto size = map.GetSize(kStartUs + kPuts);
+  EXPECT_EQ(size.entries, kKeys);
+  EXPECT_LE(Memory(map, kStartUs + kPuts), size.bytes + size.bytes / 4);
+}
+
 TEST(MemoryTest, OverwritingIntoEverNewerBucketsLeavesLittleGarbage) {
   constexpr int kKeys = 10'000;
   constexpr int kRounds = 150;

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "server/engine/store/namespace_options.h"
+#include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
 namespace {
@@ -20,6 +21,10 @@ Record Sample() {
   record.version = kBase.version + 5;
   record.SetTimes(kBase.put_us + 7, kBase.life_us, /*own_ttl=*/0);
   return record;
+}
+
+absl::string_view TraceOf(const Record& record) {
+  return {record.trace, record.trace != nullptr ? kTraceBytes : 0};
 }
 
 // Encodes, decodes, and expects the same; returns the size.
@@ -39,6 +44,7 @@ size_t RoundTrip(const Record& record, const RecordBase& base) {
   EXPECT_EQ(back.life_us, record.life_us);
   EXPECT_EQ(back.create_us, record.create_us);
   EXPECT_EQ(back.own_ttl_us, record.own_ttl_us);
+  EXPECT_EQ(TraceOf(back), TraceOf(record));
   EXPECT_EQ(back.parts, record.parts);
   EXPECT_EQ(back.capacity, record.capacity);
   EXPECT_EQ(back.index, record.index);
@@ -126,6 +132,50 @@ TEST(RecordTest, TimesThatDifferCostWhatTheyTake) {
   EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 6 + 8);
   record.own_ttl_us = 0;
   EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 6 + 8);
+}
+
+TEST(RecordTest, ATraceparentCostsWhatItTakes) {
+  Record record = Sample();
+  const size_t plain = RoundTrip(record, kBase);
+  char trace[kTraceBytes];
+  PackTrace(kTraces[1], trace);
+  record.trace = trace;
+  EXPECT_EQ(RoundTrip(record, kBase), plain + 1 + 1 + 25);
+  record.own_ttl_us = record.life_us;
+  RoundTrip(record, kBase);
+  record.own_ttl_us = INT64_MAX;
+  record.life_us = -1;
+  record.create_us = INT64_MIN;
+  RoundTrip(record, kBase);
+  record.parts = true;
+  const std::string index(17 * sizeof(uint32_t), 'i');
+  record.index = index;
+  record.capacity = 100;
+  RoundTrip(record, kBase);
+}
+
+// A value that gets shorter by as much as the rest gets longer.
+TEST(RecordTest, ATraceparentMovesWithinItsRecord) {
+  char trace[kTraceBytes];
+  PackTrace(kTraces[0], trace);
+  Record record = Sample();
+  record.trace = trace;
+  const std::string value = "10";
+  record.value = value;
+  std::string bytes(EncodedSize(record, kBase), '#');
+  EncodeRecord(record, kBase, bytes.data());
+  size_t size;
+  Record next = DecodeRecord(bytes.data(), kBase, &size);
+  next.key = record.key;
+  next.own_ttl_us = 128;
+  next.value = absl::string_view(value).substr(1);
+  ASSERT_EQ(EncodedSize(next, kBase), size);
+  EncodeRecord(next, kBase, bytes.data());
+  const Record back = DecodeRecord(bytes.data(), kBase, &size);
+  EXPECT_EQ(back.own_ttl_us, 128);
+  EXPECT_EQ(back.value, "0");
+  EXPECT_EQ(absl::string_view(back.trace, kTraceBytes),
+            absl::string_view(trace, kTraceBytes));
 }
 
 // All times that a journal may bring.
@@ -222,6 +272,24 @@ TEST(RecordTest, MayBeRewrittenFromItsOwnBytes) {
   EXPECT_EQ(back.key, "key");
   EXPECT_EQ(back.value, "value");
   EXPECT_EQ(back.version, kBase.version + 105);
+}
+
+TEST(RecordTest, IsOnlyWrittenWhereItFits) {
+  Record record;
+  record.key = "key";
+  record.value = "value";
+  record.version = 1;
+  const size_t size = EncodedSize(record, RecordBase());
+  const std::string empty(size, '#');
+  std::string bytes = empty;
+  EXPECT_EQ(EncodeRecordWithin(record, {}, size + 1, 2 * size, bytes.data()),
+            0u);
+  EXPECT_EQ(EncodeRecordWithin(record, {}, 0, size - 1, bytes.data()), 0u);
+  EXPECT_EQ(bytes, empty);
+  EXPECT_EQ(EncodeRecordWithin(record, {}, size, size, bytes.data()), size);
+  std::string other = empty;
+  EncodeRecord(record, {}, other.data());
+  EXPECT_EQ(bytes, other);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -51,7 +52,7 @@ class CliDumpTest : public ::testing::Test {
   }
 
   // Puts entries of random bytes, and of bytes that formats stumble over, with
-  // random times to live and at random times.
+  // random times to live and at random times, some with a traceparent.
   void Fill(const std::string& ns) {
     const std::string special("\\\t\n\r\0\"{}x ,\xff\xc3\xa4", 15);
     for (int i = 0; i < kEntries; ++i) {
@@ -63,6 +64,10 @@ class CliDumpTest : public ::testing::Test {
           static_cast<int64_t>(5 + random_() % (3 * kTtlSeconds)));
       request.mutable_ttl()->set_nanos(
           static_cast<int32_t>(1 + random_() % 999'999) * 1'000);
+      if (i % 3 == 0) {
+        request.set_traceparent(
+            absl::StrFormat("00-%032x-%016x-01", i + 1, i + 1));
+      }
       grpc::ClientContext context;
       v1::PutResponse response;
       EXPECT_TRUE(server_.data()->Put(&context, request, &response).ok());
@@ -134,6 +139,11 @@ TEST_F(CliDumpTest, ALoadedDumpIsTheSameByteForByteAndDiesWhenThatDoes) {
   Fill("a");
   const std::vector<std::string> dumped = Entries("a");
   ASSERT_EQ(dumped.size(), static_cast<size_t>(kEntries));
+  EXPECT_EQ(std::count_if(dumped.begin(), dumped.end(),
+                          [](const std::string& line) {
+                            return json::parse(line).contains("traceparent");
+                          }),
+            kEntries / 3);
   const std::string file = FileOf(Run({"dump", "-n", "a"}).out);
   Advance(absl::Seconds(30));
   const absl::Time loaded_at = now_;
@@ -184,6 +194,7 @@ TEST_F(CliDumpTest, WhatScanPrintsLoadsAsTheSameBytes) {
       json object = json::parse(line);
       object.erase("deadline");
       object.erase("own_ttl");
+      object.erase("traceparent");
       line = object.dump();
     }
     std::sort(lines.begin(), lines.end());

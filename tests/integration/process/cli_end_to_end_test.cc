@@ -142,5 +142,19 @@ TEST_F(CliEndToEndTest, TellsWhatIsGoingToDieInTimeToTouchIt) {
   EXPECT_GT(event["left_ms"], 3'000'000);
 }
 
+TEST_F(CliEndToEndTest, WatchesWhatChanges) {
+  ASSERT_EQ(Run({"ns", "create", "prices", "--change-retention", "1h"}).code,
+            0);
+  ASSERT_EQ(Run({"put", "a", "one", "-n", "prices"}).code, 0);
+  ASSERT_EQ(Run({"rm", "a", "-n", "prices"}).code, 0);
+  const Exit changes =
+      Run({"watch", "prices", "--changes", "--from-earliest", "--count", "2"});
+  EXPECT_THAT(changes.out, HasSubstr("\tput\ta\tone\n"));
+  EXPECT_THAT(changes.out, HasSubstr("\tremoved\ta\n"));
+  EXPECT_THAT(Run({"ns", "get", "prices"}).out,
+              HasSubstr("change retention bytes"));
+  EXPECT_EQ(Run({"watch", "default", "--changes", "--json"}).code, 2);
+}
+
 }  // namespace
 }  // namespace timecache::test

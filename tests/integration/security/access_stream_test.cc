@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/integration/security/access_fixture.h"
+#include "tests/support/delayed_store.h"
 
 namespace timecache::test {
 namespace {
@@ -47,12 +48,15 @@ class SignedPipeline {
 
   // The codes of the batch's operations; the stream's if it ended.
   std::vector<int> Run(const std::string& batch) {
+    return Send(batch) ? Receive() : std::vector<int>();
+  }
+  bool Send(const std::string& batch) {
+    return stream_->Write(Proto<v1::ExecuteRequest>(batch));
+  }
+  std::vector<int> Receive() {
     v1::ExecuteResponse response;
-    if (!stream_->Write(Proto<v1::ExecuteRequest>(batch)) ||
-        !stream_->Read(&response)) {
-      return {};
-    }
     std::vector<int> codes;
+    if (!stream_->Read(&response)) return codes;
     for (const auto& result : response.results()) {
       codes.push_back(result.error().code());
     }
@@ -115,6 +119,48 @@ TEST_F(AccessStreamTest, APipelineGoesOnWithWhatItsCallerMayDo) {
       pipeline.Run("namespace: 'other' operations { get { key: 'a' } }"),
       ElementsAre());
   ExpectDenied(pipeline.Drain(), "", "other");
+}
+
+// Of plain calls: those of other namespaces go on.
+TEST_F(AccessStreamTest, APipelineOfIndependentRequestsGoesOnWithoutARight) {
+  SignedPipeline pipeline("reader", data());
+  EXPECT_THAT(pipeline.Run("namespace: 'other' independent: true operations { "
+                           "get { key: 'a' } } operations { put {} }"),
+              ElementsAre(kDenied, kDenied));
+  EXPECT_THAT(pipeline.Run(absl::StrCat("independent: true ", kPutAndGet)),
+              ElementsAre(kDenied, 0));
+  directory_.Write("access.yaml", "principals:\n" + PrincipalLine("reader") +
+                                      "rules:\n" +
+                                      Rule("reader", "read", "another"));
+  watch_.Check();
+  EXPECT_THAT(pipeline.Run(absl::StrCat("independent: true ", kPutAndGet)),
+              ElementsAre(kDenied, kDenied));
+  SetRules("reader");
+  ExpectUnknown(pipeline.Drain(), v1::UNKNOWN_TOKEN);
+}
+
+// What is read while others wait to be stored is checked once they are answered.
+TEST_F(AccessStreamTest, APipelineWithAnswersToComeGoesByTheNewRules) {
+  DelayedStore* store = nullptr;
+  TestServerOptions options;
+  options.access = access_.get();
+  options.wrap_store = [&](server::Store* wrapped) {
+    auto delayed = std::make_unique<DelayedStore>(wrapped);
+    store = delayed.get();
+    return delayed;
+  };
+  TestServer server(options);
+  store->HoldAnswers();
+  SignedPipeline pipeline("writer", server.data());
+  const std::string put = "namespace: 'default' operations { put { key: '";
+  EXPECT_TRUE(pipeline.Send(put + "a' } }"));
+  store->AwaitAnswers(1);
+  SetRules("writer");
+  EXPECT_TRUE(pipeline.Send(put + "b' } }"));
+  EXPECT_TRUE(pipeline.Send(put + "c' } }"));
+  store->ReleaseAnswers();
+  EXPECT_THAT(pipeline.Receive(), ElementsAre(0));
+  ExpectUnknown(pipeline.Drain(), v1::UNKNOWN_TOKEN);
 }
 
 TEST_F(AccessStreamTest, AnIdlePipelineEndsWithItsPrincipal) {

@@ -69,6 +69,20 @@ TEST_F(AccessTest, ABatchGoesOnWithoutWhatItsCallerMayNotDo) {
                "", "missing");
 }
 
+TEST_F(AccessTest, AnAtomicBatchWithWhatItsCallerMayNotDoChangesNothing) {
+  const std::string batch =
+      "namespace: 'default' atomic: true "
+      "operations { put { key: 'a' value: '1' } } operations { get { key: 'b' "
+      "} }";
+  const auto written = Must(As("writer", &Data::Execute, batch));
+  EXPECT_EQ(written.results(0).error().code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(written.results(1).error().code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  const auto done = Must(As("admin", &Data::Execute, batch));
+  EXPECT_TRUE(done.results(0).has_put());
+  ExpectDenied(As("nobody", &Data::Execute, batch).status, "");
+}
+
 TEST_F(AccessTest, DeniedAndMalformedOperationsKeepTheirPlaces) {
   const auto response = Must(
       As("reader", &Data::Execute,
@@ -359,7 +373,8 @@ TEST_F(AccessTest, NoMethodIsForEverybody) {
               grpc::StatusCode::UNAUTHENTICATED)
         << path;
     // Answers with what nobody may see: nothing.
-    const bool lists = method.name == "ListNamespaces";
+    const bool lists =
+        method.name == "ListNamespaces" || method.name == "WhoAmI";
     EXPECT_EQ(
         call("nobody").error_code(),
         lists ? grpc::StatusCode::OK : grpc::StatusCode::PERMISSION_DENIED)

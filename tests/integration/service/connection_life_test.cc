@@ -101,6 +101,30 @@ TEST_F(ConnectionLifeTest, AnOldOneIsReplacedAndNoCallFails) {
   }
 }
 
+// It is not cut with a request under way: what has no answer was not applied.
+TEST_F(ConnectionLifeTest, APipelineOnAnOldOneEndsBehindAnAnswer) {
+  Start([](server::ServerOptions* to) {
+    server::SetDuration(server::kMicrosPerSecond / 10,
+                        to->limits.mutable_max_connection_age());
+  });
+  const auto request = Proto<v1::ExecuteRequest>(
+      "namespace: 'default' independent: true "
+      "operations { combine { key: 'n' add: 1 } }");
+  int64_t answered = 0;
+  while (peers() < 3) {
+    grpc::ClientContext context;
+    SetDeadline(&context);
+    const auto stream = server_->data()->Pipeline(&context);
+    v1::ExecuteResponse response;
+    while (stream->Write(request) && stream->Read(&response)) {
+      ++answered;
+      EXPECT_EQ(response.results(0).combine().result(), answered);
+    }
+    ExpectError(stream->Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
 TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {
   Start([](server::ServerOptions* to) {
     server::SetDuration(server::kMicrosPerSecond / 10,

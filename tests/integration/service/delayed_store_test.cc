@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
@@ -62,6 +63,65 @@ TEST_F(DelayedStoreTest, ABatchIsAnswered) {
                                 "operations { get { key: 'a' } }")));
   ASSERT_EQ(response.results_size(), 2);
   EXPECT_EQ(response.results(1).get().entry().value(), "v");
+}
+
+// Of a durable namespace: each request waits for its commit alone.
+TEST_F(DelayedStoreTest, APipelineAppliesTheNextRequestBeforeTheLastIsStored) {
+  constexpr int kRequests = 12;
+  store_->HoldAnswers();
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  const auto pipeline = server_.data()->Pipeline(&context);
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_TRUE(pipeline->Write(Proto<v1::ExecuteRequest>(absl::StrCat(
+        "namespace: 'default' operations { append { key: 'a' value: '", i % 10,
+        "' } } operations { get { key: 'a' } }"))));
+  }
+  store_->AwaitAnswers(4);
+  EXPECT_EQ(server_.Get("a").entry().value(), "0123");
+  store_->ReleaseAnswers();
+  std::string value;
+  for (int i = 0; i < kRequests; ++i) {
+    v1::ExecuteResponse response;
+    ASSERT_TRUE(pipeline->Read(&response));
+    absl::StrAppend(&value, i % 10);
+    EXPECT_EQ(response.results(1).get().entry().value(), value);
+  }
+  pipeline->WritesDone();
+  EXPECT_TRUE(pipeline->Finish().ok());
+}
+
+TEST_F(DelayedStoreTest, ARequestThatFailsLeavesTheAnswersBeforeIt) {
+  store_->HoldAnswers();
+  grpc::ClientContext context;
+  SetDeadline(&context);
+  const auto pipeline = server_.data()->Pipeline(&context);
+  for (const std::string name : {"default", "default", "none", "default"}) {
+    pipeline->Write(Proto<v1::ExecuteRequest>(absl::StrCat(
+        "namespace: '", name, "' operations { put { key: 'a' } }")));
+  }
+  store_->AwaitAnswers(2);
+  store_->ReleaseAnswers();
+  v1::ExecuteResponse response;
+  int answers = 0;
+  while (pipeline->Read(&response)) ++answers;
+  EXPECT_EQ(answers, 2);
+  EXPECT_EQ(pipeline->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(DelayedStoreTest, AClientThatLeavesItsAnswersLeavesTheServerWell) {
+  store_->HoldAnswers();
+  grpc::ClientContext context;
+  const auto pipeline = server_.data()->Pipeline(&context);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(pipeline->Write(Proto<v1::ExecuteRequest>(
+        "namespace: 'default' operations { put { key: 'a' } }")));
+  }
+  store_->AwaitAnswers(2);
+  context.TryCancel();
+  EXPECT_FALSE(pipeline->Finish().ok());
+  store_->ReleaseAnswers();
+  EXPECT_TRUE(server_.server().Drain(60 * server::kMicrosPerSecond).in_time);
 }
 
 TEST_F(DelayedStoreTest, NamespacesAreAdministered) {

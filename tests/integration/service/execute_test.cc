@@ -1,8 +1,12 @@
 // Many operations in one message: Execute and Pipeline, over the wire.
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "server/api/call_observer.h"
 #include "server/base/error.h"
@@ -72,8 +76,10 @@ TEST_F(ExecuteTest, AnAnswerHasABoundAndWhatDoesNotFitChangesNothing) {
 // A Pipeline call.
 class Pipeline {
  public:
-  explicit Pipeline(Stub* stub) {
+  explicit Pipeline(Stub* stub,
+                    const std::map<std::string, std::string>& metadata = {}) {
     SetDeadline(&context_);
+    for (const auto& [key, value] : metadata) context_.AddMetadata(key, value);
     stream_ = stub->Pipeline(&context_);
   }
 
@@ -117,6 +123,101 @@ TEST_F(PipelineTest, ARequestThatFailsAsAWholeEndsTheStream) {
   EXPECT_EQ(answers, 1);
   EXPECT_TRUE(server_.Get("a").has_entry());
   EXPECT_FALSE(server_.Get("b").has_entry());
+}
+
+// Plain calls, which know nothing of each other.
+TEST_F(PipelineTest, WhatFailsAnIndependentRequestFailsItsOperationsAlone) {
+  Pipeline pipeline(server_.data());
+  EXPECT_TRUE(pipeline.Send(Proto<v1::ExecuteRequest>(
+      "namespace: 'nowhere' independent: true "
+      "operations { put { key: 'a' } } operations { get { key: 'a' } } "
+      "operations {}")));
+  const v1::ExecuteResponse nowhere = pipeline.Receive();
+  ASSERT_EQ(nowhere.results_size(), 3);
+  for (const int i : {0, 1}) {
+    ExpectError(StatusOf(nowhere.results(i)), StatusCode::NOT_FOUND,
+                v1::NAMESPACE_NOT_FOUND, "nowhere");
+  }
+  ExpectInvalid(StatusOf(nowhere.results(2)), "request", "one of put");
+
+  EXPECT_TRUE(pipeline.Send(
+      "independent: true operations { put { key: 'a' value: 'v' } } "
+      "operations { get { key: 'a' } }"));
+  const v1::ExecuteResponse here = pipeline.Receive();
+  ASSERT_EQ(here.results_size(), 2);
+  EXPECT_EQ(here.results(1).get().entry().value(), "v");
+
+  EXPECT_TRUE(pipeline.Send(
+      "independent: true atomic: true operations { put { key: 'b' } }"));
+  ExpectInvalid(pipeline.Finish(), "independent", "atomic");
+  EXPECT_FALSE(server_.Get("b").has_entry());
+}
+
+// Each counts as a call of its own RPC; those with ids of their own by
+// themselves.
+TEST(PlainCallsTest, AreReportedAsCallsOfTheirOwnRpcs) {
+  struct Observer final : server::CallObserver {
+    void OnStarted(const server::Method&) override {}
+    void OnHandled(const server::CallRecord&) override {}
+    void OnDenied(const server::CallDenial&) override {}
+    void OnReceived(const server::Method&) override {}
+    void OnSent(const server::Method&) override {}
+    void OnCalls(const server::CallRecord& record, uint64_t calls) override {
+      absl::MutexLock lock(&mu);
+      absl::StrAppend(&seen, record.method.name, " ", calls, " ", record.code,
+                      " ", record.details.Namespace(), " ",
+                      record.details.RequestId(), " ",
+                      record.details.TraceParent(), "\n");
+    }
+    absl::Mutex mu;
+    std::string seen ABSL_GUARDED_BY(mu);
+  };
+  Observer observer;
+  TestServerOptions options;
+  options.change = [&](server::ServerOptions* to) {
+    to->call_observers.push_back(&observer);
+  };
+  TestServer server(options);
+  Pipeline pipeline(server.data(), {{"x-request-id", "stream"}});
+  const std::string trace =
+      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  EXPECT_TRUE(pipeline.Send(Request(absl::StrCat(
+      "independent: true operations { put { key: 'a' } } "
+      "operations { put { key: 'b' ttl { seconds: -1 } } request_id: 'mine' } "
+      "operations { get { key: 'a' } traceparent: '",
+      trace,
+      "' } operations { put { key: 'c' } } "
+      "operations { append { key: 'd' condition: PUT_CONDITION_IF_PRESENT } }"
+      "operations { remove { key: 'c' } request_id: 'not graphic' }"))));
+  EXPECT_EQ(pipeline.Receive().results_size(), 6);
+  absl::MutexLock lock(&observer.mu);
+  EXPECT_EQ(observer.seen, absl::StrCat("Put 1 3 default mine \n"
+                                        "Get 1 0 default stream ",
+                                        trace,
+                                        "\n"
+                                        "Append 1 9 default stream \n"
+                                        "Remove 1 0 default stream \n"
+                                        "Put 2 0 default stream \n"));
+}
+
+TEST_F(PipelineTest, EachRequestMayBeAtomic) {
+  Pipeline pipeline(server_.data());
+  ASSERT_TRUE(pipeline.Send(Request("operations { put { key: 'a' } }")));
+  ASSERT_TRUE(pipeline.Send(
+      Request("atomic: true operations { put { key: 'b' } } operations { "
+              "contains { key: 'a' condition: PUT_CONDITION_IF_ABSENT } }")));
+  ASSERT_TRUE(pipeline.Send(
+      Request("operations { contains { key: 'b' } } operations { put { key: "
+              "'a' condition: PUT_CONDITION_IF_ABSENT } }")));
+  EXPECT_TRUE(pipeline.Receive().results(0).has_put());
+  const v1::ExecuteResponse refused = pipeline.Receive();
+  ExpectError(StatusOf(refused.results(0)), StatusCode::ABORTED,
+              v1::NOT_APPLIED, "another operation");
+  ExpectError(StatusOf(refused.results(1)), StatusCode::FAILED_PRECONDITION,
+              v1::KEY_EXISTS, "already exists");
+  const v1::ExecuteResponse last = pipeline.Receive();
+  EXPECT_FALSE(last.results(0).contains().contains());
+  EXPECT_TRUE(last.results(1).has_error());
 }
 
 // Answers come to 64 MiB, and nobody reads them: the server goes no further

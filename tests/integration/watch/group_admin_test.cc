@@ -74,6 +74,50 @@ TEST_F(GroupAdminTest, OneGroupTooManyIsRefusedHoweverItIsMade) {
   EXPECT_EQ(List().size(), 64u);
 }
 
+TEST_F(GroupAdminTest, TheKeyPrefixIsFixedAndRetryDelaysAreCleared) {
+  Must(Create("g", "key_prefix: 'eu/' retry_delays { seconds: 5 }"));
+  ExpectInvalid(Update("key_prefix: 'us/'").status, "group.options.key_prefix",
+                "fixed");
+  const v1::GroupOptions all =
+      Must(Update("max_attempts: 7", {"*"})).group().options();
+  EXPECT_EQ(all.max_attempts(), 7u);
+  EXPECT_EQ(all.key_prefix(), "eu/");
+  EXPECT_EQ(all.retry_delays_size(), 0);
+  const auto delays = [this](const std::string& options,
+                             const std::vector<std::string>& mask) {
+    return Must(Update(options, mask)).group().options().retry_delays_size();
+  };
+  EXPECT_EQ(delays("retry_delays { seconds: 1 } retry_delays {}",
+                   {"options.retry_delays", "*"}),
+            2);
+  EXPECT_EQ(delays("", {"options.retry_delays"}), 0);
+}
+
+TEST_F(GroupAdminTest, PositionsAndPagesOfAnotherKindAreRefused) {
+  Must(Create("g"));
+  const auto seek = [this](const std::string& position) {
+    return Do(&Groups::SeekGroup,
+              absl::StrCat("namespace: 'default' name: 'g' position { ",
+                           position, " }"))
+        .status;
+  };
+  ExpectInvalid(seek("resume_token: 'x'"), "position.resume_token", "damaged");
+  ExpectInvalid(seek("time { seconds: -1 }"), "position.time", "1970");
+  ExpectError(
+      Do(&Groups::SeekGroup, "namespace: 'default' name: 'none'").status,
+      StatusCode::NOT_FOUND, v1::GROUP_NOT_FOUND, "none");
+  const auto list = [this](const std::string& more) {
+    return Do(&Groups::ListUnsettled,
+              absl::StrCat("namespace: 'default' name: 'g' ", more))
+        .status;
+  };
+  ExpectInvalid(list("page_size: -1"), "page_size", "negative");
+  ExpectInvalid(list("page_token: 'x'"), "page_token", "next_page_token");
+  const std::string long_prefix(4'097, 'k');
+  ExpectInvalid(list(absl::StrCat("key_prefix: '", long_prefix, "'")),
+                "key_prefix", "4096");
+}
+
 TEST_F(GroupAdminTest, ListsInPages) {
   for (const char* name : {"a", "b", "c", "d"}) Must(Create(name));
   const auto page = [this](const std::string& request) {

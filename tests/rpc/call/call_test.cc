@@ -39,6 +39,13 @@ class FakeCaller final : public Caller {
     return it == verbs_.end() ? Verbs() : it->second;
   }
   bool MayAnything() const override { return !verbs_.empty(); }
+  std::vector<PatternVerbs> Permissions() const override {
+    std::vector<PatternVerbs> permissions;
+    for (const auto& [name, verbs] : verbs_) {
+      permissions.push_back({name, verbs});
+    }
+    return permissions;
+  }
 
  private:
   const std::string name_;

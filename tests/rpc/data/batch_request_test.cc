@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/stubs/logging.h"
@@ -40,7 +41,7 @@ std::string RandomRequest(Dice* dice) {
 
 int Rounds() {
   const char* rounds = std::getenv("TIMECACHED_FUZZ_ROUNDS");
-  return rounds != nullptr ? std::atoi(rounds) : test::Rounds(40'000);
+  return rounds != nullptr ? std::atoi(rounds) : test::Rounds(10'000);
 }
 
 // As they are; and changed, cut, doubled or put together from two messages:
@@ -78,7 +79,7 @@ TEST(BatchRequestTest, ReadsWholeAndMutilatedBytesAsTheGeneratedParserDoes) {
       }
     }
     const DecodedBatch expected = ExpectedBatch(bytes);
-    refused += expected.status != "OK";
+    refused += !absl::StartsWith(expected.status, "OK");
     ASSERT_EQ(DecodeBatch(Message(bytes)), expected) << "round " << i;
   }
   EXPECT_GT(refused, 0);
@@ -218,14 +219,37 @@ TEST(BatchRequestTest, NoneAndTooManyOperationsAreRefusedWithTheLimit) {
   }
 }
 
+TEST(BatchRequestTest, AnAtomicBatchIsSmaller) {
+  BatchRequest request;
+  v1::ExecuteRequest proto;
+  proto.set_atomic(true);
+  for (int i = 0; i < 128; ++i) {
+    proto.add_operations()->mutable_get()->set_key("k");
+  }
+  ASSERT_TRUE(request.Decode(Message(proto.SerializeAsString())).ok());
+  EXPECT_TRUE(request.atomic());
+  v1::PutRequest* put = proto.mutable_operations(0)->mutable_put();
+  put->set_value(std::string(kMaxAtomicBytes, 'v'));
+  EXPECT_THAT(request.Decode(Message(proto.SerializeAsString())).message(),
+              HasSubstr("at most 1048576 bytes"));
+  put->clear_value();
+  proto.add_operations()->mutable_get()->set_key("k");
+  EXPECT_THAT(request.Decode(Message(proto.SerializeAsString())).message(),
+              HasSubstr("at most 128 operations"));
+  proto.set_atomic(false);
+  EXPECT_TRUE(request.Decode(Message(proto.SerializeAsString())).ok());
+  EXPECT_FALSE(request.atomic());
+}
+
 TEST(BatchRequestTest, ALaterMessageLeavesNothingOfAnEarlier) {
   BatchRequest request;
   ASSERT_TRUE(
       request
-          .Decode(Message(Proto("namespace: 'a' operations { put { key: 'k' "
-                                "condition: PUT_CONDITION_IF_ABSENT ttl {} } } "
-                                "operations {}")
-                              .SerializeAsString()))
+          .Decode(Message(
+              Proto("namespace: 'a' atomic: true operations { put { key: 'k' "
+                    "condition: PUT_CONDITION_IF_ABSENT ttl {} } } "
+                    "operations {}")
+                  .SerializeAsString()))
           .ok());
   EXPECT_EQ(request.refused().size(), 1u);
   ASSERT_TRUE(
@@ -234,6 +258,7 @@ TEST(BatchRequestTest, ALaterMessageLeavesNothingOfAnEarlier) {
               Proto("operations { get { key: 'l' } }").SerializeAsString()))
           .ok());
   EXPECT_EQ(request.name(), "");
+  EXPECT_FALSE(request.atomic());
   EXPECT_TRUE(request.refused().empty());
   ASSERT_EQ(request.operations().size(), 1u);
   EXPECT_EQ(request.operations()[0].condition, Condition::kNone);

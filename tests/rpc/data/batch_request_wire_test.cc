@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
 #include "gtest/gtest.h"
@@ -24,14 +25,15 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-constexpr int kRounds = test::Rounds(60'000);
+constexpr int kRounds = test::Rounds(15'000);
 
-// The kinds of operations: fields of v1.Operation.
+// The kinds of operations.
 std::vector<const FieldDescriptor*> Kinds() {
   std::vector<const FieldDescriptor*> kinds;
-  const Descriptor& operation = *v1::Operation::descriptor();
-  for (int i = 0; i < operation.field_count(); ++i) {
-    kinds.push_back(operation.field(i));
+  const auto& request =
+      *v1::Operation::descriptor()->FindFieldByNumber(1)->containing_oneof();
+  for (int i = 0; i < request.field_count(); ++i) {
+    kinds.push_back(request.field(i));
   }
   return kinds;
 }
@@ -117,7 +119,7 @@ TEST_F(BatchRequestWireTest, RepeatedAndUnknownFieldsAreReadAsGenerated) {
         RandomWireMessage(*v1::ExecuteRequest::descriptor(), &dice);
     ExpectReadAsGenerated(bytes);
     if (HasFailure()) return;
-    read += ExpectedBatch(bytes).status == "OK";
+    read += absl::StartsWith(ExpectedBatch(bytes).status, "OK");
   }
   EXPECT_GT(read, kRounds / 10);
   EXPECT_LT(read, kRounds);

@@ -10,12 +10,14 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/rpc/call/request.h"
 #include "server/rpc/watch/delivery_token.h"
 
 namespace timecache::server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::string Token(uint64_t event_id, int attempt, int returns = 0,
                   uint64_t group_id = 0) {
@@ -56,7 +58,7 @@ TEST(SettlementTest, ATokenNamesADelivery) {
   EXPECT_EQ(ack->group_id, kMaxGroupId);
   EXPECT_EQ(ack->action, SettleAction::kAck);
   const std::string token = from.delivery_token();
-  std::vector<std::string> damaged = {token + '\0', Token(1, 0)};
+  std::vector<std::string> damaged = {token + '\0'};
   for (size_t size = 0; size < token.size(); ++size) {
     damaged.push_back(token.substr(0, size));
   }
@@ -64,6 +66,16 @@ TEST(SettlementTest, ATokenNamesADelivery) {
     from.set_delivery_token(bytes);
     EXPECT_EQ(FieldOf(ToSettlement(from).status()), "delivery_token");
   }
+}
+
+TEST(SettlementTest, AnOperatorsTokenNamesNoAttempt) {
+  v1::Settlement from;
+  from.set_delivery_token(Token(1, 0));
+  from.mutable_ack();
+  const auto ack = ToSettlement(from);
+  ASSERT_TRUE(ack.ok()) << ack.status();
+  EXPECT_EQ(ack->event_id, 1u);
+  EXPECT_EQ(ack->attempt, 0);
 }
 
 TEST(SettlementTest, ANackMayHaveADelay) {
@@ -132,6 +144,57 @@ TEST(SettlementTest, AnActionThatIsNotKnownIsNone) {
   const absl::Status status = ToSettlement(from).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_EQ(FieldOf(status), "action");
+}
+
+// Requests of ACKs alone are read by other code than all others.
+TEST(SettleRequestTest, AcksAreReadInPlace) {
+  v1::SettleExpiredRequest from;
+  from.set_namespace_("n");
+  from.set_group("g");
+  for (uint64_t i = 1; i <= 3; ++i) {
+    v1::Settlement* const ack = from.add_settlements();
+    ack->set_delivery_token(Token(i, 2));
+    ack->mutable_ack();
+  }
+  SettleRequest acks;
+  ASSERT_TRUE(TakeRequest(ToBytes(from), &acks, "").ok());
+  from.mutable_settlements(1)->set_delivery_token("damaged");
+  SettleRequest mixed;
+  ASSERT_TRUE(TakeRequest(ToBytes(from), &mixed, "").ok());
+
+  EXPECT_THAT(acks.checked(), IsEmpty());
+  ASSERT_EQ(acks.settlements().size(), 3u);
+  ASSERT_EQ(mixed.settlements().size(), 2u);
+  ASSERT_EQ(mixed.checked().size(), 3u);
+  EXPECT_FALSE(mixed.checked()[1].ok());
+  for (const SettleRequest* request : {&acks, &mixed}) {
+    EXPECT_EQ(request->namespace_name(), "n");
+    EXPECT_EQ(request->group(), "g");
+    EXPECT_EQ(request->count(), 3u);
+    EXPECT_EQ(request->settlements().front().event_id, 1u);
+    EXPECT_EQ(request->settlements().back().event_id, 3u);
+    EXPECT_EQ(request->settlements().back().attempt, 2);
+    EXPECT_EQ(request->settlements().back().action, SettleAction::kAck);
+  }
+}
+
+TEST(SettleRequestTest, AnswersAreAsTheGeneratedOnes) {
+  v1::SettleExpiredRequest from;
+  for (int i = 0; i < 2; ++i) {
+    from.add_settlements()->set_delivery_token(Token(1, 1));
+    from.mutable_settlements(i)->mutable_ack();
+  }
+  SettleRequest request;
+  ASSERT_TRUE(TakeRequest(ToBytes(from), &request, "").ok());
+  SettleAnswer answer = {&request, std::vector<SettleResult>(2)};
+  v1::SettleExpiredResponse response;
+  ASSERT_TRUE(ParseRequest(ToBytes(answer, nullptr), &response).ok());
+  EXPECT_EQ(response.DebugString(), "results {\n}\nresults {\n}\n");
+  answer.results[1].status = absl::NotFoundError("gone");
+  ASSERT_TRUE(ParseRequest(ToBytes(answer, nullptr), &response).ok());
+  ASSERT_EQ(response.results_size(), 2);
+  EXPECT_FALSE(response.results(0).has_error());
+  EXPECT_EQ(response.results(1).error().message(), "gone");
 }
 
 }  // namespace

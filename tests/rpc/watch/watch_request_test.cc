@@ -141,6 +141,23 @@ void ExpectTheSameLimits(const MakeRequest& request) {
                 "4 MiB");
 }
 
+TEST(WatchRequest, AWatchOfChangesHasTheFieldsOfOneOfDeaths) {
+  const std::string fields =
+      OfA("start: WATCH_START_EARLIEST fail_on_loss: true key_prefix: 'p' "
+          "keys_only: true heartbeat_interval { seconds: 2 }");
+  const auto changes = ToWatchRequest(Proto<v1::WatchChangesRequest>(fields));
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_TRUE(changes->changes);
+  EXPECT_EQ(changes->start, LogStart::kEarliest);
+  EXPECT_TRUE(changes->fail_on_loss);
+  EXPECT_EQ(changes->key_prefix, "p");
+  EXPECT_TRUE(changes->keys_only);
+  EXPECT_EQ(changes->heartbeat_us, 2 * kMicrosPerSecond);
+  EXPECT_FALSE(ToWatchRequest(Watch(fields))->changes);
+  ExpectInvalid(Proto<v1::WatchChangesRequest>(OfA("resume_tokens: 'x'")),
+                "resume_tokens", "damaged");
+}
+
 TEST(WatchRequest, NamesTheFieldThatIsOutOfItsRange) {
   ExpectTheSameLimits(Watch);
   ExpectTheSameLimits(
@@ -190,6 +207,45 @@ TEST(WatchRequest, NamesWhatIsWrongWithAToken) {
   auto many = Watch("namespaces: 'a'");
   for (int i = 0; i < 65; ++i) many.add_resume_tokens("x");
   ExpectInvalid(many, "resume_tokens", "at most 64");
+}
+
+v1::FetchExpiredRequest FetchOf(const std::string& more) {
+  return Proto<v1::FetchExpiredRequest>("namespace: 'a' group: 'g' " + more);
+}
+
+TEST(FetchRequestTest, HasDefaults) {
+  const auto request = ToFetchRequest(FetchOf(""));
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->namespace_name, "a");
+  EXPECT_EQ(request->group, "g");
+  EXPECT_EQ(request->start, LogStart::kNow);
+  EXPECT_EQ(request->max_events, 100);
+  EXPECT_EQ(request->wait_us, 0);
+  EXPECT_FALSE(request->keys_only);
+  EXPECT_EQ(request->max_message_bytes, kDefaultMaxMessageBytes);
+}
+
+TEST(FetchRequestTest, TakesTheLimits) {
+  const auto request =
+      ToFetchRequest(FetchOf("start: WATCH_START_EARLIEST max_events: 8192 "
+                             "wait { seconds: 60 } keys_only: true"));
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->start, LogStart::kEarliest);
+  EXPECT_EQ(request->max_events, 8'192);
+  EXPECT_EQ(request->wait_us, 60 * kMicrosPerSecond);
+  EXPECT_TRUE(request->keys_only);
+}
+
+TEST(FetchRequestTest, RefusesWhatIsBeyondThem) {
+  for (const char* const wrong :
+       {"max_events: 0", "max_events: 8193", "wait { seconds: 61 }",
+        "wait { nanos: -1000 }", "max_message_bytes: 1", "start: 7"}) {
+    const absl::Status status = ToFetchRequest(FetchOf(wrong)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+  EXPECT_FALSE(ToFetchRequest(
+                   Proto<v1::FetchExpiredRequest>("namespace: 'a' group: 'G'"))
+                   .ok());
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ class WatchSourceGroupTest : public ::testing::Test {
     }
   }
   // What the source tells; `*reading` is how.
-  v1::WatchExpiredResponse Read(WatchSource* source,
-                                WatchSource::Reading* reading) {
+  v1::ConsumeExpiredResponse Read(WatchSource* source,
+                                  WatchSource::Reading* reading) {
     source->RefreshWatermark(now_us_, 0);
     WatchMessage message;
     *reading = source->Read(now_us_, &message);
@@ -58,7 +58,7 @@ class WatchSourceGroupTest : public ::testing::Test {
     for (const grpc::Slice& slice : slices) {
       bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
     }
-    v1::WatchExpiredResponse parsed;
+    v1::ConsumeExpiredResponse parsed;
     EXPECT_TRUE(parsed.ParseFromString(bytes));
     return parsed;
   }
@@ -66,7 +66,7 @@ class WatchSourceGroupTest : public ::testing::Test {
     WatchSource::Reading reading;
     std::vector<std::string> keys;
     do {
-      const v1::WatchExpiredResponse message = Read(source, &reading);
+      const v1::ConsumeExpiredResponse message = Read(source, &reading);
       EXPECT_TRUE(reading.end.ok()) << reading.end;
       for (const auto& event : message.events()) keys.push_back(event.key());
     } while (reading.more);
@@ -97,16 +97,16 @@ TEST_F(WatchSourceGroupTest, ReadsWhatItIsGivenAndIsWokenForMore) {
   EXPECT_THAT(Keys(source.get()), IsEmpty());
 }
 
-TEST_F(WatchSourceGroupTest, TellsTheWatermarkOfTheGroupAndNoToken) {
+TEST_F(WatchSourceGroupTest, TellsTheWatermarksOfTheGroup) {
   const auto source = Open();
   Kill({"a"});
   WatchSource::Reading reading;
-  const v1::WatchExpiredResponse message = Read(source.get(), &reading);
+  const v1::ConsumeExpiredResponse message = Read(source.get(), &reading);
   ASSERT_EQ(message.events_size(), 1);
   EXPECT_EQ(message.events(0).attempt(), 1u);
   EXPECT_EQ(message.events(0).event_id(), 1u);
   EXPECT_EQ(message.lost(), 0u);
-  EXPECT_EQ(message.resume_token(), "");
+  EXPECT_EQ(*ToMicros(message.delivered_watermark(), ""), now_us_);
   EXPECT_LT(*ToMicros(message.watermark(), ""),
             *ToMicros(message.events(0).death_time(), ""));
   EXPECT_FALSE(reading.more);
@@ -118,7 +118,7 @@ TEST_F(WatchSourceGroupTest, TakesNothingMoreOnceTheServerDrains) {
   source->OnDrain();
   Kill({"a"});
   WatchSource::Reading reading;
-  const v1::WatchExpiredResponse message = Read(source.get(), &reading);
+  const v1::ConsumeExpiredResponse message = Read(source.get(), &reading);
   EXPECT_EQ(message.events_size(), 0);
   EXPECT_TRUE(message.has_watermark());
   EXPECT_FALSE(reading.more);

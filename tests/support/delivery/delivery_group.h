@@ -25,7 +25,7 @@ namespace timecache::server {
 // Not thread-safe.
 class DeliveryGroup {
  public:
-  // Heeds events from number `first` on. `dead_letters`: the map has somewhere
+  // Gets events from number `first` on, of the keys that the options name. `dead_letters`: the map has somewhere
   // to put them. Neither reference is owned.
   DeliveryGroup(const GroupOptions& options, bool dead_letters, uint64_t first,
                 DeliveryReference* events, const RetainedReference* log);
@@ -163,6 +163,8 @@ class DeliveryGroup {
   const RetainedReference* const log_;
 
   uint64_t end_;
+  // Of the events before it, those that are the group's.
+  uint64_t received_ = 0;
   uint64_t group_id_ = 0;
   Unsettled unsettled_;
   // The unsettled events of each key: the first of them may be given out.

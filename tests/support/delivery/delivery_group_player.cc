@@ -264,6 +264,9 @@ bool GroupPlayer::CheckPutBack(const Settlement& settlement,
 void GroupPlayer::Update() {
   GroupOptions options = options_.group;
   options.ack_timeout_us = dice_->Draw(kMinAckTimeoutUs, 3 * kSecond);
+  if (options_.single_active_changes) {
+    options.single_active = dice_->Chance(500);
+  }
   if (options_.dead_letters) {
     options.max_attempts = static_cast<int>(dice_->Draw(1, 5));
   }

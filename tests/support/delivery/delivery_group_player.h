@@ -23,6 +23,8 @@ namespace timecache::server {
 struct GroupPlayerOptions {
   GroupOptions group;
   size_t max_members = 4;
+  // Whether single_active is turned on and off.
+  bool single_active_changes = false;
   // Whether the map has somewhere to put dead letters.
   bool dead_letters = false;
   // Of a thousand settlements, how many are of something that is not to be

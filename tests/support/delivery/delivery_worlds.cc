@@ -100,6 +100,24 @@ std::vector<DeliveryWorldOptions> GroupsWorlds() {
   worlds.back().map.ttl_us = 20 * kSecond;
   worlds.back().map.max_entries = 30;
   worlds.back().map.limit_policy = LimitPolicy::kEvictOldest;
+  worlds.push_back(WithGroups(DeliveryWorldNamed("GroupsOfSomeKeys", 7, 4), 2));
+  worlds.back().group.group.key_prefix = "k1";
+  worlds.back().map.dead_letter_namespace = "dead";
+  worlds.back().group.dead_letters = true;
+  worlds.push_back(WithGroups(
+      WithLargeValues(DeliveryWorldNamed("GroupOfSomeKeysFallsBehind", 7, 4)),
+      1));
+  worlds.back().group.group.key_prefix = "k2";
+  worlds.back().group.group.max_backlog_bytes = kMinBacklogBytes;
+  worlds.back().group.max_members = 1;
+  worlds.push_back(
+      WithGroups(DeliveryWorldNamed("GroupsOfOneActiveMember", 7, 4), 2));
+  worlds.back().group.group.single_active = true;
+  worlds.back().clock_per_mille = 250;
+  worlds.push_back(worlds.back());
+  worlds.back().name = "OneActiveMemberComesAndGoes";
+  worlds.back().group.single_active_changes = true;
+  worlds.back().group.group.key_prefix = "k1";
   worlds.push_back(
       WithGroups(DeliveryWorldNamed("GroupAndRejections", 7, 4), 1));
   worlds.back().map.max_entries = 30;

@@ -18,14 +18,15 @@ constexpr char kCreator[] = "alice";
 constexpr char kReason[] = "no ink";
 
 constexpr absl::string_view kParts = " parts";
+constexpr absl::string_view kTrace = " trace ";
 
 std::string ContentOf(const ExpiredEvent& event, int64_t death_us,
                       Cause cause) {
-  return absl::StrCat(event.key, "=", event.value, event.parts ? kParts : "",
-                      " version ", event.version, " put ", event.put_us,
-                      " deadline ", event.deadline_us, " created ",
-                      event.create_us, " own ", event.own_ttl_us, " death ",
-                      death_us, " cause ", static_cast<int>(cause));
+  return absl::StrCat(
+      event.key, "=", event.value, event.parts ? kParts : "", " version ",
+      event.version, " put ", event.put_us, " deadline ", event.deadline_us,
+      " created ", event.create_us, " own ", event.own_ttl_us, " death ",
+      death_us, " cause ", static_cast<int>(cause), kTrace, event.trace);
 }
 
 int64_t OwnTtlOf(absl::string_view content) {
@@ -75,6 +76,10 @@ void CrashGroups::Step(int64_t now_us) {
     Update(name);
   } else if (what < 988) {
     Delete(name);
+  } else if (what < 994) {
+    Seek(name, now_us);
+  } else if (what < 999) {
+    if (HasMember(name)) Fetch(name, now_us);
   }
   Pass(now_us);
 }
@@ -133,6 +138,56 @@ void CrashGroups::Create(const std::string& name, int64_t now_us) {
 void CrashGroups::DrawRetries(GroupOptions* options) {
   options->retry_delay_us = dice_->Chance(500) ? 0 : dice_->Draw(1, kSecond);
   options->retry_jitter_percent = static_cast<int>(dice_->Draw(0, 100));
+}
+
+// To about where the log is retained, or within that.
+void CrashGroups::Seek(const std::string& name, int64_t now_us) {
+  const EventChunk log =
+      map_->map()
+          .Subscribe(ExpiryLog::Start::kEarliest, now_us, [] {})
+          ->Read(INT64_MAX);
+  if (log.more) return;
+  const uint64_t end = log.point.next_event;
+  uint64_t retained = end;
+  for (const auto& batch : log.batches) {
+    retained -= static_cast<uint64_t>(batch->size());
+  }
+  const auto least = static_cast<int64_t>(
+      retained > JournaledMap::kFirstEvent + 3 ? retained - 3 : retained);
+  const auto asked =
+      static_cast<uint64_t>(dice_->Draw(least, static_cast<int64_t>(end)));
+  const bool drop = dice_->Chance(300);
+  const uint64_t first = std::max(asked, retained);
+  LogPoint point = log.point;
+  point.next_event = asked;
+  Group& group = state_.groups.at(name);
+  const auto moved =
+      map_->groups().Seek(name, LogPosition::At(point), drop, now_us);
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  const std::map<uint64_t, Event> before = std::exchange(group.unsettled, {});
+  uint64_t still = 0;
+  for (const auto& [number, event] : before) {
+    if (number >= first || (number < asked && drop)) continue;
+    Event& kept = group.unsettled[number];
+    if (number < asked) {
+      kept = event;
+      kept.member = 0;
+    } else {
+      kept.claimed = event.claimed;
+      ++still;
+    }
+  }
+  const uint64_t lost = first - asked - still;
+  group.counts.lost += lost;
+  group.unreported += lost;
+  if (drop || first < group.next) group.next = std::max(first, end);
+  for (uint64_t number = first; number < group.next; ++number) {
+    group.unsettled[number];
+  }
+  const auto found = Find(name);
+  group.id = found->delivery_id();
+  group.first = group.next - found->GetStatistics().events;
+  ++story_.moved;
 }
 
 void CrashGroups::Delete(const std::string& name) {
@@ -207,6 +262,22 @@ void CrashGroups::Take(int id, int64_t now_us) {
   }
 }
 
+// A call, of which the answer arrives, or does not. A loss that it did not report
+// is, but for a crash, reported again.
+void CrashGroups::Fetch(const std::string& name, int64_t now_us) {
+  Group& group = state_.groups.at(name);
+  const bool arrives = group.unreported > 0 || dice_->Chance(700);
+  const int id = ++last_member_;
+  members_[id] = {name, Find(name)->Join(20, [] {}, {.fetches = true})};
+  Take(id, now_us);
+  if (!arrives) return Leave(id, now_us);
+  members_.at(id).member->Leave(now_us, StreamEnd::kAnswered);
+  members_.erase(id);
+  for (auto& [number, event] : group.unsettled) {
+    if (event.member == id) event.member = kCaller;
+  }
+}
+
 void CrashGroups::Settle(const std::string& name, int64_t now_us) {
   std::vector<Settlement> settlements;
   const uint64_t group_id = Find(name)->delivery_id();
@@ -252,12 +323,15 @@ void CrashGroups::CheckSettled(const std::string& name,
   if (settlement.action == SettleAction::kPutBack) {
     absl::string_view content = contents_.at(settlement.event_id);
     const int64_t own_ttl_us = OwnTtlOf(content);
+    const std::string trace(
+        content.substr(content.rfind(kTrace) + kTrace.size()));
     content = content.substr(0, content.find(" version "));
     const bool parts = absl::ConsumeSuffix(&content, kParts);
     const std::pair<std::string, std::string> entry =
         absl::StrSplit(content, absl::MaxSplits('=', 1));
     Operation op = Operation::Put(entry.first, entry.second);
     op.parts = parts;
+    op.SetTrace(trace);
     op.condition = Condition::kIfAbsent;
     if (own_ttl_us != 0) op = op.WithTtl(own_ttl_us);
     const Result put = world_.put_back(op, result.version);
@@ -402,10 +476,18 @@ void CrashGroups::Pass(int64_t now_us) {
   TimeOut(now_us);
   for (int turns = 100; turns > 0 && map_->groups().Advance(now_us); --turns) {
   }
-  std::vector<std::string> names;
-  for (const auto& [name, group] : state_.groups) names.push_back(name);
-  for (const std::string& name : names) Sync(name, now_us);
   const auto expired = map_->groups().LastExpired(ConsumerGroups::kMaxGroups);
+  // Those that have expired come in the order in which they did.
+  std::vector<std::string> names;
+  for (const auto& group : expired) {
+    if (state_.groups.contains(group.name)) names.push_back(group.name);
+  }
+  for (const auto& [name, group] : state_.groups) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  for (const std::string& name : names) Sync(name, now_us);
   ASSERT_EQ(expired.size(), state_.expired.size());
   for (size_t i = 0; i < expired.size(); ++i) {
     EXPECT_EQ(expired[i].name, state_.expired[i].name);
@@ -591,10 +673,11 @@ void CrashGroups::CheckContents(const std::vector<DeliveredEvent>& told) const {
     const uint64_t index = number - JournaledMap::kFirstEvent;
     ASSERT_LT(index, told.size());
     const DeliveredEvent& event = told[index];
-    EXPECT_EQ(content, ContentOf({event.key, event.value, event.version,
-                                  event.put_us, event.deadline_us, event.parts,
-                                  event.create_us, event.own_ttl_us},
-                                 event.death_us, event.cause));
+    EXPECT_EQ(content,
+              ContentOf({event.key, event.value, event.version, event.put_us,
+                         event.deadline_us, event.parts, event.create_us,
+                         event.own_ttl_us, event.trace},
+                        event.death_us, event.cause));
   }
 }
 

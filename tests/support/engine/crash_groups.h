@@ -60,12 +60,15 @@ class CrashGroups {
     uint64_t dead_lettered = 0;
     uint64_t lost = 0;
     uint64_t expired = 0;
+    uint64_t moved = 0;
     // Events that came again after a crash.
     uint64_t undone = 0;
   };
   const Story& story() const { return story_; }
 
  private:
+  static constexpr int kCaller = -1;
+
   // An event that is not settled.
   struct Event {
     // That have ended, and count.
@@ -74,7 +77,7 @@ class CrashGroups {
     int returns = 0;
     bool returned = false;
     int64_t ready_us = INT64_MIN;
-    // Who has it, and until when; 0: no member.
+    // Who has it, and until when; 0: no member; kCaller: that of a fetch.
     int member = 0;
     int64_t times_out_us = 0;
     // It is being put as a dead letter.
@@ -117,11 +120,13 @@ class CrashGroups {
 
   int RandomMember();
   void Create(const std::string& name, int64_t now_us);
+  void Seek(const std::string& name, int64_t now_us);
   void Delete(const std::string& name);
   void Update(const std::string& name);
   void Join(const std::string& name);
   void Leave(int id, int64_t now_us);
   void Take(int id, int64_t now_us);
+  void Fetch(const std::string& name, int64_t now_us);
   void Settle(const std::string& name, int64_t now_us);
   void CheckSettled(const std::string& name, const Settlement& settlement,
                     const SettleResult& result, int64_t now_us);

@@ -25,10 +25,11 @@ class KeptChange {
       : shard_(shard),
         change_(change),
         key_(change.record.key),
-        value_(change.record.value) {
+        value_(change.record.value),
+        trace_(change.record.view().trace) {
     if (change.answer == nullptr) return;
     answer_ = *change.answer;
-    answer_value_ = std::string(answer_.value);
+    answer_value_ = std::string(answer_.answer.value);
   }
 
   int shard() const { return shard_; }
@@ -37,7 +38,8 @@ class KeptChange {
     Change change = change_;
     change.record.key = key_;
     change.record.value = value_;
-    answer_.value = answer_value_;
+    if (!trace_.empty()) change.record.trace = trace_.data();
+    answer_.answer.value = answer_value_;
     if (change.answer != nullptr) change.answer = &answer_;
     return change;
   }
@@ -47,8 +49,9 @@ class KeptChange {
   Change change_;
   std::string key_;
   std::string value_;
+  std::string trace_;
   // Of the change, if it has one.
-  mutable AnswerView answer_;
+  mutable AnswerTo answer_;
   std::string answer_value_;
 };
 
@@ -60,7 +63,8 @@ class KeptGroupChange {
         created_by_(change.created_by),
         reason_text_(change.reason_text),
         key_(change.event.key),
-        value_(change.event.value) {}
+        value_(change.event.value),
+        trace_(change.event.trace) {}
 
   // Views into this.
   GroupChange change() const {
@@ -70,6 +74,7 @@ class KeptGroupChange {
     change.reason_text = reason_text_;
     change.event.key = key_;
     change.event.value = value_;
+    change.event.trace = trace_;
     return change;
   }
 
@@ -80,6 +85,7 @@ class KeptGroupChange {
   std::string reason_text_;
   std::string key_;
   std::string value_;
+  std::string trace_;
 };
 
 class KeptRetainedEvents {
@@ -89,14 +95,16 @@ class KeptRetainedEvents {
     for (const ExpiredEvent& event : views_) {
       bytes_.emplace_back(event.key);
       bytes_.emplace_back(event.value);
+      bytes_.emplace_back(event.trace);
     }
   }
 
   // Views into this.
   RetainedEvents events() {
     for (size_t i = 0; i < views_.size(); ++i) {
-      views_[i].key = bytes_[2 * i];
-      views_[i].value = bytes_[2 * i + 1];
+      views_[i].key = bytes_[3 * i];
+      views_[i].value = bytes_[3 * i + 1];
+      views_[i].trace = bytes_[3 * i + 2];
     }
     RetainedEvents events = events_;
     events.events = views_;

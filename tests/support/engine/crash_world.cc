@@ -212,6 +212,10 @@ void CrashWorld::StepOperation() {
       dice_.Chance(300)) {
     op.SetId(id);
   }
+  if ((op.kind == OpKind::kPut || op.kind >= OpKind::kAppend) &&
+      dice_.Chance(200)) {
+    op.SetTrace(kTraces[dice_.Draw(0, 1)]);
+  }
   journaled_.map().Apply(op, now_us_, &result_);
   const Result model = model_.Apply(op, now_us_, result_.version);
   ExpectSameAnswer(result_, model);
@@ -252,6 +256,7 @@ void CrashWorld::CheckRetained() {
     ASSERT_EQ(retained[i].published_us, told[i].published_us);
     ASSERT_EQ(retained[i].create_us, told[i].create_us);
     ASSERT_EQ(retained[i].own_ttl_us, told[i].own_ttl_us);
+    ASSERT_EQ(retained[i].trace, told[i].trace);
     ASSERT_EQ(retained[i].cause, told[i].cause);
   }
 }
@@ -274,6 +279,7 @@ void CrashWorld::CheckAtRest() {
     EXPECT_EQ(told.parts, it->second->entry.parts);
     EXPECT_EQ(told.create_us, it->second->entry.create_us);
     EXPECT_EQ(told.own_ttl_us, it->second->entry.own_ttl_us);
+    EXPECT_EQ(told.trace, it->second->trace);
     EXPECT_EQ(told.cause, it->second->cause);
     EXPECT_GE(told.death_us, before_us);
     before_us = told.death_us;

@@ -55,6 +55,7 @@ void EventAuditor::CheckEvent(const ExpiredEvent& event,
   ASSERT_EQ(event.deadline_us, death.entry.deadline_us);
   ASSERT_EQ(event.create_us, death.entry.create_us);
   ASSERT_EQ(event.own_ttl_us, death.entry.own_ttl_us);
+  ASSERT_EQ(event.trace, death.trace);
   ASSERT_EQ(batch.cause(), death.cause);
   ASSERT_GE(batch.death_us(), event.put_us);
   ASSERT_GE(batch.death().published_us, batch.death_us())

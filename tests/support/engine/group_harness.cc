@@ -26,7 +26,7 @@ Settlement SettlementOf(const Delivery& delivery, SettleAction action,
 
 uint64_t Sum(const GroupStatistics& s) {
   return s.backlog + s.in_flight + s.acked + s.put_back + s.dead_lettered +
-         s.lost + s.terminated;
+         s.lost + s.terminated + s.skipped;
 }
 
 GroupOptions WithAckTimeout(int64_t ack_timeout_us, int max_attempts) {

@@ -37,8 +37,9 @@ GroupOptions WithBacklog(int64_t max_backlog_bytes);
 // A member that counts how often it is woken.
 class TestMember {
  public:
-  TestMember(ConsumerGroup* group, int max_in_flight)
-      : member_(group->Join(max_in_flight, [this] { ++wakes_; })) {}
+  TestMember(ConsumerGroup* group, int max_in_flight, JoinAs as = {})
+      : member_(group->Join(
+            max_in_flight, [this] { ++wakes_; }, std::move(as))) {}
 
   EventChunk Take(int64_t now_us, int max_events = 1000,
                   int64_t max_bytes = int64_t{1} << 30) {
@@ -47,6 +48,12 @@ class TestMember {
   // Wakes since the last call.
   int TakeWakes() { return std::exchange(wakes_, 0); }
   void Leave() { member_.reset(); }
+  // Of a fetch: its answer was sent, or not.
+  void End(int64_t now_us, StreamEnd end) {
+    member_->StopTaking();
+    member_->Leave(now_us, end);
+    member_.reset();
+  }
   // The client is gone.
   void Vanish(int64_t now_us) {
     member_->Leave(now_us, StreamEnd::kByClient);
@@ -79,6 +86,10 @@ class GroupHarness {
 
   std::unique_ptr<TestMember> Join(int max_in_flight = 1000) {
     return std::make_unique<TestMember>(group_.get(), max_in_flight);
+  }
+  std::unique_ptr<TestMember> Fetch(int max_events = 1000) {
+    return std::make_unique<TestMember>(group_.get(), max_events,
+                                        JoinAs{.fetches = true});
   }
   // What `member` is given, as Given.
   std::vector<std::string> Take(TestMember* member, int max_events = 1000) {

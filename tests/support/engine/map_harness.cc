@@ -27,7 +27,7 @@ Reading ReadAll(ExpiryLog::Cursor* cursor, int64_t max_bytes) {
             {std::string(event.key), std::string(event.value), event.version,
              event.put_us, event.deadline_us, batch->death_us(), batch->cause(),
              batch->death().published_us, event.parts, event.create_us,
-             event.own_ttl_us});
+             event.own_ttl_us, std::string(event.trace)});
       }
     }
     reading.watermark_us = chunk.watermark_us;

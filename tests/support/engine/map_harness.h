@@ -22,6 +22,14 @@ inline constexpr int64_t kSecond = kMicrosPerSecond;
 inline constexpr int64_t kHour = 3600 * kSecond;
 
 // A moment that is a multiple of every bucket width that the tests count with.
+// Traceparents that entries of tests have, or that none may have.
+inline constexpr absl::string_view kTraces[] = {
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    "00-ffffffffffffffffffffffffffffffff-0000000000000001-ff",
+};
+inline constexpr absl::string_view kNoTrace =
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0A";
+
 inline constexpr int64_t kStartUs = int64_t{1'209'600'000} * kSecond;
 
 // An event, copied out of its batch.
@@ -38,6 +46,7 @@ struct DeliveredEvent {
   bool parts = false;
   int64_t create_us = 0;
   int64_t own_ttl_us = 0;
+  std::string trace = {};
 };
 
 // All that a cursor had to tell at one moment.

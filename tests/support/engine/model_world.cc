@@ -1,6 +1,7 @@
 #include "tests/support/engine/model_world.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,6 +25,7 @@ constexpr size_t kMaxGrownBytes = 8 << 10;
 constexpr int kLongestRandomKeyBytes = 300;
 // Most operations that are applied together.
 constexpr int64_t kMaxBatch = 200;
+constexpr int64_t kMaxAtomicBatch = 12;
 // By how many entries a scan may pass what it was asked for.
 constexpr int kLineEntries = 64;
 
@@ -42,6 +44,7 @@ ModelWorld::ModelWorld(const WorldOptions& options, Dice dice)
       [this](int64_t due_us) { due_us_ = std::min(due_us_, due_us); });
   due_us_ = map_.NextDueUs(now_us_);
   cursor_ = map_.Subscribe(ExpiryLog::Start::kNow, now_us_, [] {});
+  WatchChanges();
   model_.SetSurvives([this](const std::string& key) {
     if (!keys_.empty() && key == keys_.back()) return result_.found;
     return map_.Apply(Operation::Contains(key), now_us_).found;
@@ -91,16 +94,19 @@ void ModelWorld::StepClock() {
 void ModelWorld::StepOperation() {
   // At a limit the order among keys matters, which a batch does not promise.
   const NamespaceOptions& limits = model_.options();
-  if (limits.max_entries == 0 && limits.max_bytes == 0 && Chance(10)) {
-    StepBatch();
+  if (limits.max_entries == 0 && limits.max_bytes == 0 && Chance(20)) {
+    if (Chance(500)) {
+      StepBatch();
+    } else {
+      StepAtomic();
+    }
     return;
   }
   keys_.clear();
   gatherings_.clear();
   const Operation op = RandomOperation();
   map_.Apply(op, now_us_, &result_);
-  const Result model = model_.Apply(
-      op, now_us_, result_.version == 0 ? kNoWorldVersion : result_.version);
+  const Result model = Expect(op, result_);
   Compare(op, result_, model);
   if (Chance(100)) CheckSize();
 }
@@ -124,11 +130,75 @@ void ModelWorld::StepBatch() {
       ASSERT_GT(answered_bytes, ResponseBudget::kMaxBytes);
       continue;
     }
+    Compare(operations[i], results[i], Expect(operations[i], results[i]));
+  }
+}
+
+// All of them as the model does them one by one, or none.
+void ModelWorld::StepAtomic() {
+  keys_.clear();
+  gatherings_.clear();
+  std::vector<Operation> operations;
+  std::unordered_set<std::string> keys;
+  bool has_id = false;
+  for (int64_t i = Draw(1, kMaxAtomicBatch); i > 0; --i) {
+    const Operation operation = RandomOperation();
+    if (!keys.insert(std::string(operation.key)).second) continue;
+    operations.push_back(operation);
+    has_id |= operation.id_bytes != 0;
+  }
+  for (Operation& operation : operations) {
+    // Of a repetition they do not count.
+    if (has_id && (operation.kind == OpKind::kTouch ||
+                   operation.kind == OpKind::kContains)) {
+      operation.condition = Condition::kNone;
+    }
+  }
+  std::vector<Result> results(operations.size());
+  ASSERT_TRUE(
+      map_.ApplyAtomic(operations, now_us_, absl::MakeSpan(results)).ok());
+  model_.Advance(now_us_);
+  ReferenceModel after = model_;
+  bool applied = true;
+  bool malformed = false;
+  for (const Result& result : results) {
+    applied &= result.status.ok();
+    malformed |= absl::IsInvalidArgument(result.status);
+  }
+  int blamed = 0;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("operation ", i, " of ", operations.size()));
     const uint64_t version = results[i].version;
-    const Result model = model_.Apply(operations[i], now_us_,
-                                      version == 0 ? kNoWorldVersion : version);
+    const Result model = after.Apply(operations[i], now_us_,
+                                     version == 0 ? kNoWorldVersion : version);
+    const std::optional<Reason> reason = ReasonOf(results[i].status);
+    if (reason == Reason::kNotApplied) {
+      EXPECT_TRUE(model.status.ok() || malformed) << model.status;
+      continue;
+    }
+    blamed += applied ? 0 : 1;
+    ASSERT_EQ(results[i].status.ok(), applied);
+    if (reason == Reason::kMaxResponseBytes) continue;
     Compare(operations[i], results[i], model);
   }
+  if (!applied) {
+    EXPECT_GT(blamed, 0);
+  } else if (changes_ == nullptr) {
+    model_ = std::move(after);
+  } else {
+    for (size_t i = 0; i < operations.size(); ++i) {
+      Expect(operations[i], results[i]);
+    }
+  }
+  CheckSize();
+}
+
+// What the model makes of it.
+Result ModelWorld::Expect(const Operation& op, const Result& engine) {
+  const uint64_t version =
+      engine.version == 0 ? kNoWorldVersion : engine.version;
+  if (changes_ == nullptr) return model_.Apply(op, now_us_, version);
+  return change_auditor_.Apply(op, now_us_, version, &model_);
 }
 
 // What a reaper does, and administrators.
@@ -160,6 +230,7 @@ void ModelWorld::StepDriver() {
 }
 
 void ModelWorld::StepReader() {
+  ReadChanges();
   if (options_.slow_watcher) {
     if (Chance(200)) Read(cursor_.get(), 64 << 10);
     return;
@@ -195,9 +266,9 @@ Operation ModelWorld::RandomOperation() {
   }
   const bool writes = op.kind == OpKind::kPut || op.kind == OpKind::kRemove;
   if (writes) op.return_previous = Chance(300);
-  if (op.kind != OpKind::kGet && op.kind != OpKind::kContains &&
-      op.kind != OpKind::kGather && Chance(300)) {
-    const bool put = op.kind == OpKind::kPut || op.kind == OpKind::kAppend;
+  if (op.kind != OpKind::kGet && op.kind != OpKind::kGather && Chance(300)) {
+    const bool put = op.kind == OpKind::kPut || op.kind == OpKind::kAppend ||
+                     op.kind == OpKind::kContains;
     op.condition =
         put ? static_cast<Condition>(Draw(1, 3)) : Condition::kIfVersion;
     const auto stored = model_.entries().find(std::string(op.key));
@@ -232,6 +303,9 @@ Operation ModelWorld::RandomOperation() {
       model_.options().idempotency_window_us != 0) {
     static constexpr absl::string_view kIds[] = {"1", "2", "3"};
     op.SetId(kIds[Draw(0, 2)]);
+  }
+  if ((op.kind == OpKind::kPut || op.kind >= OpKind::kAppend) && Chance(100)) {
+    op.SetTrace(kTraces[Draw(0, 1)]);
   }
   if (Chance(8)) Spoil(&op);
   return op;
@@ -277,11 +351,13 @@ void ModelWorld::RandomChange(Operation* op) {
 
 // In one way at a time: which of two errors is told is nobody's promise.
 void ModelWorld::Spoil(Operation* op) {
-  const int64_t way = Draw(0, 4);
+  const int64_t way = Draw(0, 5);
   if (way == 0) {
     op->key = "";
   } else if (way == 1) {
     op->key = absl::string_view(Noise()).substr(0, kMaxKeyBytes + 1);
+  } else if (way == 5 && op->trace_bytes != 0) {
+    op->SetTrace(kNoTrace);
   } else if (op->kind == OpKind::kGet || op->kind == OpKind::kRemove ||
              op->kind == OpKind::kContains || op->keep_deadline) {
     return;
@@ -426,11 +502,42 @@ void ModelWorld::Update() {
   if (options_.map.max_bytes != 0) {
     options.max_bytes = Draw(100, 2 * options_.map.max_bytes);
   }
+  if (Chance(200)) {
+    options.change_retention_us =
+        options.change_retention_us == 0 ? kMinTtlUs : 0;
+  }
   if (!Validate(options).ok()) return;
   map_.Update(options, now_us_);
   model_.Update(options);
   ASSERT_EQ(map_.options().ttl_us, options.ttl_us);
   ASSERT_EQ(map_.options().num_buckets, options.num_buckets);
+  if ((options.change_retention_us != 0) == (changes_ != nullptr)) return;
+  if (changes_ == nullptr) return WatchChanges();
+  // What has not been read yet can still be.
+  ReadChanges();
+  ASSERT_NO_FATAL_FAILURE(change_auditor_.CheckComplete());
+  ASSERT_TRUE(changes_->Read(1).closed);
+  changes_ = nullptr;
+  const auto none =
+      map_.WatchChanges(LogStart::kEarliest, nullptr, now_us_, [] {});
+  ASSERT_EQ(ReasonOf(none.status()), Reason::kNoChanges);
+}
+
+void ModelWorld::WatchChanges() {
+  if (model_.options().change_retention_us == 0) return;
+  auto cursor = map_.WatchChanges(LogStart::kNow, nullptr, now_us_, [] {});
+  ASSERT_TRUE(cursor.ok()) << cursor.status();
+  changes_ = *std::move(cursor);
+  change_auditor_ = ChangeAuditor();
+}
+
+void ModelWorld::ReadChanges() {
+  if (changes_ == nullptr) return;
+  for (bool more = true; more && !testing::Test::HasFatalFailure();) {
+    const EventChunk chunk = changes_->Read(Draw(1, 1 << 20));
+    change_auditor_.Check(chunk);
+    more = chunk.more;
+  }
 }
 
 void ModelWorld::CollectDeaths() {
@@ -540,6 +647,8 @@ void ModelWorld::CheckAtRest() {
   ASSERT_NO_FATAL_FAILURE(CheckSize());
   ASSERT_NO_FATAL_FAILURE(CheckScan());
   ASSERT_NO_FATAL_FAILURE(CheckStatistics());
+  ReadChanges();
+  ASSERT_NO_FATAL_FAILURE(change_auditor_.CheckComplete());
   if (joiner_ != nullptr) CheckJoiner();
   if (joiner_ == nullptr) auditor_.TakeTold();
 }

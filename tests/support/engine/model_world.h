@@ -17,6 +17,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/map/time_cache_map.h"
+#include "tests/support/engine/change_auditor.h"
 #include "tests/support/engine/dice.h"
 #include "tests/support/engine/event_auditor.h"
 #include "tests/support/engine/reference_model.h"
@@ -68,6 +69,7 @@ class ModelWorld {
   void StepClock();
   void StepOperation();
   void StepBatch();
+  void StepAtomic();
   void StepDriver();
   void StepReader();
 
@@ -91,6 +93,9 @@ class ModelWorld {
   void ReadJoiner();
   void CheckJoiner();
   void CollectDeaths();
+  Result Expect(const Operation& op, const Result& engine);
+  void WatchChanges();
+  void ReadChanges();
 
   const WorldOptions options_;
   Dice dice_;
@@ -99,6 +104,9 @@ class ModelWorld {
   TimeCacheMap map_;
   std::unique_ptr<ExpiryLog::Cursor> cursor_;
   EventAuditor auditor_;
+  // Null while the map keeps no changes.
+  std::unique_ptr<ChangeFeed::Cursor> changes_;
+  ChangeAuditor change_auditor_;
   // The earliest time that the map has asked its driver to come.
   int64_t due_us_ = kNeverUs;
 

@@ -16,6 +16,8 @@ WorldOptions World(const std::string& name, int num_buckets, int num_shards) {
   world.map.retention_bytes = int64_t{1} << 30;
   world.map.idempotency_window_us = 3 * kSecond;
   world.map.idempotency_max_ids = kMaxIdempotencyIds;
+  world.map.change_retention_us = kMinTtlUs;
+  world.map.change_retention_bytes = int64_t{1} << 30;
   return world;
 }
 

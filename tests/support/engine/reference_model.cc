@@ -35,6 +35,7 @@ absl::Status Malformed(const Operation& op, const NamespaceOptions& options,
   if (op.id_bytes != 0 && options.idempotency_window_us == 0) {
     return InvalidField("idempotency_id", "");
   }
+  if (op.trace() == kNoTrace) return InvalidField("traceparent", "");
   if (op.allow_past && !op.has_expire_at) return InvalidField("allow_past", "");
   if (op.has_expire_at && ((op.expire_at_us <= now_us && !op.allow_past) ||
                            op.expire_at_us > now_us + options.max_ttl_us)) {
@@ -49,9 +50,8 @@ absl::Status Error(Reason reason, absl::StatusCode code =
 }
 
 absl::Status Unmet(const Operation& op, const ReferenceModel::Stored* stored) {
-  const bool conditional = op.kind != OpKind::kGet &&
-                           op.kind != OpKind::kContains &&
-                           op.kind != OpKind::kGather;
+  const bool conditional =
+      op.kind != OpKind::kGet && op.kind != OpKind::kGather;
   if (!conditional || op.condition == Condition::kNone) return absl::OkStatus();
   if (op.condition == Condition::kIfAbsent) {
     return stored == nullptr ? absl::OkStatus() : Error(Reason::kKeyExists);
@@ -181,6 +181,9 @@ ReferenceModel::Made ReferenceModel::Make(const Operation& op,
   Made made;
   if (stored != nullptr) made.entry = *stored;
   made.renews = stored == nullptr || op.touch;
+  if (stored == nullptr || op.kind == OpKind::kPut) {
+    made.entry.trace = std::string(op.trace());
+  }
   switch (op.kind) {
     case OpKind::kAppend:
       Append(op, stored, &made);
@@ -342,7 +345,8 @@ bool ReferenceModel::EvictSome(const Operation& op, int64_t now_us) {
     ++killed;
     largest_bytes = std::max(largest_bytes, BytesOf(key, stored.entry.value));
     own_key = own_key || key == op.key;
-    deaths_.push_back({key, stored.entry, now_us, now_us + 1, Cause::kEvicted});
+    deaths_.push_back(
+        {key, stored.entry, now_us, now_us + 1, Cause::kEvicted, stored.trace});
     Erase(key);
   }
   const auto it = entries_.find(op_key);
@@ -495,8 +499,9 @@ int64_t ReferenceModel::Kill(int64_t bucket_us, int64_t earliest_us,
                              int64_t latest_us, Cause cause) {
   const std::set<std::string> keys = buckets_.at(bucket_us);
   for (const std::string& key : keys) {
+    const Stored& stored = entries_.at(key);
     deaths_.push_back(
-        {key, entries_.at(key).entry, earliest_us, latest_us, cause});
+        {key, stored.entry, earliest_us, latest_us, cause, stored.trace});
     Erase(key);
   }
   return static_cast<int64_t>(keys.size());

@@ -29,6 +29,7 @@ class ReferenceModel {
     // Of one that has them, as they lie in the value, and what it expects.
     std::map<std::string, std::string> parts = {};
     std::string expectation = {};
+    std::string trace = {};
   };
 
   // An entry that died. What dies by hand dies at a time that the model only
@@ -39,6 +40,7 @@ class ReferenceModel {
     int64_t earliest_us = 0;
     int64_t latest_us = 0;
     Cause cause = Cause::kExpired;
+    std::string trace = {};
   };
 
   explicit ReferenceModel(const NamespaceOptions& options)

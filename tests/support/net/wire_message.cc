@@ -63,7 +63,11 @@ std::string RandomField(const FieldDescriptor& field, Dice* dice) {
     return BytesField(field.number(),
                       RandomWireMessage(*field.message_type(), dice));
   }
-  const std::vector<std::string> encodings = FieldEncodings(field);
+  std::vector<std::string> encodings = FieldEncodings(field);
+  // Else hardly a message has only strings that are UTF-8.
+  if (field.type() == FieldDescriptor::TYPE_STRING && dice->Chance(900)) {
+    encodings.pop_back();
+  }
   return encodings[dice->Index(encodings.size())];
 }
 

@@ -25,8 +25,10 @@
 namespace timecache {
 
 // Each call returns at once, and passes the result of the Client's call of the
-// same name to `done`, exactly once, on one of gRPC's threads or, if the call
-// cannot start, before it returns. `done` must be quick and must not block.
+// same name to `done`, exactly once, on a thread of the client's or gRPC's or, if
+// the call cannot start, before it returns. `done` must be quick and must not
+// block: with ClientOptions::batching one thread runs them all, and what they
+// begin goes together.
 //
 // Thread-safe. Shares the client's connection. Calls are not ordered: a caller
 // that needs the effect of another call waits for its response. The client's
@@ -56,6 +58,7 @@ class TIMECACHED_EXPORT AsyncClient {
               const RemoveOptions& options = {},
               const CallOptions& call = {}) const;
   void Contains(std::string_view key, Done<bool> done,
+                const ContainsOptions& options = {},
                 const CallOptions& call = {}) const;
   void Size(Done<SizeResult> done, const CallOptions& call = {}) const;
   void Touch(std::string_view key, Done<std::optional<uint64_t>> done,

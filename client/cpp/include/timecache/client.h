@@ -27,8 +27,10 @@
 #include "timecache/channel.h"
 #include "timecache/cluster_types.h"
 #include "timecache/export.h"
+#include "timecache/group_position.h"
 #include "timecache/group_types.h"
 #include "timecache/namespace_types.h"
+#include "timecache/operator_types.h"
 #include "timecache/server_types.h"
 #include "timecache/settle.h"
 #include "timecache/types.h"
@@ -50,11 +52,14 @@ struct OperationResult;  // timecache/operation.h
 //
 // Thread-safe. Cheap to copy: copies share one connection. Every call is one
 // round trip and blocks until its response arrives; timecache/async_client.h
-// has calls that do not block. CallOptions set a call's own timeout, cancel it,
-// or send metadata with it; ClientOptions::retry controls the retries of calls
-// that are safe to repeat. Without a connection a call waits for one for up to
-// 250 ms; while the server is unreachable, one call a second does so and the
-// others fail at once.
+// has calls that do not block. Calls on keys that several threads make at the
+// same time go together (ClientOptions::batching): of 16 threads each takes a
+// fifth of the client's CPU that an RPC of its own does.
+//
+// CallOptions set a call's own timeout, cancel it, or send metadata with it;
+// ClientOptions::retry controls the retries of calls that are safe to repeat.
+// Without a connection a call waits for one for up to 250 ms; while the server
+// is unreachable, one call a second does so and the others fail at once.
 //
 // Errors: UNAVAILABLE (the server is unreachable or draining: retry), NOT_FOUND
 // with reason NAMESPACE_NOT_FOUND, INVALID_ARGUMENT (see FieldViolations), and
@@ -112,8 +117,10 @@ class TIMECACHED_EXPORT Client final {
                                       const RemoveOptions& options = {},
                                       const CallOptions& call = {}) const;
 
-  // Whether an entry exists. Never renews its time to live.
+  // Whether an entry exists. Never renews its time to live. A condition that
+  // does not hold is FAILED_PRECONDITION.
   absl::StatusOr<bool> Contains(std::string_view key,
+                                const ContainsOptions& options = {},
                                 const CallOptions& call = {}) const;
 
   // The exact number of live entries and bytes of the namespace.
@@ -185,18 +192,45 @@ class TIMECACHED_EXPORT Client final {
   // Settles events of a consumer group of the namespace: a result for each, in
   // their order. On an error no event was settled (NOT_FOUND, reason
   // GROUP_NOT_FOUND; INVALID_ARGUMENT above kMaxSettlements), or the effect is
-  // unknown: then settle again.
+  // unknown: then settle again. With batching (CallOptions), calls for one group
+  // that come while a request of it is under way go together with the next.
   absl::StatusOr<std::vector<SettleResult>> Settle(
       std::string_view group, const std::vector<Settlement>& settlements,
       const CallOptions& call = {}) const;
 
-  // Creates a consumer group of the namespace, which starts as a watch does;
-  // the first member of a group creates it, too. ALREADY_EXISTS (reason
+  // Events of a consumer group, for a caller that does not stay: those that are
+  // ready, or the first that come within the wait, or none. Settle each within
+  // the group's ack_timeout; else it is delivered again. Creates the group if there
+  // is none. Never retried: another call gets other events.
+  // FAILED_PRECONDITION (SINGLE_ACTIVE); RESOURCE_EXHAUSTED (MAX_WATCHERS): too
+  // many calls wait.
+  absl::StatusOr<FetchedEvents> FetchExpired(
+      std::string_view group, const FetchOptions& options = {},
+      const CallOptions& call = {}) const;
+
+  // Creates a consumer group of the namespace, which starts at a position of its
+  // log; the first member of a group creates it, too. ALREADY_EXISTS (reason
   // GROUP_EXISTS).
   absl::StatusOr<Group> CreateGroup(std::string_view name,
                                     const GroupOptions& options = {},
-                                    WatchStart start = WatchStart::kNow,
+                                    const GroupPosition& start = {},
                                     const CallOptions& call = {}) const;
+  // Moves a group to a position: it delivers the retained events from there on,
+  // as first attempts, also those that it has settled. Members keep their
+  // streams; what they hold comes back. FAILED_PRECONDITION (LOG_CHANGED),
+  // OUT_OF_RANGE (RESUME_POINT_AHEAD): a token of another log, or of one that
+  // went on differently.
+  absl::StatusOr<SeekResult> SeekGroup(std::string_view name,
+                                       const GroupPosition& position,
+                                       const SeekOptions& options = {},
+                                       const CallOptions& call = {}) const;
+  // Calls `visit` for each event that the group has not settled, the oldest
+  // first, on this thread, until it returns false. What is settled meanwhile may
+  // be left out.
+  absl::Status ListUnsettled(
+      std::string_view name, const ListUnsettledOptions& options,
+      absl::FunctionRef<bool(UnsettledEvent event)> visit,
+      const CallOptions& call = {}) const;
   // NOT_FOUND (reason GROUP_NOT_FOUND) if there is none of that name.
   absl::StatusOr<Group> GetGroup(std::string_view name,
                                  const DescribeOptions& describe = {},
@@ -210,6 +244,9 @@ class TIMECACHED_EXPORT Client final {
       std::string_view name, const GroupOptions& options,
       const std::vector<std::string>& to_default = {},
       const CallOptions& call = {}) const;
+  // The streams that are its members, the oldest first.
+  absl::StatusOr<std::vector<GroupMember>> ListMembers(
+      std::string_view name, const CallOptions& call = {}) const;
   // Deletes it with its unsettled events.
   absl::Status DeleteGroup(std::string_view name,
                            const CallOptions& call = {}) const;
@@ -244,6 +281,11 @@ class TIMECACHED_EXPORT Client final {
   absl::StatusOr<DeathsAhead> GetDeaths(std::string_view name,
                                         const DeathsOptions& options = {},
                                         const CallOptions& call = {}) const;
+  // The keys that are used most, by a sample of the operations of about the last
+  // minute; 1 to 64 of them, 0: 10.
+  absl::StatusOr<HotKeys> GetHotKeys(std::string_view name,
+                                     uint32_t max_keys = 0,
+                                     const CallOptions& call = {}) const;
 
   // The server itself: version, start time, limits and their use. For callers
   // that may not read all namespaces, limits are unset.
@@ -267,6 +309,27 @@ class TIMECACHED_EXPORT Client final {
   // is not the owner. Never retried.
   absl::StatusOr<std::string> HandOver(const std::string& to = "",
                                        const CallOptions& call = {}) const;
+  // Who the caller is to the server, and what it may do.
+  absl::StatusOr<CallerInfo> WhoAmI(const CallOptions& call = {}) const;
+  // The connections of all clients, the oldest first. This and the next two
+  // need ADMIN on all namespaces.
+  absl::StatusOr<std::vector<ClientConnection>> ListConnections(
+      const CallOptions& call = {}) const;
+  // Ends one of them; its client may connect again. Of the caller's own the
+  // answer may be lost: UNAVAILABLE. NOT_FOUND (reason CONNECTION_NOT_FOUND).
+  // Retried only on request.
+  absl::Status CloseConnection(uint64_t id, const CallOptions& call = {}) const;
+  // The last calls that took longer than the server's log.slow_call.
+  absl::StatusOr<SlowCallList> ListSlowCalls(
+      const CallOptions& call = {}) const;
+  // Calls `visit`, on this thread, for each message of a sample of the
+  // operations on the namespace; the first one comes at once, without any. Needs
+  // ADMIN on it. `visit` returns false to end it, with OK; OK also when the
+  // server stops. RESOURCE_EXHAUSTED (MAX_TAILS). Has no time-out except that of
+  // `call`; is never retried.
+  absl::Status TailCalls(const TailOptions& options,
+                         absl::FunctionRef<bool(TailedCalls sample)> visit,
+                         const CallOptions& call = {}) const;
   // Whether the server is serving; needs no permission.
   absl::StatusOr<ServingStatus> CheckHealth(const CallOptions& call = {}) const;
 

@@ -127,6 +127,11 @@ enum class ErrorReason : int32_t {
   kStaleAttempt = 46,
   // NOT_FOUND: no such group.
   kGroupNotFound = 47,
+  // FAILED_PRECONDITION: a FetchExpired of a group that is single_active.
+  kSingleActive = 48,
+
+  // FAILED_PRECONDITION: the namespace keeps no changes (change_retention).
+  kNoChanges = 49,
 
   // --- Administration.
 
@@ -148,6 +153,10 @@ enum class ErrorReason : int32_t {
   // FAILED_PRECONDITION: no standby, or none of that name, has caught up with
   // the journal.
   kNoSuccessor = 67,
+  // NOT_FOUND: no connection has this id.
+  kConnectionNotFound = 68,
+  // RESOURCE_EXHAUSTED: four streams of TailCalls are open.
+  kMaxTails = 69,
 
   // --- grpc.health.v1 and grpc.reflection.
 
@@ -155,6 +164,12 @@ enum class ErrorReason : int32_t {
   kUnknownService = 80,
   // Not given any more: too many watches of health.
   kMaxHealthWatches = 81,
+
+  // --- Atomic batches.
+
+  // ABORTED: another operation of the same atomic Batch failed, so this one was
+  // not applied.
+  kNotApplied = 90,
 };
 
 }  // namespace timecache

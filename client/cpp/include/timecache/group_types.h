@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 
@@ -40,6 +41,16 @@ struct GroupOptions {
   std::optional<uint32_t> retry_jitter_percent = {};
   // No event is delivered until this is false again. Default false.
   std::optional<bool> paused = {};
+  // Only events whose keys begin with this are the group's. At most 256 B. Fixed
+  // when the group is created. Default empty: all.
+  std::optional<std::string> key_prefix = {};
+  // One member gets all events, the oldest; when its stream ends, the next one.
+  // Client::FetchExpired is refused. Default false.
+  std::optional<bool> single_active = {};
+  // The waits after the first, the second, ... attempt, in place of retry_delay,
+  // retry_multiplier and max_retry_delay; after the last one the last holds. At
+  // most 32, each 0 to 7 days. Default none.
+  std::optional<std::vector<absl::Duration>> retry_delays = {};
 };
 
 // What a consumer group holds and has done since it was created.
@@ -50,6 +61,7 @@ struct GroupStatistics {
   uint64_t backlog = 0;        // Unsettled events that no member holds.
   uint64_t backlog_bytes = 0;  // Memory of all unsettled events.
   uint64_t in_flight = 0;      // Events that members hold.
+  uint64_t fetched = 0;        // Of these, events that FetchExpired handed out.
   // When the oldest unsettled event died, on the server's clock. Unset: all
   // events are settled.
   std::optional<absl::Time> oldest_unsettled = {};
@@ -87,6 +99,21 @@ struct Group {
   GroupOptions options;
   std::optional<GroupStatistics> statistics = {};  // If asked for.
   std::string created_by;  // The principal that created it.
+};
+
+// A stream that is a member of a group.
+struct GroupMember {
+  uint64_t id = 0;        // In its group, as long as the server runs.
+  std::string principal;  // "anonymous" without access rules.
+  std::string peer;       // "ipv4:10.0.0.7:41234"
+  absl::Time since;
+  uint64_t in_flight = 0;  // Events that it holds.
+  uint64_t max_in_flight = 0;
+  uint64_t window = 0;  // How many it may hold now.
+  // It let an event time out and has settled none since.
+  bool unresponsive = false;
+  // Whether it is the one that gets events, in a group that is single_active.
+  bool active = true;
 };
 
 }  // namespace timecache

@@ -92,6 +92,11 @@ struct NamespaceOptions {
   // 150 B each: 1,000 to 1,000,000. Default 100,000.
   std::optional<absl::Duration> idempotency_window = {};
   std::optional<uint64_t> idempotency_max_ids = {};
+  // How long puts, renewals and removals stay readable (WatchOptions::changes): 0,
+  // they are not kept, or 1 ms to 7 days. Default 0. And in how much memory:
+  // 1 MiB to 64 GiB. Default 64 MiB.
+  std::optional<absl::Duration> change_retention = {};
+  std::optional<uint64_t> change_retention_bytes = {};
 };
 
 // Which deaths GetDeaths counts, and how finely.
@@ -122,6 +127,21 @@ struct DeathsAhead {
 };
 
 // What a namespace holds and has done since it was created.
+// A key that is used much: estimates by a sample.
+struct HotKey {
+  std::string key;
+  double reads_per_second = 0;   // Operations that change nothing.
+  double writes_per_second = 0;  // Others.
+  uint64_t value_bytes = 0;      // When a value was last seen.
+};
+
+struct HotKeys {
+  std::vector<HotKey> keys = {};     // The most used first.
+  absl::Duration window = {};        // The time that the sample covers.
+  uint64_t sampled = 0;              // Operations in it.
+  double operations_per_second = 0;  // All of the namespace.
+};
+
 struct NamespaceStatistics {
   uint64_t entries = 0;       // Live.
   uint64_t bytes = 0;         // Of their keys and values.
@@ -154,6 +174,9 @@ struct NamespaceStatistics {
   uint64_t appends = 0;
   uint64_t combines = 0;
   uint64_t gathers = 0;
+  // Changes that a watch from kEarliest would read now, and their memory.
+  uint64_t changes_retained = 0;
+  uint64_t changes_retained_bytes = 0;
   // Events dropped before event_retention was over, because memory ran short.
   uint64_t events_reclaimed = 0;
   uint64_t backlog_bytes = 0;  // Unsettled events of consumer groups.

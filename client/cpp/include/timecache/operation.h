@@ -46,7 +46,8 @@ class TIMECACHED_EXPORT Operation {
   static Operation Get(std::string_view key, const GetOptions& options = {});
   static Operation Remove(std::string_view key,
                           const RemoveOptions& options = {});
-  static Operation Contains(std::string_view key);
+  static Operation Contains(std::string_view key,
+                            const ContainsOptions& options = {});
   static Operation Touch(std::string_view key,
                          const TouchOptions& options = {});
   static Operation Append(std::string_view key, std::string_view value,

@@ -54,9 +54,13 @@ struct PipelineOptions {
 // The callback of every accepted operation is called exactly once: with its
 // result, or, if the stream ends before, with the stream's error; MaybeApplied
 // (timecache/status.h) says whether the operation may have been applied. The
-// stream ends by Close, by Cancel, or by itself: when the server stops
-// (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the
-// connection breaks. It does not reconnect: to continue, create a new Pipeline.
+// pipeline ends by Close, by Cancel, or by an error of its stream: when the server
+// stops (UNAVAILABLE), when the namespace does not exist (NOT_FOUND), when the
+// connection breaks: to continue, create a new Pipeline. A stream that ends while
+// nothing is in flight is opened again by the next Add. Another is opened, as
+// often as the client's RetryPolicy says without an answer in between, if
+// operations were sent that are not answered, and all of these are safe to repeat:
+// then they are sent again, in the same order.
 // Where a node of a cluster is not the owner, or is no longer, the stream
 // continues at the owner.
 //

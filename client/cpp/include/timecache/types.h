@@ -30,6 +30,12 @@ struct ClientOptions {
   // one, and so are retried, too. The namespace must have an idempotency_window;
   // not for calls with return_previous, nor for batches and pipelines.
   bool idempotent_changes = false;
+  // Put, Get, Remove, Contains, Touch, Append, Combine and Gather that happen at
+  // the same time go together, by a stream for each namespace; a call alone goes
+  // at once. False: each is an RPC of its own, with its own metadata, for proxies
+  // that look at these. Settles of one group share a request likewise, unless they
+  // have metadata, a cancellation or `repeatable`. See CallOptions::batching.
+  bool batching = true;
 };
 
 // A live entry.
@@ -54,6 +60,8 @@ struct Entry {
   absl::Time create_time = {};
   // What a renewal gives it. Unset: the namespace's ttl.
   std::optional<absl::Duration> own_ttl = {};
+  // Of a Scan: the traceparent that the entry keeps; else empty.
+  std::string traceparent = {};
 };
 
 // The condition under which a Put stores.
@@ -88,6 +96,9 @@ struct PutOptions {
   // 64 B that no other call has. The namespace must have an idempotency_window;
   // not together with return_previous. Empty: none.
   std::string idempotency_id = {};
+  // The W3C traceparent of the caller's trace, of version 00, which the entry's
+  // ExpiredEvent has, too. Empty: none.
+  std::string traceparent = {};
 };
 
 struct PutResult {
@@ -100,6 +111,13 @@ struct GetOptions {
   // True: renew the time to live. False: do not, in a sliding namespace, either.
   // Unset: renew it if the namespace is sliding.
   std::optional<bool> touch = {};
+};
+
+struct ContainsOptions {
+  // What must hold; else FAILED_PRECONDITION, as in PutOptions. For an atomic
+  // Batch: a condition on a key that does not change.
+  PutCondition condition = PutCondition::kAlways;
+  std::optional<uint64_t> if_version = {};
 };
 
 struct RemoveOptions {
@@ -144,6 +162,8 @@ struct AppendOptions {
   bool touch = false;
   // As in PutOptions.
   std::string idempotency_id = {};
+  // As in PutOptions, of an entry that is created.
+  std::string traceparent = {};
 };
 
 struct AppendResult {
@@ -173,6 +193,8 @@ struct CombineOptions {
   std::optional<uint64_t> if_version = {};
   // As in PutOptions.
   std::string idempotency_id = {};
+  // As in PutOptions, of an entry that is created.
+  std::string traceparent = {};
 };
 
 struct CombineResult {
@@ -203,6 +225,8 @@ struct GatherOptions {
   std::optional<absl::Duration> remember = {};
   // As in PutOptions.
   std::string idempotency_id = {};
+  // As in PutOptions, of an entry that is created.
+  std::string traceparent = {};
 };
 
 struct GatherResult {

@@ -62,15 +62,46 @@ struct ExpiredEvent {
   // In a consumer group only: what the kNack of the last attempt that counted gave
   // as its reason.
   std::string last_reason = {};
+  // See PutOptions. Empty: none.
+  std::string traceparent = {};
+};
+
+// What has happened to an entry.
+enum class ChangeKind {
+  kUnknown,  // A kind that this client is too old to know.
+  kPut,      // It has a new value: a Put, Append, Combine, Gather or put back.
+  kRenewed,  // It has a new deadline, and the value that it had.
+  // It is gone before its time: a Remove, a Combine that came to 0, a Gather that
+  // is complete.
+  kRemoved,
+};
+
+// A change of an entry.
+struct ChangeEvent {
+  std::string ns;  // Its namespace.
+  ChangeKind kind = ChangeKind::kUnknown;
+  std::string key;
+  // With kPut: its value now. Empty with keys_only. Or the parts that it has
+  // collected for a Gather.
+  std::string value;
+  std::optional<GatheredParts> parts = {};
+  // As in ExpiredEvent.
+  uint64_t omitted_value_bytes = 0;
+  uint64_t version = 0;  // Its version now; with kRemoved its last one.
+  // Its deadline now. Unset with kRemoved.
+  std::optional<absl::Time> deadline = {};
+  // When it happened: the order of the changes of one key, but not of several.
+  absl::Time time;
 };
 
 enum class WatchStart {
-  kNow,       // With the entries that die from then on.
+  kNow,       // With the entries that die, or change, from then on.
   kEarliest,  // With the oldest retained event.
 };
 
 // A watch delivers the entries that died; with `group`, a member's share of
-// these; with `lead_time`, entries that are about to die. With options that
+// these; with `lead_time`, entries that are about to die; with `changes`, those
+// that were put, renewed or removed. With options that
 // exclude each other the first Next returns INVALID_ARGUMENT.
 struct WatchOptions {
   // 1 to 64 namespaces. Empty: the client's.
@@ -100,6 +131,11 @@ struct WatchOptions {
   // timecache/group_worker.h does all that. Not together with key_prefix,
   // resume_tokens, fail_on_loss.
   std::string group = {};
+  // Deliver changes in place of deaths, as WatchBatch::changes: of namespaces that
+  // keep them (NamespaceOptions::change_retention); others end the watch with
+  // FAILED_PRECONDITION (NO_CHANGES), also if they stop to keep them. Not together
+  // with group, lead_time.
+  bool changes = false;
   // Most events of each namespace that this member holds unsettled: 1 to
   // 65,536. Unset: 1,000. Only with `group`.
   std::optional<uint32_t> max_in_flight = {};
@@ -132,12 +168,19 @@ struct WatchOptions {
 struct WatchBatch {
   std::string ns;
   std::vector<ExpiredEvent> events;  // May be empty: a heartbeat.
+  // In place of these with WatchOptions::changes, each once; those of one key in
+  // their order. What is said of events below goes for them.
+  std::vector<ChangeEvent> changes = {};
   // Every entry of this namespace that died at or before this moment, and
   // passes the filter, has been delivered, or is counted in `lost`. Never goes
   // back, not even across a break, except with log_changed. In a group: every
   // such entry has been settled, too. With lead_time: all entries that were
   // live at this moment, and were to die within lead_time, have been delivered.
   absl::Time watermark;
+  // In a group only: every such entry has been delivered to a member at least
+  // once, or is settled or lost. A batch comes as soon as it is past the last death
+  // of the group's, also without events.
+  absl::Time delivered_watermark = absl::UnixEpoch();
   // Events that this watch missed since the namespace's last batch, or its
   // resume token: exact, with a key_prefix an upper bound. The watch read too
   // slowly, or was disconnected for longer than the events are retained. In a group: events
@@ -161,6 +204,29 @@ struct WatchBatch {
   // With log_changed: the namespace's last watermark of the old log;
   // absl::InfinitePast() if this watch had none.
   absl::Time missed_after = absl::InfinitePast();
+};
+
+// Client::FetchExpired.
+struct FetchOptions {
+  // Where a group that this call creates starts.
+  WatchStart start = WatchStart::kNow;
+  std::optional<uint32_t> max_events = {};  // 1 to 8,192. Unset: 100.
+  // How long the server waits for the first event, on its own clock: up to 1 min.
+  // The call's timeout is longer by this, unless CallOptions has one. Unset: not
+  // at all.
+  std::optional<absl::Duration> wait = {};
+  bool keys_only = false;                          // Leave the values out.
+  std::optional<uint32_t> max_message_bytes = {};  // As in WatchOptions.
+};
+
+// Events that the caller is to settle.
+struct FetchedEvents {
+  std::vector<ExpiredEvent> events = {};  // May be empty.
+  // As in WatchBatch, of a group.
+  absl::Time watermark = {};
+  absl::Time delivered_watermark = {};
+  uint64_t lost = 0;
+  uint64_t omitted_values = 0;
 };
 
 }  // namespace timecache

@@ -1,4 +1,4 @@
-// A stream of expired entries.
+// A stream of expired entries, or of changes.
 //
 //   timecache::Watcher watcher(client, {.namespaces = {"sessions"}});
 //   while (true) {
@@ -23,7 +23,8 @@
 
 namespace timecache {
 
-// A watch on the deaths in one or more namespaces. Reconnects by itself, and
+// A watch on the deaths in one or more namespaces, or on what is put, renewed and
+// removed there (WatchOptions::changes). Reconnects by itself, and
 // continues after the last batch that Next has returned: every event is
 // delivered exactly once, or is counted in `lost`. Only if the log has changed,
 // because the server was restarted or the namespace created anew, does it start

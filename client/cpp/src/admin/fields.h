@@ -38,6 +38,8 @@ void ForEachField(FieldsOf<NamespaceOptions> auto& o, auto visit) {
   visit("max_life", o.max_life);
   visit("idempotency_window", o.idempotency_window);
   visit("idempotency_max_ids", o.idempotency_max_ids);
+  visit("change_retention", o.change_retention);
+  visit("change_retention_bytes", o.change_retention_bytes);
 }
 
 void ForEachField(FieldsOf<NamespaceStatistics> auto& s, auto visit) {
@@ -68,6 +70,8 @@ void ForEachField(FieldsOf<NamespaceStatistics> auto& s, auto visit) {
   visit("backlog_bytes", s.backlog_bytes);
   visit("backlog_limit_bytes", s.backlog_limit_bytes);
   visit("groups_expired", s.groups_expired);
+  visit("changes_retained", s.changes_retained);
+  visit("changes_retained_bytes", s.changes_retained_bytes);
 }
 
 void ForEachField(FieldsOf<Namespace> auto& ns, auto visit) {
@@ -87,6 +91,9 @@ void ForEachField(FieldsOf<GroupOptions> auto& o, auto visit) {
   visit("max_retry_delay", o.max_retry_delay);
   visit("retry_jitter_percent", o.retry_jitter_percent);
   visit("paused", o.paused);
+  visit("single_active", o.single_active);
+  visit("key_prefix", o.key_prefix);
+  visit("retry_delays", o.retry_delays);
 }
 
 void ForEachField(FieldsOf<GroupStatistics> auto& s, auto visit) {
@@ -95,6 +102,7 @@ void ForEachField(FieldsOf<GroupStatistics> auto& s, auto visit) {
   visit("backlog", s.backlog);
   visit("backlog_bytes", s.backlog_bytes);
   visit("in_flight", s.in_flight);
+  visit("fetched", s.fetched);
   visit("in_flight_bytes", s.in_flight_bytes);
   visit("oldest_unsettled", s.oldest_unsettled);
   visit("delivered", s.delivered);
@@ -113,6 +121,18 @@ void ForEachField(FieldsOf<GroupStatistics> auto& s, auto visit) {
   visit("dead_letters_dropped", s.dead_letters_dropped);
   visit("lost", s.lost);
   visit("unused_since", s.unused_since);
+}
+
+void ForEachField(FieldsOf<GroupMember> auto& member, auto visit) {
+  visit("id", member.id);
+  visit("principal", member.principal);
+  visit("peer", member.peer);
+  visit("since", member.since);
+  visit("in_flight", member.in_flight);
+  visit("max_in_flight", member.max_in_flight);
+  visit("window", member.window);
+  visit("unresponsive", member.unresponsive);
+  visit("active", member.active);
 }
 
 void ForEachField(FieldsOf<Group> auto& group, auto visit) {

@@ -37,6 +37,14 @@ class MessageField {
     }
     Read(value.emplace());
   }
+  // A list is always set.
+  void Read(std::optional<std::vector<absl::Duration>>& value) const {
+    value.emplace();
+    for (int i = 0; i < reflection_.FieldSize(message_, &field_); ++i) {
+      value->push_back(FromProto(static_cast<const google::protobuf::Duration&>(
+          reflection_.GetRepeatedMessage(message_, &field_, i))));
+    }
+  }
   void Read(bool& value) const {
     value = reflection_.GetBool(message_, &field_);
   }
@@ -79,6 +87,12 @@ class MessageField {
   }
   void Write(google::protobuf::Message& to, absl::Duration value) const {
     reflection_.MutableMessage(&to, &field_)->CopyFrom(ToProto(value));
+  }
+  void Write(google::protobuf::Message& to,
+             const std::vector<absl::Duration>& values) const {
+    for (const absl::Duration value : values) {
+      reflection_.AddMessage(&to, &field_)->CopyFrom(ToProto(value));
+    }
   }
   template <typename Enum>
   requires std::is_enum_v<Enum>

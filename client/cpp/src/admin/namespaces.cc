@@ -126,4 +126,25 @@ absl::StatusOr<DeathsAhead> Client::GetDeaths(std::string_view name,
   return deaths;
 }
 
+absl::StatusOr<HotKeys> Client::GetHotKeys(std::string_view name,
+                                           uint32_t max_keys,
+                                           const CallOptions& call) const {
+  auto request = NameRequest<v1::GetHotKeysRequest>(name);
+  request.set_max_keys(max_keys);
+  auto response =
+      Call(core_->endpoints, &Endpoint::namespaces, &Namespaces::GetHotKeys,
+           request, CallPlan(options_, call, Repeat::kSafe));
+  if (!response.ok()) return response.status();
+  HotKeys hot = {.window = FromProto(response->window()),
+                 .sampled = response->sampled(),
+                 .operations_per_second = response->operations_per_second()};
+  for (v1::HotKey& key : *response->mutable_keys()) {
+    hot.keys.push_back({.key = std::move(*key.mutable_key()),
+                        .reads_per_second = key.reads_per_second(),
+                        .writes_per_second = key.writes_per_second(),
+                        .value_bytes = key.value_bytes()});
+  }
+  return hot;
+}
+
 }  // namespace timecache

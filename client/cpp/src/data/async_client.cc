@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -21,6 +22,24 @@ template <typename Request, typename Response>
 struct Exchange {
   Request request;
   Response response;
+};
+
+// The same of an operation, which goes with others where it can.
+template <typename DataCall>
+struct SharedExchange {
+  std::string ns;
+  SharedCall call;
+  typename DataCall::Request* request = nullptr;  // In the call's operation.
+  typename DataCall::Response response;
+  bool is_shared = false;  // The answer is the call's.
+
+  auto Take(const DataCall& kind)
+      -> absl::StatusOr<decltype(TakeAnswer(response))> {
+    if (!is_shared) return TakeAnswer(response);
+    const auto answer = ResponseIn(kind, *request, call.answer);
+    if (!answer.ok()) return answer.status();
+    return TakeAnswer(**answer);
+  }
 };
 
 // For a call whose response is the result.
@@ -72,8 +91,37 @@ class AsyncClient::State {
   template <typename DataCall, typename Done>
   void Apply(const DataCall& kind, Operation operation, const CallOptions& call,
              Done done) {
-    Send(kind, RequestOf(kind, std::move(operation), ns()), call,
-         std::move(done), Take);
+    const ClientOptions& options = client_.options();
+    const auto& core = Client::Core::Of(client_);
+    auto exchange = std::make_shared<SharedExchange<DataCall>>();
+    SharedCall& shared = exchange->call;
+    shared.operation = std::move(operation).proto();
+    exchange->request = (shared.operation.get()->*kind.in_operation)();
+    exchange->ns = ns();
+    const Repeat repeat = MakeRepeatable(kind, options, *exchange->request);
+    std::optional<SharedAttempts> attempts;
+    if (core->shared_calls.Takes(options, call, shared)) {
+      attempts.emplace(SharedAttempts{core->shared_calls, exchange->ns, shared,
+                                      exchange->is_shared});
+    }
+    AttemptAsync(
+        core->endpoints, options, call, repeat,
+        [start = kind.start, exchange](Endpoint& endpoint,
+                                       grpc::ClientContext* context,
+                                       std::function<void(grpc::Status)> end) {
+          exchange->request->set_namespace_(exchange->ns);
+          (endpoint.cache.async()->*start)(context, exchange->request,
+                                           &exchange->response, std::move(end));
+        },
+        [ticket = std::make_shared<Ticket>(this), exchange, &kind,
+         done = std::move(done)](absl::Status status) {
+          if (status.ok()) {
+            done(exchange->Take(kind));
+          } else {
+            done(std::move(status));
+          }
+        },
+        attempts);
   }
 
  private:
@@ -128,8 +176,10 @@ void AsyncClient::Remove(std::string_view key, Done<RemoveResult> done,
 }
 
 void AsyncClient::Contains(std::string_view key, Done<bool> done,
+                           const ContainsOptions& options,
                            const CallOptions& call) const {
-  state_->Apply(kContains, Operation::Contains(key), call, std::move(done));
+  state_->Apply(kContains, Operation::Contains(key, options), call,
+                std::move(done));
 }
 
 void AsyncClient::Size(Done<SizeResult> done, const CallOptions& call) const {

@@ -1,5 +1,6 @@
 #include "timecache/batch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,8 @@
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
+#include "timecache/error_reason.h"
+#include "timecache/status.h"
 
 namespace timecache {
 
@@ -22,6 +25,13 @@ absl::Status CheckLimits(const Batch& batch) {
         " are allowed: divide it, or use a Pipeline")));
   }
   return absl::OkStatus();
+}
+
+Repeat RepeatOf(const v1::ExecuteRequest& request) {
+  return std::all_of(request.operations().begin(), request.operations().end(),
+                     IsRepeatable)
+             ? Repeat::kSafe
+             : Repeat::kUnsafe;
 }
 
 absl::StatusOr<std::vector<OperationResult>> TakeResults(
@@ -55,11 +65,26 @@ void Batch::Add(Operation operation) {
       std::move(operation).proto().release());
 }
 
+void Batch::set_atomic(bool atomic) { request_->set_atomic(atomic); }
+bool Batch::atomic() const { return request_->atomic(); }
+
 size_t Batch::size() const { return request_->operations_size(); }
 
 void Batch::Clear() {
   request_->Clear();
   bytes_ = 0;
+}
+
+absl::Status AtomicStatus(const std::vector<OperationResult>& results) {
+  absl::Status aborted;
+  for (const OperationResult& result : results) {
+    if (result.status.ok()) continue;
+    if (!HasReason(result.status, ErrorReason::kNotApplied)) {
+      return result.status;
+    }
+    aborted = result.status;
+  }
+  return aborted;
 }
 
 absl::StatusOr<std::vector<OperationResult>> Client::Execute(
@@ -70,7 +95,7 @@ absl::StatusOr<std::vector<OperationResult>> Client::Execute(
   request.set_namespace_(options_.default_namespace);
   auto response = Call(core_->endpoints, &Endpoint::cache,
                        &v1::TimeCacheService::Stub::Execute, request,
-                       CallPlan(options_, call, Repeat::kUnsafe));
+                       CallPlan(options_, call, RepeatOf(request)));
   if (!response.ok()) return response.status();
   return TakeResults(request, *response);
 }

@@ -96,8 +96,10 @@ absl::StatusOr<RemoveResult> Client::Remove(std::string_view key,
 }
 
 absl::StatusOr<bool> Client::Contains(std::string_view key,
+                                      const ContainsOptions& options,
                                       const CallOptions& call) const {
-  return core_->Apply(options_, kContains, Operation::Contains(key), call);
+  return core_->Apply(options_, kContains, Operation::Contains(key, options),
+                      call);
 }
 
 absl::StatusOr<SizeResult> Client::Size(const CallOptions& call) const {

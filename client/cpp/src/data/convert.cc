@@ -78,7 +78,8 @@ Entry FromProto(v1::Entry&& entry) {
           .deadline = FromProto(entry.deadline()),
           .parts = TakeParts(entry),
           .create_time = FromProto(entry.create_time()),
-          .own_ttl = OwnTtlOf(entry)};
+          .own_ttl = OwnTtlOf(entry),
+          .traceparent = std::move(*entry.mutable_traceparent())};
 }
 
 ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
@@ -99,7 +100,24 @@ ExpiredEvent FromProto(v1::ExpiredEvent&& event) {
           .own_ttl = OwnTtlOf(event),
           .returns = event.returns(),
           .delivery_token = std::move(*event.mutable_delivery_token()),
-          .last_reason = std::move(*event.mutable_last_reason())};
+          .last_reason = std::move(*event.mutable_last_reason()),
+          .traceparent = std::move(*event.mutable_traceparent())};
+}
+
+ChangeEvent FromProto(v1::ChangeEvent&& event, const std::string& ns) {
+  const bool known = event.kind() >= v1::CHANGE_KIND_PUT &&
+                     v1::ChangeKind_IsValid(event.kind());
+  ChangeEvent change = {.ns = ns,
+                        .kind = known ? static_cast<ChangeKind>(event.kind())
+                                      : ChangeKind::kUnknown,
+                        .key = std::move(*event.mutable_key()),
+                        .value = std::move(*event.mutable_value()),
+                        .parts = TakeParts(event),
+                        .omitted_value_bytes = event.omitted_value_bytes(),
+                        .version = event.version(),
+                        .time = FromProto(event.time())};
+  if (event.has_deadline()) change.deadline = FromProto(event.deadline());
+  return change;
 }
 
 }  // namespace timecache

@@ -34,6 +34,7 @@ std::optional<GatheredParts> TakeParts(Message& message) {
 }
 Entry FromProto(v1::Entry&& entry);
 ExpiredEvent FromProto(v1::ExpiredEvent&& event);
+ChangeEvent FromProto(v1::ChangeEvent&& event, const std::string& ns);
 
 }  // namespace timecache
 

@@ -69,6 +69,7 @@ Operation Operation::Put(std::string_view key, std::string_view value,
   put.set_return_previous(options.return_previous);
   put.set_keep_deadline(options.keep_deadline);
   put.set_idempotency_id(options.idempotency_id);
+  put.set_traceparent(options.traceparent);
   return operation;
 }
 
@@ -91,9 +92,12 @@ Operation Operation::Remove(std::string_view key,
   return operation;
 }
 
-Operation Operation::Contains(std::string_view key) {
+Operation Operation::Contains(std::string_view key,
+                              const ContainsOptions& options) {
   Operation operation;
-  operation.proto_->mutable_contains()->set_key(std::string(key));
+  v1::ContainsRequest& contains = *operation.proto_->mutable_contains();
+  contains.set_key(std::string(key));
+  SetPrecondition(options, contains);
   return operation;
 }
 
@@ -117,6 +121,7 @@ Operation Operation::Append(std::string_view key, std::string_view value,
   SetPrecondition(options, append);
   append.set_touch(options.touch);
   append.set_idempotency_id(options.idempotency_id);
+  append.set_traceparent(options.traceparent);
   return operation;
 }
 
@@ -134,6 +139,7 @@ Operation Operation::Combine(std::string_view key, Combination combination,
   combine.set_remove_if_zero(options.remove_if_zero);
   combine.set_touch(options.touch);
   combine.set_idempotency_id(options.idempotency_id);
+  combine.set_traceparent(options.traceparent);
   if (options.ttl) *combine.mutable_ttl() = ToProto(*options.ttl);
   if (options.if_version) combine.set_if_version(*options.if_version);
   return operation;
@@ -157,6 +163,7 @@ Operation Operation::Gather(std::string_view key, std::string_view part,
   }
   gather.set_touch(options.touch);
   gather.set_idempotency_id(options.idempotency_id);
+  gather.set_traceparent(options.traceparent);
   if (options.ttl) *gather.mutable_ttl() = ToProto(*options.ttl);
   return operation;
 }
@@ -164,6 +171,31 @@ Operation Operation::Gather(std::string_view key, std::string_view part,
 size_t Operation::bytes() const {
   const size_t length = proto_->ByteSizeLong();
   return 1 + CodedOutputStream::VarintSize64(length) + length;  // 1: the tag.
+}
+
+// A condition that held at first may not hold again.
+bool IsRepeatable(const v1::Operation& operation) {
+  switch (operation.request_case()) {
+    case v1::Operation::kGet:
+    case v1::Operation::kTouch:
+      return true;
+    case v1::Operation::kContains:
+      return operation.contains().precondition_case() ==
+             v1::ContainsRequest::PRECONDITION_NOT_SET;
+    case v1::Operation::kPut:
+      return !operation.put().idempotency_id().empty();
+    case v1::Operation::kRemove:
+      return !operation.remove().idempotency_id().empty();
+    case v1::Operation::kAppend:
+      return !operation.append().idempotency_id().empty();
+    case v1::Operation::kCombine:
+      return !operation.combine().idempotency_id().empty();
+    case v1::Operation::kGather:
+      return !operation.gather().idempotency_id().empty();
+    case v1::Operation::REQUEST_NOT_SET:
+      break;
+  }
+  return false;
 }
 
 OperationResult TakeResult(const v1::Operation& operation,

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cpp/src/rpc/call.h"
 #include "timecache/batch.h"
 #include "timecache/operation.h"
 #include "timecache/v1/data.pb.h"
@@ -17,6 +18,11 @@ namespace timecache {
 // as its status if it is not a response of such an operation.
 OperationResult TakeResult(const v1::Operation& operation,
                            v1::OperationResult& answer);
+
+// Whether applying the operation twice has the same effect as once: see
+// RetryPolicy. Of a batch: whether all of its operations are so.
+bool IsRepeatable(const v1::Operation& operation);
+Repeat RepeatOf(const v1::ExecuteRequest& request);
 
 // INVALID_ARGUMENT for a batch that is larger than a request may be.
 absl::Status CheckLimits(const Batch& batch);

@@ -28,6 +28,7 @@ struct Message {
   v1::ExecuteRequest request;
   std::vector<Pipeline::Done> done;  // One for each operation.
   size_t bytes = 0;                  // Of the operations.
+  bool was_sent = false;  // On a stream that broke: it may have been applied.
 };
 
 constexpr size_t kMaxOperationBytes = kMaxRequestBytes - kMaxRequestHeadBytes;
@@ -56,12 +57,10 @@ class Pipeline::Stream final
       : options_(Checked(options)),
         ns_(client.options().default_namespace),
         timeout_(client.options().timeout),
+        retry_(client.options().retry),
         core_(Client::Core::Of(client)),
         failure_(core_->endpoints.error()) {
-    // Without a connection the stream fails with the reason.
-    Connect(*core_->endpoints.current().channel,
-            SteadyAfter(std::min(timeout_, kConnectPatience)),
-            core_->endpoints.size() > 1);
+    AwaitConnection();
     absl::MutexLock lock(&mu_);
     Open();
   }
@@ -80,11 +79,18 @@ class Pipeline::Stream final
  private:
   using MessagePtr = std::shared_ptr<Message>;
 
+  // Without a connection the stream fails with the reason.
+  void AwaitConnection();
+  bool IsDown() const;
   // Begins the stream, for the first time or anew, on the current endpoint.
   void Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether a stream that ended with `why` is to be opened again: what has no
-  // answer was not applied. Prepares that.
-  bool IsToReopen(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // After what time a stream that ended with `why` is to be opened again: what
+  // has no answer was not applied, or may be repeated. Prepares that. Nothing: it
+  // is not.
+  std::optional<absl::Duration> PauseAfter(const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether what was sent on a stream that broke is to be sent again.
+  bool IsToRepeat(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(const absl::Status& why);
   bool HasRoom(size_t bytes) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   void Append(Operation&& operation, size_t bytes, Done&& done)
@@ -104,6 +110,7 @@ class Pipeline::Stream final
   const PipelineOptions options_;
   const std::string ns_;
   const absl::Duration timeout_;
+  const RetryPolicy retry_;
   const std::shared_ptr<Client::Core> core_;
   v1::ExecuteResponse response_;  // Of the read that is under way.
 
@@ -122,15 +129,21 @@ class Pipeline::Stream final
   std::optional<grpc::Alarm> pause_ ABSL_GUARDED_BY(mu_);
   Backoff not_owner_ ABSL_GUARDED_BY(mu_){kMinNotOwnerPause, kMaxNotOwnerPause};
   size_t unreached_ ABSL_GUARDED_BY(mu_) = 0;  // Addresses without connection.
+  // Since the last answer: streams that broke, and the pauses after them.
+  int broken_streams_ ABSL_GUARDED_BY(mu_) = 0;
+  Backoff after_break_ ABSL_GUARDED_BY(mu_){retry_.min_pause, retry_.max_pause};
   // Of the last answer, or of the first operation after a pause.
   SteadyTime progress_at_ ABSL_GUARDED_BY(mu_);
 
-  bool closing_ ABSL_GUARDED_BY(mu_) = false;  // No more are added.
-  bool broken_ ABSL_GUARDED_BY(mu_) = false;   // Writes fail.
-  bool ending_ ABSL_GUARDED_BY(mu_) = false;   // Callbacks get the end.
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;    // All callbacks have run.
-  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // Why we end it.
-  absl::Status status_ ABSL_GUARDED_BY(mu_);   // How it has ended.
+  // The stream ended while nothing was in flight: the next operation opens one.
+  bool is_down_ ABSL_GUARDED_BY(mu_) = false;
+  bool has_answered_ ABSL_GUARDED_BY(mu_) = false;  // The present stream.
+  bool closing_ ABSL_GUARDED_BY(mu_) = false;       // No more are added.
+  bool broken_ ABSL_GUARDED_BY(mu_) = false;        // Writes fail.
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;        // Callbacks get the end.
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;         // All callbacks have run.
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);       // Why we end it.
+  absl::Status status_ ABSL_GUARDED_BY(mu_);        // How it has ended.
 };
 
 bool Pipeline::Stream::HasRoom(size_t bytes) const {
@@ -147,6 +160,7 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
         absl::StrCat("the operation has ", bytes, " bytes; at most ",
                      kMaxOperationBytes, " fit into a request")));
   }
+  if (wait && IsDown()) AwaitConnection();
   absl::MutexLock lock(&mu_);
   // While callbacks of operations in flight run with the stream's end, this one
   // waits for its turn.
@@ -165,6 +179,7 @@ absl::StatusOr<bool> Pipeline::Stream::Add(Operation&& operation, Done&& done,
 
 void Pipeline::Stream::Append(Operation&& operation, size_t bytes,
                               Done&& done) {
+  if (std::exchange(is_down_, false)) Open();
   if (filling_->bytes + bytes > options_.batch_bytes_max) Seal();
   if (operations_in_flight_ == 0) progress_at_ = SteadyNow();
   filling_->request.mutable_operations()->AddAllocated(
@@ -219,7 +234,10 @@ void Pipeline::Stream::OnReadDone(bool ok) {
     if (ok) {
       message = std::move(sent_.front());
       sent_.pop_front();
+      has_answered_ = true;
       not_owner_.Reset();
+      after_break_.Reset();
+      broken_streams_ = 0;
       progress_at_ = SteadyNow();
       if (sent_.empty() && sealed_.empty()) Seal();
       Send();
@@ -250,10 +268,8 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
   {
     absl::MutexLock lock(&mu_);
     if (!failure_.ok()) why = failure_;
-    if (IsToReopen(why)) {
-      const absl::Duration pause =
-          IsNotOwner(why) ? not_owner_.Next() : absl::ZeroDuration();
-      pause_.emplace().Set(ToGrpcDeadline(SteadyAfter(pause)), [this](bool) {
+    if (const auto pause = PauseAfter(why)) {
+      pause_.emplace().Set(ToGrpcDeadline(SteadyAfter(*pause)), [this](bool) {
         absl::ReleasableMutexLock due(&mu_);
         if (failure_.ok()) return Open();
         const absl::Status failure = failure_;
@@ -262,12 +278,19 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
       });
       return;
     }
+    if (failure_.ok() && operations_in_flight_ == 0) {
+      core_->endpoints.MoveOn(*endpoint_, why);
+      why = absl::OkStatus();
+    }
+    if (why.ok() && !closing_ && operations_in_flight_ == 0) {
+      broken_streams_ = 0;
+      after_break_.Reset();
+      is_down_ = true;
+      return;
+    }
     if (why.ok() && operations_in_flight_ > 0) {
       why = absl::UnavailableError(
           "the server ended the stream without an answer");
-    }
-    if (why.ok() && !closing_) {
-      why = absl::UnavailableError("the server ended the stream");
     }
     // Not where its caller has cancelled it.
     if (!why.ok() && (failure_.ok() || absl::IsDeadlineExceeded(failure_))) {
@@ -275,6 +298,17 @@ void Pipeline::Stream::OnDone(const grpc::Status& status) {
     }
   }
   End(why);
+}
+
+void Pipeline::Stream::AwaitConnection() {
+  Connect(*core_->endpoints.current().channel,
+          SteadyAfter(std::min(timeout_, kConnectPatience)),
+          core_->endpoints.size() > 1);
+}
+
+bool Pipeline::Stream::IsDown() const {
+  absl::MutexLock lock(&mu_);
+  return is_down_;
 }
 
 void Pipeline::Stream::Open() {
@@ -286,22 +320,42 @@ void Pipeline::Stream::Open() {
   StartRead(&response_);
   StartCall();
   broken_ = false;
+  has_answered_ = false;
   if (!failure_.ok()) context_->TryCancel();
   Send();
 }
 
-bool Pipeline::Stream::IsToReopen(const absl::Status& why) {
-  if (!failure_.ok()) return false;
+bool Pipeline::Stream::IsToRepeat(const absl::Status& why) {
+  // It ended before what was added last could be sent.
+  if (sent_.empty()) return has_answered_ && operations_in_flight_ > 0;
+  // The first stream of all has already waited for a connection.
+  if (IsNotConnected(why) && broken_streams_ == 0) return false;
+  const auto is_safe = [](const MessagePtr& message) {
+    return RepeatOf(message->request) == Repeat::kSafe;
+  };
+  return IsConnectionLost(why) && broken_streams_ + 1 < retry_.max_attempts &&
+         std::all_of(sent_.begin(), sent_.end(), is_safe);
+}
+
+std::optional<absl::Duration> Pipeline::Stream::PauseAfter(
+    const absl::Status& why) {
+  if (!failure_.ok()) return std::nullopt;
   // A node that loses the ownership answers what it has read, and runs no more.
   const bool is_refused = IsNotOwner(why);
   const bool is_unreached =
       IsNotConnected(why) && ++unreached_ < core_->endpoints.size();
-  if (!is_refused && !is_unreached) return false;
+  const bool is_broken = !is_refused && !is_unreached;
+  if (is_broken && !IsToRepeat(why)) return std::nullopt;
   core_->endpoints.MoveOn(*endpoint_, why);
   if (is_refused) unreached_ = 0;
+  if (is_broken) {
+    ++broken_streams_;
+    for (const MessagePtr& message : sent_) message->was_sent = true;
+  }
   sealed_.insert(sealed_.begin(), sent_.begin(), sent_.end());
   sent_.clear();
-  return true;
+  if (is_broken) return after_break_.Next();
+  return is_refused ? not_owner_.Next() : absl::ZeroDuration();
 }
 
 void Pipeline::Stream::End(const absl::Status& why) {
@@ -328,10 +382,13 @@ void Pipeline::Stream::FailAll(const absl::Status& why) {
     sent.swap(sent_);
     not_sent.swap(sealed_);
   }
-  const auto fail = [](const std::deque<MessagePtr>& messages,
-                       const OperationResult& result) {
+  const auto fail = [&why](const std::deque<MessagePtr>& messages,
+                           const OperationResult& result) {
+    const OperationResult maybe = {.status = MaybeSent(why)};
     for (const MessagePtr& message : messages) {
-      for (const Done& done : message->done) done(result);
+      for (const Done& done : message->done) {
+        done(message->was_sent ? maybe : result);
+      }
     }
   };
   // An answer to the stream is none to its operations.
@@ -358,6 +415,12 @@ void Pipeline::Stream::Await(absl::FunctionRef<bool()> condition) {
 
 void Pipeline::Stream::Fail(absl::Status why) {
   if (failure_.ok()) failure_ = std::move(why);
+  if (is_down_) {
+    ended_ = true;
+    status_ = failure_;
+    changed_.SignalAll();
+    return;
+  }
   context_->TryCancel();
   if (pause_) pause_->Cancel();
 }
@@ -392,6 +455,7 @@ absl::Status Pipeline::Stream::Close() {
   const auto has_ended = [this]()
                              ABSL_SHARED_LOCKS_REQUIRED(mu_) { return ended_; };
   absl::MutexLock lock(&mu_);
+  if (std::exchange(is_down_, false)) ended_ = true;
   if (!std::exchange(broken_, true)) StartWritesDone();
   progress_at_ = SteadyNow();
   Await(has_ended);

@@ -9,8 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/data/convert.h"
+#include "client/cpp/src/data/operation_result.h"
 #include "client/cpp/src/recipes/random_id.h"
 #include "client/cpp/src/rpc/call.h"
 #include "grpcpp/client_context.h"
@@ -41,35 +44,33 @@ struct DataCall {
   void (Stub::async::*start)(grpc::ClientContext*, const Request*, Response*,
                              std::function<void(grpc::Status)>);
   Repeat repeat;
-  // Its request in an Operation; null if there is none.
+  // Its request in an Operation, and its response in an OperationResult; null if
+  // there are none.
   Request* (v1::Operation::*in_operation)() = nullptr;
+  Response* (v1::OperationResult::*in_result)() = nullptr;
+  bool (v1::OperationResult::*is_result)() const = nullptr;
 };
 
 #define TIMECACHE_DATA_CALL(name, repeat, ...)                                 \
   inline constexpr DataCall<v1::name##Request, v1::name##Response> k##name = { \
       &v1::TimeCacheService::Stub::name,                                       \
       &v1::TimeCacheService::Stub::async::name, repeat, __VA_ARGS__}
-TIMECACHE_DATA_CALL(Put, Repeat::kUnsafe, &v1::Operation::mutable_put);
-TIMECACHE_DATA_CALL(Get, Repeat::kSafe, &v1::Operation::mutable_get);
-TIMECACHE_DATA_CALL(Remove, Repeat::kUnsafe, &v1::Operation::mutable_remove);
-TIMECACHE_DATA_CALL(Contains, Repeat::kSafe, &v1::Operation::mutable_contains);
-TIMECACHE_DATA_CALL(Touch, Repeat::kSafe, &v1::Operation::mutable_touch);
-TIMECACHE_DATA_CALL(Append, Repeat::kUnsafe, &v1::Operation::mutable_append);
-TIMECACHE_DATA_CALL(Combine, Repeat::kUnsafe, &v1::Operation::mutable_combine);
-TIMECACHE_DATA_CALL(Gather, Repeat::kUnsafe, &v1::Operation::mutable_gather);
+#define TIMECACHE_OPERATION(name, field, repeat)                     \
+  TIMECACHE_DATA_CALL(name, repeat, &v1::Operation::mutable_##field, \
+                      &v1::OperationResult::mutable_##field,         \
+                      &v1::OperationResult::has_##field)
+TIMECACHE_OPERATION(Put, put, Repeat::kUnsafe);
+TIMECACHE_OPERATION(Get, get, Repeat::kSafe);
+TIMECACHE_OPERATION(Remove, remove, Repeat::kUnsafe);
+TIMECACHE_OPERATION(Contains, contains, Repeat::kSafe);
+TIMECACHE_OPERATION(Touch, touch, Repeat::kSafe);
+TIMECACHE_OPERATION(Append, append, Repeat::kUnsafe);
+TIMECACHE_OPERATION(Combine, combine, Repeat::kUnsafe);
+TIMECACHE_OPERATION(Gather, gather, Repeat::kUnsafe);
 TIMECACHE_DATA_CALL(Size, Repeat::kSafe);
 TIMECACHE_DATA_CALL(Execute, Repeat::kUnsafe);
+#undef TIMECACHE_OPERATION
 #undef TIMECACHE_DATA_CALL
-
-// The request of a call that does this operation.
-template <typename Call>
-typename Call::Request RequestOf(const Call& call, Operation operation,
-                                 const std::string& ns) {
-  const auto proto = std::move(operation).proto();
-  auto request = std::move(*(proto.get()->*call.in_operation)());
-  request.set_namespace_(ns);
-  return request;
-}
 
 // Gives the request an id, if the client does so. Whether it may be repeated.
 template <typename Call>
@@ -87,6 +88,7 @@ Repeat MakeRepeatable(const Call& call, const ClientOptions& options,
     }
     if (!request.idempotency_id().empty()) return Repeat::kSafe;
   }
+  if constexpr (requires { request.operations(); }) return RepeatOf(request);
   return call.repeat;
 }
 
@@ -142,6 +144,30 @@ inline GatherResult TakeAnswer(v1::GatherResponse& response) {
 inline std::optional<Entry> TakeAnswer(v1::GetResponse& response) {
   if (!response.has_entry()) return std::nullopt;
   return FromProto(std::move(*response.mutable_entry()));
+}
+
+// The response of a call in the result of its operation, which leaves out the
+// entry's key. INTERNAL if it is another's.
+template <typename Call>
+absl::StatusOr<typename Call::Response*> ResponseIn(
+    const Call& call, const typename Call::Request& request,
+    v1::OperationResult& result) {
+  if (!(result.*call.is_result)()) {
+    return absl::InternalError(
+        "the server's answer is not to this operation: is it of this version?");
+  }
+  typename Call::Response* const response = (result.*call.in_result)();
+  if constexpr (requires { response->has_entry(); }) {
+    if (response->has_entry()) {
+      response->mutable_entry()->set_key(request.key());
+    }
+  }
+  if constexpr (requires { response->has_previous(); }) {
+    if (response->has_previous()) {
+      response->mutable_previous()->set_key(request.key());
+    }
+  }
+  return response;
 }
 
 }  // namespace timecache

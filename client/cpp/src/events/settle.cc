@@ -1,8 +1,11 @@
 #include "timecache/settle.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/data/convert.h"
 #include "client/cpp/src/data/requests.h"
+#include "client/cpp/src/events/shared_settles.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
@@ -50,15 +53,23 @@ absl::StatusOr<std::vector<SettleResult>> Client::Settle(
   for (const Settlement& settlement : settlements) {
     *request.add_settlements() = MakeSettlement(settlement);
   }
-  auto response = Call(core_->endpoints, &Endpoint::cache,
-                       &v1::TimeCacheService::Stub::SettleExpired, request,
-                       CallPlan(options_, call, Repeat::kUnsafe));
+  const CallPlan plan(options_, call, Repeat::kUnsafe);
+  const auto send = [&](const v1::SettleExpiredRequest& sent) {
+    auto response =
+        Call(core_->endpoints, &Endpoint::cache,
+             &v1::TimeCacheService::Stub::SettleExpired, sent, plan);
+    if (response.ok() && response->results_size() != sent.settlements_size()) {
+      response = absl::InternalError(absl::StrCat(
+          "the server gave ", response->results_size(), " results for ",
+          sent.settlements_size(), " settlements: is it of this version?"));
+    }
+    return response;
+  };
+  const auto response =
+      SharedSettles::Takes(options_, call, request)
+          ? core_->shared_settles.Do(std::move(request), plan.deadline(), send)
+          : send(request);
   if (!response.ok()) return response.status();
-  if (response->results_size() != request.settlements_size()) {
-    return absl::InternalError(absl::StrCat(
-        "the server gave ", response->results_size(), " results for ",
-        request.settlements_size(), " settlements: is it of this version?"));
-  }
   results.reserve(settlements.size());
   for (const v1::SettleResult& result : response->results()) {
     results.push_back(

@@ -97,7 +97,9 @@ void Settler::Send(const std::vector<Owed>& batch) {
   settlements.reserve(batch.size());
   for (const Owed& owed : batch) settlements.push_back(owed.settlement);
   for (bool is_repeated = false;; is_repeated = true) {
-    const auto results = client_.Settle(options_.group, settlements);
+    // They are a batch already.
+    const auto results =
+        client_.Settle(options_.group, settlements, {.batching = false});
     if (results.ok()) return Report(batch, *results, is_repeated);
     const absl::Status& why = results.status();
     callbacks_.on_error(why);

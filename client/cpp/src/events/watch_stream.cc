@@ -30,20 +30,37 @@ auto Prepare(Stub& stub, grpc::ClientContext* context,
   return stub.PrepareAsyncWatchExpiring(context, request, queue);
 }
 
+auto Prepare(Stub& stub, grpc::ClientContext* context,
+             const v1::WatchChangesRequest& request,
+             grpc::CompletionQueue* queue) {
+  return stub.PrepareAsyncWatchChanges(context, request, queue);
+}
+
 // Moves the bytes out of the message, instead of copying them.
 template <typename Response>
 WatchBatch TakeBatch(Response& message) {
   WatchBatch batch;
   batch.ns = std::move(*message.mutable_namespace_());
   batch.watermark = FromProto(message.watermark());
+  if constexpr (requires { message.delivered_watermark(); }) {
+    batch.delivered_watermark = FromProto(message.delivered_watermark());
+  }
   if constexpr (requires { message.lost(); }) batch.lost = message.lost();
   if constexpr (requires { message.resume_token(); }) {
     batch.resume_token = std::move(*message.mutable_resume_token());
   }
-  batch.events.reserve(message.events_size());
-  for (v1::ExpiredEvent& event : *message.mutable_events()) {
-    if (event.omitted_value_bytes() > 0) ++batch.omitted_values;
-    batch.events.push_back(FromProto(std::move(event)));
+  if constexpr (requires { message.changes(); }) {
+    batch.changes.reserve(message.changes_size());
+    for (v1::ChangeEvent& change : *message.mutable_changes()) {
+      if (change.omitted_value_bytes() > 0) ++batch.omitted_values;
+      batch.changes.push_back(FromProto(std::move(change), batch.ns));
+    }
+  } else {
+    batch.events.reserve(message.events_size());
+    for (v1::ExpiredEvent& event : *message.mutable_events()) {
+      if (event.omitted_value_bytes() > 0) ++batch.omitted_values;
+      batch.events.push_back(FromProto(std::move(event)));
+    }
   }
   return batch;
 }

@@ -1,5 +1,5 @@
-// One call of WatchExpired, ConsumeExpired or WatchExpiring, read message by
-// message with a time limit. Internal to the client.
+// One call of WatchExpired, ConsumeExpired, WatchExpiring or WatchChanges, read
+// message by message with a time limit. Internal to the client.
 
 #ifndef TIMECACHED_CLIENT_CPP_SRC_EVENTS_WATCH_STREAM_H_
 #define TIMECACHED_CLIENT_CPP_SRC_EVENTS_WATCH_STREAM_H_
@@ -18,7 +18,7 @@ namespace timecache {
 // The request determines the call.
 using WatchRequest =
     std::variant<v1::WatchExpiredRequest, v1::ConsumeExpiredRequest,
-                 v1::WatchExpiringRequest>;
+                 v1::WatchExpiringRequest, v1::WatchChangesRequest>;
 
 // How long a stream may bring nothing, of a client with so many addresses. Of
 // several, unless it is given, a node that hangs is left.

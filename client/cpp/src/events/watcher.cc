@@ -35,6 +35,10 @@ absl::Status CheckTogether(const WatchOptions& options) {
   if (options.max_in_flight && !has_group) {
     return absl::InvalidArgumentError("max_in_flight goes with group only");
   }
+  if (options.changes && (has_group || options.lead_time)) {
+    return absl::InvalidArgumentError(
+        "changes does not go with group or lead_time");
+  }
   if (!has_group && !options.lead_time) return absl::OkStatus();
   const std::string what = has_group ? "group" : "lead_time";
   const auto not_with = [&what](absl::string_view other) {
@@ -89,6 +93,8 @@ class Watcher::State {
   bool Open(SteadyTime give_up_at);
   bool AwaitAttempt(SteadyTime give_up_at);
   std::unique_ptr<WatchStream> MakeStream() const;
+  template <typename Request>
+  std::unique_ptr<WatchStream> ResumeStream() const;
   WatchBatch Accept();
   void HandleEnd(const absl::Status& status);
   bool TriesElsewhere(const absl::Status& status);
@@ -220,8 +226,13 @@ std::unique_ptr<WatchStream> Watcher::State::MakeStream() const {
     }
     return std::make_unique<WatchStream>(endpoint_->cache, request);
   }
-  auto request =
-      CommonRequest<v1::WatchExpiredRequest>(options_, max_message_bytes_);
+  return options_.changes ? ResumeStream<v1::WatchChangesRequest>()
+                          : ResumeStream<v1::WatchExpiredRequest>();
+}
+
+template <typename Request>
+std::unique_ptr<WatchStream> Watcher::State::ResumeStream() const {
+  auto request = CommonRequest<Request>(options_, max_message_bytes_);
   request.set_key_prefix(options_.key_prefix);
   request.set_fail_on_loss(options_.fail_on_loss);
   // All namespaces without a token start alike: if one needs all of its log,

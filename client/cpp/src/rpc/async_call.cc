@@ -20,16 +20,28 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
  public:
   AsyncCall(Endpoints& endpoints, const ClientOptions& client,
             const CallOptions& call, Repeat repeat, BeginAttempt begin,
-            EndCall end)
+            EndCall end, const std::optional<SharedAttempts>& shared)
       : endpoints_(endpoints),
         options_(call),
         plan_(client, options_, repeat),
         retries_(plan_, endpoints),
         begin_(std::move(begin)),
-        end_(std::move(end)) {}
+        end_(std::move(end)) {
+    if (shared) shared_.emplace(*shared);
+  }
 
   void Attempt() {
     if (IsCancelled()) return end_(retries_.Last(NotSent(CancelledByCaller())));
+    // Once a stream has it, all of it may be another thread's.
+    if (shared_ && AttemptShared()) return;
+    shared_.reset();
+    AttemptAlone();
+  }
+
+ private:
+  bool IsCancelled() const { return options_.cancellation.stop_requested(); }
+
+  void AttemptAlone() {
     context_.emplace();
     Prepare(options_, plan_.deadline(), *context_);
     endpoint_ = &endpoints_.current();
@@ -44,15 +56,53 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
            });
   }
 
- private:
-  bool IsCancelled() const { return options_.cancellation.stop_requested(); }
+  // False: no stream takes it.
+  bool AttemptShared() {
+    const auto stream = shared_->calls.Find(shared_->ns, /*is_async=*/true);
+    if (stream == nullptr || SteadyNow() >= plan_.deadline()) return false;
+    was_connected_ = stream->IsOpen() ||
+                     endpoints_.current().connection.IsUp() || was_connected_;
+    SharedCall& call = shared_->call;
+    call.deadline = plan_.deadline();
+    call.done = [self = shared_from_this()] { self->AfterShared(); };
+    if (options_.cancellation.stop_possible()) {
+      absl::MutexLock lock(&mu_);
+      cancel_.emplace(options_.cancellation,
+                      [stream, &call] { stream->Cancel(call); });
+    }
+    if (stream->Start(call)) return true;
+    ForgetCancellation();
+    call.done = nullptr;
+    return false;
+  }
+
+  void AfterShared() {
+    ForgetCancellation();
+    if (shared_->call.end == SharedCall::End::kAgain) return Attempt();
+    const std::optional<absl::Status> status =
+        shared_->calls.Take(shared_->call, plan_);
+    if (!status) {
+      shared_.reset();
+      return AttemptAlone();
+    }
+    shared_->answered = status->ok();
+    Ended(*status);
+  }
 
   void AfterAttempt(const absl::Status& status) {
     ForgetCancellation();
-    if (!status.ok() && IsCancelled()) return end_(CancelledByCaller());
+    if (!IsCancelled()) endpoints_.MoveOn(*endpoint_, status);
+    Ended(status);
+  }
+
+  void Ended(const absl::Status& status) {
+    if (!status.ok() && IsCancelled()) {
+      const bool was_sent = !absl::IsCancelled(status) || MaybeApplied(status);
+      return end_(was_sent ? CancelledByCaller()
+                           : retries_.Last(NotSent(CancelledByCaller())));
+    }
     // Only a server returns reasons.
     was_connected_ = was_connected_ || ReasonName(status).has_value();
-    endpoints_.MoveOn(*endpoint_, status);
     const std::optional<absl::Duration> pause =
         retries_.PauseAfter(status, was_connected_);
     if (!pause) return end_(retries_.Last(status));
@@ -84,6 +134,7 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
   Retries retries_;
   const BeginAttempt begin_;
   const EndCall end_;
+  std::optional<SharedAttempts> shared_;  // None: by RPCs of its own.
 
   Endpoint* endpoint_ = nullptr;  // Of the last attempt.
   // Of the last attempt, and of the pause after it. Destroyed before end_.
@@ -102,13 +153,13 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
 
 void AttemptAsync(Endpoints& endpoints, const ClientOptions& client,
                   const CallOptions& call, Repeat repeat, BeginAttempt begin,
-                  EndCall end) {
+                  EndCall end, std::optional<SharedAttempts> shared) {
   if (!endpoints.error().ok()) return end(NotSent(endpoints.error()));
   if (absl::Status status = CheckMetadata(call); !status.ok()) {
     return end(std::move(status));
   }
   std::make_shared<AsyncCall>(endpoints, client, call, repeat, std::move(begin),
-                              std::move(end))
+                              std::move(end), shared)
       ->Attempt();
 }
 

@@ -4,10 +4,14 @@
 #define TIMECACHED_CLIENT_CPP_SRC_RPC_ASYNC_CALL_H_
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/endpoints.h"
+#include "client/cpp/src/shared/call_stream.h"
+#include "client/cpp/src/shared/shared_calls.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/status.h"
 #include "timecache/call_options.h"
@@ -22,6 +26,15 @@ using BeginAttempt =
 
 using EndCall = std::function<void(absl::Status status)>;
 
+// A call that goes by streams as far as they go. What it refers to lives as long
+// as the call's EndCall.
+struct SharedAttempts {
+  SharedCalls& calls;
+  const std::string& ns;
+  SharedCall& call;
+  bool& answered;  // Set where the answer is the SharedCall's.
+};
+
 // Does the attempts of a call as Attempt (call.h) does, but does not wait for a
 // connection: a call that starts without one is retried only if a server
 // answered it. Calls `end` once, with the status of the last attempt, on one of
@@ -31,7 +44,8 @@ using EndCall = std::function<void(absl::Status status)>;
 // `endpoints` outlives the call, which copies the options.
 void AttemptAsync(Endpoints& endpoints, const ClientOptions& client,
                   const CallOptions& call, Repeat repeat, BeginAttempt begin,
-                  EndCall end);
+                  EndCall end,
+                  std::optional<SharedAttempts> shared = std::nullopt);
 
 }  // namespace timecache
 

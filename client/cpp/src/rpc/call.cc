@@ -84,10 +84,28 @@ absl::Status Retries::Last(absl::Status status) const {
   return must_say ? MaybeSent(std::move(status)) : status;
 }
 
-absl::Status Attempt(Endpoints& endpoints, const CallPlan& plan,
-                     absl::FunctionRef<grpc::Status(
-                         Endpoint& endpoint, grpc::ClientContext& context)>
-                         attempt) {
+Attempted AttemptOnce(Endpoints& endpoints, const CallPlan& plan,
+                      UnaryAttempt attempt) {
+  const CallOptions& call = plan.call();
+  grpc::ClientContext context;
+  Prepare(call, plan.deadline(), context);
+  Endpoint& endpoint = endpoints.current();
+  // Without one, Await has tried to connect, or has reasons not to.
+  const bool connected = endpoint.connection.Await(plan.deadline());
+  absl::Status status;
+  {
+    const std::stop_callback cancel(call.cancellation,
+                                    [&context] { context.TryCancel(); });
+    status = FromGrpcStatus(attempt(endpoint, context));
+  }
+  if (!status.ok() && !call.cancellation.stop_requested()) {
+    endpoints.MoveOn(endpoint, status);
+  }
+  return {std::move(status), connected};
+}
+
+absl::Status AttemptEach(Endpoints& endpoints, const CallPlan& plan,
+                         absl::FunctionRef<Attempted()> attempt) {
   if (!endpoints.error().ok()) return NotSent(endpoints.error());
   const CallOptions& call = plan.call();
   if (absl::Status status = CheckMetadata(call); !status.ok()) return status;
@@ -96,25 +114,24 @@ absl::Status Attempt(Endpoints& endpoints, const CallPlan& plan,
     if (call.cancellation.stop_requested()) {
       return retries.Last(NotSent(CancelledByCaller()));
     }
-    grpc::ClientContext context;
-    Prepare(call, plan.deadline(), context);
-    Endpoint& endpoint = endpoints.current();
-    // Without one, Await has tried to connect, or has reasons not to.
-    const bool connected = endpoint.connection.Await(plan.deadline());
-    absl::Status status;
-    {
-      const std::stop_callback cancel(call.cancellation,
-                                      [&context] { context.TryCancel(); });
-      status = FromGrpcStatus(attempt(endpoint, context));
-    }
+    auto [status, connected] = attempt();
     if (status.ok()) return status;
-    if (call.cancellation.stop_requested()) return CancelledByCaller();
-    endpoints.MoveOn(endpoint, status);
+    if (call.cancellation.stop_requested()) {
+      return absl::IsCancelled(status) && !MaybeApplied(status)
+                 ? retries.Last(NotSent(CancelledByCaller()))
+                 : CancelledByCaller();
+    }
     const std::optional<absl::Duration> pause =
         retries.PauseAfter(status, connected);
     if (!pause) return retries.Last(std::move(status));
     if (!Sleep(*pause, call.cancellation)) return CancelledByCaller();
   }
+}
+
+absl::Status Attempt(Endpoints& endpoints, const CallPlan& plan,
+                     UnaryAttempt attempt) {
+  return AttemptEach(endpoints, plan,
+                     [&] { return AttemptOnce(endpoints, plan, attempt); });
 }
 
 bool IsConnectionLost(const absl::Status& status) {

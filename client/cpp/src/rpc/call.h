@@ -27,17 +27,20 @@ class CallPlan {
   CallPlan(const ClientOptions& client, const CallOptions& call, Repeat repeat)
       : deadline_(SteadyAfter(call.timeout.value_or(client.timeout))),
         call_(call),
+        is_repeatable_(repeat == Repeat::kSafe || call.repeatable),
         retry_(client.retry) {
-    if (repeat == Repeat::kUnsafe && !call.repeatable) retry_.max_attempts = 1;
+    if (!is_repeatable_) retry_.max_attempts = 1;
   }
 
   SteadyTime deadline() const { return deadline_; }
   const CallOptions& call() const { return call_; }
+  bool is_repeatable() const { return is_repeatable_; }
   const RetryPolicy& retry() const { return retry_; }
 
  private:
   const SteadyTime deadline_;
   const CallOptions& call_;
+  const bool is_repeatable_;
   RetryPolicy retry_;
 };
 
@@ -79,12 +82,26 @@ class Retries {
   bool maybe_applied_ = false;  // Of the attempts with a pause after them.
 };
 
-// Makes the attempts of a call, each on the current endpoint once there is a
+// How an attempt ended, and whether it had a connection.
+struct Attempted {
+  absl::Status status;
+  bool connected = false;
+};
+
+// Makes the attempts of a call.
+absl::Status AttemptEach(Endpoints& endpoints, const CallPlan& plan,
+                         absl::FunctionRef<Attempted()> attempt);
+
+// One attempt by an RPC of its own: on the current endpoint once there is a
 // connection or connecting has failed.
+using UnaryAttempt = absl::FunctionRef<grpc::Status(
+    Endpoint& endpoint, grpc::ClientContext& context)>;
+Attempted AttemptOnce(Endpoints& endpoints, const CallPlan& plan,
+                      UnaryAttempt attempt);
+
+// All attempts so.
 absl::Status Attempt(Endpoints& endpoints, const CallPlan& plan,
-                     absl::FunctionRef<grpc::Status(
-                         Endpoint& endpoint, grpc::ClientContext& context)>
-                         attempt);
+                     UnaryAttempt attempt);
 
 // Whether the server is stopping, or the connection or the stream to it broke,
 // which gRPC reports by one of several codes and without a reason of the

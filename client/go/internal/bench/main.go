@@ -1,7 +1,7 @@
 // Bench measures the client beside go-redis, for bench/clients/run.py, which says what the
 // rows are.
 //
-//	bench ADDRESS REDIS_PORT SECONDS
+//	bench ADDRESS REDIS_PORT SECONDS [ROW]...
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,10 +22,9 @@ import (
 )
 
 const (
-	keys        = 100_000
-	depth       = 100
-	concurrency = 16
-	ttl         = 10 * time.Minute
+	keys  = 100_000
+	depth = 100
+	ttl   = 10 * time.Minute
 )
 
 var (
@@ -34,12 +34,12 @@ var (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 4 {
-		log.Fatal("usage: bench ADDRESS REDIS_PORT SECONDS")
+	if len(os.Args) < 4 {
+		log.Fatal("usage: bench ADDRESS REDIS_PORT SECONDS [ROW]...")
 	}
 	seconds, err := strconv.ParseFloat(os.Args[3], 64)
 	if err == nil {
-		err = run(os.Args[1], os.Args[2], time.Duration(seconds*float64(time.Second)))
+		err = run(os.Args[1], os.Args[2], time.Duration(seconds*float64(time.Second)), os.Args[4:])
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -49,7 +49,7 @@ func main() {
 // call does so many operations from the key of this number on.
 type call func(i int) error
 
-func run(address, redisPort string, duration time.Duration) error {
+func run(address, redisPort string, duration time.Duration, rows []string) error {
 	for i := range names {
 		names[i] = fmt.Sprintf("key-%012d", i)
 	}
@@ -59,7 +59,7 @@ func run(address, redisPort string, duration time.Duration) error {
 		return err
 	}
 	defer client.Close()
-	peer := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + redisPort, PoolSize: concurrency})
+	peer := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + redisPort})
 	defer peer.Close()
 
 	put := func(i int) error {
@@ -67,6 +67,11 @@ func run(address, redisPort string, duration time.Duration) error {
 		return err
 	}
 	get := func(i int) error { _, _, err := client.Get(ctx, names[i]); return err }
+	unaryPut := func(i int) error {
+		_, err := client.Put(ctx, names[i], value, timecache.TTL(ttl), timecache.Batching(false))
+		return err
+	}
+	unaryGet := func(i int) error { _, _, err := client.Get(ctx, names[i], timecache.Batching(false)); return err }
 	set := func(i int) error { return peer.Set(ctx, names[i], value, ttl).Err() }
 	read := func(i int) error { return found(peer.Get(ctx, names[i]).Err()) }
 	sets := redisBatch(ctx, peer, func(p redis.Pipeliner, key string) { p.Set(ctx, key, value, ttl) })
@@ -84,13 +89,22 @@ func run(address, redisPort string, duration time.Duration) error {
 	}{
 		{"put 1", 1, 1, put, set},
 		{"get 1", 1, 1, get, read},
-		{"put 16", concurrency, 1, put, set},
-		{"get 16", concurrency, 1, get, read},
+		{"put 16", 16, 1, put, set},
+		{"get 16", 16, 1, get, read},
+		{"put 64", 64, 1, put, set},
+		{"get 64", 64, 1, get, read},
+		{"put 256", 256, 1, put, set},
+		{"get 256", 256, 1, get, read},
+		{"put unary 16", 16, 1, unaryPut, set},
+		{"get unary 16", 16, 1, unaryGet, read},
 		{"put batch", 1, depth, batch(ctx, client, putOne), sets},
 		{"get batch", 1, depth, batch(ctx, client, getOne), reads},
 		{"put pipeline", 1, depth, piped(pipeline, putOne), sets},
 		{"get pipeline", 1, depth, piped(pipeline, getOne), reads},
 	} {
+		if len(rows) > 0 && !slices.Contains(rows, row.name) {
+			continue
+		}
 		fmt.Print(row.name)
 		for _, call := range []call{row.ours, row.peers} {
 			if _, _, err := measure(call, row.concurrency, row.each, duration/4); err != nil {

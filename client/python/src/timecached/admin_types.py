@@ -13,7 +13,18 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from .types import from_duration, from_timestamp, to_duration
+from .types import (
+    BytesLike,
+    ExpiredEvent,
+    GroupPosition,
+    WatchStart,
+    event_from,
+    from_duration,
+    from_timestamp,
+    to_bytes,
+    to_duration,
+    to_timestamp,
+)
 from .v1 import groups_pb2, namespaces_pb2, server_pb2
 
 
@@ -96,6 +107,13 @@ class NamespaceOptions:
     """
     idempotency_max_ids: int | None = None
     """How many answers are. Default 100,000."""
+    change_retention: timedelta | None = None
+    """How long puts, renewals and removals stay readable for ``watch_changes``: 1 ms to 7 days.
+
+    0: they are not kept, and cost nothing. Default 0.
+    """
+    change_retention_bytes: int | None = None
+    """Memory for them; beyond it the oldest are dropped: 1 MiB to 64 GiB. Default 64 MiB."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -153,6 +171,8 @@ class NamespaceStatistics:
     combines: int
     gathers: int
     expired_while_down: int
+    changes_retained: int
+    changes_retained_bytes: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -195,6 +215,16 @@ class GroupOptions:
     """Default 0."""
     paused: bool | None = None
     """Nothing is given out until this is false again. Default False."""
+    key_prefix: BytesLike | None = None
+    """Only events whose keys begin with this are the group's: at most 256 B. Fixed when the group
+    is made. Default empty: all."""
+    single_active: bool | None = None
+    """The oldest member gets all events, in order of death as far as attempts do not fail; the next
+    one once its stream has ended. ``fetch_expired`` is refused. Default False."""
+    retry_delays: tuple[timedelta, ...] | None = None
+    """The waits after the first, the second, ... attempt that counted, in place of retry_delay,
+    retry_multiplier and max_retry_delay; then the last one again: at most 32, each up to 7 days.
+    Default (): none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -224,6 +254,7 @@ class GroupStatistics:
     extended: int
     suspects: int
     terminated: int
+    fetched: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -238,6 +269,175 @@ class Group:
     """The principal that made it."""
     statistics: GroupStatistics | None = None
     """Where asked for."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SeekResult:
+    """What ``seek_group`` did."""
+
+    unsettled: int
+    """Events that the group is to deliver now, those that it kept included."""
+    dropped: int
+    """Events that drop_unsettled has dropped."""
+
+
+class UnsettledState(enum.Enum):
+    """What an unsettled event waits for."""
+
+    READY = 1
+    """To be delivered."""
+    BLOCKED_BY_KEY = 2
+    """For an earlier event of its key to be settled."""
+    IN_FLIGHT = 3
+    """For a member, or a caller of ``fetch_expired``, to settle it."""
+    DELAYED = 4
+    """For its next attempt."""
+    DEAD_LETTERING = 5
+    """To become a dead letter."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UnsettledEvent:
+    """An event that a group has not settled, as it was when its page was made."""
+
+    event: ExpiredEvent
+    """With event_id, attempt (0: not delivered yet), returns, last_reason, and a delivery_token by
+    which an operator settles it, whoever holds it."""
+    state: UnsettledState | None
+    """None: one that this client is too old to know."""
+    member_id: int
+    """In flight: GroupMember.id of who holds it; 0: a caller of ``fetch_expired``."""
+    since: datetime | None
+    """In flight: since when."""
+    due: datetime | None
+    """In flight: when it times out. Delayed: when it may be delivered. Dead-lettering: when that is
+    tried next."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GroupMember:
+    """A stream that is a member of a group."""
+
+    id: int
+    """In its group, as long as the server runs. Never 0."""
+    principal: str
+    """Who called; "anonymous" without access rules."""
+    peer: str
+    """Where from, as gRPC names it: "ipv4:10.0.0.7:41234"."""
+    since: datetime | None
+    in_flight: int
+    """Events that it holds."""
+    max_in_flight: int
+    """How many it has asked for at most."""
+    window: int
+    """How many it may hold now: fewer if it let events time out."""
+    unresponsive: bool
+    """It let an event time out, and has settled none since."""
+    active: bool
+    """Whether it is the one that gets events, in a group that is single_active; else True."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotKey:
+    """A key, and how it is used."""
+
+    key: bytes
+    reads_per_second: float
+    """Operations on it that change nothing, estimated."""
+    writes_per_second: float
+    """Others, estimated."""
+    value_bytes: int
+    """Of its value, at the last operation of the sample that saw one."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotKeys:
+    """The keys of a namespace that are used most, by a sample of its operations."""
+
+    window: timedelta
+    """The time that the sample covers."""
+    sampled: int
+    """The operations in it."""
+    operations_per_second: float
+    """All operations on the namespace, estimated."""
+    keys: tuple[HotKey, ...] = ()
+    """The most used first. Those of fewer than four operations in the sample are left out."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Permission:
+    """A pattern of namespaces, and what a caller may do there."""
+
+    pattern: str
+    """As in the access rules: "orders", "team-a.*", "*"."""
+    verbs: tuple[str, ...]
+    """Such as "READ"."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CallerInfo:
+    """A caller, as the server sees it."""
+
+    principal: str
+    """Its name; "anonymous" without access rules."""
+    peer: str
+    """Where the call came from, as gRPC names it: "ipv4:10.0.0.7:41234"."""
+    permissions: tuple[Permission, ...]
+    """Empty without access rules, where every caller may do everything."""
+    access_rules: bool
+    """Whether the server has access rules."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConnectionInfo:
+    """A connection of a client."""
+
+    id: int
+    """As long as the server runs. Never 0."""
+    peer: str
+    """Where from: "10.0.0.7:41234", or "unix" with the process: "unix:pid=4711"."""
+    since: datetime | None
+    principal: str
+    """Of its last call; empty: it has made none."""
+    open_calls: int
+    """Calls and streams that are open."""
+    calls: int
+    """Calls and streams that have begun."""
+    idle: timedelta | None
+    """Since its last call began or ended. None: it has made none."""
+    user_agent: str
+    """Of its last call."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SlowCall:
+    """A call that took long."""
+
+    time: datetime | None
+    """When it ended."""
+    method: str
+    """Such as "timecache.v1.TimeCacheService/Put"."""
+    namespace: str
+    """Empty: it is not about one."""
+    duration: timedelta | None
+    code: str
+    """The name of its gRPC code: "OK"."""
+    operations: int
+    """How many it had."""
+    principal: str
+    peer: str
+    request_id: str
+    """The client's, or the server's own."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SlowCalls:
+    """The server's last calls that took long."""
+
+    calls: tuple[SlowCall, ...]
+    """At most 256, the latest first."""
+    threshold: timedelta | None
+    """Calls that took longer are among them. None: it is turned off."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -411,7 +611,7 @@ def _field_types(cls: type[Any]) -> Mapping[str, Any]:
     for field in dataclasses.fields(cls):
         hint = hints[field.name]
         if isinstance(hint, types.UnionType):
-            (hint,) = (part for part in hint.__args__ if part is not type(None))
+            hint = next(part for part in hint.__args__ if part is not type(None))
         plain[field.name] = hint
     return plain
 
@@ -429,7 +629,10 @@ def from_proto(cls: type[M], message: Any) -> M:
         value = getattr(message, name)
         if typing.get_origin(kind) is tuple:
             item = typing.get_args(kind)[0]
-            value = tuple(from_proto(item, each) if item is not str else each for each in value)
+            if item is timedelta:
+                value = tuple(map(from_duration, value))
+            else:
+                value = tuple(from_proto(item, each) if item is not str else each for each in value)
         elif kind is timedelta:
             value = from_duration(value)
         elif kind is datetime:
@@ -450,7 +653,11 @@ def fill_options(message: Any, options: Any) -> list[str]:
         if value is None:
             continue
         names.append(field.name)
-        if message.DESCRIPTOR.fields_by_name[field.name].message_type is not None:
+        if isinstance(value, (tuple, list)):
+            getattr(message, field.name).extend(map(to_duration, value))
+        elif field.name == "key_prefix":
+            message.key_prefix = to_bytes(value)
+        elif message.DESCRIPTOR.fields_by_name[field.name].message_type is not None:
             getattr(message, field.name).CopyFrom(to_duration(value))
         else:
             setattr(message, field.name, value.value if isinstance(value, enum.Enum) else value)
@@ -475,6 +682,32 @@ def deaths_from(message: namespaces_pb2.GetDeathsResponse) -> DeathsAhead:
 def group_from(message: groups_pb2.Group) -> Group:
     """For the client itself."""
     return from_proto(Group, message)
+
+
+def fill_position(message: groups_pb2.GroupPosition, position: GroupPosition) -> None:
+    """Says where a group is to be. TypeError: what is no position."""
+    if isinstance(position, WatchStart):
+        message.start = position.value  # type: ignore[assignment]
+    elif isinstance(position, datetime):
+        message.time.CopyFrom(to_timestamp(position))
+    elif isinstance(position, bytes):
+        message.resume_token = position
+    else:
+        raise TypeError(f"expected a WatchStart, a datetime or a resume_token, not {position!r}")
+
+
+_STATES = {state.value: state for state in UnsettledState}
+
+
+def unsettled_from(message: groups_pb2.UnsettledEvent) -> UnsettledEvent:
+    """For the client itself."""
+    return UnsettledEvent(
+        event=event_from(message.event),
+        state=_STATES.get(message.state),
+        member_id=message.member_id,
+        since=from_timestamp(message.since) if message.HasField("since") else None,
+        due=from_timestamp(message.due) if message.HasField("due") else None,
+    )
 
 
 def server_from(message: server_pb2.GetServerResponse) -> ServerInfo:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import inspect
 import ipaddress
 import os
 import random
 import re
+import types
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
@@ -33,6 +35,16 @@ MAX_ADDRESSES = 16
 BOUNDED: list[tuple[str, Any]] = [("grpc.min_reconnect_backoff_ms", 1_000)]
 
 PathLike = str | os.PathLike[str]
+
+SERVICES = {
+    "data": "timecache.v1.TimeCacheService",
+    "groups": "timecache.v1.GroupService",
+    "namespaces": "timecache.v1.NamespaceService",
+    "server": "timecache.v1.ServerService",
+    "health": "grpc.health.v1.Health",
+    "clock": "timecache.testing.v1.VirtualClockService",
+}
+"""The services by the names of their stubs in Stubs."""
 
 _RECEIVE_MAX = "grpc.max_receive_message_length"
 
@@ -274,17 +286,21 @@ class Stubs:
         self.namespaces: Any = namespaces_pb2_grpc.NamespaceServiceStub(channel)  # type: ignore[no-untyped-call]
         self.groups: Any = groups_pb2_grpc.GroupServiceStub(channel)  # type: ignore[no-untyped-call]
         self.server: Any = server_pb2_grpc.ServerServiceStub(channel)  # type: ignore[no-untyped-call]
-        data = self.data
-        self.operations: dict[str, Any] = {
-            "put": data.Put,
-            "get": data.Get,
-            "remove": data.Remove,
-            "contains": data.Contains,
-            "touch": data.Touch,
-            "append": data.Append,
-            "combine": data.Combine,
-            "gather": data.Gather,
-        }
+        # The two messages have a field each; a package of stubs for them would be one more to need.
+        check = channel.unary_unary(f"/{SERVICES['health']}/Check")
+        self.health = types.SimpleNamespace(Check=check)
+
+    @functools.cached_property
+    def clock(self) -> Any:
+        """Of servers on a virtual clock, for tests."""
+        from .testing.v1 import virtual_clock_pb2_grpc
+
+        return virtual_clock_pb2_grpc.VirtualClockServiceStub(self.channel)  # type: ignore[no-untyped-call]
+
+    def method(self, name: str) -> Any:
+        """By the names of stub and method: "data.Put"."""
+        stub, _, method = name.partition(".")
+        return getattr(getattr(self, stub), method)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -296,6 +312,25 @@ class Settings:
     retry: RetryPolicy = dataclasses.field(default_factory=RetryPolicy)
     metadata: tuple[tuple[str, str | bytes], ...] = ()
     repeatable: bool = False
+    trace_entries: bool = False
+    traced: bool = True
+    batching: bool = True
+
+    @functools.cached_property
+    def shares(self) -> bool:
+        """Whether plain calls may go with others, whose operations have no other metadata."""
+        return self.batching and dict(self.metadata).keys() <= {"x-request-id", "traceparent"}
+
+    @functools.cached_property
+    def traceparent(self) -> str:
+        """The one that the caller has given for all calls; empty: none."""
+        return str(dict(self.metadata).get("traceparent", ""))
+
+    @functools.cached_property
+    def request_id(self) -> str:
+        """The same of x-request-id; empty, too, where the server would not take it."""
+        given = str(dict(self.metadata).get("x-request-id", ""))
+        return given if re.fullmatch(r"[!-~]{1,128}", given) else ""
 
 
 class Backoff:

@@ -64,10 +64,11 @@ class Connection:
     for an answer of grpc.health.v1.
     """
 
-    def __init__(self, channel: grpc.Channel, has_others: bool = False) -> None:
+    def __init__(self, address: str, channel: grpc.Channel, has_others: bool = False) -> None:
+        self.address = address
         self.stubs = Stubs(channel)
+        self.shares = True  # Whether plain calls can go with others: its server has Pipeline.
         self._channel = channel
-        self._check: Any = channel.unary_unary("/grpc.health.v1.Health/Check")
         # Where another server may do, one that refuses connections is not waited for.
         self._waits = not has_others
         self._turns = _Turns()
@@ -91,7 +92,7 @@ class Connection:
         if patience == 0:
             return
         try:
-            self._check(b"", timeout=patience, wait_for_ready=self._waits)
+            self.stubs.health.Check(b"", timeout=patience, wait_for_ready=self._waits)
         except grpc.RpcError as error:
             failure = error_from_rpc(error)
             if failure.is_connection_lost or isinstance(failure, DeadlineExceededError):
@@ -125,8 +126,10 @@ class Connection:
 class AsyncConnection:
     """Of a client for asyncio."""
 
-    def __init__(self, channel: grpc.aio.Channel, has_others: bool = False) -> None:
+    def __init__(self, address: str, channel: grpc.aio.Channel, has_others: bool = False) -> None:
+        self.address = address
         self.stubs = Stubs(channel)
+        self.shares = True
         self._channel: Any = channel
         self._waits = not has_others
         self._turns = _Turns()

@@ -141,6 +141,14 @@ class TimecacheError(Exception):
             },
         )
 
+    def for_call(self, request_id: str) -> TimecacheError:
+        """The same error, of one of the calls that it ends; with that call's id, if it has one."""
+        make, arguments = self.__reduce__()
+        error: TimecacheError = make(*arguments)
+        error.request_id = request_id or self.request_id
+        error.__cause__ = self.__cause__
+        return error
+
     def about(self, what: str) -> TimecacheError:
         """The same error, whose message says what it is about."""
         make, (code, message, said) = self.__reduce__()
@@ -166,7 +174,8 @@ class FailedPreconditionError(TimecacheError):
 
 
 class AbortedError(TimecacheError):
-    """ABORTED: others were at it at the same time: of recipes only; try again."""
+    """ABORTED: another operation of an atomic ``execute`` failed (NOT_APPLIED); of recipes, others
+    were at it at the same time: try again."""
 
 
 class DataLossError(TimecacheError):
@@ -335,6 +344,13 @@ def late(timeout: float) -> TimecacheError:
     """For a stream that is waited for in vain."""
     return DeadlineExceededError(
         grpc.StatusCode.DEADLINE_EXCEEDED, f"no answer within {timeout:g} s"
+    )
+
+
+def late_call(maybe_applied: bool) -> TimecacheError:
+    """For a plain call that is late, as gRPC says it."""
+    return DeadlineExceededError(
+        grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded", maybe_applied=maybe_applied
     )
 
 

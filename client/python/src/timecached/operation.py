@@ -33,6 +33,10 @@ MAX_REQUEST_BYTES = (16 << 20) + (64 << 10)
 """Most bytes of one request."""
 
 
+_KINDS = ("put", "get", "remove", "contains", "touch", "append", "combine", "gather")
+_METHODS = {kind: f"data.{kind.capitalize()}" for kind in _KINDS}
+
+
 class Operation(Generic[T]):
     """An operation to be done: as the method of the same name of Client, with the same arguments.
 
@@ -64,12 +68,14 @@ class Operation(Generic[T]):
         expire_at: datetime | None = None,
         allow_past: bool = False,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> Operation[PutResult]:
         """As Client.put."""
         message = data_pb2.Operation()
         request = message.put
         request.key = to_bytes(key)
         _set_id(request, idempotency_id)
+        _set_trace(request, traceparent)
         request.value = to_bytes(value)
         set_life(request, ttl, expire_at, allow_past)
         _set_condition(request, if_absent, if_present, if_version)
@@ -115,10 +121,18 @@ class Operation(Generic[T]):
         )
 
     @staticmethod
-    def contains(key: BytesLike) -> Operation[bool]:
+    def contains(
+        key: BytesLike,
+        *,
+        if_absent: bool = False,
+        if_present: bool = False,
+        if_version: int | None = None,
+    ) -> Operation[bool]:
         """As Client.contains."""
         message = data_pb2.Operation()
-        message.contains.key = to_bytes(key)
+        request = message.contains
+        request.key = to_bytes(key)
+        _set_condition(request, if_absent, if_present, if_version)
         return Operation("contains", message, lambda r: bool(r.contains))
 
     @staticmethod
@@ -153,12 +167,14 @@ class Operation(Generic[T]):
         if_version: int | None = None,
         touch: bool = False,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> Operation[AppendResult]:
         """As Client.append."""
         message = data_pb2.Operation()
         request = message.append
         request.key = to_bytes(key)
         _set_id(request, idempotency_id)
+        _set_trace(request, traceparent)
         request.value = to_bytes(value)
         _set_ttl(request, ttl)
         _set_condition(request, if_absent, if_present, if_version)
@@ -180,6 +196,7 @@ class Operation(Generic[T]):
         ttl: Duration | None = None,
         if_version: int | None = None,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> Operation[CombineResult]:
         """As Client.combine."""
         if (add is None) == (xor is None):
@@ -188,6 +205,7 @@ class Operation(Generic[T]):
         request = message.combine
         request.key = to_bytes(key)
         _set_id(request, idempotency_id)
+        _set_trace(request, traceparent)
         if add is not None:
             request.add = add
         else:
@@ -220,12 +238,14 @@ class Operation(Generic[T]):
         keep_first: bool = False,
         remember: Duration | None = None,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> Operation[GatherResult]:
         """As Client.gather."""
         message = data_pb2.Operation()
         request = message.gather
         request.key = to_bytes(key)
         _set_id(request, idempotency_id)
+        _set_trace(request, traceparent)
         request.part = to_bytes(part)
         request.value = to_bytes(value)
         if expected_parts is not None:
@@ -256,11 +276,35 @@ class Operation(Generic[T]):
         """As it goes on the wire in a batch, without a namespace."""
         return self._message
 
-    def request(self, namespace: str) -> Any:
-        """As it goes on the wire alone."""
+    def is_safe(self, atomic: bool = False) -> bool:
+        """Whether it may be repeated. `atomic`: with others that it must not fail another time."""
         request = getattr(self._message, self._kind)
-        request.namespace = namespace
-        return request
+        if self._kind == "get":
+            return True
+        if self._kind == "contains":
+            return not (atomic and request.WhichOneof("precondition"))
+        if self._kind == "touch":
+            return not (atomic and request.HasField("if_version"))
+        return bool(request.idempotency_id)
+
+    @property
+    def method(self) -> str:
+        """Its RPC, by the names of stub and method."""
+        return _METHODS[self._kind]
+
+    @property
+    def inner(self) -> Any:
+        """As it goes on the wire alone, but for the namespace."""
+        return getattr(self._message, self._kind)
+
+    def encoded(self, request_id: str, traceparent: str) -> bytes:
+        """As it goes on the wire with the calls of others."""
+        data = self._message.SerializeToString()
+        if request_id:
+            data += delimited(b"\x4a", request_id.encode())
+        if traceparent:
+            data += delimited(b"\x52", traceparent.encode())
+        return data
 
     def parse(self, response: Any) -> T:
         """What the response of its RPC says."""
@@ -281,9 +325,27 @@ class Operation(Generic[T]):
         return self._parse(getattr(result, self._kind))
 
 
+def delimited(tag: bytes, data: bytes) -> bytes:
+    """For the client itself: a field of bytes, as it goes on the wire."""
+    size = len(data)
+    if size < 0x80:
+        return b"%b%c%b" % (tag, size, data)
+    length = bytearray()
+    while size >= 0x80:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    length.append(size)
+    return tag + length + data
+
+
 def _set_id(request: Any, idempotency_id: BytesLike | None) -> None:
     if idempotency_id is not None:
         request.idempotency_id = to_bytes(idempotency_id)
+
+
+def _set_trace(request: Any, traceparent: str | None) -> None:
+    if traceparent is not None:
+        request.traceparent = traceparent
 
 
 def _set_ttl(request: Any, ttl: Duration | None) -> None:

@@ -15,6 +15,7 @@ from threading import Condition, Event
 from typing import Any, Generic, TypeVar
 
 from .errors import TimecacheError, silent
+from .tracing import forget_context
 
 __all__ = [
     "SURVIVED",
@@ -47,6 +48,11 @@ class Task(threading.Thread):
         """Begins at once."""
         super().__init__(target=function, name=name, daemon=True)
         self.start()
+
+    def run(self) -> None:
+        """For the thread itself."""
+        forget_context()
+        super().run()
 
     def cancel(self) -> None:
         """A thread cannot be: it ends by itself."""

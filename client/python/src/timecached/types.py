@@ -74,7 +74,7 @@ def from_duration(value: DurationProto) -> timedelta:
 
 def from_timestamp(value: Timestamp) -> datetime:
     """The aware datetime, in UTC."""
-    return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    return _EPOCH + timedelta(0, value.seconds, value.nanos // 1000)
 
 
 def to_timestamp(value: datetime) -> Timestamp:
@@ -91,9 +91,11 @@ class RetryPolicy:
 
     Only one that is safe to repeat, and only where its connection was lost or the server is
     stopping; always within the call's timeout. Safe are the calls that change nothing, and
-    ``get`` and ``touch``, which leave the same entry if they are done twice. Not so ``put``,
-    ``remove``, ``execute``, ``settle`` and least of all ``append``, ``combine`` and ``gather``:
-    what failed may have been done.
+    ``get`` and ``touch``, which leave the same entry if they are done twice; and changes with an
+    ``idempotency_id``. Not so ``put``, ``remove``, ``settle``, ``fetch_expired`` and least of all
+    ``append``, ``combine`` and ``gather``: what failed may have been done. ``execute`` and what a
+    pipeline has in flight are repeated if all their operations are safe; a read among them then
+    sees what later ones have done.
     """
 
     max_attempts: int = 3
@@ -296,6 +298,8 @@ class ExpiredEvent(_Text):
     """In a group only: names this delivery in a Settlement."""
     last_reason: str = ""
     """In a group only: the reason that the Nack of the last attempt that counted gave."""
+    traceparent: str = ""
+    """The W3C trace that the entry was to keep: see ``put``."""
 
 
 class DeadLetterReason(enum.Enum):
@@ -349,6 +353,96 @@ class WatchBatch:
     """Whether this is the first batch of another log: the server was restarted without what was in
     it, or the namespace made anew. What the old log had not delivered is lost, in number unknown;
     the watch goes on with the oldest event of the new one."""
+    missed_after: datetime | None = None
+    """With log_changed: the last watermark of the old log, if there was one."""
+    delivered_watermark: datetime | None = None
+    """In a group only: what died at or before this has been given to a member, by any of the
+    group's streams and fetches, or settled, or counted in ``lost``: nothing more comes from before
+    it, but what is given out again. Never goes back, unless the group is moved. 1970-01-01 while no
+    moment is known."""
+
+
+class WatchStart(enum.Enum):
+    """Where a group begins, or goes on."""
+
+    NOW = 1
+    """With what dies from now on."""
+    EARLIEST = 2
+    """With the oldest event that is retained."""
+
+
+GroupPosition: TypeAlias = WatchStart | datetime | bytes
+"""A place in the log of a namespace: NOW, EARLIEST, the first retained event that died after an
+aware datetime (1970 or later), or the event after the batch of a ``watch`` that had this
+``resume_token``."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FetchedEvents:
+    """What ``fetch_expired`` was given: each event to be settled within the ack_timeout."""
+
+    events: tuple[ExpiredEvent, ...]
+    """None where the wait ended without one."""
+    watermark: datetime
+    """What died at or before this has been settled, or is counted in ``lost``."""
+    lost: int
+    """Events that the group has lost, said to one member or caller: exact."""
+    delivered_watermark: datetime
+    """As in WatchBatch."""
+
+
+class ChangeKind(enum.Enum):
+    """What has happened to an entry."""
+
+    UNKNOWN = 0
+    """A kind that this client is too old to know."""
+    PUT = 1
+    """It has a new value: by a put, append, combine, gather or PutBack."""
+    RENEWED = 2
+    """It has a new deadline, and the value that it had."""
+    REMOVED = 3
+    """It is gone before its time: by a remove, a combine that came to 0, a complete gather."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChangeEvent(_Text):
+    """A change of an entry."""
+
+    kind: ChangeKind
+    key: bytes
+    value: bytes
+    """Of a PUT: its value now. Empty with keys_only."""
+    version: int
+    """Its version now; of a REMOVED the last one."""
+    deadline: datetime | None
+    """Its deadline now. None of a REMOVED."""
+    time: datetime
+    """When it happened: the order of the changes of one key, but not of several."""
+    parts: GatheredParts | None = None
+    """In place of a value, where the key collects the parts of a ``gather``."""
+    omitted_value_bytes: int = 0
+    """The size of a value that was left out as too large for a message."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChangeBatch:
+    """What has changed in one namespace; changes of one key are in their order."""
+
+    namespace: str
+    changes: tuple[ChangeEvent, ...]
+    """May be empty: a heartbeat."""
+    watermark: datetime
+    """Changes from at or before this have come, or are counted in ``lost``. Never goes back, but
+    with ``log_changed``."""
+    lost: int = 0
+    """Changes that this watch missed since the last batch or its resume token: exact."""
+    resume_token: bytes = b""
+    """Brings a later ``watch_changes`` behind this batch, until the server stops."""
+    reconnected: bool = False
+    """Whether this is the namespace's first batch after a break. For information."""
+    log_changed: bool = False
+    """Whether this is the first batch of another log, as after a restart of the server: changes in
+    between are lost, in number unknown; scan, or drop what was built from them."""
     missed_after: datetime | None = None
     """With log_changed: the last watermark of the old log, if there was one."""
 
@@ -405,7 +499,8 @@ class Settlement:
     """One event, settled, or extended."""
 
     delivery_token: bytes
-    """From the event."""
+    """From the event: of a delivery, or of ``list_unsettled``. One of the latter settles the event
+    whoever holds it; to Extend, a member has to hold it."""
     how: Settle | Extend = dataclasses.field(default_factory=Ack)
 
     @staticmethod
@@ -471,6 +566,34 @@ def event_from(message: watch_pb2.ExpiredEvent) -> ExpiredEvent:
         *_origin(message),
         message.delivery_token,
         message.last_reason,
+        message.traceparent,
+    )
+
+
+def fetched_from(message: watch_pb2.FetchExpiredResponse) -> FetchedEvents:
+    """For the client itself."""
+    return FetchedEvents(
+        tuple(map(event_from, message.events)),
+        from_timestamp(message.watermark),
+        message.lost,
+        from_timestamp(message.delivered_watermark),
+    )
+
+
+_KINDS = {kind.value: kind for kind in ChangeKind}
+
+
+def change_from(message: watch_pb2.ChangeEvent) -> ChangeEvent:
+    """For the client itself."""
+    return ChangeEvent(
+        _KINDS.get(message.kind, ChangeKind.UNKNOWN),
+        message.key,
+        message.value,
+        message.version,
+        from_timestamp(message.deadline) if message.HasField("deadline") else None,
+        from_timestamp(message.time),
+        parts_from(message.parts) if message.HasField("parts") else None,
+        message.omitted_value_bytes,
     )
 
 

@@ -15,8 +15,10 @@ from .errors import TimecacheError, stopping
 from .reasons import ErrorReason
 from .types import (
     BytesLike,
+    ChangeBatch,
     Duration,
     WatchBatch,
+    change_from,
     event_from,
     from_timestamp,
     to_bytes,
@@ -61,13 +63,15 @@ class WatchState:
         fail_on_loss: bool = False,
         heartbeat_interval: Duration | None = None,
         max_in_flight: int | None = None,
+        changes: bool = False,
         max_message_bytes: int,
         reconnecting: Reconnecting,
     ) -> None:
-        """Of one of three kinds: with `group`, with `lead_time`, or with neither."""
+        """Of one of four kinds: with `group`, `lead_time`, `changes`, or with none of these."""
         self.reconnecting = reconnecting
         self._group = group
         self._lead_time = lead_time
+        self._changes = changes
         self._from_earliest = from_earliest
         self._fail_on_loss = fail_on_loss
         self._key_prefix = to_bytes(key_prefix)
@@ -125,7 +129,7 @@ class WatchState:
             return stub.ConsumeExpired(
                 watch_pb2.ConsumeExpiredRequest(
                     group=self._group,
-                    start=_start(self._established or self._from_earliest),
+                    start=start_of(self._established or self._from_earliest),
                     max_in_flight=self._max_in_flight,
                     **self._common,
                 ),
@@ -135,33 +139,39 @@ class WatchState:
         # has not begun gets more than was asked, never less.
         positions = self._positions.values()
         from_earliest = self._from_earliest or any(p.log_changed for p in positions)
-        return stub.WatchExpired(
-            watch_pb2.WatchExpiredRequest(
-                start=_start(from_earliest),
-                resume_tokens=[p.resume_token for p in positions if p.resume_token],
-                fail_on_loss=self._fail_on_loss,
-                key_prefix=self._key_prefix,
-                **self._common,
-            ),
-            metadata=metadata,
-        )
+        fields: dict[str, Any] = {
+            "start": start_of(from_earliest),
+            "resume_tokens": [p.resume_token for p in positions if p.resume_token],
+            "fail_on_loss": self._fail_on_loss,
+            "key_prefix": self._key_prefix,
+            **self._common,
+        }
+        if self._changes:
+            return stub.WatchChanges(watch_pb2.WatchChangesRequest(**fields), metadata=metadata)
+        return stub.WatchExpired(watch_pb2.WatchExpiredRequest(**fields), metadata=metadata)
 
-    def accept(self, message: Any) -> WatchBatch:
+    def accept(self, message: Any) -> WatchBatch | ChangeBatch:
         """Moves on behind a message."""
         self._established = self._delivered = True
         self._refused = False
         self._backoff.reset()
         position = self._positions.setdefault(message.namespace, _Position())
-        batch = WatchBatch(
-            namespace=message.namespace,
-            events=tuple(map(event_from, message.events)),
-            watermark=from_timestamp(message.watermark),
-            lost=getattr(message, "lost", 0),
-            resume_token=getattr(message, "resume_token", b""),
-            reconnected=position.broken,
-            log_changed=position.log_changed,
-            missed_after=position.watermark if position.log_changed else None,
-        )
+        common: dict[str, Any] = {
+            "namespace": message.namespace,
+            "watermark": from_timestamp(message.watermark),
+            "lost": getattr(message, "lost", 0),
+            "resume_token": getattr(message, "resume_token", b""),
+            "reconnected": position.broken,
+            "log_changed": position.log_changed,
+            "missed_after": position.watermark if position.log_changed else None,
+        }
+        batch: WatchBatch | ChangeBatch
+        if self._changes:
+            batch = ChangeBatch(changes=tuple(map(change_from, message.changes)), **common)
+        else:
+            if self._group is not None and message.HasField("delivered_watermark"):
+                common["delivered_watermark"] = from_timestamp(message.delivered_watermark)
+            batch = WatchBatch(events=tuple(map(event_from, message.events)), **common)
         position.broken = position.log_changed = False
         position.watermark = batch.watermark
         position.resume_token = batch.resume_token
@@ -233,5 +243,6 @@ class WatchState:
         )
 
 
-def _start(from_earliest: bool) -> watch_pb2.WatchStart:
+def start_of(from_earliest: bool) -> watch_pb2.WatchStart:
+    """As it goes on the wire."""
     return watch_pb2.WATCH_START_EARLIEST if from_earliest else watch_pb2.WATCH_START_UNSPECIFIED

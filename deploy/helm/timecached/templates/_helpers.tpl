@@ -290,6 +290,9 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- fail "service.loadBalancerIP, loadBalancerClass, loadBalancerSourceRanges and allocateLoadBalancerNodePorts need service.type=LoadBalancer" -}}
 {{- end -}}
 {{- end -}}
+{{- if and .console.enabled (not (and .console.hosts .console.tokenSecretName .console.tlsSecretName)) -}}
+{{- fail "console.enabled needs console.hosts, console.tokenSecretName and console.tlsSecretName" -}}
+{{- end -}}
 {{- if not (dig "limits" "memory" "" .resources) -}}
 {{- fail "resources.limits.memory is needed: without it the server takes the node's memory for its own" -}}
 {{- end -}}

@@ -33,7 +33,7 @@
 //                     (reason MAX_OPERATION_RATE); a google.rpc.RetryInfo says when
 //                     to retry. Each operation counts as one, as do Size and Scan;
 //                     watching and settling do not count. In a batch the last
-//                     operations fail.
+//                     operations fail, of one that is atomic all.
 //   RESOURCE_EXHAUSTED the client of the connection does not read its responses fast
 //                     enough (reason UNREAD_RESPONSES), or all clients together do
 //                     not: see limits.max_response_bytes. Nothing was done.
@@ -167,7 +167,10 @@ type Entry struct {
 	// When the key began to be there, as in ExpiredEvent.create_time.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// The entry's own time to live, which a renewal gives it. Unset: the namespace's.
-	OwnTtl        *durationpb.Duration `protobuf:"bytes,9,opt,name=own_ttl,json=ownTtl,proto3" json:"own_ttl,omitempty"`
+	OwnTtl *durationpb.Duration `protobuf:"bytes,9,opt,name=own_ttl,json=ownTtl,proto3" json:"own_ttl,omitempty"`
+	// Only in Scan: the traceparent that the entry keeps, as in
+	// ExpiredEvent.traceparent. Otherwise empty.
+	Traceparent   string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +268,13 @@ func (x *Entry) GetOwnTtl() *durationpb.Duration {
 	return nil
 }
 
+func (x *Entry) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
 // The entry to store, and the condition for storing it.
 type PutRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -307,6 +317,12 @@ type PutRequest struct {
 	// time. An error in a namespace without a window (INVALID_FIELD), and not together
 	// with return_previous. Empty: none.
 	IdempotencyId []byte `protobuf:"bytes,11,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
+	// The W3C traceparent of the caller's trace ("00-<trace id>-<span id>-<flags>", 55
+	// characters), kept with the entry and given with its event, so that the trace of
+	// what handles the event can link to this one. 27 B more of an entry that has one.
+	// Every Put sets it anew; Append, Combine and Gather only set that of an entry which
+	// they create. Empty: none.
+	Traceparent   string `protobuf:"bytes,12,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -427,6 +443,13 @@ func (x *PutRequest) GetIdempotencyId() []byte {
 		return x.IdempotencyId
 	}
 	return nil
+}
+
+func (x *PutRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type isPutRequest_Precondition interface {
@@ -758,7 +781,15 @@ type ContainsRequest struct {
 	// Required. The namespace's name.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Required. 1 B to 4 KiB.
-	Key           []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// What must hold, else FAILED_PRECONDITION, as in PutRequest: for `atomic` in
+	// ExecuteRequest, a condition on a key that does not change. Unset: nothing.
+	//
+	// Types that are valid to be assigned to Precondition:
+	//
+	//	*ContainsRequest_Condition
+	//	*ContainsRequest_IfVersion
+	Precondition  isContainsRequest_Precondition `protobuf_oneof:"precondition"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -806,6 +837,49 @@ func (x *ContainsRequest) GetKey() []byte {
 	}
 	return nil
 }
+
+func (x *ContainsRequest) GetPrecondition() isContainsRequest_Precondition {
+	if x != nil {
+		return x.Precondition
+	}
+	return nil
+}
+
+func (x *ContainsRequest) GetCondition() PutCondition {
+	if x != nil {
+		if x, ok := x.Precondition.(*ContainsRequest_Condition); ok {
+			return x.Condition
+		}
+	}
+	return PutCondition_PUT_CONDITION_UNSPECIFIED
+}
+
+func (x *ContainsRequest) GetIfVersion() uint64 {
+	if x != nil {
+		if x, ok := x.Precondition.(*ContainsRequest_IfVersion); ok {
+			return x.IfVersion
+		}
+	}
+	return 0
+}
+
+type isContainsRequest_Precondition interface {
+	isContainsRequest_Precondition()
+}
+
+type ContainsRequest_Condition struct {
+	// Whether the key may be there.
+	Condition PutCondition `protobuf:"varint,3,opt,name=condition,proto3,enum=timecache.v1.PutCondition,oneof"`
+}
+
+type ContainsRequest_IfVersion struct {
+	// The key is there with this version.
+	IfVersion uint64 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3,oneof"`
+}
+
+func (*ContainsRequest_Condition) isContainsRequest_Precondition() {}
+
+func (*ContainsRequest_IfVersion) isContainsRequest_Precondition() {}
 
 // What a Contains found.
 type ContainsResponse struct {
@@ -1136,6 +1210,8 @@ type AppendRequest struct {
 	Touch bool `protobuf:"varint,7,opt,name=touch,proto3" json:"touch,omitempty"`
 	// As in PutRequest.
 	IdempotencyId []byte `protobuf:"bytes,8,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
+	// As in PutRequest.
+	Traceparent   string `protobuf:"bytes,9,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1235,6 +1311,13 @@ func (x *AppendRequest) GetIdempotencyId() []byte {
 		return x.IdempotencyId
 	}
 	return nil
+}
+
+func (x *AppendRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type isAppendRequest_Precondition interface {
@@ -1348,6 +1431,8 @@ type CombineRequest struct {
 	IfVersion *uint64 `protobuf:"varint,9,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
 	// As in PutRequest.
 	IdempotencyId []byte `protobuf:"bytes,10,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
+	// As in PutRequest.
+	Traceparent   string `protobuf:"bytes,11,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1461,6 +1546,13 @@ func (x *CombineRequest) GetIdempotencyId() []byte {
 		return x.IdempotencyId
 	}
 	return nil
+}
+
+func (x *CombineRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type isCombineRequest_Operand interface {
@@ -1590,6 +1682,8 @@ type GatherRequest struct {
 	Remember *durationpb.Duration `protobuf:"bytes,10,opt,name=remember,proto3" json:"remember,omitempty"`
 	// As in PutRequest.
 	IdempotencyId []byte `protobuf:"bytes,11,opt,name=idempotency_id,json=idempotencyId,proto3" json:"idempotency_id,omitempty"`
+	// As in PutRequest.
+	Traceparent   string `protobuf:"bytes,12,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1701,6 +1795,13 @@ func (x *GatherRequest) GetIdempotencyId() []byte {
 	return nil
 }
 
+func (x *GatherRequest) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
 // What a Gather did.
 type GatherResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1792,7 +1893,14 @@ type Operation struct {
 	//	*Operation_Append
 	//	*Operation_Combine
 	//	*Operation_Gather
-	Request       isOperation_Request `protobuf_oneof:"request"`
+	Request isOperation_Request `protobuf_oneof:"request"`
+	// Of a call in an `independent` request, what the metadata x-request-id of its own
+	// RPC would be: 1 to 128 graphic ASCII characters, in log lines about this
+	// operation. Empty: that of the stream.
+	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The same of the metadata traceparent. PutRequest.traceparent is another: it is
+	// kept with the entry. Empty: that of the stream.
+	Traceparent   string `protobuf:"bytes,10,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1906,6 +2014,20 @@ func (x *Operation) GetGather() *GatherRequest {
 	return nil
 }
 
+func (x *Operation) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *Operation) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
 type isOperation_Request interface {
 	isOperation_Request()
 }
@@ -1972,7 +2094,23 @@ type ExecuteRequest struct {
 	// Required. The namespace's name.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Required. 1 to 4,096; the whole request has at most 16 MiB + 64 KiB.
-	Operations    []*Operation `protobuf:"bytes,2,rep,name=operations,proto3" json:"operations,omitempty"`
+	Operations []*Operation `protobuf:"bytes,2,rep,name=operations,proto3" json:"operations,omitempty"`
+	// All operations or none: if one fails, its result says why, and each of the others
+	// that could have been applied has the error ABORTED (reason NOT_APPLIED). No other
+	// call sees a part of them, and no crash leaves one; a WatchChanges has them with one
+	// time, and in one message, unless their keys and new values have more than 1 MiB:
+	// then all of them by a watermark at or after their time. What they add and remove
+	// meets the limits as a sum. At most 128 operations, 1 MiB in all, each on a key of
+	// its own; else the call fails with INVALID_ARGUMENT (INVALID_FIELD, operations).
+	// Where an answer to an idempotency_id is remembered, conditions of Contains and
+	// Touch, which have none, do not count, and such a Touch renews nothing. In a cluster
+	// with partitions all keys have to be in one of them: what a key has between its
+	// first "{" and the next "}" alone decides on its partition, if there is something
+	// between these. Until then any keys will do.
+	Atomic bool `protobuf:"varint,3,opt,name=atomic,proto3" json:"atomic,omitempty"`
+	// The operations are plain calls of callers that do not know each other, which a
+	// client sends together: see Pipeline. Not with `atomic`. Execute ignores it.
+	Independent   bool `protobuf:"varint,4,opt,name=independent,proto3" json:"independent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2019,6 +2157,20 @@ func (x *ExecuteRequest) GetOperations() []*Operation {
 		return x.Operations
 	}
 	return nil
+}
+
+func (x *ExecuteRequest) GetAtomic() bool {
+	if x != nil {
+		return x.Atomic
+	}
+	return false
+}
+
+func (x *ExecuteRequest) GetIndependent() bool {
+	if x != nil {
+		return x.Independent
+	}
+	return false
 }
 
 // The outcome of one operation.
@@ -2423,7 +2575,7 @@ var File_timecache_v1_data_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_data_proto_rawDesc = "" +
 	"\n" +
-	"\x17timecache/v1/data.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x18timecache/v1/watch.proto\"\x8c\x03\n" +
+	"\x17timecache/v1/data.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x18timecache/v1/watch.proto\"\xae\x03\n" +
 	"\x05Entry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\x12\x18\n" +
@@ -2434,7 +2586,9 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x05parts\x18\a \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12;\n" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x122\n" +
-	"\aown_ttl\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\"\xb9\x03\n" +
+	"\aown_ttl\x18\t \x01(\v2\x19.google.protobuf.DurationR\x06ownTtl\x12 \n" +
+	"\vtraceparent\x18\n" +
+	" \x01(\tR\vtraceparent\"\xdb\x03\n" +
 	"\n" +
 	"PutRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
@@ -2450,7 +2604,8 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\n" +
 	"allow_past\x18\n" +
 	" \x01(\bR\tallowPast\x12%\n" +
-	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyIdB\x0e\n" +
+	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyId\x12 \n" +
+	"\vtraceparent\x18\f \x01(\tR\vtraceparentB\x0e\n" +
 	"\fprecondition\"X\n" +
 	"\vPutResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12/\n" +
@@ -2473,10 +2628,14 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\v_if_version\"[\n" +
 	"\x0eRemoveResponse\x12\x18\n" +
 	"\aremoved\x18\x01 \x01(\bR\aremoved\x12/\n" +
-	"\bprevious\x18\x02 \x01(\v2\x13.timecache.v1.EntryR\bprevious\"A\n" +
+	"\bprevious\x18\x02 \x01(\v2\x13.timecache.v1.EntryR\bprevious\"\xae\x01\n" +
 	"\x0fContainsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\fR\x03key\".\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12:\n" +
+	"\tcondition\x18\x03 \x01(\x0e2\x1a.timecache.v1.PutConditionH\x00R\tcondition\x12\x1f\n" +
+	"\n" +
+	"if_version\x18\x04 \x01(\x04H\x00R\tifVersionB\x0e\n" +
+	"\fprecondition\".\n" +
 	"\x10ContainsResponse\x12\x1a\n" +
 	"\bcontains\x18\x01 \x01(\bR\bcontains\"+\n" +
 	"\vSizeRequest\x12\x1c\n" +
@@ -2497,7 +2656,7 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\v_if_version\"C\n" +
 	"\rTouchResponse\x12\x18\n" +
 	"\atouched\x18\x01 \x01(\bR\atouched\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"\xac\x02\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\xce\x02\n" +
 	"\rAppendRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -2507,13 +2666,14 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\n" +
 	"if_version\x18\x06 \x01(\x04H\x00R\tifVersion\x12\x14\n" +
 	"\x05touch\x18\a \x01(\bR\x05touch\x12%\n" +
-	"\x0eidempotency_id\x18\b \x01(\fR\ridempotencyIdB\x0e\n" +
+	"\x0eidempotency_id\x18\b \x01(\fR\ridempotencyId\x12 \n" +
+	"\vtraceparent\x18\t \x01(\tR\vtraceparentB\x0e\n" +
 	"\fprecondition\"e\n" +
 	"\x0eAppendResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x1f\n" +
 	"\vvalue_bytes\x18\x02 \x01(\x04R\n" +
 	"valueBytes\x12\x18\n" +
-	"\acreated\x18\x03 \x01(\bR\acreated\"\xd0\x02\n" +
+	"\acreated\x18\x03 \x01(\bR\acreated\"\xf2\x02\n" +
 	"\x0eCombineRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
@@ -2526,14 +2686,15 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\n" +
 	"if_version\x18\t \x01(\x04H\x01R\tifVersion\x88\x01\x01\x12%\n" +
 	"\x0eidempotency_id\x18\n" +
-	" \x01(\fR\ridempotencyIdB\t\n" +
+	" \x01(\fR\ridempotencyId\x12 \n" +
+	"\vtraceparent\x18\v \x01(\tR\vtraceparentB\t\n" +
 	"\aoperandB\r\n" +
 	"\v_if_version\"w\n" +
 	"\x0fCombineResponse\x12\x16\n" +
 	"\x06result\x18\x01 \x01(\x12R\x06result\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\bR\acreated\x12\x18\n" +
-	"\aremoved\x18\x04 \x01(\bR\aremoved\"\xf7\x02\n" +
+	"\aremoved\x18\x04 \x01(\bR\aremoved\"\x99\x03\n" +
 	"\rGatherRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x12\n" +
@@ -2547,12 +2708,13 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"keep_first\x18\t \x01(\bR\tkeepFirst\x125\n" +
 	"\bremember\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\bremember\x12%\n" +
-	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyId\"\x91\x01\n" +
+	"\x0eidempotency_id\x18\v \x01(\fR\ridempotencyId\x12 \n" +
+	"\vtraceparent\x18\f \x01(\tR\vtraceparent\"\x91\x01\n" +
 	"\x0eGatherResponse\x121\n" +
 	"\x05parts\x18\x01 \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12\x1c\n" +
-	"\tduplicate\x18\x04 \x01(\bR\tduplicate\"\xc2\x03\n" +
+	"\tduplicate\x18\x04 \x01(\bR\tduplicate\"\x83\x04\n" +
 	"\tOperation\x12,\n" +
 	"\x03put\x18\x01 \x01(\v2\x18.timecache.v1.PutRequestH\x00R\x03put\x12,\n" +
 	"\x03get\x18\x02 \x01(\v2\x18.timecache.v1.GetRequestH\x00R\x03get\x125\n" +
@@ -2561,13 +2723,19 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\x05touch\x18\x05 \x01(\v2\x1a.timecache.v1.TouchRequestH\x00R\x05touch\x125\n" +
 	"\x06append\x18\x06 \x01(\v2\x1b.timecache.v1.AppendRequestH\x00R\x06append\x128\n" +
 	"\acombine\x18\a \x01(\v2\x1c.timecache.v1.CombineRequestH\x00R\acombine\x125\n" +
-	"\x06gather\x18\b \x01(\v2\x1b.timecache.v1.GatherRequestH\x00R\x06gatherB\t\n" +
-	"\arequest\"g\n" +
+	"\x06gather\x18\b \x01(\v2\x1b.timecache.v1.GatherRequestH\x00R\x06gather\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\t \x01(\tR\trequestId\x12 \n" +
+	"\vtraceparent\x18\n" +
+	" \x01(\tR\vtraceparentB\t\n" +
+	"\arequest\"\xa1\x01\n" +
 	"\x0eExecuteRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x127\n" +
 	"\n" +
 	"operations\x18\x02 \x03(\v2\x17.timecache.v1.OperationR\n" +
-	"operations\"\xfb\x03\n" +
+	"operations\x12\x16\n" +
+	"\x06atomic\x18\x03 \x01(\bR\x06atomic\x12 \n" +
+	"\vindependent\x18\x04 \x01(\bR\vindependent\"\xfb\x03\n" +
 	"\x0fOperationResult\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x12-\n" +
 	"\x03put\x18\x02 \x01(\v2\x19.timecache.v1.PutResponseH\x00R\x03put\x12-\n" +
@@ -2595,7 +2763,8 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\fPutCondition\x12\x1d\n" +
 	"\x19PUT_CONDITION_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17PUT_CONDITION_IF_ABSENT\x10\x01\x12\x1c\n" +
-	"\x18PUT_CONDITION_IF_PRESENT\x10\x022\xb1\t\n" +
+	"\x18PUT_CONDITION_IF_PRESENT\x10\x022\xe1\n" +
+	"\n" +
 	"\x10TimeCacheService\x12:\n" +
 	"\x03Put\x12\x18.timecache.v1.PutRequest\x1a\x19.timecache.v1.PutResponse\x12:\n" +
 	"\x03Get\x12\x18.timecache.v1.GetRequest\x1a\x19.timecache.v1.GetResponse\x12C\n" +
@@ -2610,7 +2779,9 @@ const file_timecache_v1_data_proto_rawDesc = "" +
 	"\bPipeline\x12\x1c.timecache.v1.ExecuteRequest\x1a\x1d.timecache.v1.ExecuteResponse(\x010\x01\x12?\n" +
 	"\x04Scan\x12\x19.timecache.v1.ScanRequest\x1a\x1a.timecache.v1.ScanResponse0\x01\x12W\n" +
 	"\fWatchExpired\x12!.timecache.v1.WatchExpiredRequest\x1a\".timecache.v1.WatchExpiredResponse0\x01\x12]\n" +
-	"\x0eConsumeExpired\x12#.timecache.v1.ConsumeExpiredRequest\x1a$.timecache.v1.ConsumeExpiredResponse0\x01\x12Z\n" +
+	"\x0eConsumeExpired\x12#.timecache.v1.ConsumeExpiredRequest\x1a$.timecache.v1.ConsumeExpiredResponse0\x01\x12U\n" +
+	"\fFetchExpired\x12!.timecache.v1.FetchExpiredRequest\x1a\".timecache.v1.FetchExpiredResponse\x12W\n" +
+	"\fWatchChanges\x12!.timecache.v1.WatchChangesRequest\x1a\".timecache.v1.WatchChangesResponse0\x01\x12Z\n" +
 	"\rWatchExpiring\x12\".timecache.v1.WatchExpiringRequest\x1a#.timecache.v1.WatchExpiringResponse0\x01\x12X\n" +
 	"\rSettleExpired\x12\".timecache.v1.SettleExpiredRequest\x1a#.timecache.v1.SettleExpiredResponseB\x8a\x01\n" +
 	"\x11dev.timecached.v1B\tDataProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
@@ -2662,12 +2833,16 @@ var file_timecache_v1_data_proto_goTypes = []any{
 	(*status.Status)(nil),          // 29: google.rpc.Status
 	(*WatchExpiredRequest)(nil),    // 30: timecache.v1.WatchExpiredRequest
 	(*ConsumeExpiredRequest)(nil),  // 31: timecache.v1.ConsumeExpiredRequest
-	(*WatchExpiringRequest)(nil),   // 32: timecache.v1.WatchExpiringRequest
-	(*SettleExpiredRequest)(nil),   // 33: timecache.v1.SettleExpiredRequest
-	(*WatchExpiredResponse)(nil),   // 34: timecache.v1.WatchExpiredResponse
-	(*ConsumeExpiredResponse)(nil), // 35: timecache.v1.ConsumeExpiredResponse
-	(*WatchExpiringResponse)(nil),  // 36: timecache.v1.WatchExpiringResponse
-	(*SettleExpiredResponse)(nil),  // 37: timecache.v1.SettleExpiredResponse
+	(*FetchExpiredRequest)(nil),    // 32: timecache.v1.FetchExpiredRequest
+	(*WatchChangesRequest)(nil),    // 33: timecache.v1.WatchChangesRequest
+	(*WatchExpiringRequest)(nil),   // 34: timecache.v1.WatchExpiringRequest
+	(*SettleExpiredRequest)(nil),   // 35: timecache.v1.SettleExpiredRequest
+	(*WatchExpiredResponse)(nil),   // 36: timecache.v1.WatchExpiredResponse
+	(*ConsumeExpiredResponse)(nil), // 37: timecache.v1.ConsumeExpiredResponse
+	(*FetchExpiredResponse)(nil),   // 38: timecache.v1.FetchExpiredResponse
+	(*WatchChangesResponse)(nil),   // 39: timecache.v1.WatchChangesResponse
+	(*WatchExpiringResponse)(nil),  // 40: timecache.v1.WatchExpiringResponse
+	(*SettleExpiredResponse)(nil),  // 41: timecache.v1.SettleExpiredResponse
 }
 var file_timecache_v1_data_proto_depIdxs = []int32{
 	26, // 0: timecache.v1.Entry.put_time:type_name -> google.protobuf.Timestamp
@@ -2681,71 +2856,76 @@ var file_timecache_v1_data_proto_depIdxs = []int32{
 	1,  // 8: timecache.v1.PutResponse.previous:type_name -> timecache.v1.Entry
 	1,  // 9: timecache.v1.GetResponse.entry:type_name -> timecache.v1.Entry
 	1,  // 10: timecache.v1.RemoveResponse.previous:type_name -> timecache.v1.Entry
-	28, // 11: timecache.v1.TouchRequest.ttl:type_name -> google.protobuf.Duration
-	26, // 12: timecache.v1.TouchRequest.expire_at:type_name -> google.protobuf.Timestamp
-	28, // 13: timecache.v1.AppendRequest.ttl:type_name -> google.protobuf.Duration
-	0,  // 14: timecache.v1.AppendRequest.condition:type_name -> timecache.v1.PutCondition
-	28, // 15: timecache.v1.CombineRequest.ttl:type_name -> google.protobuf.Duration
-	28, // 16: timecache.v1.GatherRequest.ttl:type_name -> google.protobuf.Duration
-	28, // 17: timecache.v1.GatherRequest.remember:type_name -> google.protobuf.Duration
-	27, // 18: timecache.v1.GatherResponse.parts:type_name -> timecache.v1.GatheredParts
-	2,  // 19: timecache.v1.Operation.put:type_name -> timecache.v1.PutRequest
-	4,  // 20: timecache.v1.Operation.get:type_name -> timecache.v1.GetRequest
-	6,  // 21: timecache.v1.Operation.remove:type_name -> timecache.v1.RemoveRequest
-	8,  // 22: timecache.v1.Operation.contains:type_name -> timecache.v1.ContainsRequest
-	12, // 23: timecache.v1.Operation.touch:type_name -> timecache.v1.TouchRequest
-	14, // 24: timecache.v1.Operation.append:type_name -> timecache.v1.AppendRequest
-	16, // 25: timecache.v1.Operation.combine:type_name -> timecache.v1.CombineRequest
-	18, // 26: timecache.v1.Operation.gather:type_name -> timecache.v1.GatherRequest
-	20, // 27: timecache.v1.ExecuteRequest.operations:type_name -> timecache.v1.Operation
-	29, // 28: timecache.v1.OperationResult.error:type_name -> google.rpc.Status
-	3,  // 29: timecache.v1.OperationResult.put:type_name -> timecache.v1.PutResponse
-	5,  // 30: timecache.v1.OperationResult.get:type_name -> timecache.v1.GetResponse
-	7,  // 31: timecache.v1.OperationResult.remove:type_name -> timecache.v1.RemoveResponse
-	9,  // 32: timecache.v1.OperationResult.contains:type_name -> timecache.v1.ContainsResponse
-	13, // 33: timecache.v1.OperationResult.touch:type_name -> timecache.v1.TouchResponse
-	15, // 34: timecache.v1.OperationResult.append:type_name -> timecache.v1.AppendResponse
-	17, // 35: timecache.v1.OperationResult.combine:type_name -> timecache.v1.CombineResponse
-	19, // 36: timecache.v1.OperationResult.gather:type_name -> timecache.v1.GatherResponse
-	22, // 37: timecache.v1.ExecuteResponse.results:type_name -> timecache.v1.OperationResult
-	1,  // 38: timecache.v1.ScanResponse.entries:type_name -> timecache.v1.Entry
-	2,  // 39: timecache.v1.TimeCacheService.Put:input_type -> timecache.v1.PutRequest
-	4,  // 40: timecache.v1.TimeCacheService.Get:input_type -> timecache.v1.GetRequest
-	6,  // 41: timecache.v1.TimeCacheService.Remove:input_type -> timecache.v1.RemoveRequest
-	8,  // 42: timecache.v1.TimeCacheService.Contains:input_type -> timecache.v1.ContainsRequest
-	10, // 43: timecache.v1.TimeCacheService.Size:input_type -> timecache.v1.SizeRequest
-	12, // 44: timecache.v1.TimeCacheService.Touch:input_type -> timecache.v1.TouchRequest
-	14, // 45: timecache.v1.TimeCacheService.Append:input_type -> timecache.v1.AppendRequest
-	16, // 46: timecache.v1.TimeCacheService.Combine:input_type -> timecache.v1.CombineRequest
-	18, // 47: timecache.v1.TimeCacheService.Gather:input_type -> timecache.v1.GatherRequest
-	21, // 48: timecache.v1.TimeCacheService.Execute:input_type -> timecache.v1.ExecuteRequest
-	21, // 49: timecache.v1.TimeCacheService.Pipeline:input_type -> timecache.v1.ExecuteRequest
-	24, // 50: timecache.v1.TimeCacheService.Scan:input_type -> timecache.v1.ScanRequest
-	30, // 51: timecache.v1.TimeCacheService.WatchExpired:input_type -> timecache.v1.WatchExpiredRequest
-	31, // 52: timecache.v1.TimeCacheService.ConsumeExpired:input_type -> timecache.v1.ConsumeExpiredRequest
-	32, // 53: timecache.v1.TimeCacheService.WatchExpiring:input_type -> timecache.v1.WatchExpiringRequest
-	33, // 54: timecache.v1.TimeCacheService.SettleExpired:input_type -> timecache.v1.SettleExpiredRequest
-	3,  // 55: timecache.v1.TimeCacheService.Put:output_type -> timecache.v1.PutResponse
-	5,  // 56: timecache.v1.TimeCacheService.Get:output_type -> timecache.v1.GetResponse
-	7,  // 57: timecache.v1.TimeCacheService.Remove:output_type -> timecache.v1.RemoveResponse
-	9,  // 58: timecache.v1.TimeCacheService.Contains:output_type -> timecache.v1.ContainsResponse
-	11, // 59: timecache.v1.TimeCacheService.Size:output_type -> timecache.v1.SizeResponse
-	13, // 60: timecache.v1.TimeCacheService.Touch:output_type -> timecache.v1.TouchResponse
-	15, // 61: timecache.v1.TimeCacheService.Append:output_type -> timecache.v1.AppendResponse
-	17, // 62: timecache.v1.TimeCacheService.Combine:output_type -> timecache.v1.CombineResponse
-	19, // 63: timecache.v1.TimeCacheService.Gather:output_type -> timecache.v1.GatherResponse
-	23, // 64: timecache.v1.TimeCacheService.Execute:output_type -> timecache.v1.ExecuteResponse
-	23, // 65: timecache.v1.TimeCacheService.Pipeline:output_type -> timecache.v1.ExecuteResponse
-	25, // 66: timecache.v1.TimeCacheService.Scan:output_type -> timecache.v1.ScanResponse
-	34, // 67: timecache.v1.TimeCacheService.WatchExpired:output_type -> timecache.v1.WatchExpiredResponse
-	35, // 68: timecache.v1.TimeCacheService.ConsumeExpired:output_type -> timecache.v1.ConsumeExpiredResponse
-	36, // 69: timecache.v1.TimeCacheService.WatchExpiring:output_type -> timecache.v1.WatchExpiringResponse
-	37, // 70: timecache.v1.TimeCacheService.SettleExpired:output_type -> timecache.v1.SettleExpiredResponse
-	55, // [55:71] is the sub-list for method output_type
-	39, // [39:55] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	0,  // 11: timecache.v1.ContainsRequest.condition:type_name -> timecache.v1.PutCondition
+	28, // 12: timecache.v1.TouchRequest.ttl:type_name -> google.protobuf.Duration
+	26, // 13: timecache.v1.TouchRequest.expire_at:type_name -> google.protobuf.Timestamp
+	28, // 14: timecache.v1.AppendRequest.ttl:type_name -> google.protobuf.Duration
+	0,  // 15: timecache.v1.AppendRequest.condition:type_name -> timecache.v1.PutCondition
+	28, // 16: timecache.v1.CombineRequest.ttl:type_name -> google.protobuf.Duration
+	28, // 17: timecache.v1.GatherRequest.ttl:type_name -> google.protobuf.Duration
+	28, // 18: timecache.v1.GatherRequest.remember:type_name -> google.protobuf.Duration
+	27, // 19: timecache.v1.GatherResponse.parts:type_name -> timecache.v1.GatheredParts
+	2,  // 20: timecache.v1.Operation.put:type_name -> timecache.v1.PutRequest
+	4,  // 21: timecache.v1.Operation.get:type_name -> timecache.v1.GetRequest
+	6,  // 22: timecache.v1.Operation.remove:type_name -> timecache.v1.RemoveRequest
+	8,  // 23: timecache.v1.Operation.contains:type_name -> timecache.v1.ContainsRequest
+	12, // 24: timecache.v1.Operation.touch:type_name -> timecache.v1.TouchRequest
+	14, // 25: timecache.v1.Operation.append:type_name -> timecache.v1.AppendRequest
+	16, // 26: timecache.v1.Operation.combine:type_name -> timecache.v1.CombineRequest
+	18, // 27: timecache.v1.Operation.gather:type_name -> timecache.v1.GatherRequest
+	20, // 28: timecache.v1.ExecuteRequest.operations:type_name -> timecache.v1.Operation
+	29, // 29: timecache.v1.OperationResult.error:type_name -> google.rpc.Status
+	3,  // 30: timecache.v1.OperationResult.put:type_name -> timecache.v1.PutResponse
+	5,  // 31: timecache.v1.OperationResult.get:type_name -> timecache.v1.GetResponse
+	7,  // 32: timecache.v1.OperationResult.remove:type_name -> timecache.v1.RemoveResponse
+	9,  // 33: timecache.v1.OperationResult.contains:type_name -> timecache.v1.ContainsResponse
+	13, // 34: timecache.v1.OperationResult.touch:type_name -> timecache.v1.TouchResponse
+	15, // 35: timecache.v1.OperationResult.append:type_name -> timecache.v1.AppendResponse
+	17, // 36: timecache.v1.OperationResult.combine:type_name -> timecache.v1.CombineResponse
+	19, // 37: timecache.v1.OperationResult.gather:type_name -> timecache.v1.GatherResponse
+	22, // 38: timecache.v1.ExecuteResponse.results:type_name -> timecache.v1.OperationResult
+	1,  // 39: timecache.v1.ScanResponse.entries:type_name -> timecache.v1.Entry
+	2,  // 40: timecache.v1.TimeCacheService.Put:input_type -> timecache.v1.PutRequest
+	4,  // 41: timecache.v1.TimeCacheService.Get:input_type -> timecache.v1.GetRequest
+	6,  // 42: timecache.v1.TimeCacheService.Remove:input_type -> timecache.v1.RemoveRequest
+	8,  // 43: timecache.v1.TimeCacheService.Contains:input_type -> timecache.v1.ContainsRequest
+	10, // 44: timecache.v1.TimeCacheService.Size:input_type -> timecache.v1.SizeRequest
+	12, // 45: timecache.v1.TimeCacheService.Touch:input_type -> timecache.v1.TouchRequest
+	14, // 46: timecache.v1.TimeCacheService.Append:input_type -> timecache.v1.AppendRequest
+	16, // 47: timecache.v1.TimeCacheService.Combine:input_type -> timecache.v1.CombineRequest
+	18, // 48: timecache.v1.TimeCacheService.Gather:input_type -> timecache.v1.GatherRequest
+	21, // 49: timecache.v1.TimeCacheService.Execute:input_type -> timecache.v1.ExecuteRequest
+	21, // 50: timecache.v1.TimeCacheService.Pipeline:input_type -> timecache.v1.ExecuteRequest
+	24, // 51: timecache.v1.TimeCacheService.Scan:input_type -> timecache.v1.ScanRequest
+	30, // 52: timecache.v1.TimeCacheService.WatchExpired:input_type -> timecache.v1.WatchExpiredRequest
+	31, // 53: timecache.v1.TimeCacheService.ConsumeExpired:input_type -> timecache.v1.ConsumeExpiredRequest
+	32, // 54: timecache.v1.TimeCacheService.FetchExpired:input_type -> timecache.v1.FetchExpiredRequest
+	33, // 55: timecache.v1.TimeCacheService.WatchChanges:input_type -> timecache.v1.WatchChangesRequest
+	34, // 56: timecache.v1.TimeCacheService.WatchExpiring:input_type -> timecache.v1.WatchExpiringRequest
+	35, // 57: timecache.v1.TimeCacheService.SettleExpired:input_type -> timecache.v1.SettleExpiredRequest
+	3,  // 58: timecache.v1.TimeCacheService.Put:output_type -> timecache.v1.PutResponse
+	5,  // 59: timecache.v1.TimeCacheService.Get:output_type -> timecache.v1.GetResponse
+	7,  // 60: timecache.v1.TimeCacheService.Remove:output_type -> timecache.v1.RemoveResponse
+	9,  // 61: timecache.v1.TimeCacheService.Contains:output_type -> timecache.v1.ContainsResponse
+	11, // 62: timecache.v1.TimeCacheService.Size:output_type -> timecache.v1.SizeResponse
+	13, // 63: timecache.v1.TimeCacheService.Touch:output_type -> timecache.v1.TouchResponse
+	15, // 64: timecache.v1.TimeCacheService.Append:output_type -> timecache.v1.AppendResponse
+	17, // 65: timecache.v1.TimeCacheService.Combine:output_type -> timecache.v1.CombineResponse
+	19, // 66: timecache.v1.TimeCacheService.Gather:output_type -> timecache.v1.GatherResponse
+	23, // 67: timecache.v1.TimeCacheService.Execute:output_type -> timecache.v1.ExecuteResponse
+	23, // 68: timecache.v1.TimeCacheService.Pipeline:output_type -> timecache.v1.ExecuteResponse
+	25, // 69: timecache.v1.TimeCacheService.Scan:output_type -> timecache.v1.ScanResponse
+	36, // 70: timecache.v1.TimeCacheService.WatchExpired:output_type -> timecache.v1.WatchExpiredResponse
+	37, // 71: timecache.v1.TimeCacheService.ConsumeExpired:output_type -> timecache.v1.ConsumeExpiredResponse
+	38, // 72: timecache.v1.TimeCacheService.FetchExpired:output_type -> timecache.v1.FetchExpiredResponse
+	39, // 73: timecache.v1.TimeCacheService.WatchChanges:output_type -> timecache.v1.WatchChangesResponse
+	40, // 74: timecache.v1.TimeCacheService.WatchExpiring:output_type -> timecache.v1.WatchExpiringResponse
+	41, // 75: timecache.v1.TimeCacheService.SettleExpired:output_type -> timecache.v1.SettleExpiredResponse
+	58, // [58:76] is the sub-list for method output_type
+	40, // [40:58] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_data_proto_init() }
@@ -2760,6 +2940,10 @@ func file_timecache_v1_data_proto_init() {
 	}
 	file_timecache_v1_data_proto_msgTypes[3].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[5].OneofWrappers = []any{}
+	file_timecache_v1_data_proto_msgTypes[7].OneofWrappers = []any{
+		(*ContainsRequest_Condition)(nil),
+		(*ContainsRequest_IfVersion)(nil),
+	}
 	file_timecache_v1_data_proto_msgTypes[11].OneofWrappers = []any{}
 	file_timecache_v1_data_proto_msgTypes[13].OneofWrappers = []any{
 		(*AppendRequest_Condition)(nil),

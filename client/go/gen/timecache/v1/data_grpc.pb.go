@@ -33,7 +33,7 @@
 //                     (reason MAX_OPERATION_RATE); a google.rpc.RetryInfo says when
 //                     to retry. Each operation counts as one, as do Size and Scan;
 //                     watching and settling do not count. In a batch the last
-//                     operations fail.
+//                     operations fail, of one that is atomic all.
 //   RESOURCE_EXHAUSTED the client of the connection does not read its responses fast
 //                     enough (reason UNREAD_RESPONSES), or all clients together do
 //                     not: see limits.max_response_bytes. Nothing was done.
@@ -93,6 +93,8 @@ const (
 	TimeCacheService_Scan_FullMethodName           = "/timecache.v1.TimeCacheService/Scan"
 	TimeCacheService_WatchExpired_FullMethodName   = "/timecache.v1.TimeCacheService/WatchExpired"
 	TimeCacheService_ConsumeExpired_FullMethodName = "/timecache.v1.TimeCacheService/ConsumeExpired"
+	TimeCacheService_FetchExpired_FullMethodName   = "/timecache.v1.TimeCacheService/FetchExpired"
+	TimeCacheService_WatchChanges_FullMethodName   = "/timecache.v1.TimeCacheService/WatchChanges"
 	TimeCacheService_WatchExpiring_FullMethodName  = "/timecache.v1.TimeCacheService/WatchExpiring"
 	TimeCacheService_SettleExpired_FullMethodName  = "/timecache.v1.TimeCacheService/SettleExpired"
 )
@@ -200,24 +202,36 @@ type TimeCacheServiceClient interface {
 	Gather(ctx context.Context, in *GatherRequest, opts ...grpc.CallOption) (*GatherResponse, error)
 	// Applies many operations on one namespace in one request.
 	//
-	// Not a transaction: each operation succeeds or fails by itself, with its own
-	// result, and operations of other calls may come between. The operations of one key
-	// apply in the order of the request. The call fails as a whole, with nothing
-	// applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
-	// is empty or too large, NOT_FOUND for its namespace.
+	// Not a transaction, unless `atomic` is set: each operation succeeds or fails by
+	// itself, with its own result, and operations of other calls may come between. The
+	// operations of one key apply in the order of the request. The call fails as a
+	// whole, with nothing applied, only if no operation can be applied:
+	// INVALID_ARGUMENT for a request that is empty or too large, NOT_FOUND for its
+	// namespace.
 	// Idempotent if all of its operations are. Costs one round trip, and three short
-	// locks for each of the namespace's shards that it uses.
+	// locks for each of the namespace's shards that it uses; with `atomic` one of each,
+	// all of them together.
 	Execute(ctx context.Context, in *ExecuteRequest, opts ...grpc.CallOption) (*ExecuteResponse, error)
 	// A stream of Execute requests, each answered by one response, in order.
 	//
 	// Requests are applied one after the other: what a request writes, the next one
-	// reads. A client may send requests without waiting for responses. The server stops
-	// reading from a client for which 16 responses, or 8 MiB of them, wait: flow
-	// control then stops the client, and nothing is lost.
+	// reads. A client may send requests without waiting for responses: while one of a
+	// durable namespace is stored, the next ones are applied, but for those behind an
+	// atomic one. The server stops reading from a client for which 16 responses, or
+	// 8 MiB of them, wait, or 4 requests are being stored: flow control then stops the
+	// client, and nothing is lost.
 	// A request that fails as a whole, as in Execute, ends the stream with that error:
 	// the requests that were answered have been applied; this request and those after
 	// it have not. When the server stops, it answers the requests that it has read and
 	// ends the stream with UNAVAILABLE (reason DRAINING).
+	//
+	// An `independent` request is answered also where it fails as a whole: with that
+	// error (NAMESPACE_NOT_FOUND, ACCESS_DENIED and so on) as the result of each of its
+	// operations, and the stream goes on. Its operations count in metrics, and in the log
+	// of slow calls, as calls of their own RPCs. The stream still ends, and nothing of
+	// this request and those after it is applied, when the server stops (DRAINING), the
+	// node is no owner (NOT_OWNER), the caller is no longer known (UNAUTHENTICATED), or
+	// for a request that is malformed, empty or too large.
 	Pipeline(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecuteRequest, ExecuteResponse], error)
 	// Streams the live entries whose key begins with a prefix, in no particular
 	// order.
@@ -280,6 +294,30 @@ type TimeCacheServiceClient interface {
 	// stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
 	// deleted.
 	ConsumeExpired(ctx context.Context, in *ConsumeExpiredRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ConsumeExpiredResponse], error)
+	// Fetches events of a consumer group, without a stream: for cron jobs, functions and
+	// other callers that come and go. Streams and fetches share a group.
+	//
+	// Answered at once with the events that are ready, or as soon as there is one, or a
+	// loss to report, or after `wait`. The caller settles each within the group's
+	// ack_timeout, from any connection; otherwise it is delivered again, to any member or
+	// caller. The end of the connection returns nothing: only time does. A call that ends
+	// before its answer was sent returns its events at once. Creates the group if there is none, as
+	// ConsumeExpired does. A group that is single_active: FAILED_PRECONDITION
+	// (SINGLE_ACTIVE). Most calls that wait: those of limits.max_watchers, as streams do
+	// (RESOURCE_EXHAUSTED, MAX_WATCHERS).
+	// Not idempotent: a retry gets other events, and those of an answer that was lost
+	// come again after the ack_timeout.
+	FetchExpired(ctx context.Context, in *FetchExpiredRequest, opts ...grpc.CallOption) (*FetchExpiredResponse, error)
+	// Streams puts, renewals and removals, as they happen, in a namespace that keeps them
+	// (NamespaceOptions.change_retention): for caches beside the client, indexes, audits.
+	//
+	// Each change is delivered once; those of one key in their order. What dies is not
+	// among them: WatchExpired has it. The first message, heartbeats, tokens, losses and
+	// the end of the stream are as in WatchExpired. A namespace that keeps none:
+	// FAILED_PRECONDITION (NO_CHANGES). The log of changes is in memory whatever the
+	// namespace's durability: a token from before a restart is of another log
+	// (LOG_CHANGED).
+	WatchChanges(ctx context.Context, in *WatchChangesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchChangesResponse], error)
 	// Streams entries that are about to die, in time to Touch them.
 	//
 	// Each entry that has no more than `lead_time` left until its death_time is
@@ -487,9 +525,38 @@ func (c *timeCacheServiceClient) ConsumeExpired(ctx context.Context, in *Consume
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type TimeCacheService_ConsumeExpiredClient = grpc.ServerStreamingClient[ConsumeExpiredResponse]
 
+func (c *timeCacheServiceClient) FetchExpired(ctx context.Context, in *FetchExpiredRequest, opts ...grpc.CallOption) (*FetchExpiredResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FetchExpiredResponse)
+	err := c.cc.Invoke(ctx, TimeCacheService_FetchExpired_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *timeCacheServiceClient) WatchChanges(ctx context.Context, in *WatchChangesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchChangesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &TimeCacheService_ServiceDesc.Streams[4], TimeCacheService_WatchChanges_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchChangesRequest, WatchChangesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TimeCacheService_WatchChangesClient = grpc.ServerStreamingClient[WatchChangesResponse]
+
 func (c *timeCacheServiceClient) WatchExpiring(ctx context.Context, in *WatchExpiringRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchExpiringResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &TimeCacheService_ServiceDesc.Streams[4], TimeCacheService_WatchExpiring_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TimeCacheService_ServiceDesc.Streams[5], TimeCacheService_WatchExpiring_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -619,24 +686,36 @@ type TimeCacheServiceServer interface {
 	Gather(context.Context, *GatherRequest) (*GatherResponse, error)
 	// Applies many operations on one namespace in one request.
 	//
-	// Not a transaction: each operation succeeds or fails by itself, with its own
-	// result, and operations of other calls may come between. The operations of one key
-	// apply in the order of the request. The call fails as a whole, with nothing
-	// applied, only if no operation can be applied: INVALID_ARGUMENT for a request that
-	// is empty or too large, NOT_FOUND for its namespace.
+	// Not a transaction, unless `atomic` is set: each operation succeeds or fails by
+	// itself, with its own result, and operations of other calls may come between. The
+	// operations of one key apply in the order of the request. The call fails as a
+	// whole, with nothing applied, only if no operation can be applied:
+	// INVALID_ARGUMENT for a request that is empty or too large, NOT_FOUND for its
+	// namespace.
 	// Idempotent if all of its operations are. Costs one round trip, and three short
-	// locks for each of the namespace's shards that it uses.
+	// locks for each of the namespace's shards that it uses; with `atomic` one of each,
+	// all of them together.
 	Execute(context.Context, *ExecuteRequest) (*ExecuteResponse, error)
 	// A stream of Execute requests, each answered by one response, in order.
 	//
 	// Requests are applied one after the other: what a request writes, the next one
-	// reads. A client may send requests without waiting for responses. The server stops
-	// reading from a client for which 16 responses, or 8 MiB of them, wait: flow
-	// control then stops the client, and nothing is lost.
+	// reads. A client may send requests without waiting for responses: while one of a
+	// durable namespace is stored, the next ones are applied, but for those behind an
+	// atomic one. The server stops reading from a client for which 16 responses, or
+	// 8 MiB of them, wait, or 4 requests are being stored: flow control then stops the
+	// client, and nothing is lost.
 	// A request that fails as a whole, as in Execute, ends the stream with that error:
 	// the requests that were answered have been applied; this request and those after
 	// it have not. When the server stops, it answers the requests that it has read and
 	// ends the stream with UNAVAILABLE (reason DRAINING).
+	//
+	// An `independent` request is answered also where it fails as a whole: with that
+	// error (NAMESPACE_NOT_FOUND, ACCESS_DENIED and so on) as the result of each of its
+	// operations, and the stream goes on. Its operations count in metrics, and in the log
+	// of slow calls, as calls of their own RPCs. The stream still ends, and nothing of
+	// this request and those after it is applied, when the server stops (DRAINING), the
+	// node is no owner (NOT_OWNER), the caller is no longer known (UNAUTHENTICATED), or
+	// for a request that is malformed, empty or too large.
 	Pipeline(grpc.BidiStreamingServer[ExecuteRequest, ExecuteResponse]) error
 	// Streams the live entries whose key begins with a prefix, in no particular
 	// order.
@@ -699,6 +778,30 @@ type TimeCacheServiceServer interface {
 	// stream also ends with NOT_FOUND (reason GROUP_NOT_FOUND) when the group is
 	// deleted.
 	ConsumeExpired(*ConsumeExpiredRequest, grpc.ServerStreamingServer[ConsumeExpiredResponse]) error
+	// Fetches events of a consumer group, without a stream: for cron jobs, functions and
+	// other callers that come and go. Streams and fetches share a group.
+	//
+	// Answered at once with the events that are ready, or as soon as there is one, or a
+	// loss to report, or after `wait`. The caller settles each within the group's
+	// ack_timeout, from any connection; otherwise it is delivered again, to any member or
+	// caller. The end of the connection returns nothing: only time does. A call that ends
+	// before its answer was sent returns its events at once. Creates the group if there is none, as
+	// ConsumeExpired does. A group that is single_active: FAILED_PRECONDITION
+	// (SINGLE_ACTIVE). Most calls that wait: those of limits.max_watchers, as streams do
+	// (RESOURCE_EXHAUSTED, MAX_WATCHERS).
+	// Not idempotent: a retry gets other events, and those of an answer that was lost
+	// come again after the ack_timeout.
+	FetchExpired(context.Context, *FetchExpiredRequest) (*FetchExpiredResponse, error)
+	// Streams puts, renewals and removals, as they happen, in a namespace that keeps them
+	// (NamespaceOptions.change_retention): for caches beside the client, indexes, audits.
+	//
+	// Each change is delivered once; those of one key in their order. What dies is not
+	// among them: WatchExpired has it. The first message, heartbeats, tokens, losses and
+	// the end of the stream are as in WatchExpired. A namespace that keeps none:
+	// FAILED_PRECONDITION (NO_CHANGES). The log of changes is in memory whatever the
+	// namespace's durability: a token from before a restart is of another log
+	// (LOG_CHANGED).
+	WatchChanges(*WatchChangesRequest, grpc.ServerStreamingServer[WatchChangesResponse]) error
 	// Streams entries that are about to die, in time to Touch them.
 	//
 	// Each entry that has no more than `lead_time` left until its death_time is
@@ -777,6 +880,12 @@ func (UnimplementedTimeCacheServiceServer) WatchExpired(*WatchExpiredRequest, gr
 }
 func (UnimplementedTimeCacheServiceServer) ConsumeExpired(*ConsumeExpiredRequest, grpc.ServerStreamingServer[ConsumeExpiredResponse]) error {
 	return status.Error(codes.Unimplemented, "method ConsumeExpired not implemented")
+}
+func (UnimplementedTimeCacheServiceServer) FetchExpired(context.Context, *FetchExpiredRequest) (*FetchExpiredResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FetchExpired not implemented")
+}
+func (UnimplementedTimeCacheServiceServer) WatchChanges(*WatchChangesRequest, grpc.ServerStreamingServer[WatchChangesResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchChanges not implemented")
 }
 func (UnimplementedTimeCacheServiceServer) WatchExpiring(*WatchExpiringRequest, grpc.ServerStreamingServer[WatchExpiringResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchExpiring not implemented")
@@ -1025,6 +1134,35 @@ func _TimeCacheService_ConsumeExpired_Handler(srv interface{}, stream grpc.Serve
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type TimeCacheService_ConsumeExpiredServer = grpc.ServerStreamingServer[ConsumeExpiredResponse]
 
+func _TimeCacheService_FetchExpired_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FetchExpiredRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TimeCacheServiceServer).FetchExpired(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TimeCacheService_FetchExpired_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TimeCacheServiceServer).FetchExpired(ctx, req.(*FetchExpiredRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TimeCacheService_WatchChanges_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchChangesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(TimeCacheServiceServer).WatchChanges(m, &grpc.GenericServerStream[WatchChangesRequest, WatchChangesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TimeCacheService_WatchChangesServer = grpc.ServerStreamingServer[WatchChangesResponse]
+
 func _TimeCacheService_WatchExpiring_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchExpiringRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -1102,6 +1240,10 @@ var TimeCacheService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _TimeCacheService_Execute_Handler,
 		},
 		{
+			MethodName: "FetchExpired",
+			Handler:    _TimeCacheService_FetchExpired_Handler,
+		},
+		{
 			MethodName: "SettleExpired",
 			Handler:    _TimeCacheService_SettleExpired_Handler,
 		},
@@ -1126,6 +1268,11 @@ var TimeCacheService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "ConsumeExpired",
 			Handler:       _TimeCacheService_ConsumeExpired_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchChanges",
+			Handler:       _TimeCacheService_WatchChanges_Handler,
 			ServerStreams: true,
 		},
 		{

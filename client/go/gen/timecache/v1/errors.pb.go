@@ -120,6 +120,9 @@ const (
 	// ALREADY_EXISTS: a Gather has completed the key, which is still remembered: see
 	// GatherRequest.remember.
 	ErrorReason_GATHER_COMPLETE ErrorReason = 39
+	// ABORTED: another operation of the same ExecuteRequest, which is `atomic`, failed, so
+	// this one was not applied.
+	ErrorReason_NOT_APPLIED ErrorReason = 90
 	// OUT_OF_RANGE: events after the resume token are no longer retained. Metadata:
 	// namespace, lost.
 	ErrorReason_RESUME_POINT_TRIMMED ErrorReason = 40
@@ -137,6 +140,10 @@ const (
 	ErrorReason_STALE_ATTEMPT ErrorReason = 46
 	// NOT_FOUND: no such group.
 	ErrorReason_GROUP_NOT_FOUND ErrorReason = 47
+	// FAILED_PRECONDITION: a FetchExpired of a group that is single_active.
+	ErrorReason_SINGLE_ACTIVE ErrorReason = 48
+	// FAILED_PRECONDITION: the namespace keeps no changes.
+	ErrorReason_NO_CHANGES ErrorReason = 49
 	// ALREADY_EXISTS.
 	ErrorReason_NAMESPACE_EXISTS ErrorReason = 60
 	// RESOURCE_EXHAUSTED: limits.max_namespaces.
@@ -154,6 +161,10 @@ const (
 	// FAILED_PRECONDITION: no standby, or none of that name, has caught up with the
 	// journal, so that it could take over.
 	ErrorReason_NO_SUCCESSOR ErrorReason = 67
+	// NOT_FOUND: no connection has this id.
+	ErrorReason_CONNECTION_NOT_FOUND ErrorReason = 68
+	// RESOURCE_EXHAUSTED: four streams of TailCalls are open.
+	ErrorReason_MAX_TAILS ErrorReason = 69
 	// NOT_FOUND: the server has no such service, or reflection no such symbol.
 	ErrorReason_UNKNOWN_SERVICE ErrorReason = 80
 	// Not given any more: too many watches of health.
@@ -200,6 +211,7 @@ var (
 		37: "GATHER_MISMATCH",
 		38: "PART_EXISTS",
 		39: "GATHER_COMPLETE",
+		90: "NOT_APPLIED",
 		40: "RESUME_POINT_TRIMMED",
 		41: "RESUME_POINT_AHEAD",
 		42: "LOG_CHANGED",
@@ -208,6 +220,8 @@ var (
 		45: "EVENT_NOT_UNSETTLED",
 		46: "STALE_ATTEMPT",
 		47: "GROUP_NOT_FOUND",
+		48: "SINGLE_ACTIVE",
+		49: "NO_CHANGES",
 		60: "NAMESPACE_EXISTS",
 		61: "MAX_NAMESPACES",
 		62: "GROUP_EXISTS",
@@ -216,6 +230,8 @@ var (
 		65: "MAX_BACKUPS",
 		66: "NO_CLUSTER",
 		67: "NO_SUCCESSOR",
+		68: "CONNECTION_NOT_FOUND",
+		69: "MAX_TAILS",
 		80: "UNKNOWN_SERVICE",
 		81: "MAX_HEALTH_WATCHES",
 	}
@@ -257,6 +273,7 @@ var (
 		"GATHER_MISMATCH":          37,
 		"PART_EXISTS":              38,
 		"GATHER_COMPLETE":          39,
+		"NOT_APPLIED":              90,
 		"RESUME_POINT_TRIMMED":     40,
 		"RESUME_POINT_AHEAD":       41,
 		"LOG_CHANGED":              42,
@@ -265,6 +282,8 @@ var (
 		"EVENT_NOT_UNSETTLED":      45,
 		"STALE_ATTEMPT":            46,
 		"GROUP_NOT_FOUND":          47,
+		"SINGLE_ACTIVE":            48,
+		"NO_CHANGES":               49,
 		"NAMESPACE_EXISTS":         60,
 		"MAX_NAMESPACES":           61,
 		"GROUP_EXISTS":             62,
@@ -273,6 +292,8 @@ var (
 		"MAX_BACKUPS":              65,
 		"NO_CLUSTER":               66,
 		"NO_SUCCESSOR":             67,
+		"CONNECTION_NOT_FOUND":     68,
+		"MAX_TAILS":                69,
 		"UNKNOWN_SERVICE":          80,
 		"MAX_HEALTH_WATCHES":       81,
 	}
@@ -309,7 +330,7 @@ var File_timecache_v1_errors_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\n" +
-	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\xf1\b\n" +
+	"\x19timecache/v1/errors.proto\x12\ftimecache.v1*\xce\t\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rINVALID_FIELD\x10\x01\x12\x15\n" +
@@ -351,7 +372,8 @@ const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\x0fNUMBER_OVERFLOW\x10$\x12\x13\n" +
 	"\x0fGATHER_MISMATCH\x10%\x12\x0f\n" +
 	"\vPART_EXISTS\x10&\x12\x13\n" +
-	"\x0fGATHER_COMPLETE\x10'\x12\x18\n" +
+	"\x0fGATHER_COMPLETE\x10'\x12\x0f\n" +
+	"\vNOT_APPLIED\x10Z\x12\x18\n" +
 	"\x14RESUME_POINT_TRIMMED\x10(\x12\x16\n" +
 	"\x12RESUME_POINT_AHEAD\x10)\x12\x0f\n" +
 	"\vLOG_CHANGED\x10*\x12\x10\n" +
@@ -359,7 +381,10 @@ const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\x15MAX_EXPIRING_WATCHERS\x10,\x12\x17\n" +
 	"\x13EVENT_NOT_UNSETTLED\x10-\x12\x11\n" +
 	"\rSTALE_ATTEMPT\x10.\x12\x13\n" +
-	"\x0fGROUP_NOT_FOUND\x10/\x12\x14\n" +
+	"\x0fGROUP_NOT_FOUND\x10/\x12\x11\n" +
+	"\rSINGLE_ACTIVE\x100\x12\x0e\n" +
+	"\n" +
+	"NO_CHANGES\x101\x12\x14\n" +
 	"\x10NAMESPACE_EXISTS\x10<\x12\x12\n" +
 	"\x0eMAX_NAMESPACES\x10=\x12\x10\n" +
 	"\fGROUP_EXISTS\x10>\x12\x0e\n" +
@@ -370,7 +395,9 @@ const file_timecache_v1_errors_proto_rawDesc = "" +
 	"\vMAX_BACKUPS\x10A\x12\x0e\n" +
 	"\n" +
 	"NO_CLUSTER\x10B\x12\x10\n" +
-	"\fNO_SUCCESSOR\x10C\x12\x13\n" +
+	"\fNO_SUCCESSOR\x10C\x12\x18\n" +
+	"\x14CONNECTION_NOT_FOUND\x10D\x12\r\n" +
+	"\tMAX_TAILS\x10E\x12\x13\n" +
 	"\x0fUNKNOWN_SERVICE\x10P\x12\x16\n" +
 	"\x12MAX_HEALTH_WATCHES\x10QB\x8c\x01\n" +
 	"\x11dev.timecached.v1B\vErrorsProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"

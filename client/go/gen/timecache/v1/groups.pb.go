@@ -26,6 +26,177 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What an unsettled event waits for.
+type UnsettledState int32
+
+const (
+	// Not reported.
+	UnsettledState_UNSETTLED_STATE_UNSPECIFIED UnsettledState = 0
+	// To be delivered. So is one that no delivery has come to yet, also where an earlier
+	// one of its key is in the same place.
+	UnsettledState_UNSETTLED_STATE_READY UnsettledState = 1
+	// An earlier event of its key to be settled.
+	UnsettledState_UNSETTLED_STATE_BLOCKED_BY_KEY UnsettledState = 2
+	// A member, or a caller of FetchExpired, to settle it.
+	UnsettledState_UNSETTLED_STATE_IN_FLIGHT UnsettledState = 3
+	// Its next attempt.
+	UnsettledState_UNSETTLED_STATE_DELAYED UnsettledState = 4
+	// To become a dead letter.
+	UnsettledState_UNSETTLED_STATE_DEAD_LETTERING UnsettledState = 5
+)
+
+// Enum value maps for UnsettledState.
+var (
+	UnsettledState_name = map[int32]string{
+		0: "UNSETTLED_STATE_UNSPECIFIED",
+		1: "UNSETTLED_STATE_READY",
+		2: "UNSETTLED_STATE_BLOCKED_BY_KEY",
+		3: "UNSETTLED_STATE_IN_FLIGHT",
+		4: "UNSETTLED_STATE_DELAYED",
+		5: "UNSETTLED_STATE_DEAD_LETTERING",
+	}
+	UnsettledState_value = map[string]int32{
+		"UNSETTLED_STATE_UNSPECIFIED":    0,
+		"UNSETTLED_STATE_READY":          1,
+		"UNSETTLED_STATE_BLOCKED_BY_KEY": 2,
+		"UNSETTLED_STATE_IN_FLIGHT":      3,
+		"UNSETTLED_STATE_DELAYED":        4,
+		"UNSETTLED_STATE_DEAD_LETTERING": 5,
+	}
+)
+
+func (x UnsettledState) Enum() *UnsettledState {
+	p := new(UnsettledState)
+	*p = x
+	return p
+}
+
+func (x UnsettledState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnsettledState) Descriptor() protoreflect.EnumDescriptor {
+	return file_timecache_v1_groups_proto_enumTypes[0].Descriptor()
+}
+
+func (UnsettledState) Type() protoreflect.EnumType {
+	return &file_timecache_v1_groups_proto_enumTypes[0]
+}
+
+func (x UnsettledState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnsettledState.Descriptor instead.
+func (UnsettledState) EnumDescriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{0}
+}
+
+// A position in the log of a namespace.
+type GroupPosition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset: NOW.
+	//
+	// Types that are valid to be assigned to Position:
+	//
+	//	*GroupPosition_Start
+	//	*GroupPosition_Time
+	//	*GroupPosition_ResumeToken
+	Position      isGroupPosition_Position `protobuf_oneof:"position"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupPosition) Reset() {
+	*x = GroupPosition{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupPosition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupPosition) ProtoMessage() {}
+
+func (x *GroupPosition) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupPosition.ProtoReflect.Descriptor instead.
+func (*GroupPosition) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *GroupPosition) GetPosition() isGroupPosition_Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *GroupPosition) GetStart() WatchStart {
+	if x != nil {
+		if x, ok := x.Position.(*GroupPosition_Start); ok {
+			return x.Start
+		}
+	}
+	return WatchStart_WATCH_START_UNSPECIFIED
+}
+
+func (x *GroupPosition) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Position.(*GroupPosition_Time); ok {
+			return x.Time
+		}
+	}
+	return nil
+}
+
+func (x *GroupPosition) GetResumeToken() []byte {
+	if x != nil {
+		if x, ok := x.Position.(*GroupPosition_ResumeToken); ok {
+			return x.ResumeToken
+		}
+	}
+	return nil
+}
+
+type isGroupPosition_Position interface {
+	isGroupPosition_Position()
+}
+
+type GroupPosition_Start struct {
+	// With what dies from now on, or with the oldest retained event.
+	Start WatchStart `protobuf:"varint,1,opt,name=start,proto3,enum=timecache.v1.WatchStart,oneof"`
+}
+
+type GroupPosition_Time struct {
+	// With the first retained event that died after this moment; one to come is NOW.
+	// 1970 or later.
+	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3,oneof"`
+}
+
+type GroupPosition_ResumeToken struct {
+	// With the event after a message of WatchExpired: its resume_token.
+	ResumeToken []byte `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3,oneof"`
+}
+
+func (*GroupPosition_Start) isGroupPosition_Position() {}
+
+func (*GroupPosition_Time) isGroupPosition_Position() {}
+
+func (*GroupPosition_ResumeToken) isGroupPosition_Position() {}
+
 // How a consumer group behaves. In a request to create one, an unset field means the
 // default; in a response all fields are set.
 type GroupOptions struct {
@@ -47,10 +218,11 @@ type GroupOptions struct {
 	// Default 256 MiB.
 	MaxBacklogBytes *uint64 `protobuf:"varint,3,opt,name=max_backlog_bytes,json=maxBacklogBytes,proto3,oneof" json:"max_backlog_bytes,omitempty"`
 	// How long the group may be without a member before it is deleted with its
-	// unsettled events. A group of the same name that is created later counts these
-	// events, and those that died since, in its `lost`. 0: the group stays. 0, or 1 s
-	// to 10 years. Default of CreateGroup: 0; of a group that is created by use: the
-	// namespace's unused_group_ttl.
+	// unsettled events. A call of FetchExpired is a member until it is answered. A group
+	// of the same name that is created later counts these events, and those that died
+	// since, in its `lost`. 0: the group stays. 0, or 1 s to 10 years. Default of
+	// CreateGroup: 0; of a group that is created by use: the namespace's
+	// unused_group_ttl.
 	UnusedTtl *durationpb.Duration `protobuf:"bytes,4,opt,name=unused_ttl,json=unusedTtl,proto3" json:"unused_ttl,omitempty"`
 	// How long an event waits before it is delivered again after its first attempt that
 	// counted, if the NACK names no delay, or it was not settled in time; after each
@@ -66,14 +238,27 @@ type GroupOptions struct {
 	RetryJitterPercent *uint32 `protobuf:"varint,8,opt,name=retry_jitter_percent,json=retryJitterPercent,proto3,oneof" json:"retry_jitter_percent,omitempty"`
 	// No event is delivered until the group is updated again; members keep what they
 	// hold, and settle it. Default false.
-	Paused        *bool `protobuf:"varint,9,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
+	Paused *bool `protobuf:"varint,9,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
+	// Only events whose keys begin with this are the group's: others are not delivered,
+	// not counted, and take none of its memory. At most 256 B. Fixed when the group is
+	// made. Default empty: all.
+	KeyPrefix []byte `protobuf:"bytes,10,opt,name=key_prefix,json=keyPrefix,proto3,oneof" json:"key_prefix,omitempty"`
+	// One member gets all events, in order of death as far as attempts do not fail: the
+	// one that has been a member longest, until its stream ends; then the next one. The
+	// others wait. FetchExpired is refused (FAILED_PRECONDITION, SINGLE_ACTIVE). Default
+	// false.
+	SingleActive *bool `protobuf:"varint,11,opt,name=single_active,json=singleActive,proto3,oneof" json:"single_active,omitempty"`
+	// The waits after the first, the second, ... attempt that counted, in place of
+	// retry_delay, retry_multiplier and max_retry_delay; after the last one the last holds.
+	// At most 32, each 0 to 7 days. Default none. To clear it, name it in the update_mask.
+	RetryDelays   []*durationpb.Duration `protobuf:"bytes,12,rep,name=retry_delays,json=retryDelays,proto3" json:"retry_delays,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupOptions) Reset() {
 	*x = GroupOptions{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[0]
+	mi := &file_timecache_v1_groups_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -85,7 +270,7 @@ func (x *GroupOptions) String() string {
 func (*GroupOptions) ProtoMessage() {}
 
 func (x *GroupOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[0]
+	mi := &file_timecache_v1_groups_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -98,7 +283,7 @@ func (x *GroupOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupOptions.ProtoReflect.Descriptor instead.
 func (*GroupOptions) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{0}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *GroupOptions) GetAckTimeout() *durationpb.Duration {
@@ -164,6 +349,27 @@ func (x *GroupOptions) GetPaused() bool {
 	return false
 }
 
+func (x *GroupOptions) GetKeyPrefix() []byte {
+	if x != nil {
+		return x.KeyPrefix
+	}
+	return nil
+}
+
+func (x *GroupOptions) GetSingleActive() bool {
+	if x != nil && x.SingleActive != nil {
+		return *x.SingleActive
+	}
+	return false
+}
+
+func (x *GroupOptions) GetRetryDelays() []*durationpb.Duration {
+	if x != nil {
+		return x.RetryDelays
+	}
+	return nil
+}
+
 // What a consumer group holds and has done since it was created.
 type GroupStatistics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -222,14 +428,16 @@ type GroupStatistics struct {
 	// other events that a member held beside suspects, are not counted here.
 	Suspects uint64 `protobuf:"varint,22,opt,name=suspects,proto3" json:"suspects,omitempty"`
 	// Events settled by TERMINATE because there was no dead_letter_namespace.
-	Terminated    uint64 `protobuf:"varint,23,opt,name=terminated,proto3" json:"terminated,omitempty"`
+	Terminated uint64 `protobuf:"varint,23,opt,name=terminated,proto3" json:"terminated,omitempty"`
+	// Of in_flight, the events that FetchExpired handed out.
+	Fetched       uint64 `protobuf:"varint,24,opt,name=fetched,proto3" json:"fetched,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupStatistics) Reset() {
 	*x = GroupStatistics{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[1]
+	mi := &file_timecache_v1_groups_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -241,7 +449,7 @@ func (x *GroupStatistics) String() string {
 func (*GroupStatistics) ProtoMessage() {}
 
 func (x *GroupStatistics) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[1]
+	mi := &file_timecache_v1_groups_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -254,7 +462,7 @@ func (x *GroupStatistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupStatistics.ProtoReflect.Descriptor instead.
 func (*GroupStatistics) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{1}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GroupStatistics) GetMembers() uint64 {
@@ -418,6 +626,13 @@ func (x *GroupStatistics) GetTerminated() uint64 {
 	return 0
 }
 
+func (x *GroupStatistics) GetFetched() uint64 {
+	if x != nil {
+		return x.Fetched
+	}
+	return 0
+}
+
 // A consumer group.
 type Group struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -439,7 +654,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[2]
+	mi := &file_timecache_v1_groups_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +666,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[2]
+	mi := &file_timecache_v1_groups_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +679,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{2}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Group) GetName() string {
@@ -511,16 +726,15 @@ type CreateGroupRequest struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Its options. Unset fields take their defaults.
 	Options *GroupOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
-	// Start with the oldest retained event; otherwise with the entries that die from
-	// now on.
-	FromEarliest  bool `protobuf:"varint,4,opt,name=from_earliest,json=fromEarliest,proto3" json:"from_earliest,omitempty"`
+	// Where it starts. Unset: with the entries that die from now on.
+	Start         *GroupPosition `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateGroupRequest) Reset() {
 	*x = CreateGroupRequest{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[3]
+	mi := &file_timecache_v1_groups_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +746,7 @@ func (x *CreateGroupRequest) String() string {
 func (*CreateGroupRequest) ProtoMessage() {}
 
 func (x *CreateGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[3]
+	mi := &file_timecache_v1_groups_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +759,7 @@ func (x *CreateGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGroupRequest.ProtoReflect.Descriptor instead.
 func (*CreateGroupRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{3}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CreateGroupRequest) GetNamespace() string {
@@ -569,11 +783,11 @@ func (x *CreateGroupRequest) GetOptions() *GroupOptions {
 	return nil
 }
 
-func (x *CreateGroupRequest) GetFromEarliest() bool {
+func (x *CreateGroupRequest) GetStart() *GroupPosition {
 	if x != nil {
-		return x.FromEarliest
+		return x.Start
 	}
-	return false
+	return nil
 }
 
 // The response to CreateGroup.
@@ -587,7 +801,7 @@ type CreateGroupResponse struct {
 
 func (x *CreateGroupResponse) Reset() {
 	*x = CreateGroupResponse{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[4]
+	mi := &file_timecache_v1_groups_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +813,7 @@ func (x *CreateGroupResponse) String() string {
 func (*CreateGroupResponse) ProtoMessage() {}
 
 func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[4]
+	mi := &file_timecache_v1_groups_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +826,7 @@ func (x *CreateGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGroupResponse.ProtoReflect.Descriptor instead.
 func (*CreateGroupResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{4}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateGroupResponse) GetGroup() *Group {
@@ -637,7 +851,7 @@ type GetGroupRequest struct {
 
 func (x *GetGroupRequest) Reset() {
 	*x = GetGroupRequest{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[5]
+	mi := &file_timecache_v1_groups_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +863,7 @@ func (x *GetGroupRequest) String() string {
 func (*GetGroupRequest) ProtoMessage() {}
 
 func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[5]
+	mi := &file_timecache_v1_groups_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +876,7 @@ func (x *GetGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupRequest.ProtoReflect.Descriptor instead.
 func (*GetGroupRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{5}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetGroupRequest) GetNamespace() string {
@@ -697,7 +911,7 @@ type GetGroupResponse struct {
 
 func (x *GetGroupResponse) Reset() {
 	*x = GetGroupResponse{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[6]
+	mi := &file_timecache_v1_groups_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +923,7 @@ func (x *GetGroupResponse) String() string {
 func (*GetGroupResponse) ProtoMessage() {}
 
 func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[6]
+	mi := &file_timecache_v1_groups_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +936,7 @@ func (x *GetGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGroupResponse.ProtoReflect.Descriptor instead.
 func (*GetGroupResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{6}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetGroupResponse) GetGroup() *Group {
@@ -750,7 +964,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[7]
+	mi := &file_timecache_v1_groups_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +976,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[7]
+	mi := &file_timecache_v1_groups_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +989,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{7}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListGroupsRequest) GetNamespace() string {
@@ -819,7 +1033,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[8]
+	mi := &file_timecache_v1_groups_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1045,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[8]
+	mi := &file_timecache_v1_groups_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1058,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{8}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*Group {
@@ -876,7 +1090,7 @@ type UpdateGroupRequest struct {
 
 func (x *UpdateGroupRequest) Reset() {
 	*x = UpdateGroupRequest{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[9]
+	mi := &file_timecache_v1_groups_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1102,7 @@ func (x *UpdateGroupRequest) String() string {
 func (*UpdateGroupRequest) ProtoMessage() {}
 
 func (x *UpdateGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[9]
+	mi := &file_timecache_v1_groups_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1115,7 @@ func (x *UpdateGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateGroupRequest.ProtoReflect.Descriptor instead.
 func (*UpdateGroupRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{9}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateGroupRequest) GetGroup() *Group {
@@ -929,7 +1143,7 @@ type UpdateGroupResponse struct {
 
 func (x *UpdateGroupResponse) Reset() {
 	*x = UpdateGroupResponse{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[10]
+	mi := &file_timecache_v1_groups_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -941,7 +1155,7 @@ func (x *UpdateGroupResponse) String() string {
 func (*UpdateGroupResponse) ProtoMessage() {}
 
 func (x *UpdateGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[10]
+	mi := &file_timecache_v1_groups_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -954,7 +1168,7 @@ func (x *UpdateGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateGroupResponse.ProtoReflect.Descriptor instead.
 func (*UpdateGroupResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{10}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpdateGroupResponse) GetGroup() *Group {
@@ -977,7 +1191,7 @@ type DeleteGroupRequest struct {
 
 func (x *DeleteGroupRequest) Reset() {
 	*x = DeleteGroupRequest{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[11]
+	mi := &file_timecache_v1_groups_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1203,7 @@ func (x *DeleteGroupRequest) String() string {
 func (*DeleteGroupRequest) ProtoMessage() {}
 
 func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[11]
+	mi := &file_timecache_v1_groups_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1216,7 @@ func (x *DeleteGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGroupRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{11}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteGroupRequest) GetNamespace() string {
@@ -1028,7 +1242,7 @@ type DeleteGroupResponse struct {
 
 func (x *DeleteGroupResponse) Reset() {
 	*x = DeleteGroupResponse{}
-	mi := &file_timecache_v1_groups_proto_msgTypes[12]
+	mi := &file_timecache_v1_groups_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1254,7 @@ func (x *DeleteGroupResponse) String() string {
 func (*DeleteGroupResponse) ProtoMessage() {}
 
 func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_groups_proto_msgTypes[12]
+	mi := &file_timecache_v1_groups_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,14 +1267,600 @@ func (x *DeleteGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGroupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGroupResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{12}
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{13}
+}
+
+// Where to move a group.
+type SeekGroupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Required. The group's name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Where it goes on. Unset: with what dies from now on.
+	Position *GroupPosition `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"`
+	// Drop the events before the position that are not settled, undelivered ones included.
+	DropUnsettled bool `protobuf:"varint,4,opt,name=drop_unsettled,json=dropUnsettled,proto3" json:"drop_unsettled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeekGroupRequest) Reset() {
+	*x = SeekGroupRequest{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeekGroupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeekGroupRequest) ProtoMessage() {}
+
+func (x *SeekGroupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeekGroupRequest.ProtoReflect.Descriptor instead.
+func (*SeekGroupRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SeekGroupRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SeekGroupRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SeekGroupRequest) GetPosition() *GroupPosition {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *SeekGroupRequest) GetDropUnsettled() bool {
+	if x != nil {
+		return x.DropUnsettled
+	}
+	return false
+}
+
+// The outcome of SeekGroup.
+type SeekGroupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events that the group is to deliver now, those that it kept included.
+	Unsettled uint64 `protobuf:"varint,1,opt,name=unsettled,proto3" json:"unsettled,omitempty"`
+	// Events that were dropped by drop_unsettled.
+	Dropped       uint64 `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeekGroupResponse) Reset() {
+	*x = SeekGroupResponse{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeekGroupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeekGroupResponse) ProtoMessage() {}
+
+func (x *SeekGroupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeekGroupResponse.ProtoReflect.Descriptor instead.
+func (*SeekGroupResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SeekGroupResponse) GetUnsettled() uint64 {
+	if x != nil {
+		return x.Unsettled
+	}
+	return 0
+}
+
+func (x *SeekGroupResponse) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+// Which events to list.
+type ListUnsettledRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Required. The group's name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Most events to list: a page may have fewer although more follow. 0: 100. More than
+	// 1,000 are taken as 1,000. Not negative.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the previous page; empty for the first.
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only keys that begin with this. At most 4 KiB. Empty: all keys.
+	KeyPrefix []byte `protobuf:"bytes,5,opt,name=key_prefix,json=keyPrefix,proto3" json:"key_prefix,omitempty"`
+	// Include values and parts, as many as fit: an event that does not says its size in
+	// omitted_value_bytes, and a page ends at 1 MiB.
+	IncludeValues bool `protobuf:"varint,6,opt,name=include_values,json=includeValues,proto3" json:"include_values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUnsettledRequest) Reset() {
+	*x = ListUnsettledRequest{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUnsettledRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUnsettledRequest) ProtoMessage() {}
+
+func (x *ListUnsettledRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUnsettledRequest.ProtoReflect.Descriptor instead.
+func (*ListUnsettledRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListUnsettledRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListUnsettledRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListUnsettledRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListUnsettledRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListUnsettledRequest) GetKeyPrefix() []byte {
+	if x != nil {
+		return x.KeyPrefix
+	}
+	return nil
+}
+
+func (x *ListUnsettledRequest) GetIncludeValues() bool {
+	if x != nil {
+		return x.IncludeValues
+	}
+	return false
+}
+
+// An event that a group has not settled.
+type UnsettledEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it was or will be delivered: with event_id, attempt (0: not delivered yet),
+	// returns, last_reason, and a delivery_token for an operator.
+	Event *ExpiredEvent `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// What it waits for.
+	State UnsettledState `protobuf:"varint,2,opt,name=state,proto3,enum=timecache.v1.UnsettledState" json:"state,omitempty"`
+	// In flight: the member that holds it, GroupMember.id; 0: a caller of FetchExpired.
+	MemberId uint64 `protobuf:"varint,3,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	// In flight: since when.
+	Since *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	// In flight: when it times out. Delayed: when it may be delivered. Dead-lettering: when
+	// that is tried next. Otherwise unset.
+	Due           *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=due,proto3" json:"due,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnsettledEvent) Reset() {
+	*x = UnsettledEvent{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnsettledEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnsettledEvent) ProtoMessage() {}
+
+func (x *UnsettledEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnsettledEvent.ProtoReflect.Descriptor instead.
+func (*UnsettledEvent) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UnsettledEvent) GetEvent() *ExpiredEvent {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *UnsettledEvent) GetState() UnsettledState {
+	if x != nil {
+		return x.State
+	}
+	return UnsettledState_UNSETTLED_STATE_UNSPECIFIED
+}
+
+func (x *UnsettledEvent) GetMemberId() uint64 {
+	if x != nil {
+		return x.MemberId
+	}
+	return 0
+}
+
+func (x *UnsettledEvent) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *UnsettledEvent) GetDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+// One page of unsettled events.
+type ListUnsettledResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The oldest first.
+	Events []*UnsettledEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// Asks for the page after this one; empty if there is none.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUnsettledResponse) Reset() {
+	*x = ListUnsettledResponse{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUnsettledResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUnsettledResponse) ProtoMessage() {}
+
+func (x *ListUnsettledResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUnsettledResponse.ProtoReflect.Descriptor instead.
+func (*ListUnsettledResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListUnsettledResponse) GetEvents() []*UnsettledEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListUnsettledResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// The group whose members to list.
+type ListMembersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Required. The group's name.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMembersRequest) Reset() {
+	*x = ListMembersRequest{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMembersRequest) ProtoMessage() {}
+
+func (x *ListMembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMembersRequest.ProtoReflect.Descriptor instead.
+func (*ListMembersRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ListMembersRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListMembersRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// A stream that is a member of a group.
+type GroupMember struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifies it in its group, as long as the server runs. Never 0.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Who called: the principal; "anonymous" without access rules.
+	Principal string `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Where from, as gRPC names it: "ipv4:10.0.0.7:41234".
+	Peer string `protobuf:"bytes,3,opt,name=peer,proto3" json:"peer,omitempty"`
+	// Since when.
+	Since *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	// Events that it holds.
+	InFlight uint64 `protobuf:"varint,5,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
+	// Its ConsumeExpiredRequest.max_in_flight.
+	MaxInFlight uint64 `protobuf:"varint,6,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
+	// How many it may hold now: fewer if it let events time out.
+	Window uint64 `protobuf:"varint,7,opt,name=window,proto3" json:"window,omitempty"`
+	// It let an event time out and has settled none since.
+	Unresponsive bool `protobuf:"varint,8,opt,name=unresponsive,proto3" json:"unresponsive,omitempty"`
+	// Whether it is the one that gets events, in a group that is single_active; otherwise
+	// true.
+	Active        bool `protobuf:"varint,9,opt,name=active,proto3" json:"active,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupMember) Reset() {
+	*x = GroupMember{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupMember) ProtoMessage() {}
+
+func (x *GroupMember) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupMember.ProtoReflect.Descriptor instead.
+func (*GroupMember) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *GroupMember) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *GroupMember) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *GroupMember) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *GroupMember) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *GroupMember) GetInFlight() uint64 {
+	if x != nil {
+		return x.InFlight
+	}
+	return 0
+}
+
+func (x *GroupMember) GetMaxInFlight() uint64 {
+	if x != nil {
+		return x.MaxInFlight
+	}
+	return 0
+}
+
+func (x *GroupMember) GetWindow() uint64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *GroupMember) GetUnresponsive() bool {
+	if x != nil {
+		return x.Unresponsive
+	}
+	return false
+}
+
+func (x *GroupMember) GetActive() bool {
+	if x != nil {
+		return x.Active
+	}
+	return false
+}
+
+// The members of a group.
+type ListMembersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The oldest first. At most 10,000: the server's watchers.
+	Members       []*GroupMember `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMembersResponse) Reset() {
+	*x = ListMembersResponse{}
+	mi := &file_timecache_v1_groups_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMembersResponse) ProtoMessage() {}
+
+func (x *ListMembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_groups_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMembersResponse.ProtoReflect.Descriptor instead.
+func (*ListMembersResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_groups_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListMembersResponse) GetMembers() []*GroupMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
 }
 
 var File_timecache_v1_groups_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\n" +
-	"\x19timecache/v1/groups.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x04\n" +
+	"\x19timecache/v1/groups.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18timecache/v1/watch.proto\"\xa4\x01\n" +
+	"\rGroupPosition\x120\n" +
+	"\x05start\x18\x01 \x01(\x0e2\x18.timecache.v1.WatchStartH\x00R\x05start\x120\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x04time\x12#\n" +
+	"\fresume_token\x18\x03 \x01(\fH\x00R\vresumeTokenB\n" +
+	"\n" +
+	"\bposition\"\xed\x05\n" +
 	"\fGroupOptions\x12:\n" +
 	"\vack_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"ackTimeout\x12&\n" +
@@ -1073,12 +1873,19 @@ const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\x10retry_multiplier\x18\x06 \x01(\rH\x02R\x0fretryMultiplier\x88\x01\x01\x12A\n" +
 	"\x0fmax_retry_delay\x18\a \x01(\v2\x19.google.protobuf.DurationR\rmaxRetryDelay\x125\n" +
 	"\x14retry_jitter_percent\x18\b \x01(\rH\x03R\x12retryJitterPercent\x88\x01\x01\x12\x1b\n" +
-	"\x06paused\x18\t \x01(\bH\x04R\x06paused\x88\x01\x01B\x0f\n" +
+	"\x06paused\x18\t \x01(\bH\x04R\x06paused\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"key_prefix\x18\n" +
+	" \x01(\fH\x05R\tkeyPrefix\x88\x01\x01\x12(\n" +
+	"\rsingle_active\x18\v \x01(\bH\x06R\fsingleActive\x88\x01\x01\x12<\n" +
+	"\fretry_delays\x18\f \x03(\v2\x19.google.protobuf.DurationR\vretryDelaysB\x0f\n" +
 	"\r_max_attemptsB\x14\n" +
 	"\x12_max_backlog_bytesB\x13\n" +
 	"\x11_retry_multiplierB\x17\n" +
 	"\x15_retry_jitter_percentB\t\n" +
-	"\a_paused\"\xcf\x06\n" +
+	"\a_pausedB\r\n" +
+	"\v_key_prefixB\x10\n" +
+	"\x0e_single_active\"\xe9\x06\n" +
 	"\x0fGroupStatistics\x12\x18\n" +
 	"\amembers\x18\x01 \x01(\x04R\amembers\x12\x18\n" +
 	"\abacklog\x18\x02 \x01(\x04R\abacklog\x12#\n" +
@@ -1105,7 +1912,8 @@ const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\bsuspects\x18\x16 \x01(\x04R\bsuspects\x12\x1e\n" +
 	"\n" +
 	"terminated\x18\x17 \x01(\x04R\n" +
-	"terminated\"\xcd\x01\n" +
+	"terminated\x12\x18\n" +
+	"\afetched\x18\x18 \x01(\x04R\afetched\"\xcd\x01\n" +
 	"\x05Group\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x124\n" +
@@ -1114,12 +1922,12 @@ const file_timecache_v1_groups_proto_rawDesc = "" +
 	"statistics\x18\x04 \x01(\v2\x1d.timecache.v1.GroupStatisticsR\n" +
 	"statistics\x12\x1d\n" +
 	"\n" +
-	"created_by\x18\x05 \x01(\tR\tcreatedBy\"\xa1\x01\n" +
+	"created_by\x18\x05 \x01(\tR\tcreatedBy\"\xaf\x01\n" +
 	"\x12CreateGroupRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x124\n" +
-	"\aoptions\x18\x03 \x01(\v2\x1a.timecache.v1.GroupOptionsR\aoptions\x12#\n" +
-	"\rfrom_earliest\x18\x04 \x01(\bR\ffromEarliest\"@\n" +
+	"\aoptions\x18\x03 \x01(\v2\x1a.timecache.v1.GroupOptionsR\aoptions\x121\n" +
+	"\x05start\x18\x04 \x01(\v2\x1b.timecache.v1.GroupPositionR\x05start\"@\n" +
 	"\x13CreateGroupResponse\x12)\n" +
 	"\x05group\x18\x01 \x01(\v2\x13.timecache.v1.GroupR\x05group\"r\n" +
 	"\x0fGetGroupRequest\x12\x1c\n" +
@@ -1146,14 +1954,65 @@ const file_timecache_v1_groups_proto_rawDesc = "" +
 	"\x12DeleteGroupRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\x15\n" +
-	"\x13DeleteGroupResponse2\xa6\x03\n" +
+	"\x13DeleteGroupResponse\"\xa4\x01\n" +
+	"\x10SeekGroupRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x127\n" +
+	"\bposition\x18\x03 \x01(\v2\x1b.timecache.v1.GroupPositionR\bposition\x12%\n" +
+	"\x0edrop_unsettled\x18\x04 \x01(\bR\rdropUnsettled\"K\n" +
+	"\x11SeekGroupResponse\x12\x1c\n" +
+	"\tunsettled\x18\x01 \x01(\x04R\tunsettled\x12\x18\n" +
+	"\adropped\x18\x02 \x01(\x04R\adropped\"\xca\x01\n" +
+	"\x14ListUnsettledRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x1d\n" +
+	"\n" +
+	"key_prefix\x18\x05 \x01(\fR\tkeyPrefix\x12%\n" +
+	"\x0einclude_values\x18\x06 \x01(\bR\rincludeValues\"\xf3\x01\n" +
+	"\x0eUnsettledEvent\x120\n" +
+	"\x05event\x18\x01 \x01(\v2\x1a.timecache.v1.ExpiredEventR\x05event\x122\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1c.timecache.v1.UnsettledStateR\x05state\x12\x1b\n" +
+	"\tmember_id\x18\x03 \x01(\x04R\bmemberId\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12,\n" +
+	"\x03due\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\"u\n" +
+	"\x15ListUnsettledResponse\x124\n" +
+	"\x06events\x18\x01 \x03(\v2\x1c.timecache.v1.UnsettledEventR\x06events\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"F\n" +
+	"\x12ListMembersRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x96\x02\n" +
+	"\vGroupMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1c\n" +
+	"\tprincipal\x18\x02 \x01(\tR\tprincipal\x12\x12\n" +
+	"\x04peer\x18\x03 \x01(\tR\x04peer\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1b\n" +
+	"\tin_flight\x18\x05 \x01(\x04R\binFlight\x12\"\n" +
+	"\rmax_in_flight\x18\x06 \x01(\x04R\vmaxInFlight\x12\x16\n" +
+	"\x06window\x18\a \x01(\x04R\x06window\x12\"\n" +
+	"\funresponsive\x18\b \x01(\bR\funresponsive\x12\x16\n" +
+	"\x06active\x18\t \x01(\bR\x06active\"J\n" +
+	"\x13ListMembersResponse\x123\n" +
+	"\amembers\x18\x01 \x03(\v2\x19.timecache.v1.GroupMemberR\amembers*\xd0\x01\n" +
+	"\x0eUnsettledState\x12\x1f\n" +
+	"\x1bUNSETTLED_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15UNSETTLED_STATE_READY\x10\x01\x12\"\n" +
+	"\x1eUNSETTLED_STATE_BLOCKED_BY_KEY\x10\x02\x12\x1d\n" +
+	"\x19UNSETTLED_STATE_IN_FLIGHT\x10\x03\x12\x1b\n" +
+	"\x17UNSETTLED_STATE_DELAYED\x10\x04\x12\"\n" +
+	"\x1eUNSETTLED_STATE_DEAD_LETTERING\x10\x052\xa2\x05\n" +
 	"\fGroupService\x12R\n" +
 	"\vCreateGroup\x12 .timecache.v1.CreateGroupRequest\x1a!.timecache.v1.CreateGroupResponse\x12I\n" +
 	"\bGetGroup\x12\x1d.timecache.v1.GetGroupRequest\x1a\x1e.timecache.v1.GetGroupResponse\x12O\n" +
 	"\n" +
 	"ListGroups\x12\x1f.timecache.v1.ListGroupsRequest\x1a .timecache.v1.ListGroupsResponse\x12R\n" +
 	"\vUpdateGroup\x12 .timecache.v1.UpdateGroupRequest\x1a!.timecache.v1.UpdateGroupResponse\x12R\n" +
-	"\vDeleteGroup\x12 .timecache.v1.DeleteGroupRequest\x1a!.timecache.v1.DeleteGroupResponseB\x8c\x01\n" +
+	"\vDeleteGroup\x12 .timecache.v1.DeleteGroupRequest\x1a!.timecache.v1.DeleteGroupResponse\x12L\n" +
+	"\tSeekGroup\x12\x1e.timecache.v1.SeekGroupRequest\x1a\x1f.timecache.v1.SeekGroupResponse\x12X\n" +
+	"\rListUnsettled\x12\".timecache.v1.ListUnsettledRequest\x1a#.timecache.v1.ListUnsettledResponse\x12R\n" +
+	"\vListMembers\x12 .timecache.v1.ListMembersRequest\x1a!.timecache.v1.ListMembersResponseB\x8c\x01\n" +
 	"\x11dev.timecached.v1B\vGroupsProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
 var (
@@ -1168,56 +2027,87 @@ func file_timecache_v1_groups_proto_rawDescGZIP() []byte {
 	return file_timecache_v1_groups_proto_rawDescData
 }
 
-var file_timecache_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_timecache_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_timecache_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_timecache_v1_groups_proto_goTypes = []any{
-	(*GroupOptions)(nil),          // 0: timecache.v1.GroupOptions
-	(*GroupStatistics)(nil),       // 1: timecache.v1.GroupStatistics
-	(*Group)(nil),                 // 2: timecache.v1.Group
-	(*CreateGroupRequest)(nil),    // 3: timecache.v1.CreateGroupRequest
-	(*CreateGroupResponse)(nil),   // 4: timecache.v1.CreateGroupResponse
-	(*GetGroupRequest)(nil),       // 5: timecache.v1.GetGroupRequest
-	(*GetGroupResponse)(nil),      // 6: timecache.v1.GetGroupResponse
-	(*ListGroupsRequest)(nil),     // 7: timecache.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),    // 8: timecache.v1.ListGroupsResponse
-	(*UpdateGroupRequest)(nil),    // 9: timecache.v1.UpdateGroupRequest
-	(*UpdateGroupResponse)(nil),   // 10: timecache.v1.UpdateGroupResponse
-	(*DeleteGroupRequest)(nil),    // 11: timecache.v1.DeleteGroupRequest
-	(*DeleteGroupResponse)(nil),   // 12: timecache.v1.DeleteGroupResponse
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 15: google.protobuf.FieldMask
+	(UnsettledState)(0),           // 0: timecache.v1.UnsettledState
+	(*GroupPosition)(nil),         // 1: timecache.v1.GroupPosition
+	(*GroupOptions)(nil),          // 2: timecache.v1.GroupOptions
+	(*GroupStatistics)(nil),       // 3: timecache.v1.GroupStatistics
+	(*Group)(nil),                 // 4: timecache.v1.Group
+	(*CreateGroupRequest)(nil),    // 5: timecache.v1.CreateGroupRequest
+	(*CreateGroupResponse)(nil),   // 6: timecache.v1.CreateGroupResponse
+	(*GetGroupRequest)(nil),       // 7: timecache.v1.GetGroupRequest
+	(*GetGroupResponse)(nil),      // 8: timecache.v1.GetGroupResponse
+	(*ListGroupsRequest)(nil),     // 9: timecache.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),    // 10: timecache.v1.ListGroupsResponse
+	(*UpdateGroupRequest)(nil),    // 11: timecache.v1.UpdateGroupRequest
+	(*UpdateGroupResponse)(nil),   // 12: timecache.v1.UpdateGroupResponse
+	(*DeleteGroupRequest)(nil),    // 13: timecache.v1.DeleteGroupRequest
+	(*DeleteGroupResponse)(nil),   // 14: timecache.v1.DeleteGroupResponse
+	(*SeekGroupRequest)(nil),      // 15: timecache.v1.SeekGroupRequest
+	(*SeekGroupResponse)(nil),     // 16: timecache.v1.SeekGroupResponse
+	(*ListUnsettledRequest)(nil),  // 17: timecache.v1.ListUnsettledRequest
+	(*UnsettledEvent)(nil),        // 18: timecache.v1.UnsettledEvent
+	(*ListUnsettledResponse)(nil), // 19: timecache.v1.ListUnsettledResponse
+	(*ListMembersRequest)(nil),    // 20: timecache.v1.ListMembersRequest
+	(*GroupMember)(nil),           // 21: timecache.v1.GroupMember
+	(*ListMembersResponse)(nil),   // 22: timecache.v1.ListMembersResponse
+	(WatchStart)(0),               // 23: timecache.v1.WatchStart
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*fieldmaskpb.FieldMask)(nil), // 26: google.protobuf.FieldMask
+	(*ExpiredEvent)(nil),          // 27: timecache.v1.ExpiredEvent
 }
 var file_timecache_v1_groups_proto_depIdxs = []int32{
-	13, // 0: timecache.v1.GroupOptions.ack_timeout:type_name -> google.protobuf.Duration
-	13, // 1: timecache.v1.GroupOptions.unused_ttl:type_name -> google.protobuf.Duration
-	13, // 2: timecache.v1.GroupOptions.retry_delay:type_name -> google.protobuf.Duration
-	13, // 3: timecache.v1.GroupOptions.max_retry_delay:type_name -> google.protobuf.Duration
-	14, // 4: timecache.v1.GroupStatistics.oldest_unsettled:type_name -> google.protobuf.Timestamp
-	14, // 5: timecache.v1.GroupStatistics.unused_since:type_name -> google.protobuf.Timestamp
-	0,  // 6: timecache.v1.Group.options:type_name -> timecache.v1.GroupOptions
-	1,  // 7: timecache.v1.Group.statistics:type_name -> timecache.v1.GroupStatistics
-	0,  // 8: timecache.v1.CreateGroupRequest.options:type_name -> timecache.v1.GroupOptions
-	2,  // 9: timecache.v1.CreateGroupResponse.group:type_name -> timecache.v1.Group
-	2,  // 10: timecache.v1.GetGroupResponse.group:type_name -> timecache.v1.Group
-	2,  // 11: timecache.v1.ListGroupsResponse.groups:type_name -> timecache.v1.Group
-	2,  // 12: timecache.v1.UpdateGroupRequest.group:type_name -> timecache.v1.Group
-	15, // 13: timecache.v1.UpdateGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
-	2,  // 14: timecache.v1.UpdateGroupResponse.group:type_name -> timecache.v1.Group
-	3,  // 15: timecache.v1.GroupService.CreateGroup:input_type -> timecache.v1.CreateGroupRequest
-	5,  // 16: timecache.v1.GroupService.GetGroup:input_type -> timecache.v1.GetGroupRequest
-	7,  // 17: timecache.v1.GroupService.ListGroups:input_type -> timecache.v1.ListGroupsRequest
-	9,  // 18: timecache.v1.GroupService.UpdateGroup:input_type -> timecache.v1.UpdateGroupRequest
-	11, // 19: timecache.v1.GroupService.DeleteGroup:input_type -> timecache.v1.DeleteGroupRequest
-	4,  // 20: timecache.v1.GroupService.CreateGroup:output_type -> timecache.v1.CreateGroupResponse
-	6,  // 21: timecache.v1.GroupService.GetGroup:output_type -> timecache.v1.GetGroupResponse
-	8,  // 22: timecache.v1.GroupService.ListGroups:output_type -> timecache.v1.ListGroupsResponse
-	10, // 23: timecache.v1.GroupService.UpdateGroup:output_type -> timecache.v1.UpdateGroupResponse
-	12, // 24: timecache.v1.GroupService.DeleteGroup:output_type -> timecache.v1.DeleteGroupResponse
-	20, // [20:25] is the sub-list for method output_type
-	15, // [15:20] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	23, // 0: timecache.v1.GroupPosition.start:type_name -> timecache.v1.WatchStart
+	24, // 1: timecache.v1.GroupPosition.time:type_name -> google.protobuf.Timestamp
+	25, // 2: timecache.v1.GroupOptions.ack_timeout:type_name -> google.protobuf.Duration
+	25, // 3: timecache.v1.GroupOptions.unused_ttl:type_name -> google.protobuf.Duration
+	25, // 4: timecache.v1.GroupOptions.retry_delay:type_name -> google.protobuf.Duration
+	25, // 5: timecache.v1.GroupOptions.max_retry_delay:type_name -> google.protobuf.Duration
+	25, // 6: timecache.v1.GroupOptions.retry_delays:type_name -> google.protobuf.Duration
+	24, // 7: timecache.v1.GroupStatistics.oldest_unsettled:type_name -> google.protobuf.Timestamp
+	24, // 8: timecache.v1.GroupStatistics.unused_since:type_name -> google.protobuf.Timestamp
+	2,  // 9: timecache.v1.Group.options:type_name -> timecache.v1.GroupOptions
+	3,  // 10: timecache.v1.Group.statistics:type_name -> timecache.v1.GroupStatistics
+	2,  // 11: timecache.v1.CreateGroupRequest.options:type_name -> timecache.v1.GroupOptions
+	1,  // 12: timecache.v1.CreateGroupRequest.start:type_name -> timecache.v1.GroupPosition
+	4,  // 13: timecache.v1.CreateGroupResponse.group:type_name -> timecache.v1.Group
+	4,  // 14: timecache.v1.GetGroupResponse.group:type_name -> timecache.v1.Group
+	4,  // 15: timecache.v1.ListGroupsResponse.groups:type_name -> timecache.v1.Group
+	4,  // 16: timecache.v1.UpdateGroupRequest.group:type_name -> timecache.v1.Group
+	26, // 17: timecache.v1.UpdateGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 18: timecache.v1.UpdateGroupResponse.group:type_name -> timecache.v1.Group
+	1,  // 19: timecache.v1.SeekGroupRequest.position:type_name -> timecache.v1.GroupPosition
+	27, // 20: timecache.v1.UnsettledEvent.event:type_name -> timecache.v1.ExpiredEvent
+	0,  // 21: timecache.v1.UnsettledEvent.state:type_name -> timecache.v1.UnsettledState
+	24, // 22: timecache.v1.UnsettledEvent.since:type_name -> google.protobuf.Timestamp
+	24, // 23: timecache.v1.UnsettledEvent.due:type_name -> google.protobuf.Timestamp
+	18, // 24: timecache.v1.ListUnsettledResponse.events:type_name -> timecache.v1.UnsettledEvent
+	24, // 25: timecache.v1.GroupMember.since:type_name -> google.protobuf.Timestamp
+	21, // 26: timecache.v1.ListMembersResponse.members:type_name -> timecache.v1.GroupMember
+	5,  // 27: timecache.v1.GroupService.CreateGroup:input_type -> timecache.v1.CreateGroupRequest
+	7,  // 28: timecache.v1.GroupService.GetGroup:input_type -> timecache.v1.GetGroupRequest
+	9,  // 29: timecache.v1.GroupService.ListGroups:input_type -> timecache.v1.ListGroupsRequest
+	11, // 30: timecache.v1.GroupService.UpdateGroup:input_type -> timecache.v1.UpdateGroupRequest
+	13, // 31: timecache.v1.GroupService.DeleteGroup:input_type -> timecache.v1.DeleteGroupRequest
+	15, // 32: timecache.v1.GroupService.SeekGroup:input_type -> timecache.v1.SeekGroupRequest
+	17, // 33: timecache.v1.GroupService.ListUnsettled:input_type -> timecache.v1.ListUnsettledRequest
+	20, // 34: timecache.v1.GroupService.ListMembers:input_type -> timecache.v1.ListMembersRequest
+	6,  // 35: timecache.v1.GroupService.CreateGroup:output_type -> timecache.v1.CreateGroupResponse
+	8,  // 36: timecache.v1.GroupService.GetGroup:output_type -> timecache.v1.GetGroupResponse
+	10, // 37: timecache.v1.GroupService.ListGroups:output_type -> timecache.v1.ListGroupsResponse
+	12, // 38: timecache.v1.GroupService.UpdateGroup:output_type -> timecache.v1.UpdateGroupResponse
+	14, // 39: timecache.v1.GroupService.DeleteGroup:output_type -> timecache.v1.DeleteGroupResponse
+	16, // 40: timecache.v1.GroupService.SeekGroup:output_type -> timecache.v1.SeekGroupResponse
+	19, // 41: timecache.v1.GroupService.ListUnsettled:output_type -> timecache.v1.ListUnsettledResponse
+	22, // 42: timecache.v1.GroupService.ListMembers:output_type -> timecache.v1.ListMembersResponse
+	35, // [35:43] is the sub-list for method output_type
+	27, // [27:35] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_groups_proto_init() }
@@ -1225,19 +2115,26 @@ func file_timecache_v1_groups_proto_init() {
 	if File_timecache_v1_groups_proto != nil {
 		return
 	}
-	file_timecache_v1_groups_proto_msgTypes[0].OneofWrappers = []any{}
+	file_timecache_v1_watch_proto_init()
+	file_timecache_v1_groups_proto_msgTypes[0].OneofWrappers = []any{
+		(*GroupPosition_Start)(nil),
+		(*GroupPosition_Time)(nil),
+		(*GroupPosition_ResumeToken)(nil),
+	}
+	file_timecache_v1_groups_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_groups_proto_rawDesc), len(file_timecache_v1_groups_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   13,
+			NumEnums:      1,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_timecache_v1_groups_proto_goTypes,
 		DependencyIndexes: file_timecache_v1_groups_proto_depIdxs,
+		EnumInfos:         file_timecache_v1_groups_proto_enumTypes,
 		MessageInfos:      file_timecache_v1_groups_proto_msgTypes,
 	}.Build()
 	File_timecache_v1_groups_proto = out.File

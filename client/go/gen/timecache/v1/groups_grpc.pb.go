@@ -21,11 +21,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	GroupService_CreateGroup_FullMethodName = "/timecache.v1.GroupService/CreateGroup"
-	GroupService_GetGroup_FullMethodName    = "/timecache.v1.GroupService/GetGroup"
-	GroupService_ListGroups_FullMethodName  = "/timecache.v1.GroupService/ListGroups"
-	GroupService_UpdateGroup_FullMethodName = "/timecache.v1.GroupService/UpdateGroup"
-	GroupService_DeleteGroup_FullMethodName = "/timecache.v1.GroupService/DeleteGroup"
+	GroupService_CreateGroup_FullMethodName   = "/timecache.v1.GroupService/CreateGroup"
+	GroupService_GetGroup_FullMethodName      = "/timecache.v1.GroupService/GetGroup"
+	GroupService_ListGroups_FullMethodName    = "/timecache.v1.GroupService/ListGroups"
+	GroupService_UpdateGroup_FullMethodName   = "/timecache.v1.GroupService/UpdateGroup"
+	GroupService_DeleteGroup_FullMethodName   = "/timecache.v1.GroupService/DeleteGroup"
+	GroupService_SeekGroup_FullMethodName     = "/timecache.v1.GroupService/SeekGroup"
+	GroupService_ListUnsettled_FullMethodName = "/timecache.v1.GroupService/ListUnsettled"
+	GroupService_ListMembers_FullMethodName   = "/timecache.v1.GroupService/ListMembers"
 )
 
 // GroupServiceClient is the client API for GroupService service.
@@ -52,6 +55,30 @@ type GroupServiceClient interface {
 	// Deletes a group with all events that it has not settled. Its members' streams end
 	// with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
 	DeleteGroup(ctx context.Context, in *DeleteGroupRequest, opts ...grpc.CallOption) (*DeleteGroupResponse, error)
+	// Moves a group to a position of the namespace's log: from now on it delivers the
+	// retained events from there on, as first attempts, those that it has settled, too.
+	// Members keep their streams; what they hold comes back: settlements of deliveries
+	// from before get FAILED_PRECONDITION (STALE_ATTEMPT). The watermarks of the group's
+	// messages go back. Events before the position that are not settled
+	// stay the group's, with their attempts, or are dropped: see drop_unsettled.
+	//
+	// Paused groups move, too, and stay paused. A token of another log, or one that the
+	// log has not reached: as in WatchExpired. Events that are no longer retained are not
+	// delivered, and counted in `lost`, if the position is a token. No such group:
+	// NOT_FOUND (GROUP_NOT_FOUND). Idempotent, but for the attempts that it ends.
+	SeekGroup(ctx context.Context, in *SeekGroupRequest, opts ...grpc.CallOption) (*SeekGroupResponse, error)
+	// Lists the events that a group has not settled, the oldest first, in pages. A page
+	// shows each event as it is when the page is made; with a token of it an operator
+	// settles an event by SettleExpired, whoever holds it.
+	//
+	// No such group: NOT_FOUND (GROUP_NOT_FOUND). Costs O(log of what is unsettled) and
+	// O(1) for each event that is listed or passed over by key_prefix: at most 100,000 of
+	// these a page, which may then have fewer events than asked for, or none. With access
+	// rules needs VERB_WATCH, and VERB_READ with include_values. Idempotent.
+	ListUnsettled(ctx context.Context, in *ListUnsettledRequest, opts ...grpc.CallOption) (*ListUnsettledResponse, error)
+	// Lists the streams that are members of a group, the oldest first. No such group:
+	// NOT_FOUND (GROUP_NOT_FOUND). With access rules needs VERB_WATCH. Idempotent.
+	ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error)
 }
 
 type groupServiceClient struct {
@@ -112,6 +139,36 @@ func (c *groupServiceClient) DeleteGroup(ctx context.Context, in *DeleteGroupReq
 	return out, nil
 }
 
+func (c *groupServiceClient) SeekGroup(ctx context.Context, in *SeekGroupRequest, opts ...grpc.CallOption) (*SeekGroupResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SeekGroupResponse)
+	err := c.cc.Invoke(ctx, GroupService_SeekGroup_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *groupServiceClient) ListUnsettled(ctx context.Context, in *ListUnsettledRequest, opts ...grpc.CallOption) (*ListUnsettledResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListUnsettledResponse)
+	err := c.cc.Invoke(ctx, GroupService_ListUnsettled_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *groupServiceClient) ListMembers(ctx context.Context, in *ListMembersRequest, opts ...grpc.CallOption) (*ListMembersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListMembersResponse)
+	err := c.cc.Invoke(ctx, GroupService_ListMembers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // GroupServiceServer is the server API for GroupService service.
 // All implementations must embed UnimplementedGroupServiceServer
 // for forward compatibility.
@@ -136,6 +193,30 @@ type GroupServiceServer interface {
 	// Deletes a group with all events that it has not settled. Its members' streams end
 	// with NOT_FOUND (reason GROUP_NOT_FOUND); a retry gets the same error.
 	DeleteGroup(context.Context, *DeleteGroupRequest) (*DeleteGroupResponse, error)
+	// Moves a group to a position of the namespace's log: from now on it delivers the
+	// retained events from there on, as first attempts, those that it has settled, too.
+	// Members keep their streams; what they hold comes back: settlements of deliveries
+	// from before get FAILED_PRECONDITION (STALE_ATTEMPT). The watermarks of the group's
+	// messages go back. Events before the position that are not settled
+	// stay the group's, with their attempts, or are dropped: see drop_unsettled.
+	//
+	// Paused groups move, too, and stay paused. A token of another log, or one that the
+	// log has not reached: as in WatchExpired. Events that are no longer retained are not
+	// delivered, and counted in `lost`, if the position is a token. No such group:
+	// NOT_FOUND (GROUP_NOT_FOUND). Idempotent, but for the attempts that it ends.
+	SeekGroup(context.Context, *SeekGroupRequest) (*SeekGroupResponse, error)
+	// Lists the events that a group has not settled, the oldest first, in pages. A page
+	// shows each event as it is when the page is made; with a token of it an operator
+	// settles an event by SettleExpired, whoever holds it.
+	//
+	// No such group: NOT_FOUND (GROUP_NOT_FOUND). Costs O(log of what is unsettled) and
+	// O(1) for each event that is listed or passed over by key_prefix: at most 100,000 of
+	// these a page, which may then have fewer events than asked for, or none. With access
+	// rules needs VERB_WATCH, and VERB_READ with include_values. Idempotent.
+	ListUnsettled(context.Context, *ListUnsettledRequest) (*ListUnsettledResponse, error)
+	// Lists the streams that are members of a group, the oldest first. No such group:
+	// NOT_FOUND (GROUP_NOT_FOUND). With access rules needs VERB_WATCH. Idempotent.
+	ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error)
 	mustEmbedUnimplementedGroupServiceServer()
 }
 
@@ -160,6 +241,15 @@ func (UnimplementedGroupServiceServer) UpdateGroup(context.Context, *UpdateGroup
 }
 func (UnimplementedGroupServiceServer) DeleteGroup(context.Context, *DeleteGroupRequest) (*DeleteGroupResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteGroup not implemented")
+}
+func (UnimplementedGroupServiceServer) SeekGroup(context.Context, *SeekGroupRequest) (*SeekGroupResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SeekGroup not implemented")
+}
+func (UnimplementedGroupServiceServer) ListUnsettled(context.Context, *ListUnsettledRequest) (*ListUnsettledResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListUnsettled not implemented")
+}
+func (UnimplementedGroupServiceServer) ListMembers(context.Context, *ListMembersRequest) (*ListMembersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListMembers not implemented")
 }
 func (UnimplementedGroupServiceServer) mustEmbedUnimplementedGroupServiceServer() {}
 func (UnimplementedGroupServiceServer) testEmbeddedByValue()                      {}
@@ -272,6 +362,60 @@ func _GroupService_DeleteGroup_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _GroupService_SeekGroup_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SeekGroupRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GroupServiceServer).SeekGroup(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: GroupService_SeekGroup_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GroupServiceServer).SeekGroup(ctx, req.(*SeekGroupRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _GroupService_ListUnsettled_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListUnsettledRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GroupServiceServer).ListUnsettled(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: GroupService_ListUnsettled_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GroupServiceServer).ListUnsettled(ctx, req.(*ListUnsettledRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _GroupService_ListMembers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListMembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GroupServiceServer).ListMembers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: GroupService_ListMembers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GroupServiceServer).ListMembers(ctx, req.(*ListMembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // GroupService_ServiceDesc is the grpc.ServiceDesc for GroupService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -298,6 +442,18 @@ var GroupService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteGroup",
 			Handler:    _GroupService_DeleteGroup_Handler,
+		},
+		{
+			MethodName: "SeekGroup",
+			Handler:    _GroupService_SeekGroup_Handler,
+		},
+		{
+			MethodName: "ListUnsettled",
+			Handler:    _GroupService_ListUnsettled_Handler,
+		},
+		{
+			MethodName: "ListMembers",
+			Handler:    _GroupService_ListMembers_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

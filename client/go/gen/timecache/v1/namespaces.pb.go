@@ -314,8 +314,14 @@ type NamespaceOptions struct {
 	// is applied again; each shard has its share of both. 1,000 to 1,000,000. Default
 	// 100,000.
 	IdempotencyMaxIds *uint64 `protobuf:"varint,20,opt,name=idempotency_max_ids,json=idempotencyMaxIds,proto3,oneof" json:"idempotency_max_ids,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// How long puts, renewals and removals stay readable for WatchChanges. 0: they are not
+	// kept, and cost nothing; 1 ms to 7 days. Default 0.
+	ChangeRetention *durationpb.Duration `protobuf:"bytes,21,opt,name=change_retention,json=changeRetention,proto3" json:"change_retention,omitempty"`
+	// Memory for them; beyond it the oldest are dropped, and `lost` reports their number.
+	// 1 MiB to 64 GiB. Default 64 MiB.
+	ChangeRetentionBytes *uint64 `protobuf:"varint,22,opt,name=change_retention_bytes,json=changeRetentionBytes,proto3,oneof" json:"change_retention_bytes,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *NamespaceOptions) Reset() {
@@ -488,6 +494,20 @@ func (x *NamespaceOptions) GetIdempotencyMaxIds() uint64 {
 	return 0
 }
 
+func (x *NamespaceOptions) GetChangeRetention() *durationpb.Duration {
+	if x != nil {
+		return x.ChangeRetention
+	}
+	return nil
+}
+
+func (x *NamespaceOptions) GetChangeRetentionBytes() uint64 {
+	if x != nil && x.ChangeRetentionBytes != nil {
+		return *x.ChangeRetentionBytes
+	}
+	return 0
+}
+
 // What a namespace holds and has done since it was created.
 type NamespaceStatistics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -556,8 +576,12 @@ type NamespaceStatistics struct {
 	// start. Their lateness is in none of the fields above, and they are no
 	// bound_violations.
 	ExpiredWhileDown uint64 `protobuf:"varint,27,opt,name=expired_while_down,json=expiredWhileDown,proto3" json:"expired_while_down,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Changes that a WatchChanges from EARLIEST would read now.
+	ChangesRetained uint64 `protobuf:"varint,28,opt,name=changes_retained,json=changesRetained,proto3" json:"changes_retained,omitempty"`
+	// Bytes of memory that they take.
+	ChangesRetainedBytes uint64 `protobuf:"varint,29,opt,name=changes_retained_bytes,json=changesRetainedBytes,proto3" json:"changes_retained_bytes,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *NamespaceStatistics) Reset() {
@@ -775,6 +799,20 @@ func (x *NamespaceStatistics) GetGathers() uint64 {
 func (x *NamespaceStatistics) GetExpiredWhileDown() uint64 {
 	if x != nil {
 		return x.ExpiredWhileDown
+	}
+	return 0
+}
+
+func (x *NamespaceStatistics) GetChangesRetained() uint64 {
+	if x != nil {
+		return x.ChangesRetained
+	}
+	return 0
+}
+
+func (x *NamespaceStatistics) GetChangesRetainedBytes() uint64 {
+	if x != nil {
+		return x.ChangesRetainedBytes
 	}
 	return 0
 }
@@ -1686,12 +1724,212 @@ func (x *GetDeathsResponse) GetLaterBytes() uint64 {
 	return 0
 }
 
+// How many keys to name.
+type GetHotKeysRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// 1 to 64. 0: 10.
+	MaxKeys       uint32 `protobuf:"varint,2,opt,name=max_keys,json=maxKeys,proto3" json:"max_keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetHotKeysRequest) Reset() {
+	*x = GetHotKeysRequest{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetHotKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetHotKeysRequest) ProtoMessage() {}
+
+func (x *GetHotKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetHotKeysRequest.ProtoReflect.Descriptor instead.
+func (*GetHotKeysRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetHotKeysRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetHotKeysRequest) GetMaxKeys() uint32 {
+	if x != nil {
+		return x.MaxKeys
+	}
+	return 0
+}
+
+// A key, and how it is used.
+type HotKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its first 4 KiB: all of it.
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Operations on it a second that change nothing, estimated.
+	ReadsPerSecond float64 `protobuf:"fixed64,2,opt,name=reads_per_second,json=readsPerSecond,proto3" json:"reads_per_second,omitempty"`
+	// Others, estimated.
+	WritesPerSecond float64 `protobuf:"fixed64,3,opt,name=writes_per_second,json=writesPerSecond,proto3" json:"writes_per_second,omitempty"`
+	// Bytes of its value at the last operation of the sample that saw one.
+	ValueBytes    uint64 `protobuf:"varint,4,opt,name=value_bytes,json=valueBytes,proto3" json:"value_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HotKey) Reset() {
+	*x = HotKey{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HotKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HotKey) ProtoMessage() {}
+
+func (x *HotKey) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HotKey.ProtoReflect.Descriptor instead.
+func (*HotKey) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *HotKey) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *HotKey) GetReadsPerSecond() float64 {
+	if x != nil {
+		return x.ReadsPerSecond
+	}
+	return 0
+}
+
+func (x *HotKey) GetWritesPerSecond() float64 {
+	if x != nil {
+		return x.WritesPerSecond
+	}
+	return 0
+}
+
+func (x *HotKey) GetValueBytes() uint64 {
+	if x != nil {
+		return x.ValueBytes
+	}
+	return 0
+}
+
+// The keys that are used most.
+type GetHotKeysResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most used first. Those of fewer than four operations in the sample are left out.
+	Keys []*HotKey `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	// The time that the sample covers: up to a minute, and at least a second.
+	Window *durationpb.Duration `protobuf:"bytes,2,opt,name=window,proto3" json:"window,omitempty"`
+	// The operations in it.
+	Sampled uint64 `protobuf:"varint,3,opt,name=sampled,proto3" json:"sampled,omitempty"`
+	// All operations on the namespace a second, estimated.
+	OperationsPerSecond float64 `protobuf:"fixed64,4,opt,name=operations_per_second,json=operationsPerSecond,proto3" json:"operations_per_second,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *GetHotKeysResponse) Reset() {
+	*x = GetHotKeysResponse{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetHotKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetHotKeysResponse) ProtoMessage() {}
+
+func (x *GetHotKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetHotKeysResponse.ProtoReflect.Descriptor instead.
+func (*GetHotKeysResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *GetHotKeysResponse) GetKeys() []*HotKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *GetHotKeysResponse) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *GetHotKeysResponse) GetSampled() uint64 {
+	if x != nil {
+		return x.Sampled
+	}
+	return 0
+}
+
+func (x *GetHotKeysResponse) GetOperationsPerSecond() float64 {
+	if x != nil {
+		return x.OperationsPerSecond
+	}
+	return 0
+}
+
 var File_timecache_v1_namespaces_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\n" +
-	"\n" +
+	"\x1dtimecache/v1/namespaces.proto\x12\ftimecache.v1\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\v\n" +
 	"\x10NamespaceOptions\x12+\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12$\n" +
 	"\vnum_buckets\x18\x02 \x01(\rH\x00R\n" +
@@ -1719,7 +1957,9 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\bmax_life\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\amaxLife\x12H\n" +
 	"\x12idempotency_window\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\x11idempotencyWindow\x123\n" +
 	"\x13idempotency_max_ids\x18\x14 \x01(\x04H\n" +
-	"R\x11idempotencyMaxIds\x88\x01\x01B\x0e\n" +
+	"R\x11idempotencyMaxIds\x88\x01\x01\x12D\n" +
+	"\x10change_retention\x18\x15 \x01(\v2\x19.google.protobuf.DurationR\x0fchangeRetention\x129\n" +
+	"\x16change_retention_bytes\x18\x16 \x01(\x04H\vR\x14changeRetentionBytes\x88\x01\x01B\x0e\n" +
 	"\f_num_bucketsB\n" +
 	"\n" +
 	"\b_slidingB\x0e\n" +
@@ -1732,7 +1972,8 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x16_dead_letter_namespaceB\x1c\n" +
 	"\x1a_max_operations_per_secondB\x14\n" +
 	"\x12_max_backlog_bytesB\x16\n" +
-	"\x14_idempotency_max_ids\"\xf9\a\n" +
+	"\x14_idempotency_max_idsB\x19\n" +
+	"\x17_change_retention_bytes\"\xda\b\n" +
 	"\x13NamespaceStatistics\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12!\n" +
@@ -1761,7 +2002,9 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\aappends\x18\x18 \x01(\x04R\aappends\x12\x1a\n" +
 	"\bcombines\x18\x19 \x01(\x04R\bcombines\x12\x18\n" +
 	"\agathers\x18\x1a \x01(\x04R\agathers\x12,\n" +
-	"\x12expired_while_down\x18\x1b \x01(\x04R\x10expiredWhileDown\"\xda\x01\n" +
+	"\x12expired_while_down\x18\x1b \x01(\x04R\x10expiredWhileDown\x12)\n" +
+	"\x10changes_retained\x18\x1c \x01(\x04R\x0fchangesRetained\x124\n" +
+	"\x16changes_retained_bytes\x18\x1d \x01(\x04R\x14changesRetainedBytes\"\xda\x01\n" +
 	"\tNamespace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\aoptions\x18\x02 \x01(\v2\x1e.timecache.v1.NamespaceOptionsR\aoptions\x12A\n" +
@@ -1819,7 +2062,21 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x04bars\x18\x02 \x03(\v2\x16.timecache.v1.DeathBarR\x04bars\x12#\n" +
 	"\rlater_entries\x18\x03 \x01(\x04R\flaterEntries\x12\x1f\n" +
 	"\vlater_bytes\x18\x04 \x01(\x04R\n" +
-	"laterBytes*c\n" +
+	"laterBytes\"B\n" +
+	"\x11GetHotKeysRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\bmax_keys\x18\x02 \x01(\rR\amaxKeys\"\x91\x01\n" +
+	"\x06HotKey\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12(\n" +
+	"\x10reads_per_second\x18\x02 \x01(\x01R\x0ereadsPerSecond\x12*\n" +
+	"\x11writes_per_second\x18\x03 \x01(\x01R\x0fwritesPerSecond\x12\x1f\n" +
+	"\vvalue_bytes\x18\x04 \x01(\x04R\n" +
+	"valueBytes\"\xbf\x01\n" +
+	"\x12GetHotKeysResponse\x12(\n" +
+	"\x04keys\x18\x01 \x03(\v2\x14.timecache.v1.HotKeyR\x04keys\x121\n" +
+	"\x06window\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x18\n" +
+	"\asampled\x18\x03 \x01(\x04R\asampled\x122\n" +
+	"\x15operations_per_second\x18\x04 \x01(\x01R\x13operationsPerSecond*c\n" +
 	"\vLimitPolicy\x12\x1c\n" +
 	"\x18LIMIT_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13LIMIT_POLICY_REJECT\x10\x01\x12\x1d\n" +
@@ -1834,7 +2091,7 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\rRestartPolicy\x12\x1e\n" +
 	"\x1aRESTART_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RESTART_POLICY_FIRE\x10\x01\x12\x18\n" +
-	"\x14RESTART_POLICY_PAUSE\x10\x022\x94\x05\n" +
+	"\x14RESTART_POLICY_PAUSE\x10\x022\xe5\x05\n" +
 	"\x10NamespaceService\x12^\n" +
 	"\x0fCreateNamespace\x12$.timecache.v1.CreateNamespaceRequest\x1a%.timecache.v1.CreateNamespaceResponse\x12U\n" +
 	"\fGetNamespace\x12!.timecache.v1.GetNamespaceRequest\x1a\".timecache.v1.GetNamespaceResponse\x12[\n" +
@@ -1842,7 +2099,9 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x0fUpdateNamespace\x12$.timecache.v1.UpdateNamespaceRequest\x1a%.timecache.v1.UpdateNamespaceResponse\x12^\n" +
 	"\x0fDeleteNamespace\x12$.timecache.v1.DeleteNamespaceRequest\x1a%.timecache.v1.DeleteNamespaceResponse\x12^\n" +
 	"\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponse\x12L\n" +
-	"\tGetDeaths\x12\x1e.timecache.v1.GetDeathsRequest\x1a\x1f.timecache.v1.GetDeathsResponseB\x90\x01\n" +
+	"\tGetDeaths\x12\x1e.timecache.v1.GetDeathsRequest\x1a\x1f.timecache.v1.GetDeathsResponse\x12O\n" +
+	"\n" +
+	"GetHotKeys\x12\x1f.timecache.v1.GetHotKeysRequest\x1a .timecache.v1.GetHotKeysResponseB\x90\x01\n" +
 	"\x11dev.timecached.v1B\x0fNamespacesProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
 var (
@@ -1858,7 +2117,7 @@ func file_timecache_v1_namespaces_proto_rawDescGZIP() []byte {
 }
 
 var file_timecache_v1_namespaces_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(LimitPolicy)(0),                // 0: timecache.v1.LimitPolicy
 	(Durability)(0),                 // 1: timecache.v1.Durability
@@ -1881,58 +2140,66 @@ var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(*GetDeathsRequest)(nil),        // 18: timecache.v1.GetDeathsRequest
 	(*DeathBar)(nil),                // 19: timecache.v1.DeathBar
 	(*GetDeathsResponse)(nil),       // 20: timecache.v1.GetDeathsResponse
-	(*durationpb.Duration)(nil),     // 21: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 22: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),   // 23: google.protobuf.FieldMask
+	(*GetHotKeysRequest)(nil),       // 21: timecache.v1.GetHotKeysRequest
+	(*HotKey)(nil),                  // 22: timecache.v1.HotKey
+	(*GetHotKeysResponse)(nil),      // 23: timecache.v1.GetHotKeysResponse
+	(*durationpb.Duration)(nil),     // 24: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 25: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),   // 26: google.protobuf.FieldMask
 }
 var file_timecache_v1_namespaces_proto_depIdxs = []int32{
-	21, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
-	21, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
+	24, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
+	24, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
 	0,  // 2: timecache.v1.NamespaceOptions.limit_policy:type_name -> timecache.v1.LimitPolicy
-	21, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
-	21, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
+	24, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
+	24, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
 	1,  // 5: timecache.v1.NamespaceOptions.durability:type_name -> timecache.v1.Durability
 	2,  // 6: timecache.v1.NamespaceOptions.restart_policy:type_name -> timecache.v1.RestartPolicy
-	21, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
-	21, // 8: timecache.v1.NamespaceOptions.idempotency_window:type_name -> google.protobuf.Duration
-	22, // 9: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
-	21, // 10: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
-	21, // 11: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
-	21, // 12: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
-	3,  // 13: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
-	4,  // 14: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
-	21, // 15: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
-	3,  // 16: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
-	5,  // 17: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 18: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	5,  // 19: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
-	5,  // 20: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
-	23, // 21: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
-	5,  // 22: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	21, // 23: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
-	22, // 24: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
-	22, // 25: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
-	22, // 26: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
-	19, // 27: timecache.v1.GetDeathsResponse.bars:type_name -> timecache.v1.DeathBar
-	6,  // 28: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
-	8,  // 29: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
-	10, // 30: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
-	12, // 31: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
-	14, // 32: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
-	16, // 33: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
-	18, // 34: timecache.v1.NamespaceService.GetDeaths:input_type -> timecache.v1.GetDeathsRequest
-	7,  // 35: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
-	9,  // 36: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
-	11, // 37: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
-	13, // 38: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
-	15, // 39: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
-	17, // 40: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
-	20, // 41: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
-	35, // [35:42] is the sub-list for method output_type
-	28, // [28:35] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	24, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
+	24, // 8: timecache.v1.NamespaceOptions.idempotency_window:type_name -> google.protobuf.Duration
+	24, // 9: timecache.v1.NamespaceOptions.change_retention:type_name -> google.protobuf.Duration
+	25, // 10: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
+	24, // 11: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
+	24, // 12: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
+	24, // 13: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
+	3,  // 14: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
+	4,  // 15: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
+	24, // 16: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
+	3,  // 17: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
+	5,  // 18: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 19: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	5,  // 20: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
+	5,  // 21: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
+	26, // 22: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	5,  // 23: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
+	24, // 24: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
+	25, // 25: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
+	25, // 26: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
+	25, // 27: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
+	19, // 28: timecache.v1.GetDeathsResponse.bars:type_name -> timecache.v1.DeathBar
+	22, // 29: timecache.v1.GetHotKeysResponse.keys:type_name -> timecache.v1.HotKey
+	24, // 30: timecache.v1.GetHotKeysResponse.window:type_name -> google.protobuf.Duration
+	6,  // 31: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
+	8,  // 32: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
+	10, // 33: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
+	12, // 34: timecache.v1.NamespaceService.UpdateNamespace:input_type -> timecache.v1.UpdateNamespaceRequest
+	14, // 35: timecache.v1.NamespaceService.DeleteNamespace:input_type -> timecache.v1.DeleteNamespaceRequest
+	16, // 36: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
+	18, // 37: timecache.v1.NamespaceService.GetDeaths:input_type -> timecache.v1.GetDeathsRequest
+	21, // 38: timecache.v1.NamespaceService.GetHotKeys:input_type -> timecache.v1.GetHotKeysRequest
+	7,  // 39: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
+	9,  // 40: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
+	11, // 41: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
+	13, // 42: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
+	15, // 43: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
+	17, // 44: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
+	20, // 45: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
+	23, // 46: timecache.v1.NamespaceService.GetHotKeys:output_type -> timecache.v1.GetHotKeysResponse
+	39, // [39:47] is the sub-list for method output_type
+	31, // [31:39] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_namespaces_proto_init() }
@@ -1947,7 +2214,7 @@ func file_timecache_v1_namespaces_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_namespaces_proto_rawDesc), len(file_timecache_v1_namespaces_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	NamespaceService_DeleteNamespace_FullMethodName = "/timecache.v1.NamespaceService/DeleteNamespace"
 	NamespaceService_RotateNamespace_FullMethodName = "/timecache.v1.NamespaceService/RotateNamespace"
 	NamespaceService_GetDeaths_FullMethodName       = "/timecache.v1.NamespaceService/GetDeaths"
+	NamespaceService_GetHotKeys_FullMethodName      = "/timecache.v1.NamespaceService/GetHotKeys"
 )
 
 // NamespaceServiceClient is the client API for NamespaceService service.
@@ -69,6 +70,13 @@ type NamespaceServiceClient interface {
 	// meanwhile may count twice or not at all. Costs O(live buckets) in each shard,
 	// whatever the number of entries. Idempotent.
 	GetDeaths(ctx context.Context, in *GetDeathsRequest, opts ...grpc.CallOption) (*GetDeathsResponse, error)
+	// Names the keys that are used most, by a sample of all operations: one of 256, at
+	// random, of the last minute; at most 1,024, and 128 KiB of keys, of which each then
+	// stands for several.
+	//
+	// The sample is always taken, whether or not anybody asks. With access rules needs
+	// VERB_READ, as the keys are shown. Idempotent.
+	GetHotKeys(ctx context.Context, in *GetHotKeysRequest, opts ...grpc.CallOption) (*GetHotKeysResponse, error)
 }
 
 type namespaceServiceClient struct {
@@ -149,6 +157,16 @@ func (c *namespaceServiceClient) GetDeaths(ctx context.Context, in *GetDeathsReq
 	return out, nil
 }
 
+func (c *namespaceServiceClient) GetHotKeys(ctx context.Context, in *GetHotKeysRequest, opts ...grpc.CallOption) (*GetHotKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetHotKeysResponse)
+	err := c.cc.Invoke(ctx, NamespaceService_GetHotKeys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NamespaceServiceServer is the server API for NamespaceService service.
 // All implementations must embed UnimplementedNamespaceServiceServer
 // for forward compatibility.
@@ -189,6 +207,13 @@ type NamespaceServiceServer interface {
 	// meanwhile may count twice or not at all. Costs O(live buckets) in each shard,
 	// whatever the number of entries. Idempotent.
 	GetDeaths(context.Context, *GetDeathsRequest) (*GetDeathsResponse, error)
+	// Names the keys that are used most, by a sample of all operations: one of 256, at
+	// random, of the last minute; at most 1,024, and 128 KiB of keys, of which each then
+	// stands for several.
+	//
+	// The sample is always taken, whether or not anybody asks. With access rules needs
+	// VERB_READ, as the keys are shown. Idempotent.
+	GetHotKeys(context.Context, *GetHotKeysRequest) (*GetHotKeysResponse, error)
 	mustEmbedUnimplementedNamespaceServiceServer()
 }
 
@@ -219,6 +244,9 @@ func (UnimplementedNamespaceServiceServer) RotateNamespace(context.Context, *Rot
 }
 func (UnimplementedNamespaceServiceServer) GetDeaths(context.Context, *GetDeathsRequest) (*GetDeathsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDeaths not implemented")
+}
+func (UnimplementedNamespaceServiceServer) GetHotKeys(context.Context, *GetHotKeysRequest) (*GetHotKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetHotKeys not implemented")
 }
 func (UnimplementedNamespaceServiceServer) mustEmbedUnimplementedNamespaceServiceServer() {}
 func (UnimplementedNamespaceServiceServer) testEmbeddedByValue()                          {}
@@ -367,6 +395,24 @@ func _NamespaceService_GetDeaths_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _NamespaceService_GetHotKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetHotKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NamespaceServiceServer).GetHotKeys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NamespaceService_GetHotKeys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NamespaceServiceServer).GetHotKeys(ctx, req.(*GetHotKeysRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // NamespaceService_ServiceDesc is the grpc.ServiceDesc for NamespaceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -401,6 +447,10 @@ var NamespaceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetDeaths",
 			Handler:    _NamespaceService_GetDeaths_Handler,
+		},
+		{
+			MethodName: "GetHotKeys",
+			Handler:    _NamespaceService_GetHotKeys_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1012,7 +1012,7 @@ type GetServerResponse struct {
 	Entries *LimitUse `protobuf:"bytes,6,opt,name=entries,proto3" json:"entries,omitempty"`
 	// Bytes of their keys and values, with the same imprecision.
 	Bytes *LimitUse `protobuf:"bytes,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Streams of WatchExpired, ConsumeExpired and WatchExpiring.
+	// Streams of WatchExpired, ConsumeExpired, WatchExpiring and WatchChanges.
 	Watchers *LimitUse `protobuf:"bytes,8,opt,name=watchers,proto3" json:"watchers,omitempty"`
 	// The memory that max_memory_bytes counts.
 	MemoryBytes *LimitUse `protobuf:"bytes,9,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
@@ -1150,6 +1150,923 @@ func (x *GetServerResponse) GetClockOffset() *durationpb.Duration {
 	return nil
 }
 
+// Nothing: the caller is the one that calls.
+type WhoAmIRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhoAmIRequest) Reset() {
+	*x = WhoAmIRequest{}
+	mi := &file_timecache_v1_server_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhoAmIRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhoAmIRequest) ProtoMessage() {}
+
+func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
+func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{13}
+}
+
+// A pattern of namespaces, and what the caller may do there.
+type Permission struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the access rules: "orders", "team-a.*", "*".
+	Pattern string `protobuf:"bytes,1,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	// The names of the verbs, without their prefix: "READ".
+	Verbs         []string `protobuf:"bytes,2,rep,name=verbs,proto3" json:"verbs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Permission) Reset() {
+	*x = Permission{}
+	mi := &file_timecache_v1_server_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Permission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Permission) ProtoMessage() {}
+
+func (x *Permission) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Permission.ProtoReflect.Descriptor instead.
+func (*Permission) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Permission) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
+}
+
+func (x *Permission) GetVerbs() []string {
+	if x != nil {
+		return x.Verbs
+	}
+	return nil
+}
+
+// The caller, as the server sees it.
+type WhoAmIResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the principal; "anonymous" without access rules.
+	Principal string `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Where the call came from, as gRPC names it: "ipv4:10.0.0.7:41234".
+	Peer string `protobuf:"bytes,2,opt,name=peer,proto3" json:"peer,omitempty"`
+	// Empty without access rules, where every caller may do everything.
+	Permissions []*Permission `protobuf:"bytes,3,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	// Whether the server has access rules.
+	AccessRules   bool `protobuf:"varint,4,opt,name=access_rules,json=accessRules,proto3" json:"access_rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhoAmIResponse) Reset() {
+	*x = WhoAmIResponse{}
+	mi := &file_timecache_v1_server_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhoAmIResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhoAmIResponse) ProtoMessage() {}
+
+func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
+func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WhoAmIResponse) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *WhoAmIResponse) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *WhoAmIResponse) GetPermissions() []*Permission {
+	if x != nil {
+		return x.Permissions
+	}
+	return nil
+}
+
+func (x *WhoAmIResponse) GetAccessRules() bool {
+	if x != nil {
+		return x.AccessRules
+	}
+	return false
+}
+
+// Which connections to list.
+type ListConnectionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most of them. 0: 1,000. More than 10,000 are taken as 10,000. Not negative.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the previous page; empty for the first.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListConnectionsRequest) Reset() {
+	*x = ListConnectionsRequest{}
+	mi := &file_timecache_v1_server_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListConnectionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListConnectionsRequest) ProtoMessage() {}
+
+func (x *ListConnectionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListConnectionsRequest.ProtoReflect.Descriptor instead.
+func (*ListConnectionsRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListConnectionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListConnectionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A connection of a client.
+type Connection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifies it, as long as the server runs. Never 0.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Where from: "10.0.0.7:41234", or "unix" with the process: "unix:pid=4711".
+	Peer string `protobuf:"bytes,2,opt,name=peer,proto3" json:"peer,omitempty"`
+	// Since when.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// The principal of one of its last calls, a quarter of a second old at most if it
+	// makes more than one; empty: it has made none. The calls on unix sockets are not known
+	// by their connection: there this is empty, and the fields below are 0.
+	Principal string `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Calls and streams that are open.
+	OpenCalls uint64 `protobuf:"varint,5,opt,name=open_calls,json=openCalls,proto3" json:"open_calls,omitempty"`
+	// Calls and streams that have begun.
+	Calls uint64 `protobuf:"varint,6,opt,name=calls,proto3" json:"calls,omitempty"`
+	// Since its last call began or ended, within half a second. Unset: it has made none.
+	Idle *durationpb.Duration `protobuf:"bytes,7,opt,name=idle,proto3" json:"idle,omitempty"`
+	// What the client calls itself: the user-agent of that call, at most 256 bytes of it.
+	UserAgent     string `protobuf:"bytes,8,opt,name=user_agent,json=userAgent,proto3" json:"user_agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Connection) Reset() {
+	*x = Connection{}
+	mi := &file_timecache_v1_server_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Connection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Connection) ProtoMessage() {}
+
+func (x *Connection) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Connection.ProtoReflect.Descriptor instead.
+func (*Connection) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Connection) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Connection) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *Connection) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Connection) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *Connection) GetOpenCalls() uint64 {
+	if x != nil {
+		return x.OpenCalls
+	}
+	return 0
+}
+
+func (x *Connection) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *Connection) GetIdle() *durationpb.Duration {
+	if x != nil {
+		return x.Idle
+	}
+	return nil
+}
+
+func (x *Connection) GetUserAgent() string {
+	if x != nil {
+		return x.UserAgent
+	}
+	return ""
+}
+
+// One page of connections.
+type ListConnectionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The oldest first.
+	Connections []*Connection `protobuf:"bytes,1,rep,name=connections,proto3" json:"connections,omitempty"`
+	// Asks for the page after this one; empty if there is none.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListConnectionsResponse) Reset() {
+	*x = ListConnectionsResponse{}
+	mi := &file_timecache_v1_server_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListConnectionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListConnectionsResponse) ProtoMessage() {}
+
+func (x *ListConnectionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListConnectionsResponse.ProtoReflect.Descriptor instead.
+func (*ListConnectionsResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListConnectionsResponse) GetConnections() []*Connection {
+	if x != nil {
+		return x.Connections
+	}
+	return nil
+}
+
+func (x *ListConnectionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// The connection to close.
+type CloseConnectionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. Connection.id.
+	Id            uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseConnectionRequest) Reset() {
+	*x = CloseConnectionRequest{}
+	mi := &file_timecache_v1_server_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseConnectionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseConnectionRequest) ProtoMessage() {}
+
+func (x *CloseConnectionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseConnectionRequest.ProtoReflect.Descriptor instead.
+func (*CloseConnectionRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CloseConnectionRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+// It is closed.
+type CloseConnectionResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseConnectionResponse) Reset() {
+	*x = CloseConnectionResponse{}
+	mi := &file_timecache_v1_server_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseConnectionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseConnectionResponse) ProtoMessage() {}
+
+func (x *CloseConnectionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseConnectionResponse.ProtoReflect.Descriptor instead.
+func (*CloseConnectionResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{20}
+}
+
+// Nothing: all are listed.
+type ListSlowCallsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSlowCallsRequest) Reset() {
+	*x = ListSlowCallsRequest{}
+	mi := &file_timecache_v1_server_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSlowCallsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSlowCallsRequest) ProtoMessage() {}
+
+func (x *ListSlowCallsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSlowCallsRequest.ProtoReflect.Descriptor instead.
+func (*ListSlowCallsRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{21}
+}
+
+// A call that took long.
+type SlowCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it ended.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// "timecache.v1.TimeCacheService/Put"
+	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
+	// Empty: it is not about one.
+	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// How long it took.
+	Duration *durationpb.Duration `protobuf:"bytes,4,opt,name=duration,proto3" json:"duration,omitempty"`
+	// The name of its gRPC code: "OK".
+	Code string `protobuf:"bytes,5,opt,name=code,proto3" json:"code,omitempty"`
+	// Operations in it.
+	Operations uint64 `protobuf:"varint,6,opt,name=operations,proto3" json:"operations,omitempty"`
+	// Who called.
+	Principal string `protobuf:"bytes,7,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Where from.
+	Peer string `protobuf:"bytes,8,opt,name=peer,proto3" json:"peer,omitempty"`
+	// The client's x-request-id, or the server's own.
+	RequestId     string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlowCall) Reset() {
+	*x = SlowCall{}
+	mi := &file_timecache_v1_server_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlowCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlowCall) ProtoMessage() {}
+
+func (x *SlowCall) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlowCall.ProtoReflect.Descriptor instead.
+func (*SlowCall) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SlowCall) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *SlowCall) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *SlowCall) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *SlowCall) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+func (x *SlowCall) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *SlowCall) GetOperations() uint64 {
+	if x != nil {
+		return x.Operations
+	}
+	return 0
+}
+
+func (x *SlowCall) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *SlowCall) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *SlowCall) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// The calls that took long.
+type ListSlowCallsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The latest first. At most 256.
+	Calls []*SlowCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	// Calls that took longer than this are among them; unset: none are, it is turned off.
+	Threshold     *durationpb.Duration `protobuf:"bytes,2,opt,name=threshold,proto3" json:"threshold,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSlowCallsResponse) Reset() {
+	*x = ListSlowCallsResponse{}
+	mi := &file_timecache_v1_server_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSlowCallsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSlowCallsResponse) ProtoMessage() {}
+
+func (x *ListSlowCallsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSlowCallsResponse.ProtoReflect.Descriptor instead.
+func (*ListSlowCallsResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListSlowCallsResponse) GetCalls() []*SlowCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *ListSlowCallsResponse) GetThreshold() *durationpb.Duration {
+	if x != nil {
+		return x.Threshold
+	}
+	return nil
+}
+
+// Which operations to show.
+type TailCallsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Only keys that begin with this. At most 4 KiB. Empty: all keys.
+	KeyPrefix []byte `protobuf:"bytes,2,opt,name=key_prefix,json=keyPrefix,proto3" json:"key_prefix,omitempty"`
+	// Most of them a second, those first that come first; after a pause as many may come at
+	// once. 1 to 1,000. 0: 20.
+	MaxPerSecond  uint32 `protobuf:"varint,3,opt,name=max_per_second,json=maxPerSecond,proto3" json:"max_per_second,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TailCallsRequest) Reset() {
+	*x = TailCallsRequest{}
+	mi := &file_timecache_v1_server_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TailCallsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TailCallsRequest) ProtoMessage() {}
+
+func (x *TailCallsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TailCallsRequest.ProtoReflect.Descriptor instead.
+func (*TailCallsRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *TailCallsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *TailCallsRequest) GetKeyPrefix() []byte {
+	if x != nil {
+		return x.KeyPrefix
+	}
+	return nil
+}
+
+func (x *TailCallsRequest) GetMaxPerSecond() uint32 {
+	if x != nil {
+		return x.MaxPerSecond
+	}
+	return 0
+}
+
+// An operation on a key.
+type TailedCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it was applied.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// Its kind, as in Operation: "put".
+	Operation string `protobuf:"bytes,2,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Its key.
+	Key []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// Bytes of the value that it brought.
+	ValueBytes uint64 `protobuf:"varint,4,opt,name=value_bytes,json=valueBytes,proto3" json:"value_bytes,omitempty"`
+	// The name of its gRPC code: "OK".
+	Code string `protobuf:"bytes,5,opt,name=code,proto3" json:"code,omitempty"`
+	// The reason of its error; empty: none.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Whether a read found an entry, or a write changed one.
+	Hit bool `protobuf:"varint,7,opt,name=hit,proto3" json:"hit,omitempty"`
+	// Who called.
+	Principal string `protobuf:"bytes,8,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Where from.
+	Peer          string `protobuf:"bytes,9,opt,name=peer,proto3" json:"peer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TailedCall) Reset() {
+	*x = TailedCall{}
+	mi := &file_timecache_v1_server_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TailedCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TailedCall) ProtoMessage() {}
+
+func (x *TailedCall) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TailedCall.ProtoReflect.Descriptor instead.
+func (*TailedCall) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *TailedCall) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *TailedCall) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *TailedCall) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *TailedCall) GetValueBytes() uint64 {
+	if x != nil {
+		return x.ValueBytes
+	}
+	return 0
+}
+
+func (x *TailedCall) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *TailedCall) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *TailedCall) GetHit() bool {
+	if x != nil {
+		return x.Hit
+	}
+	return false
+}
+
+func (x *TailedCall) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *TailedCall) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+// Operations of the sample.
+type TailCallsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// May be empty.
+	Calls []*TailedCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	// Operations that passed the filter, and were left out since the last message.
+	Skipped       uint64 `protobuf:"varint,2,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TailCallsResponse) Reset() {
+	*x = TailCallsResponse{}
+	mi := &file_timecache_v1_server_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TailCallsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TailCallsResponse) ProtoMessage() {}
+
+func (x *TailCallsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TailCallsResponse.ProtoReflect.Descriptor instead.
+func (*TailCallsResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *TailCallsResponse) GetCalls() []*TailedCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *TailCallsResponse) GetSkipped() uint64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
 var File_timecache_v1_server_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_server_proto_rawDesc = "" +
@@ -1237,7 +2154,76 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	" \x01(\v2\x16.timecache.v1.LimitUseR\vconnections\x12?\n" +
 	"\rmemory_shares\x18\v \x01(\v2\x1a.timecache.v1.MemorySharesR\fmemoryShares\x125\n" +
 	"\ajournal\x18\f \x01(\v2\x1b.timecache.v1.JournalStatusR\ajournal\x12<\n" +
-	"\fclock_offset\x18\r \x01(\v2\x19.google.protobuf.DurationR\vclockOffset*\x80\x01\n" +
+	"\fclock_offset\x18\r \x01(\v2\x19.google.protobuf.DurationR\vclockOffset\"\x0f\n" +
+	"\rWhoAmIRequest\"<\n" +
+	"\n" +
+	"Permission\x12\x18\n" +
+	"\apattern\x18\x01 \x01(\tR\apattern\x12\x14\n" +
+	"\x05verbs\x18\x02 \x03(\tR\x05verbs\"\xa1\x01\n" +
+	"\x0eWhoAmIResponse\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x12\n" +
+	"\x04peer\x18\x02 \x01(\tR\x04peer\x12:\n" +
+	"\vpermissions\x18\x03 \x03(\v2\x18.timecache.v1.PermissionR\vpermissions\x12!\n" +
+	"\faccess_rules\x18\x04 \x01(\bR\vaccessRules\"T\n" +
+	"\x16ListConnectionsRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x83\x02\n" +
+	"\n" +
+	"Connection\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04peer\x18\x02 \x01(\tR\x04peer\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1c\n" +
+	"\tprincipal\x18\x04 \x01(\tR\tprincipal\x12\x1d\n" +
+	"\n" +
+	"open_calls\x18\x05 \x01(\x04R\topenCalls\x12\x14\n" +
+	"\x05calls\x18\x06 \x01(\x04R\x05calls\x12-\n" +
+	"\x04idle\x18\a \x01(\v2\x19.google.protobuf.DurationR\x04idle\x12\x1d\n" +
+	"\n" +
+	"user_agent\x18\b \x01(\tR\tuserAgent\"}\n" +
+	"\x17ListConnectionsResponse\x12:\n" +
+	"\vconnections\x18\x01 \x03(\v2\x18.timecache.v1.ConnectionR\vconnections\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"(\n" +
+	"\x16CloseConnectionRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"\x19\n" +
+	"\x17CloseConnectionResponse\"\x16\n" +
+	"\x14ListSlowCallsRequest\"\xac\x02\n" +
+	"\bSlowCall\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06method\x18\x02 \x01(\tR\x06method\x12\x1c\n" +
+	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x125\n" +
+	"\bduration\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x12\n" +
+	"\x04code\x18\x05 \x01(\tR\x04code\x12\x1e\n" +
+	"\n" +
+	"operations\x18\x06 \x01(\x04R\n" +
+	"operations\x12\x1c\n" +
+	"\tprincipal\x18\a \x01(\tR\tprincipal\x12\x12\n" +
+	"\x04peer\x18\b \x01(\tR\x04peer\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\t \x01(\tR\trequestId\"~\n" +
+	"\x15ListSlowCallsResponse\x12,\n" +
+	"\x05calls\x18\x01 \x03(\v2\x16.timecache.v1.SlowCallR\x05calls\x127\n" +
+	"\tthreshold\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\tthreshold\"u\n" +
+	"\x10TailCallsRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
+	"\n" +
+	"key_prefix\x18\x02 \x01(\fR\tkeyPrefix\x12$\n" +
+	"\x0emax_per_second\x18\x03 \x01(\rR\fmaxPerSecond\"\xfd\x01\n" +
+	"\n" +
+	"TailedCall\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1c\n" +
+	"\toperation\x18\x02 \x01(\tR\toperation\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x1f\n" +
+	"\vvalue_bytes\x18\x04 \x01(\x04R\n" +
+	"valueBytes\x12\x12\n" +
+	"\x04code\x18\x05 \x01(\tR\x04code\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x10\n" +
+	"\x03hit\x18\a \x01(\bR\x03hit\x12\x1c\n" +
+	"\tprincipal\x18\b \x01(\tR\tprincipal\x12\x12\n" +
+	"\x04peer\x18\t \x01(\tR\x04peer\"]\n" +
+	"\x11TailCallsResponse\x12.\n" +
+	"\x05calls\x18\x01 \x03(\v2\x18.timecache.v1.TailedCallR\x05calls\x12\x18\n" +
+	"\askipped\x18\x02 \x01(\x04R\askipped*\x80\x01\n" +
 	"\bNodeRole\x12\x19\n" +
 	"\x15NODE_ROLE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11NODE_ROLE_STANDBY\x10\x01\x12\x19\n" +
@@ -1248,13 +2234,18 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"\x1cCHECKPOINT_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CHECKPOINT_STATE_IDLE\x10\x01\x12\x1c\n" +
 	"\x18CHECKPOINT_STATE_WRITING\x10\x02\x12\x1c\n" +
-	"\x18CHECKPOINT_STATE_WAITING\x10\x032\xd5\x02\n" +
+	"\x18CHECKPOINT_STATE_WAITING\x10\x032\x84\x06\n" +
 	"\rServerService\x12L\n" +
 	"\tGetServer\x12\x1e.timecache.v1.GetServerRequest\x1a\x1f.timecache.v1.GetServerResponse\x12Z\n" +
 	"\rBackupJournal\x12\".timecache.v1.BackupJournalRequest\x1a#.timecache.v1.BackupJournalResponse0\x01\x12O\n" +
 	"\n" +
 	"GetCluster\x12\x1f.timecache.v1.GetClusterRequest\x1a .timecache.v1.GetClusterResponse\x12I\n" +
-	"\bHandOver\x12\x1d.timecache.v1.HandOverRequest\x1a\x1e.timecache.v1.HandOverResponseB\x8c\x01\n" +
+	"\bHandOver\x12\x1d.timecache.v1.HandOverRequest\x1a\x1e.timecache.v1.HandOverResponse\x12C\n" +
+	"\x06WhoAmI\x12\x1b.timecache.v1.WhoAmIRequest\x1a\x1c.timecache.v1.WhoAmIResponse\x12^\n" +
+	"\x0fListConnections\x12$.timecache.v1.ListConnectionsRequest\x1a%.timecache.v1.ListConnectionsResponse\x12^\n" +
+	"\x0fCloseConnection\x12$.timecache.v1.CloseConnectionRequest\x1a%.timecache.v1.CloseConnectionResponse\x12X\n" +
+	"\rListSlowCalls\x12\".timecache.v1.ListSlowCallsRequest\x1a#.timecache.v1.ListSlowCallsResponse\x12N\n" +
+	"\tTailCalls\x12\x1e.timecache.v1.TailCallsRequest\x1a\x1f.timecache.v1.TailCallsResponse0\x01B\x8c\x01\n" +
 	"\x11dev.timecached.v1B\vServerProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
 var (
@@ -1270,41 +2261,55 @@ func file_timecache_v1_server_proto_rawDescGZIP() []byte {
 }
 
 var file_timecache_v1_server_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_timecache_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_timecache_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_timecache_v1_server_proto_goTypes = []any{
-	(NodeRole)(0),                 // 0: timecache.v1.NodeRole
-	(CheckpointState)(0),          // 1: timecache.v1.CheckpointState
-	(*GetServerRequest)(nil),      // 2: timecache.v1.GetServerRequest
-	(*BackupJournalRequest)(nil),  // 3: timecache.v1.BackupJournalRequest
-	(*BackupJournalResponse)(nil), // 4: timecache.v1.BackupJournalResponse
-	(*GetClusterRequest)(nil),     // 5: timecache.v1.GetClusterRequest
-	(*ClusterNode)(nil),           // 6: timecache.v1.ClusterNode
-	(*TopicSetting)(nil),          // 7: timecache.v1.TopicSetting
-	(*GetClusterResponse)(nil),    // 8: timecache.v1.GetClusterResponse
-	(*HandOverRequest)(nil),       // 9: timecache.v1.HandOverRequest
-	(*HandOverResponse)(nil),      // 10: timecache.v1.HandOverResponse
-	(*LimitUse)(nil),              // 11: timecache.v1.LimitUse
-	(*MemoryShares)(nil),          // 12: timecache.v1.MemoryShares
-	(*JournalStatus)(nil),         // 13: timecache.v1.JournalStatus
-	(*GetServerResponse)(nil),     // 14: timecache.v1.GetServerResponse
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(NodeRole)(0),                   // 0: timecache.v1.NodeRole
+	(CheckpointState)(0),            // 1: timecache.v1.CheckpointState
+	(*GetServerRequest)(nil),        // 2: timecache.v1.GetServerRequest
+	(*BackupJournalRequest)(nil),    // 3: timecache.v1.BackupJournalRequest
+	(*BackupJournalResponse)(nil),   // 4: timecache.v1.BackupJournalResponse
+	(*GetClusterRequest)(nil),       // 5: timecache.v1.GetClusterRequest
+	(*ClusterNode)(nil),             // 6: timecache.v1.ClusterNode
+	(*TopicSetting)(nil),            // 7: timecache.v1.TopicSetting
+	(*GetClusterResponse)(nil),      // 8: timecache.v1.GetClusterResponse
+	(*HandOverRequest)(nil),         // 9: timecache.v1.HandOverRequest
+	(*HandOverResponse)(nil),        // 10: timecache.v1.HandOverResponse
+	(*LimitUse)(nil),                // 11: timecache.v1.LimitUse
+	(*MemoryShares)(nil),            // 12: timecache.v1.MemoryShares
+	(*JournalStatus)(nil),           // 13: timecache.v1.JournalStatus
+	(*GetServerResponse)(nil),       // 14: timecache.v1.GetServerResponse
+	(*WhoAmIRequest)(nil),           // 15: timecache.v1.WhoAmIRequest
+	(*Permission)(nil),              // 16: timecache.v1.Permission
+	(*WhoAmIResponse)(nil),          // 17: timecache.v1.WhoAmIResponse
+	(*ListConnectionsRequest)(nil),  // 18: timecache.v1.ListConnectionsRequest
+	(*Connection)(nil),              // 19: timecache.v1.Connection
+	(*ListConnectionsResponse)(nil), // 20: timecache.v1.ListConnectionsResponse
+	(*CloseConnectionRequest)(nil),  // 21: timecache.v1.CloseConnectionRequest
+	(*CloseConnectionResponse)(nil), // 22: timecache.v1.CloseConnectionResponse
+	(*ListSlowCallsRequest)(nil),    // 23: timecache.v1.ListSlowCallsRequest
+	(*SlowCall)(nil),                // 24: timecache.v1.SlowCall
+	(*ListSlowCallsResponse)(nil),   // 25: timecache.v1.ListSlowCallsResponse
+	(*TailCallsRequest)(nil),        // 26: timecache.v1.TailCallsRequest
+	(*TailedCall)(nil),              // 27: timecache.v1.TailedCall
+	(*TailCallsResponse)(nil),       // 28: timecache.v1.TailCallsResponse
+	(*durationpb.Duration)(nil),     // 29: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 30: google.protobuf.Timestamp
 }
 var file_timecache_v1_server_proto_depIdxs = []int32{
 	0,  // 0: timecache.v1.ClusterNode.role:type_name -> timecache.v1.NodeRole
-	15, // 1: timecache.v1.ClusterNode.since_heartbeat:type_name -> google.protobuf.Duration
-	15, // 2: timecache.v1.ClusterNode.lag_age:type_name -> google.protobuf.Duration
+	29, // 1: timecache.v1.ClusterNode.since_heartbeat:type_name -> google.protobuf.Duration
+	29, // 2: timecache.v1.ClusterNode.lag_age:type_name -> google.protobuf.Duration
 	6,  // 3: timecache.v1.GetClusterResponse.nodes:type_name -> timecache.v1.ClusterNode
-	16, // 4: timecache.v1.GetClusterResponse.owner_since:type_name -> google.protobuf.Timestamp
-	15, // 5: timecache.v1.GetClusterResponse.lease_left:type_name -> google.protobuf.Duration
-	15, // 6: timecache.v1.GetClusterResponse.clock_skew:type_name -> google.protobuf.Duration
+	30, // 4: timecache.v1.GetClusterResponse.owner_since:type_name -> google.protobuf.Timestamp
+	29, // 5: timecache.v1.GetClusterResponse.lease_left:type_name -> google.protobuf.Duration
+	29, // 6: timecache.v1.GetClusterResponse.clock_skew:type_name -> google.protobuf.Duration
 	7,  // 7: timecache.v1.GetClusterResponse.wrong_settings:type_name -> timecache.v1.TopicSetting
 	11, // 8: timecache.v1.JournalStatus.waiting_bytes:type_name -> timecache.v1.LimitUse
-	15, // 9: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
-	15, // 10: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
+	29, // 9: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
+	29, // 10: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
 	1,  // 11: timecache.v1.JournalStatus.checkpoint_state:type_name -> timecache.v1.CheckpointState
-	16, // 12: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
-	16, // 13: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
+	30, // 12: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
+	30, // 13: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
 	11, // 14: timecache.v1.GetServerResponse.namespaces:type_name -> timecache.v1.LimitUse
 	11, // 15: timecache.v1.GetServerResponse.entries:type_name -> timecache.v1.LimitUse
 	11, // 16: timecache.v1.GetServerResponse.bytes:type_name -> timecache.v1.LimitUse
@@ -1313,20 +2318,40 @@ var file_timecache_v1_server_proto_depIdxs = []int32{
 	11, // 19: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
 	12, // 20: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
 	13, // 21: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
-	15, // 22: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
-	2,  // 23: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
-	3,  // 24: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
-	5,  // 25: timecache.v1.ServerService.GetCluster:input_type -> timecache.v1.GetClusterRequest
-	9,  // 26: timecache.v1.ServerService.HandOver:input_type -> timecache.v1.HandOverRequest
-	14, // 27: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
-	4,  // 28: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
-	8,  // 29: timecache.v1.ServerService.GetCluster:output_type -> timecache.v1.GetClusterResponse
-	10, // 30: timecache.v1.ServerService.HandOver:output_type -> timecache.v1.HandOverResponse
-	27, // [27:31] is the sub-list for method output_type
-	23, // [23:27] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	29, // 22: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
+	16, // 23: timecache.v1.WhoAmIResponse.permissions:type_name -> timecache.v1.Permission
+	30, // 24: timecache.v1.Connection.since:type_name -> google.protobuf.Timestamp
+	29, // 25: timecache.v1.Connection.idle:type_name -> google.protobuf.Duration
+	19, // 26: timecache.v1.ListConnectionsResponse.connections:type_name -> timecache.v1.Connection
+	30, // 27: timecache.v1.SlowCall.time:type_name -> google.protobuf.Timestamp
+	29, // 28: timecache.v1.SlowCall.duration:type_name -> google.protobuf.Duration
+	24, // 29: timecache.v1.ListSlowCallsResponse.calls:type_name -> timecache.v1.SlowCall
+	29, // 30: timecache.v1.ListSlowCallsResponse.threshold:type_name -> google.protobuf.Duration
+	30, // 31: timecache.v1.TailedCall.time:type_name -> google.protobuf.Timestamp
+	27, // 32: timecache.v1.TailCallsResponse.calls:type_name -> timecache.v1.TailedCall
+	2,  // 33: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
+	3,  // 34: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
+	5,  // 35: timecache.v1.ServerService.GetCluster:input_type -> timecache.v1.GetClusterRequest
+	9,  // 36: timecache.v1.ServerService.HandOver:input_type -> timecache.v1.HandOverRequest
+	15, // 37: timecache.v1.ServerService.WhoAmI:input_type -> timecache.v1.WhoAmIRequest
+	18, // 38: timecache.v1.ServerService.ListConnections:input_type -> timecache.v1.ListConnectionsRequest
+	21, // 39: timecache.v1.ServerService.CloseConnection:input_type -> timecache.v1.CloseConnectionRequest
+	23, // 40: timecache.v1.ServerService.ListSlowCalls:input_type -> timecache.v1.ListSlowCallsRequest
+	26, // 41: timecache.v1.ServerService.TailCalls:input_type -> timecache.v1.TailCallsRequest
+	14, // 42: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
+	4,  // 43: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
+	8,  // 44: timecache.v1.ServerService.GetCluster:output_type -> timecache.v1.GetClusterResponse
+	10, // 45: timecache.v1.ServerService.HandOver:output_type -> timecache.v1.HandOverResponse
+	17, // 46: timecache.v1.ServerService.WhoAmI:output_type -> timecache.v1.WhoAmIResponse
+	20, // 47: timecache.v1.ServerService.ListConnections:output_type -> timecache.v1.ListConnectionsResponse
+	22, // 48: timecache.v1.ServerService.CloseConnection:output_type -> timecache.v1.CloseConnectionResponse
+	25, // 49: timecache.v1.ServerService.ListSlowCalls:output_type -> timecache.v1.ListSlowCallsResponse
+	28, // 50: timecache.v1.ServerService.TailCalls:output_type -> timecache.v1.TailCallsResponse
+	42, // [42:51] is the sub-list for method output_type
+	33, // [33:42] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_server_proto_init() }
@@ -1340,7 +2365,7 @@ func file_timecache_v1_server_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_server_proto_rawDesc), len(file_timecache_v1_server_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

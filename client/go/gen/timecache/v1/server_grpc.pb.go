@@ -20,10 +20,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ServerService_GetServer_FullMethodName     = "/timecache.v1.ServerService/GetServer"
-	ServerService_BackupJournal_FullMethodName = "/timecache.v1.ServerService/BackupJournal"
-	ServerService_GetCluster_FullMethodName    = "/timecache.v1.ServerService/GetCluster"
-	ServerService_HandOver_FullMethodName      = "/timecache.v1.ServerService/HandOver"
+	ServerService_GetServer_FullMethodName       = "/timecache.v1.ServerService/GetServer"
+	ServerService_BackupJournal_FullMethodName   = "/timecache.v1.ServerService/BackupJournal"
+	ServerService_GetCluster_FullMethodName      = "/timecache.v1.ServerService/GetCluster"
+	ServerService_HandOver_FullMethodName        = "/timecache.v1.ServerService/HandOver"
+	ServerService_WhoAmI_FullMethodName          = "/timecache.v1.ServerService/WhoAmI"
+	ServerService_ListConnections_FullMethodName = "/timecache.v1.ServerService/ListConnections"
+	ServerService_CloseConnection_FullMethodName = "/timecache.v1.ServerService/CloseConnection"
+	ServerService_ListSlowCalls_FullMethodName   = "/timecache.v1.ServerService/ListSlowCalls"
+	ServerService_TailCalls_FullMethodName       = "/timecache.v1.ServerService/TailCalls"
 )
 
 // ServerServiceClient is the client API for ServerService service.
@@ -74,6 +79,30 @@ type ServerServiceClient interface {
 	// released is unknown, and it does not serve. With access rules, needs VERB_ADMIN on
 	// the pattern "*". Not idempotent: another call may meet the next owner.
 	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
+	// Says who the caller is to the server, and what it may do. Open to every caller that
+	// the server knows. Idempotent.
+	WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*WhoAmIResponse, error)
+	// Lists the connections of clients, the oldest first. With access rules, needs
+	// VERB_ADMIN on the pattern "*". Idempotent.
+	ListConnections(ctx context.Context, in *ListConnectionsRequest, opts ...grpc.CallOption) (*ListConnectionsResponse, error)
+	// Closes one of them: its calls end with UNAVAILABLE at the client, which may connect
+	// again. No such connection: NOT_FOUND (CONNECTION_NOT_FOUND). Permission as of
+	// ListConnections. A retry gets NOT_FOUND. Of the caller's own connection the answer
+	// may be lost: UNAVAILABLE.
+	CloseConnection(ctx context.Context, in *CloseConnectionRequest, opts ...grpc.CallOption) (*CloseConnectionResponse, error)
+	// Lists the last 256 calls that took longer than log.slow_call, the latest first:
+	// what the server's log says of them. Permission as of ListConnections. Idempotent.
+	ListSlowCalls(ctx context.Context, in *ListSlowCallsRequest, opts ...grpc.CallOption) (*ListSlowCallsResponse, error)
+	// Streams a sample of the operations on a namespace, as they happen, never all of
+	// them: for people who ask what a client really does. Keys are shown, values are not.
+	//
+	// The first message comes at once, without an operation: what is applied from then on
+	// is in the sample. Operations that were denied or malformed are not applied. A reader
+	// that is slow misses more: `skipped` counts what was left out. Only while there is
+	// such a stream does it cost anything. At most 4 streams on a server
+	// (RESOURCE_EXHAUSTED, MAX_TAILS). With access rules, needs VERB_ADMIN on the
+	// namespace. The stream ends as WatchExpired does.
+	TailCalls(ctx context.Context, in *TailCallsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailCallsResponse], error)
 }
 
 type serverServiceClient struct {
@@ -133,6 +162,65 @@ func (c *serverServiceClient) HandOver(ctx context.Context, in *HandOverRequest,
 	return out, nil
 }
 
+func (c *serverServiceClient) WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*WhoAmIResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WhoAmIResponse)
+	err := c.cc.Invoke(ctx, ServerService_WhoAmI_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *serverServiceClient) ListConnections(ctx context.Context, in *ListConnectionsRequest, opts ...grpc.CallOption) (*ListConnectionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListConnectionsResponse)
+	err := c.cc.Invoke(ctx, ServerService_ListConnections_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *serverServiceClient) CloseConnection(ctx context.Context, in *CloseConnectionRequest, opts ...grpc.CallOption) (*CloseConnectionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CloseConnectionResponse)
+	err := c.cc.Invoke(ctx, ServerService_CloseConnection_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *serverServiceClient) ListSlowCalls(ctx context.Context, in *ListSlowCallsRequest, opts ...grpc.CallOption) (*ListSlowCallsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSlowCallsResponse)
+	err := c.cc.Invoke(ctx, ServerService_ListSlowCalls_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *serverServiceClient) TailCalls(ctx context.Context, in *TailCallsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailCallsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ServerService_ServiceDesc.Streams[1], ServerService_TailCalls_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TailCallsRequest, TailCallsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ServerService_TailCallsClient = grpc.ServerStreamingClient[TailCallsResponse]
+
 // ServerServiceServer is the server API for ServerService service.
 // All implementations must embed UnimplementedServerServiceServer
 // for forward compatibility.
@@ -181,6 +269,30 @@ type ServerServiceServer interface {
 	// released is unknown, and it does not serve. With access rules, needs VERB_ADMIN on
 	// the pattern "*". Not idempotent: another call may meet the next owner.
 	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
+	// Says who the caller is to the server, and what it may do. Open to every caller that
+	// the server knows. Idempotent.
+	WhoAmI(context.Context, *WhoAmIRequest) (*WhoAmIResponse, error)
+	// Lists the connections of clients, the oldest first. With access rules, needs
+	// VERB_ADMIN on the pattern "*". Idempotent.
+	ListConnections(context.Context, *ListConnectionsRequest) (*ListConnectionsResponse, error)
+	// Closes one of them: its calls end with UNAVAILABLE at the client, which may connect
+	// again. No such connection: NOT_FOUND (CONNECTION_NOT_FOUND). Permission as of
+	// ListConnections. A retry gets NOT_FOUND. Of the caller's own connection the answer
+	// may be lost: UNAVAILABLE.
+	CloseConnection(context.Context, *CloseConnectionRequest) (*CloseConnectionResponse, error)
+	// Lists the last 256 calls that took longer than log.slow_call, the latest first:
+	// what the server's log says of them. Permission as of ListConnections. Idempotent.
+	ListSlowCalls(context.Context, *ListSlowCallsRequest) (*ListSlowCallsResponse, error)
+	// Streams a sample of the operations on a namespace, as they happen, never all of
+	// them: for people who ask what a client really does. Keys are shown, values are not.
+	//
+	// The first message comes at once, without an operation: what is applied from then on
+	// is in the sample. Operations that were denied or malformed are not applied. A reader
+	// that is slow misses more: `skipped` counts what was left out. Only while there is
+	// such a stream does it cost anything. At most 4 streams on a server
+	// (RESOURCE_EXHAUSTED, MAX_TAILS). With access rules, needs VERB_ADMIN on the
+	// namespace. The stream ends as WatchExpired does.
+	TailCalls(*TailCallsRequest, grpc.ServerStreamingServer[TailCallsResponse]) error
 	mustEmbedUnimplementedServerServiceServer()
 }
 
@@ -202,6 +314,21 @@ func (UnimplementedServerServiceServer) GetCluster(context.Context, *GetClusterR
 }
 func (UnimplementedServerServiceServer) HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method HandOver not implemented")
+}
+func (UnimplementedServerServiceServer) WhoAmI(context.Context, *WhoAmIRequest) (*WhoAmIResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WhoAmI not implemented")
+}
+func (UnimplementedServerServiceServer) ListConnections(context.Context, *ListConnectionsRequest) (*ListConnectionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListConnections not implemented")
+}
+func (UnimplementedServerServiceServer) CloseConnection(context.Context, *CloseConnectionRequest) (*CloseConnectionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CloseConnection not implemented")
+}
+func (UnimplementedServerServiceServer) ListSlowCalls(context.Context, *ListSlowCallsRequest) (*ListSlowCallsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSlowCalls not implemented")
+}
+func (UnimplementedServerServiceServer) TailCalls(*TailCallsRequest, grpc.ServerStreamingServer[TailCallsResponse]) error {
+	return status.Error(codes.Unimplemented, "method TailCalls not implemented")
 }
 func (UnimplementedServerServiceServer) mustEmbedUnimplementedServerServiceServer() {}
 func (UnimplementedServerServiceServer) testEmbeddedByValue()                       {}
@@ -289,6 +416,89 @@ func _ServerService_HandOver_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ServerService_WhoAmI_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WhoAmIRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).WhoAmI(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_WhoAmI_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).WhoAmI(ctx, req.(*WhoAmIRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ServerService_ListConnections_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListConnectionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).ListConnections(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_ListConnections_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).ListConnections(ctx, req.(*ListConnectionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ServerService_CloseConnection_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CloseConnectionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).CloseConnection(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_CloseConnection_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).CloseConnection(ctx, req.(*CloseConnectionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ServerService_ListSlowCalls_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSlowCallsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).ListSlowCalls(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_ListSlowCalls_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).ListSlowCalls(ctx, req.(*ListSlowCallsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ServerService_TailCalls_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(TailCallsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ServerServiceServer).TailCalls(m, &grpc.GenericServerStream[TailCallsRequest, TailCallsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ServerService_TailCallsServer = grpc.ServerStreamingServer[TailCallsResponse]
+
 // ServerService_ServiceDesc is the grpc.ServiceDesc for ServerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -308,11 +518,32 @@ var ServerService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "HandOver",
 			Handler:    _ServerService_HandOver_Handler,
 		},
+		{
+			MethodName: "WhoAmI",
+			Handler:    _ServerService_WhoAmI_Handler,
+		},
+		{
+			MethodName: "ListConnections",
+			Handler:    _ServerService_ListConnections_Handler,
+		},
+		{
+			MethodName: "CloseConnection",
+			Handler:    _ServerService_CloseConnection_Handler,
+		},
+		{
+			MethodName: "ListSlowCalls",
+			Handler:    _ServerService_ListSlowCalls_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "BackupJournal",
 			Handler:       _ServerService_BackupJournal_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "TailCalls",
+			Handler:       _ServerService_TailCalls_Handler,
 			ServerStreams: true,
 		},
 	},

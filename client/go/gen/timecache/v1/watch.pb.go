@@ -199,6 +199,64 @@ func (DeadLetterReason) EnumDescriptor() ([]byte, []int) {
 	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{2}
 }
 
+// What has happened to an entry.
+type ChangeKind int32
+
+const (
+	// Not a change.
+	ChangeKind_CHANGE_KIND_UNSPECIFIED ChangeKind = 0
+	// It has a new value: a Put, Append, Combine, Gather or put_back.
+	ChangeKind_CHANGE_KIND_PUT ChangeKind = 1
+	// It has a new deadline, maybe the same one, and the value that it had.
+	ChangeKind_CHANGE_KIND_RENEWED ChangeKind = 2
+	// It is gone before its time: a Remove, a Combine that came to 0, a Gather that is
+	// complete.
+	ChangeKind_CHANGE_KIND_REMOVED ChangeKind = 3
+)
+
+// Enum value maps for ChangeKind.
+var (
+	ChangeKind_name = map[int32]string{
+		0: "CHANGE_KIND_UNSPECIFIED",
+		1: "CHANGE_KIND_PUT",
+		2: "CHANGE_KIND_RENEWED",
+		3: "CHANGE_KIND_REMOVED",
+	}
+	ChangeKind_value = map[string]int32{
+		"CHANGE_KIND_UNSPECIFIED": 0,
+		"CHANGE_KIND_PUT":         1,
+		"CHANGE_KIND_RENEWED":     2,
+		"CHANGE_KIND_REMOVED":     3,
+	}
+)
+
+func (x ChangeKind) Enum() *ChangeKind {
+	p := new(ChangeKind)
+	*p = x
+	return p
+}
+
+func (x ChangeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_timecache_v1_watch_proto_enumTypes[3].Descriptor()
+}
+
+func (ChangeKind) Type() protoreflect.EnumType {
+	return &file_timecache_v1_watch_proto_enumTypes[3]
+}
+
+func (x ChangeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeKind.Descriptor instead.
+func (ChangeKind) EnumDescriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{3}
+}
+
 // What to watch, where to start, and how to send it.
 type WatchExpiredRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -419,6 +477,107 @@ func (x *ConsumeExpiredRequest) GetMaxMessageBytes() uint32 {
 	return 0
 }
 
+// Which events of a group to fetch, and how long to wait for them.
+type FetchExpiredRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Required. The consumer group, as in ConsumeExpiredRequest.
+	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	// Where a group that this call creates starts.
+	Start WatchStart `protobuf:"varint,3,opt,name=start,proto3,enum=timecache.v1.WatchStart" json:"start,omitempty"`
+	// Most events to fetch. 1 to 8,192. Unset: 100.
+	MaxEvents *uint32 `protobuf:"varint,4,opt,name=max_events,json=maxEvents,proto3,oneof" json:"max_events,omitempty"`
+	// How long to wait, on the server's clock, for the first event if there is none: 0 to
+	// 1 min. Unset: not at all.
+	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	// Leave the values out.
+	KeysOnly bool `protobuf:"varint,6,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
+	// As in WatchExpiredRequest.
+	MaxMessageBytes *uint32 `protobuf:"varint,7,opt,name=max_message_bytes,json=maxMessageBytes,proto3,oneof" json:"max_message_bytes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *FetchExpiredRequest) Reset() {
+	*x = FetchExpiredRequest{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchExpiredRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchExpiredRequest) ProtoMessage() {}
+
+func (x *FetchExpiredRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchExpiredRequest.ProtoReflect.Descriptor instead.
+func (*FetchExpiredRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *FetchExpiredRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *FetchExpiredRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *FetchExpiredRequest) GetStart() WatchStart {
+	if x != nil {
+		return x.Start
+	}
+	return WatchStart_WATCH_START_UNSPECIFIED
+}
+
+func (x *FetchExpiredRequest) GetMaxEvents() uint32 {
+	if x != nil && x.MaxEvents != nil {
+		return *x.MaxEvents
+	}
+	return 0
+}
+
+func (x *FetchExpiredRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *FetchExpiredRequest) GetKeysOnly() bool {
+	if x != nil {
+		return x.KeysOnly
+	}
+	return false
+}
+
+func (x *FetchExpiredRequest) GetMaxMessageBytes() uint32 {
+	if x != nil && x.MaxMessageBytes != nil {
+		return *x.MaxMessageBytes
+	}
+	return 0
+}
+
 // What to watch, how long before its death, and how to send it.
 type WatchExpiringRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -442,7 +601,7 @@ type WatchExpiringRequest struct {
 
 func (x *WatchExpiringRequest) Reset() {
 	*x = WatchExpiringRequest{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[2]
+	mi := &file_timecache_v1_watch_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +613,7 @@ func (x *WatchExpiringRequest) String() string {
 func (*WatchExpiringRequest) ProtoMessage() {}
 
 func (x *WatchExpiringRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[2]
+	mi := &file_timecache_v1_watch_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +626,7 @@ func (x *WatchExpiringRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExpiringRequest.ProtoReflect.Descriptor instead.
 func (*WatchExpiringRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{2}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *WatchExpiringRequest) GetNamespaces() []string {
@@ -577,14 +736,17 @@ type ExpiredEvent struct {
 	DeliveryToken []byte `protobuf:"bytes,18,opt,name=delivery_token,json=deliveryToken,proto3" json:"delivery_token,omitempty"`
 	// Only in ConsumeExpired: what the NACK of the last attempt that counted gave as its
 	// reason. Otherwise empty.
-	LastReason    string `protobuf:"bytes,19,opt,name=last_reason,json=lastReason,proto3" json:"last_reason,omitempty"`
+	LastReason string `protobuf:"bytes,19,opt,name=last_reason,json=lastReason,proto3" json:"last_reason,omitempty"`
+	// The W3C traceparent that the entry's put, append, combine or gather asked to keep:
+	// see PutRequest.traceparent. Otherwise empty.
+	Traceparent   string `protobuf:"bytes,20,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExpiredEvent) Reset() {
 	*x = ExpiredEvent{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[3]
+	mi := &file_timecache_v1_watch_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +758,7 @@ func (x *ExpiredEvent) String() string {
 func (*ExpiredEvent) ProtoMessage() {}
 
 func (x *ExpiredEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[3]
+	mi := &file_timecache_v1_watch_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +771,7 @@ func (x *ExpiredEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredEvent.ProtoReflect.Descriptor instead.
 func (*ExpiredEvent) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{3}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExpiredEvent) GetNamespace() string {
@@ -745,6 +907,13 @@ func (x *ExpiredEvent) GetLastReason() string {
 	return ""
 }
 
+func (x *ExpiredEvent) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
 // What a group did with an event before it became a dead letter: an entry of the
 // dead_letter_namespace whose value is a serialized ExpiredEvent with this message.
 type DeadLetter struct {
@@ -766,7 +935,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[4]
+	mi := &file_timecache_v1_watch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +947,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[4]
+	mi := &file_timecache_v1_watch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +960,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{4}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DeadLetter) GetGroup() string {
@@ -844,7 +1013,7 @@ type GatheredParts struct {
 
 func (x *GatheredParts) Reset() {
 	*x = GatheredParts{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[5]
+	mi := &file_timecache_v1_watch_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +1025,7 @@ func (x *GatheredParts) String() string {
 func (*GatheredParts) ProtoMessage() {}
 
 func (x *GatheredParts) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[5]
+	mi := &file_timecache_v1_watch_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +1038,7 @@ func (x *GatheredParts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GatheredParts.ProtoReflect.Descriptor instead.
 func (*GatheredParts) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{5}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GatheredParts) GetParts() []*GatheredPart {
@@ -906,7 +1075,7 @@ type GatheredPart struct {
 
 func (x *GatheredPart) Reset() {
 	*x = GatheredPart{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[6]
+	mi := &file_timecache_v1_watch_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1087,7 @@ func (x *GatheredPart) String() string {
 func (*GatheredPart) ProtoMessage() {}
 
 func (x *GatheredPart) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[6]
+	mi := &file_timecache_v1_watch_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1100,7 @@ func (x *GatheredPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GatheredPart.ProtoReflect.Descriptor instead.
 func (*GatheredPart) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{6}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GatheredPart) GetName() []byte {
@@ -980,7 +1149,7 @@ type WatchExpiredResponse struct {
 
 func (x *WatchExpiredResponse) Reset() {
 	*x = WatchExpiredResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[7]
+	mi := &file_timecache_v1_watch_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1161,7 @@ func (x *WatchExpiredResponse) String() string {
 func (*WatchExpiredResponse) ProtoMessage() {}
 
 func (x *WatchExpiredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[7]
+	mi := &file_timecache_v1_watch_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1174,7 @@ func (x *WatchExpiredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExpiredResponse.ProtoReflect.Descriptor instead.
 func (*WatchExpiredResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{7}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WatchExpiredResponse) GetNamespace() string {
@@ -1052,21 +1221,29 @@ type ConsumeExpiredResponse struct {
 	// of WatchExpiredResponse.
 	Events []*ExpiredEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// Every entry of this namespace that died at or before this moment has been
-	// settled, or is counted in `lost`. Never goes back. 1970-01-01 while no moment is
-	// known.
+	// settled, or is counted in `lost`. Never goes back, unless the group is moved.
+	// 1970-01-01 while no moment is known.
 	Watermark *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=watermark,proto3" json:"watermark,omitempty"`
 	// Events that the group lost, because it held more than its max_backlog_bytes, or
 	// the namespace more than its own, or because the group had expired; each loss is
 	// reported to one member. A loss reported just before a crash of the server may be
 	// reported again after it.
-	Lost          uint64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Lost uint64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Every entry of this namespace that died at or before this moment has been delivered
+	// to a member, in this or an earlier message of any of the group's streams or fetches,
+	// or is settled, or is counted in `lost`: there is nothing more to come from before
+	// it, but for deliveries that fail. A message is sent as soon as no event awaits its
+	// first delivery any more, also without events: to all members of a group together
+	// 1,000 a second, beyond that later. Never goes back, unless the group is moved or
+	// the server restarts. 1970-01-01 while no moment is known.
+	DeliveredWatermark *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=delivered_watermark,json=deliveredWatermark,proto3" json:"delivered_watermark,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ConsumeExpiredResponse) Reset() {
 	*x = ConsumeExpiredResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[8]
+	mi := &file_timecache_v1_watch_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1255,7 @@ func (x *ConsumeExpiredResponse) String() string {
 func (*ConsumeExpiredResponse) ProtoMessage() {}
 
 func (x *ConsumeExpiredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[8]
+	mi := &file_timecache_v1_watch_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1268,7 @@ func (x *ConsumeExpiredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeExpiredResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeExpiredResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{8}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ConsumeExpiredResponse) GetNamespace() string {
@@ -1122,6 +1299,87 @@ func (x *ConsumeExpiredResponse) GetLost() uint64 {
 	return 0
 }
 
+func (x *ConsumeExpiredResponse) GetDeliveredWatermark() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeliveredWatermark
+	}
+	return nil
+}
+
+// Events of one namespace that the caller is to settle.
+type FetchExpiredResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entries that died. None if the wait ended without one, or a loss came before. The
+	// limits are those of WatchExpiredResponse.
+	Events []*ExpiredEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// As in ConsumeExpiredResponse.
+	Watermark *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=watermark,proto3" json:"watermark,omitempty"`
+	// As in ConsumeExpiredResponse.
+	Lost uint64 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
+	// As in ConsumeExpiredResponse.
+	DeliveredWatermark *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=delivered_watermark,json=deliveredWatermark,proto3" json:"delivered_watermark,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *FetchExpiredResponse) Reset() {
+	*x = FetchExpiredResponse{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchExpiredResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchExpiredResponse) ProtoMessage() {}
+
+func (x *FetchExpiredResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchExpiredResponse.ProtoReflect.Descriptor instead.
+func (*FetchExpiredResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FetchExpiredResponse) GetEvents() []*ExpiredEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *FetchExpiredResponse) GetWatermark() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Watermark
+	}
+	return nil
+}
+
+func (x *FetchExpiredResponse) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *FetchExpiredResponse) GetDeliveredWatermark() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeliveredWatermark
+	}
+	return nil
+}
+
 // Entries of one namespace that are about to die.
 type WatchExpiringResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1139,7 +1397,7 @@ type WatchExpiringResponse struct {
 
 func (x *WatchExpiringResponse) Reset() {
 	*x = WatchExpiringResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[9]
+	mi := &file_timecache_v1_watch_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1409,7 @@ func (x *WatchExpiringResponse) String() string {
 func (*WatchExpiringResponse) ProtoMessage() {}
 
 func (x *WatchExpiringResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[9]
+	mi := &file_timecache_v1_watch_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1422,7 @@ func (x *WatchExpiringResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExpiringResponse.ProtoReflect.Descriptor instead.
 func (*WatchExpiringResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{9}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchExpiringResponse) GetNamespace() string {
@@ -1191,7 +1449,13 @@ func (x *WatchExpiringResponse) GetWatermark() *timestamppb.Timestamp {
 // One event, settled.
 type Settlement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. From the event.
+	// Required. From the event, of a delivery or of ListUnsettled. One of ListUnsettled
+	// settles the event whoever holds it now, and whatever its attempt; EXTEND alone needs
+	// a member that holds it. A NACK of an event that no member holds is no attempt:
+	// without a delay the event is ready now, but for its attempts: after max_attempts it
+	// becomes a dead letter all the same. Costs O(1) for each event before one that has
+	// not been delivered yet. FAILED_PRECONDITION (STALE_ATTEMPT) in the moment in which
+	// the event is being put elsewhere.
 	DeliveryToken []byte `protobuf:"bytes,1,opt,name=delivery_token,json=deliveryToken,proto3" json:"delivery_token,omitempty"`
 	// Required.
 	//
@@ -1209,7 +1473,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[10]
+	mi := &file_timecache_v1_watch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1485,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[10]
+	mi := &file_timecache_v1_watch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1498,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{10}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Settlement) GetDeliveryToken() []byte {
@@ -1344,7 +1608,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[11]
+	mi := &file_timecache_v1_watch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1620,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[11]
+	mi := &file_timecache_v1_watch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1633,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{11}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{13}
 }
 
 // Deliver it again.
@@ -1386,7 +1650,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[12]
+	mi := &file_timecache_v1_watch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1662,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[12]
+	mi := &file_timecache_v1_watch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1675,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{12}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Nack) GetDelay() *durationpb.Duration {
@@ -1440,7 +1704,7 @@ type Terminate struct {
 
 func (x *Terminate) Reset() {
 	*x = Terminate{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	mi := &file_timecache_v1_watch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1716,7 @@ func (x *Terminate) String() string {
 func (*Terminate) ProtoMessage() {}
 
 func (x *Terminate) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[13]
+	mi := &file_timecache_v1_watch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1729,7 @@ func (x *Terminate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terminate.ProtoReflect.Descriptor instead.
 func (*Terminate) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{13}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Terminate) GetReason() string {
@@ -1492,7 +1756,7 @@ type PutBack struct {
 
 func (x *PutBack) Reset() {
 	*x = PutBack{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	mi := &file_timecache_v1_watch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1768,7 @@ func (x *PutBack) String() string {
 func (*PutBack) ProtoMessage() {}
 
 func (x *PutBack) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[14]
+	mi := &file_timecache_v1_watch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1781,7 @@ func (x *PutBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBack.ProtoReflect.Descriptor instead.
 func (*PutBack) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{14}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PutBack) GetTtl() *durationpb.Duration {
@@ -1550,7 +1814,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[15]
+	mi := &file_timecache_v1_watch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1826,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[15]
+	mi := &file_timecache_v1_watch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1839,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{15}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{17}
 }
 
 // Events of one group to settle.
@@ -1593,7 +1857,7 @@ type SettleExpiredRequest struct {
 
 func (x *SettleExpiredRequest) Reset() {
 	*x = SettleExpiredRequest{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[16]
+	mi := &file_timecache_v1_watch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1869,7 @@ func (x *SettleExpiredRequest) String() string {
 func (*SettleExpiredRequest) ProtoMessage() {}
 
 func (x *SettleExpiredRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[16]
+	mi := &file_timecache_v1_watch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1882,7 @@ func (x *SettleExpiredRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleExpiredRequest.ProtoReflect.Descriptor instead.
 func (*SettleExpiredRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{16}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SettleExpiredRequest) GetNamespace() string {
@@ -1666,7 +1930,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[17]
+	mi := &file_timecache_v1_watch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1942,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[17]
+	mi := &file_timecache_v1_watch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1955,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{17}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SettleResult) GetError() *status.Status {
@@ -1719,7 +1983,7 @@ type SettleExpiredResponse struct {
 
 func (x *SettleExpiredResponse) Reset() {
 	*x = SettleExpiredResponse{}
-	mi := &file_timecache_v1_watch_proto_msgTypes[18]
+	mi := &file_timecache_v1_watch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1995,7 @@ func (x *SettleExpiredResponse) String() string {
 func (*SettleExpiredResponse) ProtoMessage() {}
 
 func (x *SettleExpiredResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_watch_proto_msgTypes[18]
+	mi := &file_timecache_v1_watch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,12 +2008,317 @@ func (x *SettleExpiredResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleExpiredResponse.ProtoReflect.Descriptor instead.
 func (*SettleExpiredResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{18}
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SettleExpiredResponse) GetResults() []*SettleResult {
 	if x != nil {
 		return x.Results
+	}
+	return nil
+}
+
+// What to watch, where to start, and how to send it.
+type WatchChangesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. 1 to 64 namespaces, each once.
+	Namespaces []string `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// Where to start in namespaces without a resume token.
+	Start WatchStart `protobuf:"varint,2,opt,name=start,proto3,enum=timecache.v1.WatchStart" json:"start,omitempty"`
+	// As in WatchExpiredRequest; of messages of WatchChanges.
+	ResumeTokens [][]byte `protobuf:"bytes,3,rep,name=resume_tokens,json=resumeTokens,proto3" json:"resume_tokens,omitempty"`
+	// As in WatchExpiredRequest.
+	FailOnLoss bool `protobuf:"varint,4,opt,name=fail_on_loss,json=failOnLoss,proto3" json:"fail_on_loss,omitempty"`
+	// Only keys that begin with this. At most 4 KiB. Empty: all keys.
+	KeyPrefix []byte `protobuf:"bytes,5,opt,name=key_prefix,json=keyPrefix,proto3" json:"key_prefix,omitempty"`
+	// Leave the values out.
+	KeysOnly bool `protobuf:"varint,6,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
+	// As in WatchExpiredRequest.
+	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,7,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
+	// As in WatchExpiredRequest.
+	MaxMessageBytes *uint32 `protobuf:"varint,8,opt,name=max_message_bytes,json=maxMessageBytes,proto3,oneof" json:"max_message_bytes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *WatchChangesRequest) Reset() {
+	*x = WatchChangesRequest{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchChangesRequest) ProtoMessage() {}
+
+func (x *WatchChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchChangesRequest.ProtoReflect.Descriptor instead.
+func (*WatchChangesRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *WatchChangesRequest) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *WatchChangesRequest) GetStart() WatchStart {
+	if x != nil {
+		return x.Start
+	}
+	return WatchStart_WATCH_START_UNSPECIFIED
+}
+
+func (x *WatchChangesRequest) GetResumeTokens() [][]byte {
+	if x != nil {
+		return x.ResumeTokens
+	}
+	return nil
+}
+
+func (x *WatchChangesRequest) GetFailOnLoss() bool {
+	if x != nil {
+		return x.FailOnLoss
+	}
+	return false
+}
+
+func (x *WatchChangesRequest) GetKeyPrefix() []byte {
+	if x != nil {
+		return x.KeyPrefix
+	}
+	return nil
+}
+
+func (x *WatchChangesRequest) GetKeysOnly() bool {
+	if x != nil {
+		return x.KeysOnly
+	}
+	return false
+}
+
+func (x *WatchChangesRequest) GetHeartbeatInterval() *durationpb.Duration {
+	if x != nil {
+		return x.HeartbeatInterval
+	}
+	return nil
+}
+
+func (x *WatchChangesRequest) GetMaxMessageBytes() uint32 {
+	if x != nil && x.MaxMessageBytes != nil {
+		return *x.MaxMessageBytes
+	}
+	return 0
+}
+
+// A change of an entry.
+type ChangeEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What has happened.
+	Kind ChangeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=timecache.v1.ChangeKind" json:"kind,omitempty"`
+	// Its key.
+	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Of a PUT: its value now. Empty with keys_only.
+	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	// In place of the value, for a key that collects the parts of a Gather.
+	Parts *GatheredParts `protobuf:"bytes,4,opt,name=parts,proto3" json:"parts,omitempty"`
+	// Its version now; of a REMOVED the last one.
+	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	// Its deadline now. Unset of a REMOVED.
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// When it happened, on the server's clock, or a microsecond later if a watermark of
+	// that moment had been sent: the order of the changes of one key, but not of several.
+	Time *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=time,proto3" json:"time,omitempty"`
+	// The size of the value, if it was left out because the change does not fit into
+	// max_message_bytes. Otherwise 0.
+	OmittedValueBytes uint64 `protobuf:"varint,8,opt,name=omitted_value_bytes,json=omittedValueBytes,proto3" json:"omitted_value_bytes,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *ChangeEvent) Reset() {
+	*x = ChangeEvent{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeEvent) ProtoMessage() {}
+
+func (x *ChangeEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeEvent.ProtoReflect.Descriptor instead.
+func (*ChangeEvent) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ChangeEvent) GetKind() ChangeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ChangeKind_CHANGE_KIND_UNSPECIFIED
+}
+
+func (x *ChangeEvent) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *ChangeEvent) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *ChangeEvent) GetParts() *GatheredParts {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *ChangeEvent) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ChangeEvent) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+func (x *ChangeEvent) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ChangeEvent) GetOmittedValueBytes() uint64 {
+	if x != nil {
+		return x.OmittedValueBytes
+	}
+	return 0
+}
+
+// Changes of one namespace.
+type WatchChangesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The namespace that this message is about.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// May be empty. The limits are those of WatchExpiredResponse.
+	Changes []*ChangeEvent `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
+	// Every change from at or before this moment has been delivered on this stream or
+	// before its resume token, or is counted in `lost`. Never goes back.
+	Watermark *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=watermark,proto3" json:"watermark,omitempty"`
+	// Changes that this stream missed, as in WatchExpiredResponse: their retention was
+	// over, by time or bytes, or memory ran short.
+	Lost uint64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
+	// As in WatchExpiredResponse, for WatchChangesRequest.resume_tokens. Valid until the
+	// server stops.
+	ResumeToken   []byte `protobuf:"bytes,5,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchChangesResponse) Reset() {
+	*x = WatchChangesResponse{}
+	mi := &file_timecache_v1_watch_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchChangesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchChangesResponse) ProtoMessage() {}
+
+func (x *WatchChangesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_watch_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchChangesResponse.ProtoReflect.Descriptor instead.
+func (*WatchChangesResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_watch_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *WatchChangesResponse) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *WatchChangesResponse) GetChanges() []*ChangeEvent {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *WatchChangesResponse) GetWatermark() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Watermark
+	}
+	return nil
+}
+
+func (x *WatchChangesResponse) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *WatchChangesResponse) GetResumeToken() []byte {
+	if x != nil {
+		return x.ResumeToken
 	}
 	return nil
 }
@@ -1784,6 +2353,17 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x12heartbeat_interval\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12/\n" +
 	"\x11max_message_bytes\x18\a \x01(\rH\x01R\x0fmaxMessageBytes\x88\x01\x01B\x10\n" +
 	"\x0e_max_in_flightB\x14\n" +
+	"\x12_max_message_bytes\"\xbf\x02\n" +
+	"\x13FetchExpiredRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12.\n" +
+	"\x05start\x18\x03 \x01(\x0e2\x18.timecache.v1.WatchStartR\x05start\x12\"\n" +
+	"\n" +
+	"max_events\x18\x04 \x01(\rH\x00R\tmaxEvents\x88\x01\x01\x12-\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x1b\n" +
+	"\tkeys_only\x18\x06 \x01(\bR\bkeysOnly\x12/\n" +
+	"\x11max_message_bytes\x18\a \x01(\rH\x01R\x0fmaxMessageBytes\x88\x01\x01B\r\n" +
+	"\v_max_eventsB\x14\n" +
 	"\x12_max_message_bytes\"\xbb\x02\n" +
 	"\x14WatchExpiringRequest\x12\x1e\n" +
 	"\n" +
@@ -1795,7 +2375,7 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\tkeys_only\x18\x04 \x01(\bR\bkeysOnly\x12H\n" +
 	"\x12heartbeat_interval\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12/\n" +
 	"\x11max_message_bytes\x18\x06 \x01(\rH\x00R\x0fmaxMessageBytes\x88\x01\x01B\x14\n" +
-	"\x12_max_message_bytes\"\xae\x06\n" +
+	"\x12_max_message_bytes\"\xd0\x06\n" +
 	"\fExpiredEvent\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
@@ -1820,7 +2400,8 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"deadLetter\x12%\n" +
 	"\x0edelivery_token\x18\x12 \x01(\fR\rdeliveryToken\x12\x1f\n" +
 	"\vlast_reason\x18\x13 \x01(\tR\n" +
-	"lastReason\"\xc7\x01\n" +
+	"lastReason\x12 \n" +
+	"\vtraceparent\x18\x14 \x01(\tR\vtraceparent\"\xc7\x01\n" +
 	"\n" +
 	"DeadLetter\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
@@ -1841,12 +2422,18 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x1a.timecache.v1.ExpiredEventR\x06events\x128\n" +
 	"\twatermark\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\twatermark\x12\x12\n" +
 	"\x04lost\x18\x04 \x01(\x04R\x04lost\x12!\n" +
-	"\fresume_token\x18\x05 \x01(\fR\vresumeToken\"\xb8\x01\n" +
+	"\fresume_token\x18\x05 \x01(\fR\vresumeToken\"\x85\x02\n" +
 	"\x16ConsumeExpiredResponse\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x122\n" +
 	"\x06events\x18\x02 \x03(\v2\x1a.timecache.v1.ExpiredEventR\x06events\x128\n" +
 	"\twatermark\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\twatermark\x12\x12\n" +
-	"\x04lost\x18\x04 \x01(\x04R\x04lost\"\xa3\x01\n" +
+	"\x04lost\x18\x04 \x01(\x04R\x04lost\x12K\n" +
+	"\x13delivered_watermark\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x12deliveredWatermark\"\xe5\x01\n" +
+	"\x14FetchExpiredResponse\x122\n" +
+	"\x06events\x18\x01 \x03(\v2\x1a.timecache.v1.ExpiredEventR\x06events\x128\n" +
+	"\twatermark\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\twatermark\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12K\n" +
+	"\x13delivered_watermark\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x12deliveredWatermark\"\xa3\x01\n" +
 	"\x15WatchExpiringResponse\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x122\n" +
 	"\x06events\x18\x02 \x03(\v2\x1a.timecache.v1.ExpiredEventR\x06events\x128\n" +
@@ -1880,7 +2467,36 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusR\x05error\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\"M\n" +
 	"\x15SettleExpiredResponse\x124\n" +
-	"\aresults\x18\x01 \x03(\v2\x1a.timecache.v1.SettleResultR\aresults*X\n" +
+	"\aresults\x18\x01 \x03(\v2\x1a.timecache.v1.SettleResultR\aresults\"\xf9\x02\n" +
+	"\x13WatchChangesRequest\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x01 \x03(\tR\n" +
+	"namespaces\x12.\n" +
+	"\x05start\x18\x02 \x01(\x0e2\x18.timecache.v1.WatchStartR\x05start\x12#\n" +
+	"\rresume_tokens\x18\x03 \x03(\fR\fresumeTokens\x12 \n" +
+	"\ffail_on_loss\x18\x04 \x01(\bR\n" +
+	"failOnLoss\x12\x1d\n" +
+	"\n" +
+	"key_prefix\x18\x05 \x01(\fR\tkeyPrefix\x12\x1b\n" +
+	"\tkeys_only\x18\x06 \x01(\bR\bkeysOnly\x12H\n" +
+	"\x12heartbeat_interval\x18\a \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12/\n" +
+	"\x11max_message_bytes\x18\b \x01(\rH\x00R\x0fmaxMessageBytes\x88\x01\x01B\x14\n" +
+	"\x12_max_message_bytes\"\xc8\x02\n" +
+	"\vChangeEvent\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.timecache.v1.ChangeKindR\x04kind\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\fR\x05value\x121\n" +
+	"\x05parts\x18\x04 \x01(\v2\x1b.timecache.v1.GatheredPartsR\x05parts\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\x126\n" +
+	"\bdeadline\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12.\n" +
+	"\x04time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12.\n" +
+	"\x13omitted_value_bytes\x18\b \x01(\x04R\x11omittedValueBytes\"\xda\x01\n" +
+	"\x14WatchChangesResponse\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x123\n" +
+	"\achanges\x18\x02 \x03(\v2\x19.timecache.v1.ChangeEventR\achanges\x128\n" +
+	"\twatermark\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\twatermark\x12\x12\n" +
+	"\x04lost\x18\x04 \x01(\x04R\x04lost\x12!\n" +
+	"\fresume_token\x18\x05 \x01(\fR\vresumeToken*X\n" +
 	"\n" +
 	"WatchStart\x12\x1b\n" +
 	"\x17WATCH_START_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -1896,7 +2512,13 @@ const file_timecache_v1_watch_proto_rawDesc = "" +
 	"\x1eDEAD_LETTER_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19DEAD_LETTER_REASON_NACKED\x10\x01\x12 \n" +
 	"\x1cDEAD_LETTER_REASON_TIMED_OUT\x10\x02\x12!\n" +
-	"\x1dDEAD_LETTER_REASON_TERMINATED\x10\x03B\x8b\x01\n" +
+	"\x1dDEAD_LETTER_REASON_TERMINATED\x10\x03*p\n" +
+	"\n" +
+	"ChangeKind\x12\x1b\n" +
+	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fCHANGE_KIND_PUT\x10\x01\x12\x17\n" +
+	"\x13CHANGE_KIND_RENEWED\x10\x02\x12\x17\n" +
+	"\x13CHANGE_KIND_REMOVED\x10\x03B\x8b\x01\n" +
 	"\x11dev.timecached.v1B\n" +
 	"WatchProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
@@ -1912,76 +2534,96 @@ func file_timecache_v1_watch_proto_rawDescGZIP() []byte {
 	return file_timecache_v1_watch_proto_rawDescData
 }
 
-var file_timecache_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_timecache_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_timecache_v1_watch_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_timecache_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_timecache_v1_watch_proto_goTypes = []any{
 	(WatchStart)(0),                // 0: timecache.v1.WatchStart
 	(ExpiryCause)(0),               // 1: timecache.v1.ExpiryCause
 	(DeadLetterReason)(0),          // 2: timecache.v1.DeadLetterReason
-	(*WatchExpiredRequest)(nil),    // 3: timecache.v1.WatchExpiredRequest
-	(*ConsumeExpiredRequest)(nil),  // 4: timecache.v1.ConsumeExpiredRequest
-	(*WatchExpiringRequest)(nil),   // 5: timecache.v1.WatchExpiringRequest
-	(*ExpiredEvent)(nil),           // 6: timecache.v1.ExpiredEvent
-	(*DeadLetter)(nil),             // 7: timecache.v1.DeadLetter
-	(*GatheredParts)(nil),          // 8: timecache.v1.GatheredParts
-	(*GatheredPart)(nil),           // 9: timecache.v1.GatheredPart
-	(*WatchExpiredResponse)(nil),   // 10: timecache.v1.WatchExpiredResponse
-	(*ConsumeExpiredResponse)(nil), // 11: timecache.v1.ConsumeExpiredResponse
-	(*WatchExpiringResponse)(nil),  // 12: timecache.v1.WatchExpiringResponse
-	(*Settlement)(nil),             // 13: timecache.v1.Settlement
-	(*Ack)(nil),                    // 14: timecache.v1.Ack
-	(*Nack)(nil),                   // 15: timecache.v1.Nack
-	(*Terminate)(nil),              // 16: timecache.v1.Terminate
-	(*PutBack)(nil),                // 17: timecache.v1.PutBack
-	(*Extend)(nil),                 // 18: timecache.v1.Extend
-	(*SettleExpiredRequest)(nil),   // 19: timecache.v1.SettleExpiredRequest
-	(*SettleResult)(nil),           // 20: timecache.v1.SettleResult
-	(*SettleExpiredResponse)(nil),  // 21: timecache.v1.SettleExpiredResponse
-	(*durationpb.Duration)(nil),    // 22: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 23: google.protobuf.Timestamp
-	(*status.Status)(nil),          // 24: google.rpc.Status
+	(ChangeKind)(0),                // 3: timecache.v1.ChangeKind
+	(*WatchExpiredRequest)(nil),    // 4: timecache.v1.WatchExpiredRequest
+	(*ConsumeExpiredRequest)(nil),  // 5: timecache.v1.ConsumeExpiredRequest
+	(*FetchExpiredRequest)(nil),    // 6: timecache.v1.FetchExpiredRequest
+	(*WatchExpiringRequest)(nil),   // 7: timecache.v1.WatchExpiringRequest
+	(*ExpiredEvent)(nil),           // 8: timecache.v1.ExpiredEvent
+	(*DeadLetter)(nil),             // 9: timecache.v1.DeadLetter
+	(*GatheredParts)(nil),          // 10: timecache.v1.GatheredParts
+	(*GatheredPart)(nil),           // 11: timecache.v1.GatheredPart
+	(*WatchExpiredResponse)(nil),   // 12: timecache.v1.WatchExpiredResponse
+	(*ConsumeExpiredResponse)(nil), // 13: timecache.v1.ConsumeExpiredResponse
+	(*FetchExpiredResponse)(nil),   // 14: timecache.v1.FetchExpiredResponse
+	(*WatchExpiringResponse)(nil),  // 15: timecache.v1.WatchExpiringResponse
+	(*Settlement)(nil),             // 16: timecache.v1.Settlement
+	(*Ack)(nil),                    // 17: timecache.v1.Ack
+	(*Nack)(nil),                   // 18: timecache.v1.Nack
+	(*Terminate)(nil),              // 19: timecache.v1.Terminate
+	(*PutBack)(nil),                // 20: timecache.v1.PutBack
+	(*Extend)(nil),                 // 21: timecache.v1.Extend
+	(*SettleExpiredRequest)(nil),   // 22: timecache.v1.SettleExpiredRequest
+	(*SettleResult)(nil),           // 23: timecache.v1.SettleResult
+	(*SettleExpiredResponse)(nil),  // 24: timecache.v1.SettleExpiredResponse
+	(*WatchChangesRequest)(nil),    // 25: timecache.v1.WatchChangesRequest
+	(*ChangeEvent)(nil),            // 26: timecache.v1.ChangeEvent
+	(*WatchChangesResponse)(nil),   // 27: timecache.v1.WatchChangesResponse
+	(*durationpb.Duration)(nil),    // 28: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 29: google.protobuf.Timestamp
+	(*status.Status)(nil),          // 30: google.rpc.Status
 }
 var file_timecache_v1_watch_proto_depIdxs = []int32{
 	0,  // 0: timecache.v1.WatchExpiredRequest.start:type_name -> timecache.v1.WatchStart
-	22, // 1: timecache.v1.WatchExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	28, // 1: timecache.v1.WatchExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
 	0,  // 2: timecache.v1.ConsumeExpiredRequest.start:type_name -> timecache.v1.WatchStart
-	22, // 3: timecache.v1.ConsumeExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	22, // 4: timecache.v1.WatchExpiringRequest.lead_time:type_name -> google.protobuf.Duration
-	22, // 5: timecache.v1.WatchExpiringRequest.heartbeat_interval:type_name -> google.protobuf.Duration
-	23, // 6: timecache.v1.ExpiredEvent.put_time:type_name -> google.protobuf.Timestamp
-	23, // 7: timecache.v1.ExpiredEvent.deadline:type_name -> google.protobuf.Timestamp
-	23, // 8: timecache.v1.ExpiredEvent.death_time:type_name -> google.protobuf.Timestamp
-	23, // 9: timecache.v1.ExpiredEvent.delivered_at:type_name -> google.protobuf.Timestamp
-	1,  // 10: timecache.v1.ExpiredEvent.cause:type_name -> timecache.v1.ExpiryCause
-	8,  // 11: timecache.v1.ExpiredEvent.parts:type_name -> timecache.v1.GatheredParts
-	23, // 12: timecache.v1.ExpiredEvent.create_time:type_name -> google.protobuf.Timestamp
-	22, // 13: timecache.v1.ExpiredEvent.own_ttl:type_name -> google.protobuf.Duration
-	7,  // 14: timecache.v1.ExpiredEvent.dead_letter:type_name -> timecache.v1.DeadLetter
-	2,  // 15: timecache.v1.DeadLetter.reason:type_name -> timecache.v1.DeadLetterReason
-	23, // 16: timecache.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	9,  // 17: timecache.v1.GatheredParts.parts:type_name -> timecache.v1.GatheredPart
-	6,  // 18: timecache.v1.WatchExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
-	23, // 19: timecache.v1.WatchExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
-	6,  // 20: timecache.v1.ConsumeExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
-	23, // 21: timecache.v1.ConsumeExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
-	6,  // 22: timecache.v1.WatchExpiringResponse.events:type_name -> timecache.v1.ExpiredEvent
-	23, // 23: timecache.v1.WatchExpiringResponse.watermark:type_name -> google.protobuf.Timestamp
-	14, // 24: timecache.v1.Settlement.ack:type_name -> timecache.v1.Ack
-	15, // 25: timecache.v1.Settlement.nack:type_name -> timecache.v1.Nack
-	17, // 26: timecache.v1.Settlement.put_back:type_name -> timecache.v1.PutBack
-	18, // 27: timecache.v1.Settlement.extend:type_name -> timecache.v1.Extend
-	16, // 28: timecache.v1.Settlement.terminate:type_name -> timecache.v1.Terminate
-	22, // 29: timecache.v1.Nack.delay:type_name -> google.protobuf.Duration
-	22, // 30: timecache.v1.PutBack.ttl:type_name -> google.protobuf.Duration
-	23, // 31: timecache.v1.PutBack.expire_at:type_name -> google.protobuf.Timestamp
-	13, // 32: timecache.v1.SettleExpiredRequest.settlements:type_name -> timecache.v1.Settlement
-	24, // 33: timecache.v1.SettleResult.error:type_name -> google.rpc.Status
-	20, // 34: timecache.v1.SettleExpiredResponse.results:type_name -> timecache.v1.SettleResult
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	28, // 3: timecache.v1.ConsumeExpiredRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	0,  // 4: timecache.v1.FetchExpiredRequest.start:type_name -> timecache.v1.WatchStart
+	28, // 5: timecache.v1.FetchExpiredRequest.wait:type_name -> google.protobuf.Duration
+	28, // 6: timecache.v1.WatchExpiringRequest.lead_time:type_name -> google.protobuf.Duration
+	28, // 7: timecache.v1.WatchExpiringRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	29, // 8: timecache.v1.ExpiredEvent.put_time:type_name -> google.protobuf.Timestamp
+	29, // 9: timecache.v1.ExpiredEvent.deadline:type_name -> google.protobuf.Timestamp
+	29, // 10: timecache.v1.ExpiredEvent.death_time:type_name -> google.protobuf.Timestamp
+	29, // 11: timecache.v1.ExpiredEvent.delivered_at:type_name -> google.protobuf.Timestamp
+	1,  // 12: timecache.v1.ExpiredEvent.cause:type_name -> timecache.v1.ExpiryCause
+	10, // 13: timecache.v1.ExpiredEvent.parts:type_name -> timecache.v1.GatheredParts
+	29, // 14: timecache.v1.ExpiredEvent.create_time:type_name -> google.protobuf.Timestamp
+	28, // 15: timecache.v1.ExpiredEvent.own_ttl:type_name -> google.protobuf.Duration
+	9,  // 16: timecache.v1.ExpiredEvent.dead_letter:type_name -> timecache.v1.DeadLetter
+	2,  // 17: timecache.v1.DeadLetter.reason:type_name -> timecache.v1.DeadLetterReason
+	29, // 18: timecache.v1.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	11, // 19: timecache.v1.GatheredParts.parts:type_name -> timecache.v1.GatheredPart
+	8,  // 20: timecache.v1.WatchExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
+	29, // 21: timecache.v1.WatchExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
+	8,  // 22: timecache.v1.ConsumeExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
+	29, // 23: timecache.v1.ConsumeExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
+	29, // 24: timecache.v1.ConsumeExpiredResponse.delivered_watermark:type_name -> google.protobuf.Timestamp
+	8,  // 25: timecache.v1.FetchExpiredResponse.events:type_name -> timecache.v1.ExpiredEvent
+	29, // 26: timecache.v1.FetchExpiredResponse.watermark:type_name -> google.protobuf.Timestamp
+	29, // 27: timecache.v1.FetchExpiredResponse.delivered_watermark:type_name -> google.protobuf.Timestamp
+	8,  // 28: timecache.v1.WatchExpiringResponse.events:type_name -> timecache.v1.ExpiredEvent
+	29, // 29: timecache.v1.WatchExpiringResponse.watermark:type_name -> google.protobuf.Timestamp
+	17, // 30: timecache.v1.Settlement.ack:type_name -> timecache.v1.Ack
+	18, // 31: timecache.v1.Settlement.nack:type_name -> timecache.v1.Nack
+	20, // 32: timecache.v1.Settlement.put_back:type_name -> timecache.v1.PutBack
+	21, // 33: timecache.v1.Settlement.extend:type_name -> timecache.v1.Extend
+	19, // 34: timecache.v1.Settlement.terminate:type_name -> timecache.v1.Terminate
+	28, // 35: timecache.v1.Nack.delay:type_name -> google.protobuf.Duration
+	28, // 36: timecache.v1.PutBack.ttl:type_name -> google.protobuf.Duration
+	29, // 37: timecache.v1.PutBack.expire_at:type_name -> google.protobuf.Timestamp
+	16, // 38: timecache.v1.SettleExpiredRequest.settlements:type_name -> timecache.v1.Settlement
+	30, // 39: timecache.v1.SettleResult.error:type_name -> google.rpc.Status
+	23, // 40: timecache.v1.SettleExpiredResponse.results:type_name -> timecache.v1.SettleResult
+	0,  // 41: timecache.v1.WatchChangesRequest.start:type_name -> timecache.v1.WatchStart
+	28, // 42: timecache.v1.WatchChangesRequest.heartbeat_interval:type_name -> google.protobuf.Duration
+	3,  // 43: timecache.v1.ChangeEvent.kind:type_name -> timecache.v1.ChangeKind
+	10, // 44: timecache.v1.ChangeEvent.parts:type_name -> timecache.v1.GatheredParts
+	29, // 45: timecache.v1.ChangeEvent.deadline:type_name -> google.protobuf.Timestamp
+	29, // 46: timecache.v1.ChangeEvent.time:type_name -> google.protobuf.Timestamp
+	26, // 47: timecache.v1.WatchChangesResponse.changes:type_name -> timecache.v1.ChangeEvent
+	29, // 48: timecache.v1.WatchChangesResponse.watermark:type_name -> google.protobuf.Timestamp
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_watch_proto_init() }
@@ -1992,20 +2634,22 @@ func file_timecache_v1_watch_proto_init() {
 	file_timecache_v1_watch_proto_msgTypes[0].OneofWrappers = []any{}
 	file_timecache_v1_watch_proto_msgTypes[1].OneofWrappers = []any{}
 	file_timecache_v1_watch_proto_msgTypes[2].OneofWrappers = []any{}
-	file_timecache_v1_watch_proto_msgTypes[10].OneofWrappers = []any{
+	file_timecache_v1_watch_proto_msgTypes[3].OneofWrappers = []any{}
+	file_timecache_v1_watch_proto_msgTypes[12].OneofWrappers = []any{
 		(*Settlement_Ack)(nil),
 		(*Settlement_Nack)(nil),
 		(*Settlement_PutBack)(nil),
 		(*Settlement_Extend)(nil),
 		(*Settlement_Terminate)(nil),
 	}
+	file_timecache_v1_watch_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_watch_proto_rawDesc), len(file_timecache_v1_watch_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   19,
+			NumEnums:      4,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

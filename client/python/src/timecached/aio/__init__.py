@@ -13,7 +13,7 @@ raises asyncio.CancelledError, and what it did is not known.
 from . import recipes
 from .client import Client
 from .pipeline import Pipeline
-from .watcher import Watcher
+from .watcher import ChangeWatcher, Watcher
 from .worker import GroupWorker
 
-__all__ = ["Client", "GroupWorker", "Pipeline", "Watcher", "recipes"]
+__all__ = ["ChangeWatcher", "Client", "GroupWorker", "Pipeline", "Watcher", "recipes"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -12,38 +10,22 @@ from typing import Any, TypeVar
 
 import grpc
 
-from ..admin_types import (
-    BackupPiece,
-    ClusterInfo,
-    DeathsAhead,
-    Group,
-    GroupOptions,
-    Namespace,
-    NamespaceOptions,
-    ServerInfo,
-    cluster_from,
-    deaths_from,
-    fill_options,
-    group_from,
-    namespace_from,
-    server_from,
-)
 from ..channel import (
-    Backoff,
     PathLike,
     Security,
     Settings,
-    Stubs,
     check_metadata,
     open_async,
     receive_max,
     replaced,
     split_addresses,
 )
-from ..connection import AsyncConnection, Endpoints, Failover
+from ..connection import AsyncConnection, Endpoints
 from ..errors import TimecacheError, error_from_status, miscounted
 from ..operation import Operation
 from ..scanning import ScanState
+from ..sharing import Streams
+from ..tracing import call_span
 from ..types import (
     AppendResult,
     BytesLike,
@@ -51,6 +33,7 @@ from ..types import (
     Duration,
     Entry,
     ExpiredEvent,
+    FetchedEvents,
     GatherResult,
     PutResult,
     RemoveResult,
@@ -59,25 +42,26 @@ from ..types import (
     Settlement,
     SizeResult,
     entry_from,
+    fetched_from,
+    from_duration,
     to_bytes,
     to_duration,
-    to_names,
 )
-from ..v1 import data_pb2, groups_pb2, namespaces_pb2, server_pb2, watch_pb2
-from ..watching import Reconnecting, WatchState
+from ..v1 import data_pb2, watch_pb2
+from ..watching import Reconnecting, WatchState, start_of
 from ..working import Listeners, in_flight, to_settlement
+from .admin import Administration
 from .pipeline import Pipeline
+from .settles import Settles
+from .streams import Stream
 from .tasks import sleep
-from .watcher import Watcher
+from .watcher import ChangeWatcher, Watcher
 from .worker import GroupWorker
 
 T = TypeVar("T")
 
-# A HealthCheckResponse with the status SERVING.
-_SERVING = b"\x08\x01"
 
-
-class Client:
+class Client(Administration):
     """A client of one server, and of one of its namespaces at a time.
 
     Connects at its first call, and again by itself. Every call is one round trip, ends after
@@ -100,6 +84,8 @@ class Client:
         server_name: str | None = None,
         token: str | Callable[[], str | Awaitable[str]] | None = None,
         allow_plaintext_token: bool = False,
+        trace_entries: bool = False,
+        batching: bool = True,
         interceptors: Sequence[Any] = (),
         channel_options: Sequence[tuple[str, Any]] = (),
     ) -> None:
@@ -118,9 +104,19 @@ class Client:
           own. `server_name`: that the certificate must have, if not the address's. Files are PEM,
           and read here.
         - `token`: a bearer token, or a function that returns the one to show now: called for each
-          call, so it must not wait; for asyncio it may be a coroutine function, which may. Not
-          sent to another machine in plain text, unless `allow_plaintext_token`.
-        - `interceptors`, `channel_options`: of gRPC's, as for tracing.
+          call or stream, so it must not wait; for asyncio it may be a coroutine function, which
+          may. Not sent to another machine in plain text, unless `allow_plaintext_token`.
+        - `trace_entries`: an entry that a put, append, combine or gather makes keeps the trace of
+          the call, if that is sampled: its event then has the ``traceparent``, to which the span of
+          a worker's handler is linked. 26 B more of each such entry.
+        - `batching`: calls on single entries (put, get, remove, contains, touch, append, combine,
+          gather) that are made at the same time go together, on a stream that the client keeps for
+          each namespace, at most 64. None waits for others to come: it goes at once or, while a
+          message is under way, with the next one. Results, errors, deadlines and retries are each
+          call's own. False: each is an RPC of its own, as are in any case those with more than
+          64 KiB or with ``metadata``, and all of a client with `interceptors`. Calls of ``settle``
+          for one group share a request likewise: see there.
+        - `interceptors`, `channel_options`: of gRPC's.
 
         ValueError, OSError: options that do not go together, files that cannot be read.
         """
@@ -135,10 +131,18 @@ class Client:
         def connect(address: str, more: Sequence[tuple[str, Any]]) -> AsyncConnection:
             options = [*more, *channel_options]
             channel = open_async(address, self._security, options, interceptors)
-            return AsyncConnection(channel, has_others=bool(more))
+            return AsyncConnection(address, channel, has_others=bool(more))
 
         self._endpoints = Endpoints(addresses, connect)
-        self._settings = Settings(namespace, timeout, retry or RetryPolicy())
+        self._streams = Streams(Stream)
+        self._settles = Settles()
+        self._settings = Settings(
+            namespace,
+            timeout,
+            retry or RetryPolicy(),
+            trace_entries=trace_entries,
+            batching=batching and not interceptors,
+        )
 
     # --- the client itself ---
 
@@ -165,6 +169,8 @@ class Client:
         repeatable: bool | None = None,
         request_id: str | None = None,
         traceparent: str | None = None,
+        trace_entries: bool | None = None,
+        batching: bool | None = None,
         metadata: Sequence[tuple[str, str | bytes]] = (),
     ) -> Client:
         """The same client with other options: for one call, or for many.
@@ -173,6 +179,9 @@ class Client:
           nobody else competes with.
         - `request_id` (1 to 128 graphic ASCII characters), `traceparent` (W3C): stand in the
           server's log lines about the call.
+        - `trace_entries`: as of the client; entries keep `traceparent` if that is given, else the
+          trace of the call.
+        - `batching`: as of the client.
         - `metadata`: more pairs to send.
 
         They take the place of what this client has under the same keys; the server takes one of
@@ -191,6 +200,10 @@ class Client:
             changes["retry"] = retry
         if repeatable is not None:
             changes["repeatable"] = repeatable
+        if trace_entries is not None:
+            changes["trace_entries"] = trace_entries
+        if batching is not None:
+            changes["batching"] = batching
         return self._with(metadata=replaced(self._settings.metadata, pairs), **changes)
 
     async def close(self) -> None:
@@ -228,6 +241,7 @@ class Client:
         expire_at: datetime | None = None,
         allow_past: bool = False,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> PutResult:
         """Stores a value under a key, with a fresh time to live.
 
@@ -242,10 +256,13 @@ class Client:
           zone, after now, and no later than now + max_ttl. `ttl` is then what a later renewal
           gives. `allow_past`: one that is over is no error: the entry expires at once, and its
           event is delivered.
-
         - `idempotency_id`: makes the call safe to repeat, so that it is repeated as RetryPolicy
           says: 1 to 64 B that no other call has. The namespace must have an idempotency_window.
           Not together with `return_previous`.
+        - `traceparent`: a W3C traceparent of 55 characters, kept with the entry (26 B) and given
+          with its event, so that the trace of what handles the event can link to this one: see also
+          `trace_entries` of the client. Every put sets it anew; ``append``, ``combine`` and
+          ``gather`` only that of an entry which they create.
 
         A limit that would be passed: ResourceExhaustedError.
         """
@@ -262,8 +279,8 @@ class Client:
                 expire_at=expire_at,
                 allow_past=allow_past,
                 idempotency_id=idempotency_id,
-            ),
-            safe=idempotency_id is not None,
+                traceparent=traceparent,
+            )
         )
 
     async def get(self, key: BytesLike, *, touch: bool | None = None) -> Entry | None:
@@ -272,7 +289,7 @@ class Client:
         `touch`: renew its time to live; False: do not, in a sliding namespace, either. None: renew
         it if the namespace is sliding.
         """
-        return await self._do(Operation.get(key, touch=touch), safe=True)
+        return await self._do(Operation.get(key, touch=touch))
 
     async def remove(
         self,
@@ -293,18 +310,32 @@ class Client:
                 if_version=if_version,
                 return_previous=return_previous,
                 idempotency_id=idempotency_id,
-            ),
-            safe=idempotency_id is not None,
+            )
         )
 
-    async def contains(self, key: BytesLike) -> bool:
-        """Whether an entry is there. Never renews its time to live."""
-        return await self._do(Operation.contains(key), safe=True)
+    async def contains(
+        self,
+        key: BytesLike,
+        *,
+        if_absent: bool = False,
+        if_present: bool = False,
+        if_version: int | None = None,
+    ) -> bool:
+        """Whether an entry is there. Never renews its time to live.
+
+        With a condition, as in ``put``, FailedPreconditionError where it does not hold: for an
+        ``execute`` that is atomic, of a key that does not change.
+        """
+        return await self._do(
+            Operation.contains(
+                key, if_absent=if_absent, if_present=if_present, if_version=if_version
+            )
+        )
 
     async def size(self) -> SizeResult:
         """Live entries and bytes of the namespace, exact."""
         response = await self._call(
-            lambda stubs: stubs.data.Size,
+            "data.Size",
             data_pb2.SizeRequest(namespace=self._settings.namespace),
             safe=True,
         )
@@ -335,8 +366,7 @@ class Client:
                 expire_at=expire_at,
                 allow_past=allow_past,
                 namespace_ttl=namespace_ttl,
-            ),
-            safe=True,
+            )
         )
 
     async def append(
@@ -350,6 +380,7 @@ class Client:
         if_version: int | None = None,
         touch: bool = False,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> AppendResult:
         """Appends to a value, or creates an entry with these bytes.
 
@@ -368,8 +399,8 @@ class Client:
                 if_version=if_version,
                 touch=touch,
                 idempotency_id=idempotency_id,
-            ),
-            safe=idempotency_id is not None,
+                traceparent=traceparent,
+            )
         )
 
     async def combine(
@@ -384,6 +415,7 @@ class Client:
         ttl: Duration | None = None,
         if_version: int | None = None,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> CombineResult:
         """Adds a 64-bit number to a value, or xors it with one, atomically.
 
@@ -404,8 +436,8 @@ class Client:
                 ttl=ttl,
                 if_version=if_version,
                 idempotency_id=idempotency_id,
-            ),
-            safe=idempotency_id is not None,
+                traceparent=traceparent,
+            )
         )
 
     async def gather(
@@ -421,6 +453,7 @@ class Client:
         keep_first: bool = False,
         remember: Duration | None = None,
         idempotency_id: BytesLike | None = None,
+        traceparent: str | None = None,
     ) -> GatherResult:
         """Brings one part of what is collected under a key.
 
@@ -446,25 +479,35 @@ class Client:
                 keep_first=keep_first,
                 remember=remember,
                 idempotency_id=idempotency_id,
-            ),
-            safe=idempotency_id is not None,
+                traceparent=traceparent,
+            )
         )
 
-    async def execute(self, operations: Iterable[Operation[Any]]) -> list[Any]:
+    async def execute(
+        self, operations: Iterable[Operation[Any]], *, atomic: bool = False
+    ) -> list[Any]:
         """Does up to 4,096 operations in one round trip: a result for each, in their order.
 
         Each is what the method of the same name returns, or the TimecacheError that it would
-        raise. Not a transaction: each succeeds or fails by itself, and those of one key apply in
-        order. Raises where none could be tried, or nobody knows. No operations: no call.
+        raise. Not a transaction, unless `atomic`: each succeeds or fails by itself, and those of
+        one key apply in order. Raises where none could be tried, or nobody knows. No operations: no
+        call. Repeated, as RetryPolicy says, if all operations are safe to repeat.
+
+        `atomic`: all or none. If one fails, its result says why, and each of the others is an
+        AbortedError (NOT_APPLIED). No other call sees a part of them, and no crash leaves one. At
+        most 128 operations, 1 MiB in all, each on a key of its own; else InvalidArgumentError.
         """
         batch = list(operations)
         if not batch:
             return []
         response = await self._call(
-            lambda stubs: stubs.data.Execute,
+            "data.Execute",
             data_pb2.ExecuteRequest(
-                namespace=self._settings.namespace, operations=[op.message for op in batch]
+                namespace=self._settings.namespace,
+                operations=[operation.message for operation in batch],
+                atomic=atomic,
             ),
+            safe=all(operation.is_safe(atomic) for operation in batch),
         )
         if len(response.results) != len(batch):
             raise miscounted(len(batch), len(response.results))
@@ -516,26 +559,29 @@ class Client:
         give_up_at = None if timeout is None else time.monotonic() + timeout
         state = ScanState(self._settings.retry)
         failover = self._endpoints.failover()
-        while True:
-            connection = self._endpoints.current
-            try:
-                with connection.errors():
-                    call = await self._open(connection, _scan, request, give_up_at)
-                    try:
-                        async for page in call:
-                            request.position = state.accept(page)
-                            for entry in page.entries:
-                                yield entry_from(entry)
-                        return
-                    finally:
-                        call.cancel()
-            except TimecacheError as error:
-                self._endpoints.move_on(connection, error)
-                elsewhere = failover.pause(error)
-                pause = state.broken(error) if elsewhere is None else elsewhere
-                if give_up_at is not None and time.monotonic() + pause >= give_up_at:
-                    raise
-            await sleep(pause)
+        address = self._endpoints.current.address
+        with call_span("data.Scan", request, self._settings, address) as span:
+            while True:
+                connection = self._endpoints.current
+                try:
+                    with connection.errors():
+                        call = await self._open(connection, "data.Scan", request, give_up_at, span)
+                        try:
+                            async for page in call:
+                                request.position = state.accept(page)
+                                for entry in page.entries:
+                                    yield entry_from(entry)
+                            return
+                        finally:
+                            call.cancel()
+                except TimecacheError as error:
+                    self._endpoints.move_on(connection, error)
+                    elsewhere = failover.pause(error)
+                    pause = state.broken(error) if elsewhere is None else elsewhere
+                    if give_up_at is not None and time.monotonic() + pause >= give_up_at:
+                        raise
+                    span.retry(error, pause, self._endpoints.current.address)
+                await sleep(pause)
 
     # --- what expires ---
 
@@ -627,6 +673,87 @@ class Client:
             ),
         )
         return Watcher(self._endpoints, self._metadata, state)
+
+    def watch_changes(
+        self,
+        namespaces: Iterable[str] | None = None,
+        *,
+        from_earliest: bool = False,
+        resume_tokens: Mapping[str, bytes] | None = None,
+        key_prefix: BytesLike = b"",
+        keys_only: bool = False,
+        fail_on_loss: bool = False,
+        heartbeat_interval: Duration | None = None,
+        wait_for_server: bool = False,
+        min_pause: float = 0.1,
+        max_pause: float = 1.0,
+        silence_max: float | None = None,
+        on_break: Callable[[TimecacheError], object] | None = None,
+    ) -> ChangeWatcher:
+        """Watches puts, renewals and removals, as they happen: for a cache beside the client.
+
+        In namespaces that keep them (change_retention); else FailedPreconditionError (NO_CHANGES).
+        What dies is not among them: ``watch`` has it. Resumes by itself as ``watch`` does; the log
+        of changes ends with the server (``log_changed``). Arguments as for ``watch``, with
+        ChangeBatch.resume_token.
+        """
+        state = WatchState(
+            namespaces=[self._settings.namespace] if namespaces is None else namespaces,
+            changes=True,
+            from_earliest=from_earliest,
+            resume_tokens=resume_tokens,
+            key_prefix=key_prefix,
+            keys_only=keys_only,
+            fail_on_loss=fail_on_loss,
+            heartbeat_interval=heartbeat_interval,
+            max_message_bytes=self._max_message_bytes,
+            reconnecting=Reconnecting(
+                wait_for_server=wait_for_server,
+                min_pause=min_pause,
+                max_pause=max_pause,
+                silence_max=silence_max,
+                on_break=on_break,
+            ),
+        )
+        return ChangeWatcher(self._endpoints, self._metadata, state)
+
+    async def fetch_expired(
+        self,
+        group: str,
+        *,
+        max_events: int | None = None,
+        wait: Duration | None = None,
+        from_earliest: bool = False,
+        keys_only: bool = False,
+    ) -> FetchedEvents:
+        """Fetches events of a consumer group, without a stream: for jobs that come and go.
+
+        Answers with the events that are ready, or as soon as there is one, or after `wait`. Settle
+        each, with ``settle``, within the group's ack_timeout; otherwise it is given out again, to
+        any member or caller. Streams and fetches share a group, which is made if it is not there.
+
+        - `max_events`: 1 to 8,192. None: 100.
+        - `wait`: 0 to 1 min, on the server's clock, for the first event. None: not at all. The call
+          may take so much longer than the client's timeout.
+        - `from_earliest`: where a group begins that is made by this. `keys_only`: without values.
+
+        FailedPreconditionError (SINGLE_ACTIVE): the group gives all to one stream;
+        ResourceExhaustedError (MAX_WATCHERS): too many calls wait. Never repeated unasked: events
+        of an answer that was lost come again after the ack_timeout.
+        """
+        request = watch_pb2.FetchExpiredRequest(
+            namespace=self._settings.namespace,
+            group=group,
+            start=start_of(from_earliest),
+            max_events=max_events,
+            keys_only=keys_only,
+            max_message_bytes=self._max_message_bytes,
+        )
+        more = 0.0
+        if wait is not None:
+            request.wait.CopyFrom(to_duration(wait))
+            more = max(0.0, from_duration(request.wait).total_seconds())
+        return fetched_from(await self._call("data.FetchExpired", request, more=more))
 
     def consume(
         self,
@@ -734,287 +861,26 @@ class Client:
     ) -> list[int | TimecacheError]:
         """Settles, or extends, up to 4,096 events of a group: a result for each, in their order.
 
+        By the tokens of ``consume``, ``fetch_expired``, or ``list_unsettled``.
         Of a PutBack the entry's new version, or 0 if the key was there again; of others 0. A
         TimecacheError: it was not settled (NOT_FOUND with EVENT_NOT_UNSETTLED: it has been
         already; FAILED_PRECONDITION with STALE_ATTEMPT: the event has been given out again).
         Raises where none was settled, or nobody knows: then again.
+
+        Calls for one group that are made while a request of it is under way go together with the
+        next one. Alone go those that have more than 64 KiB, a span, ``metadata``, `request_id`,
+        `traceparent` or `repeatable`, or no timeout, and all with ``batching=False``.
         """
         messages = [to_settlement(settlement) for settlement in settlements]
         if not messages:
             return []
-        response = await self._call(
-            lambda stubs: stubs.data.SettleExpired,
-            watch_pb2.SettleExpiredRequest(
-                namespace=self._settings.namespace, group=group, settlements=messages
-            ),
+        request = watch_pb2.SettleExpiredRequest(
+            namespace=self._settings.namespace, group=group, settlements=messages
         )
-        if len(response.results) != len(messages):
-            raise miscounted(len(messages), len(response.results))
+        results = await self._settles.results(self, request)
+        if len(results) != len(messages):
+            raise miscounted(len(messages), len(results))
         return [
             error_from_status(result.error) if result.HasField("error") else result.version
-            for result in response.results
+            for result in results
         ]
-
-    # --- groups ---
-
-    async def create_group(
-        self, name: str, options: GroupOptions | None = None, *, from_earliest: bool = False
-    ) -> Group:
-        """Makes a consumer group of the namespace. AlreadyExistsError (GROUP_EXISTS)."""
-        request = groups_pb2.CreateGroupRequest(
-            namespace=self._settings.namespace, name=name, from_earliest=from_earliest
-        )
-        fill_options(request.options, options or GroupOptions())
-        response = await self._call(lambda stubs: stubs.groups.CreateGroup, request)
-        return group_from(response.group)
-
-    async def get_group(self, name: str, *, include_statistics: bool = False) -> Group:
-        """Describes a group. NotFoundError (GROUP_NOT_FOUND)."""
-        request = groups_pb2.GetGroupRequest(
-            namespace=self._settings.namespace, name=name, include_statistics=include_statistics
-        )
-        response = await self._call(lambda stubs: stubs.groups.GetGroup, request, safe=True)
-        return group_from(response.group)
-
-    async def list_groups(self, *, include_statistics: bool = False) -> list[Group]:
-        """Describes all groups of the namespace, ordered by name."""
-        groups: list[Group] = []
-        request = groups_pb2.ListGroupsRequest(
-            namespace=self._settings.namespace, include_statistics=include_statistics
-        )
-        while True:
-            response = await self._call(lambda stubs: stubs.groups.ListGroups, request, safe=True)
-            groups += map(group_from, response.groups)
-            if not response.next_page_token:
-                return groups
-            request.page_token = response.next_page_token
-
-    async def update_group(
-        self, name: str, options: GroupOptions, *, to_default: Iterable[str] = ()
-    ) -> Group:
-        """Changes the options that are set, and sets those that `to_default` names to defaults."""
-        request = groups_pb2.UpdateGroupRequest()
-        request.group.namespace = self._settings.namespace
-        request.group.name = name
-        names = [*fill_options(request.group.options, options), *to_names(to_default)]
-        request.update_mask.paths.extend(f"options.{option}" for option in names)
-        response = await self._call(lambda stubs: stubs.groups.UpdateGroup, request)
-        return group_from(response.group)
-
-    async def delete_group(self, name: str) -> None:
-        """Deletes a group with all that it has not settled."""
-        request = groups_pb2.DeleteGroupRequest(namespace=self._settings.namespace, name=name)
-        await self._call(lambda stubs: stubs.groups.DeleteGroup, request)
-
-    # --- namespaces and the server ---
-
-    async def create_namespace(
-        self, name: str, options: NamespaceOptions | None = None
-    ) -> Namespace:
-        """Makes a namespace. AlreadyExistsError (NAMESPACE_EXISTS)."""
-        request = namespaces_pb2.CreateNamespaceRequest(name=name)
-        fill_options(request.options, options or NamespaceOptions())
-        response = await self._call(lambda stubs: stubs.namespaces.CreateNamespace, request)
-        return namespace_from(response.namespace, response.warnings)
-
-    async def get_namespace(self, name: str, *, include_statistics: bool = False) -> Namespace:
-        """Describes a namespace. NotFoundError (NAMESPACE_NOT_FOUND)."""
-        request = namespaces_pb2.GetNamespaceRequest(
-            name=name, include_statistics=include_statistics
-        )
-        response = await self._call(lambda stubs: stubs.namespaces.GetNamespace, request, safe=True)
-        return namespace_from(response.namespace)
-
-    async def list_namespaces(self, *, include_statistics: bool = False) -> list[Namespace]:
-        """Describes all namespaces, ordered by name: a round trip for each thousand."""
-        namespaces: list[Namespace] = []
-        request = namespaces_pb2.ListNamespacesRequest(include_statistics=include_statistics)
-        while True:
-            response = await self._call(
-                lambda stubs: stubs.namespaces.ListNamespaces, request, safe=True
-            )
-            namespaces += map(namespace_from, response.namespaces)
-            if not response.next_page_token:
-                return namespaces
-            request.page_token = response.next_page_token
-
-    async def update_namespace(
-        self, name: str, options: NamespaceOptions, *, to_default: Iterable[str] = ()
-    ) -> Namespace:
-        """Changes the options that are set, and sets those that `to_default` names to defaults."""
-        request = namespaces_pb2.UpdateNamespaceRequest()
-        request.namespace.name = name
-        names = [*fill_options(request.namespace.options, options), *to_names(to_default)]
-        request.update_mask.paths.extend(f"options.{option}" for option in names)
-        response = await self._call(lambda stubs: stubs.namespaces.UpdateNamespace, request)
-        return namespace_from(response.namespace, response.warnings)
-
-    async def delete_namespace(self, name: str) -> None:
-        """Deletes a namespace with everything in it; its entries make no events."""
-        request = namespaces_pb2.DeleteNamespaceRequest(name=name)
-        await self._call(lambda stubs: stubs.namespaces.DeleteNamespace, request)
-
-    async def rotate_namespace(self, name: str) -> int:
-        """Kills the oldest bucket now, and returns how many entries died with it."""
-        request = namespaces_pb2.RotateNamespaceRequest(name=name)
-        response = await self._call(lambda stubs: stubs.namespaces.RotateNamespace, request)
-        return int(response.entries)
-
-    async def get_deaths(
-        self, name: str, *, max_bars: int = 60, within: Duration | None = None
-    ) -> DeathsAhead:
-        """Counts the live entries of a namespace by the time of their death.
-
-        In at most `max_bars` bars; `within`: only what dies within this time from now is in them.
-        """
-        request = namespaces_pb2.GetDeathsRequest(name=name, max_bars=max_bars)
-        if within is not None:
-            request.within.CopyFrom(to_duration(within))
-        response = await self._call(lambda stubs: stubs.namespaces.GetDeaths, request, safe=True)
-        return deaths_from(response)
-
-    async def get_server(self) -> ServerInfo:
-        """The server itself: version, age, limits and how far they are used."""
-        response = await self._call(
-            lambda stubs: stubs.server.GetServer, server_pb2.GetServerRequest(), safe=True
-        )
-        return server_from(response)
-
-    async def get_cluster(self) -> ClusterInfo:
-        """The cluster as the node that calls go to now sees it, whether it owns or not.
-
-        FailedPreconditionError (NO_CLUSTER): the server is no node of a cluster.
-        """
-        response = await self._call(
-            lambda stubs: stubs.server.GetCluster, server_pb2.GetClusterRequest(), safe=True
-        )
-        return cluster_from(response)
-
-    async def hand_over(self, to: str = "") -> str:
-        """Makes the owner hand the ownership over to the standby of this name.
-
-        Without one, to the one that has replayed most. Returns its name once the ownership is
-        released; calls and streams then go on there by themselves. FailedPreconditionError:
-        NO_CLUSTER, or NO_SUCCESSOR (no such standby has caught up, and the owner goes on).
-        """
-        request = server_pb2.HandOverRequest(to=to)
-        response = await self._call(lambda stubs: stubs.server.HandOver, request)
-        return str(response.to)
-
-    async def is_serving(self) -> bool:
-        """Whether the server serves, by grpc.health.v1; needs no right."""
-        # The two messages have a field each; a package of stubs for them would be one more to need.
-        answer = await self._call(
-            lambda stubs: stubs.channel.unary_unary("/grpc.health.v1.Health/Check"), b"", safe=True
-        )
-        return bool(answer == _SERVING)
-
-    async def backup_journal(self, *, timeout: float | None = None) -> AsyncIterator[BackupPiece]:
-        """Iterates over a backup of the server's journal: a tar archive, in pieces.
-
-        Only an iteration that ends without an error has given all of it. The server waits for who
-        is slow, but not longer than 30 s for a piece. Never repeated; `timeout`: of the whole, in
-        seconds. FailedPreconditionError (NO_JOURNAL), ResourceExhaustedError (MAX_BACKUPS).
-        """
-        give_up_at = None if timeout is None else time.monotonic() + timeout
-        failover = self._endpoints.failover()
-        begun = False
-        while True:
-            connection = self._endpoints.current
-            try:
-                with connection.errors():
-                    call = await self._open(
-                        connection, _backup, server_pb2.BackupJournalRequest(), give_up_at
-                    )
-                    try:
-                        async for piece in call:
-                            begun = True
-                            yield BackupPiece(piece.total_bytes, piece.data)
-                        return
-                    finally:
-                        call.cancel()
-            except TimecacheError as error:
-                self._endpoints.move_on(connection, error)
-                pause = failover.pause(error)
-                if begun or pause is None:
-                    raise
-            await sleep(pause)
-
-    # --- how calls are done ---
-
-    def _with(self, **changes: Any) -> Client:
-        view = copy.copy(self)
-        view._settings = dataclasses.replace(self._settings, **changes)
-        return view
-
-    async def _metadata(
-        self, give_up_at: float | None = None
-    ) -> tuple[tuple[str, str | bytes], ...]:
-        limit = self._settings.timeout if give_up_at is None else give_up_at - time.monotonic()
-        return (*await self._security.authorization_async(limit), *self._settings.metadata)
-
-    async def _do(self, operation: Operation[T], safe: bool = False) -> T:
-        response = await self._call(
-            lambda stubs: stubs.operations[operation.kind],
-            operation.request(self._settings.namespace),
-            safe,
-        )
-        return operation.parse(response)
-
-    async def _call(self, pick: Callable[[Stubs], Any], request: Any, safe: bool = False) -> Any:
-        settings = self._settings
-        left = settings.retry.max_attempts if safe or settings.repeatable else 1
-        give_up_at = None if settings.timeout is None else time.monotonic() + settings.timeout
-        backoff = Backoff(settings.retry.min_pause, settings.retry.max_pause)
-        failover: Failover | None = None
-        maybe_applied = False
-        while True:
-            connection = self._endpoints.current
-            try:
-                return await self._attempt(connection, pick, request, give_up_at)
-            except TimecacheError as error:
-                maybe_applied = error.maybe_applied = maybe_applied or error.maybe_applied
-                self._endpoints.move_on(connection, error)
-                failover = failover or self._endpoints.failover()
-                pause = failover.pause(error)
-                if pause is None:
-                    left -= 1
-                    pause = backoff.next()
-                    if left <= 0 or not error.is_connection_lost:
-                        raise
-                if give_up_at is not None and time.monotonic() + pause >= give_up_at:
-                    raise
-            await sleep(pause)
-
-    async def _attempt(
-        self,
-        connection: AsyncConnection,
-        pick: Callable[[Stubs], Any],
-        request: Any,
-        give_up_at: float | None,
-    ) -> Any:
-        with connection.errors():
-            await connection.wait(give_up_at)
-            metadata = await self._metadata(give_up_at)
-            timeout = None if give_up_at is None else give_up_at - time.monotonic()
-            return await pick(connection.stubs)(request, timeout=timeout, metadata=metadata)
-
-    async def _open(
-        self,
-        connection: AsyncConnection,
-        pick: Callable[[Stubs], Any],
-        request: Any,
-        give_up_at: float | None,
-    ) -> Any:
-        await connection.wait(give_up_at)
-        metadata = await self._metadata(give_up_at)
-        timeout = None if give_up_at is None else give_up_at - time.monotonic()
-        return pick(connection.stubs)(request, timeout=timeout, metadata=metadata)
-
-
-def _scan(stubs: Stubs) -> Any:
-    return stubs.data.Scan
-
-
-def _backup(stubs: Stubs) -> Any:
-    return stubs.server.BackupJournal

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..channel import Settings
+from ..channel import Backoff, Settings
 from ..connection import AsyncConnection, Endpoints
 from ..errors import TimecacheError, broken, cancelled, late, stopping
 from ..operation import MAX_OPERATIONS, Operation
+from ..tracing import CallSpan, call_span, current_context, stamp
 from ..v1 import data_pb2
 from .tasks import Condition, Event, Future, Requests, Task, new_future, settle
 
 T = TypeVar("T")
 _Batch = list[tuple[Operation[Any], Future[Any]]]
+
+
+@dataclasses.dataclass(slots=True)
+class _Sent:
+    """A request without an answer."""
+
+    batch: _Batch
+    span: CallSpan | None = None
 
 
 class Pipeline:
@@ -33,8 +43,10 @@ class Pipeline:
     ``flush``. ``add`` waits while requests_in_flight_max are unanswered, so memory is bounded.
     When the stream ends before an operation is answered, its future gets the stream's error, and
     whether it was done is not known. It ends with DeadlineExceededError if no answer comes for the
-    client's timeout. A pipeline does not come back, except that it goes on to the owner of a
-    cluster where a node that is not the owner refuses it: make a new one. For one event loop.
+    client's timeout. Where the connection is lost, it goes on, and does again what was sent and not
+    answered, as RetryPolicy says, if all of that is safe to repeat; else it has ended: make a new
+    one. It goes on to the owner of a cluster where a node that is not the owner refuses it.
+    For one event loop.
     """
 
     def __init__(
@@ -54,10 +66,14 @@ class Pipeline:
         self._bytes_max = batch_bytes_max
         self._in_flight_max = max(1, requests_in_flight_max)
         self._metadata = metadata
+        self._context = current_context()  # Requests are a part of what has made the pipeline.
+        self._backoff = Backoff(settings.retry.min_pause, settings.retry.max_pause)
+        self._attempts_left = settings.retry.max_attempts  # Since the last answer.
+        self._maybe_applied = False
         self._changed = Condition()
         self._batch: _Batch = []
         self._batch_bytes = 0
-        self._in_flight: collections.deque[_Batch] = collections.deque()
+        self._in_flight: collections.deque[_Sent] = collections.deque()
         self._requests: Requests[data_pb2.ExecuteRequest] = Requests()
         self._end: TimecacheError | None = None
         self._closing = False
@@ -144,16 +160,21 @@ class Pipeline:
         if not self._in_flight:
             self._progress_at = time.monotonic()
         batch, self._batch, self._batch_bytes = self._batch, [], 0
-        self._in_flight.append(batch)
-        self._send(batch)
+        sent = _Sent(batch)
+        self._in_flight.append(sent)
+        self._send(sent)
 
-    def _send(self, batch: _Batch) -> None:
-        self._requests.put(
-            data_pb2.ExecuteRequest(
-                namespace=self._settings.namespace,
-                operations=[operation.message for operation, _ in batch],
-            )
+    def _send(self, sent: _Sent) -> None:
+        request = data_pb2.ExecuteRequest(
+            namespace=self._settings.namespace,
+            operations=[operation.message for operation, _ in sent.batch],
         )
+        if sent.span is None:
+            address = self._endpoints.current.address
+            sent.span = call_span("data.Pipeline", request, self._settings, address, self._context)
+        if self._settings.trace_entries:
+            stamp(request, sent.span, self._settings)
+        self._requests.put(request)
 
     # Looks about once in a timeout: answers need not wake it.
     async def _watch(self) -> None:
@@ -177,9 +198,7 @@ class Pipeline:
                 with self._changed:
                     await self._changed.wait_for(lambda: self._end is not None, pause)
                     self._send_again()
-            with self._changed:
-                whole = self._closing and not self._in_flight and not self._batch
-            end = None if whole else stopping()
+            end = None
         except TimecacheError as error:
             end = error
         except Exception as error:
@@ -197,8 +216,12 @@ class Pipeline:
                 await self._open(connection)
                 async for response in self._call:
                     self._answered(response)
-            return None
+            with self._changed:
+                if self._closing and not self._in_flight and not self._batch:
+                    return None
+            raise stopping()
         except TimecacheError as error:
+            self._maybe_applied = error.maybe_applied = self._maybe_applied or error.maybe_applied
             with self._changed:
                 if self._end is not None:
                     raise
@@ -206,14 +229,31 @@ class Pipeline:
             # A node that loses the ownership answers what it has read, and does no more.
             pause = self._failover.pause(error)
             if pause is None:
+                pause = self._pause_to_repeat(error)
+            if pause is None:
                 raise
+            with self._changed:
+                for sent in self._in_flight:
+                    if sent.span is not None:
+                        sent.span.retry(error, pause, self._endpoints.current.address)
             return pause
+
+    # None: what is in flight must not be done again.
+    def _pause_to_repeat(self, error: TimecacheError) -> float | None:
+        self._attempts_left -= 1
+        if self._attempts_left <= 0 or not error.is_connection_lost:
+            return None
+        with self._changed:
+            safe = self._settings.repeatable or all(
+                operation.is_safe() for sent in self._in_flight for operation, _ in sent.batch
+            )
+        return self._backoff.next() if safe else None
 
     def _send_again(self) -> None:
         self._requests.put(None)
         self._requests = Requests()
-        for batch in self._in_flight:
-            self._send(batch)
+        for sent in self._in_flight:
+            self._send(sent)
         if self._closing or self._end is not None:
             self._requests.put(None)
 
@@ -230,17 +270,21 @@ class Pipeline:
         with self._changed:
             if self._end is not None:
                 return
-            if not self._in_flight or len(self._in_flight[0]) != len(response.results):
+            if not self._in_flight or len(self._in_flight[0].batch) != len(response.results):
                 raise ValueError("an answer to no request")
-            batch = self._in_flight.popleft()
+            sent = self._in_flight.popleft()
             self._failover.reset()
+            self._backoff.reset()
+            self._attempts_left = self._settings.retry.max_attempts
             if not self._in_flight:
                 self._flush()
             self._answering = True
             self._changed.notify_all()
+        if sent.span is not None:
+            sent.span.end()
         settle(
             (future, operation.outcome(result))
-            for (operation, future), result in zip(batch, response.results, strict=True)
+            for (operation, future), result in zip(sent.batch, response.results, strict=True)
         )
         with self._changed:
             self._answering = False
@@ -257,12 +301,15 @@ class Pipeline:
         with self._changed:
             if self._end is None:
                 self._end = error
-            batches = [*self._in_flight, self._batch]
+            spans = [sent.span for sent in self._in_flight if sent.span is not None]
+            batches = [*(sent.batch for sent in self._in_flight), self._batch]
             self._in_flight.clear()
             self._batch = []
             self._changed.notify_all()
         self._over.set()
         self._requests.put(None)
+        for span in spans:
+            span.end(error)
         settle((future, error) for batch in batches for _, future in batch)
 
 

@@ -7,6 +7,7 @@ blocking client, too, with its names in place of these (see hatch_build.py).
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import time
 from asyncio import Future
@@ -16,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import grpc.aio
 
 from ..errors import ClosedError, TimecacheError, silent
+from ..tracing import forget_context
 
 __all__ = [
     "SURVIVED",
@@ -47,7 +49,9 @@ class Task:
 
     def __init__(self, function: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
         """Begins at once."""
-        self._task = asyncio.create_task(function(), name=name)
+        context = contextvars.copy_context()
+        context.run(forget_context)
+        self._task = context.run(asyncio.create_task, function(), name=name)
         # The event loop alone would let it be collected.
         _running.add(self._task)
         self._task.add_done_callback(_running.discard)

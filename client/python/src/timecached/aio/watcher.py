@@ -5,34 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from ..connection import AsyncConnection, Endpoints
 from ..errors import TimecacheError, cancelled
-from ..types import WatchBatch
+from ..types import ChangeBatch, WatchBatch
 from ..watching import WatchState
 from .tasks import Condition, Stream
 
+B = TypeVar("B", WatchBatch, ChangeBatch)
+W = TypeVar("W")
 
-class Watcher:
-    """A watch on the deaths in one or more namespaces; made by Client.watch.
 
-    ``async for batch in watcher`` until ``close``. Reconnects by itself, and goes on behind the
-    last batch that it has returned: every event comes exactly once, or is counted in ``lost``.
-    Only where there is nothing to go on with, as the server was restarted without its state or
-    the namespace made anew, does it begin with the oldest event that is retained, and says
-    ``log_changed``. To go on in another process, store each batch's ``resume_token`` once it is
-    handled.
-
-    A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence_max, and a
-    token that the server does not take any more where the client has another one by now. Anything
-    else that the server says ends the watch with its TimecacheError, and so does a break before
-    the first batch, unless wait_for_server. With a lead time, or in a group, there is no place to
-    go on from: what is going to die comes again, what was not settled is given out again.
-
-    For one task at a time. The first batch of each namespace comes at once: from then on the watch
-    stands. Holds at most one unread message (about 1 MiB, more only for a larger value).
-    """
+class _Watching(Generic[B]):
+    """What watches have in common, whatever they bring."""
 
     def __init__(
         self,
@@ -52,10 +38,10 @@ class Watcher:
         self._end: TimecacheError | None = None
         self._closed = False
 
-    def __aiter__(self) -> Watcher:
+    def __aiter__(self: W) -> W:
         return self
 
-    async def __anext__(self) -> WatchBatch:
+    async def __anext__(self) -> B:
         try:
             return await self.next()
         except TimecacheError:
@@ -63,7 +49,7 @@ class Watcher:
                 raise StopAsyncIteration from None
             raise
 
-    async def __aenter__(self) -> Watcher:
+    async def __aenter__(self: W) -> W:
         return self
 
     async def __aexit__(
@@ -82,7 +68,7 @@ class Watcher:
             if self._stream is not None:
                 self._stream.close()
 
-    async def next(self, timeout: float | None = None) -> WatchBatch:
+    async def next(self, timeout: float | None = None) -> B:
         """The next batch, waited for no longer than `timeout` seconds.
 
         TimeoutError: nothing came; the watch goes on, as it does if this is cancelled.
@@ -104,7 +90,8 @@ class Watcher:
                 self._break(error)
             else:
                 if message is not None:
-                    return self._state.accept(message)
+                    batch: Any = self._state.accept(message)
+                    return cast("B", batch)
                 self._break(None)
 
     # None: it was closed meanwhile.
@@ -139,3 +126,31 @@ class Watcher:
             self._next_attempt_at = time.monotonic() + pause
         except TimecacheError as end:
             self._end = end
+
+
+class Watcher(_Watching[WatchBatch]):
+    """A watch on the deaths in one or more namespaces; made by Client.watch.
+
+    ``async for batch in watcher`` until ``close``. Reconnects by itself, and goes on behind the
+    last batch that it has returned: every event comes exactly once, or is counted in ``lost``.
+    Only where there is nothing to go on with, as the server was restarted without its state or
+    the namespace made anew, does it begin with the oldest event that is retained, and says
+    ``log_changed``. To go on in another process, store each batch's ``resume_token`` once it is
+    handled.
+
+    A break is: UNAVAILABLE, a server that stops, a connection that is lost, silence_max, and a
+    token that the server does not take any more where the client has another one by now. Anything
+    else that the server says ends the watch with its TimecacheError, and so does a break before
+    the first batch, unless wait_for_server. With a lead time, or in a group, there is no place to
+    go on from: what is going to die comes again, what was not settled is given out again.
+
+    For one task at a time. The first batch of each namespace comes at once: from then on the watch
+    stands. Holds at most one unread message (about 1 MiB, more only for a larger value).
+    """
+
+
+class ChangeWatcher(_Watching[ChangeBatch]):
+    """A watch on puts, renewals and removals; made by Client.watch_changes.
+
+    As Watcher in all, but that its batches are ChangeBatches: ``async for batch in watcher``.
+    """

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..channel import Backoff
 from ..errors import TimecacheError
 from ..extending import Extending
+from ..tracing import consumer_span
 from ..types import Duration, ExpiredEvent, Settle
 from ..watching import Reconnecting, WatchState
 from ..working import (
@@ -79,7 +80,8 @@ class GroupWorker:
         self._stop_timeout = stop_timeout
         self._listeners = dataclasses.replace(listeners, survived=SURVIVED)
         timeout = client._settings.timeout
-        self._client = client.with_options(timeout=5.0 if timeout is None else min(timeout, 5.0))
+        timeout = 5.0 if timeout is None else min(timeout, 5.0)
+        self._client = client._with(timeout=timeout, traced=False, batching=False)
         self._state = WorkerState(retry_delay)
         self._extending = Extending(self._state, extend_max)
         self._queue: collections.deque[Held] = collections.deque()
@@ -244,8 +246,10 @@ class GroupWorker:
     # What it has said, and whether it has raised.
     async def _call_handler(self, event: ExpiredEvent) -> tuple[Settle | None, bool]:
         try:
-            how = await call_handler(self._handler, event)
-            check_answer(event, how)
+            with consumer_span(event, self._group) as span:
+                how = await call_handler(self._handler, event)
+                check_answer(event, how)
+                span.settled(how)
             return how, False
         except SURVIVED as error:
             self._listeners.report_handler(self._group, event, _as_exception(error))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..aio.client import Client
 from ..types import Duration, from_timestamp, to_duration, to_timestamp
-from .v1 import virtual_clock_pb2, virtual_clock_pb2_grpc
+from .v1 import virtual_clock_pb2
 
 
 class AsyncVirtualClock:
@@ -37,12 +37,5 @@ class AsyncVirtualClock:
         return await self._call("Now", virtual_clock_pb2.NowRequest())
 
     async def _call(self, method: str, request: Any) -> datetime:
-        answer = await self._client._call(
-            # The generated stub has no types.
-            lambda stubs: getattr(
-                virtual_clock_pb2_grpc.VirtualClockServiceStub(stubs.channel),  # type: ignore[no-untyped-call]
-                method,
-            ),
-            request,
-        )
+        answer = await self._client._call(f"clock.{method}", request)
         return from_timestamp(answer.now)

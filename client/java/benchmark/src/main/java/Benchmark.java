@@ -21,14 +21,16 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 import java.util.function.IntConsumer;
+import java.util.regex.Pattern;
 
 /**
  * Measures this client beside Lettuce, for bench/clients/run.py, which says what the rows are.
- * Arguments: ADDRESS REDIS_PORT SECONDS.
+ * Arguments: ADDRESS REDIS_PORT SECONDS [ROWS]; of ROWS, a regular expression, others are left out.
  */
 public final class Benchmark {
   private static final int KEYS = 100_000;
   private static final int DEPTH = 100;
+  private static final int WARM_UP_CALLS = 15_000; // Of a thread.
   private static final int TTL_SECONDS = 600;
   private static final String VALUE = "v".repeat(64);
   private static final PutOptions PUT = new PutOptions().ttl(Duration.ofSeconds(TTL_SECONDS));
@@ -42,9 +44,11 @@ public final class Benchmark {
   }
 
   private static double seconds;
+  private static Pattern rows;
 
   public static void main(String[] args) throws Exception {
     seconds = Double.parseDouble(args[2]);
+    rows = Pattern.compile(args.length > 3 ? args[3] : ".*");
     for (int i = 0; i < KEYS; ++i) {
       NAMES[i] = String.format("key-%012d", i);
     }
@@ -53,10 +57,32 @@ public final class Benchmark {
     try (TimecacheClient client = TimecacheClient.builder(args[0]).timeout(timeout).build();
         StatefulRedisConnection<String, String> connection = lettuce.connect();
         Pipeline pipeline = client.pipeline(PipelineOptions.DEFAULT)) {
+      warmUp(client, connection);
       measure(client, pipeline, connection);
     } finally {
       lettuce.shutdown();
     }
+  }
+
+  /** For the JIT compiler, which would be at work through all of the first rows. */
+  private static void warmUp(
+      TimecacheClient client, StatefulRedisConnection<String, String> connection)
+      throws InterruptedException {
+    RedisCommands<String, String> redis = connection.sync();
+    SetArgs expire = SetArgs.Builder.ex(TTL_SECONDS);
+    for (int threads : new int[] {16, 1}) {
+      for (IntConsumer call :
+          List.<IntConsumer>of(
+              i -> client.put(NAMES[i], VALUE, PUT),
+              i -> client.get(NAMES[i]),
+              i -> redis.set(NAMES[i], VALUE, expire),
+              i -> redis.get(NAMES[i]))) {
+        for (double left = WARM_UP_CALLS * threads; left > 0; ) {
+          left -= threads(threads, 1, call).run(seconds / 4).rate * seconds / 4;
+        }
+      }
+    }
+    System.out.println("warm-up");
   }
 
   private static void measure(
@@ -71,7 +97,7 @@ public final class Benchmark {
     Function<String, Operation<?>> put = key -> Operation.put(key, VALUE, PUT);
     Function<String, CompletionStage<?>> add = key -> pipeline.add(put.apply(key));
     Function<String, CompletionStage<?>> addGet = key -> pipeline.add(Operation.get(key));
-    for (int threads : new int[] {1, 16}) {
+    for (int threads : new int[] {1, 16, 64, 256}) {
       row(
           "put " + threads,
           threads(threads, 1, i -> client.put(NAMES[i], VALUE, PUT)),
@@ -81,6 +107,15 @@ public final class Benchmark {
           threads(threads, 1, i -> client.get(NAMES[i])),
           threads(threads, 1, i -> redis.get(NAMES[i])));
     }
+    TimecacheClient alone = client.withBatching(false);
+    row(
+        "put 16 unary",
+        threads(16, 1, i -> alone.put(NAMES[i], VALUE, PUT)),
+        threads(16, 1, i -> redis.set(NAMES[i], VALUE, expire)));
+    row(
+        "get 16 unary",
+        threads(16, 1, i -> alone.get(NAMES[i])),
+        threads(16, 1, i -> redis.get(NAMES[i])));
     row("put batch", threads(1, DEPTH, batch(client, put)), threads(1, DEPTH, all(set)));
     row("get batch", threads(1, DEPTH, batch(client, Operation::get)), threads(1, DEPTH, all(get)));
     row("put pipeline", threads(1, DEPTH, all(add)), threads(1, DEPTH, all(set)));
@@ -93,6 +128,9 @@ public final class Benchmark {
 
   private static void row(String name, Measurement ours, Measurement peers)
       throws InterruptedException {
+    if (!rows.matcher(name).matches()) {
+      return;
+    }
     ours.run(seconds / 4);
     peers.run(seconds / 4);
     Figures one = ours.run(seconds);

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import dev.timecached.v1.ExecuteRequest;
 import dev.timecached.v1.SizeRequest;
 import dev.timecached.v1.TimeCacheServiceGrpc;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
@@ -12,9 +13,10 @@ import java.util.concurrent.CompletableFuture;
  * The data calls of a {@link TimecacheClient} as futures.
  *
  * <p>A future that fails does so with a {@link TimecacheException}; {@code cancel} ends the call,
- * and what it did is unknown. Futures complete on the client's executor. Calls are in no order: one
- * that needs another's effect waits for its answer. Nothing bounds how many are under way: for many
- * operations a {@link Pipeline} does so, and is faster. Thread-safe.
+ * and what it did is unknown. Futures complete on the client's executor. Calls share messages and
+ * are sent in the order in which they were made, except those that go by their own RPC: see {@link
+ * TimecacheClient#withBatching}, also for how many may wait to be sent. One that must have another's
+ * effect waits for its answer: that one may be repeated, or go alone. Thread-safe.
  */
 public final class AsyncTimecache {
   private final Rpc rpc;
@@ -27,7 +29,7 @@ public final class AsyncTimecache {
 
   /** Begins one operation. The methods of the operations' names below do so, too. */
   public <R> CompletableFuture<R> start(Operation<R> operation) {
-    return operation.start(rpc, namespace);
+    return PlainCall.start(rpc, namespace, operation);
   }
 
   /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
@@ -118,6 +120,16 @@ public final class AsyncTimecache {
   /** Looks for an entry: as {@link Operation#contains(ByteString)}. */
   public CompletableFuture<Boolean> contains(ByteString key) {
     return start(Operation.contains(key));
+  }
+
+  /** Looks for an entry: as {@link Operation#contains(ByteString, ContainsOptions)}. */
+  public CompletableFuture<Boolean> contains(String key, ContainsOptions options) {
+    return start(Operation.contains(key, options));
+  }
+
+  /** Looks for an entry: as {@link Operation#contains(ByteString, ContainsOptions)}. */
+  public CompletableFuture<Boolean> contains(ByteString key, ContainsOptions options) {
+    return start(Operation.contains(key, options));
   }
 
   /** Renews an entry: as {@link Operation#touch(ByteString, TouchOptions)}. */
@@ -238,6 +250,14 @@ public final class AsyncTimecache {
     return start(Operation.gather(key, part, value, options));
   }
 
+  /** {@link TimecacheClient#settle}. */
+  public CompletableFuture<List<SettleResult>> settle(
+      String group, List<Settlement> settlements) {
+    return settlements.isEmpty()
+        ? CompletableFuture.completedFuture(List.of())
+        : rpc.endpoints.settles.start(rpc, Settler.request(namespace, group, settlements));
+  }
+
   /** {@link TimecacheClient#size}. */
   public CompletableFuture<SizeResult> size() {
     return rpc.start(
@@ -257,11 +277,12 @@ public final class AsyncTimecache {
         rpc.start(
             TimeCacheServiceGrpc.getExecuteMethod(),
             request,
-            false,
+            batch.isSafe(),
             answer -> {
               batch.complete(answer);
               return null;
-            });
+            },
+            batch.keep(rpc.tracesEntries));
     future.whenComplete(
         (nothing, why) -> {
           if (why != null) {

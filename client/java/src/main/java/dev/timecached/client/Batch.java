@@ -5,17 +5,21 @@ import dev.timecached.v1.ExecuteResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiFunction;
 
 /**
  * Operations on one namespace to be done in one round trip, by {@link TimecacheClient#execute}. Not
- * a transaction: each succeeds or fails by itself, and others may come between; those of one key
- * apply in the order in which they were added. At most 4,096 operations and 16 MiB.
+ * a transaction, unless {@link #atomic} is said: each succeeds or fails by itself, and others may
+ * come between; those of one key apply in the order in which they were added. At most 4,096
+ * operations and 16 MiB. Tried again as {@link RetryPolicy} says where all operations are safe to
+ * repeat.
  *
  * <p>To be executed once. Not thread-safe.
  */
 public final class Batch {
   private final List<Pending<?>> pending = new ArrayList<>();
   private boolean isExecuted;
+  private boolean isAtomic;
 
   /** Without an operation. */
   public Batch() {}
@@ -32,6 +36,16 @@ public final class Batch {
     return one.future();
   }
 
+  /**
+   * All operations or none: if one fails, its future says why, and each of the others fails with
+   * ABORTED (NOT_APPLIED). At most 128 operations, 1 MiB in all, each on a key of its own: else
+   * {@code execute} throws INVALID_ARGUMENT (INVALID_FIELD). Returns this batch.
+   */
+  public Batch atomic() {
+    isAtomic = true;
+    return this;
+  }
+
   /** How many operations it has. */
   public int size() {
     return pending.size();
@@ -42,9 +56,31 @@ public final class Batch {
       throw new IllegalStateException("a batch is executed once");
     }
     isExecuted = true;
-    ExecuteRequest.Builder request = ExecuteRequest.newBuilder().setNamespace(namespace);
-    pending.forEach(one -> request.addOperations(one.operation().toProto()));
+    ExecuteRequest.Builder request =
+        ExecuteRequest.newBuilder().setNamespace(namespace).setAtomic(isAtomic);
+    pending.forEach(one -> request.addOperations(one.operation().toProto(null)));
     return request.build();
+  }
+
+  /** Whether all of it may be done twice. */
+  boolean isSafe() {
+    return pending.stream().allMatch(one -> one.operation().isSafe());
+  }
+
+  /** Puts a traceparent into the operations that are to keep one. Null: none is. */
+  BiFunction<ExecuteRequest, String, ExecuteRequest> keep(boolean tracesEntries) {
+    if (pending.stream().noneMatch(one -> one.operation().traces(tracesEntries))) {
+      return null;
+    }
+    return (request, traceparent) -> {
+      ExecuteRequest.Builder kept = request.toBuilder();
+      for (int i = 0; i < pending.size(); ++i) {
+        if (pending.get(i).operation().traces(tracesEntries)) {
+          kept.setOperations(i, pending.get(i).operation().toProto(traceparent));
+        }
+      }
+      return kept.build();
+    };
   }
 
   /**

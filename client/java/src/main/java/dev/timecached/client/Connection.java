@@ -27,6 +27,7 @@ final class Connection {
   private static final long MORE_PATIENCE_MILLIS = 1_000;
 
   final Channel plain;
+  private final String address; // Null: that of the channel.
   private final ManagedChannel channel; // Null: the user's own, of which nothing is known.
   private final boolean isOneOfSeveral;
   private final Runnable beforeConnecting;
@@ -38,12 +39,17 @@ final class Connection {
   private long nextAttemptAt = System.nanoTime();
 
   Connection(Channel channel, Runnable beforeConnecting, TokenFile token) {
-    this(channel, beforeConnecting, token, false);
+    this(channel, null, beforeConnecting, token, false);
   }
 
   Connection(
-      Channel channel, Runnable beforeConnecting, TokenFile token, boolean isOneOfSeveral) {
+      Channel channel,
+      String address,
+      Runnable beforeConnecting,
+      TokenFile token,
+      boolean isOneOfSeveral) {
     plain = channel;
+    this.address = address;
     this.isOneOfSeveral = isOneOfSeveral;
     this.channel = channel instanceof ManagedChannel managed ? managed : null;
     this.beforeConnecting = beforeConnecting;
@@ -66,6 +72,11 @@ final class Connection {
       }
     }
     channel.notifyWhenStateChanged(state, this::follow);
+  }
+
+  /** As it was given, or as gRPC names it. */
+  String address() {
+    return address != null ? address : plain.authority();
   }
 
   /** Not of a channel of the user's. */

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
@@ -27,16 +28,22 @@ final class Endpoints {
   private final List<String> addresses;
   private final Function<String, Connection> connect; // Null: the connection is the caller's.
   private volatile Connection current;
+  final SharedStreams streams;
+  final SharedSettles settles = new SharedSettles();
 
   // Guarded by this.
   private final Map<String, Connection> connections = new HashMap<>();
   private int index; // Of the address that was current last.
   private boolean closed;
 
-  /** {@code connect} throws a RuntimeException for an address that is not to be called. */
-  Endpoints(List<String> addresses, Function<String, Connection> connect) {
+  /**
+   * {@code connect} throws a RuntimeException for an address that is not to be called. {@code
+   * executor}: where futures complete; null: one for all clients.
+   */
+  Endpoints(List<String> addresses, Function<String, Connection> connect, Executor executor) {
     this.addresses = addresses;
     this.connect = connect;
+    streams = new SharedStreams(this, executor);
     current = connect.apply(addresses.get(0));
     connections.put(addresses.get(0), current);
   }
@@ -45,6 +52,7 @@ final class Endpoints {
   Endpoints(Connection only) {
     addresses = List.of("");
     connect = null;
+    streams = new SharedStreams(this, null);
     current = only;
     connections.put("", only);
   }

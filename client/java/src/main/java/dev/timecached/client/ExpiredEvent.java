@@ -33,6 +33,7 @@ import java.util.Optional;
  *     message; otherwise 0
  * @param parts in place of a value, where the key collected the parts of a gather that was never
  *     completed: those that came
+ * @param traceparent the one that the entry kept: see {@link PutOptions#traceEntry}; otherwise empty
  */
 public record ExpiredEvent(
     String namespace,
@@ -52,7 +53,8 @@ public record ExpiredEvent(
     Instant createTime,
     Optional<Duration> ownTtl,
     long omittedValueBytes,
-    Optional<GatheredParts> parts) {
+    Optional<GatheredParts> parts,
+    String traceparent) {
 
   /** Why an entry died. */
   public enum Cause {
@@ -108,7 +110,8 @@ public record ExpiredEvent(
         Times.fromProto(proto.hasCreateTime() ? proto.getCreateTime() : proto.getPutTime()),
         proto.hasOwnTtl() ? Optional.of(Times.fromProto(proto.getOwnTtl())) : Optional.empty(),
         proto.getOmittedValueBytes(),
-        GatheredParts.of(proto.hasParts(), proto.getParts()));
+        GatheredParts.of(proto.hasParts(), proto.getParts()),
+        proto.getTraceparent());
   }
 
   /** The same event, given out again as that one. */
@@ -134,6 +137,7 @@ public record ExpiredEvent(
         createTime,
         ownTtl,
         omittedValueBytes,
-        parts);
+        parts,
+        traceparent);
   }
 }

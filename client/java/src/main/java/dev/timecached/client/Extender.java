@@ -18,7 +18,6 @@ final class Extender {
   /** What the server was asked for. */
   record Extension(GroupWorker.Task task, Settlement settlement) {}
 
-  private static final int MAX_SETTLEMENTS = 4096;
   private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
 
   /** How old the group's answer may be: its ack_timeout may be changed. */
@@ -116,8 +115,8 @@ final class Extender {
   private void extend() {
     List<Extension> due =
         worker.toExtend(ackTimeoutNanos / 3, Times.nanos(options.extendMax), System.nanoTime());
-    for (int i = 0; i < due.size(); i += MAX_SETTLEMENTS) {
-      extend(due.subList(i, Math.min(i + MAX_SETTLEMENTS, due.size())));
+    for (int i = 0; i < due.size(); i += Settler.SETTLEMENTS_MAX) {
+      extend(due.subList(i, Math.min(i + Settler.SETTLEMENTS_MAX, due.size())));
     }
   }
 
@@ -128,7 +127,8 @@ final class Extender {
     List<Settlement> settlements = batch.stream().map(Extension::settlement).toList();
     List<SettleResult> results =
         Settler.call(
-            isShort ? rpc : rpc.withTimeout(limit), namespace, options.group, settlements);
+            isShort ? rpc : rpc.withTimeout(limit),
+            Settler.request(namespace, options.group, settlements));
     List<TimecacheException> errors = new ArrayList<>();
     for (int i = 0; i < batch.size(); ++i) {
       TimecacheException error = results.get(i).error().orElse(null);

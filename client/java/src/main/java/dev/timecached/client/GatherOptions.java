@@ -12,14 +12,20 @@ import java.util.Collection;
  */
 public final class GatherOptions {
   final GatherRequest request;
+  final Boolean trace; // Whether the entry keeps the call's traceparent; null: as the client says.
 
-  private GatherOptions(GatherRequest request) {
+  private GatherOptions(GatherRequest request, Boolean trace) {
     this.request = request;
+    this.trace = trace;
+  }
+
+  private GatherOptions with(GatherRequest request) {
+    return new GatherOptions(request, trace);
   }
 
   /** So many parts complete the key, whatever their names: 1 to 1,024. */
   public static GatherOptions expect(int parts) {
-    return new GatherOptions(GatherRequest.newBuilder().setExpectedParts(parts).build());
+    return new GatherOptions(GatherRequest.newBuilder().setExpectedParts(parts).build(), null);
   }
 
   /** Parts of these names complete the key: 1 to 1,024 distinct ones, in any order. */
@@ -29,17 +35,17 @@ public final class GatherOptions {
 
   /** As {@link #expect(String...)}. */
   public static GatherOptions expect(Collection<ByteString> names) {
-    return new GatherOptions(GatherRequest.newBuilder().addAllExpectedNames(names).build());
+    return new GatherOptions(GatherRequest.newBuilder().addAllExpectedNames(names).build(), null);
   }
 
   /** What the key's parts expect: for a part after the first one. */
   public static GatherOptions asBefore() {
-    return new GatherOptions(GatherRequest.getDefaultInstance());
+    return new GatherOptions(GatherRequest.getDefaultInstance(), null);
   }
 
   /** A part that has been collected with another value stays, and this one is a duplicate. */
   public GatherOptions keepFirst() {
-    return new GatherOptions(request.toBuilder().setKeepFirst(true).build());
+    return with(request.toBuilder().setKeepFirst(true).build());
   }
 
   /**
@@ -47,17 +53,17 @@ public final class GatherOptions {
    * until then a gather on it is ALREADY_EXISTS (GATHER_COMPLETE).
    */
   public GatherOptions remember(Duration remember) {
-    return new GatherOptions(request.toBuilder().setRemember(Times.toProto(remember)).build());
+    return with(request.toBuilder().setRemember(Times.toProto(remember)).build());
   }
 
   /** Renew the time to live of an entry that is there. */
   public GatherOptions touch() {
-    return new GatherOptions(request.toBuilder().setTouch(true).build());
+    return with(request.toBuilder().setTouch(true).build());
   }
 
   /** The own time to live of an entry that is created, and with touch of one that is there. */
   public GatherOptions ttl(Duration ttl) {
-    return new GatherOptions(request.toBuilder().setTtl(Times.toProto(ttl)).build());
+    return with(request.toBuilder().setTtl(Times.toProto(ttl)).build());
   }
 
   /**
@@ -65,6 +71,28 @@ public final class GatherOptions {
    * that no other call has. The namespace must have an idempotency_window.
    */
   public GatherOptions idempotencyId(ByteString id) {
-    return new GatherOptions(request.toBuilder().setIdempotencyId(id).build());
+    return with(request.toBuilder().setIdempotencyId(id).build());
+  }
+
+  /**
+   * What this stores keeps the call's traceparent, that of the client's {@link Tracing} or of
+   * {@link TimecacheClient#withTraceparent}, if it has one, and its event has it, too: 27 B more.
+   * An entry that is there keeps the one that it has.
+   */
+  public GatherOptions traceEntry() {
+    return traceEntry(true);
+  }
+
+  /** The same, or, with false, not, in spite of {@link TimecacheClientBuilder#traceEntries}. */
+  public GatherOptions traceEntry(boolean trace) {
+    return new GatherOptions(request, trace);
+  }
+
+  /**
+   * The entry keeps this traceparent in place of the call's: W3C's form of version 00, 55
+   * characters.
+   */
+  public GatherOptions traceparent(String traceparent) {
+    return with(request.toBuilder().setTraceparent(traceparent).build());
   }
 }

@@ -10,6 +10,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -65,6 +66,7 @@ public final class GroupWorker implements AutoCloseable {
 
   private final GroupWorkerOptions options;
   private final EventHandler handler;
+  private final Tracing tracing; // Null: none.
   private final Watcher watcher;
   private final Settler settler;
   private final Extender extender;
@@ -91,7 +93,9 @@ public final class GroupWorker implements AutoCloseable {
   private long unsettled;
   private long lost;
 
-  GroupWorker(Rpc rpc, String namespace, GroupWorkerOptions options, EventHandler handler) {
+  GroupWorker(Rpc client, String namespace, GroupWorkerOptions options, EventHandler handler) {
+    tracing = client.tracing;
+    Rpc rpc = client.withoutTracing(); // What it calls by itself is in nobody's trace.
     this.options = options;
     this.handler = handler;
     handlersLeft = options.threads;
@@ -245,7 +249,7 @@ public final class GroupWorker implements AutoCloseable {
 
   private void work() {
     for (Task task = begin(); task != null; task = begin()) {
-      finish(task, handle(task.event));
+      finish(task, handleTraced(task.event));
     }
     synchronized (this) {
       if (--handlersLeft > 0) {
@@ -285,7 +289,24 @@ public final class GroupWorker implements AutoCloseable {
     return task;
   }
 
-  private Settle handle(ExpiredEvent event) {
+  /** In a span of its own. */
+  private Settle handleTraced(ExpiredEvent event) {
+    if (tracing == null) {
+      return handle(event, null);
+    }
+    Tracing.HandlerSpan span = tracing.startHandler(options.group, event);
+    Throwable[] thrownBy = new Throwable[1];
+    Settle how = retry;
+    try {
+      how = handle(event, thrownBy);
+    } finally {
+      span.end(how.kind.name().toLowerCase(Locale.ROOT), thrownBy[0]);
+    }
+    return how;
+  }
+
+  /** {@code thrownBy}: takes what the handler has thrown; null: that is not asked for. */
+  private Settle handle(ExpiredEvent event, Throwable[] thrownBy) {
     try {
       Settle how =
           Objects.requireNonNull(
@@ -295,6 +316,9 @@ public final class GroupWorker implements AutoCloseable {
       }
       return how;
     } catch (Throwable why) {
+      if (thrownBy != null) {
+        thrownBy[0] = why;
+      }
       report(why, () -> "the handler of " + name(event) + " failed");
       synchronized (this) {
         ++thrown;

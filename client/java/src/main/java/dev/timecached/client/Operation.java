@@ -44,7 +44,8 @@ public final class Operation<R> {
       Predicate<Q> isSafe,
       BiFunction<Q, String, Q> in,
       BiFunction<dev.timecached.v1.Operation.Builder, Q, dev.timecached.v1.Operation.Builder> set,
-      Function<OperationResult, A> answer) {}
+      Function<OperationResult, A> answer,
+      BiFunction<Q, String, Q> keep) {} // A traceparent; null: it keeps none.
 
   private static final Kind<PutRequest, PutResponse> PUT =
       new Kind<>(
@@ -52,7 +53,11 @@ public final class Operation<R> {
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setPut,
-          OperationResult::getPut);
+          OperationResult::getPut,
+          (request, traceparent) ->
+              request.getTraceparent().isEmpty()
+                  ? request.toBuilder().setTraceparent(traceparent).build()
+                  : request);
 
   private static final Kind<GetRequest, GetResponse> GET =
       new Kind<>(
@@ -60,7 +65,8 @@ public final class Operation<R> {
           request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGet,
-          OperationResult::getGet);
+          OperationResult::getGet,
+          null);
 
   private static final Kind<RemoveRequest, RemoveResponse> REMOVE =
       new Kind<>(
@@ -68,7 +74,8 @@ public final class Operation<R> {
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setRemove,
-          OperationResult::getRemove);
+          OperationResult::getRemove,
+          null);
 
   private static final Kind<ContainsRequest, ContainsResponse> CONTAINS =
       new Kind<>(
@@ -76,7 +83,8 @@ public final class Operation<R> {
           request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setContains,
-          OperationResult::getContains);
+          OperationResult::getContains,
+          null);
 
   private static final Kind<TouchRequest, TouchResponse> TOUCH =
       new Kind<>(
@@ -84,7 +92,8 @@ public final class Operation<R> {
           request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setTouch,
-          OperationResult::getTouch);
+          OperationResult::getTouch,
+          null);
 
   private static final Kind<AppendRequest, AppendResponse> APPEND =
       new Kind<>(
@@ -92,7 +101,11 @@ public final class Operation<R> {
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setAppend,
-          OperationResult::getAppend);
+          OperationResult::getAppend,
+          (request, traceparent) ->
+              request.getTraceparent().isEmpty()
+                  ? request.toBuilder().setTraceparent(traceparent).build()
+                  : request);
 
   private static final Kind<CombineRequest, CombineResponse> COMBINE =
       new Kind<>(
@@ -100,7 +113,11 @@ public final class Operation<R> {
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setCombine,
-          OperationResult::getCombine);
+          OperationResult::getCombine,
+          (request, traceparent) ->
+              request.getTraceparent().isEmpty()
+                  ? request.toBuilder().setTraceparent(traceparent).build()
+                  : request);
 
   private static final Kind<GatherRequest, GatherResponse> GATHER =
       new Kind<>(
@@ -108,16 +125,41 @@ public final class Operation<R> {
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGather,
-          OperationResult::getGather);
+          OperationResult::getGather,
+          (request, traceparent) ->
+              request.getTraceparent().isEmpty()
+                  ? request.toBuilder().setTraceparent(traceparent).build()
+                  : request);
 
   private final Call<?, R> call;
 
-  /** With the types of its request and answer. */
-  private record Call<Q, R>(Kind<Q, Object> kind, Q request, Function<Object, R> convert) {}
+  /**
+   * With the types of its request and answer. {@code trace}: whether what it stores keeps a
+   * traceparent; null: as the client says.
+   */
+  private record Call<Q, R>(
+      Kind<Q, Object> kind, Q request, Function<Object, R> convert, Boolean trace) {
+    boolean isSafe() {
+      return kind.isSafe.test(request);
+    }
+
+    /** Null: what it stores keeps no traceparent. */
+    BiFunction<Q, String, Q> keep(boolean tracesEntries) {
+      return (trace == null ? tracesEntries : trace) ? kind.keep : null;
+    }
+
+    Q kept(String traceparent) {
+      return traceparent == null ? request : kind.keep.apply(request, traceparent);
+    }
+  }
+
+  private <Q, A> Operation(Kind<Q, A> kind, Q request, Function<A, R> convert) {
+    this(kind, request, convert, null);
+  }
 
   @SuppressWarnings("unchecked")
-  private <Q, A> Operation(Kind<Q, A> kind, Q request, Function<A, R> convert) {
-    call = new Call<>((Kind<Q, Object>) kind, request, (Function<Object, R>) convert);
+  private <Q, A> Operation(Kind<Q, A> kind, Q request, Function<A, R> convert, Boolean trace) {
+    call = new Call<>((Kind<Q, Object>) kind, request, (Function<Object, R>) convert, trace);
   }
 
   private Operation(Call<?, R> call) {
@@ -132,34 +174,84 @@ public final class Operation<R> {
   private static <Q, R, S> Call<Q, S> map(
       Call<Q, R> call, Function<? super R, ? extends S> function) {
     return new Call<>(
-        call.kind, call.request, answer -> function.apply(call.convert.apply(answer)));
+        call.kind,
+        call.request,
+        answer -> function.apply(call.convert.apply(answer)),
+        call.trace);
   }
 
-  R call(Rpc rpc, String namespace) {
-    return call(rpc, namespace, call);
+  /** Of its own RPC. */
+  MethodDescriptor<?, ?> method() {
+    return call.kind.method;
   }
 
-  private static <Q, R> R call(Rpc rpc, String namespace, Call<Q, R> call) {
-    Q request = call.kind.in.apply(call.request, namespace);
-    return call.convert.apply(rpc.call(call.kind.method, request, call.kind.isSafe.test(request)));
+  /** Does it by its own RPC. {@code kept}: the traceparent that the entry keeps; null: none. */
+  R callAlone(
+      Rpc rpc, String namespace, Rpc.Attempts attempts, Traced traced, String kept) {
+    return callAlone(rpc, namespace, attempts, traced, kept, call);
   }
 
-  CompletableFuture<R> start(Rpc rpc, String namespace) {
-    return start(rpc, namespace, call);
+  private static <Q, R> R callAlone(
+      Rpc rpc,
+      String namespace,
+      Rpc.Attempts attempts,
+      Traced traced,
+      String kept,
+      Call<Q, R> call) {
+    Q request = call.kind.in.apply(call.kept(kept), namespace);
+    return call.convert.apply(rpc.attempt(call.kind.method, request, attempts, traced));
   }
 
-  private static <Q, R> CompletableFuture<R> start(Rpc rpc, String namespace, Call<Q, R> call) {
-    Q request = call.kind.in.apply(call.request, namespace);
-    return rpc.start(call.kind.method, request, call.kind.isSafe.test(request), call.convert);
+  /** Begins it so. */
+  CompletableFuture<R> startAlone(
+      Rpc rpc, String namespace, Rpc.Attempts attempts, Traced traced, String kept) {
+    return startAlone(rpc, namespace, attempts, traced, kept, call);
   }
 
-  /** As it goes into a batch. */
-  dev.timecached.v1.Operation toProto() {
-    return toProto(call);
+  private static <Q, R> CompletableFuture<R> startAlone(
+      Rpc rpc,
+      String namespace,
+      Rpc.Attempts attempts,
+      Traced traced,
+      String kept,
+      Call<Q, R> call) {
+    Q request = call.kind.in.apply(call.kept(kept), namespace);
+    return rpc.start(call.kind.method, request, attempts, traced, call.convert);
   }
 
-  private static <Q> dev.timecached.v1.Operation toProto(Call<Q, ?> call) {
-    return call.kind.set.apply(dev.timecached.v1.Operation.newBuilder(), call.request).build();
+  /** Whether it may be done twice. */
+  boolean isSafe() {
+    return call.isSafe();
+  }
+
+  /** Whether what it stores keeps the traceparent of its batch. */
+  boolean traces(boolean tracesEntries) {
+    return call.keep(tracesEntries) != null;
+  }
+
+  /** As it goes into a batch. {@code traceparent}: to be kept; null: none. */
+  dev.timecached.v1.Operation toProto(String traceparent) {
+    return toProto(call, traceparent);
+  }
+
+  private static <Q> dev.timecached.v1.Operation toProto(Call<Q, ?> call, String traceparent) {
+    return builder(call, traceparent).build();
+  }
+
+  private static <Q> dev.timecached.v1.Operation.Builder builder(Call<Q, ?> call, String kept) {
+    return call.kind.set.apply(dev.timecached.v1.Operation.newBuilder(), call.kept(kept));
+  }
+
+  /** The same of a call of its own, with what would be its metadata; null: none. */
+  dev.timecached.v1.Operation toProto(String kept, String requestId, String traceparent) {
+    dev.timecached.v1.Operation.Builder builder = builder(call, kept);
+    if (requestId != null) {
+      builder.setRequestId(requestId);
+    }
+    if (traceparent != null) {
+      builder.setTraceparent(traceparent);
+    }
+    return builder.build();
   }
 
   /** What a batch's answer says about it; throws if it failed. */
@@ -207,7 +299,8 @@ public final class Operation<R> {
         options.request.toBuilder().setKey(key).setValue(value).build(),
         answer ->
             new PutResult(
-                answer.getVersion(), Entry.of(answer.hasPrevious(), answer.getPrevious(), key)));
+                answer.getVersion(), Entry.of(answer.hasPrevious(), answer.getPrevious(), key)),
+        options.trace);
   }
 
   /** As {@link #get(ByteString)}. */
@@ -280,10 +373,25 @@ public final class Operation<R> {
     return contains(ByteString.copyFromUtf8(key));
   }
 
+  /** As {@link #contains(ByteString, ContainsOptions)}. */
+  public static Operation<Boolean> contains(String key, ContainsOptions options) {
+    return contains(ByteString.copyFromUtf8(key), options);
+  }
+
   /** Whether an entry is there. Never renews it. */
   public static Operation<Boolean> contains(ByteString key) {
+    return contains(key, ContainsOptions.DEFAULT);
+  }
+
+  /**
+   * Whether an entry is there. Never renews it. Fails with FAILED_PRECONDITION if a condition of the
+   * options does not hold: for a batch that is {@link Batch#atomic}.
+   */
+  public static Operation<Boolean> contains(ByteString key, ContainsOptions options) {
     return new Operation<>(
-        CONTAINS, ContainsRequest.newBuilder().setKey(key).build(), answer -> answer.getContains());
+        CONTAINS,
+        options.request.toBuilder().setKey(key).build(),
+        answer -> answer.getContains());
   }
 
   /** As {@link #touch(ByteString, TouchOptions)}. */
@@ -353,7 +461,8 @@ public final class Operation<R> {
         APPEND,
         options.request.toBuilder().setKey(key).setValue(value).build(),
         answer ->
-            new AppendResult(answer.getVersion(), answer.getValueBytes(), answer.getCreated()));
+            new AppendResult(answer.getVersion(), answer.getValueBytes(), answer.getCreated()),
+        options.trace);
   }
 
   /** As {@link #add(ByteString, long, CombineOptions)}. */
@@ -379,7 +488,7 @@ public final class Operation<R> {
    * (NUMBER_OVERFLOW), the version is another, or the key collects parts.
    */
   public static Operation<CombineResult> add(ByteString key, long operand, CombineOptions options) {
-    return combine(options.request.toBuilder().setKey(key).setAdd(operand));
+    return combine(options.request.toBuilder().setKey(key).setAdd(operand), options.trace);
   }
 
   /** As {@link #xor(ByteString, long, CombineOptions)}. */
@@ -399,16 +508,17 @@ public final class Operation<R> {
 
   /** Xors a value with a number, in two's complement; else as {@link #add}. */
   public static Operation<CombineResult> xor(ByteString key, long operand, CombineOptions options) {
-    return combine(options.request.toBuilder().setKey(key).setXor(operand));
+    return combine(options.request.toBuilder().setKey(key).setXor(operand), options.trace);
   }
 
-  private static Operation<CombineResult> combine(CombineRequest.Builder request) {
+  private static Operation<CombineResult> combine(CombineRequest.Builder request, Boolean trace) {
     return new Operation<>(
         COMBINE,
         request.build(),
         answer ->
             new CombineResult(
-                answer.getResult(), answer.getVersion(), answer.getCreated(), answer.getRemoved()));
+                answer.getResult(), answer.getVersion(), answer.getCreated(), answer.getRemoved()),
+        trace);
   }
 
   /** As {@link #gather(ByteString, ByteString, ByteString, GatherOptions)}. */
@@ -448,6 +558,7 @@ public final class Operation<R> {
                 GatheredParts.of(answer.hasParts(), answer.getParts()),
                 answer.getVersion(),
                 answer.getCount(),
-                answer.getDuplicate()));
+                answer.getDuplicate()),
+        options.trace);
   }
 }

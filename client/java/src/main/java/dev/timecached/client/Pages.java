@@ -1,6 +1,7 @@
 package dev.timecached.client;
 
 import io.grpc.CallOptions;
+import io.grpc.Channel;
 import io.grpc.Context;
 import io.grpc.MethodDescriptor;
 import io.grpc.stub.ClientCalls;
@@ -23,11 +24,18 @@ final class Pages<A> implements Iterator<A>, AutoCloseable {
   private boolean hasBegun;
 
   <Q> Pages(Rpc rpc, MethodDescriptor<Q, A> method, Q request) {
+    this(rpc, method, request, Function.identity());
+  }
+
+  /** {@code over}: makes the channel that it is asked by. */
+  <Q> Pages(
+      Rpc rpc, MethodDescriptor<Q, A> method, Q request, Function<Channel, Channel> over) {
     this.rpc = rpc;
     failover = rpc.endpoints.failover();
     begin =
         options ->
-            ClientCalls.blockingServerStreamingCall(route.channel(), method, options, request);
+            ClientCalls.blockingServerStreamingCall(
+                over.apply(route.channel()), method, options, request);
     open();
   }
 

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.ObjIntConsumer;
@@ -29,8 +30,10 @@ import java.util.function.ObjIntConsumer;
  * stream ends by {@link #close}, by {@link
  * #cancel}, or by itself: when the server stops (UNAVAILABLE), when the namespace does not exist
  * (NOT_FOUND), when the connection breaks, when no answer comes within the client's timeout
- * (DEADLINE_EXCEEDED). It does not come back, but goes on to the owner of a cluster
- * where a node that is not the owner refuses it: whoever wants to go on makes a new pipeline.
+ * (DEADLINE_EXCEEDED). It goes on to the owner of a cluster where a node that is not the owner
+ * refuses it; and where the connection breaks or the server stops, if all of its operations so far
+ * are safe to repeat: then it sends again what was not answered, as often as {@link RetryPolicy}
+ * says for one call. Otherwise it does not come back: whoever wants to go on makes a new pipeline.
  *
  * <p>Thread-safe. Memory is bounded by the options: {@link #add} waits while what is in flight
  * leaves no room; not so in what a future of this pipeline calls when it completes, which runs on a
@@ -54,6 +57,7 @@ public final class Pipeline implements AutoCloseable {
   private final String namespace;
   private final Rpc rpc;
   private final Endpoints.Failover failover;
+  private final Traced traced;
 
   // Guarded by this.
   private Rpc.Route route; // Of the last stream.
@@ -64,12 +68,15 @@ public final class Pipeline implements AutoCloseable {
   private final Deque<Group> sent = new ArrayDeque<>();
   private int operations;
   private long bytes;
+  private boolean hasUnsafe; // An operation that may not be done twice.
+  private int attempts; // Since the last answer.
+  private Backoff backoff;
   private boolean flushing;
   private boolean closing;
   private boolean cancelled; // The call, which takes no more then.
   // When the last answer was told, or what waits for one began to.
   private long progressAt;
-  private CompletableFuture<Void> check; // The next look for an answer; null: there is none.
+  private Future<?> check; // The next look for an answer; null: there is none.
   private Status status; // Null while the stream goes on.
   private TimecacheException error; // Why it ended, unless in good order.
   private Thread completing; // Completes futures now.
@@ -80,8 +87,18 @@ public final class Pipeline implements AutoCloseable {
     timeoutNanos = rpc.timeout == null ? Long.MAX_VALUE / 2 : Times.nanos(rpc.timeout);
     this.rpc = rpc;
     failover = rpc.endpoints.failover();
+    backoff = rpc.backoff();
+    traced =
+        rpc.trace(
+            TimeCacheServiceGrpc.getPipelineMethod(),
+            ExecuteRequest.newBuilder().setNamespace(namespace).build());
     Rpc.Route first = rpc.route();
-    open(first, Rpc.await(first.connection().await(timeoutNanos)));
+    try {
+      open(first, Rpc.await(first.connection().await(timeoutNanos)));
+    } catch (RuntimeException e) {
+      traced.end(e);
+      throw e;
+    }
   }
 
   /** Begins the stream, for the first time or anew. */
@@ -92,7 +109,8 @@ public final class Pipeline implements AutoCloseable {
       sending = new Rpc.Sending();
       if (unreached == null && !cancelled) {
         call =
-            to.channel()
+            traced
+                .over(to.channel())
                 .newCall(
                     TimeCacheServiceGrpc.getPipelineMethod(), sending.in(CallOptions.DEFAULT));
         call.start(new Listener(), new Metadata());
@@ -108,15 +126,20 @@ public final class Pipeline implements AutoCloseable {
   }
 
   /**
-   * Whether a stream that ended so is begun elsewhere: its node is not the owner, or it found no
-   * connection. A node that loses the ownership answers what it has read, and does no more.
+   * Whether a stream that ended so is begun elsewhere or anew: its node is not the owner, and one
+   * that loses the ownership answers what it has read, and does no more; or it found no connection;
+   * or it broke, and all may be done again.
    */
   private synchronized boolean reopens(TimecacheException why) {
     rpc.endpoints.moveOn(route.connection(), why);
     long pause = failover.pauseAfter(why, Rpc.isUnsent(why, sending));
+    if (pause < 0 && isRepeatable() && why.isConnectionLost() && ++attempts < rpc.maxAttempts()) {
+      pause = backoff.nextNanos();
+    }
     if (pause < 0 || rpc.connection().isShutdown()) {
       return false;
     }
+    traced.retry(why);
     call = null;
     while (!sent.isEmpty()) {
       queue.addFirst(sent.removeLast());
@@ -130,6 +153,10 @@ public final class Pipeline implements AutoCloseable {
     return true;
   }
 
+  private synchronized boolean isRepeatable() {
+    return !hasUnsafe && !cancelled && !(closing && operations == 0);
+  }
+
   /**
    * Adds an operation; waits for room. The future fails with INVALID_ARGUMENT for one of more than
    * 16 MiB, and with the stream's error if it has ended.
@@ -138,7 +165,8 @@ public final class Pipeline implements AutoCloseable {
    */
   public <R> CompletableFuture<R> add(Operation<R> operation) {
     Pending<R> pending = new Pending<>(operation);
-    dev.timecached.v1.Operation proto = operation.toProto();
+    dev.timecached.v1.Operation proto =
+        operation.toProto(operation.traces(rpc.tracesEntries) ? traced.traceparent() : null);
     int size = proto.getSerializedSize();
     if (size > MAX_OPERATION_BYTES) {
       return CompletableFuture.failedFuture(
@@ -166,6 +194,7 @@ public final class Pipeline implements AutoCloseable {
       group.request.addOperations(proto);
       group.pending.add(pending);
       group.bytes += size;
+      hasUnsafe |= !operation.isSafe();
       ++operations;
       bytes += size;
       send();
@@ -268,9 +297,7 @@ public final class Pipeline implements AutoCloseable {
 
   /** About once in a timeout: answers need not wake it. */
   private synchronized void checkIn(long nanos) {
-    check = new CompletableFuture<Void>().completeOnTimeout(null, nanos, TimeUnit.NANOSECONDS);
-    // On the timer's own thread, for a moment: those of a pool may all wait for this.
-    check.thenRun(() -> check(System.nanoTime()));
+    check = Delay.after(nanos, () -> check(System.nanoTime()));
   }
 
   /** Ends the stream if no answer has come for the timeout. */
@@ -343,6 +370,8 @@ public final class Pipeline implements AutoCloseable {
         }
         sent.removeFirst();
         failover.reset();
+        attempts = 0;
+        backoff = rpc.backoff();
         send();
       }
       complete(group, (pending, i) -> pending.complete(response.getResults(i)));
@@ -360,7 +389,11 @@ public final class Pipeline implements AutoCloseable {
     List<Group> left = new ArrayList<>();
     int sentCount;
     synchronized (this) {
-      if (error == null && why != null && reopens(why)) {
+      TimecacheException broke =
+          why == null && end.isOk() && isRepeatable()
+              ? TimecacheException.of(Status.Code.UNAVAILABLE, "the server is stopping")
+              : why;
+      if (error == null && broke != null && reopens(broke)) {
         return;
       }
       left.addAll(sent);
@@ -375,6 +408,7 @@ public final class Pipeline implements AutoCloseable {
                 : why;
       }
       status = end;
+      traced.end(error);
       if (check != null) {
         check.cancel(false); // It would keep the pipeline for as long as the timeout.
       }

@@ -15,19 +15,25 @@ public final class PutOptions {
   static final PutOptions DEFAULT = new PutOptions();
 
   final PutRequest request;
+  final Boolean trace; // Whether the entry keeps the call's traceparent; null: as the client says.
 
   /** Always, with the namespace's time to live. */
   public PutOptions() {
-    this(PutRequest.getDefaultInstance());
+    this(PutRequest.getDefaultInstance(), null);
   }
 
-  private PutOptions(PutRequest request) {
+  private PutOptions(PutRequest request, Boolean trace) {
     this.request = request;
+    this.trace = trace;
+  }
+
+  private PutOptions with(PutRequest request) {
+    return new PutOptions(request, trace);
   }
 
   /** The entry's own time to live: 1 ms to the namespace's max_ttl. */
   public PutOptions ttl(Duration ttl) {
-    return new PutOptions(request.toBuilder().setTtl(Times.toProto(ttl)).build());
+    return with(request.toBuilder().setTtl(Times.toProto(ttl)).build());
   }
 
   /**
@@ -35,7 +41,7 @@ public final class PutOptions {
    * now, and no later than max_ttl from now. With a ttl, that is what a later renewal gives.
    */
   public PutOptions expireAt(Instant deadline) {
-    return new PutOptions(request.toBuilder().setExpireAt(Times.toProto(deadline)).build());
+    return with(request.toBuilder().setExpireAt(Times.toProto(deadline)).build());
   }
 
   /**
@@ -43,7 +49,7 @@ public final class PutOptions {
    * and its event is delivered.
    */
   public PutOptions allowPast() {
-    return new PutOptions(request.toBuilder().setAllowPast(true).build());
+    return with(request.toBuilder().setAllowPast(true).build());
   }
 
   /** Only if the key is not there; else FAILED_PRECONDITION, KEY_EXISTS. */
@@ -61,24 +67,24 @@ public final class PutOptions {
     if (request.hasCondition()) {
       throw excluded();
     }
-    return new PutOptions(request.toBuilder().setIfVersion(version).build());
+    return with(request.toBuilder().setIfVersion(version).build());
   }
 
   /** Answer with the entry that was replaced. */
   public PutOptions returnPrevious() {
-    return new PutOptions(request.toBuilder().setReturnPrevious(true).build());
+    return with(request.toBuilder().setReturnPrevious(true).build());
   }
 
   /** An entry that is there keeps its deadline and its time to live. Not with ttl or expireAt. */
   public PutOptions keepDeadline() {
-    return new PutOptions(request.toBuilder().setKeepDeadline(true).build());
+    return with(request.toBuilder().setKeepDeadline(true).build());
   }
 
   private PutOptions condition(PutCondition condition) {
     if (request.hasIfVersion() || (request.hasCondition() && request.getCondition() != condition)) {
       throw excluded();
     }
-    return new PutOptions(request.toBuilder().setCondition(condition).build());
+    return with(request.toBuilder().setCondition(condition).build());
   }
 
   private static IllegalStateException excluded() {
@@ -90,6 +96,27 @@ public final class PutOptions {
    * that no other call has. The namespace must have an idempotency_window.
    */
   public PutOptions idempotencyId(ByteString id) {
-    return new PutOptions(request.toBuilder().setIdempotencyId(id).build());
+    return with(request.toBuilder().setIdempotencyId(id).build());
+  }
+
+  /**
+   * What this stores keeps the call's traceparent, that of the client's {@link Tracing} or of
+   * {@link TimecacheClient#withTraceparent}, if it has one, and its event has it, too: 27 B more.
+   */
+  public PutOptions traceEntry() {
+    return traceEntry(true);
+  }
+
+  /** The same, or, with false, not, in spite of {@link TimecacheClientBuilder#traceEntries}. */
+  public PutOptions traceEntry(boolean trace) {
+    return new PutOptions(request, trace);
+  }
+
+  /**
+   * The entry keeps this traceparent in place of the call's: W3C's form of version 00, 55
+   * characters.
+   */
+  public PutOptions traceparent(String traceparent) {
+    return with(request.toBuilder().setTraceparent(traceparent).build());
   }
 }

@@ -12,10 +12,12 @@ import io.grpc.Status;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.MetadataUtils;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 
 /** How a client's calls are done: channel, timeout, metadata, attempts. Thread-safe. */
@@ -28,6 +30,12 @@ final class Rpc {
   final Duration timeout; // Null: none.
   private final RetryPolicy retry;
   private final boolean repeatable;
+  final Tracing tracing; // Null: none.
+  private final Traced untraced;
+  final boolean tracesEntries;
+  private final boolean batching;
+  final String requestId; // That the caller gave; null: none.
+  final boolean sharesCalls; // Plain calls bring nothing that an operation has no field for.
   private volatile Route lastRoute;
 
   /** Where one attempt goes. {@code channel}: with the headers. */
@@ -38,21 +46,55 @@ final class Rpc {
       Metadata headers,
       Duration timeout,
       RetryPolicy retry,
-      boolean repeatable) {
+      boolean repeatable,
+      Tracing tracing,
+      boolean tracesEntries,
+      boolean batching) {
     this.endpoints = endpoints;
     this.headers = headers;
     this.timeout = timeout;
     this.retry = retry;
     this.repeatable = repeatable;
+    this.tracing = tracing;
+    untraced = Traced.none(headers);
+    this.tracesEntries = tracesEntries;
+    this.batching = batching;
+    requestId = headers.get(TimecacheClient.REQUEST_ID);
+    sharesCalls =
+        batching
+            && Set.of(TimecacheClient.REQUEST_ID.name(), Traced.TRACEPARENT.name())
+                .containsAll(headers.keys());
     lastRoute = route(endpoints.current());
   }
 
   Rpc withTimeout(Duration timeout) {
-    return new Rpc(endpoints, headers, timeout, retry, repeatable);
+    return new Rpc(
+        endpoints, headers, timeout, retry, repeatable, tracing, tracesEntries, batching);
   }
 
   Rpc withRepeatable() {
-    return new Rpc(endpoints, headers, timeout, retry, true);
+    return new Rpc(endpoints, headers, timeout, retry, true, tracing, tracesEntries, batching);
+  }
+
+  Rpc withBatching(boolean batching) {
+    return new Rpc(
+        endpoints, headers, timeout, retry, repeatable, tracing, tracesEntries, batching);
+  }
+
+  /** For what a worker calls by itself. */
+  Rpc withoutTracing() {
+    return new Rpc(endpoints, headers, timeout, retry, repeatable, null, false, batching);
+  }
+
+  /** Begins the span of a call, if calls have any. */
+  Traced trace(MethodDescriptor<?, ?> method, Object request) {
+    return tracing == null ? untraced : trace(method, Traced.namespaceOf(request));
+  }
+
+  Traced trace(MethodDescriptor<?, ?> method, String namespace) {
+    return tracing == null
+        ? untraced
+        : Traced.start(tracing, method, namespace, connection().address(), headers);
   }
 
   /** In place of what it has under the same keys: the server takes one of each. */
@@ -61,7 +103,13 @@ final class Rpc {
     merged.merge(headers);
     metadata.keys().forEach(name -> discard(merged, name));
     merged.merge(metadata);
-    return new Rpc(endpoints, merged, timeout, retry, repeatable);
+    return new Rpc(
+        endpoints, merged, timeout, retry, repeatable, tracing, tracesEntries, batching);
+  }
+
+  /** Whether calls bring nothing but their timeout, so that several can be one RPC. */
+  boolean isPlain() {
+    return batching && tracing == null && !repeatable && headers.keys().isEmpty();
   }
 
   /** Where calls go now. */
@@ -96,6 +144,11 @@ final class Rpc {
     } else {
       metadata.discardAll(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER));
     }
+  }
+
+  /** For how long a call may take. */
+  long timeoutNanos() {
+    return timeout == null ? Long.MAX_VALUE / 2 : Times.nanos(timeout);
   }
 
   /** Without what only some calls have: for the streams that a client begins. */
@@ -138,8 +191,9 @@ final class Rpc {
     public ClientStreamTracer newClientStreamTracer(
         ClientStreamTracer.StreamInfo info, Metadata headers) {
       return new ClientStreamTracer() {
+        // The first that a connection hears: outboundHeaders comes when the server may have them.
         @Override
-        public void outboundHeaders() {
+        public void outboundMessage(int seqNo) {
           hasBegun = true;
         }
       };
@@ -159,7 +213,50 @@ final class Rpc {
 
   /** Does a call on the thread that asks for it. */
   <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe) {
-    Attempts attempts = new Attempts(isSafe);
+    return call(method, request, isSafe, null);
+  }
+
+  /** {@code keep}: puts the call's traceparent into the request; null: it is not kept. */
+  <Q, A> A call(
+      MethodDescriptor<Q, A> method, Q request, boolean isSafe, BiFunction<Q, String, Q> keep) {
+    Traced traced = trace(method, request);
+    try {
+      Attempts attempts = new Attempts(isSafe, callOptions());
+      A answer = attempt(method, kept(request, traced, keep), attempts, traced);
+      traced.end(null);
+      return answer;
+    } catch (RuntimeException e) {
+      traced.end(e);
+      throw e;
+    }
+  }
+
+  private static <Q> Q kept(Q request, Traced traced, BiFunction<Q, String, Q> keep) {
+    boolean isKept = keep != null && traced.traceparent() != null;
+    return isKept ? keep.apply(request, traced.traceparent()) : request;
+  }
+
+  /** The attempts of a call that ends then, by System.nanoTime(). */
+  Attempts attempts(boolean isSafe, long deadline) {
+    return new Attempts(isSafe, optionsUntil(deadline));
+  }
+
+  /**
+   * The same, where the future completes on gRPC's own threads: what that runs must not wait, and
+   * does not depend on the client's executor.
+   */
+  Attempts transportAttempts(boolean isSafe, long deadline) {
+    return new Attempts(isSafe, optionsUntil(deadline).withExecutor(Runnable::run));
+  }
+
+  private CallOptions optionsUntil(long deadline) {
+    return timeout == null
+        ? CallOptions.DEFAULT
+        : CallOptions.DEFAULT.withDeadlineAfter(
+            deadline - System.nanoTime(), TimeUnit.NANOSECONDS);
+  }
+
+  <Q, A> A attempt(MethodDescriptor<Q, A> method, Q request, Attempts attempts, Traced traced) {
     for (; ; ) {
       Route to = route();
       boolean connected = await(to.connection().await(attempts.nanosLeft()));
@@ -167,7 +264,8 @@ final class Rpc {
       TimecacheException error = connected ? null : attempts.unreached(to);
       if (error == null) {
         try {
-          return ClientCalls.blockingUnaryCall(to.channel(), method, options, request);
+          return ClientCalls.blockingUnaryCall(
+              traced.over(to.channel()), method, options, request);
         } catch (RuntimeException e) {
           error = attempts.explain(e);
         }
@@ -176,6 +274,7 @@ final class Rpc {
       if (pause < 0) {
         throw error;
       }
+      traced.retry(error);
       sleep(pause);
     }
   }
@@ -183,7 +282,33 @@ final class Rpc {
   /** Begins a call. Cancelling the future cancels the call. */
   <Q, A, R> CompletableFuture<R> start(
       MethodDescriptor<Q, A> method, Q request, boolean isSafe, Function<A, R> convert) {
-    CallFuture<Q, A, R> future = new CallFuture<>(method, request, convert, new Attempts(isSafe));
+    return start(method, request, isSafe, convert, null);
+  }
+
+  /** The same with a {@code keep} as of {@link #call}. */
+  <Q, A, R> CompletableFuture<R> start(
+      MethodDescriptor<Q, A> method,
+      Q request,
+      boolean isSafe,
+      Function<A, R> convert,
+      BiFunction<Q, String, Q> keep) {
+    Traced traced = trace(method, request);
+    Attempts attempts = new Attempts(isSafe, callOptions());
+    CompletableFuture<R> future =
+        start(method, kept(request, traced, keep), attempts, traced, convert);
+    if (tracing != null) {
+      future.whenComplete((answer, why) -> traced.end(why));
+    }
+    return future;
+  }
+
+  <Q, A, R> CompletableFuture<R> start(
+      MethodDescriptor<Q, A> method,
+      Q request,
+      Attempts attempts,
+      Traced traced,
+      Function<A, R> convert) {
+    CallFuture<Q, A, R> future = new CallFuture<>(method, request, convert, attempts, traced);
     future.attempt();
     return future;
   }
@@ -215,8 +340,8 @@ final class Rpc {
   }
 
   /** Whether and when a call is tried again. */
-  private final class Attempts {
-    final CallOptions options = callOptions();
+  final class Attempts {
+    private final CallOptions options;
     private final Backoff backoff = Rpc.this.backoff();
     private Endpoints.Failover failover; // Null: nothing has failed yet.
     private int left;
@@ -225,8 +350,16 @@ final class Rpc {
     private boolean maybeApplied; // By an attempt before the last.
     private volatile Sending sending = new Sending();
 
-    Attempts(boolean isSafe) {
+    private Attempts(boolean isSafe, CallOptions options) {
+      this.options = options;
       left = isSafe || repeatable ? retry.maxAttempts() - 1 : 0;
+    }
+
+    /** One on a stream, which began then. {@code maybeApplied}: by it or one before. */
+    void attempted(Sending sending, long begunAt, boolean maybeApplied) {
+      this.sending = sending;
+      this.begunAt = begunAt;
+      this.maybeApplied |= maybeApplied;
     }
 
     CallOptions begin() {
@@ -285,10 +418,16 @@ final class Rpc {
     private final Q request;
     private final Function<A, R> convert;
     private final Attempts attempts;
+    private final Traced traced;
     private volatile ClientCall<Q, A> call;
 
     CallFuture(
-        MethodDescriptor<Q, A> method, Q request, Function<A, R> convert, Attempts attempts) {
+        MethodDescriptor<Q, A> method,
+        Q request,
+        Function<A, R> convert,
+        Attempts attempts,
+        Traced traced) {
+      this.traced = traced;
       this.method = method;
       this.request = request;
       this.convert = convert;
@@ -316,13 +455,21 @@ final class Rpc {
     }
 
     private void begin(Route to, boolean connected) {
+      try {
+        beginCall(to, connected);
+      } catch (RuntimeException e) { // Of an interceptor.
+        completeExceptionally(TimecacheException.of(e));
+      }
+    }
+
+    private void beginCall(Route to, boolean connected) {
       CallOptions options = attempts.begin();
       TimecacheException unreached = connected ? null : attempts.unreached(to);
       if (unreached != null) {
         fail(to, unreached, connected);
         return;
       }
-      call = to.channel().newCall(method, options);
+      call = traced.over(to.channel()).newCall(method, options);
       if (isDone()) {
         return;
       }
@@ -361,6 +508,7 @@ final class Rpc {
       if (pause < 0) {
         completeExceptionally(error);
       } else {
+        traced.retry(error);
         CompletableFuture.delayedExecutor(pause, TimeUnit.NANOSECONDS).execute(this::attempt);
       }
     }

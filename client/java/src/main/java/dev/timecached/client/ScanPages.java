@@ -14,6 +14,7 @@ import java.util.NoSuchElementException;
  */
 final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
   private final Rpc rpc;
+  private final Traced traced;
   private ScanRequest request; // With the position of the last page.
   private Pages<ScanResponse> pages; // Null: another stream is to be opened.
   private ScanResponse ahead; // That was not taken.
@@ -28,11 +29,17 @@ final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
     this.rpc = rpc;
     this.request = request;
     backoff = rpc.backoff();
-    pages = open();
+    traced = rpc.trace(TimeCacheServiceGrpc.getScanMethod(), request);
+    try {
+      pages = open();
+    } catch (RuntimeException e) {
+      traced.end(e);
+      throw e;
+    }
   }
 
   private Pages<ScanResponse> open() {
-    return new Pages<>(rpc, TimeCacheServiceGrpc.getScanMethod(), request);
+    return new Pages<>(rpc, TimeCacheServiceGrpc.getScanMethod(), request, traced::over);
   }
 
   @Override
@@ -44,6 +51,7 @@ final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
           accept(pages.next());
         } else {
           hasEnded = true;
+          traced.end(null);
         }
       } catch (TimecacheException e) {
         goOnAfter(e);
@@ -62,9 +70,13 @@ final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
   }
 
   private void goOnAfter(TimecacheException error) {
-    close();
+    if (pages != null) {
+      pages.close();
+    }
     if (isPositionRefused(error)) {
-      throw broke == null ? error : broke;
+      TimecacheException why = broke == null ? error : broke;
+      traced.end(why);
+      throw why;
     }
     broke = error;
     hasBegun |= error.maybeApplied();
@@ -80,9 +92,11 @@ final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
         || rpc.connection().isShutdown()
         || Thread.currentThread().isInterrupted()) {
       hasEnded = true;
+      traced.end(error);
       throw error;
     }
     pages = null;
+    traced.retry(error);
     Rpc.sleep(backoff.nextNanos());
   }
 
@@ -107,5 +121,6 @@ final class ScanPages implements Iterator<ScanResponse>, AutoCloseable {
     if (pages != null) {
       pages.close();
     }
+    traced.end(null);
   }
 }

@@ -1,6 +1,7 @@
 package dev.timecached.client;
 
 import dev.timecached.v1.SettleExpiredRequest;
+import dev.timecached.v1.SettleExpiredResponse;
 import dev.timecached.v1.TimeCacheServiceGrpc;
 import io.grpc.Status;
 import java.time.Duration;
@@ -12,6 +13,9 @@ import java.util.concurrent.TimeUnit;
 
 /** Sends a worker's settlements in batches, each until it has arrived. Thread-safe. */
 final class Settler {
+  /** Of one request: the server's limit. */
+  static final int SETTLEMENTS_MAX = 4_096;
+
   /** What the server has not answered. */
   record Owed(GroupWorker.Task task, Settlement settlement) {
     Settle how() {
@@ -110,7 +114,8 @@ final class Settler {
       long begunAt = System.nanoTime();
       try {
         List<Settlement> settlements = batch.stream().map(Owed::settlement).toList();
-        takeResults(batch, call(rpc, namespace, options.group, settlements), isRepeated);
+        takeResults(
+            batch, call(rpc, request(namespace, options.group, settlements)), isRepeated);
         return;
       } catch (TimecacheException e) {
         worker.report(e);
@@ -125,23 +130,25 @@ final class Settler {
     }
   }
 
-  /** One call: a result for each, in their order. */
-  static List<SettleResult> call(
-      Rpc rpc, String namespace, String group, List<Settlement> settlements) {
+  static SettleExpiredRequest request(
+      String namespace, String group, List<Settlement> settlements) {
     SettleExpiredRequest.Builder request =
         SettleExpiredRequest.newBuilder().setNamespace(namespace).setGroup(group);
     settlements.forEach(settlement -> request.addSettlements(settlement.toProto()));
-    List<SettleResult> results =
-        rpc
-            .call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request.build(), false)
-            .getResultsList()
-            .stream()
-            .map(SettleResult::of)
-            .toList();
-    if (results.size() != settlements.size()) {
+    return request.build();
+  }
+
+  /** One call: a result for each, in their order. */
+  static List<SettleResult> call(Rpc rpc, SettleExpiredRequest request) {
+    return results(
+        request, rpc.call(TimeCacheServiceGrpc.getSettleExpiredMethod(), request, false));
+  }
+
+  static List<SettleResult> results(SettleExpiredRequest request, SettleExpiredResponse answer) {
+    if (answer.getResultsCount() != request.getSettlementsCount()) {
       throw TimecacheException.mismatch("settlements");
     }
-    return results;
+    return answer.getResultsList().stream().map(SettleResult::of).toList();
   }
 
   /**

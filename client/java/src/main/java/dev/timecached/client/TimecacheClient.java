@@ -7,32 +7,49 @@ import com.google.protobuf.Int32Value;
 import com.google.protobuf.Message;
 import dev.timecached.v1.BackupJournalRequest;
 import dev.timecached.v1.BackupJournalResponse;
+import dev.timecached.v1.CloseConnectionRequest;
 import dev.timecached.v1.CreateGroupRequest;
 import dev.timecached.v1.CreateNamespaceRequest;
 import dev.timecached.v1.CreateNamespaceResponse;
 import dev.timecached.v1.DeleteGroupRequest;
 import dev.timecached.v1.DeleteNamespaceRequest;
 import dev.timecached.v1.ExecuteRequest;
+import dev.timecached.v1.FetchExpiredRequest;
+import dev.timecached.v1.FetchExpiredResponse;
 import dev.timecached.v1.GetClusterRequest;
 import dev.timecached.v1.GetClusterResponse;
 import dev.timecached.v1.GetDeathsRequest;
 import dev.timecached.v1.GetDeathsResponse;
 import dev.timecached.v1.GetGroupRequest;
+import dev.timecached.v1.GetHotKeysRequest;
+import dev.timecached.v1.GetHotKeysResponse;
 import dev.timecached.v1.GetNamespaceRequest;
 import dev.timecached.v1.GetServerRequest;
 import dev.timecached.v1.GetServerResponse;
 import dev.timecached.v1.Group;
+import dev.timecached.v1.GroupMember;
 import dev.timecached.v1.GroupOptions;
+import dev.timecached.v1.GroupPosition;
 import dev.timecached.v1.GroupServiceGrpc;
 import dev.timecached.v1.HandOverRequest;
+import dev.timecached.v1.ListConnectionsRequest;
+import dev.timecached.v1.ListConnectionsResponse;
 import dev.timecached.v1.ListGroupsRequest;
 import dev.timecached.v1.ListGroupsResponse;
+import dev.timecached.v1.ListMembersRequest;
 import dev.timecached.v1.ListNamespacesRequest;
 import dev.timecached.v1.ListNamespacesResponse;
+import dev.timecached.v1.ListSlowCallsRequest;
+import dev.timecached.v1.ListSlowCallsResponse;
+import dev.timecached.v1.ListUnsettledRequest;
+import dev.timecached.v1.ListUnsettledResponse;
 import dev.timecached.v1.Namespace;
 import dev.timecached.v1.NamespaceOptions;
 import dev.timecached.v1.NamespaceServiceGrpc;
+import dev.timecached.v1.OperationResult;
 import dev.timecached.v1.RotateNamespaceRequest;
+import dev.timecached.v1.SeekGroupRequest;
+import dev.timecached.v1.SeekGroupResponse;
 import dev.timecached.v1.ServerServiceGrpc;
 import dev.timecached.v1.SizeRequest;
 import dev.timecached.v1.SizeResponse;
@@ -40,6 +57,8 @@ import dev.timecached.v1.TimeCacheServiceGrpc;
 import dev.timecached.v1.UpdateGroupRequest;
 import dev.timecached.v1.UpdateNamespaceRequest;
 import dev.timecached.v1.UpdateNamespaceResponse;
+import dev.timecached.v1.WhoAmIRequest;
+import dev.timecached.v1.WhoAmIResponse;
 import io.grpc.Channel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
@@ -71,7 +90,8 @@ import java.util.stream.StreamSupport;
  * }</pre>
  *
  * <p>Calls block until their answer is in; {@link #async} has the same calls as futures. Each is
- * one round trip. Where there is no connection, a call waits for one for up to 250 ms; while the
+ * one round trip; those that many threads make at the same time share messages, see {@link
+ * #withBatching}. Where there is no connection, a call waits for one for up to 250 ms; while the
  * server is away, one call a second does so and the others fail at once. A thread that is
  * interrupted in a call gets CANCELLED, and stays interrupted; what the call did is unknown.
  *
@@ -83,10 +103,8 @@ import java.util.stream.StreamSupport;
  * and what each says. Thread-safe.
  */
 public final class TimecacheClient implements AutoCloseable {
-  private static final Metadata.Key<String> REQUEST_ID =
+  static final Metadata.Key<String> REQUEST_ID =
       Metadata.Key.of("x-request-id", Metadata.ASCII_STRING_MARSHALLER);
-  private static final Metadata.Key<String> TRACEPARENT =
-      Metadata.Key.of("traceparent", Metadata.ASCII_STRING_MARSHALLER);
 
   // The messages of grpc.health.v1 are not part of this library: a program that has them from
   // grpc-services would have them twice. A request about the server as a whole is empty; an answer
@@ -138,17 +156,30 @@ public final class TimecacheClient implements AutoCloseable {
             new Metadata(),
             Duration.ofSeconds(5),
             RetryPolicy.DEFAULT,
-            false);
+            false,
+            null,
+            false,
+            true);
     return new TimecacheClient(rpc, "default", null);
+  }
+
+  SharedStreams streams() {
+    return rpc.endpoints.streams;
   }
 
   /** Loads the classes that calls need, and connects: by calls that need no right, if at all. */
   void warmUp() {
     try {
-      Operation.put("key", "value", new PutOptions().ttl(Duration.ofSeconds(1))).toProto();
-      Operation.get("key").toProto();
+      PutOptions options = new PutOptions().ttl(Duration.ofSeconds(1));
+      ExecuteRequest.newBuilder()
+          .addOperations(Operation.put("key", "value", options).toProto(null))
+          .addOperations(Operation.get("key").toProto(null))
+          .build()
+          .toByteString();
+      OperationResult.getDefaultInstance();
+      rpc.endpoints.streams.get(namespace);
       Entry.of(dev.timecached.v1.Entry.getDefaultInstance(), ByteString.EMPTY);
-      isServing();
+      isServing(rpc.withoutTracing());
     } catch (RuntimeException e) {
       // The first call says what is wrong.
     }
@@ -197,7 +228,7 @@ public final class TimecacheClient implements AutoCloseable {
 
   /** The same client whose calls belong to this span: a W3C traceparent. */
   public TimecacheClient withTraceparent(String traceparent) {
-    return withMetadata(TRACEPARENT, traceparent);
+    return withMetadata(Traced.TRACEPARENT, traceparent);
   }
 
   private TimecacheClient withMetadata(Metadata.Key<String> key, String value) {
@@ -217,6 +248,32 @@ public final class TimecacheClient implements AutoCloseable {
     return new TimecacheClient(rpc.withRepeatable(), namespace, owned);
   }
 
+  /**
+   * The same client whose plain calls share messages, which is the default; or, with false, one whose
+   * calls are RPCs of their own, as a proxy may want that looks at each.
+   *
+   * <p>Plain calls are those of {@link #call}, put to gather, and their futures. The client keeps a
+   * stream for each namespace, for all of its views. A call is sent at once while no message is under
+   * way, or one of few calls; else with the next message, which has all that have come meanwhile; no
+   * timer is involved. So many calls at a time cost a fraction of as many RPCs, and are sent in the
+   * order in which they were made. Each has its own result, error, time-out, cancellation, request id
+   * and traceparent, and is repeated as {@link RetryPolicy} says; none touches another. A stream that
+   * ends is replaced.
+   *
+   * <p>{@link #settle} and its future do likewise, by RPCs: while one of a group is under way, further
+   * calls of that group go with the next, at most 4,096 settlements. Those of views with metadata, ids
+   * or {@link #repeatable}, and of a client with tracing, are RPCs of their own.
+   *
+   * <p>Calls go by their own RPC where they have more than 64 KiB, or a view's metadata other than
+   * {@link #withRequestId} and {@link #withTraceparent}; where 64 other namespaces are in use; where
+   * the entry that they ask for does not fit into a shared answer; and where the server is older than
+   * this. While 8,192 calls on a namespace, or 8 MiB of them, are to be sent, further ones wait: also
+   * those that return a future, except in what a future calls when it completes.
+   */
+  public TimecacheClient withBatching(boolean batching) {
+    return new TimecacheClient(rpc.withBatching(batching), namespace, owned);
+  }
+
   /** The data calls as futures. */
   public AsyncTimecache async() {
     return new AsyncTimecache(rpc, namespace);
@@ -224,7 +281,7 @@ public final class TimecacheClient implements AutoCloseable {
 
   /** Does one operation. The methods of the operations' names below do so, too. */
   public <R> R call(Operation<R> operation) {
-    return operation.call(rpc, namespace);
+    return PlainCall.call(rpc, namespace, operation);
   }
 
   /** Stores a value: as {@link Operation#put(ByteString, ByteString, PutOptions)}. */
@@ -315,6 +372,16 @@ public final class TimecacheClient implements AutoCloseable {
   /** Looks for an entry: as {@link Operation#contains(ByteString)}. */
   public boolean contains(ByteString key) {
     return call(Operation.contains(key));
+  }
+
+  /** Looks for an entry: as {@link Operation#contains(ByteString, ContainsOptions)}. */
+  public boolean contains(String key, ContainsOptions options) {
+    return call(Operation.contains(key, options));
+  }
+
+  /** Looks for an entry: as {@link Operation#contains(ByteString, ContainsOptions)}. */
+  public boolean contains(ByteString key, ContainsOptions options) {
+    return call(Operation.contains(key, options));
   }
 
   /** Renews an entry: as {@link Operation#touch(ByteString, TouchOptions)}. */
@@ -450,7 +517,12 @@ public final class TimecacheClient implements AutoCloseable {
       return;
     }
     try {
-      batch.complete(rpc.call(TimeCacheServiceGrpc.getExecuteMethod(), request, false));
+      batch.complete(
+          rpc.call(
+              TimeCacheServiceGrpc.getExecuteMethod(),
+              request,
+              batch.isSafe(),
+              batch.keep(rpc.tracesEntries)));
     } catch (TimecacheException e) {
       batch.fail(e);
       throw e;
@@ -509,6 +581,45 @@ public final class TimecacheClient implements AutoCloseable {
     return new Watch(watch(options), listener);
   }
 
+  /**
+   * Watches puts, renewals and removals in namespaces that keep them, by their change_retention.
+   * Connects at the first {@link ChangeWatcher#next}.
+   *
+   * @throws IllegalArgumentException for options that are for deaths alone
+   */
+  public ChangeWatcher watchChanges(WatchOptions options) {
+    return new ChangeWatcher(rpc, namespace, options);
+  }
+
+  /**
+   * Fetches events of a consumer group, without a stream: for cron jobs, functions and others that
+   * come and go. The group is made if it is not there; streams and fetches share it. No events: none
+   * came within the wait. Each event must be settled, by {@link #settle}, within the group's
+   * ack_timeout: only time returns it, not the end of the connection. Never tried again by itself:
+   * what an answer brought that was lost comes again after the ack_timeout.
+   *
+   * @throws TimecacheException FAILED_PRECONDITION (SINGLE_ACTIVE): the group has a single active
+   *     member; RESOURCE_EXHAUSTED (MAX_WATCHERS)
+   */
+  public WatchBatch fetchExpired(String group, FetchOptions options) {
+    FetchExpiredRequest request =
+        options.request.toBuilder().setNamespace(namespace).setGroup(group).build();
+    Duration wait = Times.fromProto(request.getWait());
+    Rpc waiting =
+        rpc.timeout == null || wait.isNegative()
+            ? rpc
+            : rpc.withTimeout(rpc.timeout.plus(wait));
+    FetchExpiredResponse answer =
+        waiting.call(TimeCacheServiceGrpc.getFetchExpiredMethod(), request, false);
+    return WatchBatch.of(
+            namespace,
+            answer.getEventsList(),
+            answer.getWatermark(),
+            answer.getLost(),
+            ByteString.EMPTY)
+        .withDelivered(answer.getDeliveredWatermark());
+  }
+
   /** A member of a consumer group that calls a handler for each event. Begins at once. */
   public GroupWorker worker(GroupWorkerOptions options, EventHandler handler) {
     return new GroupWorker(rpc, namespace, options, handler);
@@ -517,18 +628,18 @@ public final class TimecacheClient implements AutoCloseable {
   /**
    * Settles events of a consumer group of the namespace: a result for each, in their order. At most
    * 4,096; nothing is sent for none. An error: none was settled (NOT_FOUND, reason
-   * GROUP_NOT_FOUND), or nobody knows: then again.
+   * GROUP_NOT_FOUND), or nobody knows: then again. Calls that many threads make at the same time
+   * share requests, see {@link #withBatching}.
    */
   public List<SettleResult> settle(String group, List<Settlement> settlements) {
     if (settlements.isEmpty()) {
       return List.of();
     }
-    return Settler.call(rpc, namespace, group, settlements);
+    return rpc.endpoints.settles.call(rpc, Settler.request(namespace, group, settlements));
   }
 
   // Administration takes and gives the messages of the API as they are: their documentation is that
-  // of
-  // the protos. Times has what is needed for their times.
+  // of the protos. Times has what is needed for their times.
 
   /**
    * Makes a namespace. ALREADY_EXISTS (reason NAMESPACE_EXISTS) if there is one of that name. What
@@ -626,20 +737,95 @@ public final class TimecacheClient implements AutoCloseable {
   }
 
   /**
+   * Names the keys of a namespace that are used most, at most {@code maxKeys} of them: 1 to 64, or 0
+   * for 10. By a sample of one of 256 operations, of about the last minute.
+   */
+  public GetHotKeysResponse getHotKeys(String name, int maxKeys) {
+    return rpc.call(
+        NamespaceServiceGrpc.getGetHotKeysMethod(),
+        GetHotKeysRequest.newBuilder().setName(name).setMaxKeys(maxKeys).build(),
+        true);
+  }
+
+  /**
    * Makes a consumer group of the namespace, which begins with what dies from now on or with the
    * oldest event that is retained. ALREADY_EXISTS (reason GROUP_EXISTS).
    */
   public Group createGroup(String name, GroupOptions options, boolean fromEarliest) {
+    return createGroup(name, options, fromEarliest ? Positions.earliest() : Positions.now());
+  }
+
+  /** The same, which begins there: see {@link Positions}. Of a token also as a {@link Watcher}. */
+  public Group createGroup(String name, GroupOptions options, GroupPosition start) {
     return rpc.call(
             GroupServiceGrpc.getCreateGroupMethod(),
             CreateGroupRequest.newBuilder()
                 .setNamespace(namespace)
                 .setName(name)
                 .setOptions(options)
-                .setFromEarliest(fromEarliest)
+                .setStart(start)
                 .build(),
             false)
         .getGroup();
+  }
+
+  /**
+   * Moves a group to a position, see {@link Positions}: from now on it delivers the retained events
+   * from there on, as first attempts, those that it has settled, too. Settlements of deliveries from
+   * before get FAILED_PRECONDITION (STALE_ATTEMPT). Events before the position that are not settled
+   * stay, with their attempts, or are dropped, if {@code dropUnsettled}. Events that are no longer
+   * retained are not delivered; from a token on they are counted as lost. NOT_FOUND
+   * (GROUP_NOT_FOUND); of a token also as a {@link Watcher}. Not tried again by itself, as it ends
+   * attempts.
+   */
+  public SeekGroupResponse seekGroup(String name, GroupPosition position, boolean dropUnsettled) {
+    return rpc.call(
+        GroupServiceGrpc.getSeekGroupMethod(),
+        SeekGroupRequest.newBuilder()
+            .setNamespace(namespace)
+            .setName(name)
+            .setPosition(position)
+            .setDropUnsettled(dropUnsettled)
+            .build(),
+        false);
+  }
+
+  /** Lists the streams that are members of a group, the oldest first. */
+  public List<GroupMember> listMembers(String group) {
+    return rpc.call(
+            GroupServiceGrpc.getListMembersMethod(),
+            ListMembersRequest.newBuilder().setNamespace(namespace).setName(group).build(),
+            true)
+        .getMembersList();
+  }
+
+  /** The events that a group has not settled, without their values: as the other one. */
+  public Stream<UnsettledEvent> listUnsettled(String group) {
+    return listUnsettled(group, new UnsettledOptions());
+  }
+
+  /**
+   * The events that a group has not settled, the oldest first: a round trip for each page, as the
+   * stream is read, which shows its events as they are then. NOT_FOUND (GROUP_NOT_FOUND). With its
+   * token an event is settled by {@link #settle}, whoever holds it.
+   */
+  public Stream<UnsettledEvent> listUnsettled(String group, UnsettledOptions options) {
+    ListUnsettledRequest first =
+        options.request.toBuilder().setNamespace(namespace).setName(group).build();
+    return Stream.iterate(
+            unsettledPage(first),
+            page -> page != null,
+            page ->
+                page.getNextPageToken().isEmpty()
+                    ? null
+                    : unsettledPage(
+                        first.toBuilder().setPageToken(page.getNextPageToken()).build()))
+        .flatMap(page -> page.getEventsList().stream())
+        .map(UnsettledEvent::of);
+  }
+
+  private ListUnsettledResponse unsettledPage(ListUnsettledRequest request) {
+    return rpc.call(GroupServiceGrpc.getListUnsettledMethod(), request, true);
   }
 
   /** Describes a group. NOT_FOUND (reason GROUP_NOT_FOUND) if there is none of that name. */
@@ -695,6 +881,47 @@ public final class TimecacheClient implements AutoCloseable {
         false);
   }
 
+  /** Who the caller is to the server, and what it may do. */
+  public WhoAmIResponse whoAmI() {
+    return rpc.call(
+        ServerServiceGrpc.getWhoAmIMethod(), WhoAmIRequest.getDefaultInstance(), true);
+  }
+
+  /**
+   * The connections of clients to the server, the oldest first. With access rules this needs ADMIN
+   * on "*", as do closeConnection and listSlowCalls.
+   */
+  public List<dev.timecached.v1.Connection> listConnections() {
+    List<dev.timecached.v1.Connection> connections = new ArrayList<>();
+    ListConnectionsRequest.Builder request = ListConnectionsRequest.newBuilder();
+    do {
+      ListConnectionsResponse page =
+          rpc.call(ServerServiceGrpc.getListConnectionsMethod(), request.build(), true);
+      connections.addAll(page.getConnectionsList());
+      request.setPageToken(page.getNextPageToken());
+    } while (!request.getPageToken().isEmpty());
+    return connections;
+  }
+
+  /**
+   * Closes the connection of this id: its calls end with UNAVAILABLE at the client, which may connect
+   * again. NOT_FOUND (CONNECTION_NOT_FOUND).
+   */
+  public void closeConnection(long id) {
+    rpc.call(
+        ServerServiceGrpc.getCloseConnectionMethod(),
+        CloseConnectionRequest.newBuilder().setId(id).build(),
+        false);
+  }
+
+  /** The last 256 calls that took longer than log.slow_call, the latest first. */
+  public ListSlowCallsResponse listSlowCalls() {
+    return rpc.call(
+        ServerServiceGrpc.getListSlowCallsMethod(),
+        ListSlowCallsRequest.getDefaultInstance(),
+        true);
+  }
+
   /** The server itself: version, age, limits and how far they are used. */
   public GetServerResponse getServer() {
     return rpc.call(
@@ -729,6 +956,10 @@ public final class TimecacheClient implements AutoCloseable {
 
   /** Whether the server serves, which needs no right. False: it is stopping, or has not begun. */
   public boolean isServing() {
+    return isServing(rpc);
+  }
+
+  private static boolean isServing(Rpc rpc) {
     return rpc.call(CHECK_HEALTH, Empty.getDefaultInstance(), true).getValue() == SERVING;
   }
 

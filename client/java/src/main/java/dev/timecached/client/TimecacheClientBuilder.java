@@ -37,6 +37,9 @@ public final class TimecacheClientBuilder {
   private TokenFile tokenFile; // Null: none.
   private boolean allowPlaintextToken;
   private Executor executor;
+  private Tracing tracing; // Null: none.
+  private boolean traceEntries;
+  private boolean batching = true;
 
   TimecacheClientBuilder(String address) {
     addresses = Endpoints.split(address);
@@ -119,7 +122,35 @@ public final class TimecacheClientBuilder {
     return this;
   }
 
-  /** Where futures complete. A pool of daemon threads, shared in the process, unless given. */
+  /**
+   * Makes spans of calls and of workers' handlers; none unless given. For OpenTelemetry: {@code
+   * OpenTelemetryTracing.of(openTelemetry)}.
+   */
+  public TimecacheClientBuilder tracing(Tracing tracing) {
+    this.tracing = tracing;
+    return this;
+  }
+
+  /**
+   * Whatever put, append, add, xor and gather store keeps the traceparent of its call, so that the
+   * span of what handles its event links to it: 27 B more of an entry. {@link
+   * PutOptions#traceEntry} says so for a single call.
+   */
+  public TimecacheClientBuilder traceEntries() {
+    traceEntries = true;
+    return this;
+  }
+
+  /** Whether plain calls share a stream: see {@link TimecacheClient#withBatching}. True unless given. */
+  public TimecacheClientBuilder batching(boolean batching) {
+    this.batching = batching;
+    return this;
+  }
+
+  /**
+   * Where futures complete, those of one message in one task, which another takes over where what
+   * they call does not return soon. A pool of daemon threads, shared in the process, unless given.
+   */
   public TimecacheClientBuilder executor(Executor executor) {
     this.executor = executor;
     return this;
@@ -146,12 +177,17 @@ public final class TimecacheClientBuilder {
             address ->
                 new Connection(
                     makeChannel(address, credentials),
+                    address,
                     beforeConnecting,
                     tokenFile,
-                    addresses.size() > 1));
+                    addresses.size() > 1),
+            executor);
     TimecacheClient client =
         new TimecacheClient(
-            new Rpc(endpoints, new Metadata(), timeout, retry, false), namespace, endpoints);
+            new Rpc(
+                endpoints, new Metadata(), timeout, retry, false, tracing, traceEntries, batching),
+            namespace,
+            endpoints);
     Thread warmUp = new Thread(client::warmUp, "timecache-warm-up");
     warmUp.setDaemon(true);
     warmUp.start();

@@ -136,11 +136,16 @@ public final class TimecacheException extends RuntimeException {
 
   /** Of one operation or settlement. */
   static TimecacheException of(com.google.rpc.Status status) {
+    return of(status, (String) null);
+  }
+
+  /** Of an operation under this id in the server's log. Null: it is not known. */
+  static TimecacheException of(com.google.rpc.Status status, String requestId) {
     return new TimecacheException(
         Status.fromCodeValue(status.getCode()).getCode(),
         status.getMessage(),
         status.getDetailsList(),
-        null,
+        requestId,
         null);
   }
 
@@ -166,12 +171,17 @@ public final class TimecacheException extends RuntimeException {
 
   /** The same error with the stack of the thread that is told, and this one as its cause. */
   TimecacheException rethrown() {
-    return new TimecacheException(this, description);
+    return new TimecacheException(this, description, requestId);
+  }
+
+  /** The same of a call with an id of its own. Null: without one. */
+  TimecacheException rethrown(String requestId) {
+    return new TimecacheException(this, description, requestId);
   }
 
   /** The same error, about something in particular, with this one as its cause. */
   TimecacheException about(String what) {
-    return new TimecacheException(this, what + ": " + description);
+    return new TimecacheException(this, what + ": " + description, requestId);
   }
 
   /** This error, which nobody was told yet. */
@@ -180,7 +190,7 @@ public final class TimecacheException extends RuntimeException {
     return this;
   }
 
-  private TimecacheException(TimecacheException other, String description) {
+  private TimecacheException(TimecacheException other, String description, String requestId) {
     super(message(other.code, other.reason, description), other);
     code = other.code;
     this.description = description;
@@ -189,7 +199,7 @@ public final class TimecacheException extends RuntimeException {
     metadata = other.metadata;
     fieldViolations = other.fieldViolations;
     retryDelay = other.retryDelay;
-    requestId = other.requestId;
+    this.requestId = requestId;
   }
 
   private static String message(Status.Code code, String reason, String description) {

@@ -27,6 +27,10 @@ import java.util.Optional;
  *     event of that log; what the old one still had to tell is lost, in number unknown
  * @param missedAfter with {@code logChanged}: what died after this moment, the namespace's last
  *     watermark of the old log, may be lost; empty if this watch had none
+ * @param delivered in a group: everything of this namespace that died at or before this moment has
+ *     been given to a member, in this batch or an earlier one of any member, or is settled, or
+ *     counted in {@code lost}: nothing more comes from before it, but for attempts that fail. Goes
+ *     back only where the group is moved. Empty while no moment is known, and otherwise
  */
 public record WatchBatch(
     String namespace,
@@ -36,7 +40,8 @@ public record WatchBatch(
     ByteString resumeToken,
     boolean reconnected,
     boolean logChanged,
-    Optional<Instant> missedAfter) {
+    Optional<Instant> missedAfter,
+    Optional<Instant> delivered) {
 
   static WatchBatch of(
       String namespace,
@@ -52,6 +57,7 @@ public record WatchBatch(
         resumeToken,
         false,
         false,
+        Optional.empty(),
         Optional.empty());
   }
 
@@ -64,6 +70,22 @@ public record WatchBatch(
         resumeToken,
         reconnected,
         logChanged,
-        Optional.ofNullable(missedAfter));
+        Optional.ofNullable(missedAfter),
+        delivered);
+  }
+
+  /** 1970 stands for no moment. */
+  WatchBatch withDelivered(Timestamp moment) {
+    boolean isKnown = moment.getSeconds() != 0 || moment.getNanos() != 0;
+    return new WatchBatch(
+        namespace,
+        events,
+        watermark,
+        lost,
+        resumeToken,
+        reconnected,
+        logChanged,
+        missedAfter,
+        isKnown ? Optional.of(Times.fromProto(moment)) : Optional.empty());
   }
 }

@@ -8,8 +8,9 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * What to watch, and how. A watch tells what died; with {@link #group}, a member's share of that;
- * with {@link #leadTime}, what is going to die. Immutable: each method returns options of its own.
+ * What to watch, and how; {@link TimecacheClient#watchChanges} takes it, too. A watch tells what
+ * died; with {@link #group}, a member's share of that; with {@link #leadTime}, what is going to die.
+ * Immutable: each method returns options of its own.
  */
 public final class WatchOptions implements Cloneable {
   List<String> namespaces = List.of();
@@ -181,6 +182,13 @@ public final class WatchOptions implements Cloneable {
       throw invalid("group does not go with prefix");
     } else if (leadTime != null && fromEarliest) {
       throw invalid("leadTime does not go with fromEarliest");
+    }
+  }
+
+  /** What is for deaths alone. */
+  void checkForChanges() {
+    if (group != null || leadTime != null || maxInFlight != null) {
+      throw invalid("a watch on changes has neither group nor leadTime");
     }
   }
 

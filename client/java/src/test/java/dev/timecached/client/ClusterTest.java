@@ -227,6 +227,10 @@ final class ClusterTest {
               .getOperationsList()
               .forEach(
                   operation -> {
+                    if (operation.hasContains()) {
+                      response.addResultsBuilder().getContainsBuilder().setContains(true);
+                      return;
+                    }
                     keys.add(operation.getPut().getKey().toStringUtf8());
                     response.addResultsBuilder().getPutBuilder().setVersion(1);
                   });
@@ -467,8 +471,9 @@ final class ClusterTest {
 
   @Test
   void aNodeThatHangsIsLeftByTheNextCall() {
-    a.hangs = true;
     TimecacheClient client = client();
+    client.put("connected", ""); // A call that is not sent says nothing about the node.
+    a.hangs = true;
     assertLate(() -> client.withTimeout(Duration.ofMillis(100)).put("first", ""));
     client.put("next", "");
     assertEquals(List.of("next"), b.keys);
@@ -517,7 +522,7 @@ final class ClusterTest {
         Grpc.newChannelBuilder(gone(), InsecureChannelCredentials.create()).build();
     Connection none = new Connection(channel, () -> {}, null);
     Endpoints one = new Endpoints(none);
-    Endpoints two = new Endpoints(List.of("a:1", "b:1"), address -> none);
+    Endpoints two = new Endpoints(List.of("a:1", "b:1"), address -> none, null);
     Duration minute = Duration.ofMinutes(1);
     assertEquals(Long.MAX_VALUE / 2, one.silenceNanos(null, null));
     assertEquals(Duration.ofSeconds(10).toNanos(), two.silenceNanos(null, null));

@@ -13,6 +13,7 @@ import com.google.protobuf.Message;
 import com.google.protobuf.Timestamp;
 import dev.timecached.v1.GetDeathsRequest;
 import dev.timecached.v1.GroupOptions;
+import dev.timecached.v1.GroupPosition;
 import dev.timecached.v1.NamespaceOptions;
 import java.lang.reflect.RecordComponent;
 import java.math.BigDecimal;
@@ -73,11 +74,16 @@ final class ConformanceTest {
         for (Path file : files.filter(path -> path.toString().endsWith(".json")).sorted().toList()) {
           JsonObject content = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
           for (JsonElement scenario : content.getAsJsonArray("scenarios")) {
-            Args args = new Args(scenario.getAsJsonObject());
-            tests.add(
-                DynamicTest.dynamicTest(
-                    file.getFileName() + " " + args.string("name"),
-                    () -> new Scenario().run(args)));
+            for (boolean batching : new boolean[] {true, false}) {
+              Args args = new Args(scenario.getAsJsonObject());
+              tests.add(
+                  DynamicTest.dynamicTest(
+                      file.getFileName() + " " + args.string("name") + ", batching " + batching,
+                      () -> {
+                        connection = connection.withBatching(batching);
+                        new Scenario().run(args);
+                      }));
+            }
           }
         }
       }
@@ -196,18 +202,21 @@ final class ConformanceTest {
 
   /** A watch or a member, and what it has brought since it was last asked. */
   private static final class Reader {
-    final Watcher watcher;
+    final ResumingWatch<?> watcher;
     final List<String> namespaces;
     final Map<String, List<ExpiredEvent>> events = new HashMap<>();
+    final Map<String, List<ChangeEvent>> changes = new HashMap<>();
     final Map<String, Instant> watermarks = new HashMap<>();
     final Map<String, Object> tokens = new HashMap<>();
     final Set<List<Object>> told = new LinkedHashSet<>();
     final boolean isExpiring;
     final boolean isMember;
+    Instant delivered = Instant.MIN;
     long lost;
 
     Reader(TimecacheClient client, WatchOptions options, List<String> namespaces, String kind) {
-      watcher = client.watch(options.namespaces(namespaces.toArray(String[]::new)));
+      WatchOptions all = options.namespaces(namespaces.toArray(String[]::new));
+      watcher = kind.equals("watch_changes") ? client.watchChanges(all) : client.watch(all);
       this.namespaces = namespaces;
       isExpiring = kind.equals("watch_expiring");
       isMember = kind.equals("member");
@@ -216,9 +225,20 @@ final class ConformanceTest {
       }
     }
 
-    void read(WatchBatch batch) {
+    void read(Object next) {
+      if (next instanceof ChangeBatch batch) {
+        watermarks.put(batch.namespace(), batch.watermark());
+        tokens.put(batch.namespace(), batch.resumeToken());
+        lost += batch.lost();
+        changes
+            .computeIfAbsent(batch.namespace(), ns -> new ArrayList<>())
+            .addAll(batch.changes());
+        return;
+      }
+      WatchBatch batch = (WatchBatch) next;
       watermarks.put(batch.namespace(), batch.watermark());
       tokens.put(batch.namespace(), batch.resumeToken());
+      delivered = batch.delivered().orElse(Instant.MIN);
       lost += batch.lost();
       for (ExpiredEvent event : batch.events()) {
         if (!isExpiring
@@ -239,7 +259,10 @@ final class ConformanceTest {
     /** What was read, and forgotten by this. */
     Map<String, Object> take() {
       Map<String, Object> answer = new HashMap<>();
-      answer.put("events", plain(takeEvents()));
+      List<Object> all = new ArrayList<>(takeEvents());
+      namespaces.forEach(name -> all.addAll(changes.getOrDefault(name, List.of())));
+      changes.clear();
+      answer.put("events", plain(all));
       answer.put("lost", lost);
       lost = 0;
       answer.put("resume_token", tokens.get(namespaces.get(0)));
@@ -249,6 +272,9 @@ final class ConformanceTest {
   }
 
   private record Worker(GroupWorker worker, BlockingQueue<ExpiredEvent> handled) {}
+
+  private static final List<String> WATCHES =
+      List.of("watch", "watch_expiring", "watch_changes", "member");
 
   private static final class Scenario {
     private final Map<String, Object> variables = new HashMap<>();
@@ -312,7 +338,7 @@ final class ConformanceTest {
         doRecipe(step);
       } else if (step.has("advance")) {
         connection.virtualClock().advance(duration(step.string("advance")));
-      } else if (step.has("watch") || step.has("watch_expiring") || step.has("member")) {
+      } else if (WATCHES.stream().anyMatch(step::has)) {
         open(step);
       } else if (step.has("worker")) {
         startWorker(step);
@@ -395,6 +421,10 @@ final class ConformanceTest {
       return start.plus(duration(args.args(name).string("at")));
     }
 
+    private String text(JsonElement value) {
+      return is(value, "var") ? (String) resolved(value) : value.getAsString();
+    }
+
     private long number(JsonElement value) {
       return is(value, "var")
           ? ((Number) resolved(value)).longValue()
@@ -415,10 +445,22 @@ final class ConformanceTest {
       for (String name : object.keySet()) {
         FieldDescriptor field = builder.getDescriptorForType().findFieldByName(name);
         JsonElement value = object.get(name);
+        if (Objects.requireNonNull(field, name).isRepeated()) {
+          for (JsonElement one : value.getAsJsonArray()) {
+            builder.addRepeatedField(field, Times.toProto(duration(one.getAsString())));
+          }
+          continue;
+        }
         builder.setField(
-            Objects.requireNonNull(field, name),
+            field,
             switch (field.getJavaType()) {
               case MESSAGE -> Times.toProto(duration(value.getAsString()));
+              case BYTE_STRING ->
+                  value.isJsonPrimitive()
+                      ? ByteString.copyFromUtf8(value.getAsString())
+                      : ByteString.copyFrom(
+                          HexFormat.of()
+                              .parseHex(value.getAsJsonObject().get("hex").getAsString()));
               case ENUM ->
                   field
                       .getEnumType()
@@ -447,6 +489,7 @@ final class ConformanceTest {
       boolean returnPrevious = args.flag("return_previous");
       boolean hasId = args.has("idempotency_id");
       ByteString id = hasId ? bytes(args, "idempotency_id") : ByteString.EMPTY;
+      String trace = args.has("traceparent") ? text(args.get("traceparent")) : "";
       switch (kind) {
         case "put" -> {
           PutOptions options = new PutOptions();
@@ -459,6 +502,7 @@ final class ConformanceTest {
           options = args.has("expire_at") ? options.expireAt(time(args, "expire_at")) : options;
           options = args.flag("allow_past") ? options.allowPast() : options;
           options = hasId ? options.idempotencyId(id) : options;
+          options = trace.isEmpty() ? options : options.traceparent(trace);
           return Operation.put(key, bytes(args, "value"), options);
         }
         case "get" -> {
@@ -475,7 +519,11 @@ final class ConformanceTest {
           return Operation.remove(key, options);
         }
         case "contains" -> {
-          return Operation.contains(key);
+          ContainsOptions options = new ContainsOptions();
+          options = condition.equals("IF_ABSENT") ? options.ifAbsent() : options;
+          options = condition.equals("IF_PRESENT") ? options.ifPresent() : options;
+          options = hasVersion ? options.ifVersion(version) : options;
+          return Operation.contains(key, options);
         }
         case "touch" -> {
           TouchOptions options = new TouchOptions();
@@ -494,6 +542,7 @@ final class ConformanceTest {
           options = hasVersion ? options.ifVersion(version) : options;
           options = touch ? options.touch() : options;
           options = hasId ? options.idempotencyId(id) : options;
+          options = trace.isEmpty() ? options : options.traceparent(trace);
           return Operation.append(key, bytes(args, "value"), options);
         }
         case "combine" -> {
@@ -504,6 +553,7 @@ final class ConformanceTest {
           options = hasTtl ? options.ttl(ttl) : options;
           options = hasVersion ? options.ifVersion(version) : options;
           options = hasId ? options.idempotencyId(id) : options;
+          options = trace.isEmpty() ? options : options.traceparent(trace);
           return args.has("add")
               ? Operation.add(key, number(args.get("add")), options)
               : Operation.xor(key, number(args.get("xor")), options);
@@ -524,6 +574,7 @@ final class ConformanceTest {
           options = touch ? options.touch() : options;
           options = hasTtl ? options.ttl(ttl) : options;
           options = hasId ? options.idempotencyId(id) : options;
+          options = trace.isEmpty() ? options : options.traceparent(trace);
           return Operation.gather(key, bytes(args, "part"), bytes(args, "value"), options);
         }
         default -> throw new AssertionError("no such operation: " + kind);
@@ -598,8 +649,26 @@ final class ConformanceTest {
           return map("results", client.settle(args.string("group"), settlements));
         case "create_group":
           return plain(
-              client.createGroup(
-                  args.string("name"), groupOptions(args), args.flag("from_earliest")));
+              client.createGroup(args.string("name"), groupOptions(args), position(args, "start")));
+        case "seek_group":
+          return plain(
+              client.seekGroup(
+                  args.string("name"),
+                  position(args, "position"),
+                  args.flag("drop_unsettled")));
+        case "list_members":
+          return map("members", client.listMembers(args.string("name")));
+        case "list_unsettled":
+          UnsettledOptions list = new UnsettledOptions().prefix(bytes(args, "key_prefix"));
+          list = args.flag("include_values") ? list.includeValues() : list;
+          return map("events", client.listUnsettled(args.string("name"), list).toList());
+        case "dead_letters":
+          ScanOptions letters = new ScanOptions().prefix(bytes(args, "key_prefix"));
+          try (Stream<Entry> entries = client.scan(letters)) {
+            return map("letters", entries.map(DeadLetter::decode).map(Scenario::letter).toList());
+          }
+        case "fetch_expired":
+          return fetch(args, client);
         case "get_group":
           return plain(client.getGroup(args.string("name"), args.flag("include_statistics")));
         case "list_groups":
@@ -640,6 +709,18 @@ final class ConformanceTest {
             request.setWithin(Times.toProto(duration(args.string("within"))));
           }
           return plain(client.getDeaths(request.build()));
+        case "get_hot_keys":
+          int maxKeys = args.has("max_keys") ? (int) number(args.get("max_keys")) : 0;
+          return plain(client.getHotKeys(args.string("name"), maxKeys));
+        case "who_am_i":
+          return plain(client.whoAmI());
+        case "list_slow_calls":
+          return plain(client.listSlowCalls());
+        case "list_connections":
+          return map("connections", client.listConnections());
+        case "close_connection":
+          client.closeConnection(number(args.get("id")));
+          return Map.of();
         case "get_server":
           return plain(client.getServer());
         case "get_cluster":
@@ -649,6 +730,52 @@ final class ConformanceTest {
         default:
           return answer(name, client.call(operation(name, args)));
       }
+    }
+
+    private GroupPosition position(Args args, String name) {
+      if (!args.has(name)) {
+        return GroupPosition.getDefaultInstance();
+      }
+      Args position = args.args(name);
+      GroupPosition result;
+      if (position.has("time")) {
+        result = Positions.after(time(position, "time"));
+      } else if (position.has("resume_token")) {
+        result = Positions.after(bytes(position, "resume_token"));
+      } else {
+        boolean isEarliest = position.string("start", "NOW").equals("EARLIEST");
+        result = isEarliest ? Positions.earliest() : Positions.now();
+      }
+      position.done();
+      return result;
+    }
+
+    private Object fetch(Args args, TimecacheClient client) {
+      FetchOptions options = new FetchOptions();
+      options = args.string("start", "").equals("EARLIEST") ? options.fromEarliest() : options;
+      if (args.has("max_events")) {
+        options = options.maxEvents((int) number(args.get("max_events")));
+      }
+      if (args.has("wait")) {
+        options = options.waiting(duration(args.string("wait")));
+      }
+      options = args.flag("keys_only") ? options.keysOnly() : options;
+      WatchBatch batch = client.fetchExpired(args.string("group"), options);
+      Map<String, Object> answer = map("events", batch.events());
+      answer.put("watermark", batch.watermark());
+      answer.put("lost", batch.lost());
+      answer.put("delivered_watermark", batch.delivered().orElse(Instant.EPOCH));
+      return answer;
+    }
+
+    private static Object letter(DeadLetter letter) {
+      @SuppressWarnings("unchecked")
+      Map<String, Object> event = (Map<String, Object>) plain(letter.event());
+      @SuppressWarnings("unchecked")
+      Map<String, Object> why = (Map<String, Object>) plain(letter);
+      why.remove("event");
+      event.put("dead_letter", why);
+      return event;
     }
 
     private static String[] toDefault(Args args) {
@@ -667,7 +794,7 @@ final class ConformanceTest {
       }
       List<CompletableFuture<?>> futures = new ArrayList<>();
       if (name.equals("execute")) {
-        Batch batch = new Batch();
+        Batch batch = args.flag("atomic") ? new Batch().atomic() : new Batch();
         operations.forEach(operation -> futures.add(batch.add(operation)));
         client.execute(batch);
       } else {
@@ -725,7 +852,7 @@ final class ConformanceTest {
     }
 
     private void open(Args step) throws Exception {
-      String kind = step.has("watch") ? "watch" : step.has("member") ? "member" : "watch_expiring";
+      String kind = WATCHES.stream().filter(step::has).findFirst().orElseThrow();
       String name = step.string(kind);
       Args args = step.args("args");
       WatchOptions options = new WatchOptions();
@@ -768,14 +895,19 @@ final class ConformanceTest {
     private void events(Args step) throws Exception {
       Reader reader = readers.get(step.string("events"));
       JsonElement expect = step.has("expect") ? step.get("expect") : new JsonArray();
+      Instant delivered = step.has("delivered") ? time(step, "delivered") : Instant.MIN;
       Call read =
           () -> {
             Instant now = connection.virtualClock().now();
             long giveUpAt = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
             while (reader.isMember
-                ? count(reader) < size(expect) && System.nanoTime() - giveUpAt < 0
+                ? (count(reader) < size(expect) || reader.delivered.isBefore(delivered))
+                    && System.nanoTime() - giveUpAt < 0
                 : reader.watermarks.values().stream().anyMatch(time -> time.isBefore(now))) {
               reader.watcher.next(Duration.ofSeconds(10)).ifPresent(reader::read);
+            }
+            if (reader.isMember && reader.delivered.isBefore(delivered)) {
+              throw new AssertionError("delivered: only up to " + reader.delivered);
             }
             return reader.take();
           };
@@ -906,7 +1038,7 @@ final class ConformanceTest {
           || value.equals(false)
           || value.equals("")
           || value.equals(ByteString.EMPTY)
-          || value instanceof Number number && number.longValue() == 0
+          || value instanceof Number number && number.doubleValue() == 0
           || value instanceof List<?> list && list.isEmpty();
     }
 
@@ -922,7 +1054,10 @@ final class ConformanceTest {
       } else if (is(expected, "any")) {
         return !isDefault(actual);
       } else if (is(expected, "gt")) {
-        return ((Number) actual).longValue() > number(expected.getAsJsonObject().get("gt"));
+        JsonElement bound = expected.getAsJsonObject().get("gt");
+        BigDecimal least =
+            new BigDecimal(is(bound, "var") ? resolved(bound).toString() : bound.getAsString());
+        return new BigDecimal(actual.toString()).compareTo(least) > 0;
       } else if (is(expected, "var")) {
         Object value = resolved(expected);
         return value instanceof Number

@@ -473,6 +473,7 @@ final class FaultsTest {
       safe.forEach((what, call) -> assertEquals(3, attempts(call), what));
       Batch batch = new Batch();
       batch.add(Operation.get("k"));
+      batch.add(Operation.put("k", "v"));
       NamespaceOptions options = NamespaceOptions.getDefaultInstance();
       List<Settlement> settlements = List.of(new Settlement(token(1, 1), Settle.ack()));
       Map<String, Runnable> unsafe =

@@ -92,7 +92,11 @@ final class RecipesTest {
         "test",
         NamespaceOptions.newBuilder().setTtl(Times.toProto(TTL)).setNumBuckets(11).build());
     client = connection.in("test");
-    broken = TimecacheClient.of(channel).withTimeout(Duration.ofMinutes(1)).in("test");
+    broken =
+        TimecacheClient.of(channel)
+            .withTimeout(Duration.ofMinutes(1))
+            .withBatching(false) // For the names of methods.
+            .in("test");
     unanswered = "";
   }
 

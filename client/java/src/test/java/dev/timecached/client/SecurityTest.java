@@ -131,7 +131,12 @@ final class SecurityTest {
         TimecacheException error =
             assertThrows(
                 TimecacheException.class,
-                () -> client.withRequestId("call-7").withTraceparent(span).put("k", "v"));
+                () ->
+                    client
+                        .withBatching(false)
+                        .withRequestId("call-7")
+                        .withTraceparent(span)
+                        .put("k", "v"));
         assertEquals(Code.PERMISSION_DENIED, error.code());
         assertEquals("reader", error.metadata().get("principal"));
       }
