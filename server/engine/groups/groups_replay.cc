@@ -305,11 +305,12 @@ void GroupsReplay::End(const std::string& name) {
   by_name_.erase(it);
 }
 
+// One that a walk has appended again comes after groups that expired during the
+// walk, and after itself: its last record stands in the order of the walk.
 void GroupsReplay::Remember(const GroupChange& expired) {
-  const auto known = std::find_if(
-      expired_.begin(), expired_.end(),
-      [&expired](const auto& each) { return each.name == expired.name; });
-  if (known != expired_.end()) return;
+  std::erase_if(expired_, [&expired](const auto& each) {
+    return each.name == expired.name;
+  });
   if (expired_.size() == ConsumerGroups::kMaxGroups) expired_.pop_front();
   expired_.push_back(
       {std::string(expired.name), expired.unreported, expired.end});
