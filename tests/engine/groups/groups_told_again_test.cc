@@ -53,6 +53,34 @@ TEST_F(GroupsToldAgainTest, ANewGroupBeginsWithEventsThatWereToldAgain) {
   }
 }
 
+// The walk tells of them behind one that expires meanwhile.
+TEST_F(GroupsToldAgainTest, GroupsThatExpiredStayInTheirOrder) {
+  const auto expire = [this](const std::string& name) {
+    GroupOptions options;
+    options.unused_ttl_us = kMinUnusedTtlUs;
+    ASSERT_TRUE(
+        groups().Create(name, options, ExpiryLog::Start::kNow, now_us_).ok());
+    Pass(2 * kMinUnusedTtlUs);
+  };
+  const auto names = [this] {
+    std::vector<std::string> all;
+    for (const auto& group : groups().LastExpired(10)) {
+      all.push_back(group.name);
+    }
+    return all;
+  };
+  expire("0");
+  std::vector<std::string> expected = {"0"};
+  while (journaled_.StepTrim(now_us_, 10)) {
+    expected.push_back(absl::StrCat(expected.size()));
+    expire(expected.back());
+  }
+  ASSERT_GT(expected.size(), 3u);
+  ASSERT_EQ(names(), expected);
+  journaled_.Crash(now_us_);
+  EXPECT_EQ(names(), expected);
+}
+
 // A delivery may end before its event is told again.
 TEST_F(GroupsToldAgainTest, CountsAreThoseOfTheDeliveriesThatEndedMeanwhile) {
   Create();
