@@ -3,27 +3,16 @@
 #ifndef TIMECACHED_SERVER_ENGINE_PARTS_PARTITIONED_STORE_H_
 #define TIMECACHED_SERVER_ENGINE_PARTS_PARTITIONED_STORE_H_
 
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/engine/store/partition_directory.h"
 #include "server/engine/store/store.h"
 
 namespace timecache::server {
-
-// How many partitions each namespace has, known without waiting.
-class PartitionDirectory {
- public:
-  virtual ~PartitionDirectory() = default;
-
-  // The names of the partitions' maps, in order, of a namespace that has several;
-  // null for one that has one, or does not exist. Thread-safe. While no namespace
-  // has several it costs an atomic load.
-  using Names = std::shared_ptr<const std::vector<std::string>>;
-  virtual Names PartitionsOf(absl::string_view namespace_name) const = 0;
-};
 
 // Implements Store on `maps`, in which each partition is a map of its own (see
 // partitions.h). What concerns a namespace of one partition is passed on as it is.
@@ -42,8 +31,73 @@ class PartitionDirectory {
 class PartitionedStore final : public Store {
  public:
   // Neither is owned; both must outlive the store.
-  PartitionedStore(Store* maps, const PartitionDirectory* directory);
-  // ... all of Store.
+  PartitionedStore(Store* maps, const PartitionDirectory* directory)
+      : maps_(maps), directory_(directory) {}
+
+  using Store::Execute;
+  void Execute(absl::string_view name, absl::Span<const Operation> operations,
+               absl::Span<Result> results, BatchProgress* progress,
+               Done done) override;
+  void ExecuteAtomic(absl::string_view name,
+                     absl::Span<const Operation> operations,
+                     absl::Span<Result> results, Done done) override;
+  void GetSize(absl::string_view name, DoneWith<NamespaceSize> done) override;
+  void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
+            int64_t max_bytes, ScanPosition* position, bool* more,
+            EntryVisitor visit, Done done) override;
+
+  void CreateNamespace(absl::string_view name, NamespaceOptions options,
+                       DoneWith<NamespaceInfo> done) override;
+  void GetNamespace(absl::string_view name, bool include_statistics,
+                    DoneWith<NamespaceInfo> done) override;
+  void ListNamespaces(ListQuery query,
+                      DoneWith<Page<NamespaceInfo>> done) override;
+  void UpdateNamespace(absl::string_view name,
+                       OptionsChange<NamespaceOptions> change,
+                       DoneWith<NamespaceInfo> done) override;
+  void DeleteNamespace(absl::string_view name, Done done) override;
+  void RotateNamespace(absl::string_view name, DoneWith<int64_t> done) override;
+  void GetDeaths(absl::string_view name, DeathsQuery query,
+                 DoneWith<DeathsAhead> done) override;
+  void GetHotKeys(absl::string_view name, size_t max_keys,
+                  DoneWith<HotKeys> done) override;
+
+  void CreateGroup(GroupName name, NewGroup group,
+                   DoneWith<GroupInfo> done) override;
+  void GetGroup(GroupName name, bool include_statistics,
+                DoneWith<GroupInfo> done) override;
+  void ListGroups(absl::string_view namespace_name, ListQuery query,
+                  DoneWith<Page<GroupInfo>> done) override;
+  void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
+                   DoneWith<GroupInfo> done) override;
+  void SeekGroup(GroupName name, LogPosition position, bool drop,
+                 DoneWith<SeekResult> done) override;
+  void ListUnsettled(GroupName name, UnsettledQuery query,
+                     DoneWith<UnsettledPage> done) override;
+  void DeleteGroup(GroupName name, Done done) override;
+  void ListMembers(GroupName name,
+                   DoneWith<std::vector<MemberInfo>> done) override;
+  void Settle(GroupName name, absl::Span<const Settlement> settlements,
+              absl::Span<SettleResult> results, Done done) override;
+
+  void OpenLogs(absl::Span<const std::string> names, LogStart start,
+                const LogPoints& points, Wake wake,
+                DoneWith<Readers> done) override;
+  void OpenChanges(absl::Span<const std::string> names, LogStart start,
+                   const LogPoints& points, Wake wake,
+                   DoneWith<Readers> done) override;
+  void JoinGroups(absl::Span<const std::string> names, Membership membership,
+                  Wake wake, DoneWith<Readers> done) override;
+  void OpenExpiring(absl::Span<const std::string> names,
+                    ExpiringOptions options, Wake wake,
+                    DoneWith<Readers> done) override;
+
+  StoreUsage GetUsage() const override;
+  void SetDeadLetterRight(DeadLetterRight right) override;
+
+ private:
+  Store* const maps_;
+  const PartitionDirectory* const directory_;
 };
 
 }  // namespace timecache::server
