@@ -15,13 +15,14 @@ namespace {
 absl::Status NamespaceDeleted(const TimeCacheMap& map) {
   return ErrorWithReason(
       absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
-      absl::StrCat("namespace ", map.name(), " was deleted"));
+      absl::StrCat("namespace ", map.namespace_name(), " was deleted"));
 }
 
 absl::Status SingleActive(const ConsumerGroup& group, const TimeCacheMap& map) {
   return ErrorWithReason(
       absl::StatusCode::kFailedPrecondition, Reason::kSingleActive,
-      absl::StrCat("group ", group.name(), " of namespace ", map.name(),
+      absl::StrCat("group ", group.name(), " of namespace ",
+                   map.namespace_name(),
                    " is single_active: one stream gets all its events, and "
                    "none can be fetched"));
 }
@@ -163,8 +164,8 @@ class LocalGroupReader final : public LocalReader {
     }
     return ErrorWithReason(
         absl::StatusCode::kNotFound, Reason::kGroupNotFound,
-        absl::StrCat("group ", group_->name(), " of namespace ", map().name(),
-                     " was deleted"));
+        absl::StrCat("group ", group_->name(), " of namespace ",
+                     map().namespace_name(), " was deleted"));
   }
 
  private:
@@ -258,7 +259,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
   } else {
     auto resumed = map->Resume(point->second, now_us, std::move(wake));
     if (!resumed.ok()) {
-      return WithMetadata(resumed.status(), "namespace", map->name());
+      return WithMetadata(resumed.status(), "namespace", map->namespace_name());
     }
     cursor = *std::move(resumed);
   }
@@ -272,7 +273,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> OpenChangeReader(
   auto cursor = map->WatchChanges(
       start, point == points.end() ? nullptr : &point->second, now_us, wake);
   if (!cursor.ok()) {
-    return WithMetadata(cursor.status(), "namespace", map->name());
+    return WithMetadata(cursor.status(), "namespace", map->namespace_name());
   }
   return std::make_unique<LocalChangeReader>(std::move(map), *std::move(cursor),
                                              std::move(wake));
@@ -284,7 +285,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
   auto group = map->groups().FindOrCreate(membership.group, membership.start,
                                           now_us, membership.created_by);
   if (!group.ok()) {
-    return WithMetadata(group.status(), "namespace", map->name());
+    return WithMetadata(group.status(), "namespace", map->namespace_name());
   }
   if (membership.fetches && (*group)->options().single_active) {
     return SingleActive(**group, *map);

@@ -307,9 +307,9 @@ StoreUsage LocalStore::GetUsage() const {
   const RegistryLimits limits = registry_->limits();
   const auto maps = registry_->List();
   StoreUsage usage;
-  usage.namespaces = static_cast<int64_t>(maps.size());
   usage.max_namespaces = limits.max_namespaces;
   for (const auto& map : maps) {
+    if (map->partition() == 0) ++usage.namespaces;
     const NamespaceSize size = map->CountedSize();
     usage.entries += size.entries;
     usage.bytes += size.bytes;
