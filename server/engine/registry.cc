@@ -131,6 +131,13 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   if (absl::Status status = CheckRoute(name, options); !status.ok()) {
     return status;
   }
+  {
+    // Before it costs the memory of an empty map.
+    absl::ReaderMutexLock lock(&mu_);
+    if (absl::Status status = CheckFree(name, limits); !status.ok()) {
+      return status;
+    }
+  }
   auto map = Make(name, options,
                   {.first_event = RandomFirstEvent(), .journaled = journaled});
   absl::MutexLock lock(&mu_);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/engine/parts/one_at_a_time.h"
 #include "server/engine/store/partition_directory.h"
 #include "server/engine/store/store.h"
 
@@ -22,7 +23,8 @@ namespace timecache::server {
 //    the same time; results are in the order of the operations. An atomic batch,
 //    and what must be atomic, is in one partition: INVALID_ARGUMENT otherwise,
 //    which tells of hash tags.
-//  - sizes and statistics are sums, scans go through one partition after another.
+//  - sizes and statistics are sums, scans go through one partition after another. A
+//    size counts as an operation of each, a walk as one of that in which it starts.
 //  - options are the same in all of them; the map divides the limits. Partition 0
 //    is made last and deleted first: a namespace exists if it does. A change is
 //    answered when all have it. What was interrupted by a crash is finished or
@@ -96,8 +98,20 @@ class PartitionedStore final : public Store {
   void SetDeadLetterRight(DeadLetterRight right) override;
 
  private:
+  // The maps of a namespace that has several; null for one that has one, or does not
+  // exist. INVALID_ARGUMENT for a name that no client may give.
+  absl::StatusOr<PartitionDirectory::Names> PartitionsOf(
+      absl::string_view name) const;
+  void CreatePartitions(const PartitionDirectory::Names& names,
+                        const NamespaceOptions& options,
+                        DoneWith<NamespaceInfo> done);
+  void DeletePartitions(const std::string& name, Done done);
+
   Store* const maps_;
   const PartitionDirectory* const directory_;
+  // Namespaces of several partitions are created and deleted one at a time, as the
+  // partitions of two of one name would mix.
+  OneAtATime lifecycle_;
 };
 
 }  // namespace timecache::server
