@@ -76,8 +76,8 @@ void TakeStep(const std::shared_ptr<ScanStep>& step) {
           *step->more = true;
           return step->done(std::move(status));
         }
-        *step->position = {.partition = step->position->partition + 1,
-                           .begun = true};
+        *step->position = {.begun = true,
+                           .partition = step->position->partition + 1};
         TakeStep(step);
       });
 }

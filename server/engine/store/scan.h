@@ -21,8 +21,6 @@ struct NamespaceSize {
 // previous step set, or that of an entry behind which another walk is to go on.
 // Neither growth of the index nor compaction changes where an entry stands.
 struct ScanPosition {
-  // Of the namespace; the others are of this one's map.
-  int partition = 0;
   int shard = 0;
   uint32_t tag = 0;
   // Of the entries of this tag, those whose hash has at least this below it.
@@ -31,6 +29,8 @@ struct ScanPosition {
   uint64_t map = 0;
   // Whether this walk has made a step, and not only the one that it continues.
   bool begun = false;
+  // Of the namespace; what is above is of this one's map.
+  int partition = 0;
   friend bool operator==(const ScanPosition&, const ScanPosition&) = default;
 };
 

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/engine/local_readers.h"
 #include "server/engine/store/partitions.h"
 #include "tests/support/engine/map_harness.h"
 #include "tests/support/engine/parts_world.h"
@@ -21,9 +22,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int kPartitions = 4;
+constexpr int kStorePartitions = 4;
 
-NamespaceOptions Options(int num_partitions = kPartitions) {
+NamespaceOptions Options(int num_partitions = kStorePartitions) {
   NamespaceOptions options = WithBuckets(10 * kSecond, 11);
   options.num_partitions = num_partitions;
   return options;
@@ -33,7 +34,7 @@ NamespaceOptions Options(int num_partitions = kPartitions) {
 std::string KeyIn(int partition, int number = 0) {
   for (int i = 0;; ++i) {
     std::string key = absl::StrCat("key-", number, "-", i);
-    if (PartitionOfKey(key, kPartitions) == partition) return key;
+    if (PartitionOfKey(key, kStorePartitions) == partition) return key;
   }
 }
 
@@ -59,7 +60,7 @@ class PartitionedStoreTest : public testing::Test {
 };
 
 TEST_F(PartitionedStoreTest, EachKeyIsInItsPartition) {
-  for (int i = 0; i < kPartitions; ++i) {
+  for (int i = 0; i < kStorePartitions; ++i) {
     ASSERT_TRUE(
         world_.Execute("orders", Operation::Put(KeyIn(i), "v")).status.ok());
     EXPECT_EQ((*world_.registry().Find(PartitionName("orders", i)))
@@ -67,7 +68,7 @@ TEST_F(PartitionedStoreTest, EachKeyIsInItsPartition) {
                   .entries,
               1);
   }
-  EXPECT_EQ(world_.GetSize("orders")->entries, kPartitions);
+  EXPECT_EQ(world_.GetSize("orders")->entries, kStorePartitions);
 }
 
 // Maps are found by their names, and must not be reached by them.
@@ -85,7 +86,7 @@ TEST_F(PartitionedStoreTest, NoClientReachesAPartitionByItsName) {
     expect_refused(world_.Update(
         name, [](NamespaceOptions*) { return absl::OkStatus(); }));
   }
-  EXPECT_EQ(world_.MapNames().size(), static_cast<size_t>(kPartitions));
+  EXPECT_EQ(world_.MapNames().size(), static_cast<size_t>(kStorePartitions));
 }
 
 TEST_F(PartitionedStoreTest, MapsAreOneNamespace) {
@@ -103,7 +104,7 @@ TEST_F(PartitionedStoreTest, MapsAreOneNamespace) {
 
 TEST_F(PartitionedStoreTest, ACreationMakesAllOrNone) {
   const std::vector<std::string> before = world_.MapNames();
-  for (const int num_partitions : {1, 2, kPartitions, kMaxPartitions}) {
+  for (const int num_partitions : {1, 2, kStorePartitions, kMaxPartitions}) {
     const absl::Status exists =
         world_.Create("orders", Options(num_partitions));
     EXPECT_EQ(ReasonOf(exists), Reason::kNamespaceExists) << exists;
@@ -125,7 +126,7 @@ TEST_F(PartitionedStoreTest, TheNumberOfPartitionsHasARange) {
   }
   EXPECT_TRUE(world_.Create("other", Options(kMaxPartitions)).ok());
   EXPECT_TRUE(world_.Delete("other").ok());
-  EXPECT_EQ(world_.MapNames().size(), static_cast<size_t>(kPartitions));
+  EXPECT_EQ(world_.MapNames().size(), static_cast<size_t>(kStorePartitions));
 }
 
 TEST_F(PartitionedStoreTest, ADeletedNamespaceIsGone) {
@@ -150,7 +151,7 @@ TEST_F(PartitionedStoreTest, AnUpdateReachesAllPartitions) {
                   .ok());
   for (const auto& map : world_.registry().List()) {
     EXPECT_EQ(map->options().max_entries, 8);
-    EXPECT_EQ(map->options().num_partitions, kPartitions);
+    EXPECT_EQ(map->options().num_partitions, kStorePartitions);
   }
   for (int i = 0; i < 3; ++i) {
     const absl::Status put =
@@ -200,7 +201,7 @@ TEST_F(PartitionedStoreTest, UpdatesAtTheSameTimeLeaveTheSameOptions) {
 }
 
 TEST_F(PartitionedStoreTest, ARotationKillsTheOldestBucketOfEach) {
-  for (int i = 0; i < kPartitions; ++i) {
+  for (int i = 0; i < kStorePartitions; ++i) {
     ASSERT_TRUE(
         world_.Execute("orders", Operation::Put(KeyIn(i), "v")).status.ok());
   }
@@ -212,7 +213,7 @@ TEST_F(PartitionedStoreTest, ARotationKillsTheOldestBucketOfEach) {
       world_.store().RotateNamespace("orders", std::move(done));
     });
   };
-  EXPECT_EQ(rotate(), kPartitions);
+  EXPECT_EQ(rotate(), kStorePartitions);
   EXPECT_EQ(world_.GetSize("orders")->entries, 1);
   EXPECT_EQ(rotate(), 1);
   EXPECT_EQ(rotate(), 0);
@@ -242,8 +243,8 @@ TEST_F(PartitionedStoreTest, AnAtomicBatchIsOfOnePartition) {
 TEST_F(PartitionedStoreTest, PartitionsShareTheRoomOfAResponse) {
   const std::string value(size_t{1} << 20, 'x');
   std::vector<std::string> keys;
-  for (int i = 0; i < 2 * kPartitions; ++i) {
-    keys.push_back(KeyIn(i % kPartitions, i));
+  for (int i = 0; i < 2 * kStorePartitions; ++i) {
+    keys.push_back(KeyIn(i % kStorePartitions, i));
     ASSERT_TRUE(world_.Execute("orders", Operation::Put(keys.back(), value))
                     .status.ok());
   }
@@ -270,74 +271,89 @@ TEST_F(PartitionedStoreTest, PartitionsShareTheRoomOfAResponse) {
   }
 }
 
-TEST_F(PartitionedStoreTest, ABatchThatCopiesMuchTakesTurns) {
-  const std::string value(300'000, 'x');
-  std::vector<std::string> keys;
-  for (int i = 0; i < 8; ++i) keys.push_back(KeyIn(i % kPartitions, i));
-  std::vector<Operation> operations;
-  for (const std::string& key : keys) {
-    operations.push_back(Operation::Put(key, value));
+// Renewals to other buckets copy values that have no segment of their own.
+class PartitionedTurnsTest : public PartitionedStoreTest {
+ protected:
+  void SetUp() override {
+    const std::string value(100'000, 'x');
+    for (int i = 0; i < 8; ++i) {
+      keys_.push_back(KeyIn(i % kStorePartitions, i));
+      ASSERT_TRUE(world_.Execute("orders", Operation::Put(keys_.back(), value))
+                      .status.ok());
+    }
+    for (size_t i = 0; i < 400; ++i) {
+      operations_.push_back(
+          Operation::Touch(keys_[i % keys_.size()]).WithTtl(TtlUs(i)));
+    }
   }
-  for (int i = 0; i < 400; ++i) {
-    operations.push_back(Operation::Append(
-        keys[static_cast<size_t>(i) % keys.size()], absl::StrCat("+", i)));
+
+  int64_t TtlUs(size_t i) const {
+    return (20 + 10 * static_cast<int64_t>(i / keys_.size() % 2) +
+            static_cast<int64_t>(i / keys_.size())) *
+           kSecond;
   }
+  // The deadline by the last of the operations on a key that `done` has.
+  void ExpectDeadlines(const std::vector<bool>& done) {
+    for (size_t k = 0; k < keys_.size(); ++k) {
+      int64_t deadline_us = clock_.NowUs() + 10 * kSecond;
+      for (size_t i = k; i < operations_.size(); i += keys_.size()) {
+        if (done[i]) deadline_us = clock_.NowUs() + TtlUs(i);
+      }
+      const Result got = world_.Execute("orders", Operation::Get(keys_[k]));
+      EXPECT_EQ(got.entry.deadline_us, deadline_us) << k;
+    }
+  }
+
+  std::vector<std::string> keys_;
+  std::vector<Operation> operations_;
+};
+
+TEST_F(PartitionedTurnsTest, ABatchThatCopiesMuchTakesTurns) {
   std::vector<Result> results;
   int turns = 0;
-  ASSERT_TRUE(world_.Execute("orders", operations, &results, &turns).ok());
-  EXPECT_GT(turns, 1);
-  std::vector<int64_t> sizes(keys.size(), 300'000);
-  for (size_t i = 0; i < operations.size(); ++i) {
-    ASSERT_TRUE(results[i].status.ok()) << results[i].status;
-    EXPECT_FALSE(results[i].waits);
-    if (operations[i].kind != OpKind::kAppend) continue;
-    int64_t& size = sizes[(i - keys.size()) % keys.size()];
-    size += static_cast<int64_t>(operations[i].value.size());
-    EXPECT_EQ(results[i].number, size);
+  ASSERT_TRUE(world_.Execute("orders", operations_, &results, &turns).ok());
+  EXPECT_GT(turns, 2);
+  for (const Result& result : results) {
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    EXPECT_TRUE(result.found && !result.waits);
   }
-  // At once, too.
-  std::vector<Result> whole(operations.size());
-  world_.store().Execute(
-      "orders", operations, absl::MakeSpan(whole),
-      [](const absl::Status& done) { EXPECT_TRUE(done.ok()) << done; });
-  for (const Result& result : whole) EXPECT_TRUE(result.status.ok());
+  ExpectDeadlines(std::vector<bool>(operations_.size(), true));
+}
+
+TEST_F(PartitionedTurnsTest, WithoutProgressTheyAreOne) {
+  std::vector<Result> results(operations_.size());
+  int calls = 0;
+  world_.store().Execute("orders", operations_, absl::MakeSpan(results),
+                         [&calls](const absl::Status& done) {
+                           EXPECT_TRUE(done.ok()) << done;
+                           ++calls;
+                         });
+  EXPECT_EQ(calls, 1);
+  for (const Result& result : results) EXPECT_TRUE(result.found);
+  ExpectDeadlines(std::vector<bool>(operations_.size(), true));
 }
 
 // A client that goes away between two turns: what has no result has not happened.
-TEST_F(PartitionedStoreTest, WhatWaitsAfterATurnHasNotHappened) {
-  const std::string value(300'000, 'x');
-  std::vector<std::string> keys;
-  std::vector<Operation> operations;
-  for (int i = 0; i < kPartitions; ++i) {
-    keys.push_back(KeyIn(i));
-    ASSERT_TRUE(world_.Execute("orders", Operation::Put(keys.back(), value))
-                    .status.ok());
-  }
-  for (int i = 0; i < 200; ++i) {
-    operations.push_back(
-        Operation::Append(keys[static_cast<size_t>(i) % keys.size()], "."));
-  }
-  for (int most_turns = 1; most_turns < 4; ++most_turns) {
-    std::vector<Result> results(operations.size());
-    BatchProgress progress;
-    for (int i = 0; i < most_turns; ++i) {
-      ASSERT_FALSE(progress.done);
-      world_.store().Execute(
-          "orders", operations, absl::MakeSpan(results), &progress,
-          [](const absl::Status& done) { EXPECT_TRUE(done.ok()) << done; });
-    }
-    std::vector<int64_t> sizes(keys.size(), 0);
+TEST_F(PartitionedTurnsTest, WhatWaitsAfterATurnHasNotHappened) {
+  std::vector<Result> results(operations_.size());
+  BatchProgress progress;
+  size_t done_before = 0;
+  while (!progress.done) {
+    world_.store().Execute(
+        "orders", operations_, absl::MakeSpan(results), &progress,
+        [](const absl::Status& done) { EXPECT_TRUE(done.ok()) << done; });
+    std::vector<bool> done;
     for (size_t i = 0; i < results.size(); ++i) {
-      if (i >= progress.reached || results[i].waits) continue;
-      ASSERT_TRUE(results[i].status.ok());
-      sizes[i % keys.size()] = results[i].number;
+      done.push_back(i < progress.reached && !results[i].waits);
+      EXPECT_TRUE(!done.back() || results[i].found);
     }
-    for (size_t i = 0; i < keys.size(); ++i) {
-      if (sizes[i] == 0) continue;
-      const Result got = world_.Execute("orders", Operation::Get(keys[i]));
-      EXPECT_EQ(static_cast<int64_t>(got.entry.value.size()), sizes[i]);
-    }
+    ExpectDeadlines(done);
+    const auto count =
+        static_cast<size_t>(std::count(done.begin(), done.end(), true));
+    EXPECT_GT(count, done_before);
+    done_before = count;
   }
+  EXPECT_EQ(done_before, operations_.size());
 }
 
 TEST_F(PartitionedStoreTest, TheMostUsedKeysAreThoseOfAllPartitions) {
@@ -375,13 +391,13 @@ TEST_F(PartitionedStoreTest, APositionOfAnotherNamespaceIsRefused) {
   };
   ScanPosition end;
   ASSERT_TRUE(scan("orders", &end).ok());
-  EXPECT_EQ(end.partition, kPartitions - 1);
+  EXPECT_EQ(end.partition, kStorePartitions - 1);
   ScanPosition again = end;
   EXPECT_TRUE(scan("orders", &again).ok());
   again = end;
   EXPECT_EQ(FieldOf(scan("other", &again)), "position");
   again = end;
-  again.partition = kPartitions;
+  again.partition = kStorePartitions;
   EXPECT_EQ(FieldOf(scan("orders", &again)), "position");
 }
 
@@ -393,21 +409,18 @@ TEST_F(PartitionedStoreTest, ADeadLetterIsInThePartitionOfItsKey) {
   group.max_attempts = 1;
   const std::string key = KeyIn(2);
   const auto jobs = *world_.registry().Find("jobs#2");
-  const auto workers =
-      *jobs->groups().Create("workers", group, {}, clock_.NowUs(), "");
-  auto member = workers->Join(10, [] {}, {});
+  ASSERT_TRUE(
+      jobs->groups().Create("workers", group, {}, clock_.NowUs(), "").ok());
+  Membership membership;
+  membership.group = "workers";
+  const auto member = JoinGroupReader(jobs, membership, clock_.NowUs(), [] {});
+  ASSERT_TRUE(member.ok()) << member.status();
   ASSERT_TRUE(world_.Execute("jobs", Operation::Put(key, "v")).status.ok());
   clock_.AdvanceBy(20 * kSecond);
-  while (jobs->Sweep(clock_.NowUs(), 1'000)) {
-  }
-  jobs->Advance(clock_.NowUs());
-  while (jobs->Sweep(clock_.NowUs(), 1'000)) {
-  }
-  const EventChunk chunk = member->Read(clock_.NowUs(), 10, 1 << 20);
-  ASSERT_FALSE(chunk.batches.empty());
-  clock_.AdvanceBy(60 * kSecond);
-  while (jobs->Sweep(clock_.NowUs(), 1'000)) {
-  }
+  world_.reaper().Flush();
+  ASSERT_FALSE((*member)->Read(clock_.NowUs(), 10, 1 << 20).deliveries.empty());
+  clock_.AdvanceBy(group.ack_timeout_us + kSecond);
+  world_.reaper().Flush();
   ASSERT_EQ(world_.GetSize("orders")->entries, 1);
   std::string letter;
   ScanPosition position;

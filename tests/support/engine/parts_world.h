@@ -28,6 +28,7 @@ class PartsWorld {
 
   Registry& registry() { return registry_; }
   Store& store() { return store_; }
+  Reaper& reaper() { return reaper_; }
 
   // What `call` gives to the completion that it gets.
   template <typename T, typename Call>
