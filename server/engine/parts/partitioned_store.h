@@ -3,12 +3,18 @@
 #ifndef TIMECACHED_SERVER_ENGINE_PARTS_PARTITIONED_STORE_H_
 #define TIMECACHED_SERVER_ENGINE_PARTS_PARTITIONED_STORE_H_
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "server/engine/parts/one_at_a_time.h"
+#include "server/engine/parts/ready_partitions.h"
 #include "server/engine/store/partition_directory.h"
 #include "server/engine/store/store.h"
 
@@ -96,8 +102,56 @@ class PartitionedStore final : public Store {
   void SetDeadLetterRight(DeadLetterRight right) override;
 
  private:
+  // The maps of the namespace's partitions.
+  using Maps = PartitionDirectory::Names;
+
+  // --- Of groups. A group is in a namespace if it is in partition 0, where it is
+  // made last and deleted first.
+
+  // Those that make and delete a group, and joins, come one after the other: in
+  // each partition in the same order.
+  OneAtATime* GroupTurns(GroupName name);
+  // Makes the other partitions have the group if partition 0 does, with its
+  // options, and not have it if not. NOT_FOUND of the group is no error.
+  void AlignGroup(Maps maps, std::string group, Done done);
+  void DeleteGroups(Maps maps, std::string group, Done done);
+  void MakeGroup(Maps maps, std::string group, NewGroup made,
+                 DoneWith<GroupInfo> done);
+  void UpdateOthers(Maps maps, GroupInfo first, DoneWith<GroupInfo> done);
+  void SeekOthers(Maps maps, std::string group, LogPosition position, bool drop,
+                  SeekResult first, DoneWith<SeekResult> done);
+  void ListPart(Maps maps, GroupName name, UnsettledQuery query,
+                UnsettledPage page, DoneWith<UnsettledPage> done);
+
+  // --- Of watches.
+
+  using ReaderDone = DoneWith<std::unique_ptr<EventReader>>;
+  // Opens the readers of some maps with one wake.
+  using OpenMaps = std::function<void(absl::Span<const std::string> maps,
+                                      Wake wake, DoneWith<Readers> done)>;
+  // Opens the reader of one namespace of several partitions.
+  using OpenMerged = std::function<void(const std::string& name,
+                                        const Maps& maps, ReaderDone done)>;
+  void OpenEach(absl::Span<const std::string> names, const Wake& wake,
+                const OpenMaps& open, const OpenMerged& open_merged,
+                DoneWith<Readers> done);
+  // A reader of each partition; `merge` makes one of them.
+  using Merge = std::function<std::unique_ptr<EventReader>(
+      Readers parts, std::shared_ptr<ReadyPartitions> ready)>;
+  static void OpenParts(const Maps& maps,
+                        const std::shared_ptr<ReadyPartitions>& ready,
+                        const OpenMaps& open, Merge merge, ReaderDone done);
+  void OpenAtPoints(absl::Span<const std::string> names,
+                    const LogPoints& points, const Wake& wake,
+                    const OpenMaps& open, DoneWith<Readers> done);
+  void JoinPartitions(const std::string& name, const Maps& maps,
+                      Membership membership, const Wake& wake, ReaderDone done);
+
   Store* const maps_;
   const PartitionDirectory* const directory_;
+  // By the group's hash.
+  std::array<OneAtATime, 16> group_turns_;
+  std::atomic<uint64_t> last_member_{0};
 };
 
 }  // namespace timecache::server
