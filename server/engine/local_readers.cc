@@ -9,26 +9,21 @@
 #include "server/base/clock.h"
 #include "server/base/error.h"
 #include "server/engine/expiry/expiring_cursor.h"
-#include "server/engine/store/partitions.h"
 
 namespace timecache::server {
 namespace {
 
-// Of the map, which may be a partition.
-absl::string_view NamespaceOf(const TimeCacheMap& map) {
-  return PlaceOf(map.name()).namespace_name;
-}
-
 absl::Status NamespaceDeleted(const TimeCacheMap& map) {
   return ErrorWithReason(
       absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
-      absl::StrCat("namespace ", NamespaceOf(map), " was deleted"));
+      absl::StrCat("namespace ", map.namespace_name(), " was deleted"));
 }
 
 absl::Status SingleActive(const ConsumerGroup& group, const TimeCacheMap& map) {
   return ErrorWithReason(
       absl::StatusCode::kFailedPrecondition, Reason::kSingleActive,
-      absl::StrCat("group ", group.name(), " of namespace ", NamespaceOf(map),
+      absl::StrCat("group ", group.name(), " of namespace ",
+                   map.namespace_name(),
                    " is single_active: one stream gets all its events, and "
                    "none can be fetched"));
 }
@@ -187,7 +182,7 @@ class LocalGroupReader final : public LocalReader {
     return ErrorWithReason(
         absl::StatusCode::kNotFound, Reason::kGroupNotFound,
         absl::StrCat("group ", group_->name(), " of namespace ",
-                     NamespaceOf(map()), " was deleted"));
+                     map().namespace_name(), " was deleted"));
   }
 
  private:
@@ -281,7 +276,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
   } else {
     auto resumed = map->Resume(point->second, now_us, std::move(wake));
     if (!resumed.ok()) {
-      return WithMetadata(resumed.status(), "namespace", NamespaceOf(*map));
+      return WithMetadata(resumed.status(), "namespace", map->namespace_name());
     }
     cursor = *std::move(resumed);
   }
@@ -295,7 +290,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> OpenChangeReader(
   auto cursor = map->WatchChanges(
       start, point == points.end() ? nullptr : &point->second, now_us, wake);
   if (!cursor.ok()) {
-    return WithMetadata(cursor.status(), "namespace", NamespaceOf(*map));
+    return WithMetadata(cursor.status(), "namespace", map->namespace_name());
   }
   return std::make_unique<LocalChangeReader>(std::move(map), *std::move(cursor),
                                              std::move(wake));
@@ -307,7 +302,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
   auto group = map->groups().FindOrCreate(membership.group, membership.start,
                                           now_us, membership.created_by);
   if (!group.ok()) {
-    return WithMetadata(group.status(), "namespace", NamespaceOf(*map));
+    return WithMetadata(group.status(), "namespace", map->namespace_name());
   }
   if (membership.fetches && (*group)->options().single_active) {
     return SingleActive(**group, *map);

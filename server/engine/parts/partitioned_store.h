@@ -28,7 +28,8 @@ namespace timecache::server {
 //    the same time; results are in the order of the operations. An atomic batch,
 //    and what must be atomic, is in one partition: INVALID_ARGUMENT otherwise,
 //    which tells of hash tags.
-//  - sizes and statistics are sums, scans go through one partition after another.
+//  - sizes and statistics are sums, scans go through one partition after another. A
+//    size counts as an operation of each, a walk as one of that in which it starts.
 //  - options are the same in all of them; the map divides the limits. Partition 0
 //    is made last and deleted first: a namespace exists if it does. A change is
 //    answered when all have it. What was interrupted by a crash is finished or
@@ -102,8 +103,16 @@ class PartitionedStore final : public Store {
   void SetDeadLetterRight(DeadLetterRight right) override;
 
  private:
-  // The maps of the namespace's partitions.
   using Maps = PartitionDirectory::Names;
+
+  // The maps of a namespace that has several; null for one that has one, or does not
+  // exist. INVALID_ARGUMENT for a name that no client may give.
+  absl::StatusOr<PartitionDirectory::Names> PartitionsOf(
+      absl::string_view name) const;
+  void CreatePartitions(const PartitionDirectory::Names& names,
+                        const NamespaceOptions& options,
+                        DoneWith<NamespaceInfo> done);
+  void DeletePartitions(const std::string& name, Done done);
 
   // --- Of groups. A group is in a namespace if it is in partition 0, where it is
   // made last and deleted first.
@@ -132,7 +141,11 @@ class PartitionedStore final : public Store {
   // Opens the reader of one namespace of several partitions.
   using OpenMerged = std::function<void(const std::string& name,
                                         const Maps& maps, ReaderDone done)>;
-  void OpenEach(absl::Span<const std::string> names, const Wake& wake,
+  // PartitionsOf each; empty if none of them has several.
+  absl::StatusOr<std::vector<Maps>> MapsOf(
+      absl::Span<const std::string> names) const;
+  void OpenEach(absl::Span<const std::string> names,
+                const std::vector<Maps>& all, const Wake& wake,
                 const OpenMaps& open, const OpenMerged& open_merged,
                 DoneWith<Readers> done);
   // A reader of each partition; `merge` makes one of them.
@@ -149,6 +162,9 @@ class PartitionedStore final : public Store {
 
   Store* const maps_;
   const PartitionDirectory* const directory_;
+  // Namespaces of several partitions are created and deleted one at a time, as the
+  // partitions of two of one name would mix.
+  OneAtATime lifecycle_;
   // By the group's hash.
   std::array<OneAtATime, 16> group_turns_;
   std::atomic<uint64_t> last_member_{0};

@@ -7,7 +7,6 @@
 
 #include "absl/hash/hash.h"
 #include "server/base/error.h"
-#include "server/engine/parts/client_names.h"
 #include "server/engine/parts/gather.h"
 #include "server/engine/parts/group_parts.h"
 #include "server/engine/parts/partitioned_store.h"
@@ -129,10 +128,9 @@ void PartitionedStore::AlignGroup(Maps maps, std::string group, Done done) {
 
 void PartitionedStore::CreateGroup(GroupName name, NewGroup group,
                                    DoneWith<GroupInfo> done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   absl::Status status =
       CheckPosition(group.start, maps == nullptr ? 1 : maps->size());
   if (!status.ok()) return done(std::move(status));
@@ -187,10 +185,9 @@ void PartitionedStore::MakeGroup(Maps maps, std::string group, NewGroup made,
 }
 
 void PartitionedStore::DeleteGroup(GroupName name, Done done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   if (maps == nullptr) return maps_->DeleteGroup(name, std::move(done));
   GroupTurns(name)->Run([this, maps, name = std::string(name.name),
                          done = std::move(done)](OneAtATime::End end) mutable {
@@ -212,10 +209,9 @@ void PartitionedStore::DeleteGroup(GroupName name, Done done) {
 
 void PartitionedStore::GetGroup(GroupName name, bool include_statistics,
                                 DoneWith<GroupInfo> done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   if (maps == nullptr || !include_statistics) {
     return maps_->GetGroup(name, include_statistics, std::move(done));
   }
@@ -236,10 +232,9 @@ void PartitionedStore::GetGroup(GroupName name, bool include_statistics,
 void PartitionedStore::ListGroups(absl::string_view namespace_name,
                                   ListQuery query,
                                   DoneWith<Page<GroupInfo>> done) {
-  if (absl::Status status = CheckName(namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   const bool sums = maps != nullptr && query.include_statistics;
   if (!sums) {
     return maps_->ListGroups(namespace_name, std::move(query), std::move(done));
@@ -278,10 +273,9 @@ void PartitionedStore::ListGroups(absl::string_view namespace_name,
 void PartitionedStore::UpdateGroup(GroupName name,
                                    OptionsChange<GroupOptions> change,
                                    DoneWith<GroupInfo> done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   if (maps == nullptr) {
     return maps_->UpdateGroup(name, std::move(change), std::move(done));
   }
@@ -325,10 +319,9 @@ void PartitionedStore::UpdateOthers(Maps maps, GroupInfo first,
 // Partition 0 first: where the position is refused, nothing has moved.
 void PartitionedStore::SeekGroup(GroupName name, LogPosition position,
                                  bool drop, DoneWith<SeekResult> done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   absl::Status status =
       CheckPosition(position, maps == nullptr ? 1 : maps->size());
   if (!status.ok()) return done(std::move(status));
@@ -374,10 +367,9 @@ void PartitionedStore::SeekOthers(Maps maps, std::string group,
 
 void PartitionedStore::ListMembers(GroupName name,
                                    DoneWith<std::vector<MemberInfo>> done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   if (maps == nullptr) return maps_->ListMembers(name, std::move(done));
   CollectAll<std::vector<MemberInfo>>(
       maps->size(),
@@ -399,10 +391,9 @@ void PartitionedStore::ListMembers(GroupName name,
 
 void PartitionedStore::ListUnsettled(GroupName name, UnsettledQuery query,
                                      DoneWith<UnsettledPage> done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   const size_t partitions = maps == nullptr ? 1 : maps->size();
   if (static_cast<size_t>(query.partition) >= partitions) {
     return done(InvalidField("page_token",
@@ -460,10 +451,9 @@ void PartitionedStore::ListPart(Maps maps, GroupName name, UnsettledQuery query,
 void PartitionedStore::Settle(GroupName name,
                               absl::Span<const Settlement> settlements,
                               absl::Span<SettleResult> results, Done done) {
-  if (absl::Status status = CheckName(name.namespace_name); !status.ok()) {
-    return done(std::move(status));
-  }
-  const Maps maps = directory_->PartitionsOf(name.namespace_name);
+  const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
+  if (!found.ok()) return done(found.status());
+  const Maps& maps = *found;
   if (maps == nullptr || settlements.empty()) {
     return maps_->Settle(name, settlements, results, std::move(done));
   }

@@ -1,13 +1,11 @@
 // The part of a PartitionedStore that opens watches.
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "server/base/error.h"
-#include "server/engine/parts/client_names.h"
 #include "server/engine/parts/gather.h"
 #include "server/engine/parts/merged_reader.h"
 #include "server/engine/parts/partitioned_store.h"
@@ -16,10 +14,10 @@
 namespace timecache::server {
 namespace {
 
-using Maps = PartitionDirectory::Names;
+using Names = PartitionDirectory::Names;
 
 // Whether `points` has those of this namespace as it is: all or none.
-absl::Status CheckPoints(const std::string& name, const Maps& maps,
+absl::Status CheckPoints(const std::string& name, const Names& maps,
                          const LogPoints& points) {
   if (points.count(name) == 0) return absl::OkStatus();
   const size_t count = maps == nullptr ? 1 : maps->size();
@@ -45,6 +43,20 @@ std::vector<LogPoint> PointsOf(const std::vector<std::string>& maps,
 
 // --- Readers of partitions.
 
+absl::StatusOr<std::vector<PartitionedStore::Maps>> PartitionedStore::MapsOf(
+    absl::Span<const std::string> names) const {
+  std::vector<Maps> all;
+  bool any = false;
+  for (const std::string& name : names) {
+    absl::StatusOr<Maps> maps = PartitionsOf(name);
+    if (!maps.ok()) return maps.status();
+    any |= *maps != nullptr;
+    all.push_back(*std::move(maps));
+  }
+  if (!any) all.clear();
+  return all;
+}
+
 void PartitionedStore::OpenParts(const Maps& maps,
                                  const std::shared_ptr<ReadyPartitions>& ready,
                                  const OpenMaps& open, Merge merge,
@@ -65,16 +77,11 @@ void PartitionedStore::OpenParts(const Maps& maps,
 }
 
 void PartitionedStore::OpenEach(absl::Span<const std::string> names,
-                                const Wake& wake, const OpenMaps& open,
+                                const std::vector<Maps>& all, const Wake& wake,
+                                const OpenMaps& open,
                                 const OpenMerged& open_merged,
                                 DoneWith<Readers> done) {
-  std::vector<Maps> all;
-  bool any = false;
-  for (const std::string& name : names) {
-    all.push_back(directory_->PartitionsOf(name));
-    any |= all.back() != nullptr;
-  }
-  if (!any) return open(names, wake, std::move(done));
+  if (all.empty()) return open(names, wake, std::move(done));
   GatherAll<std::unique_ptr<EventReader>>(
       names.size(),
       [&](size_t i, ReaderDone done_of_name) {
@@ -95,15 +102,15 @@ void PartitionedStore::OpenAtPoints(absl::Span<const std::string> names,
                                     const LogPoints& points, const Wake& wake,
                                     const OpenMaps& open,
                                     DoneWith<Readers> done) {
-  if (!points.empty()) {
-    for (const std::string& name : names) {
-      absl::Status status =
-          CheckPoints(name, directory_->PartitionsOf(name), points);
-      if (!status.ok()) return done(std::move(status));
-    }
+  const auto found = MapsOf(names);
+  if (!found.ok()) return done(found.status());
+  for (size_t i = 0; i < names.size() && !points.empty(); ++i) {
+    absl::Status status =
+        CheckPoints(names[i], found->empty() ? nullptr : (*found)[i], points);
+    if (!status.ok()) return done(std::move(status));
   }
   OpenEach(
-      names, wake, open,
+      names, *found, wake, open,
       [&](const std::string& /*name*/, const Maps& maps,
           ReaderDone done_of_name) {
         OpenParts(
@@ -120,9 +127,6 @@ void PartitionedStore::OpenAtPoints(absl::Span<const std::string> names,
 void PartitionedStore::OpenLogs(absl::Span<const std::string> names,
                                 LogStart start, const LogPoints& points,
                                 Wake wake, DoneWith<Readers> done) {
-  if (absl::Status status = CheckNames(names); !status.ok()) {
-    return done(std::move(status));
-  }
   OpenAtPoints(
       names, points, wake,
       [&](absl::Span<const std::string> maps, Wake wake_of_maps,
@@ -136,9 +140,6 @@ void PartitionedStore::OpenLogs(absl::Span<const std::string> names,
 void PartitionedStore::OpenChanges(absl::Span<const std::string> names,
                                    LogStart start, const LogPoints& points,
                                    Wake wake, DoneWith<Readers> done) {
-  if (absl::Status status = CheckNames(names); !status.ok()) {
-    return done(std::move(status));
-  }
   OpenAtPoints(
       names, points, wake,
       [&](absl::Span<const std::string> maps, Wake wake_of_maps,
@@ -152,16 +153,15 @@ void PartitionedStore::OpenChanges(absl::Span<const std::string> names,
 void PartitionedStore::OpenExpiring(absl::Span<const std::string> names,
                                     ExpiringOptions options, Wake wake,
                                     DoneWith<Readers> done) {
-  if (absl::Status status = CheckNames(names); !status.ok()) {
-    return done(std::move(status));
-  }
+  const auto found = MapsOf(names);
+  if (!found.ok()) return done(found.status());
   const OpenMaps open = [&](absl::Span<const std::string> maps,
                             Wake wake_of_maps, DoneWith<Readers> done_of_maps) {
     maps_->OpenExpiring(maps, options, std::move(wake_of_maps),
                         std::move(done_of_maps));
   };
   OpenEach(
-      names, wake, open,
+      names, *found, wake, open,
       [&](const std::string& /*name*/, const Maps& maps,
           ReaderDone done_of_name) {
         OpenParts(maps, std::make_shared<ReadyPartitions>(wake), open,
@@ -177,13 +177,14 @@ void PartitionedStore::OpenExpiring(absl::Span<const std::string> names,
 void PartitionedStore::JoinGroups(absl::Span<const std::string> names,
                                   Membership membership, Wake wake,
                                   DoneWith<Readers> done) {
-  if (absl::Status status = CheckNames(names); !status.ok()) {
-    return done(std::move(status));
-  }
-  const auto join = [this, names, membership = std::move(membership),
+  const auto found = MapsOf(names);
+  if (!found.ok()) return done(found.status());
+  const bool check = !found->empty() && names.size() > 1;
+  const auto join = [this, names, all = *found,
+                     membership = std::move(membership),
                      wake = std::move(wake)](DoneWith<Readers> joined) {
     OpenEach(
-        names, wake,
+        names, all, wake,
         [&](absl::Span<const std::string> maps, Wake wake_of_maps,
             DoneWith<Readers> done_of_maps) {
           maps_->JoinGroups(maps, membership, std::move(wake_of_maps),
@@ -195,11 +196,7 @@ void PartitionedStore::JoinGroups(absl::Span<const std::string> names,
         },
         std::move(joined));
   };
-  const bool partitioned =
-      std::any_of(names.begin(), names.end(), [this](const std::string& name) {
-        return directory_->PartitionsOf(name) != nullptr;
-      });
-  if (names.size() == 1 || !partitioned) return join(std::move(done));
+  if (!check) return join(std::move(done));
   GatherAll<NamespaceInfo>(
       names.size(),
       [&](size_t i, DoneWith<NamespaceInfo> found) {

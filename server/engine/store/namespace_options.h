@@ -84,6 +84,9 @@ struct NamespaceOptions {
   int64_t change_retention_bytes = 64 << 20;
   // See partitions.h. Fixed when the namespace is created.
   int num_partitions = 1;
+
+  friend bool operator==(const NamespaceOptions&,
+                         const NamespaceOptions&) = default;
 };
 
 // What an option may be: a duration in microseconds or a number, or a choice, up
@@ -183,6 +186,11 @@ inline int64_t BacklogLimitBytes(const NamespaceOptions& options) {
   return std::min(options.max_bytes, kMaxBacklogBytes) +
          options.retention_bytes;
 }
+
+// What a partition of a namespace with these options applies: of each limit its
+// share, rounded up, and at least what the option may be where less would keep
+// nothing. The same options, if there is one partition.
+NamespaceOptions ShareOf(const NamespaceOptions& options);
 
 // w = ttl / (num_buckets - 1), rounded down: a narrower bucket keeps the
 // promise.

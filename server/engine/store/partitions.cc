@@ -3,6 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/crc32c.h"
+#include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
 namespace {
@@ -24,6 +25,14 @@ PartitionPlace PlaceOf(absl::string_view map_name) {
     place.partition = -1;
   }
   return place;
+}
+
+absl::Status ValidateMapName(absl::string_view map_name) {
+  const PartitionPlace place = PlaceOf(map_name);
+  const bool canonical =
+      place.partition >= 0 && place.partition < kMaxPartitions &&
+      PartitionName(place.namespace_name, place.partition) == map_name;
+  return ValidateNamespaceName(canonical ? place.namespace_name : map_name);
 }
 
 absl::string_view HashTag(absl::string_view key) {

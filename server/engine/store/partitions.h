@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace timecache::server {
@@ -24,6 +25,10 @@ struct PartitionPlace {
   int partition = 0;
 };
 PartitionPlace PlaceOf(absl::string_view map_name);
+
+// OK if a map may be called so. Else, or for a partition that no namespace has,
+// as ValidateNamespaceName.
+absl::Status ValidateMapName(absl::string_view map_name);
 
 // What of a key decides its partition: as in Redis Cluster, what is between the
 // first { and the next } if that is not empty, or else all of it. So keys that are

@@ -21,6 +21,8 @@ struct NamespaceSize {
 // previous step set, or that of an entry behind which another walk is to go on.
 // Neither growth of the index nor compaction changes where an entry stands.
 struct ScanPosition {
+  // Of the namespace; the others are of this one's map.
+  int partition = 0;
   int shard = 0;
   uint32_t tag = 0;
   // Of the entries of this tag, those whose hash has at least this below it.
