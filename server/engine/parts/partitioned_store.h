@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -117,18 +119,35 @@ class PartitionedStore final : public Store {
   // --- Of groups. A group is in a namespace if it is in partition 0, where it is
   // made last and deleted first.
 
-  // Those that make and delete a group, and joins, come one after the other: in
-  // each partition in the same order.
+  // One in all partitions. What the names view lives as long as this.
+  struct GroupParts {
+    GroupParts(Maps maps_of_namespace, absl::string_view group)
+        : maps(std::move(maps_of_namespace)),
+          name(std::make_shared<const std::string>(group)) {}
+
+    size_t count() const { return maps->size(); }
+    GroupName In(size_t partition) const { return {(*maps)[partition], *name}; }
+
+    Maps maps;
+    std::shared_ptr<const std::string> name;
+  };
+  // Calls that make, change or delete a group, and joins, come one after the
+  // other: in each partition in the same order.
   OneAtATime* GroupTurns(GroupName name);
   // Makes the other partitions have the group if partition 0 does, with its
-  // options, and not have it if not. NOT_FOUND of the group is no error.
-  void AlignGroup(Maps maps, std::string group, Done done);
-  void DeleteGroups(Maps maps, std::string group, Done done);
-  void MakeGroup(Maps maps, std::string group, NewGroup made,
+  // options, and not have it if not. That it is not there is no error.
+  void AlignGroup(const GroupParts& group, Done done);
+  void MakeMissing(const GroupParts& group,
+                   const std::vector<size_t>& partitions,
+                   const GroupInfo& first, Done done);
+  void MakeGroup(const GroupParts& group, NewGroup made,
                  DoneWith<GroupInfo> done);
-  void UpdateOthers(Maps maps, GroupInfo first, DoneWith<GroupInfo> done);
-  void SeekOthers(Maps maps, std::string group, LogPosition position, bool drop,
-                  SeekResult first, DoneWith<SeekResult> done);
+  // The others are partition 1 and later ones.
+  void DeleteOthers(const GroupParts& group, Done done);
+  void UpdateOthers(const GroupParts& group, GroupInfo first,
+                    DoneWith<GroupInfo> done);
+  void SeekOthers(const GroupParts& group, const LogPosition& position,
+                  bool drop, SeekResult first, DoneWith<SeekResult> done);
   void ListPart(Maps maps, GroupName name, UnsettledQuery query,
                 UnsettledPage page, DoneWith<UnsettledPage> done);
 

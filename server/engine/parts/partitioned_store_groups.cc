@@ -70,59 +70,58 @@ OneAtATime* PartitionedStore::GroupTurns(GroupName name) {
 
 // --- Making and deleting.
 
-void PartitionedStore::DeleteGroups(Maps maps, std::string group, Done done) {
-  // Those of partition 1 and later ones.
+void PartitionedStore::DeleteOthers(const GroupParts& group, Done done) {
   GatherStatus(
-      maps->size() - 1,
+      group.count() - 1,
       [&](size_t i, Done done_of_part) {
-        maps_->DeleteGroup({(*maps)[i + 1], group},
+        maps_->DeleteGroup(group.In(i + 1),
                            [done_of_part = std::move(done_of_part)](
                                absl::Status status) mutable {
                              done_of_part(UnlessNoGroup(std::move(status)));
                            });
       },
-      std::move(done));
+      [group, done = std::move(done)](absl::Status status) mutable {
+        done(std::move(status));
+      });
 }
 
-void PartitionedStore::AlignGroup(Maps maps, std::string group, Done done) {
+void PartitionedStore::AlignGroup(const GroupParts& group, Done done) {
   CollectAll<GroupInfo>(
-      maps->size(),
+      group.count(),
       [&](size_t i, DoneWith<GroupInfo> found) {
-        maps_->GetGroup({(*maps)[i], group}, /*include_statistics=*/false,
+        maps_->GetGroup(group.In(i), /*include_statistics=*/false,
                         std::move(found));
       },
-      [this, maps, group, done = std::move(done)](
+      [this, group, done = std::move(done)](
           std::vector<absl::StatusOr<GroupInfo>> found) mutable {
-        const absl::StatusOr<GroupInfo>& first = found.front();
-        if (!first.ok() && !IsNoGroup(first.status())) {
-          return done(first.status());
-        }
         std::vector<size_t> others;
-        for (size_t i = 1; i < found.size(); ++i) {
-          const bool there = found[i].ok();
-          if (!there && !IsNoGroup(found[i].status())) {
-            return done(found[i].status());
-          }
-          if (there != first.ok()) others.push_back(i);
+        for (size_t i = 0; i < found.size(); ++i) {
+          absl::Status status = UnlessNoGroup(found[i].status());
+          if (!status.ok()) return done(std::move(status));
+          if (found[i].ok() != found.front().ok()) others.push_back(i);
         }
         if (others.empty()) return done(absl::OkStatus());
-        if (!first.ok()) {
-          return DeleteGroups(std::move(maps), std::move(group),
-                              std::move(done));
-        }
-        // What has died there since it expired counts as lost.
-        GatherAll<GroupInfo>(
-            others.size(),
-            [&](size_t i, DoneWith<GroupInfo> made) {
-              maps_->CreateGroup(
-                  {(*maps)[others[i]], group},
-                  {.options = first->options, .created_by = first->created_by},
-                  std::move(made));
-            },
-            [done = std::move(done)](
-                absl::StatusOr<std::vector<GroupInfo>> made) mutable {
-              done(made.status());
-            });
+        if (!found.front().ok()) return DeleteOthers(group, std::move(done));
+        MakeMissing(group, others, *found.front(), std::move(done));
+      });
+}
+
+// What has died there since the group expired counts as lost.
+void PartitionedStore::MakeMissing(const GroupParts& group,
+                                   const std::vector<size_t>& partitions,
+                                   const GroupInfo& first, Done done) {
+  GatherAll<GroupInfo>(
+      partitions.size(),
+      [&](size_t i, DoneWith<GroupInfo> made) {
+        maps_->CreateGroup(group.In(partitions[i]),
+                           {.options = first.options,
+                            .start = {},
+                            .created_by = first.created_by},
+                           std::move(made));
+      },
+      [group, done = std::move(done)](
+          const absl::StatusOr<std::vector<GroupInfo>>& made) mutable {
+        done(made.status());
       });
 }
 
@@ -137,50 +136,46 @@ void PartitionedStore::CreateGroup(GroupName name, NewGroup group,
   if (maps == nullptr) {
     return maps_->CreateGroup(name, std::move(group), std::move(done));
   }
-  GroupTurns(name)->Run([this, maps, name = std::string(name.name),
+  GroupTurns(name)->Run([this, parts = GroupParts(maps, name.name),
                          group = std::move(group),
                          done = std::move(done)](OneAtATime::End end) mutable {
-    auto ended = EndingTurn(std::move(end), std::move(done));
-    AlignGroup(maps, name,
-               [this, maps, name, group = std::move(group),
-                ended = std::move(ended)](absl::Status aligned) mutable {
-                 if (!aligned.ok()) return ended(std::move(aligned));
-                 MakeGroup(std::move(maps), std::move(name), std::move(group),
-                           std::move(ended));
-               });
+    AlignGroup(parts, [this, parts, group = std::move(group),
+                       ended = EndingTurn(std::move(end), std::move(done))](
+                          absl::Status aligned) mutable {
+      if (!aligned.ok()) return ended(std::move(aligned));
+      MakeGroup(parts, std::move(group), std::move(ended));
+    });
   });
 }
 
 // Where the other partitions have it, so has partition 0: its error is right.
-void PartitionedStore::MakeGroup(Maps maps, std::string group, NewGroup made,
+void PartitionedStore::MakeGroup(const GroupParts& group, NewGroup made,
                                  DoneWith<GroupInfo> done) {
-  const auto make = [this, maps, group, made = std::move(made)](
+  const auto make = [this, group, made = std::move(made)](
                         size_t i, DoneWith<GroupInfo> made_there) {
     NewGroup part = made;
     part.start = InPartition(made.start, i);
-    maps_->CreateGroup({(*maps)[i], group}, std::move(part),
-                       std::move(made_there));
+    maps_->CreateGroup(group.In(i), std::move(part), std::move(made_there));
   };
   GatherAll<GroupInfo>(
-      maps->size() - 1,
+      group.count() - 1,
       [&](size_t i, DoneWith<GroupInfo> made_there) {
         make(i + 1, std::move(made_there));
       },
-      [this, maps, group, make, done = std::move(done)](
-          absl::StatusOr<std::vector<GroupInfo>> others) mutable {
-        auto undo = [this, maps, group, done = std::move(done)](
-                        absl::StatusOr<GroupInfo> first) mutable {
-          const absl::Status error = first.status();
-          if (error.ok() || ReasonOf(error) == Reason::kGroupExists) {
+      [this, group, make, done = std::move(done)](
+          const absl::StatusOr<std::vector<GroupInfo>>& others) mutable {
+        auto end = [this, group, done = std::move(done)](
+                       absl::StatusOr<GroupInfo> first) mutable {
+          if (first.ok() || ReasonOf(first.status()) == Reason::kGroupExists) {
             return done(std::move(first));
           }
-          DeleteGroups(
-              std::move(maps), std::move(group),
-              [error, done = std::move(done)](
-                  const absl::Status& /*undone*/) mutable { done(error); });
+          DeleteOthers(group, [error = first.status(), done = std::move(done)](
+                                  const absl::Status& /*undone*/) mutable {
+            done(std::move(error));
+          });
         };
-        if (!others.ok()) return undo(others.status());
-        make(0, std::move(undo));
+        if (!others.ok()) return end(others.status());
+        make(0, std::move(end));
       });
 }
 
@@ -189,18 +184,18 @@ void PartitionedStore::DeleteGroup(GroupName name, Done done) {
   if (!found.ok()) return done(found.status());
   const Maps& maps = *found;
   if (maps == nullptr) return maps_->DeleteGroup(name, std::move(done));
-  GroupTurns(name)->Run([this, maps, name = std::string(name.name),
+  GroupTurns(name)->Run([this, parts = GroupParts(maps, name.name),
                          done = std::move(done)](OneAtATime::End end) mutable {
-    auto ended = [end = std::move(end),
-                  done = std::move(done)](absl::Status status) mutable {
-      end();
-      done(std::move(status));
-    };
     maps_->DeleteGroup(
-        {maps->front(), name}, [this, maps, name, ended = std::move(ended)](
-                                   absl::Status status) mutable {
+        parts.In(0), [this, parts, end = std::move(end),
+                      done = std::move(done)](absl::Status status) mutable {
+          Done ended = [end = std::move(end),
+                        done = std::move(done)](absl::Status deleted) mutable {
+            end();
+            done(std::move(deleted));
+          };
           if (!status.ok()) return ended(std::move(status));
-          DeleteGroups(std::move(maps), std::move(name), std::move(ended));
+          DeleteOthers(parts, std::move(ended));
         });
   });
 }
@@ -221,7 +216,7 @@ void PartitionedStore::GetGroup(GroupName name, bool include_statistics,
         maps_->GetGroup({(*maps)[i], name.name}, include_statistics,
                         std::move(found));
       },
-      [done = std::move(done)](
+      [maps, done = std::move(done)](
           std::vector<absl::StatusOr<GroupInfo>> parts) mutable {
         if (!parts.front().ok()) return done(parts.front().status());
         GroupInfo first = *std::move(parts.front());
@@ -255,7 +250,7 @@ void PartitionedStore::ListGroups(absl::string_view namespace_name,
                   {(*maps)[1 + i % others], page->items[i / others].name},
                   /*include_statistics=*/true, std::move(found));
             },
-            [page, others, done = std::move(done)](
+            [maps, page, others, done = std::move(done)](
                 std::vector<absl::StatusOr<GroupInfo>> parts) mutable {
               for (size_t i = 0; i < page->items.size(); ++i) {
                 std::vector<absl::StatusOr<GroupInfo>> own;
@@ -279,28 +274,27 @@ void PartitionedStore::UpdateGroup(GroupName name,
   if (maps == nullptr) {
     return maps_->UpdateGroup(name, std::move(change), std::move(done));
   }
-  GroupTurns(name)->Run([this, maps, name = std::string(name.name),
+  GroupTurns(name)->Run([this, parts = GroupParts(maps, name.name),
                          change = std::move(change),
                          done = std::move(done)](OneAtATime::End end) mutable {
-    auto ended = EndingTurn(std::move(end), std::move(done));
     maps_->UpdateGroup(
-        {maps->front(), name}, std::move(change),
-        [this, maps,
-         ended = std::move(ended)](absl::StatusOr<GroupInfo> first) mutable {
+        parts.In(0), std::move(change),
+        [this, parts, ended = EndingTurn(std::move(end), std::move(done))](
+            absl::StatusOr<GroupInfo> first) mutable {
           if (!first.ok()) return ended(std::move(first));
-          UpdateOthers(std::move(maps), *std::move(first), std::move(ended));
+          UpdateOthers(parts, *std::move(first), std::move(ended));
         });
   });
 }
 
-void PartitionedStore::UpdateOthers(Maps maps, GroupInfo first,
+void PartitionedStore::UpdateOthers(const GroupParts& group, GroupInfo first,
                                     DoneWith<GroupInfo> done) {
   const auto info = std::make_shared<GroupInfo>(std::move(first));
   GatherStatus(
-      maps->size() - 1,
+      group.count() - 1,
       [&](size_t i, Done done_of_part) {
         maps_->UpdateGroup(
-            {(*maps)[i + 1], info->name},
+            group.In(i + 1),
             [info](GroupOptions* options) {
               *options = info->options;
               return absl::OkStatus();
@@ -310,7 +304,8 @@ void PartitionedStore::UpdateOthers(Maps maps, GroupInfo first,
               done_of_part(UnlessNoGroup(updated.status()));
             });
       },
-      [info, done = std::move(done)](const absl::Status& status) mutable {
+      [group, info,
+       done = std::move(done)](const absl::Status& status) mutable {
         if (!status.ok()) return done(status);
         done(std::move(*info));
       });
@@ -331,31 +326,30 @@ void PartitionedStore::SeekGroup(GroupName name, LogPosition position,
   LogPosition first = InPartition(position, 0);
   maps_->SeekGroup(
       name, std::move(first), drop,
-      [this, maps, name = std::string(name.name),
+      [this, parts = GroupParts(maps, name.name),
        position = std::move(position), drop,
        done = std::move(done)](absl::StatusOr<SeekResult> moved) mutable {
         if (!moved.ok()) return done(std::move(moved));
-        SeekOthers(std::move(maps), std::move(name), std::move(position), drop,
-                   *moved, std::move(done));
+        SeekOthers(parts, position, drop, *moved, std::move(done));
       });
 }
 
-void PartitionedStore::SeekOthers(Maps maps, std::string group,
-                                  LogPosition position, bool drop,
+void PartitionedStore::SeekOthers(const GroupParts& group,
+                                  const LogPosition& position, bool drop,
                                   SeekResult first, DoneWith<SeekResult> done) {
   GatherAll<SeekResult>(
-      maps->size() - 1,
+      group.count() - 1,
       [&](size_t i, DoneWith<SeekResult> moved) {
-        maps_->SeekGroup(
-            {(*maps)[i + 1], group}, InPartition(position, i + 1), drop,
-            [moved =
-                 std::move(moved)](absl::StatusOr<SeekResult> result) mutable {
-              if (IsNoGroup(result.status())) result = SeekResult();
-              moved(std::move(result));
-            });
+        maps_->SeekGroup(group.In(i + 1), InPartition(position, i + 1), drop,
+                         [moved = std::move(moved)](
+                             absl::StatusOr<SeekResult> result) mutable {
+                           if (IsNoGroup(result.status()))
+                             result = SeekResult();
+                           moved(std::move(result));
+                         });
       },
-      [first, done = std::move(done)](
-          absl::StatusOr<std::vector<SeekResult>> others) mutable {
+      [group, first, done = std::move(done)](
+          const absl::StatusOr<std::vector<SeekResult>>& others) mutable {
         if (!others.ok()) return done(others.status());
         for (const SeekResult& other : *others) {
           first.unsettled += other.unsettled;
@@ -376,7 +370,7 @@ void PartitionedStore::ListMembers(GroupName name,
       [&](size_t i, DoneWith<std::vector<MemberInfo>> listed) {
         maps_->ListMembers({(*maps)[i], name.name}, std::move(listed));
       },
-      [done = std::move(done)](
+      [maps, done = std::move(done)](
           std::vector<absl::StatusOr<std::vector<MemberInfo>>> parts) mutable {
         if (!parts.front().ok()) return done(parts.front().status());
         std::vector<std::vector<MemberInfo>> lists;
@@ -481,7 +475,7 @@ void PartitionedStore::Settle(GroupName name,
                         tried(Tried{std::move(status)});
                       });
       },
-      [parts, results, done = std::move(done)](
+      [maps, parts, results, done = std::move(done)](
           std::vector<absl::StatusOr<Tried>> tried) mutable {
         bool any = false;
         for (size_t i = 0; i < parts->size(); ++i) {

@@ -218,40 +218,37 @@ void PartitionedStore::JoinPartitions(const std::string& name, const Maps& maps,
   OneAtATime* const turns = GroupTurns({name, membership.group});
   turns->Run([this, maps, membership = std::move(membership), wake,
               done = std::move(done)](OneAtATime::End end) mutable {
-    std::string group = membership.group;
-    AlignGroup(
-        maps, std::move(group),
-        [this, maps, membership = std::move(membership), wake,
-         done = std::move(done),
-         end = std::move(end)](absl::Status status) mutable {
-          if (!status.ok()) {
+    const GroupParts group(maps, membership.group);
+    AlignGroup(group, [this, maps, membership = std::move(membership), wake,
+                       done = std::move(done),
+                       end = std::move(end)](absl::Status status) mutable {
+      if (!status.ok()) {
+        end();
+        return done(std::move(status));
+      }
+      const auto ready = std::make_shared<ReadyPartitions>(wake);
+      if (!membership.fetches) {
+        membership.in_flight = std::make_shared<InFlightLimit>(
+            membership.max_in_flight, [ready] { ready->Wake(0); });
+      }
+      membership.member_id = ++last_member_;
+      OpenParts(
+          maps, ready,
+          [&](absl::Span<const std::string> map, Wake wake_of_map,
+              DoneWith<Readers> joined) {
+            maps_->JoinGroups(map, membership, std::move(wake_of_map),
+                              std::move(joined));
+          },
+          [in_flight = membership.in_flight](
+              Readers parts, std::shared_ptr<ReadyPartitions> woken) {
+            return MergeMembers(std::move(parts), std::move(woken), in_flight);
+          },
+          [done = std::move(done), end = std::move(end)](
+              absl::StatusOr<std::unique_ptr<EventReader>> reader) mutable {
             end();
-            return done(std::move(status));
-          }
-          const auto ready = std::make_shared<ReadyPartitions>(wake);
-          if (!membership.fetches) {
-            membership.in_flight = std::make_shared<InFlightLimit>(
-                membership.max_in_flight, [ready] { ready->Wake(0); });
-          }
-          membership.member_id = ++last_member_;
-          OpenParts(
-              maps, ready,
-              [&](absl::Span<const std::string> map, Wake wake_of_map,
-                  DoneWith<Readers> joined) {
-                maps_->JoinGroups(map, membership, std::move(wake_of_map),
-                                  std::move(joined));
-              },
-              [in_flight = membership.in_flight](
-                  Readers parts, std::shared_ptr<ReadyPartitions> woken) {
-                return MergeMembers(std::move(parts), std::move(woken),
-                                    in_flight);
-              },
-              [done = std::move(done), end = std::move(end)](
-                  absl::StatusOr<std::unique_ptr<EventReader>> reader) mutable {
-                end();
-                done(std::move(reader));
-              });
-        });
+            done(std::move(reader));
+          });
+    });
   });
 }
 

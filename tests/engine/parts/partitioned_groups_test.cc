@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
@@ -251,6 +252,72 @@ TEST_F(PartitionedGroupsTest, ResultsAreInTheOrderOfTheSettlements) {
                                     absl::MakeSpan(results), std::move(done));
             })),
             Reason::kGroupNotFound);
+}
+
+TEST_F(PartitionedGroupsTest, WorksOnMapsThatAnswerLater) {
+  Store& store = parts_.late_store();
+  const GroupName name = PartsHarness::kGroupName;
+  const auto made = Later<GroupInfo>([&](auto done) {
+    store.CreateGroup(name, GroupWith({.single_active = true}),
+                      std::move(done));
+  });
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(PartsThere(), kPartitions);
+  Kill(40);
+  // Joins at once, in one order in all partitions.
+  const std::vector<std::string> names = {PartsHarness::kName};
+  constexpr size_t kMembers = 5;
+  Membership membership;
+  membership.group = PartsHarness::kGroup;
+  std::vector<Store::Readers> members(kMembers);
+  absl::BlockingCounter joined(kMembers);
+  for (Store::Readers& member : members) {
+    store.JoinGroups(
+        names, membership, [] {},
+        [&](absl::StatusOr<Store::Readers> readers) {
+          if (readers.ok()) member = *std::move(readers);
+          joined.DecrementCount();
+        });
+  }
+  joined.Wait();
+  std::vector<Settlement> settlements;
+  for (const Store::Readers& member : members) {
+    ASSERT_THAT(member, SizeIs(1));
+    const size_t before = settlements.size();
+    for (bool more = true; more;) {
+      const EventChunk chunk =
+          member.front()->Read(parts_.now_us(), 8192, kMessageBytes);
+      for (const Delivery& each : chunk.deliveries) {
+        settlements.push_back({.event_id = each.event_id,
+                               .attempt = each.attempt,
+                               .group_id = each.group_id,
+                               .partition = each.partition});
+      }
+      more = chunk.more;
+    }
+    EXPECT_TRUE(settlements.size() == before || before == 0);
+  }
+  ASSERT_THAT(settlements, SizeIs(40));
+  std::vector<SettleResult> results(40);
+  const auto settled = Later<int>([&](auto done) {
+    store.Settle(name, settlements, absl::MakeSpan(results),
+                 [done = std::move(done)](const absl::Status& status) mutable {
+                   EXPECT_TRUE(status.ok()) << status;
+                   done(0);
+                 });
+  });
+  EXPECT_TRUE(settled.ok());
+  EXPECT_EQ(Get()->statistics->acked, 40u);
+  const auto moved = Later<SeekResult>([&](auto done) {
+    store.SeekGroup(name, LogStart::kEarliest, false, std::move(done));
+  });
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  EXPECT_EQ(moved->unsettled, 40u);
+  const auto page = Later<UnsettledPage>([&](auto done) {
+    store.ListUnsettled(name, UnsettledQuery(), std::move(done));
+  });
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(page->events, SizeIs(40));
 }
 
 TEST_F(PartitionedGroupsTest, OneNamespaceThatIsNotThereLeavesNoGroup) {

@@ -14,12 +14,14 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/engine/local_store.h"
 #include "server/engine/parts/partitioned_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/engine/store/partitions.h"
+#include "tests/support/delayed_store.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {
@@ -29,6 +31,18 @@ template <typename T>
 absl::StatusOr<T> Inline(const std::function<void(Store::DoneWith<T>)>& call) {
   absl::StatusOr<T> result;
   call([&result](absl::StatusOr<T> done) { result = std::move(done); });
+  return result;
+}
+// That of a call that completes on another thread.
+template <typename T>
+absl::StatusOr<T> Later(const std::function<void(Store::DoneWith<T>)>& call) {
+  absl::StatusOr<T> result;
+  absl::Notification is_done;
+  call([&](absl::StatusOr<T> done) {
+    result = std::move(done);
+    is_done.Notify();
+  });
+  is_done.WaitForNotification();
   return result;
 }
 inline absl::Status InlineStatus(const std::function<void(Store::Done)>& call) {
@@ -94,6 +108,8 @@ class PartsHarness final : private PartitionDirectory {
   }
 
   Store& store() { return store_; }
+  // The same, on maps that answer later.
+  Store& late_store() { return late_store_; }
   Registry& registry() { return registry_; }
   int64_t now_us() const { return clock_.NowUs(); }
   int partitions() const { return static_cast<int>(maps_.size()); }
@@ -175,6 +191,8 @@ class PartsHarness final : private PartitionDirectory {
   Names names_;
   LocalStore local_{&registry_, &clock_};
   PartitionedStore store_{&local_, this};
+  test::DelayedStore delayed_{&local_};
+  PartitionedStore late_store_{&delayed_, this};
 };
 
 }  // namespace timecache::server
