@@ -341,9 +341,9 @@ absl::Status HandleListMembers(
 
 }  // namespace
 
-GroupService::GroupService(const CallGate* gate, Store* store,
-                           AdminObserver observer, CountedCalls* counted)
-    : AdminService(gate, store, std::move(observer), counted) {
+GroupService::GroupService(const CallGate* gate, Admin admin,
+                           CountedCalls* counted)
+    : AdminService(gate, std::move(admin), counted) {
   ServeUnary(methods::kCreateGroup, config::v1::VERB_ADMIN, FieldPath,
              HandleCreateGroup);
   ServeUnary(methods::kGetGroup, config::v1::VERB_WATCH, FieldPath,
