@@ -431,6 +431,7 @@ void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
 
 void ConsumerGroups::SetOptions(const NamespaceOptions& options) {
   account_.SetLimit(BacklogLimitBytes(options));
+  account_.SetPartitions(options.num_partitions);
   max_ttl_us_ = options.max_ttl_us;
   absl::MutexLock lock(&mu_);
   unused_group_ttl_us_ = options.unused_group_ttl_us;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -23,6 +24,7 @@
 #include "server/engine/groups/group_ready.h"
 #include "server/engine/groups/retained_batches.h"
 #include "server/engine/store/group_types.h"
+#include "server/engine/store/in_flight_limit.h"
 
 namespace timecache::server {
 
@@ -113,12 +115,18 @@ struct UnsettledEvent {
 // The events that one member holds, in order of delivery. O(1).
 class HeldEvents {
  public:
+  // Null: they count in none.
+  explicit HeldEvents(std::shared_ptr<InFlightLimit> limit = nullptr)
+      : limit_(std::move(limit)) {}
+
   void Add(UnsettledEvent* event);
   void Remove(UnsettledEvent* event);
   UnsettledEvent* front() const { return front_; }
   int size() const { return size_; }
+  bool HasRoom() const { return limit_ == nullptr || limit_->HasRoom(); }
 
  private:
+  const std::shared_ptr<InFlightLimit> limit_;
   UnsettledEvent* front_ = nullptr;
   UnsettledEvent* back_ = nullptr;
   int size_ = 0;

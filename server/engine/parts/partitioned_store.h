@@ -3,13 +3,20 @@
 #ifndef TIMECACHED_SERVER_ENGINE_PARTS_PARTITIONED_STORE_H_
 #define TIMECACHED_SERVER_ENGINE_PARTS_PARTITIONED_STORE_H_
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/parts/one_at_a_time.h"
+#include "server/engine/parts/ready_partitions.h"
 #include "server/engine/store/partition_directory.h"
 #include "server/engine/store/store.h"
 
@@ -98,6 +105,8 @@ class PartitionedStore final : public Store {
   void SetDeadLetterRight(DeadLetterRight right) override;
 
  private:
+  using Maps = PartitionDirectory::Names;
+
   // The maps of a namespace that has several; null for one that has one, or does not
   // exist. INVALID_ARGUMENT for a name that no client may give.
   absl::StatusOr<PartitionDirectory::Names> PartitionsOf(
@@ -107,11 +116,77 @@ class PartitionedStore final : public Store {
                         DoneWith<NamespaceInfo> done);
   void DeletePartitions(const std::string& name, Done done);
 
+  // --- Of groups. A group is in a namespace if it is in partition 0, where it is
+  // made last and deleted first.
+
+  // One in all partitions. What the names view lives as long as this.
+  struct GroupParts {
+    GroupParts(Maps maps_of_namespace, absl::string_view group)
+        : maps(std::move(maps_of_namespace)),
+          name(std::make_shared<const std::string>(group)) {}
+
+    size_t count() const { return maps->size(); }
+    GroupName In(size_t partition) const { return {(*maps)[partition], *name}; }
+
+    Maps maps;
+    std::shared_ptr<const std::string> name;
+  };
+  // Calls that make, change or delete a group, and joins, come one after the
+  // other: in each partition in the same order.
+  OneAtATime* GroupTurns(GroupName name);
+  // Makes the other partitions have the group if partition 0 does, with its
+  // options, and not have it if not. That it is not there is no error.
+  void AlignGroup(const GroupParts& group, Done done);
+  void MakeMissing(const GroupParts& group,
+                   const std::vector<size_t>& partitions,
+                   const GroupInfo& first, Done done);
+  void MakeGroup(const GroupParts& group, NewGroup made,
+                 DoneWith<GroupInfo> done);
+  // The others are partition 1 and later ones.
+  void DeleteOthers(const GroupParts& group, Done done);
+  void UpdateOthers(const GroupParts& group, GroupInfo first,
+                    DoneWith<GroupInfo> done);
+  void SeekOthers(const GroupParts& group, const LogPosition& position,
+                  bool drop, SeekResult first, DoneWith<SeekResult> done);
+  void ListPart(Maps maps, GroupName name, UnsettledQuery query,
+                UnsettledPage page, DoneWith<UnsettledPage> done);
+
+  // --- Of watches.
+
+  using ReaderDone = DoneWith<std::unique_ptr<EventReader>>;
+  // Opens the readers of some maps with one wake.
+  using OpenMaps = std::function<void(absl::Span<const std::string> maps,
+                                      Wake wake, DoneWith<Readers> done)>;
+  // Opens the reader of one namespace of several partitions.
+  using OpenMerged = std::function<void(const std::string& name,
+                                        const Maps& maps, ReaderDone done)>;
+  // PartitionsOf each; empty if none of them has several.
+  absl::StatusOr<std::vector<Maps>> MapsOf(
+      absl::Span<const std::string> names) const;
+  void OpenEach(absl::Span<const std::string> names,
+                const std::vector<Maps>& all, const Wake& wake,
+                const OpenMaps& open, const OpenMerged& open_merged,
+                DoneWith<Readers> done);
+  // A reader of each partition; `merge` makes one of them.
+  using Merge = std::function<std::unique_ptr<EventReader>(
+      Readers parts, std::shared_ptr<ReadyPartitions> ready)>;
+  static void OpenParts(const Maps& maps,
+                        const std::shared_ptr<ReadyPartitions>& ready,
+                        const OpenMaps& open, Merge merge, ReaderDone done);
+  void OpenAtPoints(absl::Span<const std::string> names,
+                    const LogPoints& points, const Wake& wake,
+                    const OpenMaps& open, DoneWith<Readers> done);
+  void JoinPartitions(const std::string& name, const Maps& maps,
+                      Membership membership, const Wake& wake, ReaderDone done);
+
   Store* const maps_;
   const PartitionDirectory* const directory_;
   // Namespaces of several partitions are created and deleted one at a time, as the
   // partitions of two of one name would mix.
   OneAtATime lifecycle_;
+  // By the group's hash.
+  std::array<OneAtATime, 16> group_turns_;
+  std::atomic<uint64_t> last_member_{0};
 };
 
 }  // namespace timecache::server
