@@ -212,8 +212,7 @@ void ConsumerGroup::TakeEvents(Member* member, const TakeLimits& limits,
                                Chunk* chunk) {
   const uint64_t share =
       scheduler_.BeginTake(member, ledger_.AvailableTo(member));
-  const int most =
-      std::min(limits.events, member->window_ - member->held_.size());
+  const int most = std::min(limits.events, member->room());
   if (most > 0) {
     chunk->deliveries.reserve(std::min(share, static_cast<uint64_t>(most)));
   }
@@ -239,7 +238,10 @@ void ConsumerGroup::TakeEvents(Member* member, const TakeLimits& limits,
     }
     chunk->undoable |= event->was_delivered() && !IsKept();
   }
-  chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
+  // First: settlements in other partitions make room at any time.
+  chunk->at_limit = member->held_.room() == 0;
+  chunk->more =
+      !chunk->at_limit && member->HasRoom() && ledger_.AvailableTo(member) > 0;
   if (!chunk->more) scheduler_.EndTake(member);
 }
 

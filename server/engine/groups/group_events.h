@@ -4,6 +4,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -123,7 +124,8 @@ class HeldEvents {
   void Remove(UnsettledEvent* event);
   UnsettledEvent* front() const { return front_; }
   int size() const { return size_; }
-  bool HasRoom() const { return limit_ == nullptr || limit_->HasRoom(); }
+  // How many more the limit lets it hold.
+  int room() const { return limit_ == nullptr ? INT_MAX : limit_->room(); }
 
  private:
   const std::shared_ptr<InFlightLimit> limit_;

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -90,7 +91,8 @@ class GroupMember {
     int returns;
   };
 
-  bool HasRoom() const { return held_.size() < window_ && held_.HasRoom(); }
+  int room() const { return std::min(window_ - held_.size(), held_.room()); }
+  bool HasRoom() const { return room() > 0; }
 
   // Guarded by the group's lock.
   HeldEvents held_;

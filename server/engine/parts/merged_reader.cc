@@ -1,7 +1,6 @@
 #include "server/engine/parts/merged_reader.h"
 
 #include <algorithm>
-#include <climits>
 #include <cstddef>
 #include <iterator>
 #include <utility>
@@ -96,8 +95,9 @@ class MergedReader : public EventReader {
     }
   }
 
-  // Adds what it reads of the partition to `*chunk`.
-  void ReadPart(size_t i, int64_t now_us, Room* room, EventChunk* chunk) {
+  // Adds what it reads of the partition to `*chunk`. Returns whether there may be
+  // more for which a member has no room.
+  bool ReadPart(size_t i, int64_t now_us, Room* room, EventChunk* chunk) {
     Part& part = parts_[i];
     EventChunk read = part.reader->Read(now_us, std::max(room->events, 0),
                                         std::max<int64_t>(room->bytes, 0),
@@ -128,6 +128,7 @@ class MergedReader : public EventReader {
               std::back_inserter(chunk->lost_events));
     chunk->undoable |= read.undoable;
     chunk->all_delivered |= read.all_delivered;
+    return read.at_limit && !read.closed;
   }
 
   int64_t Least(int64_t Part::*time) const {
@@ -216,30 +217,34 @@ class MergedGroupReader final : public MergedReader {
 
  private:
   void ReadParts(int64_t now_us, Room room, EventChunk* chunk) override {
-    ready_ |= std::exchange(blocked_, 0) & ~closed_;
-    const int may_hold = in_flight_ == nullptr ? INT_MAX : in_flight_->Room();
-    room.events = std::min({room.events, may_hold, kMaxTaken});
-    const int most = room.events;
-    const auto read = [&](size_t i) {
-      // At its limit it takes nothing, so that the group knows that it cannot.
-      if (!IsFull(*chunk, may_hold) && most > 0 &&
-          (room.events <= 0 || room.bytes <= 0)) {
-        return false;
-      }
-      ReadPart(i, now_us, &room, chunk);
-      if (IsFull(*chunk, may_hold) && (ready_ & SetOf(i)) == 0) {
-        blocked_ |= SetOf(i);
-      }
+    const PartitionSet passed_by = std::exchange(blocked_, 0) & ~ready_;
+    ready_ |= passed_by & ~closed_;
+    const int most = std::min(room.events, kMaxTaken);
+    room.events = most;
+    const auto take = [&](size_t i) {
+      Put(i, ReadPart(i, now_us, &room, chunk), &blocked_);
       return true;
     };
-    InTurn(read);
+    InTurn([&](size_t i) {
+      const bool full = in_flight_ != nullptr && in_flight_->room() == 0;
+      if (!full && most > 0 && (room.events <= 0 || room.bytes <= 0)) {
+        return false;
+      }
+      // A group has to know that the member takes nothing now. One that was
+      // passed by does.
+      if (!full || (passed_by & SetOf(i)) == 0) return take(i);
+      Put(i, false, &ready_);
+      Put(i, true, &blocked_);
+      return true;
+    });
     has_news_ |= std::exchange(chunk->all_delivered, false);
-    if (has_news_ && ready_ == 0 && now_us >= news_due_us_) {
+    if (in_flight_ != nullptr && has_news_ && ready_ == 0 &&
+        now_us >= news_due_us_) {
       has_news_ = false;
       news_due_us_ = now_us + kAllDeliveredUs;
       RefreshWatermark(now_us, 1);
       blocked_ = 0;
-      InTurn(read);
+      InTurn(take);
       chunk->all_delivered = Least(&Part::delivered_us) > delivered_us_;
     }
     delivered_us_ = Least(&Part::delivered_us);
@@ -251,16 +256,10 @@ class MergedGroupReader final : public MergedReader {
                      });
   }
 
-  // Whether it holds all that it may. A group that found it so found it after
-  // as many events: settlements only make room.
-  static bool IsFull(const EventChunk& chunk, int may_hold) {
-    return chunk.deliveries.size() >= static_cast<size_t>(may_hold);
-  }
-
   bool Await() override {
     if (!MergedReader::Await()) return false;
     // After that, so that no room is missed.
-    if (blocked_ == 0 || in_flight_->Room() == 0) return true;
+    if (blocked_ == 0 || in_flight_->AwaitRoom()) return true;
     wakes_->StopAwaiting();
     return false;
   }

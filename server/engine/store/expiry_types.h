@@ -152,6 +152,9 @@ struct EventChunk {
   // Of a group that has delivered all that it has, some of it since the last
   // Read: delivered_us is past a death.
   bool all_delivered = false;
+  // Of a member that has an InFlightLimit: it has no room, so that there may be
+  // events that were not read.
+  bool at_limit = false;
   // Events that were dropped before this reader came to them, since its last
   // Read: they died before those in `batches`. Of a group: lost events that have
   // not been reported to a member yet.

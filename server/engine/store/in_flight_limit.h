@@ -12,12 +12,11 @@
 namespace timecache::server {
 
 // The groups of the partitions count what they give to the member and take from
-// it; the reader that reads all of them asks for Room before it takes more. Only
-// one thread at a time takes, so the limit is kept exactly. Thread-safe, without
-// a lock.
+// it. Only one thread at a time gives, so the limit is kept exactly. Thread-safe,
+// without a lock.
 class InFlightLimit {
  public:
-  // `on_room` is called when there is room again after Room() found none: at
+  // `on_room` is called when there is room again after AwaitRoom found none: at
   // most once for each time, from any thread and under a group's lock.
   InFlightLimit(int max, std::function<void()> on_room)
       : max_(max), on_room_(std::move(on_room)) {}
@@ -28,17 +27,16 @@ class InFlightLimit {
   void Remove() {
     held_.fetch_sub(1);
     // Both sides write before they read: either this sees that there is a wait,
-    // or Room sees what this has taken.
+    // or AwaitRoom sees what this has taken.
     if (waits_.load() && waits_.exchange(false)) on_room_();
   }
 
-  bool HasRoom() const { return held_.load() < max_; }
-  // How many more events the member may hold. If that is none, `on_room`
-  // follows.
-  int Room() {
-    if (HasRoom()) return max_ - held_.load();
+  // How many more events the member may hold.
+  int room() const { return std::max(max_ - held_.load(), 0); }
+  // Whether there is none: then `on_room` follows.
+  bool AwaitRoom() {
     waits_.store(true);
-    return std::max(max_ - held_.load(), 0);
+    return room() == 0;
   }
 
  private:
