@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LAYERS = (
     "server/base",
     "server/engine/store",
+    "server/engine/parts",
     "server/engine/shard",
     "server/engine/expiry",
     "server/engine/groups",

@@ -132,6 +132,7 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from,
 absl::Status ChangeOptions(const v1::NamespaceOptions& from,
                            NamespaceOptions* to) {
   const int num_shards = to->num_shards;
+  const int num_partitions = to->num_partitions;
   const bool durable = IsDurable(*to);
   const char* const before = to->durability == NamespaceDurability::kReplicated
                                  ? "replicated"
@@ -141,14 +142,19 @@ absl::Status ChangeOptions(const v1::NamespaceOptions& from,
   if (status.ok() && to->num_shards != num_shards) {
     status = FixedAtCreation("num_shards", absl::StrCat(num_shards));
   }
+  if (status.ok() && to->num_partitions != num_partitions) {
+    status = FixedAtCreation("num_partitions", absl::StrCat(num_partitions));
+  }
   if (status.ok() && IsDurable(*to) != durable) {
     status = FixedAtCreation("durability", before);
   }
   return status;
 }
 
-absl::StatusOr<NamespaceOptions> NewOptions(const v1::NamespaceOptions& from) {
+absl::StatusOr<NamespaceOptions> NewOptions(const v1::NamespaceOptions& from,
+                                            int default_partitions) {
   NamespaceOptions options;
+  options.num_partitions = default_partitions;
   if (absl::Status status = ApplyOptions(from, &options); !status.ok()) {
     return status;
   }

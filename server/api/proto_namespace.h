@@ -22,8 +22,10 @@ absl::Status ApplyOptions(const v1::NamespaceOptions& from,
 absl::Status ChangeOptions(const v1::NamespaceOptions& from,
                            NamespaceOptions* to);
 
-// The options of a new namespace: the defaults, and the fields set in `from`.
-absl::StatusOr<NamespaceOptions> NewOptions(const v1::NamespaceOptions& from);
+// The options of a new namespace: the defaults, of which a server sets
+// `default_partitions`, and the fields set in `from`.
+absl::StatusOr<NamespaceOptions> NewOptions(const v1::NamespaceOptions& from,
+                                            int default_partitions = 1);
 
 void SetOptions(const NamespaceOptions& options, v1::NamespaceOptions* to);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/coding.h"
 #include "server/engine/shard/key_hash.h"
+#include "server/engine/store/partitions.h"
 
 namespace timecache::server {
 namespace {
@@ -50,6 +51,10 @@ void VisitNumbers(Map* map, Visit visit) {
   visit(&options.idempotency_max_ids);
   visit(&options.change_retention_us);
   visit(&options.change_retention_bytes);
+  // Else left out, as versions before it did not have it.
+  if (!std::is_const_v<Map> || options.num_partitions > 1) {
+    visit(&options.num_partitions);
+  }
 }
 
 // Whether the map's description has this many numbers, or more.
@@ -167,7 +172,7 @@ absl::StatusOr<MapDescription> DecodeMap(const MapRecord& record) {
       !TakeText(&left, &map.options.dead_letter_namespace) || !left.empty()) {
     return NoDescription();
   }
-  absl::Status status = ValidateNamespaceName(map.name);
+  absl::Status status = ValidateMapName(map.name);
   if (status.ok()) status = Validate(map.options);
   if (!status.ok()) {
     return absl::DataLossError(

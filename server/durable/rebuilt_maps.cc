@@ -265,7 +265,7 @@ class MapRebuilder {
       map.ended = newest_[map.map->name()] != log_id;
       if (!map.ended && !map.complete) {
         return absl::DataLossError(absl::StrCat(
-            "the journal lacks a part of namespace ", map.map->name(),
+            "the journal lacks a part of namespace ", map.map->namespace_name(),
             ": its first records were trimmed, and their replacement is "
             "incomplete"));
       }

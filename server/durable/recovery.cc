@@ -73,9 +73,13 @@ void Continue(const RecoveryOptions& options, MapChangeLogs* logs,
     return;
   }
   if (forks) rebuilt->log->AppendFork();
-  ++report->namespaces;
+  if (map->partition() == 0) ++report->namespaces;
   report->forked += forks ? 1 : 0;
-  if (rebuilt->lacks_records) report->incomplete.push_back(map->name());
+  if (rebuilt->lacks_records &&
+      std::find(report->incomplete.begin(), report->incomplete.end(),
+                map->namespace_name()) == report->incomplete.end()) {
+    report->incomplete.push_back(map->namespace_name());
+  }
   report->entries += static_cast<uint64_t>(map->CountedSize().entries);
 }
 

@@ -1,5 +1,6 @@
 #include "server/engine/local_readers.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -15,13 +16,14 @@ namespace {
 absl::Status NamespaceDeleted(const TimeCacheMap& map) {
   return ErrorWithReason(
       absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
-      absl::StrCat("namespace ", map.name(), " was deleted"));
+      absl::StrCat("namespace ", map.namespace_name(), " was deleted"));
 }
 
 absl::Status SingleActive(const ConsumerGroup& group, const TimeCacheMap& map) {
   return ErrorWithReason(
       absl::StatusCode::kFailedPrecondition, Reason::kSingleActive,
-      absl::StrCat("group ", group.name(), " of namespace ", map.name(),
+      absl::StrCat("group ", group.name(), " of namespace ",
+                   map.namespace_name(),
                    " is single_active: one stream gets all its events, and "
                    "none can be fetched"));
 }
@@ -57,20 +59,23 @@ class LocalReader : public EventReader {
   LocalReader(std::shared_ptr<TimeCacheMap> map, std::function<void()> wake)
       : map_(std::move(map)), wake_(std::move(wake)) {}
 
-  EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes) final {
+  EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes,
+                  bool at_least_one) final {
     ChangeLog* const log = map_->change_log();
     if (!held_.has_value()) {
-      EventChunk chunk = ReadNow(now_us, max_events, max_bytes);
+      EventChunk chunk = ReadNow(now_us, max_events, max_bytes, at_least_one);
       if (!chunk.undoable || log == nullptr) return Passed(std::move(chunk));
       held_ = std::move(chunk);
       keeping_ = Keeping();
     }
-    if (!keeping_.IsKept(log, wake_)) {
+    const bool kept = keeping_.IsKept(log, wake_);
+    if (!kept || (!at_least_one && !Fits(*held_, max_events, max_bytes))) {
       EventChunk nothing;
       nothing.watermark_us = watermark_us_;
       nothing.point = point_;
       nothing.delivered_us = delivered_us_;
-      nothing.storing = true;
+      nothing.storing = !kept;
+      nothing.more = kept;
       // A disk that stays full does not keep a member.
       nothing.closed = IsClosed();
       return nothing;
@@ -85,8 +90,8 @@ class LocalReader : public EventReader {
   absl::Status WhyClosed() const override { return NamespaceDeleted(*map_); }
 
  protected:
-  virtual EventChunk ReadNow(int64_t now_us, int max_events,
-                             int64_t max_bytes) = 0;
+  virtual EventChunk ReadNow(int64_t now_us, int max_events, int64_t max_bytes,
+                             bool at_least_one) = 0;
   virtual bool IsClosed() const { return false; }
 
   TimeCacheMap& map() const { return *map_; }
@@ -100,6 +105,19 @@ class LocalReader : public EventReader {
   void DropHeld() { held_.reset(); }
 
  private:
+  static bool Fits(const EventChunk& chunk, int max_events, int64_t max_bytes) {
+    size_t events = chunk.deliveries.size();
+    size_t bytes = 0;
+    for (const auto& batch : chunk.batches) {
+      events += static_cast<size_t>(batch->size());
+      bytes += batch->encoded().size();
+    }
+    for (const Delivery& delivery : chunk.deliveries) {
+      bytes += delivery.batch->encoded(delivery.index).size();
+    }
+    return events <= static_cast<size_t>(std::max(max_events, 0)) &&
+           static_cast<int64_t>(bytes) <= max_bytes;
+  }
   EventChunk Passed(EventChunk chunk) {
     watermark_us_ = chunk.watermark_us;
     point_ = chunk.point;
@@ -129,9 +147,9 @@ class LocalLogReader final : public LocalReader {
   }
 
  private:
-  EventChunk ReadNow(int64_t /*now_us*/, int /*max_events*/,
-                     int64_t max_bytes) override {
-    return cursor_->Read(max_bytes);
+  EventChunk ReadNow(int64_t /*now_us*/, int max_events, int64_t max_bytes,
+                     bool at_least_one) override {
+    return cursor_->Read(max_bytes, max_events, at_least_one);
   }
 
   const std::unique_ptr<ExpiryLog::Cursor> cursor_;
@@ -163,15 +181,15 @@ class LocalGroupReader final : public LocalReader {
     }
     return ErrorWithReason(
         absl::StatusCode::kNotFound, Reason::kGroupNotFound,
-        absl::StrCat("group ", group_->name(), " of namespace ", map().name(),
-                     " was deleted"));
+        absl::StrCat("group ", group_->name(), " of namespace ",
+                     map().namespace_name(), " was deleted"));
   }
 
  private:
-  EventChunk ReadNow(int64_t now_us, int max_events,
-                     int64_t max_bytes) override {
+  EventChunk ReadNow(int64_t now_us, int max_events, int64_t max_bytes,
+                     bool at_least_one) override {
     KeepChanges();
-    return member_->Take(now_us, max_events, max_bytes);
+    return member_->Take(now_us, max_events, max_bytes, at_least_one);
   }
   bool IsClosed() const override { return group_->closed(); }
   // So that the group may publish its watermark, at once if all its changes are
@@ -207,8 +225,8 @@ class LocalExpiringReader final : public LocalReader {
   }
 
  private:
-  EventChunk ReadNow(int64_t now_us, int /*max_events*/,
-                     int64_t max_bytes) override {
+  EventChunk ReadNow(int64_t now_us, int /*max_events*/, int64_t max_bytes,
+                     bool /*at_least_one*/) override {
     EventChunk chunk = cursor_->Read(now_us, max_bytes);
     chunk.undoable = !chunk.batches.empty() && map().change_log() != nullptr &&
                      IsSync(map().options().durability);
@@ -235,9 +253,9 @@ class LocalChangeReader final : public LocalReader {
   }
 
  private:
-  EventChunk ReadNow(int64_t /*now_us*/, int /*max_events*/,
-                     int64_t max_bytes) override {
-    EventChunk chunk = cursor_->Read(max_bytes);
+  EventChunk ReadNow(int64_t /*now_us*/, int max_events, int64_t max_bytes,
+                     bool at_least_one) override {
+    EventChunk chunk = cursor_->Read(max_bytes, max_events, at_least_one);
     chunk.undoable =
         !chunk.batches.empty() && IsSync(map().options().durability);
     return chunk;
@@ -258,7 +276,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> OpenLogReader(
   } else {
     auto resumed = map->Resume(point->second, now_us, std::move(wake));
     if (!resumed.ok()) {
-      return WithMetadata(resumed.status(), "namespace", map->name());
+      return WithMetadata(resumed.status(), "namespace", map->namespace_name());
     }
     cursor = *std::move(resumed);
   }
@@ -272,7 +290,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> OpenChangeReader(
   auto cursor = map->WatchChanges(
       start, point == points.end() ? nullptr : &point->second, now_us, wake);
   if (!cursor.ok()) {
-    return WithMetadata(cursor.status(), "namespace", map->name());
+    return WithMetadata(cursor.status(), "namespace", map->namespace_name());
   }
   return std::make_unique<LocalChangeReader>(std::move(map), *std::move(cursor),
                                              std::move(wake));
@@ -284,7 +302,7 @@ absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
   auto group = map->groups().FindOrCreate(membership.group, membership.start,
                                           now_us, membership.created_by);
   if (!group.ok()) {
-    return WithMetadata(group.status(), "namespace", map->name());
+    return WithMetadata(group.status(), "namespace", map->namespace_name());
   }
   if (membership.fetches && (*group)->options().single_active) {
     return SingleActive(**group, *map);
@@ -293,7 +311,9 @@ absl::StatusOr<std::unique_ptr<EventReader>> JoinGroupReader(
       membership.max_in_flight, wake,
       {.origin = {membership.created_by, membership.peer, now_us},
        .fetches = membership.fetches,
-       .wants_all_delivered = !membership.fetches});
+       .wants_all_delivered = !membership.fetches,
+       .in_flight = membership.in_flight,
+       .id = membership.member_id});
   return std::make_unique<LocalGroupReader>(std::move(map), *std::move(group),
                                             std::move(member), std::move(wake));
 }

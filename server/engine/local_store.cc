@@ -118,6 +118,7 @@ void LocalStore::Execute(absl::string_view name,
   if (!map.ok()) return done(map.status());
   const int64_t now_us = clock_->NowUs();
   BatchProgress whole;
+  whole.in_turns = false;
   BatchProgress& at = progress != nullptr ? *progress : whole;
   if (!at.admitted.has_value()) {
     at.admitted = (*map)->Admit(operations.size(), now_us);
@@ -134,7 +135,7 @@ void LocalStore::Execute(absl::string_view name,
   if (room.ok()) {
     do {
       Apply(map->get(), operations, now_us, results, &at);
-    } while (progress == nullptr && !at.done);
+    } while (!at.in_turns && !at.done);
   } else {
     ApplyReads(map->get(), operations, now_us, room, results, &at);
   }
@@ -307,9 +308,9 @@ StoreUsage LocalStore::GetUsage() const {
   const RegistryLimits limits = registry_->limits();
   const auto maps = registry_->List();
   StoreUsage usage;
-  usage.namespaces = static_cast<int64_t>(maps.size());
   usage.max_namespaces = limits.max_namespaces;
   for (const auto& map : maps) {
+    if (map->partition() == 0) ++usage.namespaces;
     const NamespaceSize size = map->CountedSize();
     usage.entries += size.entries;
     usage.bytes += size.bytes;

@@ -10,6 +10,7 @@
 #include "server/base/error.h"
 #include "server/base/memory_reclaimer.h"
 #include "server/engine/dead_letter_route.h"
+#include "server/engine/store/partitions.h"
 
 namespace timecache::server {
 
@@ -37,6 +38,46 @@ absl::Status ValidateNamespace(absl::string_view name,
   return CheckDeadLetterRoute(name, options,
                               [](absl::string_view) { return std::nullopt; });
 }
+
+namespace {
+
+// The same of a map, which may be a partition of the namespace.
+absl::Status ValidateMap(absl::string_view name,
+                         const NamespaceOptions& options) {
+  if (absl::Status status = ValidateMapName(name); !status.ok()) return status;
+  const PartitionPlace place = PlaceOf(name);
+  absl::Status status = ValidateNamespace(place.namespace_name, options);
+  if (status.ok() && place.partition >= options.num_partitions) {
+    status =
+        InvalidField("num_partitions",
+                     absl::StrCat("is ", options.num_partitions,
+                                  ": there is no partition ", place.partition));
+  }
+  return status;
+}
+
+absl::Status NamespaceExists(absl::string_view map_name) {
+  return ErrorWithReason(
+      absl::StatusCode::kAlreadyExists, Reason::kNamespaceExists,
+      absl::StrCat("namespace ", PlaceOf(map_name).namespace_name, " exists"));
+}
+
+absl::Status NamespaceNotFound(absl::string_view map_name) {
+  return ErrorWithReason(
+      absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
+      absl::StrCat("namespace ", PlaceOf(map_name).namespace_name,
+                   " does not exist"));
+}
+
+Registry::Names NamesOfPartitions(absl::string_view namespace_name, int count) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  for (int i = 0; i < count; ++i) {
+    names->push_back(PartitionName(namespace_name, i));
+  }
+  return names;
+}
+
+}  // namespace
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
                    const RegistryLimits& limits)
@@ -67,7 +108,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::CreateConfigured(
 
 absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
     absl::string_view name, const NamespaceOptions& options, Limits limits) {
-  if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
+  if (absl::Status status = ValidateMap(name, options); !status.ok()) {
     return status;
   }
   const bool obeyed = limits == Limits::kObeyed;
@@ -90,18 +131,36 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   if (absl::Status status = CheckRoute(name, options); !status.ok()) {
     return status;
   }
+  {
+    // Before it costs the memory of an empty map.
+    absl::ReaderMutexLock lock(&mu_);
+    if (absl::Status status = CheckFree(name, limits); !status.ok()) {
+      return status;
+    }
+  }
   auto map = Make(name, options,
                   {.first_event = RandomFirstEvent(), .journaled = journaled});
   absl::MutexLock lock(&mu_);
-  if (obeyed && limits_.max_namespaces > 0 && !maps_.contains(name) &&
-      maps_.size() >= static_cast<size_t>(limits_.max_namespaces)) {
-    return ErrorWithReason(
-        absl::StatusCode::kResourceExhausted, Reason::kMaxNamespaces,
-        absl::StrCat("the server is at its limits.max_namespaces of ",
-                     limits_.max_namespaces));
+  if (absl::Status status = CheckFree(name, limits); !status.ok()) {
+    return status;
   }
   if (absl::Status status = Insert(map); !status.ok()) return status;
   return map;
+}
+
+// Whether there may be a map of this name.
+absl::Status Registry::CheckFree(absl::string_view name, Limits limits) const {
+  if (limits == Limits::kIgnored) return absl::OkStatus();
+  if (maps_.contains(name) || maps_.contains(PlaceOf(name).namespace_name)) {
+    return NamespaceExists(name);
+  }
+  if (limits_.max_namespaces == 0 || namespaces_ < limits_.max_namespaces) {
+    return absl::OkStatus();
+  }
+  return ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, Reason::kMaxNamespaces,
+      absl::StrCat("the server is at its limits.max_namespaces of ",
+                   limits_.max_namespaces));
 }
 
 std::optional<NamespaceOptions> Registry::OptionsOf(
@@ -115,7 +174,8 @@ std::optional<NamespaceOptions> Registry::OptionsOf(
 absl::Status Registry::CheckRoute(absl::string_view name,
                                   const NamespaceOptions& options) const {
   return CheckDeadLetterRoute(
-      name, options, [this](absl::string_view to) { return OptionsOf(to); });
+      PlaceOf(name).namespace_name, options,
+      [this](absl::string_view to) { return OptionsOf(to); });
 }
 
 std::vector<std::string> Registry::Warnings(absl::string_view name) const {
@@ -124,7 +184,8 @@ std::vector<std::string> Registry::Warnings(absl::string_view name) const {
   const auto maps = List();
   const auto senders =
       std::count_if(maps.begin(), maps.end(), [name](const auto& map) {
-        return map->options().dead_letter_namespace == name;
+        return map->partition() == 0 &&
+               map->options().dead_letter_namespace == name;
       });
   return DeadLetterWarnings(
       name, *options, static_cast<int>(senders),
@@ -157,11 +218,7 @@ absl::Status Registry::Add(const std::shared_ptr<TimeCacheMap>& map) {
 }
 
 absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map) {
-  if (maps_.contains(map->name())) {
-    return ErrorWithReason(absl::StatusCode::kAlreadyExists,
-                           Reason::kNamespaceExists,
-                           absl::StrCat("namespace ", map->name(), " exists"));
-  }
+  if (maps_.contains(map->name())) return NamespaceExists(map->name());
   // Before it can be found: its log starts with its description, and its first
   // put must be able to schedule.
   if (map->journaled() && map->change_log() == nullptr) {
@@ -170,10 +227,23 @@ absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map) {
   reaper_->Add(map);
   maps_.emplace(map->name(), map);
   by_name_.emplace(map->name(), map);
+  if (map->partition() != 0) return absl::OkStatus();
+  ++namespaces_;
+  if (const int count = map->options().num_partitions; count > 1) {
+    partitioned_[map->name()] = NamesOfPartitions(map->name(), count);
+    partitioned_count_ = partitioned_.size();
+  }
   return absl::OkStatus();
 }
 
-// Into the map that has that name now, if the group's creator may put it there
+Registry::Names Registry::PartitionsOf(absl::string_view namespace_name) const {
+  if (partitioned_count_.load(std::memory_order_acquire) == 0) return nullptr;
+  absl::ReaderMutexLock lock(&mu_);
+  const auto it = partitioned_.find(namespace_name);
+  return it == partitioned_.end() ? nullptr : it->second;
+}
+
+// Into the map that has that name now, or its partition of the letter's key, if the group's creator may put it there
 // now: the name may belong to another map since, and the permission may be
 // withdrawn.
 void Registry::PutDeadLetter(std::shared_ptr<TimeCacheMap> from,
@@ -187,7 +257,11 @@ void Registry::PutDeadLetter(std::shared_ptr<TimeCacheMap> from,
       if (!status.ok()) return done(status);
     }
   }
-  const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(letter.to_map);
+  const Names parts = PartitionsOf(letter.to_map);
+  const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(
+      parts == nullptr ? letter.to_map
+                       : (*parts)[static_cast<size_t>(PartitionOfKey(
+                             letter.key, static_cast<int>(parts->size())))]);
   if (!map.ok()) return done(map.status());
   ChangeLog* const log = (*map)->change_log();
   absl::Status status = log == nullptr ? absl::OkStatus() : log->CheckRoom();
@@ -214,12 +288,8 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Find(
     const auto it = maps_.find(name);
     if (it != maps_.end()) return it->second;
   }
-  if (absl::Status status = ValidateNamespaceName(name); !status.ok()) {
-    return status;
-  }
-  return ErrorWithReason(absl::StatusCode::kNotFound,
-                         Reason::kNamespaceNotFound,
-                         absl::StrCat("namespace ", name, " does not exist"));
+  if (absl::Status status = ValidateMapName(name); !status.ok()) return status;
+  return NamespaceNotFound(name);
 }
 
 std::vector<std::shared_ptr<TimeCacheMap>> Registry::List() const {
@@ -248,7 +318,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Update(
   const NamespaceOptions before = (*map)->options();
   NamespaceOptions options = before;
   if (absl::Status status = change(&options); !status.ok()) return status;
-  if (absl::Status status = ValidateNamespace(name, options); !status.ok()) {
+  if (absl::Status status = ValidateMap(name, options); !status.ok()) {
     return status;
   }
   if (options.durability != before.durability) {
@@ -272,13 +342,14 @@ absl::Status Registry::Delete(absl::string_view name,
   {
     absl::MutexLock lock(&mu_);
     const auto it = maps_.find(name);
-    if (it == maps_.end() || it->second != *map) {
-      return ErrorWithReason(
-          absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
-          absl::StrCat("namespace ", name, " does not exist"));
-    }
+    if (it == maps_.end() || it->second != *map) return NamespaceNotFound(name);
     by_name_.erase(name);
     maps_.erase(it);
+    if ((*map)->partition() == 0) {
+      --namespaces_;
+      partitioned_.erase(name);
+      partitioned_count_ = partitioned_.size();
+    }
     // Before there can be another one of that name.
     if (ChangeLog* const log = (*map)->change_log()) log->AppendDeleted();
   }

@@ -1,8 +1,9 @@
-// The maps of a server, by name.
+// The maps of a server, by name: of each namespace one, or its partitions.
 
 #ifndef TIMECACHED_SERVER_ENGINE_REGISTRY_H_
 #define TIMECACHED_SERVER_ENGINE_REGISTRY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,7 @@
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/map_bin.h"
 #include "server/engine/reaper.h"
+#include "server/engine/store/partition_directory.h"
 
 namespace timecache::server {
 
@@ -39,15 +41,17 @@ struct RegistryLimits {
   int64_t max_bytes = 0;
 };
 
-// Creates, finds, updates and deletes maps. A map that was found may be used
-// after its deletion: its finder then owns it alone.
+// Creates, finds, updates and deletes maps, each by its own name, also if it is
+// one of several partitions (partitions.h; partitioned_maps.h has what concerns all
+// of a namespace's). A map that was found may be used after its deletion: its finder
+// then owns it alone.
 //
 // Thread-safe. Find costs a reader's lock and a hash lookup.
-class Registry {
+class Registry final : public PartitionDirectory {
  public:
   // `clock` and `reaper` are not owned and must outlive the registry.
   Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits);
-  ~Registry();
+  ~Registry() override;
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
@@ -58,13 +62,15 @@ class Registry {
     return change_logs_ == nullptr ? JournalKind::kNone : change_logs_->kind();
   }
 
-  // INVALID_ARGUMENT, also if dead letters would go in a cycle, ALREADY_EXISTS
-  // or RESOURCE_EXHAUSTED (MAX_NAMESPACES, MAX_MEMORY).
+  // INVALID_ARGUMENT, also if dead letters would go in a cycle, ALREADY_EXISTS,
+  // also for a later partition of a namespace that has the first one, or
+  // RESOURCE_EXHAUSTED (MAX_NAMESPACES, MAX_MEMORY).
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Create(
       absl::string_view name, const NamespaceOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // For a namespace that the configuration has: no limit refuses it, as a
-  // server that restored as much as it may hold would never start again.
+  // For a namespace that the configuration has, or a partition that a restored
+  // one lacks: no limit refuses it, as a server that restored as much as it may
+  // hold would never start again.
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> CreateConfigured(
       absl::string_view name, const NamespaceOptions& options)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -83,6 +89,10 @@ class Registry {
   // NOT_FOUND, or INVALID_ARGUMENT for a name that no namespace can have.
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> Find(
       absl::string_view name) const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // See PartitionDirectory. A namespace is there when its first partition is.
+  Names PartitionsOf(absl::string_view namespace_name) const override
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // What is allowed in the options of this namespace and probably not meant, a
   // sentence each; see DeadLetterWarnings. O(namespaces).
@@ -134,6 +144,8 @@ class Registry {
   absl::Status CheckRoute(absl::string_view name,
                           const NamespaceOptions& options) const
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckFree(absl::string_view name, Limits limits) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
   absl::Status Insert(const std::shared_ptr<TimeCacheMap>& map)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `from` is the map of the letter's group.
@@ -164,6 +176,11 @@ class Registry {
   // The same in order. The names are the maps' own.
   absl::btree_map<absl::string_view, std::shared_ptr<TimeCacheMap>> by_name_
       ABSL_GUARDED_BY(mu_);
+  // First partitions.
+  int namespaces_ ABSL_GUARDED_BY(mu_) = 0;
+  // The partitions of the namespaces that have several, and how many there are.
+  absl::flat_hash_map<std::string, Names> partitioned_ ABSL_GUARDED_BY(mu_);
+  std::atomic<size_t> partitioned_count_{0};
   // One Create or Update at a time.
   absl::Mutex update_mu_ ABSL_ACQUIRED_BEFORE(mu_, lock_order::kDeadLetters);
 };

@@ -15,6 +15,7 @@
 #include "server/api/proto_to_text.h"
 #include "server/base/memory_budget.h"
 #include "server/base/version.h"
+#include "server/engine/partitioned_maps.h"
 #include "server/main/clock_watch.h"
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/disk_log.h"
@@ -106,7 +107,8 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
                                       : system_clock_),
       reaper_(&clock_, LogSlowSweep),
       registry_(&clock_, &reaper_, ToRegistryLimits(config.limits())),
-      store_(&registry_, &clock_),
+      maps_(&registry_, &clock_),
+      store_(&maps_, &registry_),
       monitoring_(&registry_, &reaper_, &clock_),
       call_log_(SlowCallUs(config), &system_clock_) {
   monitoring_.metrics()->Add(&recovery_metrics_);
@@ -147,10 +149,9 @@ absl::Status Node::Start() {
   }
   heap_trims_ =
       housekeeping_.Every(kHeapTrimInterval, [this] { heap_trimmer_.Look(); });
-  if (absl::Status status = CreateNamespaces(config_, &registry_);
-      !status.ok()) {
-    return status;
-  }
+  absl::Status namespaces = ReconcilePartitions(&registry_);
+  if (namespaces.ok()) namespaces = CreateNamespaces(config_, &registry_);
+  if (!namespaces.ok()) return namespaces;
   if (term_ == nullptr) {
     if (absl::Status status = server_->Start(); !status.ok()) return status;
   } else {

@@ -15,6 +15,7 @@
 #include "server/edge/file_watch.h"
 #include "server/edge/tls_listeners.h"
 #include "server/engine/local_store.h"
+#include "server/engine/parts/partitioned_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/main/cluster_metrics.h"
@@ -108,7 +109,8 @@ class Node {
   OpenedJournal journal_;
   Reaper reaper_;
   Registry registry_;
-  LocalStore store_;
+  LocalStore maps_;
+  PartitionedStore store_;
 
   RecoveryMetrics recovery_metrics_;
   Monitoring monitoring_;

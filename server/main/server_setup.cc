@@ -76,6 +76,7 @@ ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
   }
   options.limits = config.limits();
   options.virtual_clock = virtual_clock;
+  options.default_partitions = static_cast<int>(config.default_partitions());
   options.observer = LogNamespace;
   options.reflection = config.debug().reflection();
   options.health_address = config.health_address();

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/ops/metric_family.h"
 
 namespace timecache::server {
@@ -299,6 +300,18 @@ void AddColumns(const Columns& columns, const MetricLabels& labels,
   }
 }
 
+MetricLabels With(const char* name, std::string value, MetricLabels labels) {
+  labels.push_back({name, std::move(value)});
+  return labels;
+}
+
+// Of a map that has samples of its own.
+MetricLabels LabelsOf(const TimeCacheMap& map) {
+  MetricLabels labels = {{"namespace", map.namespace_name()}};
+  if (map.options().num_partitions == 1) return labels;
+  return With("partition", absl::StrCat(map.partition()), std::move(labels));
+}
+
 // What dies and is refused, which have further labels, and histograms.
 struct NamespaceRest {
   MetricFamily expired = NewFamily(kExpired);
@@ -307,10 +320,9 @@ struct NamespaceRest {
   MetricFamily delivery_lateness =
       NewFamily(kDeliveryLateness, MetricType::Histogram);
 
-  void Add(const std::string& name, const NamespaceStatistics& of) {
+  void Add(const MetricLabels& labels, const NamespaceStatistics& of) {
     const auto died = [&](const char* cause, uint64_t count) {
-      AddTo(&expired, {{"namespace", name}, {"cause", cause}},
-            static_cast<double>(count));
+      AddTo(&expired, With("cause", cause, labels), static_cast<double>(count));
     };
     died("expired", of.expired);
     died("evicted", of.evicted);
@@ -319,11 +331,11 @@ struct NamespaceRest {
       // Most never happen, and would double the number of samples.
       if (of.refused[hit] == 0) continue;
       const auto reason = ReasonName(LimitReason(static_cast<LimitHit>(hit)));
-      AddTo(&refused, {{"namespace", name}, {"reason", std::string(reason)}},
+      AddTo(&refused, With("reason", std::string(reason), labels),
             static_cast<double>(of.refused[hit]));
     }
-    AddTo(&lateness, {{"namespace", name}}, of.lateness);
-    AddTo(&delivery_lateness, {{"namespace", name}}, of.delivery_lateness);
+    AddTo(&lateness, labels, of.lateness);
+    AddTo(&delivery_lateness, labels, of.delivery_lateness);
   }
 };
 
@@ -336,19 +348,23 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
   std::vector<MetricFamily> group_families = FamiliesOf(kGroupColumns);
   NamespaceRest rest;
   size_t namespaces = 0;
+  size_t labelled = 0;
   size_t groups = 0;
   for (const auto& map : maps) {
-    const std::string name =
-        namespaces++ < max_namespaces_ ? map->name() : kOther;
+    if (map->partition() == 0) ++namespaces;
+    const MetricLabels own = LabelsOf(*map);
+    const MetricLabels labels = labelled++ < max_namespaces_
+                                    ? own
+                                    : MetricLabels{{"namespace", kOther}};
     const NamespaceStatistics statistics = map->GetStatistics(now_us);
-    AddColumns(kNamespaceColumns, {{"namespace", name}}, statistics, now_us,
-               &families);
-    rest.Add(name, statistics);
+    AddColumns(kNamespaceColumns, labels, statistics, now_us, &families);
+    rest.Add(labels, statistics);
     for (const auto& group : map->groups().List()) {
       const bool is_other = groups++ >= max_groups_;
       AddColumns(kGroupColumns,
-                 {{"namespace", is_other ? kOther : map->name()},
-                  {"group", is_other ? kOther : group->name()}},
+                 is_other
+                     ? MetricLabels{{"namespace", kOther}, {"group", kOther}}
+                     : With("group", group->name(), own),
                  group->GetStatistics(), now_us, &group_families);
     }
   }
@@ -358,7 +374,7 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
   }
   std::move(group_families.begin(), group_families.end(),
             std::back_inserter(families));
-  AddSample({}, static_cast<double>(maps.size()),
+  AddSample({}, static_cast<double>(namespaces),
             &families.emplace_back(NewFamily(kNamespaces)));
   families.emplace_back(NewFamily(kSweeps, MetricType::Histogram))
       .metric.push_back(HistogramSample({}, reaper_->sweeps()));

@@ -16,7 +16,9 @@ namespace timecache::server {
 // not puts.
 //
 // The first kMaxLabelledNamespaces namespaces and kMaxLabelledGroups consumer
-// groups, in order of their names, have samples of their own. The others are
+// groups, in order of their names, have samples of their own. A namespace of several
+// partitions has samples for each, with the label "partition", which count as a
+// namespace and its groups. The others are
 // added up as kOther, which is not a valid name; when one is created or
 // deleted, another may move between the two, which a counter shows as a reset.
 //

@@ -43,7 +43,7 @@ void LossLog::Count() {
   for (const auto& map : registry_->List()) {
     CountExpired(map);
     for (const auto& group : map->groups().List()) {
-      CountGroup(map->name(), group, now_us);
+      CountGroup(map->namespace_name(), group, now_us);
     }
   }
   absl::erase_if(groups_,
@@ -62,7 +62,7 @@ void LossLog::CountExpired(const std::shared_ptr<TimeCacheMap>& map) {
   // As many names as a map may have groups.
   for (const auto& group : map->groups().LastExpired(more)) {
     write_(LogLevel::kWarning, "group_expired",
-           {{"namespace", map->name()},
+           {{"namespace", map->namespace_name()},
             {"group", group.name},
             {"count", group.unsettled}});
   }

@@ -47,6 +47,8 @@ struct ServerOptions {
   std::vector<CallObserver*> call_observers;
   // Serve gRPC's server reflection, unless there are rules.
   bool reflection = true;
+  // Of a namespace that is created without num_partitions.
+  int default_partitions = 1;
   // Observes changes of namespaces.
   AdminObserver observer;
   // Whether calls of clients are served: see CallGate. Null: always.

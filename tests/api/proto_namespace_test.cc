@@ -40,6 +40,7 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   options.retention_us = 0;
   options.retention_bytes = kMaxRetentionBytes;
   options.num_shards = 256;
+  options.num_partitions = 64;
   options.dead_letter_namespace = "dead";
   options.durability = NamespaceDurability::kSync;
   options.restart_policy = RestartPolicy::kPause;
@@ -51,6 +52,7 @@ TEST(ConvertOptions, ThereAndBackIsTheSame) {
   EXPECT_EQ(again.SerializeAsString(), message.SerializeAsString());
   EXPECT_EQ(back.ttl_us, options.ttl_us);
   EXPECT_EQ(back.retention_us, 0);
+  EXPECT_EQ(back, options);
   EXPECT_EQ(back.retention_bytes, kMaxRetentionBytes);
   EXPECT_EQ(back.dead_letter_namespace, "dead");
   EXPECT_EQ(back.durability, NamespaceDurability::kSync);

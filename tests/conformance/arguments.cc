@@ -209,7 +209,8 @@ NamespaceOptions TakeNamespaceOptions(Args args) {
       .idempotency_window = args.TakeDuration("idempotency_window"),
       .idempotency_max_ids = args.TakeInteger("idempotency_max_ids"),
       .change_retention = args.TakeDuration("change_retention"),
-      .change_retention_bytes = args.TakeInteger("change_retention_bytes")};
+      .change_retention_bytes = args.TakeInteger("change_retention_bytes"),
+      .num_partitions = args.TakeInteger("num_partitions")};
   args.End();
   return options;
 }

@@ -14,6 +14,7 @@
 #include "server/api/access.h"
 #include "server/base/clock.h"
 #include "server/engine/local_store.h"
+#include "server/engine/parts/partitioned_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/rpc/server.h"
@@ -79,7 +80,8 @@ class RpcWorld {
   server::Registry registry_;
   // The namespace "default", as Reset made it.
   std::shared_ptr<server::TimeCacheMap> map_;
-  server::LocalStore store_{&registry_, &clock_};
+  server::LocalStore maps_{&registry_, &clock_};
+  server::PartitionedStore store_{&maps_, &registry_};
   server::Server server_;
   std::shared_ptr<grpc::Channel> channel_;
 };

@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/log/local/crc32c.h"
+#include "server/base/crc32c.h"
 #include "server/log/local/file_system.h"
 #include "tests/support/journal/temporary_directory.h"
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/main/config/config.h"
@@ -209,6 +210,28 @@ TEST_F(ReloadNamespacesTest, OneThatIsThereAlreadyGetsTheOptionsThatAreSet) {
   EXPECT_TRUE(status_.ok()) << status_;
   EXPECT_EQ(OptionsOf("made").ttl_us, 1'000'000);
   EXPECT_EQ(OptionsOf("made").max_entries, 9);
+}
+
+TEST_F(ReloadNamespacesTest, ReachesAllPartitions) {
+  constexpr char kFile[] =
+      "default_partitions: 5\nnamespaces:\n  - name: a\n    options:\n"
+      "      ttl: 10s\n      max_entries: 5\n  - name: b\n"
+      "  - name: parts\n    options:\n      num_partitions: 3\n";
+  Reload(kFile);
+  EXPECT_TRUE(status_.ok()) << status_;
+  for (const char* map : {"parts", "parts#1", "parts#2"}) {
+    EXPECT_EQ(OptionsOf(map).num_partitions, 3);
+  }
+  Reload(absl::StrCat(kFile, "      max_bytes: 9\n"));
+  EXPECT_TRUE(status_.ok()) << status_;
+  for (const char* map : {"parts", "parts#1", "parts#2"}) {
+    EXPECT_EQ(OptionsOf(map).max_bytes, 9);
+  }
+  // Of those that are there it changes nothing.
+  EXPECT_EQ(OptionsOf("b").num_partitions, 1);
+  Reload(absl::StrCat(kFile, "  - name: new\n"));
+  EXPECT_EQ(OptionsOf("new").num_partitions, 5);
+  EXPECT_TRUE(registry_.Find("new#4").ok());
 }
 
 TEST_F(ReloadNamespacesTest, GoesOnBehindOneThatCannotChange) {

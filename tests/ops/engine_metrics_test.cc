@@ -73,6 +73,28 @@ TEST_F(EngineMetricsTest, TellWhatANamespaceHoldsAndDid) {
   EXPECT_THAT(text, Not(HasSubstr("key-1")));
 }
 
+TEST_F(EngineMetricsTest, PartitionsHaveSamplesOfTheirOwn) {
+  NamespaceOptions options;
+  options.num_partitions = 2;
+  const auto second = Create("a#1", options);
+  Create("a", options);
+  Create("b");
+  Put(second.get(), "key");
+  const std::string text = Text();
+  for (const char* line :
+       {"timecache_entries{namespace=\"a\",partition=\"0\"} 0\n",
+        "timecache_entries{namespace=\"a\",partition=\"1\"} 1\n",
+        "timecache_entries{namespace=\"b\"} 0\n",
+        "timecache_expired_total{namespace=\"a\",partition=\"1\","
+        "cause=\"expired\"} 0\n",
+        "timecache_namespaces 2\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  // Beyond the bound they are as other namespaces.
+  EXPECT_THAT(Text(1),
+              HasSubstr("timecache_entries{namespace=\"_other\"} 1\n"));
+}
+
 TEST_F(EngineMetricsTest, TellWhatDiedAndWhy) {
   NamespaceOptions options;
   options.max_entries = 2;

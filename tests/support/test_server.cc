@@ -54,10 +54,11 @@ TestServer::TestServer(const TestServerOptions& options)
     : manual_clock_(options.start_us),
       reaper_(&manual_clock_),
       registry_(&manual_clock_, &reaper_, LimitsOf(options)),
-      local_store_(&registry_, &manual_clock_),
-      wrapped_store_(options.wrap_store ? options.wrap_store(&local_store_)
+      maps_(&registry_, &manual_clock_),
+      store_(&maps_, &registry_),
+      wrapped_store_(options.wrap_store ? options.wrap_store(&store_)
                                         : nullptr),
-      server_(wrapped_store_ != nullptr ? wrapped_store_.get() : &local_store_,
+      server_(wrapped_store_ != nullptr ? wrapped_store_.get() : &store_,
               &manual_clock_,
               ToServerOptions(options, &manual_clock_, &reaper_,
                               [this](const server::AdminChange& change) {

@@ -13,6 +13,7 @@
 #include "grpcpp/grpcpp.h"
 #include "server/base/clock.h"
 #include "server/engine/local_store.h"
+#include "server/engine/parts/partitioned_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/rpc/server.h"
@@ -100,8 +101,9 @@ class TestServer {
   server::ManualClock manual_clock_;
   server::Reaper reaper_;
   server::Registry registry_;
-  server::LocalStore local_store_;
-  // Null where the server calls local_store_.
+  server::LocalStore maps_;
+  server::PartitionedStore store_;
+  // Null where the server calls store_.
   const std::unique_ptr<server::Store> wrapped_store_;
   server::Server server_;
   std::shared_ptr<grpc::Channel> channel_;

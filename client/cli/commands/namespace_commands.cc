@@ -209,6 +209,9 @@ void AddCreateAndUpdate(CLI::App& ns, Context& context) {
   AddOptionFlags(*create, arguments->options);
   AddCount(*create, "--shards", arguments->options.num_shards,
            "Parts, each with its own lock, a power of two (16)");
+  AddCount(*create, "--partitions", arguments->options.num_partitions,
+           "Partitions, each with its own events and share of the limits, 1 to "
+           "64 (the server's default_partitions)");
   create->footer(
       "Examples:\n"
       "  timecachectl ns create sessions --ttl 30m --sliding --max-life 12h\n"

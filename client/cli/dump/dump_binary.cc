@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "client/cpp/src/data/convert.h"
 #include "server/base/coding.h"
-#include "server/log/local/crc32c.h"
+#include "server/base/crc32c.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::cli {

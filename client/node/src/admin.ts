@@ -86,6 +86,12 @@ export interface NamespaceOptions {
   numShards?: number | undefined;
   /** Where events of groups go that were given out maxAttempts times. Empty: nowhere. Default empty. */
   deadLetterNamespace?: string | undefined;
+  /**
+   * Partitions, each with entries, events and groups of its own, and its share of the limits: 1 to 64, fixed at
+   * creation. Keys of an atomic batch must be in one: those with the same text in {}, as order:{42} and lock:{42}, are.
+   * Default: the server's default_partitions, 1.
+   */
+  numPartitions?: number | undefined;
   /** Most operations a second. 0: no limit. Default 0. */
   maxOperationsPerSecond?: number | undefined;
   /** Memory for the unsettled events of all groups. 0: maxBytes + eventRetentionBytes, or 256 MiB. Default 0. */
@@ -124,6 +130,7 @@ export const NAMESPACE_OPTIONS: Names<NamespaceOptions> = {
   eventRetentionMs: true,
   eventRetentionBytes: true,
   numShards: true,
+  numPartitions: true,
   deadLetterNamespace: true,
   maxOperationsPerSecond: true,
   maxBacklogBytes: true,
@@ -386,6 +393,7 @@ export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsM
     eventRetention: toDuration(options.eventRetentionMs, 'eventRetentionMs'),
     eventRetentionBytes: toUint64(options.eventRetentionBytes, 'eventRetentionBytes'),
     numShards: toUint32(options.numShards, 'numShards'),
+    numPartitions: toUint32(options.numPartitions, 'numPartitions'),
     deadLetterNamespace: options.deadLetterNamespace,
     maxOperationsPerSecond: toUint32(options.maxOperationsPerSecond, 'maxOperationsPerSecond'),
     maxBacklogBytes: toUint64(options.maxBacklogBytes, 'maxBacklogBytes'),
@@ -413,6 +421,7 @@ function fromNamespaceOptions(options: Partial<NamespaceOptionsMessage>): Requir
     eventRetentionMs: fromDuration(options.eventRetention),
     eventRetentionBytes: Number(options.eventRetentionBytes ?? 0),
     numShards: options.numShards ?? 0,
+    numPartitions: options.numPartitions ?? 0,
     deadLetterNamespace: options.deadLetterNamespace ?? '',
     maxOperationsPerSecond: options.maxOperationsPerSecond ?? 0,
     maxBacklogBytes: Number(options.maxBacklogBytes ?? 0),

@@ -298,6 +298,15 @@ test('the server is asked', async () => {
   stop();
 });
 
+test('namespaces have partitions', async () => {
+  const { client, last, stop } = await answering({
+    createNamespace: [{ namespace: undefined, warnings: [] }],
+  });
+  await client.createNamespace('ns', { numPartitions: 4 });
+  assert.equal(last().options.numPartitions, 4);
+  stop();
+});
+
 test('namespaces keep changes', async () => {
   const { client, last, stop } = await answering({
     createNamespace: [{ namespace: undefined, warnings: [] }],

@@ -310,6 +310,10 @@ class RequestsTest(unittest.TestCase):
             "change_retention { seconds: 60 } change_retention_bytes: 1048576", self.asked()
         )
 
+    def test_namespaces_have_partitions(self) -> None:
+        self.client.create_namespace("ns", timecached.NamespaceOptions(num_partitions=4))
+        self.assertIn("num_partitions: 4", self.asked())
+
     def test_a_batch_is_repeated_if_all_of_it_is_safe(self) -> None:
         broken = grpc.StatusCode.UNAVAILABLE
         safe: list[Operation[Any]] = [

@@ -54,7 +54,10 @@ class ChangeFeed : public std::enable_shared_from_this<ChangeFeed> {
     Cursor& operator=(const Cursor&) = delete;
 
     bool IsOf(const ChangeFeed* feed) const { return feed_.get() == feed; }
-    EventChunk Read(int64_t max_bytes) { return cursor_->Read(max_bytes); }
+    EventChunk Read(int64_t max_bytes, int max_events = kMaxEventBatchEvents,
+                    bool at_least_one = true) {
+      return cursor_->Read(max_bytes, max_events, at_least_one);
+    }
     LogPoint point() const { return cursor_->point(); }
 
    private:

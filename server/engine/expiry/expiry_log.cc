@@ -252,9 +252,10 @@ uint64_t ExpiryLog::EventsFrom(uint64_t seq) const {
   return next_seq_ > seq ? next_seq_ - seq : 0;
 }
 
-ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes) {
+ExpiryLog::Chunk ExpiryLog::Cursor::Read(int64_t max_bytes, int max_events,
+                                         bool at_least_one) {
   absl::MutexLock lock(&log_->mu_);
-  return log_->ReadLocked(this, max_bytes);
+  return log_->ReadLocked(this, max_bytes, max_events, at_least_one);
 }
 
 ExpiryLog::Point ExpiryLog::Cursor::point() const {
@@ -262,7 +263,8 @@ ExpiryLog::Point ExpiryLog::Cursor::point() const {
   return {log_->PointId(), next_seq_, watermark_us_};
 }
 
-ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
+ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes,
+                                       int max_events, bool at_least_one) {
   Chunk chunk;
   Unplace(*cursor);
   const uint64_t oldest = RetainedEventLocked();
@@ -294,9 +296,9 @@ ExpiryLog::Chunk ExpiryLog::ReadLocked(Cursor* cursor, int64_t max_bytes) {
                           batch->size());
     }
     const auto batch_bytes = static_cast<int64_t>(batch->encoded().size());
-    if (!chunk.batches.empty() &&
+    if ((!at_least_one || !chunk.batches.empty()) &&
         (bytes + batch_bytes > max_bytes ||
-         events + batch->size() > kMaxEventBatchEvents)) {
+         events + batch->size() > max_events)) {
       break;
     }
     bytes += batch_bytes;

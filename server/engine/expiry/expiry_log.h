@@ -47,8 +47,9 @@ class ExpiryLog final : public EventHolder {
     Cursor& operator=(const Cursor&) = delete;
 
     // Takes whole batches up to `max_bytes` as they are encoded and
-    // kMaxEventBatchEvents, at least one if there is one.
-    Chunk Read(int64_t max_bytes);
+    // `max_events`, with `at_least_one` one if there is one.
+    Chunk Read(int64_t max_bytes, int max_events = kMaxEventBatchEvents,
+               bool at_least_one = true);
     // Where it stands: after what it has read.
     Point point() const;
 
@@ -318,8 +319,8 @@ class ExpiryLog final : public EventHolder {
   Follower* LargestFollower(Kind kind) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AwaitMore(Cursor* cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  Chunk ReadLocked(Cursor* cursor, int64_t max_bytes)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Chunk ReadLocked(Cursor* cursor, int64_t max_bytes, int max_events,
+                   bool at_least_one) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   absl::Status CheckPoint(const Point& point, uint64_t pending) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "server/engine/store/namespace_options.h"
+
 namespace timecache::server {
 
 // Counts batches of unsettled events, each once however many groups keep it,
@@ -23,6 +25,16 @@ class BacklogAccount {
     limit_.store(bytes, std::memory_order_relaxed);
   }
   int64_t limit_bytes() const { return limit_.load(std::memory_order_relaxed); }
+  // Of the namespace, of which the map is one: a group's limit is divided, too.
+  void SetPartitions(int64_t partitions) {
+    partitions_.store(partitions, std::memory_order_relaxed);
+  }
+  // What this partition has of a group's max_backlog_bytes.
+  int64_t ShareOf(int64_t max_backlog_bytes) const {
+    const int64_t parts = partitions_.load(std::memory_order_relaxed);
+    if (parts == 1) return max_backlog_bytes;
+    return std::max((max_backlog_bytes + parts - 1) / parts, kMinBacklogBytes);
+  }
 
   // Less, if negative.
   void Add(int64_t bytes) {
@@ -58,6 +70,7 @@ class BacklogAccount {
 
  private:
   std::atomic<int64_t> limit_{INT64_MAX};
+  std::atomic<int64_t> partitions_{1};
   std::atomic<int64_t> bytes_{0};
   std::atomic<int64_t> in_flight_{0};
   std::atomic<int64_t> groups_{0};

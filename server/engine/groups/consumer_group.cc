@@ -125,9 +125,9 @@ void GroupMember::Leave(int64_t now_us, StreamEnd end) {
   }
 }
 
-EventChunk GroupMember::Take(int64_t now_us, int max_events,
-                             int64_t max_bytes) {
-  return group_->Take(this, now_us, max_events, max_bytes);
+EventChunk GroupMember::Take(int64_t now_us, int max_events, int64_t max_bytes,
+                             bool at_least_one) {
+  return group_->Take(this, now_us, {max_events, max_bytes, at_least_one});
 }
 
 // Of a stream that its client ended, any event may be the cause: while it held
@@ -154,7 +154,7 @@ void ConsumerGroup::Leave(Member* member, int64_t now_us, StreamEnd end) {
 }
 
 ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
-                                         int max_events, int64_t max_bytes) {
+                                         const TakeLimits& limits) {
   Chunk chunk;
   // Before the lock, as the log's comes first: by now all events of deaths at
   // or before it have arrived.
@@ -164,7 +164,7 @@ ConsumerGroup::Chunk ConsumerGroup::Take(Member* member, int64_t now_us,
       closed_ || (member->fetches_ && ledger_.options().single_active);
   if (chunk.closed) return chunk;
   ledger_.PassTime(now_us);
-  TakeEvents(member, max_events, max_bytes, &chunk);
+  TakeEvents(member, limits, &chunk);
   PassWatermark(log_us);
   PassDelivered(member, log_us, &chunk);
   if (IsKept()) kept_.watermark_us = watermark_us_;
@@ -208,11 +208,11 @@ void ConsumerGroup::EndKeeping(bool kept) {
   if (due_us != kNeverUs) schedule_(due_us);
 }
 
-void ConsumerGroup::TakeEvents(Member* member, int max_events,
-                               int64_t max_bytes, Chunk* chunk) {
+void ConsumerGroup::TakeEvents(Member* member, const TakeLimits& limits,
+                               Chunk* chunk) {
   const uint64_t share =
       scheduler_.BeginTake(member, ledger_.AvailableTo(member));
-  const int most = std::min(max_events, member->window_ - member->held_.size());
+  const int most = std::min(limits.events, member->room());
   if (most > 0) {
     chunk->deliveries.reserve(std::min(share, static_cast<uint64_t>(most)));
   }
@@ -225,9 +225,9 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
     bytes += static_cast<int64_t>(
         event->retained->batch->encoded(event->index).size());
     // At least one; of a fetch, which is one answer, in all.
-    const bool has_one =
-        !chunk->deliveries.empty() || !member->fetched_.empty();
-    if (has_one && bytes > max_bytes) break;
+    const bool has_one = !limits.at_least_one || !chunk->deliveries.empty() ||
+                         !member->fetched_.empty();
+    if (has_one && bytes > limits.bytes) break;
     chunk->deliveries.push_back(
         ledger_.Give(event, member->fetches_ ? &fetched_ : member));
     Delivery& delivery = chunk->deliveries.back();
@@ -238,7 +238,10 @@ void ConsumerGroup::TakeEvents(Member* member, int max_events,
     }
     chunk->undoable |= event->was_delivered() && !IsKept();
   }
-  chunk->more = member->HasRoom() && ledger_.AvailableTo(member) > 0;
+  // First: settlements in other partitions make room at any time.
+  chunk->at_limit = member->held_.room() == 0;
+  chunk->more =
+      !chunk->at_limit && member->HasRoom() && ledger_.AvailableTo(member) > 0;
   if (!chunk->more) scheduler_.EndTake(member);
 }
 

@@ -263,10 +263,15 @@ class ConsumerGroup final : public ExpiryLog::Follower {
     ConsumerGroup* const group_;
   };
 
-  Chunk Take(Member* member, int64_t now_us, int max_events, int64_t max_bytes)
+  struct TakeLimits {
+    int events;
+    int64_t bytes;
+    bool at_least_one;
+  };
+  Chunk Take(Member* member, int64_t now_us, const TakeLimits& limits)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void TakeEvents(Member* member, int max_events, int64_t max_bytes,
-                  Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TakeEvents(Member* member, const TakeLimits& limits, Chunk* chunk)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Leave(Member* member, int64_t now_us, StreamEnd end)
       ABSL_LOCKS_EXCLUDED(mu_);
   void StopTaking(Member* member) ABSL_LOCKS_EXCLUDED(mu_);

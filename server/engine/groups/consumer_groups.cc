@@ -26,6 +26,14 @@ absl::Status NotFound(absl::string_view name, absl::string_view map) {
       absl::StrCat("namespace ", map, " has no consumer group ", name));
 }
 
+// Events' ids are a partition's.
+std::string LetterKey(const GroupHost& map, absl::string_view group,
+                      uint64_t event_id) {
+  const std::string key =
+      absl::StrCat(map.namespace_name(), "/", group, "/", event_id);
+  return map.partition() == 0 ? key : absl::StrCat(key, "#", map.partition());
+}
+
 uint64_t NewGroupId() {
   std::random_device random;
   return std::uniform_int_distribution<uint64_t>(1, kMaxGroupId)(random);
@@ -59,7 +67,7 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Create(
   if (Find(name).ok()) {
     return ErrorWithReason(absl::StatusCode::kAlreadyExists,
                            Reason::kGroupExists,
-                           absl::StrCat("namespace ", map_->name(),
+                           absl::StrCat("namespace ", map_->namespace_name(),
                                         " has a consumer group ", name));
   }
   return Make(name, options, start, now_us, created_by);
@@ -89,13 +97,13 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Make(
   if (closed_) {
     return ErrorWithReason(
         absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
-        absl::StrCat("namespace ", map_->name(), " does not exist"));
+        absl::StrCat("namespace ", map_->namespace_name(), " does not exist"));
   }
   if (List().size() >= kMaxGroups) {
     return ErrorWithReason(
         absl::StatusCode::kResourceExhausted, Reason::kMaxGroups,
-        absl::StrCat("namespace ", map_->name(), " has its ", kMaxGroups,
-                     " consumer groups: delete one"));
+        absl::StrCat("namespace ", map_->namespace_name(), " has its ",
+                     kMaxGroups, " consumer groups: delete one"));
   }
   if (absl::Status status = MemoryReclaimer::Process().MakeRoom();
       !status.ok()) {
@@ -170,7 +178,7 @@ absl::StatusOr<std::shared_ptr<ConsumerGroup>> ConsumerGroups::Find(
   if (absl::Status status = ValidateGroupName(name); !status.ok()) {
     return status;
   }
-  return NotFound(name, map_->name());
+  return NotFound(name, map_->namespace_name());
 }
 
 std::vector<std::shared_ptr<ConsumerGroup>> ConsumerGroups::List() const {
@@ -413,7 +421,7 @@ void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
   }
   sink_(
       {to_map, group->created_by(),
-       absl::StrCat(map_->name(), "/", group->name(), "/", delivery.event_id),
+       LetterKey(*map_, group->name(), delivery.event_id),
        delivery.batch->EncodeDeadLetter(
            delivery.index, {group->name(), delivery.event_id, delivery.attempt,
                             delivery.returns, delivery.reason, now_us,
@@ -423,6 +431,7 @@ void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
 
 void ConsumerGroups::SetOptions(const NamespaceOptions& options) {
   account_.SetLimit(BacklogLimitBytes(options));
+  account_.SetPartitions(options.num_partitions);
   max_ttl_us_ = options.max_ttl_us;
   absl::MutexLock lock(&mu_);
   unused_group_ttl_us_ = options.unused_group_ttl_us;

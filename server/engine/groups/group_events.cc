@@ -24,6 +24,7 @@ void HeldEvents::Add(UnsettledEvent* event) {
   (back_ != nullptr ? back_->held_after : front_) = event;
   back_ = event;
   ++size_;
+  if (limit_ != nullptr) limit_->Add();
 }
 
 void HeldEvents::Remove(UnsettledEvent* event) {
@@ -32,6 +33,7 @@ void HeldEvents::Remove(UnsettledEvent* event) {
   (before != nullptr ? before->held_after : front_) = after;
   (after != nullptr ? after->held_before : back_) = before;
   --size_;
+  if (limit_ != nullptr) limit_->Remove();
 }
 
 void DueEvents::Add(UnsettledEvent* event) {

@@ -4,12 +4,14 @@
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_EVENTS_H_
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -23,6 +25,7 @@
 #include "server/engine/groups/group_ready.h"
 #include "server/engine/groups/retained_batches.h"
 #include "server/engine/store/group_types.h"
+#include "server/engine/store/in_flight_limit.h"
 
 namespace timecache::server {
 
@@ -113,12 +116,19 @@ struct UnsettledEvent {
 // The events that one member holds, in order of delivery. O(1).
 class HeldEvents {
  public:
+  // Null: they count in none.
+  explicit HeldEvents(std::shared_ptr<InFlightLimit> limit = nullptr)
+      : limit_(std::move(limit)) {}
+
   void Add(UnsettledEvent* event);
   void Remove(UnsettledEvent* event);
   UnsettledEvent* front() const { return front_; }
   int size() const { return size_; }
+  // How many more the limit lets it hold.
+  int room() const { return limit_ == nullptr ? INT_MAX : limit_->room(); }
 
  private:
+  const std::shared_ptr<InFlightLimit> limit_;
   UnsettledEvent* front_ = nullptr;
   UnsettledEvent* back_ = nullptr;
   int size_ = 0;

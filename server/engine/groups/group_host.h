@@ -17,7 +17,9 @@ namespace timecache::server {
 // Thread-safe. Called with no lock of a group held, except for Announce.
 class GroupHost {
  public:
-  virtual const std::string& name() const = 0;
+  virtual const std::string& namespace_name() const = 0;
+  // Which of the namespace's partitions it is.
+  virtual int partition() const = 0;
   virtual ExpiryLog* log() = 0;
   // As ExpiryLog::FollowAt, for deaths after `now_us`. Calls `begin` with the
   // place before the follower receives later ones.

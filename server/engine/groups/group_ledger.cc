@@ -101,9 +101,9 @@ uint64_t GroupLedger::Unopened() const {
 bool GroupLedger::MayDeliver() const {
   if (options_.paused) return false;
   const int64_t held = counts_.in_flight_bytes;
-  return held == 0 ||
-         (held < options_.max_backlog_bytes / BacklogAccount::kInFlightShare &&
-          account_->HasRoomInFlight(held));
+  return held == 0 || (held < account_->ShareOf(options_.max_backlog_bytes) /
+                                  BacklogAccount::kInFlightShare &&
+                       account_->HasRoomInFlight(held));
 }
 
 MemberScheduler::Supply GroupLedger::Available() const {

@@ -115,7 +115,7 @@ class GroupLedger {
   bool PassTime(int64_t now_us);
   int64_t DueUs() const;
   // Drops what is beyond max_backlog_bytes.
-  void Trim() { TrimTo(options_.max_backlog_bytes); }
+  void Trim() { TrimTo(account_->ShareOf(options_.max_backlog_bytes)); }
   // Memory of all unsettled events.
   int64_t bytes() const { return batches_.bytes() + events_.memory_bytes(); }
   // What Drop may free, at most, and when the oldest of it was published.

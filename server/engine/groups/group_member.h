@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
 #define TIMECACHED_SERVER_ENGINE_GROUPS_GROUP_MEMBER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -13,6 +14,7 @@
 #include "server/engine/groups/group_events.h"
 #include "server/engine/groups/group_ready.h"
 #include "server/engine/store/group_types.h"
+#include "server/engine/store/in_flight_limit.h"
 
 namespace timecache::server {
 
@@ -26,6 +28,9 @@ struct JoinAs {
   bool fetches = false;
   // Woken also for EventChunk::all_delivered.
   bool wants_all_delivered = false;
+  // As Membership's.
+  std::shared_ptr<InFlightLimit> in_flight = nullptr;
+  MemberId id = 0;
 };
 
 // A stream that takes part, or a fetch: ConsumerGroup::Join makes it. Used by one thread at
@@ -42,8 +47,10 @@ class GroupMember {
   // the group delivers under one lock; at least one if there is one for this
   // member and it holds less than its window, which is max_in_flight unless it
   // let events time out (see MemberScheduler). Waiting events are distributed
-  // fairly among the members that could take them.
-  EventChunk Take(int64_t now_us, int max_events, int64_t max_bytes);
+  // fairly among the members that could take them. Without `at_least_one` none
+  // that does not fit.
+  EventChunk Take(int64_t now_us, int max_events, int64_t max_bytes,
+                  bool at_least_one = true);
   // Of a fetch: it takes no more. Leave follows.
   void StopTaking();
   // Its stream has ended so: its events are returned, but for those of a fetch
@@ -64,7 +71,9 @@ class GroupMember {
         wants_all_delivered_(as.wants_all_delivered),
         origin_(as.fetches ? nullptr
                            : std::make_shared<const MemberOrigin>(
-                                 std::move(as.origin))) {}
+                                 std::move(as.origin))),
+        held_(std::move(as.in_flight)),
+        id_(as.id) {}
 
   // Null once it has left.
   ConsumerGroup* group_;
@@ -82,14 +91,15 @@ class GroupMember {
     int returns;
   };
 
-  bool HasRoom() const { return held_.size() < window_; }
+  int room() const { return std::min(window_ - held_.size(), held_.room()); }
+  bool HasRoom() const { return room() > 0; }
 
   // Guarded by the group's lock.
   HeldEvents held_;
   // Of these, suspects.
   int suspects_ = 0;
-  // See MemberScheduler.
-  MemberId id_ = 0;
+  // See MemberScheduler. Before it joins: the id that it asks for, or 0.
+  MemberId id_;
   int window_ = max_in_flight_;
   bool responsive_ = true;
   enum class Turn { kAwake, kIdle, kFull, kStuck, kGone };

@@ -20,7 +20,7 @@ MemberScheduler::Members& MemberScheduler::ListOf(const GroupMember* member) {
 }
 
 void MemberScheduler::Join(GroupMember* member) {
-  member->id_ = ++last_id_;
+  member->id_ = last_id_ = std::max(last_id_ + 1, member->id_);
   by_id_.emplace(member->id_, member);
   if (member->fetches_) {
     fetches_.insert(member);

@@ -11,10 +11,14 @@ namespace timecache::server {
 namespace {
 
 // Divides [the first death, the last one], or what of that is within the time
-// that was asked for, into bars: whole buckets, so that each bucket is in one.
+// that was asked for, or the time that was, into bars: whole buckets, so that each
+// bucket is in one.
 void DivideIntoBars(const DeathsQuery& query, int64_t width_us,
                     int64_t first_us, int64_t last_us, DeathsAhead* deaths) {
-  if (query.within_us != 0) {
+  if (query.end_us != 0) {
+    first_us = query.begin_us + 1;
+    last_us = query.end_us;
+  } else if (query.within_us != 0) {
     last_us = std::min(last_us, deaths->now_us + query.within_us);
   }
   if (first_us > last_us) return;

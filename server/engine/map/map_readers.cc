@@ -18,7 +18,8 @@ std::shared_ptr<ChangeFeed> TimeCacheMap::SetChanges(
     return nullptr;
   }
   std::shared_ptr<ChangeFeed> last = std::move(changes_);
-  changes_ = keeps ? std::make_shared<ChangeFeed>(name_, options_) : nullptr;
+  changes_ =
+      keeps ? std::make_shared<ChangeFeed>(namespace_name_, options) : nullptr;
   for (size_t i = 0; i < shards_.size(); ++i) {
     shards_[i]->SetChangeWatch(keeps ? changes_->buffer(i) : nullptr, now_us);
   }
@@ -32,7 +33,7 @@ std::shared_ptr<ChangeFeed> TimeCacheMap::SetChanges(
 absl::Status TimeCacheMap::NoChanges() const {
   return PreconditionFailed(
       Reason::kNoChanges,
-      absl::StrCat("namespace ", name_,
+      absl::StrCat("namespace ", namespace_name_,
                    " keeps no changes: set its change_retention"));
 }
 

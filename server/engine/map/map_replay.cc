@@ -22,7 +22,7 @@ bool IsKill(const Change& change) {
 
 MapReplay::MapReplay(TimeCacheMap* map)
     : map_(*map),
-      groups_(&map->groups_, &map->log_, map->name_),
+      groups_(&map->groups_, &map->log_, map->namespace_name_),
       first_event_(map->origin().first_event) {
   map_.log_.SetReplaying(true);
 }
@@ -174,7 +174,7 @@ void MapReplay::Apply(const RetainedEvents& events) {
       events.first_event >= map_.log_.retained_event()) {
     return;
   }
-  auto batch = std::make_shared<EventBatch>(map_.name_, events.death);
+  auto batch = std::make_shared<EventBatch>(map_.namespace_name_, events.death);
   for (const ExpiredEvent& event : events.events) batch->Add(event);
   batch->ShrinkToFit();
   map_.log_.Restore({events.first_event, events.appended_us, std::move(batch)});

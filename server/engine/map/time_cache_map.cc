@@ -36,19 +36,28 @@ absl::Status CheckKey(absl::string_view key) {
 TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
                            Usage* server_usage, int64_t created_us,
                            Origin origin)
+    : TimeCacheMap(std::move(name), options, ShareOf(options), server_usage,
+                   created_us, origin) {}
+
+TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
+                           const NamespaceOptions& share, Usage* server_usage,
+                           int64_t created_us, const Origin& origin)
     : name_(std::move(name)),
+      namespace_name_(PlaceOf(name_).namespace_name),
+      partition_(PlaceOf(name_).partition),
+      num_partitions_(options.num_partitions),
       shard_mask_(static_cast<uint64_t>(options.num_shards) - 1),
       origin_(WithSeed(origin)),
       key_hash_(origin_.hash_seed),
       created_us_(created_us),
       own_versions_(created_us),
       key_sample_(key_hash_("")),
-      rate_limit_(options.max_operations_per_second, created_us),
-      usage_(options.max_entries, options.max_bytes, server_usage),
-      log_(options.retention_us, options.retention_bytes, origin.first_event,
+      rate_limit_(share.max_operations_per_second, created_us),
+      usage_(share.max_entries, share.max_bytes, server_usage),
+      log_(options.retention_us, share.retention_bytes, origin.first_event,
            origin.log_id),
-      sweeper_(name_, &log_, origin.journaled),
-      expiring_(name_, &shards_),
+      sweeper_(namespace_name_, &log_, origin.journaled),
+      expiring_(namespace_name_, &shards_),
       options_(options),
       max_ttl_us_(options.max_ttl_us),
       max_value_bytes_(options.max_value_bytes),
@@ -57,14 +66,14 @@ TimeCacheMap::TimeCacheMap(std::string name, const NamespaceOptions& options,
       pauses_(options.restart_policy == RestartPolicy::kPause) {
   for (int i = 0; i < options.num_shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(
-        options, &usage_, &buckets_,
+        share, &usage_, &buckets_,
         origin.versions != nullptr ? origin.versions : &own_versions_,
         key_hash_, &key_sample_));
   }
-  groups_.SetOptions(options);
+  groups_.SetOptions(share);
   SetLogFork(origin.fork);
   absl::MutexLock lock(&advance_mu_);
-  SetChanges(options, created_us);
+  SetChanges(share, created_us);
 }
 
 void TimeCacheMap::SetLogFork(const LogFork& fork) {
@@ -136,8 +145,8 @@ absl::Status TimeCacheMap::CheckMarks(const Operation& op) const {
   if (takes_ids_.load(std::memory_order_relaxed)) return absl::OkStatus();
   return InvalidField(
       "idempotency_id",
-      absl::StrCat("needs an idempotency_window, and namespace ", name_,
-                   " has none"));
+      absl::StrCat("needs an idempotency_window, and namespace ",
+                   namespace_name_, " has none"));
 }
 
 absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
@@ -197,10 +206,9 @@ absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
   BlockPool::Default().Prepare();
   const auto bytes = static_cast<int64_t>(key.size() + value.size());
   if (result.status.ok() || usage_.CouldEverFit(bytes)) return result.status;
-  return absl::OutOfRangeError(
-      absl::StrCat("a dead letter of ", bytes,
-                   " bytes is larger than the limit of namespace ", name_,
-                   " or of the server"));
+  return absl::OutOfRangeError(absl::StrCat(
+      "a dead letter of ", bytes, " bytes is larger than the limit of ", Self(),
+      " or of the server"));
 }
 
 // Makes room at a limit, if permitted.
@@ -235,11 +243,18 @@ absl::Status TimeCacheMap::RateError(int64_t now_us, size_t operations) const {
   return WithRetryAfter(
       ErrorWithReason(
           absl::StatusCode::kResourceExhausted, Reason::kMaxOperationRate,
-          absl::StrCat("namespace ", name_,
-                       " is at its max_operations_per_second of ", per_second,
-                       ": retry later, or send fewer operations"),
+          absl::StrCat(Self(), " is at its max_operations_per_second of ",
+                       per_second, ": retry later, or send fewer operations"),
           {{"max_operations_per_second", per_second}}),
       rate_limit_.WaitUs(now_us, operations));
+}
+
+// Whose limits are met: a partition has its share of the namespace's.
+std::string TimeCacheMap::Self() const {
+  const std::string name = absl::StrCat("namespace ", namespace_name_);
+  if (num_partitions_ == 1) return name;
+  return absl::StrCat("partition ", partition_, " of the ", num_partitions_,
+                      " of ", name);
 }
 
 // Counts it, too.
@@ -251,11 +266,10 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) {
   };
   switch (hit) {
     case LimitHit::kMaxEntries:
-      return error(absl::StrCat("namespace ", name_,
-                                " is at its max_entries of ",
+      return error(absl::StrCat(Self(), " is at its max_entries of ",
                                 usage_.max_entries()));
     case LimitHit::kMaxBytes:
-      return error(absl::StrCat("namespace ", name_,
+      return error(absl::StrCat(Self(),
                                 " has no room for this under its max_bytes of ",
                                 usage_.max_bytes()));
     case LimitHit::kServerMaxEntries:
@@ -273,7 +287,7 @@ absl::Status TimeCacheMap::LimitError(LimitHit hit) {
       break;
   }
   return error(
-      absl::StrCat("a shard of namespace ", name_,
+      absl::StrCat("a shard of ", Self(),
                    " can index no more entries: make it with more num_shards"));
 }
 
@@ -441,7 +455,7 @@ void TimeCacheMap::Update(const NamespaceOptions& options, int64_t now_us) {
   {
     absl::MutexLock lock(&advance_mu_);
     SetOptions(options, now_us);
-    ended = SetChanges(options, now_us);
+    ended = SetChanges(ShareOf(options_), now_us);
   }
   if (pauses_) Announce(now_us);
 }
@@ -450,16 +464,18 @@ void TimeCacheMap::SetOptions(const NamespaceOptions& options, int64_t now_us) {
   const int num_shards = options_.num_shards;
   options_ = options;
   options_.num_shards = num_shards;
+  options_.num_partitions = num_partitions_;
+  const NamespaceOptions share = ShareOf(options_);
   max_ttl_us_ = options.max_ttl_us;
   max_value_bytes_ = options.max_value_bytes;
   evict_ = options.limit_policy == LimitPolicy::kEvictOldest;
   takes_ids_ = options.idempotency_window_us != 0;
   pauses_ = options.restart_policy == RestartPolicy::kPause;
-  rate_limit_.Set(options.max_operations_per_second);
-  usage_.SetLimits(options.max_entries, options.max_bytes);
-  log_.SetRetention(options.retention_us, options.retention_bytes, now_us);
-  for (const auto& shard : shards_) shard->SetOptions(options);
-  groups_.SetOptions(options);
+  rate_limit_.Set(share.max_operations_per_second);
+  usage_.SetLimits(share.max_entries, share.max_bytes);
+  log_.SetRetention(share.retention_us, share.retention_bytes, now_us);
+  for (const auto& shard : shards_) shard->SetOptions(share);
+  groups_.SetOptions(share);
 }
 
 }  // namespace timecache::server

@@ -37,6 +37,7 @@
 #include "server/engine/store/deaths_ahead.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/operation.h"
+#include "server/engine/store/partitions.h"
 #include "server/engine/store/scan.h"
 #include "server/engine/store/statistics.h"
 
@@ -95,7 +96,11 @@ class TimeCacheMap final : private GroupHost {
   TimeCacheMap(const TimeCacheMap&) = delete;
   TimeCacheMap& operator=(const TimeCacheMap&) = delete;
 
-  const std::string& name() const override { return name_; }
+  // Of the map; and of the namespace of which it is a partition (partitions.h):
+  // what errors, events and dead letters name.
+  const std::string& name() const { return name_; }
+  const std::string& namespace_name() const override { return namespace_name_; }
+  int partition() const override { return partition_; }
   bool journaled() const { return origin_.journaled; }
 
   // How many of `operations` the map's max_operations_per_second lets through:
@@ -188,9 +193,10 @@ class TimeCacheMap final : private GroupHost {
   // map, also of one that had the same name.
   absl::Status BeginScan(ScanPosition* position) const;
 
+  // Those of the namespace, of whose limits a partition applies its share.
   NamespaceOptions options() const ABSL_LOCKS_EXCLUDED(advance_mu_);
   // Uses `options` from now on; existing entries keep their deaths. They must
-  // be valid; num_shards is ignored.
+  // be valid; num_shards and num_partitions are ignored.
   void Update(const NamespaceOptions& options, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(advance_mu_);
 
@@ -360,7 +366,12 @@ class TimeCacheMap final : private GroupHost {
  private:
   friend class MapReplay;
 
-  // GroupHost, with name and Apply.
+  // `share` is ShareOf(options).
+  TimeCacheMap(std::string name, const NamespaceOptions& options,
+               const NamespaceOptions& share, Usage* server_usage,
+               int64_t created_us, const Origin& origin);
+
+  // GroupHost, with the namespace, the partition and Apply.
   ExpiryLog* log() override { return &log_; }
   absl::Status Follow(ExpiryLog::Follower* follower,
                       const LogPosition& position, int64_t now_us,
@@ -400,6 +411,7 @@ class TimeCacheMap final : private GroupHost {
   bool MakeRoom(int64_t now_us, const Usage::Amount& more,
                 const Usage::Amount& alone) ABSL_LOCKS_EXCLUDED(advance_mu_);
   absl::Status LimitError(LimitHit hit);
+  std::string Self() const;
   void AnnounceDeath(int64_t death_us, int64_t now_us);
   void SetOptions(const NamespaceOptions& options, int64_t now_us)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(advance_mu_);
@@ -424,6 +436,9 @@ class TimeCacheMap final : private GroupHost {
 
   // Constant after construction.
   const std::string name_;
+  const std::string namespace_name_;
+  const int partition_;
+  const int num_partitions_;
   const uint64_t shard_mask_;
   // With a seed.
   const Origin origin_;

@@ -19,6 +19,10 @@ struct DeathsQuery {
   size_t max_bars = kDefaultBars;
   // Only what dies within this time from now is in bars; 0: all.
   int64_t within_us = 0;
+  // Unless `end_us` is 0, the bars divide the time from `begin_us`, exclusive, to
+  // `end_us`, whatever there is to die.
+  int64_t begin_us = 0;
+  int64_t end_us = 0;
 };
 
 // A histogram of live entries by the time of their death.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -60,13 +61,23 @@ struct LogPosition {
     position.point = point;
     return position;
   }
+  // One of each partition, in order: not empty.
+  static LogPosition At(std::vector<LogPoint> points) {
+    if (points.size() == 1) return At(points.front());
+    LogPosition position;
+    position.kind = Kind::kPoint;
+    position.points = std::move(points);
+    return position;
+  }
 
   Kind kind = Kind::kStart;
   LogStart start = LogStart::kNow;
   // Of kTime: the first retained event that died after it.
   int64_t time_us = 0;
-  // Of kPoint.
+  // Of kPoint: in a namespace of one partition, or else in each of its
+  // partitions, in order.
   LogPoint point = {};
+  std::vector<LogPoint> points = {};
 };
 
 // Where a position lies: events from `asked` on are meant, and those from
@@ -107,6 +118,8 @@ struct Delivery {
   // Of a dead letter, whose `attempt` is the number of those that counted.
   // How the last of them ended.
   FailureReason reason = FailureReason::kUnknown;
+  // Of the namespace: the one whose log has the event.
+  uint8_t partition = 0;
   // What the member that NACKed or terminated it last gave as its reason; null if
   // it gave none.
   std::shared_ptr<const std::string> reason_text = {};
@@ -139,14 +152,19 @@ struct EventChunk {
   // Of a group that has delivered all that it has, some of it since the last
   // Read: delivered_us is past a death.
   bool all_delivered = false;
+  // Of a member that has an InFlightLimit: it has no room, so that there may be
+  // events that were not read.
+  bool at_limit = false;
   // Events that were dropped before this reader came to them, since its last
   // Read: they died before those in `batches`. Of a group: lost events that have
   // not been reported to a member yet.
   uint64_t lost = 0;
-  // These, as far as something is known of them: all or none.
+  // These, as far as something is known of them: of each partition all or none.
   std::vector<LostEvents> lost_events;
-  // Where the reader of a log stands now.
+  // Where the reader of a log stands now: in a namespace of one partition, or
+  // else in each of its partitions, in order.
   LogPoint point;
+  std::vector<LogPoint> points;
   // A crash may undo what was read, such as the end of an earlier attempt of a
   // delivery. Of a map whose changes a log keeps, it is not delivered before all
   // changes up to now are stored: otherwise a member could get the number of

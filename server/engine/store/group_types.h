@@ -181,10 +181,11 @@ struct UnsettledInfo {
   int64_t due_us = kNeverUs;
 };
 
-// Which unsettled events are listed: from number `from` on, with keys that begin
-// with `key_prefix`.
+// Which unsettled events are listed: from number `from` of a partition on, with
+// keys that begin with `key_prefix`.
 struct UnsettledQuery {
   uint64_t from = 0;
+  int partition = 0;
   std::string key_prefix = {};
   int most = 100;
   // The page ends at kMaxUnsettledBytes of keys and, if they are wanted, values
@@ -198,6 +199,7 @@ struct UnsettledPage {
   std::vector<UnsettledInfo> events;
   // Where the next page begins; none: there is none.
   std::optional<uint64_t> next;
+  int next_partition = 0;
 };
 
 // What became of a group that was moved.
@@ -232,6 +234,7 @@ struct Settlement {
   int64_t ttl_us = 0;
   int returns = 0;
   uint64_t group_id = 0;
+  uint8_t partition = 0;
   // See Operation.
   std::optional<int64_t> expire_at_us = {};
   bool allow_past = false;

@@ -47,6 +47,26 @@ absl::Status Validate(const NamespaceOptions& o) {
   return absl::OkStatus();
 }
 
+NamespaceOptions ShareOf(const NamespaceOptions& options) {
+  NamespaceOptions share = options;
+  const int64_t parts = options.num_partitions;
+  if (parts == 1) return share;
+  const auto divide = [parts](int64_t whole) {
+    return whole / parts + (whole % parts == 0 ? 0 : 1);
+  };
+  share.max_entries = divide(options.max_entries);
+  share.max_bytes = divide(options.max_bytes);
+  share.max_operations_per_second = divide(options.max_operations_per_second);
+  share.retention_bytes =
+      std::max(divide(options.retention_bytes), kMinRetentionBytes);
+  share.max_backlog_bytes =
+      std::max(divide(BacklogLimitBytes(options)), kMinBacklogBytes);
+  share.change_retention_bytes =
+      std::max(divide(options.change_retention_bytes), kMinRetentionBytes);
+  share.idempotency_max_ids = divide(options.idempotency_max_ids);
+  return share;
+}
+
 absl::Status CheckDurability(NamespaceDurability durability, JournalKind kind) {
   const bool replicated = durability == NamespaceDurability::kReplicated;
   if (durability == NamespaceDurability::kMemory ||

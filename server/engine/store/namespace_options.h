@@ -24,6 +24,7 @@ inline constexpr int64_t kMinBucketWidthUs = 100;
 inline constexpr int kMinBuckets = 2;
 inline constexpr int kMaxBuckets = 100'000;
 inline constexpr int kMaxShards = 256;
+inline constexpr int kMaxPartitions = 64;
 inline constexpr int64_t kMaxRetentionUs =
     int64_t{7} * 86'400 * kMicrosPerSecond;
 inline constexpr int64_t kMinRetentionBytes = int64_t{1} << 20;
@@ -81,6 +82,11 @@ struct NamespaceOptions {
   // How long changes stay readable; 0: there are none. And in how many bytes.
   int64_t change_retention_us = 0;
   int64_t change_retention_bytes = 64 << 20;
+  // See partitions.h. Fixed when the namespace is created.
+  int num_partitions = 1;
+
+  friend bool operator==(const NamespaceOptions&,
+                         const NamespaceOptions&) = default;
 };
 
 // What an option may be: a duration in microseconds or a number, or a choice, up
@@ -142,6 +148,7 @@ void VisitOptions(Options* o, const Visit& visit) {
         duration(o->change_retention_us == 0 ? 0 : kMinTtlUs, kMaxRetentionUs));
   visit("change_retention_bytes", &o->change_retention_bytes,
         OptionRange{kMinRetentionBytes, kMaxRetentionBytes});
+  visit("num_partitions", &o->num_partitions, OptionRange{1, kMaxPartitions});
 }
 
 // INVALID_ARGUMENT that names the first of the options that is out of its range,
@@ -179,6 +186,11 @@ inline int64_t BacklogLimitBytes(const NamespaceOptions& options) {
   return std::min(options.max_bytes, kMaxBacklogBytes) +
          options.retention_bytes;
 }
+
+// What a partition of a namespace with these options applies: of each limit its
+// share, rounded up, and at least what the option may be where less would keep
+// nothing. The same options, if there is one partition.
+NamespaceOptions ShareOf(const NamespaceOptions& options);
 
 // w = ttl / (num_buckets - 1), rounded down: a narrower bucket keeps the
 // promise.

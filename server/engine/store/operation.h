@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -275,13 +276,18 @@ struct BatchProgress {
   // The least work that ends a turn: about a millisecond's.
   static constexpr uint64_t kTurnCopiedBytes = uint64_t{4} << 20;
 
+  // Whether turns end: otherwise the first one does all.
+  bool in_turns = true;
   // The operations that the rate limit has let through, since the first turn.
   std::optional<size_t> admitted;
   // Those before are done; from `begun` on, those whose result waits are not.
   size_t begun = 0;
   size_t reached = 0;
+  // What a turn takes of it is taken before Execute returns.
   ResponseBudget room;
   bool done = false;
+  // What the store keeps between turns.
+  std::shared_ptr<void> state;
   // Called, unless null, where all is applied and `done` of Execute has to wait:
   // what comes from here on is behind it. No lock is held.
   std::function<void()> on_applied;

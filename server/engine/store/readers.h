@@ -37,8 +37,13 @@ class EventReader {
   // hold; at least one if there is one for this member. Of expiring entries: at
   // most kMaxEventBatchEvents events and `max_bytes` of keys and values, or a
   // single event or batch with more.
-  virtual EventChunk Read(int64_t now_us, int max_events,
-                          int64_t max_bytes) = 0;
+  EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes) {
+    return Read(now_us, max_events, max_bytes, /*at_least_one=*/true);
+  }
+  // Without `at_least_one` what a log or a group has and does not fit stays
+  // there: for what is added to a message that has something.
+  virtual EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes,
+                          bool at_least_one) = 0;
 
   // Brings the watermark that the next read returns up to `now_us`, or leaves
   // one that is less than `max_age_us` old, as far as that is possible.

@@ -29,6 +29,8 @@ struct ScanPosition {
   uint64_t map = 0;
   // Whether this walk has made a step, and not only the one that it continues.
   bool begun = false;
+  // Of the namespace; what is above is of this one's map.
+  int partition = 0;
   friend bool operator==(const ScanPosition&, const ScanPosition&) = default;
 };
 

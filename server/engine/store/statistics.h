@@ -85,6 +85,10 @@ struct NamespaceStatistics {
   int64_t backlog_limit_bytes = 0;
   // Groups that were deleted because they were unused.
   uint64_t groups_expired = 0;
+
+  // Makes them those of a namespace, whose other partition is `part`. Watches and
+  // groups are in all partitions, and count once.
+  void AddPartition(const NamespaceStatistics& part);
 };
 
 }  // namespace timecache::server

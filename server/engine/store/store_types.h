@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/store/expiry_types.h"
 #include "server/engine/store/group_types.h"
+#include "server/engine/store/in_flight_limit.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/statistics.h"
 
@@ -90,9 +91,16 @@ struct Membership {
   // (SINGLE_ACTIVE) of a group that is single_active. Its events stay with its
   // caller once it was answered.
   bool fetches = false;
+  // Of a member that is one in several partitions, each of which has a group:
+  // what it may hold in all of them together. Null: max_in_flight alone counts.
+  std::shared_ptr<InFlightLimit> in_flight = nullptr;
+  // And the number that it has in all of them, greater than that of earlier ones.
+  // 0: the group chooses.
+  uint64_t member_id = 0;
 };
 
-// By namespace.
+// By namespace; of one of several partitions by their maps' names, see
+// partitions.h.
 using LogPoints = std::map<std::string, LogPoint>;
 
 // A store's content and its limits; a limit of 0 is none.

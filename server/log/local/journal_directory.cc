@@ -12,8 +12,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "server/base/coding.h"
+#include "server/base/crc32c.h"
 #include "server/base/read_file.h"
-#include "server/log/local/crc32c.h"
 
 namespace timecache::server {
 namespace {

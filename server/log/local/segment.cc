@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/coding.h"
-#include "server/log/local/crc32c.h"
+#include "server/base/crc32c.h"
 
 namespace timecache::server {
 namespace {

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "server/api/proto_time.h"
 #include "server/base/units.h"
+#include "server/engine/store/namespace_options.h"
 #include "server/main/config/config_fields.h"
 
 namespace timecache::server {
@@ -53,6 +54,7 @@ constexpr Range kRanges[] = {
     {"log.slow_call", 100 * kMillisecond, 0, kHour},
     {"grace_period", 10 * kSecond, 0, kHour},
     {"drain_delay", 0, 0, 5 * kMinute},
+    {"default_partitions", 1, 1, kMaxPartitions},
     {"stall_grace", 500 * kMillisecond, 200 * kMillisecond, kHour},
     {"journal.reserve_bytes", uint64_t{128} << 20, 0, uint64_t{1} << 40},
     {"journal.max_clock_lag", kNoDefault, 0, 3'650 * kDay},

@@ -12,6 +12,7 @@
 #include "server/api/proto_to_text.h"
 #include "server/base/error.h"
 #include "server/engine/dead_letter_route.h"
+#include "server/engine/partitioned_maps.h"
 #include "server/ops/log.h"
 
 namespace timecache::server {
@@ -20,16 +21,26 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::util::MessageDifferencer;
 
-// All options of a namespace with this configuration.
-v1::NamespaceOptions FullOptions(const config::v1::NamespaceConfig& from) {
+// The options that a namespace of this configuration is created with.
+absl::StatusOr<NamespaceOptions> OptionsIn(
+    const config::v1::ServerConfig& config,
+    const config::v1::NamespaceConfig& from) {
+  return NewOptions(from.options(),
+                    static_cast<int>(config.default_partitions()));
+}
+
+// The same that are known to be valid.
+v1::NamespaceOptions FullOptions(const config::v1::ServerConfig& config,
+                                 const config::v1::NamespaceConfig& from) {
   v1::NamespaceOptions options;
-  SetOptions(*NewOptions(from.options()), &options);
+  SetOptions(*OptionsIn(config, from), &options);
   return options;
 }
 
-void LogCreated(const config::v1::NamespaceConfig& from,
+void LogCreated(const config::v1::ServerConfig& config,
+                const config::v1::NamespaceConfig& from,
                 const Registry& registry) {
-  const v1::NamespaceOptions options = FullOptions(from);
+  const v1::NamespaceOptions options = FullOptions(config, from);
   const std::vector<std::string> warnings = registry.Warnings(from.name());
   LogNamespace({.event = "namespace_created",
                 .name = from.name(),
@@ -38,10 +49,11 @@ void LogCreated(const config::v1::NamespaceConfig& from,
 }
 
 // The options that differ, with the values of the second.
-v1::NamespaceOptions ChangedOptions(const config::v1::NamespaceConfig& before,
+v1::NamespaceOptions ChangedOptions(const config::v1::ServerConfig& config,
+                                    const config::v1::NamespaceConfig& before,
                                     const config::v1::NamespaceConfig& now) {
-  const v1::NamespaceOptions old_options = FullOptions(before);
-  v1::NamespaceOptions changed = FullOptions(now);
+  const v1::NamespaceOptions old_options = FullOptions(config, before);
+  v1::NamespaceOptions changed = FullOptions(config, now);
   const auto* reflection = v1::NamespaceOptions::GetReflection();
   for (int i = 0; i < v1::NamespaceOptions::descriptor()->field_count(); ++i) {
     const FieldDescriptor* field = v1::NamespaceOptions::descriptor()->field(i);
@@ -72,9 +84,10 @@ absl::Status CheckRoute(const config::v1::NamespaceConfig& from,
       });
 }
 
-absl::Status Check(const config::v1::NamespaceConfig& from, JournalKind kind,
+absl::Status Check(const config::v1::ServerConfig& config,
+                   const config::v1::NamespaceConfig& from, JournalKind kind,
                    const Configured& all) {
-  const absl::StatusOr<NamespaceOptions> options = NewOptions(from.options());
+  const absl::StatusOr<NamespaceOptions> options = OptionsIn(config, from);
   if (!options.ok()) return options.status();
   absl::Status status = CheckDurability(options->durability, kind);
   if (!status.ok()) return status;
@@ -82,34 +95,32 @@ absl::Status Check(const config::v1::NamespaceConfig& from, JournalKind kind,
   return status.ok() ? CheckRoute(from, *options, all) : status;
 }
 
-absl::Status Create(const config::v1::NamespaceConfig& from,
-                    Registry* registry) {
-  const auto map =
-      registry->CreateConfigured(from.name(), *NewOptions(from.options()));
-  return map.status();
-}
-
 absl::Status Update(const std::string& name,
                     const v1::NamespaceOptions& changed, Registry* registry) {
   if (changed.ByteSizeLong() == 0) return absl::OkStatus();
-  const auto map = registry->Update(name, [&](NamespaceOptions* options) {
-    return ChangeOptions(changed, options);
-  });
-  if (map.ok()) {
+  const absl::Status status = UpdatePartitions(
+      name,
+      [&](NamespaceOptions* options) {
+        return ChangeOptions(changed, options);
+      },
+      registry);
+  if (status.ok()) {
     const std::vector<std::string> warnings = registry->Warnings(name);
     LogNamespace({.event = "namespace_updated",
                   .name = name,
                   .options = &changed,
                   .warnings = warnings});
   }
-  return map.status();
+  return status;
 }
 
 // An existing one gets the options that are set: a client created it meanwhile,
 // or it was restored after a restart.
-absl::Status CreateOrUpdate(const config::v1::NamespaceConfig& from,
+absl::Status CreateOrUpdate(const config::v1::ServerConfig& config,
+                            const config::v1::NamespaceConfig& from,
                             Registry* registry, bool* created) {
-  const absl::Status status = Create(from, registry);
+  const absl::Status status =
+      CreatePartitions(from.name(), *OptionsIn(config, from), registry);
   *created = status.ok();
   return absl::IsAlreadyExists(status)
              ? Update(from.name(), from.options(), registry)
@@ -147,7 +158,7 @@ absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
     all[from.name()] = &from;
   }
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    const absl::Status status = Check(from, kind, all);
+    const absl::Status status = Check(config, from, kind, all);
     if (!status.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("namespace \"", from.name(), "\": ", status.message()));
@@ -160,7 +171,8 @@ absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
                               Registry* registry) {
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     bool created;
-    const absl::Status status = CreateOrUpdate(from, registry, &created);
+    const absl::Status status =
+        CreateOrUpdate(config, from, registry, &created);
     if (!status.ok()) {
       return absl::Status(
           status.code(),
@@ -173,7 +185,7 @@ absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
 void LogNamespaces(const config::v1::ServerConfig& config,
                    const Registry& registry) {
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    LogCreated(from, registry);
+    LogCreated(config, from, registry);
   }
 }
 
@@ -190,10 +202,12 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
     absl::Status status;
     if (it == old.end()) {
       bool created;
-      status = CreateOrUpdate(from, registry, &created);
-      if (created) LogCreated(from, *registry);
+      // Of default_partitions the value in force.
+      status = CreateOrUpdate(before, from, registry, &created);
+      if (created) LogCreated(before, from, *registry);
     } else {
-      status = Update(from.name(), ChangedOptions(*it->second, from), registry);
+      status = Update(from.name(), ChangedOptions(before, *it->second, from),
+                      registry);
       old.erase(it);
     }
     if (status.ok()) continue;

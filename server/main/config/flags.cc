@@ -78,7 +78,7 @@ examples:
 exit code: 0 when all of it is in the topics; 1 when it cannot be restored; 2 when
 a flag is wrong.)";
 
-constexpr uint32_t kMaxPartitions = 1024;
+constexpr uint32_t kMaxJournalPartitions = 1024;
 constexpr uint32_t kMaxReplicationFactor = 9;
 
 // The flag takes one of the enum's names.
@@ -180,7 +180,7 @@ CLI::App* AddClusterInit(CLI::App* cluster, Flags* flags,
                    "Partitions of the journal, fixed from then on: how many "
                    "requests to Kafka a node has in flight; default: 16")
       ->type_name("N")
-      ->check(CLI::Range(uint32_t{1}, kMaxPartitions, "[1 - 1024]"));
+      ->check(CLI::Range(uint32_t{1}, kMaxJournalPartitions, "[1 - 1024]"));
   command
       ->add_option("--replication-factor", init->replication_factor,
                    "Brokers that keep each record; default: 3")

@@ -60,8 +60,11 @@ absl::string_view NamespaceOf(const Request& request) {
 
 // What handlers work on.
 struct Admin {
+  // Not owned.
   Store* store;
   AdminObserver observer;
+  // Of a namespace that is created without num_partitions.
+  int default_partitions = 1;
 };
 
 template <typename Request, typename Response>
@@ -77,11 +80,8 @@ class AdminService : public RawService<Base> {
                                   const SharedCall<Request, Response>& call);
 
   // None is owned; all must outlive the service and its calls.
-  AdminService(const CallGate* gate, Store* store, AdminObserver observer,
-               CountedCalls* counted)
-      : RawService<Base>(counted),
-        gate_(*gate),
-        admin_{store, std::move(observer)} {}
+  AdminService(const CallGate* gate, Admin admin, CountedCalls* counted)
+      : RawService<Base>(counted), gate_(*gate), admin_(std::move(admin)) {}
 
   // Calls of this method need the verb on their namespace; without one,
   // `handle` checks what its caller may. `field_path` as Call::End's.

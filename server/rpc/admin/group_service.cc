@@ -88,7 +88,7 @@ absl::StatusOr<LogPosition> ToPosition(const v1::GroupPosition& from,
                                      "the bytes of WatchExpiredResponse."
                                      "resume_token unchanged"));
       }
-      return LogPosition::At(point->point);
+      return LogPosition::At(point->points);
     }
     case v1::GroupPosition::kStart:
       if (from.start() == v1::WATCH_START_EARLIEST) return LogStart::kEarliest;
@@ -202,6 +202,24 @@ absl::Status HandleSeekGroup(
   return absl::OkStatus();
 }
 
+// The number of the event, in partition 1 and later ones behind "<partition>#".
+std::string ToPageToken(int partition, uint64_t event) {
+  if (partition == 0) return absl::StrCat(event);
+  return absl::StrCat(partition, "#", event);
+}
+
+bool ReadPageToken(absl::string_view token, UnsettledQuery* to) {
+  if (token.empty()) return true;
+  if (const size_t mark = token.find('#'); mark != absl::string_view::npos) {
+    if (!absl::SimpleAtoi(token.substr(0, mark), &to->partition) ||
+        to->partition < 1) {
+      return false;
+    }
+    token.remove_prefix(mark + 1);
+  }
+  return absl::SimpleAtoi(token, &to->from);
+}
+
 absl::StatusOr<UnsettledQuery> ToUnsettledQuery(
     const v1::ListUnsettledRequest& request) {
   if (request.page_size() < 0) {
@@ -215,8 +233,7 @@ absl::StatusOr<UnsettledQuery> ToUnsettledQuery(
                      request.key_prefix().size()));
   }
   UnsettledQuery query;
-  if (!request.page_token().empty() &&
-      !absl::SimpleAtoi(request.page_token(), &query.from)) {
+  if (!ReadPageToken(request.page_token(), &query)) {
     return InvalidField("page_token",
                         "must be the next_page_token of a previous page");
   }
@@ -272,7 +289,8 @@ absl::Status HandleListUnsettled(
                        unary->response().add_events());
         }
         if (page.next.has_value()) {
-          unary->response().set_next_page_token(absl::StrCat(*page.next));
+          unary->response().set_next_page_token(
+              ToPageToken(page.next_partition, *page.next));
         }
       }));
   return absl::OkStatus();
@@ -323,9 +341,9 @@ absl::Status HandleListMembers(
 
 }  // namespace
 
-GroupService::GroupService(const CallGate* gate, Store* store,
-                           AdminObserver observer, CountedCalls* counted)
-    : AdminService(gate, store, std::move(observer), counted) {
+GroupService::GroupService(const CallGate* gate, Admin admin,
+                           CountedCalls* counted)
+    : AdminService(gate, std::move(admin), counted) {
   ServeUnary(methods::kCreateGroup, config::v1::VERB_ADMIN, FieldPath,
              HandleCreateGroup);
   ServeUnary(methods::kGetGroup, config::v1::VERB_WATCH, FieldPath,

@@ -12,8 +12,7 @@ namespace timecache::server {
 class GroupService final : public AdminService<v1::GroupService::Service> {
  public:
   // As AdminService's.
-  GroupService(const CallGate* gate, Store* store, AdminObserver observer,
-               CountedCalls* counted);
+  GroupService(const CallGate* gate, Admin admin, CountedCalls* counted);
 };
 
 }  // namespace timecache::server

@@ -62,8 +62,9 @@ absl::Status ToChanges(const v1::UpdateNamespaceRequest& request,
                        v1::NamespaceOptions* changes) {
   v1::NamespaceOptions defaults;
   SetOptions(NamespaceOptions(), &defaults);
-  return ApplyUpdateMask(request.update_mask(), request.namespace_().options(),
-                         defaults, {"num_shards", "durability"}, changes);
+  return ApplyUpdateMask(
+      request.update_mask(), request.namespace_().options(), defaults,
+      {"num_shards", "num_partitions", "durability"}, changes);
 }
 
 absl::Status HandleCreateNamespace(
@@ -75,7 +76,7 @@ absl::Status HandleCreateNamespace(
       AuthorizeDeadLetters(request.options(), &unary->call());
   if (!access.ok()) return access;
   const absl::StatusOr<NamespaceOptions> options =
-      NewOptions(request.options());
+      NewOptions(request.options(), admin.default_partitions);
   if (!options.ok()) return options.status();
   admin.store->CreateNamespace(
       request.name(), *options,
@@ -256,10 +257,9 @@ absl::Status HandleGetHotKeys(
 
 }  // namespace
 
-NamespaceService::NamespaceService(const CallGate* gate, Store* store,
-                                   AdminObserver observer,
+NamespaceService::NamespaceService(const CallGate* gate, Admin admin,
                                    CountedCalls* counted)
-    : AdminService(gate, store, std::move(observer), counted) {
+    : AdminService(gate, std::move(admin), counted) {
   ServeUnary(methods::kCreateNamespace, config::v1::VERB_ADMIN,
              NamespaceFieldPath, HandleCreateNamespace);
   ServeUnary(methods::kGetNamespace, config::v1::VERB_READ, NamespaceFieldPath,

@@ -13,8 +13,7 @@ class NamespaceService final
     : public AdminService<v1::NamespaceService::Service> {
  public:
   // As AdminService's.
-  NamespaceService(const CallGate* gate, Store* store, AdminObserver observer,
-                   CountedCalls* counted);
+  NamespaceService(const CallGate* gate, Admin admin, CountedCalls* counted);
 };
 
 }  // namespace timecache::server

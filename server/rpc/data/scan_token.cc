@@ -14,7 +14,8 @@ namespace {
 
 // What is encrypted: one block of the cipher.
 struct ScanBlock {
-  uint32_t shard = 0;
+  uint16_t shard = 0;
+  uint16_t partition = 0;
   // Of the map and the prefix.
   uint32_t check = 0;
   // Tag and rest.
@@ -62,7 +63,8 @@ std::string ScanTokens::Encode(const ScanPosition& position,
                                absl::string_view prefix) const {
   const ScanBlock block =
       Crypt(key_.data(),
-            {.shard = static_cast<uint32_t>(position.shard),
+            {.shard = static_cast<uint16_t>(position.shard),
+             .partition = static_cast<uint16_t>(position.partition),
              .check = ScanCheck(position.map, prefix),
              .hash = (uint64_t{position.tag} << kScanRestBits) + position.rest},
             true);
@@ -81,7 +83,8 @@ absl::StatusOr<ScanPosition> ScanTokens::Decode(
     std::memcpy(&block, token.data() + sizeof(position.map), sizeof(block));
     block = Crypt(key_.data(), block, false);
     if (block.check == ScanCheck(position.map, prefix)) {
-      position.shard = static_cast<int>(block.shard);
+      position.partition = block.partition;
+      position.shard = block.shard;
       position.tag = static_cast<uint32_t>(block.hash >> kScanRestBits);
       position.rest = block.hash & kScanRest;
       return position;

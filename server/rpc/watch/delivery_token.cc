@@ -5,6 +5,7 @@
 
 #include "server/base/error.h"
 #include "server/base/wire_format.h"
+#include "server/engine/store/namespace_options.h"
 
 namespace timecache::server {
 namespace {
@@ -22,11 +23,23 @@ bool TakeTokenInt(absl::string_view* from, int* value) {
   return true;
 }
 
+// The first one is not written.
+bool TakePartition(absl::string_view* from, uint8_t* partition) {
+  if (from->empty()) return true;
+  int number;
+  if (!TakeTokenInt(from, &number) || number < 1 || number >= kMaxPartitions) {
+    return false;
+  }
+  *partition = static_cast<uint8_t>(number);
+  return true;
+}
+
 }  // namespace
 
 std::string OperatorToken(const Delivery& delivery) {
   Delivery none = {.batch = nullptr, .event_id = delivery.event_id};
   none.group_id = delivery.group_id;
+  none.partition = delivery.partition;
   char token[kMaxDeliveryTokenBytes];
   return std::string(token, WriteDeliveryToken(none, token));
 }
@@ -37,7 +50,8 @@ char* WriteDeliveryToken(const Delivery& delivery, char* to) {
   }
   to = PutVarint(delivery.event_id, to);
   to = PutVarint(static_cast<uint64_t>(delivery.attempt), to);
-  return PutVarint(static_cast<uint64_t>(delivery.returns), to);
+  to = PutVarint(static_cast<uint64_t>(delivery.returns), to);
+  return delivery.partition == 0 ? to : PutVarint(delivery.partition, to);
 }
 
 absl::Status ReadDeliveryToken(absl::string_view token, Settlement* to) {
@@ -48,7 +62,8 @@ absl::Status ReadDeliveryToken(absl::string_view token, Settlement* to) {
     }
     left.remove_prefix(kGroupIdBytes);
     if (TakeVarint(&left, &to->event_id) && TakeTokenInt(&left, &to->attempt) &&
-        TakeTokenInt(&left, &to->returns) && left.empty()) {
+        TakeTokenInt(&left, &to->returns) &&
+        TakePartition(&left, &to->partition) && left.empty()) {
       to->by_operator = to->attempt == 0;
       return absl::OkStatus();
     }

@@ -14,7 +14,8 @@
 namespace timecache::server {
 
 // The group's identity, and varints of the event's number, the attempt and the
-// returns: as a rule at most 15 bytes, which std::string keeps in itself.
+// returns, and of the partition if it is not the first: as a rule at most 15
+// bytes, which std::string keeps in itself.
 inline constexpr size_t kMaxDeliveryTokenBytes = 32;
 
 // Writes at most kMaxDeliveryTokenBytes; returns their end.

@@ -186,7 +186,8 @@ bool FetchCall::WaitsForRoom() {
 
 EventChunk FetchCall::ReadOnce(int64_t now_us) {
   EventChunk chunk = reader_->Read(now_us, request_.max_events - events_,
-                                   WatchSource::kMaxMessageBytes - bytes_);
+                                   WatchSource::kMaxMessageBytes - bytes_,
+                                   /*at_least_one=*/events_ == 0);
   message_.lost += chunk.lost;
   return chunk;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/rpc/watch/event_codec.h"
+#include "server/rpc/watch/resume_token.h"
 
 namespace timecache::server {
 namespace {
@@ -25,7 +26,7 @@ grpc::Slice Share(const BatchRef& batch) {
 void WatchMessage::Add(const PassedEvents& passed) {
   const BatchRef& batch = passed.batch;
   const absl::string_view bytes = batch->encoded();
-  if (bytes.size() > max_event_bytes_) {
+  if (!Fits(bytes.size())) {
     for (int i = 0; i < batch->size(); ++i) {
       AppendDelivery({.batch = batch, .index = i}, ValueForm::kOmitted, &own_);
     }
@@ -43,12 +44,17 @@ void WatchMessage::Add(const PassedEvents& passed) {
 
 void WatchMessage::AddDelivery(const Delivery& delivery, bool keys_only,
                                int field) {
-  const auto form =
-      keys_only ? ValueForm::kLeftOut
-      : delivery.batch->encoded(delivery.index).size() > max_event_bytes_
-          ? ValueForm::kOmitted
-          : ValueForm::kWhole;
+  const auto form = keys_only ? ValueForm::kLeftOut
+                    : !Fits(delivery.batch->encoded(delivery.index).size())
+                        ? ValueForm::kOmitted
+                        : ValueForm::kWhole;
   AppendDelivery(delivery, form, &own_, field);
+}
+
+bool WatchMessage::Fits(size_t event_bytes) const {
+  const size_t long_token =
+      resume_token.size() > kMaxPlainTokenBytes ? resume_token.size() : 0;
+  return event_bytes + long_token <= max_event_bytes_;
 }
 
 void WatchMessage::Flush(bool patient) {

@@ -29,7 +29,8 @@ class WatchMessage {
  public:
   // Smaller batches are copied: a slice of its own costs gRPC more.
   static constexpr size_t kMaxCopiedBytes = 1024;
-  // Most bytes of the fields other than events.
+  // Most bytes of the fields other than events, but for what a token has beyond
+  // kMaxPlainTokenBytes.
   static constexpr size_t kMaxRestBytes = 512;
 
   // An event whose value makes the message larger than `max_bytes`, including
@@ -56,7 +57,7 @@ class WatchMessage {
 
   int64_t watermark_us = 0;
   uint64_t lost = 0;
-  // Empty: none.
+  // Empty: none. Before events are added.
   std::string resume_token;
   // Of a group.
   std::optional<int64_t> delivered_us;
@@ -67,6 +68,7 @@ class WatchMessage {
   grpc::ByteBuffer TakeFetched();
 
  private:
+  bool Fits(size_t event_bytes) const;
   // `patient` as ResponseAccount's.
   void Flush(bool patient = true);
 

@@ -8,6 +8,7 @@
 #include "server/api/proto_time.h"
 #include "server/base/error.h"
 #include "server/engine/store/namespace_options.h"
+#include "server/engine/store/partitions.h"
 #include "server/rpc/watch/resume_token.h"
 
 namespace timecache::server {
@@ -58,10 +59,14 @@ absl::Status SetResumePoints(const Request& from, WatchRequest* to) {
                           absl::StrCat("has one of namespace ", point->map,
                                        ", which namespaces does not name"));
     }
-    if (!to->resume_points.emplace(point->map, point->point).second) {
+    if (to->resume_points.count(point->map) > 0) {
       return InvalidField("resume_tokens",
                           absl::StrCat("has two of namespace ", point->map,
                                        ": give the latest one"));
+    }
+    for (size_t i = 0; i < point->points.size(); ++i) {
+      to->resume_points.emplace(PartitionName(point->map, static_cast<int>(i)),
+                                point->points[i]);
     }
   }
   to->fail_on_loss = from.fail_on_loss();

@@ -38,6 +38,11 @@ WatchSource::Reading WatchSource::Read(int64_t now_us, WatchMessage* message) {
     return {.more = false,
             .end = LossError(name_, chunk.lost, !request_->key_prefix.empty())};
   }
+  if (!in_group && request_->lead_us == 0) {
+    message->resume_token = chunk.points.empty()
+                                ? EncodeResumeToken(name_, chunk.point)
+                                : EncodeResumeToken(name_, chunk.points);
+  }
   AddBatches(chunk, message);
   for (const Delivery& delivery : chunk.deliveries) {
     message->AddDelivery(delivery, request_->keys_only);
@@ -45,9 +50,6 @@ WatchSource::Reading WatchSource::Read(int64_t now_us, WatchMessage* message) {
   message->lost += chunk.lost;
   message->watermark_us = chunk.watermark_us;
   if (in_group) message->delivered_us = chunk.delivered_us;
-  if (!in_group && request_->lead_us == 0) {
-    message->resume_token = EncodeResumeToken(name_, chunk.point);
-  }
   Reading reading;
   reading.more = chunk.more && !stopped;
   reading.news = chunk.all_delivered;

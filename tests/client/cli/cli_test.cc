@@ -268,7 +268,8 @@ TEST_F(CliTest, EveryOptionOfANamespaceHasADefault) {
   const auto* fields = v1::NamespaceOptions::descriptor();
   for (int i = 0; i < fields->field_count(); ++i) {
     // Which cannot change.
-    if (fields->field(i)->name() == "num_shards") continue;
+    const std::string& name = fields->field(i)->name();
+    if (name == "num_shards" || name == "num_partitions") continue;
     paths.push_back("options." + fields->field(i)->name());
   }
   EXPECT_THAT(service_.Last<v1::UpdateNamespaceRequest>().update_mask().paths(),
@@ -411,7 +412,8 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
       "ns create n --ttl 5m --buckets 3 --max-ttl 1d --sliding "
       "--max-entries 10 --max-bytes 1GiB --limit-policy evict-oldest "
       "--max-value-bytes 2MiB --event-retention 10m "
-      "--event-retention-bytes 32MiB --shards 4 --dead-letter failed",
+      "--event-retention-bytes 32MiB --shards 4 --partitions 3 "
+      "--dead-letter failed",
       ' '));
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("evict-oldest"));
@@ -427,6 +429,7 @@ TEST_F(CliTest, NamespaceOptionsAreSentAsGiven) {
   EXPECT_EQ(options.event_retention, absl::Minutes(10));
   EXPECT_EQ(options.event_retention_bytes, 32u << 20);
   EXPECT_EQ(options.num_shards, 4u);
+  EXPECT_EQ(options.num_partitions, 3u);
   EXPECT_EQ(options.dead_letter_namespace, "failed");
   EXPECT_THAT(result.out, ContainsRegex("durability +memory\n"));
   EXPECT_THAT(result.out, ContainsRegex("dead letter namespace +failed\n"));

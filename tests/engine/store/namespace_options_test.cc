@@ -115,6 +115,10 @@ TEST(OptionsTest, EachFieldHasARangeThatItsErrorNames) {
        {1, 2, 4, 8, 16, 32, 64, 128, kMaxShards},
        "num_shards",
        {{0, "1"}, {2 * kMaxShards, "256"}, {12, "power of two"}}},
+      {member(&O::num_partitions),
+       {1, 3, kMaxPartitions},
+       "num_partitions",
+       {{0, "1"}, {kMaxPartitions + 1, "64"}}},
   };
   for (const Row& row : rows) {
     NamespaceOptions options;

@@ -111,6 +111,38 @@ TEST_F(NamespaceTest, TheNumberOfShardsIsFixedAtCreation) {
       Update("num_shards: 1", {"options.num_shards"}, "one").status.ok());
 }
 
+TEST_F(NamespaceTest, TheNumberOfPartitionsIsFixedAtCreation) {
+  const auto expect_fixed = [](const grpc::Status& status,
+                               const std::string& number) {
+    ExpectInvalid(status, "namespace.options.num_partitions",
+                  "fixed at creation, to " + number);
+  };
+  expect_fixed(Update("num_partitions: 2").status, "1");
+  server_.Create("three", "num_partitions: 3");
+  for (const char* all : {"options", "*"}) {
+    SCOPED_TRACE(all);
+    EXPECT_TRUE(Update("", {all}, "three").status.ok());
+    EXPECT_TRUE(Update("num_partitions: 3", {all}, "three").status.ok());
+    expect_fixed(Update("num_partitions: 4", {all}, "three").status, "3");
+  }
+  EXPECT_EQ(server_.Describe("three").options().num_partitions(), 3u);
+  ExpectInvalid(Do(&Names::CreateNamespace,
+                   "name: 'many' options { num_partitions: 65 }")
+                    .status,
+                "options.num_partitions", "64");
+}
+
+TEST_F(NamespaceTest, PartitionsAreNoNamespacesOfTheirOwn) {
+  server_.Create("three", "num_partitions: 3");
+  ExpectInvalid(Do(&Names::GetNamespace, "name: 'three#1'").status, "name",
+                "1 to 63 characters");
+  ExpectInvalid(Do(&Names::DeleteNamespace, "name: 'three#1'").status, "name",
+                "1 to 63 characters");
+  EXPECT_TRUE(Do(&Names::DeleteNamespace, "name: 'three'").status.ok());
+  ExpectError(Do(&Names::GetNamespace, "name: 'three'").status,
+              StatusCode::NOT_FOUND, v1::NAMESPACE_NOT_FOUND, "three");
+}
+
 TEST_F(NamespaceTest, AMaskChangesWhatItNamesAndNothingElse) {
   Must(
       Update("sliding: true max_entries: 7 max_bytes: 1000 "

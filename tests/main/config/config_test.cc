@@ -88,6 +88,17 @@ TEST(ConfigTest, ValuesOutOfRangeAreRefusedByLineAndName) {
   }
 }
 
+TEST(ConfigTest, DefaultPartitionsHaveTheirRange) {
+  EXPECT_EQ(Parsed("").default_partitions(), 1u);
+  EXPECT_EQ(Parsed("default_partitions: 64").default_partitions(), 64u);
+  for (const char* bad : {"0", "65"}) {
+    EXPECT_EQ(
+        Refusal(absl::StrCat("default_partitions: ", bad)),
+        absl::StrCat("t.yaml:1: default_partitions: must be from 1 to 64, got ",
+                     bad));
+  }
+}
+
 TEST(ConfigTest, LimitsHaveTheirRanges) {
   struct Case {
     const char* limit;

@@ -64,7 +64,8 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "  failure_timeout: 2s\n"
             "  max_clock_skew: 500ms\n"
             "  allow_unsafe: false\n"
-            "  reads: lease\n");
+            "  reads: lease\n"
+            "default_partitions: 1\n");
 }
 
 TEST(ProtoToYamlTest, WhatIsWrittenIsReadBack) {

@@ -68,6 +68,38 @@ TEST(SettlementTest, ATokenNamesADelivery) {
   }
 }
 
+TEST(SettlementTest, ATokenNamesThePartitionUnlessItIsTheFirst) {
+  Delivery delivery;
+  delivery.event_id = 300;
+  delivery.attempt = 1;
+  delivery.group_id = 5;
+  const auto written = [&delivery] {
+    char token[kMaxDeliveryTokenBytes];
+    return std::string(token, WriteDeliveryToken(delivery, token));
+  };
+  const std::string first = written();
+  EXPECT_EQ(first, std::string("\5\0\0\0\0\xac\2\1\0", 9));
+  for (const int partition : {1, 2, 63}) {
+    delivery.partition = static_cast<uint8_t>(partition);
+    EXPECT_EQ(written(), first + static_cast<char>(partition));
+    for (const std::string& token : {written(), OperatorToken(delivery)}) {
+      v1::Settlement from;
+      from.set_delivery_token(token);
+      from.mutable_ack();
+      const auto ack = ToSettlement(from);
+      ASSERT_TRUE(ack.ok()) << ack.status();
+      EXPECT_EQ(ack->partition, partition);
+      EXPECT_EQ(ack->event_id, 300u);
+    }
+  }
+  for (const std::string& end : {std::string(1, 64), std::string(2, 1)}) {
+    v1::Settlement from;
+    from.set_delivery_token(first + end);
+    from.mutable_ack();
+    EXPECT_EQ(FieldOf(ToSettlement(from).status()), "delivery_token");
+  }
+}
+
 TEST(SettlementTest, AnOperatorsTokenNamesNoAttempt) {
   v1::Settlement from;
   from.set_delivery_token(Token(1, 0));

@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "server/engine/partitioned_maps.h"
 #include "server/log/local/journal_tools.h"
 #include "tests/support/journal/journal_harness.h"
 
@@ -23,7 +24,8 @@ DurableStore::Engine::Engine(const Clock* clock,
     : logs(std::make_unique<MapChangeLogs>(std::move(journal))),
       reaper(clock),
       registry(clock, &reaper, RegistryLimits()),
-      store(&registry, clock) {
+      maps(&registry, clock),
+      store(&maps, &registry) {
   registry.SetChangeLogs(logs.get());
 }
 
@@ -52,8 +54,10 @@ absl::Status DurableStore::Open() {
   const auto report =
       RecoverMaps(engine_->logs.get(), &engine_->registry, recovery_options_);
   if (!report.ok()) return report.status();
+  absl::Status status = ReconcilePartitions(&engine_->registry);
+  if (!status.ok()) return status;
   if (notes_) {
-    absl::Status status = local->NoteRecovered();
+    status = local->NoteRecovered();
     if (!status.ok()) return status;
   }
   report_ = *report;

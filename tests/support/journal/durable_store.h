@@ -17,6 +17,7 @@
 #include "server/durable/map_change_log.h"
 #include "server/durable/recovery.h"
 #include "server/engine/local_store.h"
+#include "server/engine/parts/partitioned_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/log/local/local_journal.h"
@@ -105,7 +106,8 @@ class DurableStore {
     std::unique_ptr<MapChangeLogs> logs;
     Reaper reaper;
     Registry registry;
-    LocalStore store;
+    LocalStore maps;
+    PartitionedStore store;
     std::unique_ptr<Checkpointer> checkpointer;
   };
 

@@ -97,6 +97,11 @@ struct NamespaceOptions {
   // 1 MiB to 64 GiB. Default 64 MiB.
   std::optional<absl::Duration> change_retention = {};
   std::optional<uint64_t> change_retention_bytes = {};
+  // Number of partitions, each with entries, events and groups of its own, and a
+  // share of the limits: 1 to 64, fixed at creation. Keys of an atomic batch must
+  // be in one: those with the same text in {}, as order:{42} and lock:{42}, are.
+  // Default: the server's default_partitions, 1.
+  std::optional<uint32_t> num_partitions = {};
 };
 
 // Which deaths GetDeaths counts, and how finely.

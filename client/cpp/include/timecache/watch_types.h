@@ -189,9 +189,10 @@ struct WatchBatch {
   // How many of the events are without their value because it did not fit.
   uint64_t omitted_values = 0;
   // For WatchOptions::resume_tokens: a later watch with it continues after this
-  // batch. Store it when the batch has been handled. At most 128 B. Valid until
-  // the namespace is deleted, or the server stops and the namespace is not
-  // durable; see log_changed. Empty in a group and with lead_time.
+  // batch. Store it when the batch has been handled. At most 128 B, or 2 KiB of
+  // a namespace of several partitions. Valid until the namespace is deleted, or
+  // the server stops and the namespace is not durable; see log_changed. Empty in
+  // a group and with lead_time.
   std::string resume_token;
   // Whether this is the namespace's first batch after a break. For information
   // only: the events of the meantime are in this batch and the next ones.

@@ -40,6 +40,7 @@ void ForEachField(FieldsOf<NamespaceOptions> auto& o, auto visit) {
   visit("idempotency_max_ids", o.idempotency_max_ids);
   visit("change_retention", o.change_retention);
   visit("change_retention_bytes", o.change_retention_bytes);
+  visit("num_partitions", o.num_partitions);
 }
 
 void ForEachField(FieldsOf<NamespaceStatistics> auto& s, auto visit) {

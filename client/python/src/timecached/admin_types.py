@@ -114,6 +114,12 @@ class NamespaceOptions:
     """
     change_retention_bytes: int | None = None
     """Memory for them; beyond it the oldest are dropped: 1 MiB to 64 GiB. Default 64 MiB."""
+    num_partitions: int | None = None
+    """Partitions, each with entries, events and groups of its own, and its share of the limits.
+
+    1 to 64. Fixed at creation. Keys of an atomic batch must be in one: those with the same text
+    in {}, as order:{42} and lock:{42}, are. Default: the server's default_partitions, 1.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,8 @@ export function mountOptions(context) {
     replace(body, h('div', { class: 'options' }, GROUPS.map((group) => h('div', null, h('h3', null, group),
       h('dl', { class: 'facts-list' }, OPTIONS.filter((option) => option.group === group).map((option) =>
         [h('dt', null, option.label), h('dd', { class: 'number' }, optionText(option, options))]),
-      group === 'Safety' && [h('dt', null, 'Shards'), h('dd', { class: 'number' }, options.numShards)])))));
+      group === 'Safety' && [h('dt', null, 'Shards'), h('dd', { class: 'number' }, options.numShards),
+        h('dt', null, 'Partitions'), h('dd', { class: 'number' }, options.numPartitions)])))));
   }
 
   function control(option, options) {

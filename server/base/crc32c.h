@@ -1,5 +1,5 @@
-#ifndef TIMECACHED_SERVER_LOG_LOCAL_CRC32C_H_
-#define TIMECACHED_SERVER_LOG_LOCAL_CRC32C_H_
+#ifndef TIMECACHED_SERVER_BASE_CRC32C_H_
+#define TIMECACHED_SERVER_BASE_CRC32C_H_
 
 #include <cstdint>
 
@@ -15,4 +15,4 @@ uint32_t Crc32c(uint32_t crc, absl::string_view data);
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_LOG_LOCAL_CRC32C_H_
+#endif  // TIMECACHED_SERVER_BASE_CRC32C_H_

@@ -1,4 +1,4 @@
-#include "server/log/local/crc32c.h"
+#include "server/base/crc32c.h"
 
 #include <array>
 #include <cstddef>

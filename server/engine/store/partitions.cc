@@ -1,0 +1,51 @@
+#include "server/engine/store/partitions.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/crc32c.h"
+#include "server/engine/store/namespace_options.h"
+
+namespace timecache::server {
+namespace {
+
+constexpr char kMark = '#';
+
+}  // namespace
+
+std::string PartitionName(absl::string_view namespace_name, int partition) {
+  if (partition == 0) return std::string(namespace_name);
+  return absl::StrCat(namespace_name, absl::string_view(&kMark, 1), partition);
+}
+
+PartitionPlace PlaceOf(absl::string_view map_name) {
+  const size_t mark = map_name.find(kMark);
+  PartitionPlace place = {map_name.substr(0, mark), 0};
+  if (mark != absl::string_view::npos &&
+      !absl::SimpleAtoi(map_name.substr(mark + 1), &place.partition)) {
+    place.partition = -1;
+  }
+  return place;
+}
+
+absl::Status ValidateMapName(absl::string_view map_name) {
+  const PartitionPlace place = PlaceOf(map_name);
+  const bool canonical =
+      place.partition >= 0 && place.partition < kMaxPartitions &&
+      PartitionName(place.namespace_name, place.partition) == map_name;
+  return ValidateNamespaceName(canonical ? place.namespace_name : map_name);
+}
+
+absl::string_view HashTag(absl::string_view key) {
+  const size_t open = key.find('{');
+  if (open == absl::string_view::npos) return key;
+  const size_t close = key.find('}', open + 1);
+  if (close == absl::string_view::npos || close == open + 1) return key;
+  return key.substr(open + 1, close - open - 1);
+}
+
+int PartitionOfKey(absl::string_view key, int num_partitions) {
+  return static_cast<int>(Crc32c(0, HashTag(key)) %
+                          static_cast<uint32_t>(num_partitions));
+}
+
+}  // namespace timecache::server

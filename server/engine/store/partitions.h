@@ -1,0 +1,44 @@
+// Which partition of a namespace a key is in, and what the partitions are called.
+
+#ifndef TIMECACHED_SERVER_ENGINE_STORE_PARTITIONS_H_
+#define TIMECACHED_SERVER_ENGINE_STORE_PARTITIONS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace timecache::server {
+
+// A namespace with num_partitions P > 1 is P maps. Each has a log, event numbers
+// and groups of its own, and falls on a partition of the journal by its name. The
+// map of partition 0 has the namespace's name, that of partition i > 0 is called
+// NAME#i: a name that no client can give.
+
+// 0 <= partition < kMaxPartitions.
+std::string PartitionName(absl::string_view namespace_name, int partition);
+
+// The namespace of a map, and which of its partitions the map is: what a
+// PartitionName was made of, for a namespace's own name 0.
+struct PartitionPlace {
+  absl::string_view namespace_name;
+  int partition = 0;
+};
+PartitionPlace PlaceOf(absl::string_view map_name);
+
+// OK if a map may be called so. Else, or for a partition that no namespace has,
+// as ValidateNamespaceName.
+absl::Status ValidateMapName(absl::string_view map_name);
+
+// What of a key decides its partition: as in Redis Cluster, what is between the
+// first { and the next } if that is not empty, or else all of it. So keys that are
+// to be changed atomically can be kept in one partition.
+absl::string_view HashTag(absl::string_view key);
+
+// CRC-32C of HashTag(key), modulo num_partitions: public, as clients may send a
+// call to a partition's owner. O(key).
+int PartitionOfKey(absl::string_view key, int num_partitions);
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_ENGINE_STORE_PARTITIONS_H_
