@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_MAIN_NODE_H_
 #define TIMECACHED_SERVER_MAIN_NODE_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -30,6 +31,8 @@
 #include "server/main/system_memory.h"
 #include "server/ops/call_log.h"
 #include "server/ops/monitoring.h"
+#include "server/peer/forwarding_store.h"
+#include "server/peer/peer_stores.h"
 #include "server/rpc/server.h"
 #include "timecache/config/v1/config.pb.h"
 
@@ -78,6 +81,10 @@ class Node {
   absl::Status OpenFiles();
   absl::Status RecoverJournal();
   absl::Status AwaitOwnership();
+  void BeginForwarding();
+  void EndForwarding();
+  // Of one that forwards.
+  void DrainStandby();
 
   int ServeUntilSignal();
   void Drain(int signal);
@@ -103,12 +110,18 @@ class Node {
   std::unique_ptr<ClusterTerm> term_;
   std::unique_ptr<ClusterMetrics> cluster_metrics_;
   bool ended_by_signal_ = false;
+  // Clients are to go on at another node: this one forwards no more.
+  std::atomic<bool> leaving_{false};
   // Null without a journal. Maps report changes to it until the last of them, and
   // the reaper, is gone.
   OpenedJournal journal_;
   Reaper reaper_;
   Registry registry_;
   LocalStore store_;
+  // Null unless this node forwards calls. The peers end first: with the last of their
+  // calls.
+  std::unique_ptr<ForwardingStore> forwarding_;
+  std::unique_ptr<PeerStores> peers_;
 
   RecoveryMetrics recovery_metrics_;
   Monitoring monitoring_;

@@ -172,6 +172,7 @@ class FieldReader {
     *number = std::bit_cast<double>(bits);
   }
   void Read(absl::string_view* bytes) {
+    if (left_.empty()) return;
     size_t size = 0;
     if (!ReadCount(&size)) return;
     *bytes = left_.substr(0, size);

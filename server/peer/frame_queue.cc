@@ -15,15 +15,15 @@ void FrameQueue::Take(PeerFrames* message) {
       const size_t part = std::min(frame.body->size() - taken_, room);
       to->set_body(frame.body->data() + taken_, part);
       taken_ += part;
+      room -= part;
       if (taken_ < frame.body->size()) {
         to->set_continues(true);
         return;
       }
     }
     taken_ = 0;
-    const size_t size = SizeOf(frame);
-    room -= std::min(room, size);
-    bytes_ -= size;
+    room -= std::min(room, kFrameOverheadBytes);
+    bytes_ -= SizeOf(frame);
     frames_.pop_front();
   }
 }

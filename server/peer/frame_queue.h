@@ -39,9 +39,11 @@ class FrameQueue {
   size_t bytes() const { return bytes_; }
 
  private:
+  // What stands around a body, about.
+  static constexpr size_t kFrameOverheadBytes = 16;
   static size_t SizeOf(const PeerFrame& frame) {
-    // With what stands around a body, about.
-    return 16 + (frame.body == nullptr ? 0 : frame.body->size());
+    return kFrameOverheadBytes +
+           (frame.body == nullptr ? 0 : frame.body->size());
   }
 
   std::deque<PeerFrame> frames_;

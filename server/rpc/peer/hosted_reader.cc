@@ -87,7 +87,8 @@ HostedReader::Read HostedReader::ReadOnce() {
   arrived_us_ = chunk.arrived_us;
   storing_ = chunk.storing;
   if (content) grants_.pop_front();
-  read.more = chunk.more && !grants_.empty();
+  // It is woken again only once it has found nothing.
+  read.more = (content || chunk.more) && !grants_.empty();
   return read;
 }
 
