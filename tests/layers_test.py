@@ -24,6 +24,7 @@ LAYERS = (
     "server/durable",
     "server/api",
     "server/ops",
+    "server/peer",
     "server/edge/response",
     "server/edge/connection",
     "server/edge/grpc_1_51",
@@ -31,6 +32,7 @@ LAYERS = (
     "server/rpc/call",
     "server/rpc/watch",
     "server/rpc/data",
+    "server/rpc/peer",
     "server/rpc/admin",
     "server/rpc",
     "server/main/config",
@@ -39,7 +41,9 @@ LAYERS = (
 # What some see of those below them: the engine's face, no log, no more than the client.
 ONLY = {
     "server/rpc/": ("server/base/", "server/engine/store/", "server/api/", "server/edge/",
-                    "server/rpc/"),
+                    "server/peer/", "server/rpc/"),
+    "server/peer/": ("server/base/", "server/engine/store/", "server/ops/log.h",
+                     "server/peer/"),
     "server/api/": ("server/base/", "server/engine/store/", "server/api/"),
     "server/log/": ("server/base/", "server/log/"),
     "server/durable/": ("server/base/", "server/engine/", "server/log/journal.h", "server/durable/"),

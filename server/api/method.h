@@ -43,6 +43,7 @@ inline constexpr absl::string_view kGroups = "timecache.v1.GroupService";
 inline constexpr absl::string_view kServer = "timecache.v1.ServerService";
 inline constexpr absl::string_view kTime =
     "timecache.testing.v1.VirtualClockService";
+inline constexpr absl::string_view kPeers = "timecache.peer.v1.PeerService";
 
 using enum MethodType;
 
@@ -92,7 +93,8 @@ using enum MethodType;
   METHOD(kListConnections, kServer, "ListConnections", kUnary)    \
   METHOD(kCloseConnection, kServer, "CloseConnection", kUnary)    \
   METHOD(kListSlowCalls, kServer, "ListSlowCalls", kUnary)        \
-  METHOD(kTailCalls, kServer, "TailCalls", kServerStream)
+  METHOD(kTailCalls, kServer, "TailCalls", kServerStream)         \
+  METHOD(kExchange, kPeers, "Exchange", kBidiStream)
 
 enum class Index : size_t {
 #define TIMECACHED_INDEX(id, service, name, type) id,

@@ -56,6 +56,13 @@ class DurationHistogram {
     return count;
   }
 
+  // All of it, for a coder of fields.
+  template <typename Coder, typename Histogram>
+  static void CodeFields(Coder& code, Histogram& histogram) {
+    code(histogram.counts_, histogram.total_, histogram.sum_us_,
+         histogram.max_us_);
+  }
+
  private:
   static size_t IndexOf(int64_t duration_us) {
     return duration_us <= 1

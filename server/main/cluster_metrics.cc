@@ -95,6 +95,33 @@ std::vector<prometheus::MetricFamily> ClusterMetrics::Collect() const {
        "Settings of the cluster's topics that can lose acknowledged writes, "
        "when they were last checked."},
       static_cast<double>(status.faults.size()));
+  if (peers_ == nullptr) return families;
+  add({"timecache_cluster_forwarded_calls_total",
+       "Calls that this node had another one answer."},
+      static_cast<double>(peers_->calls));
+  add({"timecache_cluster_forwarded_calls_repeated_total",
+       "Of these, those that only read and were sent again, as the connection "
+       "broke."},
+      static_cast<double>(peers_->repeated_calls));
+  add({"timecache_cluster_forwarded_calls_failed_total",
+       "Of these, those that the other node did not answer."},
+      static_cast<double>(peers_->failed_calls));
+  add({"timecache_cluster_peer_messages_sent_total",
+       "Messages sent to other nodes, each with the calls that waited."},
+      static_cast<double>(peers_->messages_sent));
+  add({"timecache_cluster_peer_messages_received_total",
+       "Messages received from other nodes, each with the answers that "
+       "waited."},
+      static_cast<double>(peers_->messages_received));
+  add({"timecache_cluster_peer_sent_bytes_total",
+       "Bytes of the messages sent to other nodes."},
+      static_cast<double>(peers_->bytes_sent));
+  add({"timecache_cluster_peer_received_bytes_total",
+       "Bytes of the messages received from other nodes."},
+      static_cast<double>(peers_->bytes_received));
+  add({"timecache_cluster_open_peers",
+       "Nodes that this one has a connection to for calls."},
+      static_cast<double>(peers_->open));
   return families;
 }
 

@@ -239,7 +239,7 @@ absl::Status ClusterTerm::CheckService() const {
 
 // --- Standby.
 
-void ClusterTerm::NameOwner(Readiness* readiness) {
+void ClusterTerm::NameOwner(const RecoveryObservers& observers) {
   const auto now = SteadyClock::now();
   if (now - owner_named_ < absl::ToChronoMilliseconds(kFollowInterval)) return;
   owner_named_ = now;
@@ -250,7 +250,8 @@ void ClusterTerm::NameOwner(Readiness* readiness) {
   }
   const auto& owner = status.view.owner;
   const bool owns = owner.has_value() && !owner->released && !owner->node.gone;
-  readiness->SetOwner(owns ? owner->node.name : "");
+  observers.readiness->SetOwner(owns ? owner->node.name : "");
+  if (observers.owner_known) observers.owner_known(owns);
 }
 
 KafkaJournalLag ClusterTerm::Lag(const Member::Status& member) const {
@@ -321,7 +322,7 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
   options.cancelled = [&] { return IsOver() || signals.EndPending(); };
   options.follow = [&] {
     const bool more = !options.cancelled() && AwaitMore();
-    NameOwner(observers.readiness);
+    NameOwner(observers);
     if (claimed_ && took_over == SteadyClock::time_point()) {
       took_over = SteadyClock::now();
     }

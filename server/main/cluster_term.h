@@ -116,7 +116,7 @@ class ClusterTerm {
   absl::Status Open();
   MemberOptions MakeMemberOptions() const;
   // Tells probes who owns; not more often than a standby looks.
-  void NameOwner(Readiness* readiness);
+  void NameOwner(const RecoveryObservers& observers);
   KafkaJournalLag Lag(const Member::Status& member) const;
   // Whether there may be more to replay; waits for it.
   bool AwaitMore();

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_MAIN_DURABILITY_H_
 #define TIMECACHED_SERVER_MAIN_DURABILITY_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,9 @@ struct RecoveryObservers {
   Readiness* readiness;
   // Each second, so that it waits as long as there is progress.
   const ServiceManager* manager;
+  // Of a standby that forwards calls: whether a node owns, to which it can. Called
+  // whenever it looks; null: it does not forward.
+  std::function<void(bool)> owner_known = nullptr;
 };
 
 // Fills journal.directory from a backup: a directory, or "-" for an archive on

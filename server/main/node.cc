@@ -21,6 +21,7 @@
 #include "server/main/disk_log.h"
 #include "server/main/durability.h"
 #include "server/main/millis_since.h"
+#include "server/main/peer_credentials.h"
 #include "server/main/server_setup.h"
 #include "server/main/startup_checks.h"
 #include "server/main/state_metrics.h"
@@ -117,6 +118,7 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
 // What has metrics ends before what asks for them.
 Node::~Node() {
   monitoring_.Stop();
+  EndForwarding();
   if (term_ != nullptr) term_->Leave();
 }
 
@@ -131,7 +133,9 @@ absl::Status Node::Start() {
   MemoryBudget::Process().SetLimit(memory_.engine_bytes);
   if (absl::Status status = OpenFiles(); !status.ok()) return status;
   // All but health waits for the recovery, which may take minutes.
-  server_.emplace(&store_, &clock_, MakeServerOptions());
+  server_.emplace(
+      forwarding_ != nullptr ? static_cast<Store*>(forwarding_.get()) : &store_,
+      &clock_, MakeServerOptions());
   if (absl::Status status = server_->StartHealth(); !status.ok()) return status;
   if (term_ != nullptr) {
     // Calls learn who owns.
@@ -183,9 +187,11 @@ absl::Status Node::OpenFiles() {
     if (!term.ok()) return term.status();
     term_ = *std::move(term);
     journal_.logs = term_->TakeLogs();
+    if (config_.cluster().forward_calls()) BeginForwarding();
     // Those of a standby, too.
     cluster_metrics_ = std::make_unique<ClusterMetrics>(
-        config_.cluster().name(), [this] { return term_->GetStatus(); });
+        config_.cluster().name(), [this] { return term_->GetStatus(); },
+        peers_ == nullptr ? nullptr : &peers_->counts());
     monitoring_.metrics()->Add(cluster_metrics_.get());
   }
   if (!config_.access().file().empty()) {
@@ -197,6 +203,18 @@ absl::Status Node::OpenFiles() {
   if (!tls.ok()) return tls.status();
   tls_ = *std::move(tls);
   return absl::OkStatus();
+}
+
+void Node::BeginForwarding() {
+  peers_ = std::make_unique<PeerStores>(ToPeerOptions(config_));
+  forwarding_ = std::make_unique<ForwardingStore>(
+      &store_, peers_.get(), [this] { return term_->CheckService(); },
+      config_.cluster().advertise());
+}
+
+void Node::EndForwarding() {
+  leaving_ = true;
+  if (peers_ != nullptr) peers_->Stop();
 }
 
 ServerOptions Node::MakeServerOptions() {
@@ -222,6 +240,14 @@ ServerOptions Node::MakeServerOptions() {
             [this](const std::string& to, ClusterSource::HandedOver done) {
               term_->HandOver(to, std::move(done));
             }};
+    if (forwarding_ != nullptr) {
+      // At the end of a term the server ends, too.
+      options.cluster.check_forwarding = [this] {
+        return leaving_ ? term_->CheckService() : absl::OkStatus();
+      };
+      options.peer_store = &store_;
+      options.peer_principal = config_.cluster().peer_principal();
+    }
     // The checkpointer is there once calls are served.
     options.describe_journal = [this](v1::JournalStatus* status) {
       DescribeJournal(
@@ -249,11 +275,29 @@ absl::Status Node::RecoverJournal() {
 absl::Status Node::AwaitOwnership() {
   topic_checks_ = housekeeping_.Every(kTopicCheckInterval,
                                       [this] { term_->CheckTopics(); });
-  absl::Status status = term_->Follow(
-      signals_, {&recovery_metrics_, monitoring_.readiness(), &manager_},
-      &system_clock_, journal_.logs.get(), &registry_);
+  RecoveryObservers observers = {&recovery_metrics_, monitoring_.readiness(),
+                                 &manager_};
+  if (forwarding_ != nullptr) {
+    observers.owner_known = [this](bool known) {
+      if (monitoring_.readiness()->forwards() == known) return;
+      monitoring_.readiness()->SetForwarding(known);
+      server_->SetHealth(known);
+    };
+  }
+  absl::Status status = term_->Follow(signals_, observers, &system_clock_,
+                                      journal_.logs.get(), &registry_);
   ended_by_signal_ = signals_.EndPending();
+  if (!status.ok() && forwarding_ != nullptr) DrainStandby();
   return status;
+}
+
+void Node::DrainStandby() {
+  monitoring_.readiness()->Set(Readiness::State::kDraining);
+  server_->SetNotServing();
+  EndForwarding();
+  server_->CheckStreams();
+  server_->Drain(absl::ToInt64Microseconds(
+      std::min(ToDuration(config_.grace_period()), kEndOfTerm)));
 }
 
 void Node::AddMetrics() {
@@ -290,6 +334,7 @@ void Node::EndTerm() {
   const auto start = std::chrono::steady_clock::now();
   server_->SetNotServing();
   term_->Release(registry_, journal_.logs.get(), kEndOfTerm);
+  EndForwarding();
   server_->CheckStreams();
   const DrainReport report =
       server_->Drain(absl::ToInt64Microseconds(kEndOfTerm));
@@ -322,6 +367,7 @@ void Node::Drain(int signal) {
     drain -= std::min(kCloseTime, grace / kCloseShare);
     EndAfter(drain + kCloseTime);
   }
+  EndForwarding();
   const DrainReport report = server_->Drain(absl::ToInt64Microseconds(drain));
   Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
       {{"calls_cancelled", !report.in_time},

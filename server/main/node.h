@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_MAIN_NODE_H_
 #define TIMECACHED_SERVER_MAIN_NODE_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -31,6 +32,8 @@
 #include "server/main/system_memory.h"
 #include "server/ops/call_log.h"
 #include "server/ops/monitoring.h"
+#include "server/peer/forwarding_store.h"
+#include "server/peer/peer_stores.h"
 #include "server/rpc/server.h"
 #include "timecache/config/v1/config.pb.h"
 
@@ -79,6 +82,10 @@ class Node {
   absl::Status OpenFiles();
   absl::Status RecoverJournal();
   absl::Status AwaitOwnership();
+  void BeginForwarding();
+  void EndForwarding();
+  // Of one that forwards.
+  void DrainStandby();
 
   int ServeUntilSignal();
   void Drain(int signal);
@@ -104,6 +111,8 @@ class Node {
   std::unique_ptr<ClusterTerm> term_;
   std::unique_ptr<ClusterMetrics> cluster_metrics_;
   bool ended_by_signal_ = false;
+  // Clients are to go on at another node: this one forwards no more.
+  std::atomic<bool> leaving_{false};
   // Null without a journal. Maps report changes to it until the last of them, and
   // the reaper, is gone.
   OpenedJournal journal_;
@@ -111,6 +120,10 @@ class Node {
   Registry registry_;
   LocalStore maps_;
   PartitionedStore store_;
+  // Null unless this node forwards calls. The peers end first: with the last of their
+  // calls.
+  std::unique_ptr<ForwardingStore> forwarding_;
+  std::unique_ptr<PeerStores> peers_;
 
   RecoveryMetrics recovery_metrics_;
   Monitoring monitoring_;

@@ -267,7 +267,8 @@ class HttpServer::Connections : public httplib::Server {
         case Readiness::State::kStarting:
           return answer(kUnavailable, StartingText());
         case Readiness::State::kStandby:
-          return answer(kUnavailable, StandbyText());
+          return answer(readiness_->forwards() ? kOk : kUnavailable,
+                        StandbyText());
         case Readiness::State::kServing:
           return answer(kOk, "ok");
         case Readiness::State::kDraining:

@@ -12,6 +12,7 @@
 #include "grpcpp/grpcpp.h"
 #include "server/api/access.h"
 #include "server/base/clock.h"
+#include "server/engine/store/store.h"
 #include "server/rpc/admin/backup_source.h"
 #include "server/rpc/admin/change.h"
 #include "server/rpc/admin/cluster_source.h"
@@ -63,6 +64,11 @@ struct ServerOptions {
   BackupSource backup_source;
   // Null unless the server is a node of a cluster.
   ClusterSource cluster;
+  // What other nodes reach by PeerService: this node's own; not owned. Null: they
+  // do not.
+  Store* peer_store = nullptr;
+  // The principal that they must be, where there are rules.
+  std::string peer_principal;
 };
 
 }  // namespace timecache::server

@@ -28,6 +28,12 @@ Services::Services(const ServerOptions& options, const Parts& parts,
     virtual_clock_ = std::make_unique<VirtualClockService>(
         parts.gate, options.virtual_clock, options.flush, parts.hub);
   }
+  if (options.peer_store != nullptr) {
+    peers_ = std::make_unique<PeerService>(
+        parts.gate,
+        PeerStream::Parts{options.peer_store, parts.hub, parts.streams,
+                          &executor_, options.peer_principal});
+  }
 }
 
 void Services::AddTo(grpc::ServerBuilder* builder) {
@@ -37,6 +43,7 @@ void Services::AddTo(grpc::ServerBuilder* builder) {
   builder->RegisterService(&groups_);
   builder->RegisterService(&server_);
   if (virtual_clock_ != nullptr) builder->RegisterService(virtual_clock_.get());
+  if (peers_ != nullptr) builder->RegisterService(peers_.get());
   builder->RegisterCallbackGenericService(&unknown_);
 }
 

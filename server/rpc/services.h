@@ -20,6 +20,7 @@
 #include "server/rpc/call/counted_calls.h"
 #include "server/rpc/call/fair_executor.h"
 #include "server/rpc/data/time_cache_service.h"
+#include "server/rpc/peer/peer_service.h"
 #include "server/rpc/server_options.h"
 #include "server/rpc/watch/watch_hub.h"
 
@@ -63,6 +64,7 @@ class Services {
   GroupService groups_;
   ServerService server_;
   std::unique_ptr<VirtualClockService> virtual_clock_;
+  std::unique_ptr<PeerService> peers_;
   UnknownService unknown_;
 };
 

@@ -13,6 +13,7 @@ namespace {
 server::ServerOptions ToServerOptions(const TestServerOptions& options,
                                       server::ManualClock* clock,
                                       server::Reaper* reaper,
+                                      server::Store* store,
                                       server::AdminObserver observer) {
   server::ServerOptions to;
   to.addresses = {"127.0.0.1:0"};
@@ -21,6 +22,7 @@ server::ServerOptions ToServerOptions(const TestServerOptions& options,
   to.virtual_clock = clock;
   to.flush = [reaper] { reaper->Flush(); };
   to.access = options.access;
+  to.peer_store = store;
   to.observer = std::move(observer);
   if (options.change) options.change(&to);
   return to;
@@ -60,7 +62,7 @@ TestServer::TestServer(const TestServerOptions& options)
                                         : nullptr),
       server_(wrapped_store_ != nullptr ? wrapped_store_.get() : &store_,
               &manual_clock_,
-              ToServerOptions(options, &manual_clock_, &reaper_,
+              ToServerOptions(options, &manual_clock_, &reaper_, &local_store_,
                               [this](const server::AdminChange& change) {
                                 absl::MutexLock lock(&mu_);
                                 observed_.push_back(TextOf(change));

@@ -1,6 +1,7 @@
 #include "server/engine/store/event_batch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "server/base/check.h"
@@ -13,6 +14,32 @@ size_t PayloadBytes(const ExpiredEvent& event) {
 }
 
 }  // namespace
+
+std::shared_ptr<const EventBatch> EventBatch::FromEncoded(
+    absl::string_view map, const Death& death, absl::string_view encoded) {
+  const auto batch = std::make_shared<EventBatch>(map, death);
+  if (encoded.empty()) return batch;
+  batch->SetCapacity(encoded.size());
+  std::memcpy(batch->data_.get(), encoded.data(), encoded.size());
+  while (!encoded.empty()) {
+    const size_t bytes = batch->encoding_.SizeOf(encoded);
+    if (bytes == 0) return nullptr;
+    batch->AddEncoded(bytes);
+    encoded.remove_prefix(bytes);
+  }
+  batch->ShrinkToFit();
+  return batch;
+}
+
+// Counts the next event, whose bytes are there.
+void EventBatch::AddEncoded(size_t bytes) {
+  offsets_.push_back(static_cast<uint32_t>(used_));
+  used_ += bytes;
+  const ExpiredEvent added = event(size() - 1);
+  common_ =
+      size() == 1 ? added.key.size() : CommonBytes(common_prefix(), added.key);
+  payload_bytes_ += PayloadBytes(added);
+}
 
 std::shared_ptr<const EventBatch> EventBatch::Select(
     absl::Span<const int> events) const {

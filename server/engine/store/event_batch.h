@@ -39,6 +39,10 @@ class EventBatch {
   // `map` is the name of the map.
   EventBatch(absl::string_view map, const Death& death)
       : death_(death), encoding_(map, death) {}
+  // One of another process, whose encoded() these bytes are. Null if they are
+  // not such events of the map, with this death. O(events), and one copy.
+  static std::shared_ptr<const EventBatch> FromEncoded(
+      absl::string_view map, const Death& death, absl::string_view encoded);
 
   // Makes room at once for that many events and bytes of keys and values, or
   // for a full batch if that is less.
@@ -104,6 +108,7 @@ class EventBatch {
   EventBatch(const Death& death, EventEncoding encoding)
       : death_(death), encoding_(std::move(encoding)) {}
 
+  void AddEncoded(size_t bytes);
   void SetCapacity(size_t bytes);
   void Charge() { charge_.Set(bytes()); }
 

@@ -1,6 +1,8 @@
 #include "server/engine/store/event_encoding.h"
 
+#include "absl/strings/match.h"
 #include "server/base/check.h"
+#include "server/base/wire_reader.h"
 #include "server/base/wire_time.h"
 #include "server/engine/store/traceparent.h"
 
@@ -185,6 +187,31 @@ ExpiredEvent EventEncoding::Read(const char* from) const {
     if (tag == kEventTraceparent) event.trace = bytes;
   }
   return event;
+}
+
+size_t EventEncoding::SizeOf(absl::string_view events) const {
+  WireReader all(events);
+  absl::string_view event;
+  if (!all.Skip(kEvents) || !all.Bytes(&event)) return 0;
+  WireReader left(event);
+  // Read and ReadKey go by this.
+  const auto before =
+      absl::string_view(shared_).substr(1, static_cast<uint8_t>(shared_[0]));
+  if (!absl::StartsWith(event, before)) return 0;
+  const absl::string_view fields = event.substr(before.size());
+  if (fields.empty() || static_cast<uint8_t>(fields[0]) != kEventKey) return 0;
+  while (!left.done()) {
+    uint8_t tag = 0;
+    uint64_t number = 0;
+    absl::string_view bytes;
+    left.Tag(&tag);
+    if ((tag & 0x80) != 0 && !left.Skip(kSecondTagByte)) return 0;
+    if (!((tag & 7) == kLengthDelimited ? left.Bytes(&bytes)
+                                        : left.Varint(&number))) {
+      return 0;
+    }
+  }
+  return events.size() - all.left();
 }
 
 // Write puts it after what all events have before it.

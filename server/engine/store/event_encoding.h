@@ -81,6 +81,9 @@ class EventEncoding {
   char* Write(const ExpiredEvent& event, char* to) const;
   // Reads what Write wrote; views into it.
   ExpiredEvent Read(const char* from) const;
+  // The bytes of the first of these events, or 0: they do not begin with one that
+  // Write wrote.
+  size_t SizeOf(absl::string_view events) const;
   // The key alone, at a lower cost.
   absl::string_view ReadKey(const char* from) const;
   // A serialized ExpiredEvent: the value of a dead letter.

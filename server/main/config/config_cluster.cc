@@ -143,6 +143,10 @@ void FillClusterDefaults(config::v1::ServerConfig* config) {
   if (!cluster.has_node()) cluster.set_node("");
   if (!cluster.has_advertise()) cluster.set_advertise("");
   if (!cluster.has_allow_unsafe()) cluster.set_allow_unsafe(false);
+  if (!cluster.has_forward_calls()) cluster.set_forward_calls(false);
+  if (!cluster.has_peer_principal()) cluster.set_peer_principal("");
+  if (!cluster.has_peer_token_file()) cluster.set_peer_token_file("");
+  if (!cluster.has_peer_ca_file()) cluster.set_peer_ca_file("");
   if (cluster.reads() == config::v1::CLUSTER_READS_UNSPECIFIED) {
     cluster.set_reads(config::v1::CLUSTER_READS_LEASE);
   }
@@ -193,6 +197,13 @@ std::optional<ConfigProblem> FindClusterProblem(
     return {{"cluster.name",
              "is set beside journal.directory: a node of a cluster keeps its "
              "journal in Kafka; remove one of them"}};
+  }
+  if (cluster.forward_calls() && !config.access().file().empty() &&
+      cluster.peer_principal().empty()) {
+    return {
+        {"cluster.peer_principal",
+         "is empty, and there are access rules: name the principal as which "
+         "nodes call each other, or unset cluster.forward_calls"}};
   }
   return std::nullopt;
 }

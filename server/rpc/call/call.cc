@@ -55,7 +55,9 @@ bool IsServedByAllNodes(const Method& method) {
          method.index == methods::kWhoAmI.index ||
          method.index == methods::kListConnections.index ||
          method.index == methods::kCloseConnection.index ||
-         method.index == methods::kListSlowCalls.index;
+         method.index == methods::kListSlowCalls.index ||
+         // It answers each of its calls.
+         method.index == methods::kExchange.index;
 }
 
 // Whether a limit is the cause.
@@ -109,7 +111,7 @@ Call::Call(const CallGate& gate, const Method& method,
   if (!gate_.checks_service() || IsServedByAllNodes(method_)) return;
   // Last, as only known callers learn who owns.
   if (!admission_.ok()) return;
-  admission_ = gate_.CheckService();
+  admission_ = gate_.CheckService(method_);
   if (!admission_.ok()) refused_ = Refused::kNotOwner;
 }
 
@@ -147,8 +149,8 @@ Call::Refused Call::WhyRefused(const CallGate& gate, const Method& method,
   }
   // A node of a cluster that has ended its service refuses calls as before: its
   // clients repeat them at the owner.
-  const bool drains =
-      gate.closed() && (IsServedByAllNodes(method) || gate.CheckService().ok());
+  const bool drains = gate.closed() && (IsServedByAllNodes(method) ||
+                                        gate.CheckService(method).ok());
   return drains ? Refused::kDraining : Refused::kNot;
 }
 

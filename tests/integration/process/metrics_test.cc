@@ -48,8 +48,9 @@ std::string ReadFile(const std::string& path) {
 
 // Those of a node of a cluster, which takes brokers to run.
 Scrape ClusterScrape() {
+  const server::PeerCounts peers;
   const server::ClusterMetrics source(
-      "eu", [] { return server::ClusterTerm::Status(); });
+      "eu", [] { return server::ClusterTerm::Status(); }, &peers);
   server::Metrics metrics;
   metrics.Add(&source);
   return ParseScrape(metrics.Text());

@@ -62,6 +62,19 @@ TEST(ConfigClusterTest, ReadsAreOfAKindThatThereIs) {
               HasSubstr("cluster.reads"));
 }
 
+TEST(ConfigClusterTest, NodesThatForwardCallsHaveAPrincipalIfThereAreRules) {
+  EXPECT_FALSE(DefaultConfig().cluster().forward_calls());
+  const std::string with = absl::StrCat(
+      "access: {file: rules.yaml}\ncluster: {name: eu, kafka: {brokers: "
+      "['a:1']}, forward_calls: true");
+  EXPECT_THAT(ClusterRefusal(with + "}"), HasSubstr("cluster.peer_principal"));
+  EXPECT_EQ(ParsedCluster(with + ", peer_principal: nodes}").peer_principal(),
+            "nodes");
+  EXPECT_TRUE(ParsedCluster("cluster: {name: eu, kafka: {brokers: ['a:1']}, "
+                            "forward_calls: true}")
+                  .forward_calls());
+}
+
 TEST(ConfigClusterTest, ANodeHasItsNameAndAddressByDefault) {
   const config::v1::ClusterConfig cluster = ParsedCluster(
       "cluster: {name: eu, lease: 3s, kafka: {brokers: ['a:1', 'b:2']}}");

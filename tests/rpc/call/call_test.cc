@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/rpc/call/refusal_count.h"
+#include "timecache/peer/v1/peer.pb.h"
 #include "timecache/testing/v1/virtual_clock.pb.h"
 #include "timecache/v1/data.pb.h"
 #include "timecache/v1/groups.pb.h"
@@ -438,7 +439,8 @@ TEST(MethodTest, AllMethodsOfAllServicesAreInTheTable) {
   for (const auto* message :
        {v1::PutRequest::descriptor(), v1::Namespace::descriptor(),
         v1::Group::descriptor(), v1::GetServerRequest::descriptor(),
-        testing::v1::NowRequest::descriptor()}) {
+        testing::v1::NowRequest::descriptor(),
+        peer::v1::Frame::descriptor()}) {
     ASSERT_NE(message, nullptr);
   }
   const auto& pool = *google::protobuf::DescriptorPool::generated_pool();

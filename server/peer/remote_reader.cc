@@ -1,0 +1,150 @@
+#include "server/peer/remote_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace timecache::server {
+namespace {
+
+// Where the reader of this chunk stands.
+EventChunk PlaceOf(const EventChunk& chunk) {
+  EventChunk place;
+  place.watermark_us = chunk.watermark_us;
+  place.delivered_us = chunk.delivered_us;
+  place.arrived_us = chunk.arrived_us;
+  place.point = chunk.point;
+  place.storing = chunk.storing;
+  place.closed = chunk.closed;
+  return place;
+}
+
+std::string BodyOf(const auto&... fields) {
+  FieldWriter writer;
+  writer(fields...);
+  return writer.Take();
+}
+
+}  // namespace
+
+bool ReceivedChunks::Begin(PeerChunk first) {
+  absl::MutexLock lock(&mu_);
+  granted_ = kind_ == PeerReaderKind::kLog ? kMaxPeerChunks : 1;
+  if (first.has_content()) --granted_;
+  chunks_.push_back(std::move(first));
+  return granted_ >= 0;
+}
+
+EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
+                                std::optional<PeerGrant>* grant) {
+  absl::MutexLock lock(&mu_);
+  const bool of_log = kind_ == PeerReaderKind::kLog;
+  // A group whose stream ends takes nothing more.
+  const bool stopped = !of_log && max_events == 0;
+  if (chunks_.empty() || stopped) {
+    idle_ = true;
+    if (!of_log && !stopped && granted_ == 0 && !place_.closed) {
+      *grant = PeerGrant{max_events, std::min(max_bytes, kMaxPeerChunkBytes)};
+      ++granted_;
+    }
+    return PlaceOf(place_);
+  }
+  PeerChunk chunk = std::move(chunks_.front());
+  chunks_.pop_front();
+  if (of_log && chunk.has_content()) {
+    *grant = PeerGrant();
+    ++granted_;
+  }
+  place_ = PlaceOf(chunk.chunk);
+  if (chunk.chunk.closed) why_closed_ = std::move(chunk.why_closed);
+  if (!chunk.chunk.deliveries.empty()) delivered_ = true;
+  // A fetch is answered by what it has: what comes later would be unasked for.
+  chunk.chunk.more = kind_ != PeerReaderKind::kFetch && !chunks_.empty();
+  idle_ = !chunk.chunk.more;
+  return std::move(chunk.chunk);
+}
+
+absl::Status ReceivedChunks::why_closed() const {
+  absl::MutexLock lock(&mu_);
+  return why_closed_;
+}
+
+bool ReceivedChunks::delivered() const {
+  absl::MutexLock lock(&mu_);
+  return delivered_;
+}
+
+void ReceivedChunks::OnChunk(absl::string_view body) {
+  PeerChunk chunk;
+  FieldReader reader(body);
+  if (!ReadChunk(name_, &reader, &chunk)) {
+    chunk = PeerChunk();
+    chunk.chunk.closed = true;
+    chunk.why_closed =
+        absl::InternalError("a node sent events that another cannot read");
+  }
+  Add(std::move(chunk));
+}
+
+void ReceivedChunks::OnBroken() {
+  PeerChunk end;
+  {
+    absl::MutexLock lock(&mu_);
+    end.chunk = PlaceOf(chunks_.empty() ? place_ : chunks_.back().chunk);
+  }
+  end.chunk.closed = true;
+  end.why_closed =
+      ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kNotOwner,
+                      absl::StrCat("the node that owned namespace ", name_,
+                                   " is not reached any more: watch again"));
+  Add(std::move(end));
+}
+
+void ReceivedChunks::Add(PeerChunk chunk) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (chunk.has_content() && !chunk.chunk.closed) --granted_;
+    // Only the newest place counts.
+    if (!chunks_.empty() && !chunks_.back().has_content()) {
+      const bool news = chunks_.back().chunk.all_delivered;
+      chunks_.pop_back();
+      chunk.chunk.all_delivered |= news;
+    }
+    chunks_.push_back(std::move(chunk));
+    if (!std::exchange(idle_, false)) return;
+  }
+  wake_();
+}
+
+EventChunk RemoteReader::Read(int64_t /*now_us*/, int max_events,
+                              int64_t max_bytes) {
+  std::optional<PeerGrant> grant;
+  EventChunk chunk = chunks_->Take(max_events, max_bytes, &grant);
+  if (grant.has_value()) {
+    link_->Send(id_, peer::v1::FRAME_KIND_GRANT, BodyOf(*grant));
+  }
+  return chunk;
+}
+
+void RemoteReader::RefreshWatermark(int64_t /*now_us*/, int64_t max_age_us) {
+  link_->Send(id_, peer::v1::FRAME_KIND_REFRESH, BodyOf(max_age_us));
+}
+
+void RemoteReader::CountDelivery(int64_t lateness_us, uint64_t events) {
+  if (chunks_->kind() != PeerReaderKind::kLog) return;
+  link_->Send(id_, peer::v1::FRAME_KIND_COUNT, BodyOf(lateness_us, events));
+}
+
+void RemoteReader::StopReading() {
+  link_->Send(id_, peer::v1::FRAME_KIND_STOP);
+}
+
+void RemoteReader::Leave(int64_t /*now_us*/, StreamEnd end) {
+  // What nobody was given can be nobody's doing, and is nobody's.
+  if (!chunks_->delivered()) end = StreamEnd::kByServer;
+  link_->Send(id_, peer::v1::FRAME_KIND_LEAVE, BodyOf(end));
+}
+
+}  // namespace timecache::server

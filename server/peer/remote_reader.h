@@ -1,0 +1,99 @@
+// A reader whose events are at another node.
+
+#ifndef TIMECACHED_SERVER_PEER_REMOTE_READER_H_
+#define TIMECACHED_SERVER_PEER_REMOTE_READER_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/lock_order.h"
+#include "server/engine/store/readers.h"
+#include "server/peer/event_fields.h"
+#include "server/peer/peer_call.h"
+#include "server/peer/peer_link.h"
+
+namespace timecache::server {
+
+enum class PeerReaderKind : uint8_t { kLog, kMember, kFetch };
+
+// What a reader was sent, and not yet asked for. Bounded by what it has let the
+// other node send: see peer_call.h. Thread-safe.
+class ReceivedChunks final : public PeerReader {
+ public:
+  // Of the namespace. `wake` is EventReader's.
+  ReceivedChunks(std::string name, PeerReaderKind kind,
+                 std::function<void()> wake)
+      : name_(std::move(name)), kind_(kind), wake_(std::move(wake)) {}
+
+  // The first, with the answer to the call that opened it. False: it means
+  // nothing.
+  bool Begin(PeerChunk first) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The next one, or what is known without; `*grant` is to be sent, if set.
+  EventChunk Take(int max_events, int64_t max_bytes,
+                  std::optional<PeerGrant>* grant) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status why_closed() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether a delivery was taken.
+  bool delivered() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  void OnChunk(absl::string_view body) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnBroken() override ABSL_LOCKS_EXCLUDED(mu_);
+
+  const std::string& name() const { return name_; }
+  PeerReaderKind kind() const { return kind_; }
+
+ private:
+  void Add(PeerChunk chunk) ABSL_LOCKS_EXCLUDED(mu_);
+
+  const std::string name_;
+  const PeerReaderKind kind_;
+  const std::function<void()> wake_;
+
+  mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kStream)
+      ABSL_ACQUIRED_BEFORE(lock_order::kWake);
+  std::deque<PeerChunk> chunks_ ABSL_GUARDED_BY(mu_);
+  // The last that was taken, without its events: where the reader stands.
+  EventChunk place_ ABSL_GUARDED_BY(mu_);
+  absl::Status why_closed_ ABSL_GUARDED_BY(mu_);
+  // Chunks that the other node may still send.
+  int granted_ ABSL_GUARDED_BY(mu_) = 0;
+  // Whether the reader has found nothing more to read.
+  bool idle_ ABSL_GUARDED_BY(mu_) = false;
+  bool delivered_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// Reads from them. Its watermark is what the other node last told: a refresh asks for
+// a newer one, which then counts as something to read.
+class RemoteReader final : public EventReader {
+ public:
+  RemoteReader(std::shared_ptr<PeerLink> link, uint64_t id,
+               std::shared_ptr<ReceivedChunks> chunks)
+      : link_(std::move(link)), id_(id), chunks_(std::move(chunks)) {}
+  ~RemoteReader() override { link_->Close(id_); }
+  RemoteReader(const RemoteReader&) = delete;
+  RemoteReader& operator=(const RemoteReader&) = delete;
+
+  EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes) override;
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
+  absl::Status WhyClosed() const override { return chunks_->why_closed(); }
+  void CountDelivery(int64_t lateness_us, uint64_t events) override;
+  void StopReading() override;
+  void Leave(int64_t now_us, StreamEnd end) override;
+
+ private:
+  const std::shared_ptr<PeerLink> link_;
+  const uint64_t id_;
+  const std::shared_ptr<ReceivedChunks> chunks_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_PEER_REMOTE_READER_H_

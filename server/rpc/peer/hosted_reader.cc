@@ -1,0 +1,197 @@
+#include "server/rpc/peer/hosted_reader.h"
+
+#include <algorithm>
+
+#include "server/edge/response/open_streams.h"
+#include "server/rpc/peer/peer_stream.h"
+
+namespace timecache::server {
+
+void HostedWake::Wake() {
+  absl::MutexLock lock(&mu_);
+  for (const auto& reader : readers_) hub_->Notify(reader);
+}
+
+void HostedWake::Add(std::shared_ptr<HostedReader> reader) {
+  absl::MutexLock lock(&mu_);
+  readers_.push_back(std::move(reader));
+}
+
+void HostedWake::Remove(const HostedReader* reader) {
+  // Not destroyed under the lock.
+  std::shared_ptr<HostedReader> removed;
+  absl::MutexLock lock(&mu_);
+  const auto it =
+      std::find_if(readers_.begin(), readers_.end(),
+                   [reader](const auto& each) { return each.get() == reader; });
+  if (it == readers_.end()) return;
+  removed = std::move(*it);
+  readers_.erase(it);
+}
+
+HostedReader::HostedReader(Of of, std::unique_ptr<EventReader> reader,
+                           std::weak_ptr<PeerStream> stream,
+                           std::shared_ptr<HostedWake> wake, WatchHub* hub)
+    : id_(of.id),
+      name_(std::move(of.name)),
+      fetches_(of.fetches),
+      stream_(std::move(stream)),
+      wake_(std::move(wake)),
+      hub_(hub),
+      reader_(std::move(reader)),
+      grants_(of.grants.begin(), of.grants.end()) {}
+
+PeerChunk HostedReader::ReadFirst() {
+  absl::MutexLock lock(&mu_);
+  // One that has nothing but its place is sent, too.
+  return ReadOnce().chunk;
+}
+
+HostedReader::Read HostedReader::ReadOnce() {
+  Read read;
+  EventChunk& chunk = read.chunk.chunk;
+  const PeerGrant grant = grants_.front();
+  const int64_t now_us = hub_->clock()->NowUs();
+  const bool refreshed = refresh_us_.has_value();
+  if (refreshed) reader_->RefreshWatermark(now_us, *refresh_us_);
+  refresh_us_.reset();
+  chunk = reader_->Read(now_us, grant.events, grant.bytes);
+  int64_t bytes = 0;
+  for (size_t counted = 0; fetches_ && chunk.more;) {
+    for (; counted < chunk.deliveries.size(); ++counted) {
+      const Delivery& delivery = chunk.deliveries[counted];
+      bytes +=
+          static_cast<int64_t>(delivery.batch->encoded(delivery.index).size());
+    }
+    if (static_cast<int>(counted) >= grant.events || bytes >= grant.bytes) {
+      break;
+    }
+    EventChunk next = reader_->Read(
+        now_us, grant.events - static_cast<int>(counted), grant.bytes - bytes);
+    next.lost += chunk.lost;
+    next.deliveries.insert(next.deliveries.begin(), chunk.deliveries.begin(),
+                           chunk.deliveries.end());
+    next.more = next.more && next.deliveries.size() > counted;
+    chunk = std::move(next);
+  }
+  if (chunk.closed) read.chunk.why_closed = reader_->WhyClosed();
+  const bool content = read.chunk.has_content();
+  if (refreshed && (chunk.watermark_us != watermark_us_ ||
+                    chunk.arrived_us != arrived_us_)) {
+    // Someone waits for it.
+    chunk.all_delivered = true;
+  }
+  read.worth_sending =
+      content || chunk.all_delivered || chunk.storing != storing_;
+  watermark_us_ = chunk.watermark_us;
+  arrived_us_ = chunk.arrived_us;
+  storing_ = chunk.storing;
+  if (content) grants_.pop_front();
+  // It is woken again only once it has found nothing.
+  read.more = (content || chunk.more) && !grants_.empty();
+  return read;
+}
+
+void HostedReader::OnFrame(peer::v1::FrameKind kind, absl::string_view body) {
+  FieldReader fields(body);
+  if (kind == peer::v1::FRAME_KIND_CLOSE) return Close();
+  {
+    absl::MutexLock lock(&mu_);
+    if (reader_ == nullptr) return;
+    switch (kind) {
+      case peer::v1::FRAME_KIND_GRANT: {
+        PeerGrant grant;
+        fields(grant);
+        if (fields.ok() && !left_ && grants_.size() < size_t{kMaxPeerChunks}) {
+          grants_.push_back(grant);
+        }
+        break;
+      }
+      case peer::v1::FRAME_KIND_REFRESH: {
+        int64_t max_age_us = 0;
+        fields(max_age_us);
+        refresh_us_ = std::min(refresh_us_.value_or(max_age_us), max_age_us);
+        break;
+      }
+      case peer::v1::FRAME_KIND_COUNT: {
+        int64_t lateness_us = 0;
+        uint64_t events = 0;
+        fields(lateness_us, events);
+        reader_->CountDelivery(lateness_us, events);
+        return;
+      }
+      case peer::v1::FRAME_KIND_STOP:
+        reader_->StopReading();
+        left_ = true;
+        grants_.clear();
+        return;
+      case peer::v1::FRAME_KIND_LEAVE: {
+        StreamEnd end = StreamEnd::kByServer;
+        fields(end);
+        left_ = true;
+        grants_.clear();
+        reader_->Leave(hub_->clock()->NowUs(), end);
+        return;
+      }
+      default:
+        return;
+    }
+  }
+  hub_->Notify(shared_from_this());
+}
+
+bool HostedReader::OnWake(Wake why) {
+  Read read;
+  const absl::Status ends = WhyEnds(why);
+  {
+    absl::MutexLock lock(&mu_);
+    if (reader_ == nullptr) return false;
+    if (ends.ok()) {
+      if (grants_.empty()) return false;
+      read = ReadOnce();
+      if (!read.more) {
+        hub_->SetTimer(shared_from_this(), reader_->NextDueUs());
+      }
+    }
+  }
+  if (!ends.ok()) {
+    read.chunk.chunk.closed = true;
+    read.chunk.why_closed = ends;
+    read.worth_sending = true;
+  }
+  if (read.worth_sending) Send(read.chunk);
+  if (read.chunk.chunk.closed) Close();
+  return read.more;
+}
+
+absl::Status HostedReader::WhyEnds(Wake why) const {
+  const std::shared_ptr<PeerStream> stream = stream_.lock();
+  if (stream == nullptr) return absl::OkStatus();
+  absl::Status serves = stream->CheckService();
+  if (!serves.ok() || why != Wake::kDrain) return serves;
+  return OpenStreams::DrainingError();
+}
+
+void HostedReader::Send(const PeerChunk& chunk) {
+  const std::shared_ptr<PeerStream> stream = stream_.lock();
+  if (stream == nullptr) return;
+  FieldWriter body;
+  WriteChunk(chunk, &body);
+  stream->Send({id_, peer::v1::FRAME_KIND_CHUNK,
+                std::make_shared<const std::string>(body.Take())});
+}
+
+// What its member holds is returned: it was the node that went.
+void HostedReader::Close() {
+  std::unique_ptr<EventReader> reader;
+  {
+    absl::MutexLock lock(&mu_);
+    reader = std::move(reader_);
+    if (reader == nullptr) return;
+    reader->Leave(hub_->clock()->NowUs(), StreamEnd::kByServer);
+  }
+  hub_->Remove(shared_from_this());
+  wake_->Remove(this);
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,213 @@
+#include "server/rpc/peer/peer_stream.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+#include "server/rpc/call/request.h"
+#include "server/rpc/peer/hosted_call.h"
+
+namespace timecache::server {
+
+PeerStream::PeerStream(const CallGate& gate,
+                       grpc::CallbackServerContext* context, const Parts* parts)
+    : StreamReactor(context),
+      gate_(gate),
+      parts_(*parts),
+      call_(gate, methods::kExchange, context) {}
+
+PeerStream* PeerStream::Start(const CallGate& gate,
+                              grpc::CallbackServerContext* context,
+                              const Parts* parts) {
+  PeerStream* const stream =
+      Keep(std::shared_ptr<PeerStream>(new PeerStream(gate, context, parts)));
+  absl::Status status = stream->Authorize();
+  if (status.ok()) status = parts->streams->Add(stream->self());
+  absl::MutexLock lock(&stream->mu_);
+  if (status.ok()) {
+    // So that the other node knows that what it sends is read.
+    stream->StartSendInitialMetadata();
+  } else {
+    stream->gone_ = true;
+    stream->End(std::move(status));
+  }
+  stream->Pump();
+  return stream;
+}
+
+absl::Status PeerStream::Authorize() {
+  absl::Status status = call_.Identify();
+  if (!status.ok() || !call_.has_rules()) return status;
+  const std::string caller = call_.Principal();
+  if (!parts_.principal.empty() && caller == parts_.principal) return status;
+  // Reported as any other.
+  static_cast<void>(call_.Deny(Verbs(), kWholeServer));
+  return ErrorWithReason(
+      absl::StatusCode::kPermissionDenied, Reason::kAccessDenied,
+      absl::StrCat(
+          "principal \"", caller,
+          "\" is not cluster.peer_principal: only nodes of the cluster "
+          "may call this"),
+      {{"principal", caller}});
+}
+
+// --- What the other node sends.
+
+void PeerStream::OnReadDone(bool ok) {
+  peer::v1::ExchangeRequest request;
+  absl::Status status;
+  if (ok) {
+    status = TakeRequest(request_, &request);
+    request_.Clear();
+  }
+  if (ok && status.ok()) {
+    call_.CountReceived();
+    for (peer::v1::Frame& frame : *request.mutable_frames()) {
+      const FrameJoiner::Joined joined = joiner_.Join(&frame);
+      if (joined == FrameJoiner::Joined::kWhole) Receive(&frame);
+      if (joined == FrameJoiner::Joined::kTooLarge) {
+        status =
+            ErrorWithReason(absl::StatusCode::kInvalidArgument,
+                            Reason::kRequestTooLarge, "a frame is too large");
+        break;
+      }
+    }
+  }
+  absl::MutexLock lock(&mu_);
+  reading_ = false;
+  if (!status.ok()) {
+    gone_ = true;
+    End(std::move(status));
+  } else if (!ok) {
+    // It has sent all that it will; or it is gone, and a write fails.
+    gone_ = !draining_;
+    End(draining_ ? OpenStreams::DrainingError()
+                  : absl::CancelledError("the other node is gone"));
+  }
+  Pump();
+}
+
+void PeerStream::Receive(peer::v1::Frame* frame) {
+  if (frame->kind() != peer::v1::FRAME_KIND_CALL) return ToReader(*frame);
+  {
+    absl::MutexLock lock(&mu_);
+    ++calls_;
+  }
+  HostedCall::Start(self(), frame->id(), std::move(*frame->mutable_body()));
+}
+
+void PeerStream::ToReader(const peer::v1::Frame& frame) {
+  std::shared_ptr<HostedReader> reader;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = readers_.find(frame.id());
+    if (it == readers_.end()) return;
+    reader = it->second;
+    if (frame.kind() == peer::v1::FRAME_KIND_CLOSE) readers_.erase(it);
+  }
+  reader->OnFrame(frame.kind(), frame.body());
+}
+
+// --- What it is sent.
+
+void PeerStream::Send(PeerFrame frame) {
+  absl::MutexLock lock(&mu_);
+  if (ended() || gone_) return;
+  queue_.Push(std::move(frame));
+  Pump();
+}
+
+void PeerStream::Answer(PeerFrame frame) {
+  absl::MutexLock lock(&mu_);
+  --calls_;
+  if (ended()) return;
+  if (!gone_) queue_.Push(std::move(frame));
+  Pump();
+}
+
+bool PeerStream::AddReaders(
+    std::vector<std::shared_ptr<HostedReader>> readers) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ended() && !gone_) {
+      for (auto& reader : readers) readers_.emplace(reader->id(), reader);
+      return true;
+    }
+  }
+  for (const auto& reader : readers) reader->Close();
+  return false;
+}
+
+void PeerStream::OnWriteDone(bool ok) {
+  absl::MutexLock lock(&mu_);
+  writing_ = false;
+  message_.Clear();
+  if (ok) {
+    call_.CountSent();
+  } else {
+    gone_ = true;
+    End(absl::CancelledError("the other node is gone"));
+  }
+  Pump();
+}
+
+// Does what can be done next.
+void PeerStream::Pump() {
+  if (ended()) return;
+  if (!writing_ && !gone_ && !queue_.empty()) {
+    peer::v1::ExchangeResponse response;
+    queue_.Take(response.mutable_frames());
+    message_ = ToBytes(response);
+    writing_ = true;
+    StartWrite(&message_);
+  }
+  if (end_.has_value()) {
+    if (writing_ || calls_ > 0) return;
+    Finish(call_.End(*end_));
+    return;
+  }
+  if (!reading_ && calls_ < kMaxPeerCalls &&
+      queue_.bytes() < kMaxPeerAnswerBytes) {
+    reading_ = true;
+    StartRead(&request_);
+  }
+}
+
+// --- Its end.
+
+// The first status stays.
+void PeerStream::End(absl::Status status) {
+  if (!end_.has_value()) end_ = std::move(status);
+}
+
+// The other node sends no more calls, and then it ends; its readers end by the hub.
+bool PeerStream::OnDrain() {
+  absl::MutexLock lock(&mu_);
+  draining_ = true;
+  if (ended() || gone_) return false;
+  queue_.Push({0, peer::v1::FRAME_KIND_GO_AWAY, nullptr});
+  Pump();
+  return true;
+}
+
+void PeerStream::OnAccessChanged() {
+  absl::MutexLock lock(&mu_);
+  if (ended() || !call_.stale()) return;
+  absl::Status status = call_.Renew();
+  if (status.ok()) status = Authorize();
+  if (status.ok()) return;
+  gone_ = true;
+  End(std::move(status));
+  Pump();
+}
+
+void PeerStream::Leave() {
+  parts_.streams->Remove(this);
+  absl::flat_hash_map<uint64_t, std::shared_ptr<HostedReader>> readers;
+  {
+    absl::MutexLock lock(&mu_);
+    gone_ = true;
+    readers.swap(readers_);
+  }
+  for (const auto& [id, reader] : readers) reader->Close();
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,106 @@
+// The stream on which another node has this one answer its calls.
+
+#ifndef TIMECACHED_SERVER_RPC_PEER_PEER_STREAM_H_
+#define TIMECACHED_SERVER_RPC_PEER_PEER_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/edge/response/open_streams.h"
+#include "server/engine/store/store.h"
+#include "server/peer/frame_queue.h"
+#include "server/rpc/call/call.h"
+#include "server/rpc/call/fair_executor.h"
+#include "server/rpc/call/stream_reactor.h"
+#include "server/rpc/peer/hosted_reader.h"
+#include "server/rpc/watch/watch_hub.h"
+
+namespace timecache::server {
+
+// Makes the calls that it reads in their order, and writes what has been answered
+// while the write before was under way as one message. It holds the readers that its
+// calls have opened; when it ends, they end. While the other node does not read its
+// answers it reads no calls. Lives until OnDone.
+class PeerStream final
+    : public StreamReactor<PeerStream, grpc::ServerBidiReactor<
+                                           grpc::ByteBuffer, grpc::ByteBuffer>>,
+      public Drainable {
+ public:
+  // What calls work with. Not owned.
+  struct Parts {
+    // This node's own.
+    Store* store;
+    WatchHub* hub;
+    OpenStreams* streams;
+    FairExecutor* executor;
+    // Who may call, where there are access rules.
+    std::string principal;
+  };
+
+  // The gate and what `parts` names must outlive the stream, `parts` too.
+  static PeerStream* Start(const CallGate& gate,
+                           grpc::CallbackServerContext* context,
+                           const Parts* parts);
+
+  const Parts& parts() const { return parts_; }
+  // UNAVAILABLE (NOT_OWNER) while another node owns.
+  absl::Status CheckService() const { return gate_.CheckService(); }
+
+  // From calls and readers; nothing once it ends.
+  void Send(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
+  // The last frame of a call.
+  void Answer(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
+  // False: the stream has ended, and they are closed.
+  bool AddReaders(std::vector<std::shared_ptr<HostedReader>> readers)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
+  bool OnDrain() override ABSL_LOCKS_EXCLUDED(mu_);
+  void OnAccessChanged() override ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  PeerStream(const CallGate& gate, grpc::CallbackServerContext* context,
+             const Parts* parts);
+
+  void Leave() override ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Authorize();
+  void Receive(peer::v1::Frame* frame) ABSL_LOCKS_EXCLUDED(mu_);
+  void ToReader(const peer::v1::Frame& frame) ABSL_LOCKS_EXCLUDED(mu_);
+  void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const CallGate& gate_;
+  const Parts& parts_;
+  Call call_;
+  // Of the read that is under way, and the handling of what it read.
+  grpc::ByteBuffer request_;
+  FrameJoiner joiner_;
+
+  FrameQueue queue_ ABSL_GUARDED_BY(mu_);
+  grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
+  bool reading_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  // Calls that are not answered.
+  size_t calls_ ABSL_GUARDED_BY(mu_) = 0;
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  // How it ends, once these are, and what waits is written unless it is gone.
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
+  bool gone_ ABSL_GUARDED_BY(mu_) = false;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<HostedReader>> readers_
+      ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_RPC_PEER_PEER_STREAM_H_
