@@ -101,7 +101,7 @@ void WriteUnsettled(const UnsettledPage& page, FieldWriter* to) {
   WriteDeliveries(
       page.events.size(),
       [&](size_t i) -> const Delivery& { return page.events[i].delivery; }, to);
-  (*to)(page.events, page.next);
+  (*to)(page.events, page.next, page.next_partition);
 }
 
 bool ReadUnsettled(absl::string_view name, FieldReader* from,
@@ -112,7 +112,7 @@ bool ReadUnsettled(absl::string_view name, FieldReader* from,
       })) {
     return false;
   }
-  (*from)(page->events, page->next);
+  (*from)(page->events, page->next, page->next_partition);
   if (!from->ok() || page->events.size() != deliveries.size()) return false;
   for (size_t i = 0; i < deliveries.size(); ++i) {
     page->events[i].delivery = std::move(deliveries[i]);

@@ -42,7 +42,7 @@ void CodeFields(Coder& code, T& lost) {
 template <typename Coder, Is<Delivery> T>
 void CodeFields(Coder& code, T& delivery) {
   code(delivery.event_id, delivery.attempt, delivery.returns, delivery.group_id,
-       delivery.reason, delivery.reason_text);
+       delivery.reason, delivery.reason_text, delivery.partition);
 }
 
 // Without its batches and deliveries.
@@ -50,8 +50,8 @@ template <typename Coder, Is<EventChunk> T>
 void CodeFields(Coder& code, T& chunk) {
   code(chunk.shared, chunk.watermark_us, chunk.delivered_us, chunk.arrived_us);
   code.Flags(chunk.all_delivered, chunk.undoable, chunk.storing, chunk.more,
-             chunk.closed);
-  code(chunk.lost, chunk.lost_events, chunk.point);
+             chunk.closed, chunk.at_limit);
+  code(chunk.lost, chunk.lost_events, chunk.points);
 }
 
 // Without its delivery.

@@ -15,10 +15,23 @@ EventChunk PlaceOf(const EventChunk& chunk) {
   place.watermark_us = chunk.watermark_us;
   place.delivered_us = chunk.delivered_us;
   place.arrived_us = chunk.arrived_us;
-  place.point = chunk.point;
+  place.points = chunk.points;
   place.storing = chunk.storing;
   place.closed = chunk.closed;
   return place;
+}
+
+bool Fits(const EventChunk& chunk, int max_events, int64_t max_bytes) {
+  for (const auto& batch : chunk.batches) {
+    max_events -= batch->size();
+    max_bytes -= static_cast<int64_t>(batch->encoded().size());
+  }
+  for (const Delivery& delivery : chunk.deliveries) {
+    --max_events;
+    max_bytes -=
+        static_cast<int64_t>(delivery.batch->encoded(delivery.index).size());
+  }
+  return max_events >= 0 && max_bytes >= 0;
 }
 
 std::string BodyOf(const auto&... fields) {
@@ -38,6 +51,7 @@ bool ReceivedChunks::Begin(PeerChunk first) {
 }
 
 EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
+                                bool at_least_one,
                                 std::optional<PeerGrant>* grant) {
   absl::MutexLock lock(&mu_);
   const bool of_log = kind_ == PeerReaderKind::kLog;
@@ -50,6 +64,11 @@ EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
       ++granted_;
     }
     return PlaceOf(place_);
+  }
+  if (!at_least_one && !Fits(chunks_.front().chunk, max_events, max_bytes)) {
+    EventChunk place = PlaceOf(place_);
+    place.more = true;
+    return place;
   }
   PeerChunk chunk = std::move(chunks_.front());
   chunks_.pop_front();
@@ -119,9 +138,9 @@ void ReceivedChunks::Add(PeerChunk chunk) {
 }
 
 EventChunk RemoteReader::Read(int64_t /*now_us*/, int max_events,
-                              int64_t max_bytes) {
+                              int64_t max_bytes, bool at_least_one) {
   std::optional<PeerGrant> grant;
-  EventChunk chunk = chunks_->Take(max_events, max_bytes, &grant);
+  EventChunk chunk = chunks_->Take(max_events, max_bytes, at_least_one, &grant);
   if (grant.has_value()) {
     link_->Send(id_, peer::v1::FRAME_KIND_GRANT, BodyOf(*grant));
   }

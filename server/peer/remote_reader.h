@@ -37,8 +37,9 @@ class ReceivedChunks final : public PeerReader {
   // nothing.
   bool Begin(PeerChunk first) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The next one, or what is known without; `*grant` is to be sent, if set.
-  EventChunk Take(int max_events, int64_t max_bytes,
+  // The next one, or what is known without; `*grant` is to be sent, if set. See
+  // EventReader::Read.
+  EventChunk Take(int max_events, int64_t max_bytes, bool at_least_one,
                   std::optional<PeerGrant>* grant) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status why_closed() const ABSL_LOCKS_EXCLUDED(mu_);
   // Whether a delivery was taken.
@@ -81,7 +82,9 @@ class RemoteReader final : public EventReader {
   RemoteReader(const RemoteReader&) = delete;
   RemoteReader& operator=(const RemoteReader&) = delete;
 
-  EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes) override;
+  using EventReader::Read;
+  EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes,
+                  bool at_least_one) override;
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
   absl::Status WhyClosed() const override { return chunks_->why_closed(); }
   void CountDelivery(int64_t lateness_us, uint64_t events) override;

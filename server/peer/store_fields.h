@@ -80,7 +80,7 @@ void CodeFields(Coder& code, T& size) {
 template <typename Coder, Is<ScanPosition> T>
 void CodeFields(Coder& code, T& position) {
   code(position.shard, position.tag, position.rest, position.map,
-       position.begun);
+       position.begun, position.partition);
 }
 
 template <typename Coder, Is<ScannedEntry> T>
@@ -167,7 +167,7 @@ void CodeFields(Coder& code, T& page) { code(page.items, page.more); }
 
 template <typename Coder, Is<DeathsQuery> T>
 void CodeFields(Coder& code, T& query) {
-  code(query.max_bars, query.within_us);
+  code(query.max_bars, query.within_us, query.begin_us, query.end_us);
 }
 
 template <typename Coder, Is<DeathsAhead::Amount> T>
@@ -200,7 +200,7 @@ void CodeFields(Coder& code, T& point) {
 
 template <typename Coder, Is<LogPosition> T>
 void CodeFields(Coder& code, T& position) {
-  code(position.kind, position.start, position.time_us, position.point);
+  code(position.kind, position.start, position.time_us, position.points);
 }
 
 template <typename Coder, Is<GroupOptions> T>
@@ -257,13 +257,15 @@ void CodeFields(Coder& code, T& result) {
 
 template <typename Coder, Is<UnsettledQuery> T>
 void CodeFields(Coder& code, T& query) {
-  code(query.from, query.key_prefix, query.most, query.include_values);
+  code(query.from, query.key_prefix, query.most, query.include_values,
+       query.partition);
 }
 
 template <typename Coder, Is<Settlement> T>
 void CodeFields(Coder& code, T& s) {
   code(s.event_id, s.attempt, s.action, s.delay_us, s.ttl_us, s.returns,
-       s.group_id, s.expire_at_us, s.allow_past, s.reason, s.by_operator);
+       s.group_id, s.expire_at_us, s.allow_past, s.reason, s.by_operator,
+       s.partition);
 }
 
 template <typename Coder, Is<SettleResult> T>
@@ -273,6 +275,7 @@ void CodeFields(Coder& code, T& result) {
 
 // --- Readers.
 
+// Of a member in all partitions: their store is on the other side.
 template <typename Coder, Is<Membership> T>
 void CodeFields(Coder& code, T& membership) {
   code(membership.group, membership.max_in_flight, membership.start,

@@ -222,7 +222,7 @@ TEST(FieldCoderTest, DeliveriesOfOneBatchShareOneAgain) {
   }
   chunk.chunk.lost = 4;
   chunk.chunk.lost_events = {{4, "a"}};
-  chunk.chunk.point = {1, 2, 3};
+  chunk.chunk.points = {{1, 2, 3}, {4, 5, 6}};
   chunk.chunk.closed = true;
   chunk.why_closed = absl::NotFoundError("gone");
   FieldWriter writer;
@@ -240,7 +240,9 @@ TEST(FieldCoderTest, DeliveriesOfOneBatchShareOneAgain) {
   EXPECT_EQ(read.chunk.deliveries[0].group_id, 9u);
   EXPECT_EQ(read.chunk.lost, 4u);
   EXPECT_EQ(read.chunk.lost_events.at(0).prefix, "a");
-  EXPECT_EQ(read.chunk.point.next_event, 2u);
+  ASSERT_EQ(read.chunk.points.size(), 2u);
+  EXPECT_EQ(read.chunk.points[0].next_event, 2u);
+  EXPECT_EQ(read.chunk.points[1].watermark_us, 6);
   EXPECT_TRUE(read.chunk.closed);
   EXPECT_EQ(read.why_closed, absl::NotFoundError("gone"));
 }
