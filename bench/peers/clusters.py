@@ -70,9 +70,10 @@ class Brokers:
 class Node(servers.Timecached):
     """Of a cluster, whose namespace is REPLICATED. Its ports open before it serves."""
 
-    def __init__(self, bench, brokers, node, lease="1s"):
+    def __init__(self, bench, brokers, node, lease="1s", forwards=False):
         super().__init__(bench, durability="replicated")
         self._lease = lease
+        self._forwards = forwards
         self._brokers = brokers
         self._node = node
         self._http_port = servers.free_port()
@@ -84,6 +85,7 @@ class Node(servers.Timecached):
             f"  name: {NAME}",
             f"  node: {self._node}",
             f"  lease: {self._lease}",
+            f"  forward_calls: {str(self._forwards).lower()}",
             f"  kafka: {{brokers: [{self._brokers.bootstrap}]}}",
             super().configuration()])
 

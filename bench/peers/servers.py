@@ -183,11 +183,14 @@ class Timecached(Server):
         return self.bench.programs.ctl, *load.timecachectl_flags(
             self.address, self.namespace, timeline)
 
-    def create(self, namespace, durability):
+    def create(self, namespace, durability, *options):
         processes.run([self.bench.programs.ctl, "ns", "create", namespace, "--ttl", "1h",
-                       "--durability", durability, "--address", self.address],
-                      START_SECONDS)
-        return OtherNamespace(self, namespace)
+                       "--durability", durability, *map(str, options),
+                       "--address", self.address], START_SECONDS)
+        return self.other_namespace(namespace)
+
+    def other_namespace(self, name):
+        return OtherNamespace(self, name)
 
 
 class DurableTimecached(Timecached):

@@ -49,6 +49,8 @@ constexpr uint64_t kReaders = 4;
 constexpr int kSharedKeys = 6;
 constexpr int kDefaultRounds = 16;
 constexpr int kClockRounds = 5;
+constexpr int kSpreadRounds = 7;
+constexpr uint32_t kPartitions = 16;
 const absl::Duration kTtl = absl::Seconds(3);
 // What the slew of the server's clock may take of it.
 constexpr double kLeastOfTtl = 0.985;
@@ -75,9 +77,10 @@ using Histories = std::map<std::string, std::vector<HistoryEntry>>;
 class ChaosTest : public ::testing::Test {
  protected:
   // To be called first.
-  void Start(const TestClusterOptions& options) {
+  void Start(const TestClusterOptions& options, uint32_t num_partitions = 1) {
     cluster_ = std::make_unique<TestCluster>(options);
     NamespaceOptions ns;
+    ns.num_partitions = num_partitions;
     ns.durability = Durability::kReplicated;
     ns.ttl = absl::Hours(1);
     cluster_->Create("kept", ns);
@@ -94,8 +97,9 @@ class ChaosTest : public ::testing::Test {
   }
 
   Client Caller(const std::string& ns, bool retries = true) const {
-    return retries ? cluster_->Caller(ns)
-                   : cluster_->ImpatientCaller(ns, kImpatience);
+    const size_t first = callers_spread_ ? next_node_++ : 0;
+    return retries ? cluster_->Caller(ns, first)
+                   : cluster_->ImpatientCaller(ns, kImpatience, first);
   }
 
   // --- Who calls.
@@ -361,6 +365,9 @@ class ChaosTest : public ::testing::Test {
   }
 
   std::unique_ptr<TestCluster> cluster_;
+  // Whether callers begin with different nodes.
+  bool callers_spread_ = false;
+  mutable std::atomic<size_t> next_node_{0};
 
   std::atomic<bool> done_{false};
   std::atomic<bool> round_over_{false};
@@ -540,6 +547,20 @@ TEST_F(ChaosTest, NodesWhoseClocksAreApartLetNothingDieEarly) {
   Run(FaultsNamed("owner killed,handed over,owner paused,owner stopped,"
                   "owner and standby killed"),
       FromEnvironment("TIMECACHED_CHAOS_CLOCK_ROUNDS", kClockRounds));
+}
+
+// Watchers, workers and writers are at any node, which forwards what it is asked.
+TEST_F(ChaosTest, PartitionsAreWholeWhicheverNodeIsCalled) {
+  TestClusterOptions options;
+  options.config = "cluster: {forward_calls: true}\n";
+  Start(options, kPartitions);
+  callers_spread_ = true;
+  const char* const only = std::getenv("TIMECACHED_CHAOS_ONLY");
+  Run(FaultsNamed(only != nullptr
+                      ? only
+                      : "owner killed,standby killed,handed over,owner paused,"
+                        "standby paused,owner cut off,standby cut off"),
+      FromEnvironment("TIMECACHED_CHAOS_SPREAD_ROUNDS", kSpreadRounds));
 }
 
 }  // namespace

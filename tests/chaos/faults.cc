@@ -73,6 +73,22 @@ void KillStandby(TestCluster& cluster, Dice& dice, AwaitService await) {
   standby->Start();
 }
 
+// It hangs, with all that it was asked to forward.
+void PauseStandby(TestCluster& cluster, Dice& dice, AwaitService await) {
+  Node* const standby = cluster.Standby(dice);
+  standby->Pause();
+  await();
+  standby->Resume();
+}
+
+// It does not learn who owns from then on.
+void CutStandbyOff(TestCluster& cluster, Dice& dice, AwaitService await) {
+  Node* const standby = cluster.Standby(dice);
+  cluster.brokers().Do("cut " + standby->name());
+  HandOver(cluster, dice, await);
+  cluster.brokers().Do("heal " + standby->name());
+}
+
 // No node is left but a standby.
 void KillOwnerAndStandby(TestCluster& cluster, Dice& dice, AwaitService await) {
   Node* const owner = cluster.Owner();
@@ -198,6 +214,8 @@ const std::vector<Fault>& AllFaults() {
       {"nodes rolled", RollNodes},
       {"brokers rolled", RollBrokers},
       {"all brokers killed", KillAllBrokers},
+      {"standby paused", PauseStandby},
+      {"standby cut off", CutStandbyOff},
   };
   return *all;
 }

@@ -131,26 +131,28 @@ std::map<std::string, std::string> TestCluster::ClockOf(size_t node) const {
   return {{"LD_PRELOAD", STEPPED_CLOCK_LIBRARY}, {"STEPPED_CLOCK", path}};
 }
 
-std::string TestCluster::addresses() const {
+std::string TestCluster::addresses(size_t first) const {
   std::string all;
-  for (const auto& node : nodes_) {
-    absl::StrAppend(&all, all.empty() ? "" : ",", node->address());
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = *nodes_[(first + i) % nodes_.size()];
+    absl::StrAppend(&all, all.empty() ? "" : ",", node.address());
   }
   return all;
 }
 
-Client TestCluster::Caller(const std::string& ns) const {
+Client TestCluster::Caller(const std::string& ns, size_t first) const {
   ClientOptions options;
   options.timeout = kPatience;
-  return Client(addresses(), options).In(ns);
+  return Client(addresses(first), options).In(ns);
 }
 
 Client TestCluster::ImpatientCaller(const std::string& ns,
-                                    absl::Duration impatience) const {
+                                    absl::Duration impatience,
+                                    size_t first) const {
   ClientOptions options;
   options.timeout = impatience;
   options.retry.max_attempts = 1;
-  return Client(addresses(), options).In(ns);
+  return Client(addresses(first), options).In(ns);
 }
 
 Client TestCluster::CallerOfOne(const std::string& ns, size_t node,

@@ -69,12 +69,14 @@ class TestCluster {
   Brokers& brokers() { return *brokers_; }
   Node& node(size_t i) { return *nodes_[i]; }
   size_t size() const { return nodes_.size(); }
-  std::string addresses() const;
+  // Of all, `first` first.
+  std::string addresses(size_t first = 0) const;
 
-  // In the namespace; one that retries has kPatience, another one `impatience`.
-  Client Caller(const std::string& ns) const;
-  Client ImpatientCaller(const std::string& ns,
-                         absl::Duration impatience) const;
+  // In the namespace; one that retries has kPatience, another one `impatience`. Each
+  // begins with the node `first`, modulo their number.
+  Client Caller(const std::string& ns, size_t first = 0) const;
+  Client ImpatientCaller(const std::string& ns, absl::Duration impatience,
+                         size_t first = 0) const;
   // Which knows this node alone, and others that it names.
   Client CallerOfOne(const std::string& ns, size_t node,
                      absl::Duration impatience) const;

@@ -17,6 +17,6 @@ class Outcome:
 def all_experiments():
     # Not at the top: they import Outcome from here.
     from . import (atomic, batch, death, durable, echo, etcd, fanout, groups, memory,
-                   replicated, scale, stalled, storm, twitter, watchers)
+                   replicated, scale, spread, stalled, storm, twitter, watchers)
     return (batch, echo, memory, storm, death, scale, watchers, fanout, groups, stalled,
-            twitter, etcd, durable, atomic, replicated)
+            twitter, etcd, durable, atomic, spread, replicated)

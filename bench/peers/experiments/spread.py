@@ -1,0 +1,108 @@
+"""What it costs to spread a namespace, and to call a node that does not own it.
+
+One server beside itself: a namespace of one partition and one of sixteen. And a cluster of
+two nodes, each called in turn: the owner, and the other one, which forwards. The namespaces
+are MEMORY, so that nothing but these is measured; brokers keep the cluster's membership
+alone. All run for the whole time, on the same cores.
+"""
+
+import contextlib
+
+from .. import clusters, figures, loads, servers
+from . import Outcome
+
+NAME = "spread"
+TITLE = "Partitions of a namespace, and calls that a node forwards to the owner"
+PARTITIONS = 16
+# All of a server's, also those of calls that take turns in a message.
+CALLERS = 16
+DEPTHS = (100, 1)
+KEYS = 100_000
+LEASE = "10s"
+ONE = "1 partition"
+SEVERAL = f"{PARTITIONS} partitions"
+DIRECT = "the owner"
+FORWARDED = "the other node"
+# Of the direct one's CPU, both nodes together.
+FORWARDED_BATCH_CPU = 1.6
+
+
+def _seconds(bench):
+    return bench.pick(5, 2)
+
+
+def estimate_seconds(bench):
+    turns = 2 * len(DEPTHS) * 2
+    return 40 + bench.repeats * 2 * turns * (_seconds(bench) + 1)
+
+
+class _Called:
+    """A node of a cluster, to be loaded, and the CPU of both."""
+    name = servers.Timecached.name
+
+    def __init__(self, node, nodes):
+        self._node = node
+        self._nodes = nodes
+        self.load_command = node.load_command
+
+    def cpu_seconds(self):
+        return sum(node.cpu_seconds() for node in self._nodes)
+
+
+def _turns(bench, rows, data, targets, goals):
+    """Each load on both of the targets, the first of which is the measure."""
+    (base, _), (name, _) = targets.items()
+    for depth in DEPTHS:
+        for put_percent, verb in ((100, "put"), (0, "get")):
+            what = f"{verb} x {depth}"
+            load = loads.Load(put_percent=put_percent, keys=KEYS, depth=depth,
+                              connections=CALLERS, seconds=_seconds(bench))
+            runs = data[f"{name}, {what}"] = bench.turns(what, {
+                each: lambda server=server: loads.drive(bench, server, load)
+                for each, server in targets.items()})
+            rows.append(figures.compared(f"{name}: {what}", "operations/s",
+                                         loads.rates(runs[name]), base,
+                                         loads.rates(runs[base])))
+            used = "server_cpu_us_per_operation"
+            rows.append(figures.compared(
+                f"{name}: {what}, server CPU", "us/operation",
+                [run[used] for run in runs[name]], base,
+                [run[used] for run in runs[base]], goals.get(depth)))
+
+
+def run(bench):
+    rows, data = [], {}
+    with servers.Timecached(bench) as server:
+        targets = {ONE: server,
+                   SEVERAL: server.create("spread", "memory", "--partitions", PARTITIONS)}
+        for each in targets.values():
+            loads.fill(bench, each, KEYS)
+        _turns(bench, rows, data, targets, {})
+    with contextlib.ExitStack() as stack:
+        brokers = stack.enter_context(clusters.Brokers(bench))
+        owner, other = (stack.enter_context(
+            clusters.Node(bench, brokers, name, LEASE, forwards=True))
+            for name in ("node-1", "node-2"))
+        owner.await_ready()
+        owner.await_standby()
+        nodes = (owner, other)
+        named = owner.create("memory", "memory")
+        targets = {DIRECT: _Called(named, nodes),
+                   FORWARDED: _Called(other.other_namespace("memory"), nodes)}
+        loads.fill(bench, targets[DIRECT], KEYS)
+        _turns(bench, rows, data, targets,
+               {DEPTHS[0]: figures.at_most(FORWARDED_BATCH_CPU)})
+    return Outcome(rows, data)
+
+
+def plot(data, canvas):
+    with canvas.figure(NAME, TITLE, columns=1, width=8) as (axes,):
+        series = {}
+        for i, runs in enumerate(data.values()):
+            base, name = runs
+            series.setdefault("CPU beside one partition, or the owner", {})[i] = (
+                figures.Spread.of_ratios(
+                    [run["server_cpu_us_per_operation"] for run in runs[name]],
+                    [run["server_cpu_us_per_operation"] for run in runs[base]]))
+        canvas.bars(axes, [name.replace(", ", "\n") for name in data], series)
+        axes.set_xlabel("server CPU of an operation, as a ratio")
