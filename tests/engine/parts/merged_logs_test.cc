@@ -253,6 +253,38 @@ TEST(MergedLogs, PointsOfAnotherNumberOfPartitionsAreOfAnotherLog) {
             Reason::kLogChanged);
 }
 
+TEST(MergedLogs, ChangesOfAllPartitionsComeOnceAndResume) {
+  NamespaceOptions options = Tens();
+  options.change_retention_us = 60 * kSecond;
+  PartsHarness parts(5, options);
+  const std::vector<std::string> name = {PartsHarness::kName};
+  const auto open = [&](const LogPoints& points) {
+    return TestReader([&](auto wake, auto done) {
+      parts.store().OpenChanges(name, LogStart::kNow, points, wake,
+                                std::move(done));
+    });
+  };
+  TestReader watch = open({});
+  ASSERT_TRUE(watch.status().ok()) << watch.status();
+  std::set<std::string> seen;
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 30; ++i) parts.Put(absl::StrCat("k", round, "-", i));
+    parts.Pass(kSecond / 10);
+    watch->RefreshWatermark(parts.now_us(), 0);
+    EventChunk chunk;
+    do {
+      chunk = watch->Read(parts.now_us(), 8192, 1'000);
+      for (const std::string& key : KeysOf(chunk)) {
+        EXPECT_TRUE(seen.insert(key).second) << key;
+      }
+    } while (chunk.more);
+    EXPECT_EQ(chunk.watermark_us, parts.now_us());
+    watch = open(PartsHarness::PointsOf(chunk.points));
+    ASSERT_TRUE(watch.status().ok()) << watch.status();
+  }
+  EXPECT_EQ(seen.size(), 300u);
+}
+
 TEST(MergedLogs, ExpiringEntriesOfAllPartitionsComeOnce) {
   PartsHarness parts(5);
   std::set<std::string> put;
