@@ -2103,10 +2103,10 @@ type ExecuteRequest struct {
 	// meets the limits as a sum. At most 128 operations, 1 MiB in all, each on a key of
 	// its own; else the call fails with INVALID_ARGUMENT (INVALID_FIELD, operations).
 	// Where an answer to an idempotency_id is remembered, conditions of Contains and
-	// Touch, which have none, do not count, and such a Touch renews nothing. In a cluster
-	// with partitions all keys have to be in one of them: what a key has between its
-	// first "{" and the next "}" alone decides on its partition, if there is something
-	// between these. Until then any keys will do.
+	// Touch, which have none, do not count, and such a Touch renews nothing. In a namespace
+	// of several partitions all keys have to be in one of them, else the call fails in the
+	// same way. What a key has between its first "{" and the next "}" alone decides on its
+	// partition, if there is something between these: see NamespaceOptions.num_partitions.
 	Atomic bool `protobuf:"varint,3,opt,name=atomic,proto3" json:"atomic,omitempty"`
 	// The operations are plain calls of callers that do not know each other, which a
 	// client sends together: see Pipeline. Not with `atomic`. Execute ignores it.

@@ -214,8 +214,8 @@ type GroupOptions struct {
 	// member holds are dropped and counted in `lost`. Events that members hold count,
 	// too: while they take half of this, members get only one event at a time. All
 	// groups of a namespace also share NamespaceOptions.max_backlog_bytes. Less where
-	// the server's memory runs out, see ServerLimits.max_memory_bytes. 1 MiB to 64 GiB.
-	// Default 256 MiB.
+	// the server's memory runs out, see ServerLimits.max_memory_bytes. Each partition has
+	// an equal share, of at least 1 MiB. 1 MiB to 64 GiB. Default 256 MiB.
 	MaxBacklogBytes *uint64 `protobuf:"varint,3,opt,name=max_backlog_bytes,json=maxBacklogBytes,proto3,oneof" json:"max_backlog_bytes,omitempty"`
 	// How long the group may be without a member before it is deleted with its
 	// unsettled events. A call of FetchExpired is a member until it is answered. A group
@@ -245,6 +245,7 @@ type GroupOptions struct {
 	KeyPrefix []byte `protobuf:"bytes,10,opt,name=key_prefix,json=keyPrefix,proto3,oneof" json:"key_prefix,omitempty"`
 	// One member gets all events, in order of death as far as attempts do not fail: the
 	// one that has been a member longest, until its stream ends; then the next one. The
+	// order is that of WatchExpiredResponse: of each partition, if there are several. The
 	// others wait. FetchExpired is refused (FAILED_PRECONDITION, SINGLE_ACTIVE). Default
 	// false.
 	SingleActive *bool `protobuf:"varint,11,opt,name=single_active,json=singleActive,proto3,oneof" json:"single_active,omitempty"`
@@ -405,7 +406,8 @@ type GroupStatistics struct {
 	// Events that were dropped unsettled.
 	Lost uint64 `protobuf:"varint,14,opt,name=lost,proto3" json:"lost,omitempty"`
 	// Members that let an event time out and have settled none since. They get one
-	// event at a time, and none that has failed while there is another member.
+	// event at a time, and none that has failed while there is another member. Of several
+	// partitions, each of which goes by its own events, the most in one.
 	UnresponsiveMembers uint64 `protobuf:"varint,15,opt,name=unresponsive_members,json=unresponsiveMembers,proto3" json:"unresponsive_members,omitempty"`
 	// Of `lost`, those whose dead letter is too large for the dead_letter_namespace.
 	DeadLettersDropped uint64 `protobuf:"varint,16,opt,name=dead_letters_dropped,json=deadLettersDropped,proto3" json:"dead_letters_dropped,omitempty"`
@@ -1700,9 +1702,10 @@ type GroupMember struct {
 	InFlight uint64 `protobuf:"varint,5,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// Its ConsumeExpiredRequest.max_in_flight.
 	MaxInFlight uint64 `protobuf:"varint,6,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
-	// How many it may hold now: fewer if it let events time out.
+	// How many it may hold now: fewer if it let events time out. Of several partitions,
+	// each of which goes by its own events, the least in one.
 	Window uint64 `protobuf:"varint,7,opt,name=window,proto3" json:"window,omitempty"`
-	// It let an event time out and has settled none since.
+	// It let an event time out and has settled none since, in one of the partitions.
 	Unresponsive bool `protobuf:"varint,8,opt,name=unresponsive,proto3" json:"unresponsive,omitempty"`
 	// Whether it is the one that gets events, in a group that is single_active; otherwise
 	// true.

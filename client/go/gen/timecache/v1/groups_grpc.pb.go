@@ -36,6 +36,9 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Administration of consumer groups. Errors are as in data.proto.
+//
+// In a namespace of several partitions a group is in all of them: it has a part in each,
+// which delivers the partition's events to the same members.
 type GroupServiceClient interface {
 	// Creates a consumer group of a namespace. Unset options take their defaults.
 	//
@@ -67,7 +70,8 @@ type GroupServiceClient interface {
 	// delivered, and counted in `lost`, if the position is a token. No such group:
 	// NOT_FOUND (GROUP_NOT_FOUND). Idempotent, but for the attempts that it ends.
 	SeekGroup(ctx context.Context, in *SeekGroupRequest, opts ...grpc.CallOption) (*SeekGroupResponse, error)
-	// Lists the events that a group has not settled, the oldest first, in pages. A page
+	// Lists the events that a group has not settled, the oldest first, in pages: those of
+	// one partition after those of another, if the namespace has several. A page
 	// shows each event as it is when the page is made; with a token of it an operator
 	// settles an event by SettleExpired, whoever holds it.
 	//
@@ -174,6 +178,9 @@ func (c *groupServiceClient) ListMembers(ctx context.Context, in *ListMembersReq
 // for forward compatibility.
 //
 // Administration of consumer groups. Errors are as in data.proto.
+//
+// In a namespace of several partitions a group is in all of them: it has a part in each,
+// which delivers the partition's events to the same members.
 type GroupServiceServer interface {
 	// Creates a consumer group of a namespace. Unset options take their defaults.
 	//
@@ -205,7 +212,8 @@ type GroupServiceServer interface {
 	// delivered, and counted in `lost`, if the position is a token. No such group:
 	// NOT_FOUND (GROUP_NOT_FOUND). Idempotent, but for the attempts that it ends.
 	SeekGroup(context.Context, *SeekGroupRequest) (*SeekGroupResponse, error)
-	// Lists the events that a group has not settled, the oldest first, in pages. A page
+	// Lists the events that a group has not settled, the oldest first, in pages: those of
+	// one partition after those of another, if the namespace has several. A page
 	// shows each event as it is when the page is made; with a token of it an operator
 	// settles an event by SettleExpired, whoever holds it.
 	//

@@ -52,15 +52,18 @@ type NamespaceServiceClient interface {
 	//
 	// The options take effect for later puts and touches. Existing entries keep their
 	// deadlines. A limit below the current content makes the next put fail (or evict).
-	// num_shards cannot change, nor durability between MEMORY and the others.
-	// Idempotent.
+	// num_shards and num_partitions cannot change, nor durability between MEMORY and the
+	// others. Of a namespace of several partitions an error of the journal may leave some
+	// with the old options: they take the new ones at the next restart, or when the call
+	// is repeated. Idempotent.
 	UpdateNamespace(ctx context.Context, in *UpdateNamespaceRequest, opts ...grpc.CallOption) (*UpdateNamespaceResponse, error)
 	// Deletes a namespace with everything in it. Its entries have no expiry events; its
 	// watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
 	DeleteNamespace(ctx context.Context, in *DeleteNamespaceRequest, opts ...grpc.CallOption) (*DeleteNamespaceResponse, error)
 	// Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
 	// when the call returns, and are delivered to the watchers with the cause ROTATED.
-	// A namespace without a live bucket does not change. Not idempotent.
+	// Of each partition it is the oldest bucket that this one has. A namespace without a
+	// live bucket does not change. Not idempotent.
 	RotateNamespace(ctx context.Context, in *RotateNamespaceRequest, opts ...grpc.CallOption) (*RotateNamespaceResponse, error)
 	// Counts the live entries by the time of their death: what dies when, unless it is
 	// renewed, removed or put anew until then.
@@ -189,15 +192,18 @@ type NamespaceServiceServer interface {
 	//
 	// The options take effect for later puts and touches. Existing entries keep their
 	// deadlines. A limit below the current content makes the next put fail (or evict).
-	// num_shards cannot change, nor durability between MEMORY and the others.
-	// Idempotent.
+	// num_shards and num_partitions cannot change, nor durability between MEMORY and the
+	// others. Of a namespace of several partitions an error of the journal may leave some
+	// with the old options: they take the new ones at the next restart, or when the call
+	// is repeated. Idempotent.
 	UpdateNamespace(context.Context, *UpdateNamespaceRequest) (*UpdateNamespaceResponse, error)
 	// Deletes a namespace with everything in it. Its entries have no expiry events; its
 	// watchers' streams end with NOT_FOUND. A retry gets NOT_FOUND.
 	DeleteNamespace(context.Context, *DeleteNamespaceRequest) (*DeleteNamespaceResponse, error)
 	// Kills the oldest bucket now (Storm's RotatingMap.rotate): its entries are gone
 	// when the call returns, and are delivered to the watchers with the cause ROTATED.
-	// A namespace without a live bucket does not change. Not idempotent.
+	// Of each partition it is the oldest bucket that this one has. A namespace without a
+	// live bucket does not change. Not idempotent.
 	RotateNamespace(context.Context, *RotateNamespaceRequest) (*RotateNamespaceResponse, error)
 	// Counts the live entries by the time of their death: what dies when, unless it is
 	// renewed, removed or put anew until then.

@@ -385,8 +385,9 @@ type ConsumeExpiredRequest struct {
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	// Where a group that this call creates starts.
 	Start WatchStart `protobuf:"varint,3,opt,name=start,proto3,enum=timecache.v1.WatchStart" json:"start,omitempty"`
-	// Most events of each namespace that this member holds unsettled; at that number no
-	// more are delivered to it. 1 to 65,536. Unset: 1,000.
+	// Most events of each namespace that this member holds unsettled, in all of its
+	// partitions together; at that number no more are delivered to it. 1 to 65,536. Unset:
+	// 1,000.
 	MaxInFlight *uint32 `protobuf:"varint,4,opt,name=max_in_flight,json=maxInFlight,proto3,oneof" json:"max_in_flight,omitempty"`
 	// Leave the values out.
 	KeysOnly bool `protobuf:"varint,5,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
@@ -700,8 +701,9 @@ type ExpiredEvent struct {
 	DeliveredAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=delivered_at,json=deliveredAt,proto3" json:"delivered_at,omitempty"`
 	// Why it died.
 	Cause ExpiryCause `protobuf:"varint,9,opt,name=cause,proto3,enum=timecache.v1.ExpiryCause" json:"cause,omitempty"`
-	// Only in ConsumeExpired: the event's number in the namespace's log, for people to
-	// read. Grows in order of death. Below 2^53. Otherwise 0.
+	// Only in ConsumeExpired: the event's number in the log of its partition, for people to
+	// read. Grows in order of death there; another partition may use the same number. Below
+	// 2^53. Otherwise 0.
 	EventId uint64 `protobuf:"varint,10,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// Only in ConsumeExpired: the number of this attempt, from 1. An attempt that ended
 	// by NACK, or was not settled in time, counts. One that ended with the member's
@@ -1118,7 +1120,9 @@ func (x *GatheredPart) GetValue() []byte {
 }
 
 // Events of one namespace, in order of death, and the moment up to which they are
-// complete.
+// complete. Of a namespace of several partitions those of each partition, and so of each
+// key, are in order of death over all messages; those of several are in that order within
+// a message, but not from one message to the next.
 type WatchExpiredResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace that this message is about.
@@ -1139,9 +1143,9 @@ type WatchExpiredResponse struct {
 	// gone, and all are counted but those that are known not to have had the prefix.
 	Lost uint64 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
 	// A later call with this in WatchExpiredRequest.resume_tokens continues after this
-	// message. Opaque; at most 128 B. Valid until the namespace is deleted; in a MEMORY
-	// namespace until the server stops; in an ASYNC one until a power loss destroys
-	// events before it.
+	// message. Opaque; at most 128 B, or 2 KiB of a namespace of several partitions. Valid
+	// until the namespace is deleted; in a MEMORY namespace until the server stops; in an
+	// ASYNC one until a power loss destroys events before it.
 	ResumeToken   []byte `protobuf:"bytes,5,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
