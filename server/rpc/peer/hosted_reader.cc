@@ -87,19 +87,11 @@ HostedReader::Read HostedReader::ReadOnce() {
   }
   if (chunk.closed) read.chunk.why_closed = reader_->WhyClosed();
   const bool content = read.chunk.has_content();
-  if (refreshed && (chunk.watermark_us != watermark_us_ ||
-                    chunk.arrived_us != arrived_us_)) {
-    // Someone waits for it.
-    chunk.all_delivered = true;
-  }
+  // Someone waits for it.
+  if (refreshed) chunk.all_delivered = true;
   read.worth_sending =
       content || chunk.all_delivered || chunk.storing != storing_;
-  // The first one always is.
-  if (read.worth_sending || !begun_) {
-    watermark_us_ = chunk.watermark_us;
-    arrived_us_ = chunk.arrived_us;
-    storing_ = chunk.storing;
-  }
+  if (read.worth_sending) storing_ = chunk.storing;
   if (content) grants_.pop_front();
   // It is woken again only once it has found nothing.
   read.more = (content || chunk.more) && !grants_.empty();

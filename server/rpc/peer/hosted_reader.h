@@ -110,9 +110,7 @@ class HostedReader final : public Watcher,
   bool left_ ABSL_GUARDED_BY(mu_) = false;
   // The age that a refresh permits; none: none was asked for.
   std::optional<int64_t> refresh_us_ ABSL_GUARDED_BY(mu_);
-  // As they were sent last.
-  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
-  int64_t arrived_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // As it was sent last.
   bool storing_ ABSL_GUARDED_BY(mu_) = false;
 };
 
