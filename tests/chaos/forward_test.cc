@@ -14,25 +14,25 @@
 namespace timecache::test {
 namespace {
 
-constexpr absl::Duration kImpatience = absl::Seconds(5);
-constexpr int kPuts = 20;
+constexpr absl::Duration kForwardImpatience = absl::Seconds(5);
+constexpr int kForwardedPuts = 20;
 
 // By what it says itself: all nodes serve.
 bool Owns(const TestCluster& cluster, size_t node, const std::string& name) {
   const auto said =
-      cluster.CallerOfOne("default", node, kImpatience).GetCluster();
+      cluster.CallerOfOne("default", node, kForwardImpatience).GetCluster();
   return said.ok() && said->owner == name;
 }
 
 void ExpectPuts(const Client& caller, const std::string& prefix) {
-  for (int i = 0; i < kPuts; ++i) {
+  for (int i = 0; i < kForwardedPuts; ++i) {
     const auto put = caller.Put(absl::StrCat(prefix, i), prefix);
     ASSERT_TRUE(put.ok()) << put.status();
   }
 }
 
 void ExpectValues(const Client& caller, const std::string& prefix) {
-  for (int i = 0; i < kPuts; ++i) {
+  for (int i = 0; i < kForwardedPuts; ++i) {
     const auto get = caller.Get(absl::StrCat(prefix, i));
     ASSERT_TRUE(get.ok()) << get.status();
     ASSERT_TRUE(get->has_value());
@@ -56,9 +56,11 @@ TEST(ForwardTest, CallsAtAnyNodeSucceedBeforeDuringAndAfterAHandover) {
     return Owns(cluster, owner, cluster.node(owner).name());
   }));
   const size_t standby = 1 - owner;
-  const Client at_standby = cluster.CallerOfOne("kept", standby, kImpatience);
+  const Client at_standby =
+      cluster.CallerOfOne("kept", standby, kForwardImpatience);
   ExpectPuts(at_standby, "before");
-  ExpectValues(cluster.CallerOfOne("kept", owner, kImpatience), "before");
+  ExpectValues(cluster.CallerOfOne("kept", owner, kForwardImpatience),
+               "before");
 
   EXPECT_TRUE(AwaitCluster([&] {
     return RunToEnd({TIMECACHECTL, "--address", cluster.node(owner).address(),
@@ -72,14 +74,15 @@ TEST(ForwardTest, CallsAtAnyNodeSucceedBeforeDuringAndAfterAHandover) {
         at_standby.Put(absl::StrCat("during", put_during), "during");
     EXPECT_TRUE(put.ok() || absl::IsUnavailable(put.status())) << put.status();
     if (put.ok()) ++put_during;
-    return put_during == kPuts;
+    return put_during == kForwardedPuts;
   }));
   EXPECT_TRUE(AwaitCluster(
       [&] { return Owns(cluster, standby, cluster.node(standby).name()); }));
   ExpectPuts(at_standby, "after");
 
   // The former owner is a standby, and forwards in its turn.
-  const Client at_former = cluster.CallerOfOne("kept", owner, kImpatience);
+  const Client at_former =
+      cluster.CallerOfOne("kept", owner, kForwardImpatience);
   EXPECT_TRUE(AwaitCluster([&] { return at_former.Get("before0").ok(); }));
   ExpectValues(at_former, "before");
   ExpectValues(at_former, "during");

@@ -51,9 +51,14 @@ void HostedCall::Refuse(const absl::Status& status) {
   Answer(&body);
 }
 
+void HostedCall::SendAnswer(FieldWriter* body) {
+  stream_->Send({id_, peer::v1::FRAME_KIND_ANSWER,
+                 std::make_shared<const std::string>(body->Take())});
+}
+
 void HostedCall::Answer(FieldWriter* body) {
-  stream_->Answer({id_, peer::v1::FRAME_KIND_ANSWER,
-                   std::make_shared<const std::string>(body->Take())});
+  SendAnswer(body);
+  stream_->EndCall();
 }
 
 template <typename Answered>
@@ -384,7 +389,6 @@ Store::DoneWith<Store::Readers> HostedCall::WhenOpen(const PeerGrant& grant,
       status.Update(
           hub->Add(readers.back(),
                    {.flow = self->names_[i], .heartbeats = 0, .waits = false}));
-      self->wake_->Add(readers.back());
     }
     if (!status.ok() || !self->stream_->AddReaders(readers)) {
       for (const auto& reader : readers) reader->Close();
@@ -394,9 +398,10 @@ Store::DoneWith<Store::Readers> HostedCall::WhenOpen(const PeerGrant& grant,
     body(self->id_ + 1);
     WriteStatus(status, &body);
     for (const auto& reader : readers) WriteChunk(reader->ReadFirst(), &body);
-    self->Answer(&body);
-    // What came meanwhile.
-    self->wake_->Wake();
+    self->SendAnswer(&body);
+    for (const auto& reader : readers) reader->Begin();
+    // Last: the hub is there until then.
+    self->stream_->EndCall();
   };
 }
 

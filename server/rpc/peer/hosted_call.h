@@ -61,6 +61,8 @@ class HostedCall final : public std::enable_shared_from_this<HostedCall>,
   Store::DoneWith<Answer> WhenDone();
   Store::Done WhenTold();
   void Refuse(const absl::Status& status);
+  void SendAnswer(FieldWriter* body);
+  // That, and it is done.
   void Answer(FieldWriter* body);
   bool opens() const { return call_ >= PeerCall::kOpenLogs; }
 

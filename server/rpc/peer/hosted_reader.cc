@@ -47,6 +47,17 @@ PeerChunk HostedReader::ReadFirst() {
   return ReadOnce().chunk;
 }
 
+void HostedReader::Begin() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (reader_ == nullptr) return;
+    begun_ = true;
+    wake_->Add(shared_from_this());
+  }
+  // What came meanwhile.
+  hub_->Notify(shared_from_this());
+}
+
 HostedReader::Read HostedReader::ReadOnce() {
   Read read;
   EventChunk& chunk = read.chunk.chunk;
@@ -76,16 +87,11 @@ HostedReader::Read HostedReader::ReadOnce() {
   }
   if (chunk.closed) read.chunk.why_closed = reader_->WhyClosed();
   const bool content = read.chunk.has_content();
-  if (refreshed && (chunk.watermark_us != watermark_us_ ||
-                    chunk.arrived_us != arrived_us_)) {
-    // Someone waits for it.
-    chunk.all_delivered = true;
-  }
+  // Someone waits for it.
+  if (refreshed) chunk.all_delivered = true;
   read.worth_sending =
       content || chunk.all_delivered || chunk.storing != storing_;
-  watermark_us_ = chunk.watermark_us;
-  arrived_us_ = chunk.arrived_us;
-  storing_ = chunk.storing;
+  if (read.worth_sending) storing_ = chunk.storing;
   if (content) grants_.pop_front();
   // It is woken again only once it has found nothing.
   read.more = (content || chunk.more) && !grants_.empty();
@@ -142,10 +148,12 @@ void HostedReader::OnFrame(peer::v1::FrameKind kind, absl::string_view body) {
 
 bool HostedReader::OnWake(Wake why) {
   Read read;
-  const absl::Status ends = WhyEnds(why);
+  absl::Status ends;
   {
     absl::MutexLock lock(&mu_);
-    if (reader_ == nullptr) return false;
+    if (why == Wake::kDrain) draining_ = true;
+    if (reader_ == nullptr || !begun_) return false;
+    ends = WhyEnds(draining_);
     if (ends.ok()) {
       if (grants_.empty()) return false;
       read = ReadOnce();
@@ -164,12 +172,11 @@ bool HostedReader::OnWake(Wake why) {
   return read.more;
 }
 
-absl::Status HostedReader::WhyEnds(Wake why) const {
+absl::Status HostedReader::WhyEnds(bool draining) const {
   const std::shared_ptr<PeerStream> stream = stream_.lock();
   if (stream == nullptr) return absl::OkStatus();
   absl::Status serves = stream->CheckService();
-  if (!serves.ok() || why != Wake::kDrain) return serves;
-  return OpenStreams::DrainingError();
+  return serves.ok() && draining ? OpenStreams::DrainingError() : serves;
 }
 
 void HostedReader::Send(const PeerChunk& chunk) {

@@ -71,6 +71,8 @@ class HostedReader final : public Watcher,
 
   // What the answer to its call has of it.
   PeerChunk ReadFirst() ABSL_LOCKS_EXCLUDED(mu_);
+  // The answer is sent: from here on it sends what comes.
+  void Begin() ABSL_LOCKS_EXCLUDED(mu_);
 
   // By the other node.
   void OnFrame(peer::v1::FrameKind kind, absl::string_view body)
@@ -87,7 +89,7 @@ class HostedReader final : public Watcher,
     bool more = false;
   };
   Read ReadOnce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status WhyEnds(Wake why) const;
+  absl::Status WhyEnds(bool draining) const;
   void Send(const PeerChunk& chunk);
 
   const uint64_t id_;
@@ -101,14 +103,14 @@ class HostedReader final : public Watcher,
       ABSL_ACQUIRED_BEFORE(lock_order::kMap);
   // Null once it has ended.
   std::unique_ptr<EventReader> reader_ ABSL_GUARDED_BY(mu_);
+  bool begun_ ABSL_GUARDED_BY(mu_) = false;
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
   // It reads for each; none once its member has left.
   std::deque<PeerGrant> grants_ ABSL_GUARDED_BY(mu_);
   bool left_ ABSL_GUARDED_BY(mu_) = false;
   // The age that a refresh permits; none: none was asked for.
   std::optional<int64_t> refresh_us_ ABSL_GUARDED_BY(mu_);
-  // As they were sent last.
-  int64_t watermark_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
-  int64_t arrived_us_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  // As it was sent last.
   bool storing_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -115,11 +115,9 @@ void PeerStream::Send(PeerFrame frame) {
   Pump();
 }
 
-void PeerStream::Answer(PeerFrame frame) {
+void PeerStream::EndCall() {
   absl::MutexLock lock(&mu_);
   --calls_;
-  if (ended()) return;
-  if (!gone_) queue_.Push(std::move(frame));
   Pump();
 }
 

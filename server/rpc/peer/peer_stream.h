@@ -58,8 +58,8 @@ class PeerStream final
 
   // From calls and readers; nothing once it ends.
   void Send(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
-  // The last frame of a call.
-  void Answer(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
+  // A call has sent its answer, and needs nothing more of what this works with.
+  void EndCall() ABSL_LOCKS_EXCLUDED(mu_);
   // False: the stream has ended, and they are closed.
   bool AddReaders(std::vector<std::shared_ptr<HostedReader>> readers)
       ABSL_LOCKS_EXCLUDED(mu_);
