@@ -237,7 +237,8 @@ void PeerLink::Pump() {
 
 void PeerLink::OnConnected() {
   absl::MutexLock lock(&mu_);
-  if (stopped_) return;
+  // gRPC may say first that there is nothing more to read.
+  if (stopped_ || ending_) return;
   connected_ = true;
   back_off_ = kMinBackOff;
   why_broken_.clear();
@@ -339,6 +340,7 @@ void PeerLink::ReceiveAnswer(uint64_t id, std::string body, Actions* actions) {
 
 void PeerLink::OnEnding() {
   absl::MutexLock lock(&mu_);
+  ending_ = true;
   if (!connected_) return;
   connected_ = false;
   options_.counts->open.fetch_sub(1, std::memory_order_relaxed);
@@ -375,6 +377,7 @@ void PeerLink::OnBroken(const grpc::Status& status) {
         status.ok() ? "it has ended the stream" : status.error_message();
     writing_ = false;
     leaving_ = false;
+    ending_ = false;
     EndSent(&actions);
   }
   if (IsRefusal(status)) {
