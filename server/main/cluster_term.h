@@ -62,6 +62,8 @@ class ClusterTerm {
   absl::Status Follow(const std::function<bool()>& ended,
                       const RecoveryObservers& observers, SystemClock* clock,
                       MapChangeLogs* logs, Registry* registry);
+  // Of a standby that is about to end: others take over before it. Thread-safe.
+  void Yield() { member_->Yield(); }
   // From now on calls are served.
   void Serve() { serving_.store(true, std::memory_order_release); }
 

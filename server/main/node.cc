@@ -44,6 +44,8 @@ constexpr std::chrono::hours kTopicCheckInterval{1};
 constexpr std::chrono::milliseconds kAbandonInterval{250};
 // For calls of a node that has lost the ownership, or given it away.
 constexpr absl::Duration kEndOfTerm = absl::Seconds(2);
+// For the control log to say that a standby ends, before it does.
+constexpr absl::Duration kYieldTime = absl::Milliseconds(100);
 
 // For the journal to write what waits and to close, once the calls are done: at
 // most this part of the grace period, unless that is shorter.
@@ -299,11 +301,13 @@ absl::Status Node::AwaitOwnership() {
 bool Node::StandbyEnds() {
   if (!signals_.EndPending()) return false;
   std::call_once(standby_leaves_, [this] {
-    standby_ends_ = std::chrono::steady_clock::now();
-    // Load balancers lead to one that is ready alone.
-    if (!monitoring_.readiness()->forwards()) return;
-    const absl::Duration delay = ToDuration(config_.drain_delay());
-    standby_ends_ += absl::ToChronoMilliseconds(delay);
+    term_->Yield();
+    // Load balancers lead only to one that is ready.
+    const absl::Duration delay = monitoring_.readiness()->forwards()
+                                     ? ToDuration(config_.drain_delay())
+                                     : absl::ZeroDuration();
+    standby_ends_ = std::chrono::steady_clock::now() +
+                    absl::ToChronoMilliseconds(std::max(delay, kYieldTime));
     Log(LogLevel::kInfo, "standby_leaves",
         {{"drain_delay_ms", absl::ToInt64Milliseconds(delay)}});
     manager_.Stopping(delay + kEndOfTerm);

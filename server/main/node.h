@@ -87,8 +87,9 @@ class Node {
   absl::Status AwaitOwnership();
   void BeginForwarding();
   void EndForwarding();
-  // Whether a standby is to end: a signal came, and drain_delay is over. Until then one
-  // that forwards is not ready, and goes on. Thread-safe.
+  // Whether a standby is to end: a signal came, and other nodes had the time to read
+  // that it leaves; of one that forwards, drain_delay is over. Until then it goes on,
+  // and is not ready. Thread-safe.
   bool StandbyEnds();
   // Of one that forwards.
   void DrainStandby();
