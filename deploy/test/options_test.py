@@ -287,6 +287,7 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(
             server(objects)["spec"]["updateStrategy"], {"type": "RollingUpdate"}
         )
+        self.assertEqual(server(objects)["spec"]["minReadySeconds"], 2)
         (budget,) = of_kind(objects, "PodDisruptionBudget")
         self.assertEqual(budget["spec"]["maxUnavailable"], 1)
         self.assertNotIn("minAvailable", budget["spec"])
