@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/chaos/test_cluster.h"
 #include "tests/support/engine/dice.h"
+#include "tests/support/process.h"
 #include "timecache/client.h"
 
 namespace timecache::test {
@@ -30,6 +31,7 @@ constexpr int kKeysOfCaller = 50;
 constexpr uint32_t kPartitions = 16;
 // Of each caller, between two changes of the cluster.
 constexpr uint64_t kCallsBetween = 20;
+const absl::Duration kMinReady = absl::Seconds(2);
 const absl::Duration kImpatience = absl::Seconds(3);
 // As pods have it: load balancers notice meanwhile.
 constexpr char kConfig[] =
@@ -169,13 +171,39 @@ class ScaleTest : public ::testing::Test {
       return true;
     }));
   }
+  // Until the node is available, by what probes ask and the chart's minReadySeconds.
   void Join(size_t node) {
     cluster_.node(node).Start();
-    cluster_.AwaitWhole();
+    const Client probe = cluster_.CallerOfOne("default", node, kImpatience);
+    EXPECT_TRUE(AwaitCluster([&] {
+      const auto health = probe.CheckHealth();
+      return health.ok() && *health == ServingStatus::kServing;
+    }));
+    const absl::Time ready = absl::Now();
+    EXPECT_TRUE(AwaitCluster([&] { return absl::Now() >= ready + kMinReady; }));
     AwaitCalls();
   }
   void Leave(size_t node) {
     EXPECT_EQ(cluster_.node(node).Stop(), 0);
+    AwaitCalls();
+  }
+  // All from this one on, at the same time.
+  void LeaveFrom(size_t first) {
+    std::vector<std::thread> stops;
+    for (size_t node = first; node < kMostNodes; ++node) {
+      stops.emplace_back(
+          [this, node] { EXPECT_EQ(cluster_.node(node).Stop(), 0); });
+    }
+    for (std::thread& stop : stops) stop.join();
+    AwaitCalls();
+  }
+  void HandOverTo(size_t node) {
+    const std::string& name = cluster_.node(node).name();
+    EXPECT_TRUE(AwaitCluster([&] {
+      return RunToEnd({TIMECACHECTL, "--address", cluster_.addresses(),
+                       "cluster", "handover", "--to", name})
+                 .code == 0;
+    }));
     AwaitCalls();
   }
   void StopCallers() {
@@ -194,13 +222,13 @@ class ScaleTest : public ::testing::Test {
   std::vector<std::unique_ptr<ScaleCaller>> callers_;
 };
 
-// Whoever owns, which the last one that leaves may do.
 TEST_F(ScaleTest, NodesComeAndGoUnderLoadAndNoCallerSeesIt) {
   AwaitCalls();
   for (size_t node = kLeastNodes; node < kMostNodes; ++node) Join(node);
-  // Pods are taken away from the last one on.
-  for (size_t node = kMostNodes; node-- > kLeastNodes;) Leave(node);
-  // A rolling update begins with the last one, too.
+  // Pods are taken away together, and the owner is one of them.
+  HandOverTo(kMostNodes - 1);
+  LeaveFrom(kLeastNodes);
+  // A rolling update begins with the last one.
   for (size_t node = kLeastNodes; node-- > 0;) {
     Leave(node);
     Join(node);
