@@ -44,6 +44,8 @@ constexpr std::chrono::hours kTopicCheckInterval{1};
 constexpr std::chrono::milliseconds kAbandonInterval{250};
 // For calls of a node that has lost the ownership, or given it away.
 constexpr absl::Duration kEndOfTerm = absl::Seconds(2);
+// How soon a node that drains notices that its term is over.
+constexpr absl::Duration kTermInterval = absl::Milliseconds(100);
 // For the control log to say that a standby ends, before it does.
 constexpr absl::Duration kYieldTime = absl::Milliseconds(100);
 
@@ -381,10 +383,9 @@ void Node::Drain(int signal) {
        {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
   manager_.Stopping(delay + grace);
   server_->SetNotServing();
+  if (term_ == nullptr || forwarding_ != nullptr) ServeOn(delay);
   if (term_ != nullptr) {
     term_->Release(registry_, journal_.logs.get(), grace / kCloseShare);
-  } else if (delay > absl::ZeroDuration()) {
-    signals_.NextEndWithin(delay);
   }
   signals_.Release();
   absl::Duration drain = grace;
@@ -402,6 +403,19 @@ void Node::Drain(int signal) {
        {"pipelines", report.pipelines},
        {"pipelines_cut", report.pipelines_cut},
        {"took_ms", MillisSince(start)}});
+}
+
+void Node::ServeOn(absl::Duration delay) {
+  const auto until =
+      std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
+  while (term_ == nullptr || !term_->IsOver()) {
+    const auto left = until - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return;
+    if (signals_.NextEndWithin(
+            std::min(absl::FromChrono(left), kTermInterval)) != 0) {
+      return;
+    }
+  }
 }
 
 void Node::EndAfter(absl::Duration patience) {

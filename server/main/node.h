@@ -70,9 +70,9 @@ class Node {
   // signal ends the delay, and a third one, or a second one without a delay,
   // the process at once.
   //
-  // In a cluster the ownership is released before, and there is no delay: the
-  // next owner is told to clients. A standby that forwards calls and is ready goes on
-  // for drain_delay. Returns also when the ownership is lost or handed over.
+  // In a cluster the ownership is released before it drains, and the next owner is told
+  // to clients. There is a delay only if nodes forward calls: otherwise no other node is
+  // ready before the release. Returns also when the ownership is lost or handed over.
   void Run();
 
   // After Start or Run: whether the process goes on, with another node.
@@ -96,6 +96,8 @@ class Node {
 
   int ServeUntilSignal();
   void Drain(int signal);
+  // For drain_delay, or until another signal or the end of the term.
+  void ServeOn(absl::Duration delay);
   void EndTerm();
   // Ends the process that long from now on.
   void EndAfter(absl::Duration patience);
