@@ -62,7 +62,7 @@ TestServer::TestServer(const TestServerOptions& options)
                                         : nullptr),
       server_(wrapped_store_ != nullptr ? wrapped_store_.get() : &store_,
               &manual_clock_,
-              ToServerOptions(options, &manual_clock_, &reaper_, &local_store_,
+              ToServerOptions(options, &manual_clock_, &reaper_, &store_,
                               [this](const server::AdminChange& change) {
                                 absl::MutexLock lock(&mu_);
                                 observed_.push_back(TextOf(change));
