@@ -36,7 +36,8 @@ Services::Services(const ServerOptions& options, const Parts& parts,
     peers_ = std::make_unique<PeerService>(
         parts.gate,
         PeerStream::Parts{options.peer_store, parts.hub, parts.streams,
-                          &executor_, options.peer_principal});
+                          &executor_, options.peer_principal,
+                          ToDuration(options.limits.max_connection_age())});
   }
 }
 
