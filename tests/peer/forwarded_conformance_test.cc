@@ -52,7 +52,6 @@ class Forwarded : public ::testing::TestWithParam<Json> {
       options.addresses = {"127.0.0.1:0"};
       options.limits = server::DefaultConfig().limits();
       options.virtual_clock = &clock;
-      options.observer = [](const server::AdminChange&) {};
       options.flush = [this] { owner.reaper().Flush(); };
       front = std::make_unique<server::Server>(peers.At(owner.address()),
                                                &clock, std::move(options));

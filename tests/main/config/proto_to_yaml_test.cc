@@ -65,6 +65,10 @@ TEST(ProtoToYamlTest, WritesAsPeopleDo) {
             "  max_clock_skew: 500ms\n"
             "  allow_unsafe: false\n"
             "  reads: lease\n"
+            "  forward_calls: false\n"
+            "  peer_principal: \"\"\n"
+            "  peer_token_file: \"\"\n"
+            "  peer_ca_file: \"\"\n"
             "default_partitions: 1\n");
 }
 
