@@ -192,7 +192,11 @@ absl::Status Node::OpenFiles() {
     if (!term.ok()) return term.status();
     term_ = *std::move(term);
     journal_.logs = term_->TakeLogs();
-    if (config_.cluster().forward_calls()) BeginForwarding();
+    if (config_.cluster().forward_calls()) {
+      absl::Status status = CheckPeerFiles(config_);
+      if (!status.ok()) return status;
+      BeginForwarding();
+    }
     // Those of a standby, too.
     cluster_metrics_ = std::make_unique<ClusterMetrics>(
         config_.cluster().name(), [this] { return term_->GetStatus(); },

@@ -15,6 +15,7 @@
 #include "server/main/config/cluster_config.h"
 #include "server/main/config/config.h"
 #include "server/main/config/configured_namespaces.h"
+#include "server/main/peer_credentials.h"
 #include "server/main/system_memory.h"
 
 namespace timecache::server {
@@ -46,6 +47,9 @@ absl::Status CheckConfigFiles(const config::v1::ServerConfig& config) {
   if (!config.cluster().name().empty()) {
     const auto kafka = ToKafkaOptions(config.cluster().kafka());
     if (!kafka.ok()) return kafka.status();
+    if (absl::Status status = CheckPeerFiles(config); !status.ok()) {
+      return status;
+    }
   }
   Housekeeping none;
   FileWatch files;

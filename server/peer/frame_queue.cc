@@ -28,6 +28,14 @@ void FrameQueue::Take(PeerFrames* message) {
   }
 }
 
+void FrameQueue::DropUnbegun() {
+  const size_t begun = taken_ > 0 ? 1 : 0;
+  while (frames_.size() > begun) {
+    bytes_ -= SizeOf(frames_.back());
+    frames_.pop_back();
+  }
+}
+
 FrameJoiner::Joined FrameJoiner::Join(peer::v1::Frame* frame) {
   if (begun_.size() + frame->body().size() > kMaxPeerFrameBytes) {
     return Joined::kTooLarge;

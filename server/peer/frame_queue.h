@@ -35,6 +35,9 @@ class FrameQueue {
   // Moves what fits to the next message, at least something.
   void Take(PeerFrames* message);
 
+  // All but a frame of which a part was taken.
+  void DropUnbegun();
+
   bool empty() const { return frames_.empty(); }
   size_t bytes() const { return bytes_; }
 

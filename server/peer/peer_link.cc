@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
@@ -28,6 +29,18 @@ bool IsRefusal(const grpc::Status& status) {
          status.error_code() == grpc::StatusCode::UNIMPLEMENTED;
 }
 
+// Of a node that was not reached.
+std::string WhyNotReached(const grpc::Status& status) {
+  std::string why = status.error_message();
+  // All that gRPC says of a TLS alert that comes once this side is done.
+  if (absl::StrContains(why, "Socket closed")) {
+    absl::StrAppend(&why,
+                    ": it may not trust this node's certificate, or one of the "
+                    "two nodes has no TLS");
+  }
+  return why;
+}
+
 }  // namespace
 
 // Keeps itself and the link until gRPC is done with it. The link calls it with its
@@ -36,7 +49,8 @@ class PeerLink::Stream final
     : public grpc::ClientBidiReactor<peer::v1::ExchangeRequest,
                                      peer::v1::ExchangeResponse> {
  public:
-  static std::shared_ptr<Stream> Start(std::shared_ptr<PeerLink> link) {
+  static std::shared_ptr<Stream> Start(std::shared_ptr<PeerLink> link,
+                                       peer::v1::PeerService::Stub* stub) {
     const auto stream = std::make_shared<Stream>(std::move(link));
     stream->self_ = stream;
     const auto& authorization = stream->link_->options_.authorization;
@@ -46,7 +60,7 @@ class PeerLink::Stream final
         stream->context_.AddMetadata("authorization", value);
       }
     }
-    stream->link_->stub_->async()->Exchange(&stream->context_, stream.get());
+    stub->async()->Exchange(&stream->context_, stream.get());
     stream->StartRead(&stream->response_);
     // For writes that no reaction of the stream starts: until a read fails.
     stream->AddHold();
@@ -93,9 +107,7 @@ class PeerLink::Stream final
   peer::v1::ExchangeResponse response_;
 };
 
-PeerLink::PeerLink(Options options)
-    : options_(std::move(options)),
-      stub_(peer::v1::PeerService::NewStub(options_.channel)) {}
+PeerLink::PeerLink(Options options) : options_(std::move(options)) {}
 
 PeerLink::~PeerLink() { TIMECACHED_CHECK(stream_ == nullptr); }
 
@@ -131,8 +143,7 @@ uint64_t PeerLink::Start(Call call) {
   NoteUnsent(&pending, now + kConnectPatience);
   if (connected_ && !leaving_) {
     pending.deadline = now + options_.call_timeout;
-    queue_.Push({id, peer::v1::FRAME_KIND_CALL, pending.body});
-    Pump();
+    Push({id, peer::v1::FRAME_KIND_CALL, pending.body});
   } else if (stream_ == nullptr && now >= next_connect_) {
     Connect();
   }
@@ -198,10 +209,8 @@ absl::Status PeerLink::NotAnswered(absl::string_view why) const {
 void PeerLink::Send(uint64_t reader, peer::v1::FrameKind kind,
                     std::string body) {
   absl::MutexLock lock(&mu_);
-  if (!connected_ || !readers_.contains(reader)) return;
-  queue_.Push(
-      {reader, kind, std::make_shared<const std::string>(std::move(body))});
-  Pump();
+  if (!readers_.contains(reader)) return;
+  Push({reader, kind, std::make_shared<const std::string>(std::move(body))});
 }
 
 void PeerLink::Close(uint64_t reader) {
@@ -212,17 +221,26 @@ void PeerLink::Close(uint64_t reader) {
   if (it == readers_.end()) return;
   closed = std::move(it->second);
   readers_.erase(it);
-  if (!connected_) return;
-  queue_.Push({reader, peer::v1::FRAME_KIND_CLOSE, nullptr});
-  Pump();
+  Push({reader, peer::v1::FRAME_KIND_CLOSE, nullptr});
 }
 
 // --- The stream.
 
-void PeerLink::Connect() { stream_ = Stream::Start(shared_from_this()); }
+void PeerLink::Connect() {
+  if (stub_ == nullptr) {
+    stub_ = peer::v1::PeerService::NewStub(options_.make_channel());
+  }
+  stream_ = Stream::Start(shared_from_this(), stub_.get());
+}
+
+void PeerLink::Push(PeerFrame frame) {
+  if (!connected_ || leaving_) return;
+  queue_.Push(std::move(frame));
+  Pump();
+}
 
 void PeerLink::Pump() {
-  if (!connected_ || leaving_ || writing_ || queue_.empty()) return;
+  if (!connected_ || writing_ || queue_.empty()) return;
   peer::v1::ExchangeRequest* const request = stream_->NewRequest();
   queue_.Take(request->mutable_frames());
   for (const peer::v1::Frame& frame : request->frames()) {
@@ -240,8 +258,10 @@ void PeerLink::OnConnected() {
   // gRPC may say first that there is nothing more to read.
   if (stopped_ || ending_) return;
   connected_ = true;
+  reached_ = true;
   back_off_ = kMinBackOff;
   why_broken_.clear();
+  logged_.clear();
   options_.counts->open.fetch_add(1, std::memory_order_relaxed);
   const Time deadline = SteadyClock::now() + options_.call_timeout;
   for (auto& [id, pending] : calls_) {
@@ -254,7 +274,7 @@ void PeerLink::OnConnected() {
 void PeerLink::OnWritten() {
   absl::MutexLock lock(&mu_);
   writing_ = false;
-  if (connected_ && leaving_) stream_->EndWrites();
+  if (connected_ && leaving_ && queue_.empty()) return stream_->EndWrites();
   Pump();
 }
 
@@ -311,6 +331,7 @@ void PeerLink::Receive(peer::v1::Frame* frame, Actions* actions) {
 void PeerLink::GoAway() {
   if (leaving_) return;
   leaving_ = true;
+  queue_.DropUnbegun();
   const Time deadline = SteadyClock::now() + kConnectPatience;
   for (auto& [id, pending] : calls_) {
     if (!pending.sent) pending.deadline = std::min(pending.deadline, deadline);
@@ -328,10 +349,9 @@ void PeerLink::ReceiveAnswer(uint64_t id, std::string body, Actions* actions) {
     if (pending.answered) {
       readers_.emplace(reader, std::move(pending.readers[i]));
     } else {
-      queue_.Push({reader, peer::v1::FRAME_KIND_CLOSE, nullptr});
+      Push({reader, peer::v1::FRAME_KIND_CLOSE, nullptr});
     }
   }
-  Pump();
   if (!pending.answered) return;
   actions->push_back(
       [answered = std::move(pending.answered),
@@ -371,22 +391,34 @@ void PeerLink::EndSent(Actions* actions) {
 
 void PeerLink::OnBroken(const grpc::Status& status) {
   Actions actions;
+  bool logs = false;
+  std::string why;
   {
     absl::MutexLock lock(&mu_);
-    why_broken_ =
-        status.ok() ? "it has ended the stream" : status.error_message();
+    const bool reached = std::exchange(reached_, false);
+    if (status.ok()) {
+      why_broken_ = "it has ended the stream";
+    } else {
+      why_broken_ = reached ? status.error_message() : WhyNotReached(status);
+    }
+    why = why_broken_;
     writing_ = false;
     leaving_ = false;
     ending_ = false;
+    // It is tried again and again.
+    logs = !reached && !stopped_ && logged_ != why;
+    if (logs) logged_ = why;
     EndSent(&actions);
   }
-  if (IsRefusal(status)) {
-    Log(LogLevel::kWarning, "peer_refused",
-        {{"address", options_.address}, {"why", status.error_message()}});
+  if (logs) {
+    Log(LogLevel::kWarning,
+        IsRefusal(status) ? "peer_refused" : "peer_unreached",
+        {{"address", options_.address}, {"why", why}});
   }
   Run(std::move(actions));
   absl::MutexLock lock(&mu_);
   stream_.reset();
+  if (IsRefusal(status)) stub_.reset();
   next_connect_ = SteadyClock::now() + back_off_;
   back_off_ = std::min<Duration>(2 * back_off_, kMaxBackOff);
 }

@@ -67,7 +67,9 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   struct Options {
     // "host:port", for errors.
     std::string address;
-    std::shared_ptr<grpc::Channel> channel;
+    // A channel with connections of its own. Called again once it was refused: by then
+    // there may be another certificate.
+    std::function<std::shared_ptr<grpc::Channel>()> make_channel;
     // How long the other node may take to answer.
     Duration call_timeout = std::chrono::minutes(1);
     // The value of the metadata `authorization`; null, or empty: none. Called for each
@@ -131,6 +133,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // What is done without the lock, in order.
   using Actions = std::vector<absl::AnyInvocable<void()>>;
 
+  // Unless the other node takes no more.
+  void Push(PeerFrame frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GoAway() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -161,22 +165,26 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   absl::Status NotAnswered(absl::string_view why) const;
 
   const Options options_;
-  const std::unique_ptr<peer::v1::PeerService::Stub> stub_;
-
   mutable absl::Mutex mu_;
+  // Null: the next stream has a channel of its own.
+  std::unique_ptr<peer::v1::PeerService::Stub> stub_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   // Null: there is none.
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   bool connected_ ABSL_GUARDED_BY(mu_) = false;
   // Nothing comes from it any more.
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
-  // The other node takes no more on this stream.
+  // Whether this stream has been.
+  bool reached_ ABSL_GUARDED_BY(mu_) = false;
+  // The other node takes no more on this stream, but the rest of a begun frame.
   bool leaving_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   Time next_connect_ ABSL_GUARDED_BY(mu_);
   Duration back_off_ ABSL_GUARDED_BY(mu_) = kMinBackOff;
   // Why the last stream ended.
   std::string why_broken_ ABSL_GUARDED_BY(mu_);
+  // Why the other node was not reached, as it was logged; empty: it was.
+  std::string logged_ ABSL_GUARDED_BY(mu_);
   uint64_t next_id_ ABSL_GUARDED_BY(mu_) = 1;
   FrameQueue queue_ ABSL_GUARDED_BY(mu_);
   FrameJoiner joiner_ ABSL_GUARDED_BY(mu_);

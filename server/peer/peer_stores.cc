@@ -44,7 +44,10 @@ Store* PeerStores::At(const std::string& address) {
   if (peer.store == nullptr) {
     peer.link = std::make_shared<PeerLink>(
         PeerLink::Options{.address = address,
-                          .channel = Connect(address, options_.credentials),
+                          .make_channel =
+                              [address, credentials = options_.credentials] {
+                                return Connect(address, credentials);
+                              },
                           .call_timeout = options_.call_timeout,
                           .authorization = options_.authorization,
                           .counts = &counts_});

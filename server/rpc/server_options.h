@@ -39,8 +39,8 @@ struct ServerOptions {
   // Set: VirtualClockService controls it. Not owned; all other parts use the
   // same one.
   ManualClock* virtual_clock = nullptr;
-  // Of a virtual clock: waits until all that is due at its time has been
-  // published.
+  // Of a virtual clock, with which it must be set: waits until all that is due at its
+  // time has been published.
   std::function<void()> flush;
   // The rules for calls; null: every caller has all permissions. Not owned, nor
   // are the observers of calls.
@@ -50,8 +50,8 @@ struct ServerOptions {
   bool reflection = true;
   // Of a namespace that is created without num_partitions.
   int default_partitions = 1;
-  // Observes changes of namespaces.
-  AdminObserver observer;
+  // Observes changes of namespaces and groups. Never null.
+  AdminObserver observer = IgnoreAdminChange;
   // Whether calls of clients are served: see CallGate. Null: always.
   std::function<absl::Status()> check_service;
   // The content of GetServer.

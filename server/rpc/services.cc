@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/api/proto_time.h"
+#include "server/base/check.h"
 
 namespace timecache::server {
 Services::Services(const ServerOptions& options, const Parts& parts,
@@ -24,7 +25,10 @@ Services::Services(const ServerOptions& options, const Parts& parts,
               parts.operators, {parts.store, parts.hub, parts.tails},
               parts.counted_calls),
       unknown_(parts.guard) {
+  // Called in gRPC's threads, which swallow what is thrown: the call would hang.
+  TIMECACHED_CHECK(options.observer != nullptr);
   if (options.virtual_clock != nullptr) {
+    TIMECACHED_CHECK(options.flush != nullptr);
     virtual_clock_ = std::make_unique<VirtualClockService>(
         parts.gate, options.virtual_clock, options.flush, parts.hub);
   }
@@ -32,7 +36,8 @@ Services::Services(const ServerOptions& options, const Parts& parts,
     peers_ = std::make_unique<PeerService>(
         parts.gate,
         PeerStream::Parts{options.peer_store, parts.hub, parts.streams,
-                          &executor_, options.peer_principal});
+                          &executor_, options.peer_principal,
+                          ToDuration(options.limits.max_connection_age())});
   }
 }
 

@@ -28,16 +28,6 @@ using server::Result;
 using server::Store;
 using ::testing::HasSubstr;
 
-Result Execute(Store* store, const Operation& operation,
-               const std::string& name = "default") {
-  Result result;
-  const absl::Status status = StatusOf([&](Store::Done done) {
-    store->Execute(name, {&operation, 1}, {&result, 1}, std::move(done));
-  });
-  if (!status.ok()) result.status = status;
-  return result;
-}
-
 // A call that is under way.
 struct Running {
   explicit Running(Store* store, const Operation& op) : operation(op) {
@@ -352,12 +342,6 @@ TEST(PeerAccessTest, OnlyTheClustersPrincipalMayCall) {
 }
 
 // --- Whoever owns.
-
-absl::Status OwnedBy(const std::string& address) {
-  return server::ErrorWithReason(absl::StatusCode::kUnavailable,
-                                 Reason::kNotOwner, "not this one",
-                                 {{"owner_address", address}});
-}
 
 TEST(ForwardingStoreTest, CallsGoToWhoeverOwns) {
   server::ManualClock clock(kStartUs);

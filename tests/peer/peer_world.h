@@ -14,6 +14,7 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "server/base/clock.h"
+#include "server/base/error.h"
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
@@ -48,6 +49,23 @@ absl::Status StatusOf(Call call) {
   return result;
 }
 
+inline server::Result Execute(server::Store* store,
+                              const server::Operation& operation,
+                              const std::string& name = "default") {
+  server::Result result;
+  const absl::Status status = StatusOf([&](server::Store::Done done) {
+    store->Execute(name, {&operation, 1}, {&result, 1}, std::move(done));
+  });
+  if (!status.ok()) result.status = status;
+  return result;
+}
+
+inline absl::Status OwnedBy(const std::string& address) {
+  return server::ErrorWithReason(absl::StatusCode::kUnavailable,
+                                 server::Reason::kNotOwner, "not this one",
+                                 {{"owner_address", address}});
+}
+
 // A node: its maps, and a server that answers other nodes from them, until it ends.
 class PeerNode {
  public:
@@ -58,6 +76,8 @@ class PeerNode {
     std::function<std::unique_ptr<server::Store>(server::Store*)> wrap_store;
     // See ClusterSource; null: it owns.
     std::function<absl::Status()> check_service;
+    // Changes what else its server is made with.
+    std::function<void(server::ServerOptions*)> change;
   };
   explicit PeerNode(server::ManualClock* clock) : PeerNode(clock, Options()) {}
   PeerNode(server::ManualClock* clock, const Options& options)
@@ -87,12 +107,12 @@ class PeerNode {
     options.addresses = {address};
     options.limits = server::DefaultConfig().limits();
     options.virtual_clock = clock_;
-    options.observer = [](const server::AdminChange&) {};
     options.flush = [this] { reaper_.Flush(); };
     options.access = options_.access;
     options.cluster.check_service = options_.check_service;
     options.peer_store = wrapped_ != nullptr ? wrapped_.get() : &local_;
     options.peer_principal = options_.principal;
+    if (options_.change) options_.change(&options);
     server_ = std::make_unique<server::Server>(options.peer_store, clock_,
                                                std::move(options));
     const absl::Status started = server_->Start();

@@ -16,9 +16,13 @@ namespace timecache::server {
 // cost nothing; as a member of a consumer group, which must settle the events
 // that it takes; or among the entries that are about to die. Store::OpenLogs and
 // its likes make readers with a `wake`, which signals that there may be
-// something to read: called at most once until the reader has found nothing
-// more to read, from any thread and maybe under a lock, so it must be quick,
+// something to read: from any thread and maybe under a lock, so it must be quick,
 // must not block, and must not call or destroy the reader.
+//
+// A `wake` is called at most once until a Read has returned a chunk without `more`:
+// that alone arms it again. Whoever stops reading while there is more is not woken,
+// and must come back without it. A new reader may never be woken before its first
+// Read.
 //
 // Reads are synchronous and bounded: they read local memory. A store with
 // remote events fetches them first and then calls `wake`. `now_us` is the time

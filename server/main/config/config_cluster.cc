@@ -135,6 +135,13 @@ ClusterProblem FindKafkaProblem(const config::v1::KafkaConfig& kafka) {
   return std::nullopt;
 }
 
+bool AsksForCertificates(const config::v1::ServerConfig& config) {
+  return std::any_of(config.listeners().begin(), config.listeners().end(),
+                     [](const config::v1::Listener& listener) {
+                       return !listener.tls().client_ca_file().empty();
+                     });
+}
+
 }  // namespace
 
 void FillClusterDefaults(config::v1::ServerConfig* config) {
@@ -204,6 +211,12 @@ std::optional<ConfigProblem> FindClusterProblem(
         {"cluster.peer_principal",
          "is empty, and there are access rules: name the principal as which "
          "nodes call each other, or unset cluster.forward_calls"}};
+  }
+  if (cluster.forward_calls() && !config.access().file().empty() &&
+      cluster.peer_token_file().empty() && !AsksForCertificates(config)) {
+    return {{"cluster.peer_token_file",
+             "is empty, there are access rules, and no listener asks for "
+             "certificates: nodes could not show each other who they are"}};
   }
   return std::nullopt;
 }

@@ -30,6 +30,8 @@ struct AdminChange {
 
 using AdminObserver = std::function<void(const AdminChange& change)>;
 
+inline void IgnoreAdminChange(const AdminChange& /*change*/) {}
+
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_RPC_ADMIN_CHANGE_H_

@@ -41,10 +41,12 @@ void ApplyLimits(const config::v1::ServerLimits& limits,
   set(GRPC_ARG_MAX_CONCURRENT_STREAMS,
       static_cast<int>(limits.max_calls_per_connection()));
   set(GRPC_ARG_MAX_METADATA_SIZE, connection.max_metadata_bytes);
-  const int age_ms = Millis(ToDuration(limits.max_connection_age()));
-  if (age_ms > 0) {
-    set(GRPC_ARG_MAX_CONNECTION_AGE_MS, age_ms);
-    set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Millis(connection.age_grace));
+  const absl::Duration age = ToDuration(limits.max_connection_age());
+  if (age > absl::ZeroDuration()) {
+    set(GRPC_ARG_MAX_CONNECTION_AGE_MS, Millis(age));
+    // Of one that is asked soonest: until OldAt, and age_grace from then on.
+    set(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+        Millis(2 * kAgeJitter * age + connection.age_grace));
   }
   set(GRPC_ARG_KEEPALIVE_TIME_MS, Millis(connection.keepalive_interval));
   set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Millis(connection.keepalive_timeout));

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_RPC_CALL_SERVER_LIMITS_H_
 #define TIMECACHED_SERVER_RPC_CALL_SERVER_LIMITS_H_
 
+#include <chrono>
 #include <cstdint>
 
 #include "absl/time/time.h"
@@ -15,7 +16,7 @@ namespace timecache::server {
 struct ConnectionLimits {
   // Of one call's headers.
   int max_metadata_bytes = 8 << 10;
-  // How long streams go on once their connection has reached max_connection_age.
+  // How long streams go on once their connection is old: see OldAt.
   absl::Duration age_grace = absl::Minutes(1);
   // A client that is silent for so long is pinged, and disconnected unless it
   // answers in time.
@@ -28,6 +29,17 @@ struct ConnectionLimits {
 // Most streams of reflection at once; one more ends with RESOURCE_EXHAUSTED.
 // Each has a thread of gRPC's.
 inline constexpr int kMaxReflectionStreams = 8;
+
+// What gRPC adds to max_connection_age, or takes off, of each connection.
+inline constexpr double kAgeJitter = 0.1;
+
+// When the client of a connection has been asked to connect anew, so that its next
+// stream comes elsewhere; `max_age` is max_connection_age, and not 0. Its streams are
+// cut age_grace later, or after.
+inline std::chrono::steady_clock::time_point OldAt(
+    std::chrono::steady_clock::time_point opened_at, absl::Duration max_age) {
+  return opened_at + absl::ToChronoMicroseconds((1 + kAgeJitter) * max_age);
+}
 
 // Applies max_calls_per_connection and max_connection_age of `limits`, and
 // `connection`. `grpc_memory_bytes`: for connections (about 20 KB each) and for

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "server/rpc/call/server_limits.h"
+
 namespace timecache::server {
 
 PipelineStream* PipelineStream::Start(const CallGate& gate,
@@ -100,13 +102,10 @@ void PipelineStream::OnExecuted(Answer* answer, const absl::Status& status,
   Run();
 }
 
-// By now gRPC, which takes a tenth more or less, has asked the client to connect
-// anew: its next stream comes elsewhere.
 bool PipelineStream::IsOld() const {
   if (max_connection_age_ <= absl::ZeroDuration() || !account_) return false;
-  const auto age =
-      std::chrono::steady_clock::now() - account_->use().opened_at();
-  return absl::FromChrono(age) > 1.1 * max_connection_age_;
+  return std::chrono::steady_clock::now() >
+         OldAt(account_->use().opened_at(), max_connection_age_);
 }
 
 void PipelineStream::PopAnswer() {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/rpc/call/request.h"
+#include "server/rpc/call/server_limits.h"
 #include "server/rpc/peer/hosted_call.h"
 
 namespace timecache::server {
@@ -25,6 +26,7 @@ PeerStream* PeerStream::Start(const CallGate& gate,
   if (status.ok()) {
     // So that the other node knows that what it sends is read.
     stream->StartSendInitialMetadata();
+    stream->LeaveOnceOld();
   } else {
     stream->gone_ = true;
     stream->End(std::move(status));
@@ -78,9 +80,9 @@ void PeerStream::OnReadDone(bool ok) {
     End(std::move(status));
   } else if (!ok) {
     // It has sent all that it will; or it is gone, and a write fails.
-    gone_ = !draining_;
-    End(draining_ ? OpenStreams::DrainingError()
-                  : absl::CancelledError("the other node is gone"));
+    gone_ = !leaving_;
+    End(leaving_ ? OpenStreams::DrainingError()
+                 : absl::CancelledError("the other node is gone"));
   }
   Pump();
 }
@@ -176,13 +178,36 @@ void PeerStream::End(absl::Status status) {
   if (!end_.has_value()) end_ = std::move(status);
 }
 
-// The other node sends no more calls, and then it ends; its readers end by the hub.
-bool PeerStream::OnDrain() {
-  absl::MutexLock lock(&mu_);
-  draining_ = true;
-  if (ended() || gone_) return false;
+// The other node sends no more calls, and then it ends, with its readers.
+void PeerStream::AskToLeave() {
+  leaving_ = true;
   queue_.Push({0, peer::v1::FRAME_KIND_GO_AWAY, nullptr});
   Pump();
+}
+
+void PeerStream::LeaveOnceOld() {
+  if (parts_.max_connection_age <= absl::ZeroDuration()) return;
+  const ResponseAccountRef account = gate_.AccountOf(context_->peer());
+  if (!account) return;
+  const auto at = OldAt(account->use().opened_at(), parts_.max_connection_age);
+  const auto in = std::chrono::duration_cast<std::chrono::microseconds>(
+      at - std::chrono::steady_clock::now());
+  // The alarm must not keep the stream that it belongs to.
+  old_.Set(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                        gpr_time_from_micros(in.count(), GPR_TIMESPAN)),
+           [weak = std::weak_ptr<PeerStream>(self())](bool ok) {
+             const std::shared_ptr<PeerStream> stream = weak.lock();
+             if (!ok || stream == nullptr) return;
+             absl::MutexLock lock(&stream->mu_);
+             if (!stream->ended() && !stream->gone_) stream->AskToLeave();
+           });
+}
+
+// Its readers end by the hub.
+bool PeerStream::OnDrain() {
+  absl::MutexLock lock(&mu_);
+  if (ended() || gone_) return false;
+  AskToLeave();
   return true;
 }
 

@@ -14,6 +14,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "grpcpp/alarm.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/edge/response/open_streams.h"
@@ -31,6 +33,10 @@ namespace timecache::server {
 // while the write before was under way as one message. It holds the readers that its
 // calls have opened; when it ends, they end. While the other node does not read its
 // answers it reads no calls. Lives until OnDone.
+//
+// Once its connection is old (OldAt), or when the server stops, it asks the other node
+// to send no more, and ends when what was sent is answered: gRPC would cut it in the
+// middle of calls.
 class PeerStream final
     : public StreamReactor<PeerStream, grpc::ServerBidiReactor<
                                            grpc::ByteBuffer, grpc::ByteBuffer>>,
@@ -45,6 +51,8 @@ class PeerStream final
     FairExecutor* executor;
     // Who may call, where there are access rules.
     std::string principal;
+    // Of connections; 0: they do not get old.
+    absl::Duration max_connection_age;
   };
 
   // The gate and what `parts` names must outlive the stream, `parts` too.
@@ -75,6 +83,8 @@ class PeerStream final
 
   void Leave() override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Authorize();
+  void LeaveOnceOld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AskToLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Receive(peer::v1::Frame* frame) ABSL_LOCKS_EXCLUDED(mu_);
   void ToReader(const peer::v1::Frame& frame) ABSL_LOCKS_EXCLUDED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -93,7 +103,9 @@ class PeerStream final
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
   // Calls that are not answered.
   size_t calls_ ABSL_GUARDED_BY(mu_) = 0;
-  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  // The other node was asked to send no more.
+  bool leaving_ ABSL_GUARDED_BY(mu_) = false;
+  grpc::Alarm old_ ABSL_GUARDED_BY(mu_);
   // How it ends, once these are, and what waits is written unless it is gone.
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
   bool gone_ ABSL_GUARDED_BY(mu_) = false;

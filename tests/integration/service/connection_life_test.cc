@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -123,6 +124,33 @@ TEST_F(ConnectionLifeTest, APipelineOnAnOldOneEndsBehindAnAnswer) {
     ExpectError(stream->Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
     ASSERT_FALSE(HasFailure());
   }
+}
+
+// gRPC asks some clients sooner than others, and cuts none before all are asked.
+TEST_F(ConnectionLifeTest, NoPipelineIsCutBecauseItsConnectionWasAskedEarly) {
+  Start([](server::ServerOptions* to) {
+    server::SetDuration(server::kMicrosPerSecond,
+                        to->limits.mutable_max_connection_age());
+    to->connection_limits.age_grace = absl::Milliseconds(150);
+  });
+  const auto request = Proto<v1::ExecuteRequest>(
+      "namespace: 'default' operations { get { "
+      "key: 'k' } }");
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 16; ++i) {
+    clients.emplace_back([&, channel = server_->NewChannel()] {
+      grpc::ClientContext context;
+      SetDeadline(&context);
+      const auto stub = v1::TimeCacheService::NewStub(channel);
+      const auto stream = stub->Pipeline(&context);
+      v1::ExecuteResponse response;
+      while (stream->Write(request) && stream->Read(&response)) {
+        absl::SleepFor(absl::Milliseconds(5));
+      }
+      ExpectError(stream->Finish(), StatusCode::UNAVAILABLE, v1::DRAINING);
+    });
+  }
+  for (std::thread& client : clients) client.join();
 }
 
 TEST_F(ConnectionLifeTest, AWatchOnAnOldOneEndsAndGoesOnElsewhere) {

@@ -68,7 +68,15 @@ TEST(ConfigClusterTest, NodesThatForwardCallsHaveAPrincipalIfThereAreRules) {
       "access: {file: rules.yaml}\ncluster: {name: eu, kafka: {brokers: "
       "['a:1']}, forward_calls: true");
   EXPECT_THAT(ClusterRefusal(with + "}"), HasSubstr("cluster.peer_principal"));
-  EXPECT_EQ(ParsedCluster(with + ", peer_principal: nodes}").peer_principal(),
+  const std::string named = with + ", peer_principal: nodes";
+  EXPECT_THAT(ClusterRefusal(named + "}"), HasSubstr("peer_token_file"));
+  EXPECT_EQ(ParsedCluster(named + ", peer_token_file: t}").peer_principal(),
+            "nodes");
+  EXPECT_EQ(ParsedCluster("listeners: [{address: '127.0.0.1:7171', tls: "
+                          "{certificate_file: c, key_file: k, client_ca_file: "
+                          "a}}]\n" +
+                          named + "}")
+                .peer_principal(),
             "nodes");
   EXPECT_TRUE(ParsedCluster("cluster: {name: eu, kafka: {brokers: ['a:1']}, "
                             "forward_calls: true}")
