@@ -280,7 +280,8 @@ void CodeFields(Coder& code, T& result) {
 template <typename Coder, Is<Membership> T>
 void CodeFields(Coder& code, T& membership) {
   code(membership.group, membership.max_in_flight, membership.start,
-       membership.created_by, membership.peer, membership.fetches);
+       membership.created_by, membership.peer, membership.fetches,
+       membership.waits);
 }
 
 template <typename Coder, Is<ExpiringOptions> T>

@@ -95,6 +95,8 @@ struct Membership {
   // (SINGLE_ACTIVE) of a group that is single_active. Its events stay with its
   // caller once it was answered.
   bool fetches = false;
+  // Of one that fetches: it reads more than once, as it waits for events.
+  bool waits = true;
   // Of a member that is one in several partitions, each of which has a group:
   // what it may hold in all of them together. Null: max_in_flight alone counts.
   std::shared_ptr<InFlightLimit> in_flight = nullptr;

@@ -7,6 +7,14 @@
 #include "server/rpc/peer/peer_stream.h"
 
 namespace timecache::server {
+namespace {
+
+// Of a reader of a log at its start.
+std::vector<PeerGrant> LogGrants() {
+  return std::vector<PeerGrant>(size_t{kMaxPeerChunks});
+}
+
+}  // namespace
 
 HostedCall::HostedCall(std::shared_ptr<PeerStream> stream, uint64_t id,
                        std::string body)
@@ -340,10 +348,10 @@ void HostedCall::MakeReaderCall() {
       if (!Understood()) return;
       if (call_ == PeerCall::kOpenLogs) {
         return store_.OpenLogs(names_, start, points_, wake,
-                               WhenOpen({}, kMaxPeerChunks, false));
+                               WhenOpen({.grants = LogGrants()}));
       }
       return store_.OpenChanges(names_, start, points_, wake,
-                                WhenOpen({}, kMaxPeerChunks, false));
+                                WhenOpen({.grants = LogGrants()}));
     }
     case PeerCall::kJoinGroups: {
       Membership membership;
@@ -351,15 +359,18 @@ void HostedCall::MakeReaderCall() {
       if (!Understood()) return;
       PeerGrant grant;
       if (membership.fetches) grant.events = membership.max_in_flight;
-      return store_.JoinGroups(names_, membership, wake,
-                               WhenOpen(grant, 1, membership.fetches));
+      return store_.JoinGroups(
+          names_, membership, wake,
+          WhenOpen({.grants = {grant},
+                    .fetches = membership.fetches,
+                    .once = membership.fetches && !membership.waits}));
     }
     case PeerCall::kOpenExpiring: {
       ExpiringOptions options;
       arguments_(options);
       if (!Understood()) return;
       return store_.OpenExpiring(names_, options, wake,
-                                 WhenOpen({}, kMaxPeerChunks, false));
+                                 WhenOpen({.grants = LogGrants()}));
     }
     default:
       return Refuse(absl::UnimplementedError(
@@ -370,22 +381,20 @@ void HostedCall::MakeReaderCall() {
 
 // What they have now goes with the answer: their caller knows at once where it
 // stands.
-Store::DoneWith<Store::Readers> HostedCall::WhenOpen(const PeerGrant& grant,
-                                                     int grants, bool fetches) {
-  return [self = shared_from_this(), grant, grants,
-          fetches](absl::StatusOr<Store::Readers> opened) {
+Store::DoneWith<Store::Readers> HostedCall::WhenOpen(HostedReader::Of all) {
+  return [self = shared_from_this(),
+          all = std::move(all)](absl::StatusOr<Store::Readers> opened) {
     if (!opened.ok()) return self->Refuse(opened.status());
     WatchHub* const hub = self->stream_->parts().hub;
     std::vector<std::shared_ptr<HostedReader>> readers;
     absl::Status status;
     for (size_t i = 0; i < opened->size(); ++i) {
-      readers.push_back(std::make_shared<HostedReader>(
-          HostedReader::Of{.id = self->id_ + 1 + i,
-                           .name = self->names_[i],
-                           .grants = std::vector<PeerGrant>(
-                               static_cast<size_t>(grants), grant),
-                           .fetches = fetches},
-          std::move((*opened)[i]), self->stream_, self->wake_, hub));
+      HostedReader::Of of = all;
+      of.id = self->id_ + 1 + i;
+      of.name = self->names_[i];
+      readers.push_back(
+          std::make_shared<HostedReader>(std::move(of), std::move((*opened)[i]),
+                                         self->stream_, self->wake_, hub));
       status.Update(
           hub->Add(readers.back(),
                    {.flow = self->names_[i], .heartbeats = 0, .waits = false}));

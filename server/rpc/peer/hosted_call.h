@@ -48,9 +48,8 @@ class HostedCall final : public std::enable_shared_from_this<HostedCall>,
   void ExecuteAtomic();
   void Scan();
   void Settle();
-  // At its readers' store: opens them, and answers.
-  Store::DoneWith<Store::Readers> WhenOpen(const PeerGrant& grant, int grants,
-                                           bool fetches);
+  // At its readers' store: opens them, all of a kind, and answers.
+  Store::DoneWith<Store::Readers> WhenOpen(HostedReader::Of all);
   template <typename Info, typename Options, typename Name>
   void Update(Name name, void (Store::*update)(Name, OptionsChange<Options>,
                                                Store::DoneWith<Info>));

@@ -35,6 +35,7 @@ HostedReader::HostedReader(Of of, std::unique_ptr<EventReader> reader,
     : id_(of.id),
       name_(std::move(of.name)),
       fetches_(of.fetches),
+      once_(of.once),
       stream_(std::move(stream)),
       wake_(std::move(wake)),
       hub_(hub),
@@ -43,8 +44,17 @@ HostedReader::HostedReader(Of of, std::unique_ptr<EventReader> reader,
 
 PeerChunk HostedReader::ReadFirst() {
   absl::MutexLock lock(&mu_);
+  // That there is nothing is said as of now.
+  if (once_) refresh_us_ = 1;
   // One that has nothing but its place is sent, too.
-  return ReadOnce().chunk;
+  PeerChunk first = ReadOnce().chunk;
+  // What is being stored is there at the next read.
+  if (once_ && !first.chunk.storing) {
+    reader_->StopReading();
+    left_ = true;
+    grants_.clear();
+  }
+  return first;
 }
 
 void HostedReader::Begin() {

@@ -56,11 +56,14 @@ class HostedReader final : public Watcher,
  public:
   struct Of {
     uint64_t id = 0;
-    std::string name;
+    std::string name = {};
     // At the start.
-    std::vector<PeerGrant> grants;
+    std::vector<PeerGrant> grants = {};
     // A grant is used by all that is there of it at once.
     bool fetches = false;
+    // It takes nothing after the first chunk, also before the other node has said
+    // that it has enough.
+    bool once = false;
   };
   // `hub` must outlive its use: until Close.
   HostedReader(Of of, std::unique_ptr<EventReader> reader,
@@ -95,6 +98,7 @@ class HostedReader final : public Watcher,
   const uint64_t id_;
   const std::string name_;
   const bool fetches_;
+  const bool once_;
   const std::weak_ptr<PeerStream> stream_;
   const std::shared_ptr<HostedWake> wake_;
   WatchHub* const hub_;

@@ -69,7 +69,8 @@ void FetchCall::Join(Store* store) {
        .start = request_.start,
        .created_by = call_.Principal(),
        .peer = {},
-       .fetches = true},
+       .fetches = true,
+       .waits = request_.wait_us > 0},
       [weak = std::weak_ptr<FetchCall>(self())] {
         const std::shared_ptr<FetchCall> call = weak.lock();
         if (call != nullptr) call->WakeUp(call);
