@@ -49,13 +49,14 @@ type DeadLetter struct {
 // older server the Reason is DeadLetterUnknown, and the Time that of its put. An error: it is
 // no dead letter.
 func DecodeDeadLetter(entry *Entry) (DeadLetter, error) {
-	// <namespace>/<group>/<event_id>
+	// <namespace>/<group>/<event_id>, behind which #<partition> may stand.
 	names := strings.Split(entry.Key, "/")
 	message := &pb.ExpiredEvent{}
 	if err := proto.Unmarshal(entry.Value, message); err != nil || len(names) != 3 || names[0] != message.Namespace {
 		return DeadLetter{}, fmt.Errorf("key %q: not a dead letter", entry.Key)
 	}
-	id, err := strconv.ParseUint(names[2], 10, 64)
+	number, _, _ := strings.Cut(names[2], "#")
+	id, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
 		return DeadLetter{}, fmt.Errorf("key %q: not a dead letter: %w", entry.Key, err)
 	}

@@ -66,6 +66,22 @@ class NotesTest(unittest.TestCase):
         self.assertIn("Namespaces of durability replicated are in Kafka", notes)
         self.assertIn("set cluster.createTopics.enabled=true", notes)
         self.assertIn("delete pod timecached-1\n", notes)
+        self.assertIn("Delete the standbys first", notes)
+
+    def test_they_say_how_nodes_that_take_each_other_s_calls_are_updated(self):
+        forwards = (
+            "cluster.enabled=true",
+            "cluster.forwardCalls=true",
+            "cluster.kafka.brokers[0]=k:9092",
+            "replicaCount=2",
+        )
+        notes = self.notes(*forwards)
+        self.assertIn("any of them takes calls", notes)
+        self.assertIn("rolled out pod by pod", notes)
+        self.assertNotIn("Delete the standbys first", notes)
+        self.assertIn("delete pod timecached-1\n", notes)
+        notes = self.notes(*forwards, "updateStrategy.type=OnDelete")
+        self.assertIn("Delete the standbys first", notes)
 
     def test_they_say_where_the_image_comes_from(self):
         notes = self.notes()

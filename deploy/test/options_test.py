@@ -199,7 +199,15 @@ class OptionsTest(unittest.TestCase):
         )
         self.assertEqual(
             proto_fields(CONFIG, "ClusterConfig") - set(cluster),
-            {"node", "advertise", "allow_unsafe"},
+            {
+                "node",
+                "advertise",
+                "allow_unsafe",
+                "forward_calls",
+                "peer_principal",
+                "peer_token_file",
+                "peer_ca_file",
+            },
         )
         cluster = yaml.safe_load(
             config_text(
@@ -218,6 +226,71 @@ class OptionsTest(unittest.TestCase):
                 "allow_unsafe": True,
             },
         )
+
+    def test_nodes_that_take_each_other_s_calls_are_told_how(self):
+        config = yaml.safe_load(config_text(self.of_values("forwarding")))
+        cluster = config["cluster"]
+        self.assertEqual(
+            {name: value for name, value in cluster.items() if name not in ("name", "kafka")},
+            {
+                "forward_calls": True,
+                "peer_principal": "nodes",
+                "peer_token_file": "/etc/timecached/peer/token",
+                "peer_ca_file": "/etc/timecached/peer-ca/ca.crt",
+            },
+        )
+        self.assertEqual(config["default_partitions"], 16)
+        for defaults in self.of_values("cluster"), self.rendered():
+            config = yaml.safe_load(config_text(defaults))
+            self.assertNotIn("default_partitions", config)
+            self.assertNotIn("forward_calls", config.get("cluster", {}))
+
+    def test_nodes_that_take_each_other_s_calls_reach_each_other(self):
+        objects = self.of_values("forwarding")
+        (policy,) = of_kind(objects, "NetworkPolicy")
+        spec = policy["spec"]
+        nodes = {
+            "ports": [{"port": "grpc"}],
+            "from": [{"podSelector": {"matchLabels": server(objects)["spec"]["selector"]
+                                      ["matchLabels"]}}],
+        }
+        self.assertIn(nodes, spec["ingress"])
+        self.assertIn({"ports": nodes["ports"], "to": nodes["from"]}, spec["egress"])
+        (policy,) = of_kind(self.of_values("cluster"), "NetworkPolicy")
+        self.assertNotIn(nodes, policy["spec"]["ingress"])
+        # To the names that they tell each other, by a certificate that is for them.
+        settings = (
+            "cluster.enabled=true", "replicaCount=2", "cluster.kafka.brokers[0]=k:1",
+            "tls.enabled=true", "tls.certManager.enabled=true",
+            "tls.certManager.issuerRef.name=a",
+        )
+        for forwards, more in ("true", ["client auth"]), ("false", []):
+            objects = self.rendered(*settings, f"cluster.forwardCalls={forwards}")
+            (certificate,) = of_kind(objects, "Certificate")
+            spec = certificate["spec"]
+            self.assertEqual(
+                spec["usages"],
+                ["digital signature", "key encipherment", "server auth", *more],
+            )
+            (advertise,) = [
+                flag for flag in server_container(objects)["args"]
+                if flag.startswith("--advertise=")
+            ]
+            self.assertIn(
+                advertise.removeprefix("--advertise=").replace("$(POD_NAME)", "*")
+                .removesuffix(":7171"),
+                spec["dnsNames"],
+            )
+
+    def test_nodes_that_take_each_other_s_calls_are_updated_one_by_one(self):
+        objects = self.of_values("forwarding")
+        self.assertEqual(
+            server(objects)["spec"]["updateStrategy"], {"type": "RollingUpdate"}
+        )
+        self.assertEqual(server(objects)["spec"]["minReadySeconds"], 2)
+        (budget,) = of_kind(objects, "PodDisruptionBudget")
+        self.assertEqual(budget["spec"]["maxUnavailable"], 1)
+        self.assertNotIn("minAvailable", budget["spec"])
 
     def test_a_cluster_s_topics_are_made_before_it_starts(self):
         (topics,) = server_spec(self.of_values("cluster"))["initContainers"]
@@ -326,16 +399,17 @@ class OptionsTest(unittest.TestCase):
             strategies = server(objects)["spec"]["updateStrategy"]
             self.assertEqual(strategies, {"type": strategy})
 
-    def documented(self, command, part):
-        """What the settings of a command of the documents, with this part, render."""
+    def documented(self, command, part, *more):
+        """What the settings of a command of the documents, with this part, render, with more
+        settings."""
         document = (chart.DEPLOY.parent / "docs/OPERATIONS.md").read_text()
-        commands = re.findall(rf"^\$ ({command} (?:.*\\\n)*.*)$", document, re.M)
+        commands = re.findall(rf"^ *\$ ({command} (?:.*\\\n)*.*)$", document, re.M)
         (command,) = (each for each in commands if part in each)
         words = shlex.split(command)
         self.assertEqual(words[2:4], ["timecached", "deploy/helm/timecached"])
         settings = [a for a, flag in zip(words[1:], words) if flag == "--set"]
         self.assertGreaterEqual(len(settings), 3)
-        return self.rendered(*settings)
+        return self.rendered(*more, *settings)
 
     def test_the_documented_installation_renders_what_it_is_for(self):
         objects = self.documented("helm install", "image.registry")
@@ -350,6 +424,16 @@ class OptionsTest(unittest.TestCase):
         (claim,) = server(objects)["spec"]["volumeClaimTemplates"]
         self.assertEqual(claim["spec"]["resources"]["requests"], {"storage": "20Gi"})
         self.assertIn("journal:", config_text(objects))
+
+    def test_the_documented_upgrade_has_nodes_take_each_other_s_calls(self):
+        objects = self.documented(
+            "helm upgrade",
+            "cluster.forwardCalls",
+            "cluster.enabled=true",
+            "replicaCount=2",
+            "cluster.kafka.brokers[0]=k:9092",
+        )
+        self.assertIn("peer_token_file:", config_text(objects))
 
     def test_the_documented_upgrade_adds_a_console(self):
         objects = self.documented("helm upgrade", "console.enabled")

@@ -102,13 +102,15 @@ def check_config(text, *flags):
     """timecached --check-config, with files in the place of the Secrets'."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory)
-        for secret in "tls", "client-ca", "access", "kafka":
+        for secret in "tls", "client-ca", "access", "kafka", "peer", "peer-ca":
             (path / secret).mkdir()
         _make_certificate(path / "tls")
         shutil.copy(path / "tls/tls.crt", path / "client-ca/ca.crt")
         (path / "access/access.yaml").write_text(ACCESS_RULES)
         (path / "kafka/sasl.password").write_text("a password")
         shutil.copy(path / "tls/tls.crt", path / "kafka/ssl.ca.pem")
+        (path / "peer/token").write_text("a-token-of-twenty-letters")
+        shutil.copy(path / "tls/tls.crt", path / "peer-ca/ca.crt")
         config = path / "timecached.yaml"
         config.write_text(text.replace("/etc/timecached/", f"{directory}/"))
         return subprocess.run(

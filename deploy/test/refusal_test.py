@@ -76,6 +76,27 @@ class RefusalTest(unittest.TestCase):
         self.refused("antiAffinity", "cluster.antiAffinity=some")
         self.refused("brokers", "cluster.kafka.brokers[0]=k")
         self.refused("key is required", "cluster.kafka.secretProperties.a.name=b")
+        self.refused("default_partitions", "config.default_partitions=65")
+
+    def test_nodes_that_cannot_call_each_other(self):
+        forwards = (
+            "cluster.enabled=true",
+            "replicaCount=2",
+            "cluster.kafka.brokers[0]=k:9092",
+            "cluster.forwardCalls=true",
+        )
+        self.refused("needs cluster.enabled=true", "cluster.forwardCalls=true")
+        self.refused("needs cluster.forwardCalls=true", "cluster.peer.principal=a")
+        self.refused("needs cluster.forwardCalls=true", "cluster.peer.tokenSecretName=a")
+        self.refused("needs tls.enabled=true", *forwards, "cluster.peer.caSecretName=a")
+        self.refused("needs cluster.peer.principal", *forwards, "access.secretName=a")
+        self.refused(
+            "needs cluster.peer.tokenSecretName, or tls.clientCaSecretName",
+            *forwards,
+            "access.secretName=a",
+            "cluster.peer.principal=a",
+        )
+        self.refused("Additional property", "cluster.peer.token=a")
 
     def test_durable_namespaces_without_a_journal(self):
         for durability in "async", "sync":

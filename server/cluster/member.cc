@@ -69,6 +69,14 @@ class Member::Impl {
     logic_.SetJournal(id);
   }
 
+  void Yield() {
+    {
+      absl::MutexLock lock(&mu_);
+      logic_.Yield();
+    }
+    log_->Wake();
+  }
+
   MemberRole role() const {
     absl::MutexLock lock(&mu_);
     return logic_.role();
@@ -300,6 +308,7 @@ void Member::SetLag(uint64_t messages, absl::Duration age) {
   impl_->SetLag(messages, age);
 }
 void Member::SetJournal(uint64_t id) { impl_->SetJournal(id); }
+void Member::Yield() { impl_->Yield(); }
 MemberRole Member::role() const { return impl_->role(); }
 absl::Status Member::AwaitFormerLease() { return impl_->AwaitFormerLease(); }
 void Member::BeginService() { impl_->BeginService(); }

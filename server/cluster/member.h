@@ -44,6 +44,10 @@ class Member {
   // A node whose journal is another one than the last owner's does not take over.
   void SetJournal(uint64_t id);
 
+  // Of a standby that is about to end: other nodes are told at once that it is not
+  // ready, so that none hands over to it, and those that are ready take over before it.
+  void Yield();
+
   MemberRole role() const;
   // When the lease of the owner before cannot run any more: then, and when the
   // replay is finished, the node may serve. Blocks until then; CANCELLED if the

@@ -275,8 +275,9 @@ void MemberLogic::NoteLease(int64_t now_ns) {
 }
 
 bool MemberLogic::IsReady() const {
-  return role_ == MemberRole::kStandby && ClockIsRight() && lag_messages_ &&
-         *lag_messages_ <= kCaughtUpMessages && HasTheJournal();
+  return role_ == MemberRole::kStandby && !yields_ && ClockIsRight() &&
+         lag_messages_ && *lag_messages_ <= kCaughtUpMessages &&
+         HasTheJournal();
 }
 
 std::optional<int64_t> MemberLogic::TakeoverNs(std::string* why) const {

@@ -56,6 +56,11 @@ class MemberLogic {
   // See Member::SetLag.
   void SetLag(uint64_t messages, absl::Duration age, int64_t now_ns);
   void SetJournal(uint64_t id) { journal_id_ = id; }
+  // See Member::Yield.
+  void Yield() {
+    yields_ = true;
+    RequestRecord();
+  }
   // Has a record appended at once. One of this number, or a later one, is made after
   // the call.
   uint64_t RequestRecord() { return wanted_ = made_ + 1; }
@@ -131,6 +136,7 @@ class MemberLogic {
   int64_t read_offset_ = -1;
   MemberRole role_ = MemberRole::kStandby;
   std::optional<uint64_t> lag_messages_;
+  bool yields_ = false;
   // The oldest of them is not older; none: not known.
   std::optional<int64_t> behind_since_ns_;
   uint64_t journal_id_ = 0;

@@ -14,9 +14,6 @@ namespace {
 
 // Maps of a list that are looked at together.
 constexpr size_t kListStep = 256;
-// A page of namespaces with their statistics, which lock each shard, ends
-// behind so many.
-constexpr int kMaxListedShards = 4'096;
 
 NamespaceInfo Describe(TimeCacheMap* map, const Clock& clock,
                        bool include_statistics = false) {

@@ -69,14 +69,6 @@ absl::Status NamespaceNotFound(absl::string_view map_name) {
                    " does not exist"));
 }
 
-Registry::Names NamesOfPartitions(absl::string_view namespace_name, int count) {
-  auto names = std::make_shared<std::vector<std::string>>();
-  for (int i = 0; i < count; ++i) {
-    names->push_back(PartitionName(namespace_name, i));
-  }
-  return names;
-}
-
 }  // namespace
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
@@ -230,7 +222,7 @@ absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map) {
   if (map->partition() != 0) return absl::OkStatus();
   ++namespaces_;
   if (const int count = map->options().num_partitions; count > 1) {
-    partitioned_[map->name()] = NamesOfPartitions(map->name(), count);
+    partitioned_[map->name()] = PartitionNames(map->name(), count);
     partitioned_count_ = partitioned_.size();
   }
   return absl::OkStatus();

@@ -127,7 +127,8 @@ class Restore {
         std::make_unique<Registry>(&clock_, reaper_.get(), RegistryLimits());
     absl::Status status = AwaitAlone(*term_, config_.cluster(), signals_);
     if (!status.ok()) return status;
-    return term_->Follow(signals_, {&metrics_, &readiness_, &manager_}, &clock_,
+    return term_->Follow([this] { return signals_.EndPending(); },
+                         {&metrics_, &readiness_, &manager_}, &clock_,
                          logs_.get(), registry_.get());
   }
 

@@ -251,7 +251,7 @@ void ClusterTerm::NameOwner(const RecoveryObservers& observers) {
   const auto& owner = status.view.owner;
   const bool owns = owner.has_value() && !owner->released && !owner->node.gone;
   observers.readiness->SetOwner(owns ? owner->node.name : "");
-  if (observers.owner_known) observers.owner_known(owns);
+  if (observers.ready) observers.ready(owns && caught_up_);
 }
 
 KafkaJournalLag ClusterTerm::Lag(const Member::Status& member) const {
@@ -299,7 +299,7 @@ absl::Status ClusterTerm::BeginOwnership(int64_t last_us, SystemClock* clock) {
   return status;
 }
 
-absl::Status ClusterTerm::Follow(const Signals& signals,
+absl::Status ClusterTerm::Follow(const std::function<bool()>& ended,
                                  const RecoveryObservers& observers,
                                  SystemClock* clock, MapChangeLogs* logs,
                                  Registry* registry) {
@@ -319,7 +319,7 @@ absl::Status ClusterTerm::Follow(const Signals& signals,
     observers.metrics->Progress(progress);
   };
   options.clock = clock;
-  options.cancelled = [&] { return IsOver() || signals.EndPending(); };
+  options.cancelled = [&] { return IsOver() || ended(); };
   options.follow = [&] {
     const bool more = !options.cancelled() && AwaitMore();
     NameOwner(observers);

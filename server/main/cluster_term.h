@@ -27,7 +27,6 @@
 #include "server/log/kafka/kafka_topics.h"
 #include "server/main/cluster_backup.h"
 #include "server/main/durability.h"
-#include "server/main/signals.h"
 #include "server/ops/readiness.h"
 #include "server/rpc/admin/cluster_source.h"
 #include "timecache/config/v1/config.pb.h"
@@ -58,10 +57,13 @@ class ClusterTerm {
 
   // Replays the journal until this node owns it, and all of it is replayed:
   // then its maps are in the registry. The clock goes on from the journal's
-  // time. CANCELLED: a signal to end came, or the term is over (IsOver).
-  absl::Status Follow(const Signals& signals,
+  // time. CANCELLED: `ended`, which is called on several threads, has returned true, or
+  // the term is over (IsOver).
+  absl::Status Follow(const std::function<bool()>& ended,
                       const RecoveryObservers& observers, SystemClock* clock,
                       MapChangeLogs* logs, Registry* registry);
+  // Of a standby that is about to end: others take over before it. Thread-safe.
+  void Yield() { member_->Yield(); }
   // From now on calls are served.
   void Serve() { serving_.store(true, std::memory_order_release); }
 

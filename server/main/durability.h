@@ -40,9 +40,10 @@ struct RecoveryObservers {
   Readiness* readiness;
   // Each second, so that it waits as long as there is progress.
   const ServiceManager* manager;
-  // Of a standby that forwards calls: whether a node owns, to which it can. Called
+  // Of a standby that forwards calls: whether it is ready to. A node owns, and this one
+  // has caught up since it began, so that not all nodes that are ready are empty. Called
   // whenever it looks; null: it does not forward.
-  std::function<void(bool)> owner_known = nullptr;
+  std::function<void(bool)> ready = nullptr;
 };
 
 // Fills journal.directory from a backup: a directory, or "-" for an archive on

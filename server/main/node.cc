@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,10 @@ constexpr std::chrono::hours kTopicCheckInterval{1};
 constexpr std::chrono::milliseconds kAbandonInterval{250};
 // For calls of a node that has lost the ownership, or given it away.
 constexpr absl::Duration kEndOfTerm = absl::Seconds(2);
+// How soon a node that drains notices that its term is over.
+constexpr absl::Duration kTermInterval = absl::Milliseconds(100);
+// For the control log to say that a standby ends, before it does.
+constexpr absl::Duration kYieldTime = absl::Milliseconds(100);
 
 // For the journal to write what waits and to close, once the calls are done: at
 // most this part of the grace period, unless that is shorter.
@@ -282,17 +287,40 @@ absl::Status Node::AwaitOwnership() {
   RecoveryObservers observers = {&recovery_metrics_, monitoring_.readiness(),
                                  &manager_};
   if (forwarding_ != nullptr) {
-    observers.owner_known = [this](bool known) {
-      if (monitoring_.readiness()->forwards() == known) return;
-      monitoring_.readiness()->SetForwarding(known);
-      server_->SetHealth(known);
+    observers.ready = [this](bool ready) {
+      if (monitoring_.readiness()->state() == Readiness::State::kDraining ||
+          monitoring_.readiness()->forwards() == ready) {
+        return;
+      }
+      monitoring_.readiness()->SetForwarding(ready);
+      server_->SetHealth(ready);
     };
   }
-  absl::Status status = term_->Follow(signals_, observers, &system_clock_,
-                                      journal_.logs.get(), &registry_);
+  absl::Status status =
+      term_->Follow([this] { return StandbyEnds(); }, observers, &system_clock_,
+                    journal_.logs.get(), &registry_);
   ended_by_signal_ = signals_.EndPending();
   if (!status.ok() && forwarding_ != nullptr) DrainStandby();
   return status;
+}
+
+bool Node::StandbyEnds() {
+  if (!signals_.EndPending()) return false;
+  std::call_once(standby_leaves_, [this] {
+    term_->Yield();
+    // Load balancers lead only to one that is ready.
+    const absl::Duration delay = monitoring_.readiness()->forwards()
+                                     ? ToDuration(config_.drain_delay())
+                                     : absl::ZeroDuration();
+    standby_ends_ = std::chrono::steady_clock::now() +
+                    absl::ToChronoMilliseconds(std::max(delay, kYieldTime));
+    Log(LogLevel::kInfo, "standby_leaves",
+        {{"drain_delay_ms", absl::ToInt64Milliseconds(delay)}});
+    manager_.Stopping(delay + kEndOfTerm);
+    monitoring_.readiness()->Set(Readiness::State::kDraining);
+    server_->SetHealth(false);
+  });
+  return std::chrono::steady_clock::now() >= standby_ends_;
 }
 
 void Node::DrainStandby() {
@@ -359,10 +387,9 @@ void Node::Drain(int signal) {
        {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
   manager_.Stopping(delay + grace);
   server_->SetNotServing();
+  if (term_ == nullptr || forwarding_ != nullptr) ServeOn(delay);
   if (term_ != nullptr) {
     term_->Release(registry_, journal_.logs.get(), grace / kCloseShare);
-  } else if (delay > absl::ZeroDuration()) {
-    signals_.NextEndWithin(delay);
   }
   signals_.Release();
   absl::Duration drain = grace;
@@ -380,6 +407,19 @@ void Node::Drain(int signal) {
        {"pipelines", report.pipelines},
        {"pipelines_cut", report.pipelines_cut},
        {"took_ms", MillisSince(start)}});
+}
+
+void Node::ServeOn(absl::Duration delay) {
+  const auto until =
+      std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
+  while (term_ == nullptr || !term_->IsOver()) {
+    const auto left = until - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return;
+    if (signals_.NextEndWithin(
+            std::min(absl::FromChrono(left), kTermInterval)) != 0) {
+      return;
+    }
+  }
 }
 
 void Node::EndAfter(absl::Duration patience) {

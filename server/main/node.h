@@ -4,7 +4,9 @@
 #define TIMECACHED_SERVER_MAIN_NODE_H_
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -53,7 +55,8 @@ class Node {
   // From the first probe that is answered to the ports that are open. Takes as
   // long as the journal's recovery does; in a cluster, until this node owns it:
   // its ports are open meanwhile, and calls get NOT_OWNER. CANCELLED: a signal to
-  // end came meanwhile, and nothing was changed. Any other error says what could
+  // end came meanwhile, and nothing was changed; of a standby that forwards calls, when
+  // drain_delay is over. Any other error says what could
   // not be opened, and why; the node is of no use then.
   absl::Status Start();
 
@@ -67,9 +70,9 @@ class Node {
   // signal ends the delay, and a third one, or a second one without a delay,
   // the process at once.
   //
-  // In a cluster the ownership is released before, and there is no delay: the
-  // next owner is told to clients. Returns also when the ownership is lost or
-  // handed over.
+  // In a cluster the ownership is released before it drains, and the next owner is told
+  // to clients. There is a delay only if nodes forward calls: otherwise no other node is
+  // ready before the release. Returns also when the ownership is lost or handed over.
   void Run();
 
   // After Start or Run: whether the process goes on, with another node.
@@ -84,11 +87,17 @@ class Node {
   absl::Status AwaitOwnership();
   void BeginForwarding();
   void EndForwarding();
+  // Whether a standby is to end: a signal came, and other nodes had the time to read
+  // that it leaves; of one that forwards, drain_delay is over. Until then it goes on,
+  // and is not ready. Thread-safe.
+  bool StandbyEnds();
   // Of one that forwards.
   void DrainStandby();
 
   int ServeUntilSignal();
   void Drain(int signal);
+  // For drain_delay, or until another signal or the end of the term.
+  void ServeOn(absl::Duration delay);
   void EndTerm();
   // Ends the process that long from now on.
   void EndAfter(absl::Duration patience);
@@ -111,6 +120,9 @@ class Node {
   std::unique_ptr<ClusterTerm> term_;
   std::unique_ptr<ClusterMetrics> cluster_metrics_;
   bool ended_by_signal_ = false;
+  std::once_flag standby_leaves_;
+  // Written once.
+  std::chrono::steady_clock::time_point standby_ends_;
   // Clients are to go on at another node: this one forwards no more.
   std::atomic<bool> leaving_{false};
   // Null without a journal. Maps report changes to it until the last of them, and

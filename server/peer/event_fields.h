@@ -51,7 +51,7 @@ void CodeFields(Coder& code, T& chunk) {
   code(chunk.shared, chunk.watermark_us, chunk.delivered_us, chunk.arrived_us);
   code.Flags(chunk.all_delivered, chunk.undoable, chunk.storing, chunk.more,
              chunk.closed, chunk.at_limit);
-  code(chunk.lost, chunk.lost_events, chunk.points);
+  code(chunk.lost, chunk.lost_events, chunk.point, chunk.points);
 }
 
 // Without its delivery.

@@ -255,7 +255,8 @@ void PeerLink::Pump() {
 
 void PeerLink::OnConnected() {
   absl::MutexLock lock(&mu_);
-  if (stopped_) return;
+  // gRPC may say first that there is nothing more to read.
+  if (stopped_ || ending_) return;
   connected_ = true;
   reached_ = true;
   back_off_ = kMinBackOff;
@@ -359,6 +360,7 @@ void PeerLink::ReceiveAnswer(uint64_t id, std::string body, Actions* actions) {
 
 void PeerLink::OnEnding() {
   absl::MutexLock lock(&mu_);
+  ending_ = true;
   if (!connected_) return;
   connected_ = false;
   options_.counts->open.fetch_sub(1, std::memory_order_relaxed);
@@ -402,6 +404,7 @@ void PeerLink::OnBroken(const grpc::Status& status) {
     why = why_broken_;
     writing_ = false;
     leaving_ = false;
+    ending_ = false;
     // It is tried again and again.
     logs = !reached && !stopped_ && logged_ != why;
     if (logs) logged_ = why;

@@ -15,6 +15,7 @@ EventChunk PlaceOf(const EventChunk& chunk) {
   place.watermark_us = chunk.watermark_us;
   place.delivered_us = chunk.delivered_us;
   place.arrived_us = chunk.arrived_us;
+  place.point = chunk.point;
   place.points = chunk.points;
   place.storing = chunk.storing;
   place.closed = chunk.closed;

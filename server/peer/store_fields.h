@@ -200,7 +200,8 @@ void CodeFields(Coder& code, T& point) {
 
 template <typename Coder, Is<LogPosition> T>
 void CodeFields(Coder& code, T& position) {
-  code(position.kind, position.start, position.time_us, position.points);
+  code(position.kind, position.start, position.time_us, position.point,
+       position.points);
 }
 
 template <typename Coder, Is<GroupOptions> T>

@@ -26,6 +26,8 @@ inline bool AwaitCluster(absl::FunctionRef<bool()> condition) {
 
 struct TestClusterOptions {
   int nodes = 3;
+  // So many of the nodes are started, the first ones; -1: all.
+  int started = -1;
   int brokers = 3;
   // Of broker 1, once MayMount; 0: it has the machine's, as the others have.
   int small_disk_mib = 0;
@@ -86,7 +88,7 @@ class TestCluster {
   Node* Owner();
   std::vector<Node*> Standbys();
   Node* Standby(Dice& dice);
-  // Until all nodes have caught up: the next fault meets a whole cluster.
+  // Until all nodes that run have caught up: the next fault meets a whole cluster.
   void AwaitWhole() const;
   bool IsWhole() const;
   // What a node says, or all of them together; null: no answer.

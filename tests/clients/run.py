@@ -2,6 +2,7 @@
 "together", of all of them on one server.
 
 usage: run.py LANGUAGE --server PROGRAM --timecachectl PROGRAM --build DIRECTORY
+              [--conformance-without FILE]
 
 What the scripts fetch and build stays in DIRECTORY. Exit code 77, for ctest: skipped, also in
 part, as what it needs is not here; the last line says what. With TIMECACHED_ALL_CLIENTS in
@@ -132,7 +133,30 @@ def run_language(language, arguments):
     reason = lacking(language, environment)
     if reason:
         return skip(language, reason)
-    return subprocess.run([script], env=environment, check=False).returncode
+    if arguments.conformance_without is None:
+        return subprocess.run([script], env=environment, check=False).returncode
+    with tempfile.TemporaryDirectory() as scenarios:
+        copy_scenarios(arguments.conformance_without, pathlib.Path(scenarios))
+        return subprocess.run([script, "--conformance"], check=False,
+                              env={**environment, "CONFORMANCE": scenarios}).returncode
+
+
+def copy_scenarios(without, to):
+    """All but those that a file as tests/peer/left_out.json names."""
+    lists = json.loads(pathlib.Path(without).read_text())
+    left_out = {*lists["forwarded"], *lists["several_partitions"]}
+    source = ROOT / "tests/conformance"
+    known = set()
+    for path in [*source.glob("*.json"), *source.glob("recipes/*.json")]:
+        content = json.loads(path.read_text())
+        known.update(scenario["name"] for scenario in content["scenarios"])
+        content["scenarios"] = [scenario for scenario in content["scenarios"]
+                                if scenario["name"] not in left_out]
+        copy = to / path.relative_to(source)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(json.dumps(content))
+    if not left_out <= known:
+        sys.exit(f"clients: FAILED, {without} names no scenarios: {left_out - known}")
 
 
 def command_of(language, option, environment):
@@ -169,6 +193,8 @@ def main():
     parser.add_argument("--server", required=True, help="the server program")
     parser.add_argument("--timecachectl", required=True, help="the command line")
     parser.add_argument("--build", required=True, help="where to work; kept, as a cache")
+    parser.add_argument("--conformance-without", metavar="FILE",
+                        help="run the scenarios of conformance alone, without those it names")
     arguments = parser.parse_args()
     if arguments.language == "together":
         return run_together(arguments)

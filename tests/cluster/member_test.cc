@@ -181,6 +181,25 @@ TEST_F(MemberTest, HandsOverAndEnds) {
   EXPECT_FALSE(b.member().CheckSuccessor("a").ok());
 }
 
+TEST_F(MemberTest, ANodeThatLeavesIsChosenOnlyWhereNoOtherIsReady) {
+  TestNode a("a", &topic_, &clock_);
+  Own(&a);
+  TestNode b("b", &topic_, &clock_);
+  TestNode c("c", &topic_, &clock_);
+  ASSERT_TRUE(Await([&] {
+    return a.member().CheckSuccessor("b").ok() &&
+           a.member().CheckSuccessor("c").ok();
+  }));
+  b.member().Yield();
+  EXPECT_TRUE(Await([&] { return !a.member().CheckSuccessor("b").ok(); }));
+  // Also when the owner is gone without a word, though it is the first by name.
+  a.Stop();
+  ASSERT_TRUE(AwaitRole(&c, MemberRole::kTakingOver));
+  EXPECT_EQ(b.member().role(), MemberRole::kStandby);
+  c.Stop();
+  EXPECT_TRUE(AwaitRole(&b, MemberRole::kTakingOver));
+}
+
 TEST_F(MemberTest, ANodeWithAnotherJournalDoesNotTakeOver) {
   TestNode a("a", &topic_, &clock_);
   a.member().SetJournal(1);

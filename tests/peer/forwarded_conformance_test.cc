@@ -1,88 +1,93 @@
-// The scenarios of all clients against a node that has another one answer: what
-// clients see is the same.
+// The scenarios of all clients against nodes that have another one answer, with
+// namespaces of one partition and of several: what clients see is the same.
 
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "server/main/config/config.h"
 #include "tests/conformance/runner.h"
-#include "tests/peer/peer_world.h"
+#include "tests/peer/three_nodes.h"
 
 namespace timecache::conformance {
 namespace {
 
-// Each node answers for itself.
-bool IsAboutTheProcess(const Json& scenario) {
-  for (const Json& step : scenario["steps"]) {
-    const std::string call = step.value("call", "");
-    if (call == "get_server" || call == "list_slow_calls") return true;
-  }
-  return false;
-}
+using PartitionsAndScenario = std::tuple<int, Json>;
 
-std::vector<Json> Scenarios() {
+// Those for namespaces of so many partitions: without what left_out.json names.
+std::vector<PartitionsAndScenario> ScenariosOf(int partitions) {
   std::map<std::string, Json> files;
   for (const auto& file :
        std::filesystem::recursive_directory_iterator(SCENARIOS)) {
     if (file.path().extension() != ".json") continue;
     files[file.path().string()] = Json::parse(std::ifstream(file.path()));
   }
-  std::vector<Json> scenarios;
+  const Json left_out = Json::parse(std::ifstream(LEFT_OUT));
+  std::vector<PartitionsAndScenario> scenarios;
   for (const auto& [path, file] : files) {
     for (const Json& scenario : file["scenarios"]) {
-      if (!IsAboutTheProcess(scenario)) scenarios.push_back(scenario);
+      const std::string name = scenario["name"];
+      if (left_out["forwarded"].contains(name)) continue;
+      if (partitions > 1 && left_out["several_partitions"].contains(name)) {
+        continue;
+      }
+      scenarios.emplace_back(partitions, scenario);
     }
   }
   return scenarios;
 }
 
-class Forwarded : public ::testing::TestWithParam<Json> {
+// A cluster for each number of partitions that a namespace has by default.
+class Forwarded : public ::testing::TestWithParam<PartitionsAndScenario> {
  protected:
-  static void SetUpTestSuite() { world_ = std::make_unique<World>(); }
-  static void TearDownTestSuite() { world_.reset(); }
+  static void TearDownTestSuite() { worlds_.clear(); }
 
-  // On one clock, which the front moves.
-  struct World {
-    World() {
-      server::ServerOptions options;
-      options.addresses = {"127.0.0.1:0"};
-      options.limits = server::DefaultConfig().limits();
-      options.virtual_clock = &clock;
-      options.flush = [this] { owner.reaper().Flush(); };
-      front = std::make_unique<server::Server>(peers.At(owner.address()),
-                                               &clock, std::move(options));
-      const absl::Status started = front->Start();
+  static test::ThreeNodes& World(int partitions) {
+    std::unique_ptr<test::ThreeNodes>& world = worlds_[partitions];
+    if (world == nullptr) {
+      auto config = server::DefaultConfig();
+      config.mutable_listeners(0)->set_address("127.0.0.1:0");
+      config.set_default_partitions(static_cast<uint32_t>(partitions));
+      world = std::make_unique<test::ThreeNodes>(config);
+      const absl::Status started = world->Start();
       EXPECT_TRUE(started.ok()) << started;
     }
+    return *world;
+  }
 
-    server::ManualClock clock{test::kStartUs};
-    test::PeerNode owner{&clock};
-    server::PeerStores peers{{}};
-    std::unique_ptr<server::Server> front;
-  };
-  static std::unique_ptr<World> world_;
+ private:
+  static std::map<int, std::unique_ptr<test::ThreeNodes>> worlds_;
 };
 
-std::unique_ptr<Forwarded::World> Forwarded::world_;
+std::map<int, std::unique_ptr<test::ThreeNodes>> Forwarded::worlds_;
 
 TEST_P(Forwarded, ComesOutAsAtTheOwner) {
-  Runner runner(world_->front->addresses().at(0), /*batching=*/true);
+  const auto& [partitions, scenario] = GetParam();
+  const test::ThreeNodes& nodes = World(partitions);
+  // Calls that share a stream, and single ones, at a node each.
+  const bool batching = partitions > 1;
+  Runner runner(batching ? nodes.address() : nodes.other_address(), batching);
   try {
-    runner.Run(GetParam());
+    runner.Run(scenario);
   } catch (const Mismatch& mismatch) {
     ADD_FAILURE() << mismatch.what();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Conformance, Forwarded,
-                         ::testing::ValuesIn(Scenarios()),
-                         [](const ::testing::TestParamInfo<Json>& info) {
-                           return info.param["name"].get<std::string>();
-                         });
+std::string NameOf(
+    const ::testing::TestParamInfo<PartitionsAndScenario>& info) {
+  return std::get<Json>(info.param)["name"].get<std::string>();
+}
+
+INSTANTIATE_TEST_SUITE_P(OnePartition, Forwarded,
+                         ::testing::ValuesIn(ScenariosOf(1)), NameOf);
+INSTANTIATE_TEST_SUITE_P(SeveralPartitions, Forwarded,
+                         ::testing::ValuesIn(ScenariosOf(16)), NameOf);
 
 }  // namespace
 }  // namespace timecache::conformance

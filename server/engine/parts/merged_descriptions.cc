@@ -30,6 +30,11 @@ std::optional<DeathsQuery> CommonBars(
     common.end_us = std::max(common.end_us, each.begin_us + bars * each.bar_us);
   }
   if (common.end_us == 0) return std::nullopt;
+  // Where something dies later, the bars go on to the end of the time asked for.
+  for (const DeathsAhead& each : partitions) {
+    if (query.within_us == 0 || each.later.entries == 0) continue;
+    common.end_us = std::max(common.end_us, each.now_us + query.within_us);
+  }
   return common;
 }
 

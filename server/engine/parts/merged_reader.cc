@@ -204,7 +204,7 @@ class MergedGroupReader final : public MergedReader {
         in_flight_(std::move(in_flight)) {}
 
   int64_t NextDueUs() const override {
-    return has_news_ ? news_due_us_ : kNeverUs;
+    return has_news_ ? NewsDueUs() : kNeverUs;
   }
   void StopReading() override {
     for (const Part& part : parts_) part.reader->StopReading();
@@ -239,9 +239,9 @@ class MergedGroupReader final : public MergedReader {
     });
     has_news_ |= std::exchange(chunk->all_delivered, false);
     if (in_flight_ != nullptr && has_news_ && ready_ == 0 &&
-        now_us >= news_due_us_) {
+        now_us >= NewsDueUs()) {
       has_news_ = false;
-      news_due_us_ = now_us + kAllDeliveredUs;
+      news_us_ = std::max(news_us_, now_us) + kAllDeliveredUs;
       RefreshWatermark(now_us, 1);
       blocked_ = 0;
       InTurn(take);
@@ -254,6 +254,10 @@ class MergedGroupReader final : public MergedReader {
                      [](const Delivery& a, const Delivery& b) {
                        return a.batch->death_us() < b.batch->death_us();
                      });
+  }
+
+  int64_t NewsDueUs() const {
+    return news_us_ - (kAllDeliveredAtOnce - 1) * kAllDeliveredUs;
   }
 
   bool Await() override {
@@ -270,10 +274,10 @@ class MergedGroupReader final : public MergedReader {
   PartitionSet blocked_ = 0;
   // As the last chunk said.
   int64_t delivered_us_ = 0;
-  // All that some partition had is delivered, which has not been said; and when
-  // it may be.
+  // All that some partition had is delivered, which has not been said.
   bool has_news_ = false;
-  int64_t news_due_us_ = INT64_MIN;
+  // When it would be said next if it were said kAllDeliveredUs apart.
+  int64_t news_us_ = 0;
 };
 
 class MergedExpiringReader final : public MergedReader {

@@ -37,9 +37,10 @@ std::unique_ptr<EventReader> MergeLogs(PartReaders parts,
 // `in_flight` lets it in all of them, or of a fetch, where that is null. One
 // Read takes at most kMaxTaken events.
 inline constexpr int kMaxTaken = 1'024;
-// How often a member is told that all is delivered. To find out, it refreshes
-// the watermarks of all partitions.
+// How often a member is told that all is delivered: in the long run, and so many
+// times at once before. To find out, it refreshes the watermarks of all partitions.
 inline constexpr int64_t kAllDeliveredUs = 10'000;
+inline constexpr int64_t kAllDeliveredAtOnce = 32;
 std::unique_ptr<EventReader> MergeMembers(
     PartReaders parts, std::shared_ptr<ReadyPartitions> ready,
     std::shared_ptr<InFlightLimit> in_flight);

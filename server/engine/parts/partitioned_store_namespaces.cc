@@ -15,18 +15,6 @@ namespace {
 
 using Names = PartitionDirectory::Names;
 
-// A page of namespaces with their statistics ends behind so many shards, which
-// are locked.
-constexpr int kMaxListedShards = 4'096;
-
-Names NamesOfPartitions(absl::string_view namespace_name, int count) {
-  auto names = std::make_shared<std::vector<std::string>>();
-  for (int i = 0; i < count; ++i) {
-    names->push_back(PartitionName(namespace_name, i));
-  }
-  return names;
-}
-
 // Whether a creation that ended so may have left a map, which is not another one.
 bool MayHaveCreated(const absl::Status& status) {
   return !absl::IsAlreadyExists(status);
@@ -135,7 +123,7 @@ void PartitionedStore::CreateNamespace(absl::string_view name,
   if (options.num_partitions < 2 || options.num_partitions > kMaxPartitions) {
     return maps_->CreateNamespace(name, std::move(options), std::move(done));
   }
-  Names names = NamesOfPartitions(name, options.num_partitions);
+  Names names = PartitionNames(name, options.num_partitions);
   lifecycle_.Run([this, names = std::move(names), options = std::move(options),
                   done = std::move(done)](OneAtATime::End end) mutable {
     CreatePartitions(names, options,
@@ -269,7 +257,7 @@ void PartitionedStore::DeleteNamespace(absl::string_view name, Done done) {
 void PartitionedStore::DeletePartitions(const std::string& name, Done done) {
   Names names = directory_->PartitionsOf(name);
   // Deleted meanwhile: and maybe another one was made.
-  if (names == nullptr) names = NamesOfPartitions(name, 1);
+  if (names == nullptr) names = PartitionNames(name, 1);
   const std::string& first = (*names)[0];
   maps_->DeleteNamespace(
       first, [this, names = std::move(names),

@@ -23,6 +23,10 @@ class PartitionDirectory {
   virtual Names PartitionsOf(absl::string_view namespace_name) const = 0;
 };
 
+// Those of a namespace with so many.
+PartitionDirectory::Names PartitionNames(absl::string_view namespace_name,
+                                         int count);
+
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_ENGINE_STORE_PARTITION_DIRECTORY_H_

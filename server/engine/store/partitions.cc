@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/crc32c.h"
 #include "server/engine/store/namespace_options.h"
+#include "server/engine/store/partition_directory.h"
 
 namespace timecache::server {
 namespace {
@@ -15,6 +16,15 @@ constexpr char kMark = '#';
 std::string PartitionName(absl::string_view namespace_name, int partition) {
   if (partition == 0) return std::string(namespace_name);
   return absl::StrCat(namespace_name, absl::string_view(&kMark, 1), partition);
+}
+
+PartitionDirectory::Names PartitionNames(absl::string_view namespace_name,
+                                         int count) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  for (int i = 0; i < count; ++i) {
+    names->push_back(PartitionName(namespace_name, i));
+  }
+  return names;
 }
 
 PartitionPlace PlaceOf(absl::string_view map_name) {

@@ -46,6 +46,10 @@ struct GroupName {
   absl::string_view name;
 };
 
+// A page of namespaces with their statistics, which lock each shard, ends behind so
+// many.
+inline constexpr int kMaxListedShards = 4'096;
+
 // A part of a list that is ordered by name.
 struct ListQuery {
   // Names after this one; empty: all.

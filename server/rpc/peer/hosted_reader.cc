@@ -63,9 +63,11 @@ HostedReader::Read HostedReader::ReadOnce() {
   EventChunk& chunk = read.chunk.chunk;
   const PeerGrant grant = grants_.front();
   const int64_t now_us = hub_->clock()->NowUs();
-  const bool refreshed = refresh_us_.has_value();
-  if (refreshed) reader_->RefreshWatermark(now_us, *refresh_us_);
-  refresh_us_.reset();
+  if (refresh_us_.has_value()) {
+    reader_->RefreshWatermark(now_us, *refresh_us_);
+    refresh_us_.reset();
+    awaited_ = true;
+  }
   chunk = reader_->Read(now_us, grant.events, grant.bytes);
   int64_t bytes = 0;
   for (size_t counted = 0; fetches_ && chunk.more;) {
@@ -87,8 +89,12 @@ HostedReader::Read HostedReader::ReadOnce() {
   }
   if (chunk.closed) read.chunk.why_closed = reader_->WhyClosed();
   const bool content = read.chunk.has_content();
-  // Someone waits for it.
-  if (refreshed) chunk.all_delivered = true;
+  // Someone waits for it; of several partitions the watermark is there once all
+  // of them have been read.
+  if (awaited_ && !chunk.more) {
+    chunk.all_delivered = true;
+    awaited_ = false;
+  }
   read.worth_sending =
       content || chunk.all_delivered || chunk.storing != storing_;
   if (read.worth_sending) storing_ = chunk.storing;

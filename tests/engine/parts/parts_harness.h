@@ -33,7 +33,7 @@ absl::StatusOr<T> Inline(const std::function<void(Store::DoneWith<T>)>& call) {
   call([&result](absl::StatusOr<T> done) { result = std::move(done); });
   return result;
 }
-// That of a call that completes on another thread.
+// That of a call that may complete on another thread.
 template <typename T>
 absl::StatusOr<T> Later(const std::function<void(Store::DoneWith<T>)>& call) {
   absl::StatusOr<T> result;
@@ -57,7 +57,7 @@ class TestReader {
   using Open = std::function<void(Store::Wake wake,
                                   Store::DoneWith<Store::Readers> done)>;
   explicit TestReader(const Open& open) {
-    auto readers = Inline<Store::Readers>([&](auto done) {
+    auto readers = Later<Store::Readers>([&](auto done) {
       open([wakes = wakes_] { ++*wakes; }, std::move(done));
     });
     status_ = readers.status();

@@ -606,18 +606,19 @@ def decode_dead_letter(entry: Entry | ExpiredEvent) -> DeadLetter:
     ValueError: it is no dead letter. Of the letter of an older server the reason is UNKNOWN, and
     the time that of its put.
     """
-    # <namespace>/<group>/<event_id>
+    # <namespace>/<group>/<event_id>, behind which #<partition> may stand.
     names = entry.key.split(b"/")
+    event_id = names[-1].partition(b"#")[0]
     message = watch_pb2.ExpiredEvent()
     try:
         message.ParseFromString(entry.value)
     except DecodeError:
         message.Clear()
-    if len(names) != 3 or not names[2].isdigit() or message.namespace.encode() != names[0]:
+    if len(names) != 3 or not event_id.isdigit() or message.namespace.encode() != names[0]:
         raise ValueError(f"not a dead letter: {entry.key!r}")
     event = event_from(message)
     if not event.event_id:
-        event = dataclasses.replace(event, event_id=int(names[2]))
+        event = dataclasses.replace(event, event_id=int(event_id))
     if not message.HasField("dead_letter"):
         group, unknown = names[1].decode(), DeadLetterReason.UNKNOWN
         return DeadLetter(event, group, event.attempt, unknown, entry.put_time)

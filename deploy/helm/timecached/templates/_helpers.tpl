@@ -85,6 +85,13 @@ true
 {{- if include "timecached.stateful" . }}{{ $name }}-0{{ else }}deployment/{{ $name }}{{ end -}}
 {{- end -}}
 
+{{/* Whether the pods are nodes that take each other's calls: all of them are ready. */}}
+{{- define "timecached.forwards" -}}
+{{- if and .Values.cluster.enabled .Values.cluster.forwardCalls -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* Where the journal's volume is mounted. The journal is a directory below: the volume's
 root may hold others, such as lost+found. */}}
 {{- define "timecached.journalVolume" -}}
@@ -175,6 +182,9 @@ access:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+{{- with .Values.config.default_partitions }}
+default_partitions: {{ . }}
+{{- end }}
 {{- if .Values.journal.enabled }}
 journal:
   directory: {{ include "timecached.journalVolume" . }}/journal
@@ -220,6 +230,18 @@ cluster:
   {{- if .Values.cluster.allowUnsafe }}
   allow_unsafe: true
   {{- end }}
+  {{- if .Values.cluster.forwardCalls }}
+  forward_calls: true
+  {{- with .Values.cluster.peer.principal }}
+  peer_principal: {{ . | quote }}
+  {{- end }}
+  {{- if .Values.cluster.peer.tokenSecretName }}
+  peer_token_file: /etc/timecached/peer/token
+  {{- end }}
+  {{- if .Values.cluster.peer.caSecretName }}
+  peer_ca_file: /etc/timecached/peer-ca/ca.crt
+  {{- end }}
+  {{- end }}
 {{- end }}
 drain_delay: {{ .Values.shutdown.drainDelaySeconds }}s
 grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
@@ -261,6 +283,24 @@ grace_period: {{ .Values.shutdown.gracePeriodSeconds }}s
 {{- if not (or .cluster.kafka.brokers $.Values.existingConfigMap) -}}
 {{- fail "cluster.enabled needs cluster.kafka.brokers, host:port of one or more" -}}
 {{- end -}}
+{{- end -}}
+{{- if .cluster.forwardCalls -}}
+{{- if not .cluster.enabled -}}
+{{- fail "cluster.forwardCalls needs cluster.enabled=true" -}}
+{{- end -}}
+{{- if .access.secretName -}}
+{{- if not .cluster.peer.principal -}}
+{{- fail "cluster.forwardCalls with access.secretName needs cluster.peer.principal, the principal as which nodes call each other" -}}
+{{- end -}}
+{{- if not (or .cluster.peer.tokenSecretName .tls.clientCaSecretName) -}}
+{{- fail "cluster.peer.principal needs cluster.peer.tokenSecretName, or tls.clientCaSecretName with which nodes check each other's certificates" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .cluster.peer.caSecretName (not .tls.enabled) -}}
+{{- fail "cluster.peer.caSecretName needs tls.enabled=true" -}}
+{{- end -}}
+{{- else if or .cluster.peer.principal .cluster.peer.tokenSecretName .cluster.peer.caSecretName -}}
+{{- fail "cluster.peer needs cluster.forwardCalls=true" -}}
 {{- end -}}
 {{- if and (gt (int .replicaCount) 1) .service.enabled (not .cluster.enabled) -}}
 {{- fail "replicaCount above 1 needs service.enabled=false: each pod holds other entries, so that clients must choose the pod by its name" -}}

@@ -18,6 +18,7 @@ spec:
   automountServiceAccountToken: false
   enableServiceLinks: false
   {{- $cluster := .Values.cluster.enabled }}
+  {{- $peer := .Values.cluster.peer }}
   # drain_delay, grace_period, and time for the rest: the journal writes what waits.
   terminationGracePeriodSeconds: {{ add .Values.shutdown.drainDelaySeconds .Values.shutdown.gracePeriodSeconds (ternary 40 10 (or .Values.journal.enabled $cluster)) }}
   securityContext:
@@ -155,6 +156,16 @@ spec:
           mountPath: /etc/timecached/kafka
           readOnly: true
         {{- end }}
+        {{- if $peer.tokenSecretName }}
+        - name: peer
+          mountPath: /etc/timecached/peer
+          readOnly: true
+        {{- end }}
+        {{- if $peer.caSecretName }}
+        - name: peer-ca
+          mountPath: /etc/timecached/peer-ca
+          readOnly: true
+        {{- end }}
         {{- if .Values.journal.enabled }}
         - name: journal
           mountPath: {{ include "timecached.journalVolume" . }}
@@ -207,6 +218,24 @@ spec:
         items:
           - key: access.yaml
             path: access.yaml
+    {{- end }}
+    {{- with $peer.tokenSecretName }}
+    - name: peer
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+        items:
+          - key: token
+            path: token
+    {{- end }}
+    {{- with $peer.caSecretName }}
+    - name: peer-ca
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+        items:
+          - key: ca.crt
+            path: ca.crt
     {{- end }}
     {{- with .Values.journal.existingClaim }}
     - name: journal
