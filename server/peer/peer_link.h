@@ -172,10 +172,10 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // Null: there is none.
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   bool connected_ ABSL_GUARDED_BY(mu_) = false;
-  // Nothing comes from it any more.
-  bool ending_ ABSL_GUARDED_BY(mu_) = false;
   // Whether this stream has been.
   bool reached_ ABSL_GUARDED_BY(mu_) = false;
+  // Nothing comes from it any more.
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;
   // The other node takes no more on this stream, but the rest of a begun frame.
   bool leaving_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
