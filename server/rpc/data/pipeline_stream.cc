@@ -25,6 +25,7 @@ PipelineStream* PipelineStream::Start(const CallGate& gate,
 }
 
 void PipelineStream::OnReadDone(bool ok) {
+  Answer* next = nullptr;
   {
     absl::MutexLock lock(&mu_);
     input_ = Input::kIdle;
@@ -36,17 +37,12 @@ void PipelineStream::OnReadDone(bool ok) {
       // The client has sent all requests, or is gone.
       End(absl::OkStatus());
     }
-    if (!Pump()) return;
+    next = Pump();
   }
-  Run();
+  if (next != nullptr) Run(next);
 }
 
-void PipelineStream::Run() {
-  Answer* answer = nullptr;
-  {
-    absl::MutexLock lock(&mu_);
-    answer = &answers_.back();
-  }
+void PipelineStream::Run(Answer* answer) {
   answer->batch->Run(&call_, parts_, request_, account_.get(),
                      [this, answer](const absl::Status& status,
                                     const grpc::ByteBuffer& bytes) {
@@ -80,6 +76,7 @@ void PipelineStream::OnApplied() {
 
 void PipelineStream::OnExecuted(Answer* answer, const absl::Status& status,
                                 const grpc::ByteBuffer& bytes) {
+  Answer* next = nullptr;
   {
     absl::MutexLock lock(&mu_);
     if (input_ == Input::kApplying && answer == &answers_.back()) {
@@ -97,9 +94,9 @@ void PipelineStream::OnExecuted(Answer* answer, const absl::Status& status,
     }
     EndWithoutAccess();
     if (IsOld()) End(OpenStreams::DrainingError());
-    if (!Pump()) return;
+    next = Pump();
   }
-  Run();
+  if (next != nullptr) Run(next);
 }
 
 bool PipelineStream::IsOld() const {
@@ -163,9 +160,9 @@ void PipelineStream::End(absl::Status status) {
   if (!end_.has_value()) end_ = std::move(status);
 }
 
-// Does what can be done next. Returns whether to call Run.
-bool PipelineStream::Pump() {
-  if (ended()) return false;
+// Does what can be done next. Returns what to Run, or null.
+PipelineStream::Answer* PipelineStream::Pump() {
+  if (ended()) return nullptr;
   while (!writing_ && !answers_.empty() && answers_.front().batch == nullptr) {
     if (gone_) {
       PopAnswer();
@@ -174,28 +171,28 @@ bool PipelineStream::Pump() {
       StartWrite(&answers_.front().bytes);
     }
   }
-  if (input_ == Input::kApplying) return false;
+  if (input_ == Input::kApplying) return nullptr;
   if (input_ == Input::kHeld) {
     // By the rules of now.
-    if (running_ > 0 && call_.stale()) return false;
+    if (running_ > 0 && call_.stale()) return nullptr;
     EndWithoutAccess();
   }
   if (end_.has_value()) {
     if (answers_.empty()) EndCall(*end_);
-    return false;
+    return nullptr;
   }
   if (input_ == Input::kHeld) {
     input_ = Input::kApplying;
     answers_.push_back({TakeBatch(), {}});
     ++running_;
-    return true;
+    return &answers_.back();
   }
   if (input_ == Input::kIdle && running_ < kMaxRunning &&
       answers_.size() < kMaxAnswers && answer_bytes_ < kMaxAnswerBytes) {
     input_ = Input::kReading;
     StartRead(&request_);
   }
-  return false;
+  return nullptr;
 }
 
 }  // namespace timecache::server

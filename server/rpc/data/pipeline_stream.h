@@ -75,7 +75,7 @@ class PipelineStream final
 
   void Leave() override { streams_->Remove(this); }
   absl::Status Authorize() override;
-  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  void Run(Answer* answer) ABSL_LOCKS_EXCLUDED(mu_);
   void OnApplied() ABSL_LOCKS_EXCLUDED(mu_);
   void OnExecuted(Answer* answer, const absl::Status& status,
                   const grpc::ByteBuffer& bytes) ABSL_LOCKS_EXCLUDED(mu_);
@@ -85,7 +85,7 @@ class PipelineStream final
   void EndWithoutAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PopAnswer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Answer* Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Batch::Parts parts_;
   OpenStreams* const streams_;

@@ -126,10 +126,10 @@ TEST_F(NamespaceTest, TheNumberOfPartitionsIsFixedAtCreation) {
     expect_fixed(Update("num_partitions: 4", {all}, "three").status, "3");
   }
   EXPECT_EQ(server_.Describe("three").options().num_partitions(), 3u);
-  ExpectInvalid(Do(&Names::CreateNamespace,
-                   "name: 'many' options { num_partitions: 65 }")
-                    .status,
-                "options.num_partitions", "64");
+  ExpectInvalid(
+      Do(&Names::CreateNamespace, "name: 'many' options { num_partitions: 65 }")
+          .status,
+      "options.num_partitions", "64");
 }
 
 TEST_F(NamespaceTest, PartitionsAreNoNamespacesOfTheirOwn) {

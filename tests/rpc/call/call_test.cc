@@ -439,8 +439,7 @@ TEST(MethodTest, AllMethodsOfAllServicesAreInTheTable) {
   for (const auto* message :
        {v1::PutRequest::descriptor(), v1::Namespace::descriptor(),
         v1::Group::descriptor(), v1::GetServerRequest::descriptor(),
-        testing::v1::NowRequest::descriptor(),
-        peer::v1::Frame::descriptor()}) {
+        testing::v1::NowRequest::descriptor(), peer::v1::Frame::descriptor()}) {
     ASSERT_NE(message, nullptr);
   }
   const auto& pool = *google::protobuf::DescriptorPool::generated_pool();
