@@ -17,12 +17,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int kPartitions = 3;
-constexpr int kKeys = 40;
+constexpr int kNumPartitions = 3;
+constexpr int kPutKeys = 40;
 
 NamespaceOptions Partitioned() {
   NamespaceOptions options = DurableOptions();
-  options.num_partitions = kPartitions;
+  options.num_partitions = kNumPartitions;
   return options;
 }
 
@@ -42,7 +42,7 @@ class PartitionedDurableTest : public DurableStoreTest {
   }
   static std::string Key(int i) { return absl::StrCat("key-", i); }
   void PutAll(const std::string& value) {
-    for (int i = 0; i < kKeys; ++i) {
+    for (int i = 0; i < kPutKeys; ++i) {
       ASSERT_TRUE(store_.Put("parts", Key(i), value).status.ok());
     }
   }
@@ -55,7 +55,7 @@ TEST_F(PartitionedDurableTest, AllPartitionsOutliveAPowerLoss) {
     Reopen();
     EXPECT_THAT(MapNames(), ElementsAre("a", "parts", "parts#1", "parts#2"));
     EXPECT_EQ(store_.report().namespaces, 2u);
-    for (int i = 0; i < kKeys; ++i) {
+    for (int i = 0; i < kPutKeys; ++i) {
       EXPECT_NE(store_.Get("parts", Key(i)), "(none)");
     }
     PutAll(value);
@@ -69,7 +69,7 @@ TEST_F(PartitionedDurableTest, AllPartitionsOutliveAPowerLoss) {
 TEST_F(PartitionedDurableTest, ABatchIsStoredWhenItIsAnswered) {
   std::vector<std::string> keys;
   std::vector<Operation> operations;
-  for (int i = 0; i < kKeys; ++i) keys.push_back(Key(i));
+  for (int i = 0; i < kPutKeys; ++i) keys.push_back(Key(i));
   for (const std::string& key : keys) {
     operations.push_back(Operation::Put(key, key));
   }
@@ -122,7 +122,7 @@ TEST_F(PartitionedDurableTest, AnUpdateOutlivesARestart) {
     return absl::OkStatus();
   });
   Reopen();
-  for (int i = 0; i < kPartitions; ++i) {
+  for (int i = 0; i < kNumPartitions; ++i) {
     EXPECT_EQ(store_.map(PartitionName("parts", i))->options().max_entries,
               600);
   }

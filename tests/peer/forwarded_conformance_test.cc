@@ -5,8 +5,8 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -17,7 +17,15 @@
 namespace timecache::conformance {
 namespace {
 
-using PartitionsAndScenario = std::tuple<int, Json>;
+struct PartitionsAndScenario {
+  int partitions;
+  Json scenario;
+
+  std::string name() const { return scenario["name"].get<std::string>(); }
+};
+void PrintTo(const PartitionsAndScenario& of, std::ostream* to) {
+  *to << of.name() << " of " << of.partitions;
+}
 
 // Those for namespaces of so many partitions: without what left_out.json names.
 std::vector<PartitionsAndScenario> ScenariosOf(int partitions) {
@@ -36,7 +44,7 @@ std::vector<PartitionsAndScenario> ScenariosOf(int partitions) {
       if (partitions > 1 && left_out["several_partitions"].contains(name)) {
         continue;
       }
-      scenarios.emplace_back(partitions, scenario);
+      scenarios.push_back({partitions, scenario});
     }
   }
   return scenarios;
@@ -81,7 +89,7 @@ TEST_P(Forwarded, ComesOutAsAtTheOwner) {
 
 std::string NameOf(
     const ::testing::TestParamInfo<PartitionsAndScenario>& info) {
-  return std::get<Json>(info.param)["name"].get<std::string>();
+  return info.param.name();
 }
 
 INSTANTIATE_TEST_SUITE_P(OnePartition, Forwarded,

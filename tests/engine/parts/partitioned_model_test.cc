@@ -20,7 +20,7 @@ namespace timecache::server {
 namespace {
 
 constexpr char kName[] = "orders";
-constexpr int kKeys = 60;
+constexpr int kModelKeys = 60;
 constexpr int kSteps = 3'000;
 
 // Without the version, which is another in each.
@@ -57,7 +57,9 @@ class PartitionedModelTest : public testing::TestWithParam<int> {
     versions_.clear();
   }
 
-  std::string Key() { return absl::StrCat("key-", dice_.Draw(0, kKeys - 1)); }
+  std::string Key() {
+    return absl::StrCat("key-", dice_.Draw(0, kModelKeys - 1));
+  }
 
   // An operation, and in `other` the same with the version of the other world.
   Operation Draw(const std::string& key, Operation* other) {

@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 
 constexpr int kStorePartitions = 4;
 
-NamespaceOptions Options(int num_partitions = kStorePartitions) {
+NamespaceOptions OptionsOfParts(int num_partitions = kStorePartitions) {
   NamespaceOptions options = WithBuckets(10 * kSecond, 11);
   options.num_partitions = num_partitions;
   return options;
@@ -41,7 +41,7 @@ std::string KeyIn(int partition, int number = 0) {
 class PartitionedStoreTest : public testing::Test {
  protected:
   PartitionedStoreTest() {
-    EXPECT_TRUE(world_.Create("orders", Options()).ok());
+    EXPECT_TRUE(world_.Create("orders", OptionsOfParts()).ok());
   }
 
   std::vector<std::string> List(bool include_statistics = false) {
@@ -82,7 +82,7 @@ TEST_F(PartitionedStoreTest, NoClientReachesAPartitionByItsName) {
     expect_refused(world_.GetSize(name).status());
     expect_refused(world_.Describe(name).status());
     expect_refused(world_.Delete(name));
-    expect_refused(world_.Create(name, Options()));
+    expect_refused(world_.Create(name, OptionsOfParts()));
     expect_refused(world_.Update(
         name, [](NamespaceOptions*) { return absl::OkStatus(); }));
   }
@@ -90,13 +90,14 @@ TEST_F(PartitionedStoreTest, NoClientReachesAPartitionByItsName) {
 }
 
 TEST_F(PartitionedStoreTest, MapsAreOneNamespace) {
-  ASSERT_TRUE(world_.Create("orders-2", Options(1)).ok());
-  ASSERT_TRUE(world_.Create("orders.3", Options(2)).ok());
+  ASSERT_TRUE(world_.Create("orders-2", OptionsOfParts(1)).ok());
+  ASSERT_TRUE(world_.Create("orders.3", OptionsOfParts(2)).ok());
   EXPECT_THAT(List(), ElementsAre("orders", "orders-2", "orders.3"));
   EXPECT_THAT(List(true), ElementsAre("orders", "orders-2", "orders.3"));
   EXPECT_EQ(world_.store().GetUsage().namespaces, 3);
   for (const int num_partitions : {1, 5}) {
-    const absl::Status full = world_.Create("more", Options(num_partitions));
+    const absl::Status full =
+        world_.Create("more", OptionsOfParts(num_partitions));
     EXPECT_EQ(ReasonOf(full), Reason::kMaxNamespaces) << full;
   }
   EXPECT_EQ(world_.MapNames().size(), 7u);
@@ -106,25 +107,25 @@ TEST_F(PartitionedStoreTest, ACreationMakesAllOrNone) {
   const std::vector<std::string> before = world_.MapNames();
   for (const int num_partitions : {1, 2, kStorePartitions, kMaxPartitions}) {
     const absl::Status exists =
-        world_.Create("orders", Options(num_partitions));
+        world_.Create("orders", OptionsOfParts(num_partitions));
     EXPECT_EQ(ReasonOf(exists), Reason::kNamespaceExists) << exists;
     EXPECT_THAT(std::string(exists.message()),
                 HasSubstr("namespace orders exists"));
   }
   EXPECT_EQ(world_.MapNames(), before);
   // One is there, as of a creation that another node has not undone.
-  ASSERT_TRUE(world_.registry().Create("half#2", Options()).ok());
-  EXPECT_TRUE(absl::IsAlreadyExists(world_.Create("half", Options())));
+  ASSERT_TRUE(world_.registry().Create("half#2", OptionsOfParts()).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(world_.Create("half", OptionsOfParts())));
   ASSERT_TRUE(world_.registry().Delete("half#2").ok());
   EXPECT_EQ(world_.MapNames(), before);
 }
 
 TEST_F(PartitionedStoreTest, TheNumberOfPartitionsHasARange) {
   for (const int count : {-1, 0, kMaxPartitions + 1}) {
-    EXPECT_EQ(FieldOf(world_.Create("other", Options(count))),
+    EXPECT_EQ(FieldOf(world_.Create("other", OptionsOfParts(count))),
               "num_partitions");
   }
-  EXPECT_TRUE(world_.Create("other", Options(kMaxPartitions)).ok());
+  EXPECT_TRUE(world_.Create("other", OptionsOfParts(kMaxPartitions)).ok());
   EXPECT_TRUE(world_.Delete("other").ok());
   EXPECT_EQ(world_.MapNames().size(), static_cast<size_t>(kStorePartitions));
 }
@@ -136,7 +137,7 @@ TEST_F(PartitionedStoreTest, ADeletedNamespaceIsGone) {
   EXPECT_EQ(ReasonOf(missing), Reason::kNamespaceNotFound) << missing;
   EXPECT_EQ(ReasonOf(world_.Execute("orders", Operation::Get("key")).status),
             Reason::kNamespaceNotFound);
-  EXPECT_TRUE(world_.Create("orders", Options(2)).ok());
+  EXPECT_TRUE(world_.Create("orders", OptionsOfParts(2)).ok());
   EXPECT_THAT(world_.MapNames(), ElementsAre("orders", "orders#1"));
 }
 
@@ -376,7 +377,7 @@ TEST_F(PartitionedStoreTest, TheMostUsedKeysAreThoseOfAllPartitions) {
 
 // Its walk goes through the partitions, also where another one follows it.
 TEST_F(PartitionedStoreTest, APositionOfAnotherNamespaceIsRefused) {
-  ASSERT_TRUE(world_.Create("other", Options()).ok());
+  ASSERT_TRUE(world_.Create("other", OptionsOfParts()).ok());
   ASSERT_TRUE(
       world_.Execute("orders", Operation::Put(KeyIn(3), "v")).status.ok());
   const auto scan = [&](absl::string_view name, ScanPosition* position) {
@@ -402,7 +403,7 @@ TEST_F(PartitionedStoreTest, APositionOfAnotherNamespaceIsRefused) {
 }
 
 TEST_F(PartitionedStoreTest, ADeadLetterIsInThePartitionOfItsKey) {
-  NamespaceOptions options = Options();
+  NamespaceOptions options = OptionsOfParts();
   options.dead_letter_namespace = "orders";
   ASSERT_TRUE(world_.Create("jobs", options).ok());
   GroupOptions group;
