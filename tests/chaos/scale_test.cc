@@ -28,11 +28,11 @@ constexpr size_t kMostNodes = 5;
 constexpr int kPatientCallers = 3;
 constexpr int kImpatientCallers = 2;
 constexpr int kKeysOfCaller = 50;
-constexpr uint32_t kPartitions = 16;
+constexpr uint32_t kScalePartitions = 16;
 // Of each caller, between two changes of the cluster.
 constexpr uint64_t kCallsBetween = 20;
 const absl::Duration kMinReady = absl::Seconds(2);
-const absl::Duration kImpatience = absl::Seconds(3);
+const absl::Duration kScaleImpatience = absl::Seconds(3);
 // As pods have it: load balancers notice meanwhile.
 constexpr char kConfig[] =
     "cluster: {forward_calls: true}\n"
@@ -47,7 +47,7 @@ class ScaleCaller {
         patient_(patient),
         dice_(static_cast<uint64_t>(number) + 1),
         client_(patient ? cluster.Caller("kept", FirstNode())
-                        : cluster.ImpatientCaller("kept", kImpatience,
+                        : cluster.ImpatientCaller("kept", kScaleImpatience,
                                                   FirstNode())) {
     // Nobody else writes its keys.
     repeated_.repeatable = patient;
@@ -141,7 +141,7 @@ class ScaleTest : public ::testing::Test {
  protected:
   ScaleTest() : cluster_(Options()) {
     NamespaceOptions kept;
-    kept.num_partitions = kPartitions;
+    kept.num_partitions = kScalePartitions;
     kept.durability = Durability::kReplicated;
     kept.ttl = absl::Hours(1);
     cluster_.Create("kept", kept);
@@ -174,7 +174,8 @@ class ScaleTest : public ::testing::Test {
   // Until the node is available, by what probes ask and the chart's minReadySeconds.
   void Join(size_t node) {
     cluster_.node(node).Start();
-    const Client probe = cluster_.CallerOfOne("default", node, kImpatience);
+    const Client probe =
+        cluster_.CallerOfOne("default", node, kScaleImpatience);
     EXPECT_TRUE(AwaitCluster([&] {
       const auto health = probe.CheckHealth();
       return health.ok() && *health == ServingStatus::kServing;

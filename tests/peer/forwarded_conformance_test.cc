@@ -87,15 +87,15 @@ TEST_P(Forwarded, ComesOutAsAtTheOwner) {
   }
 }
 
-std::string NameOf(
+std::string NameOfCase(
     const ::testing::TestParamInfo<PartitionsAndScenario>& info) {
   return info.param.name();
 }
 
 INSTANTIATE_TEST_SUITE_P(OnePartition, Forwarded,
-                         ::testing::ValuesIn(ScenariosOf(1)), NameOf);
+                         ::testing::ValuesIn(ScenariosOf(1)), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(SeveralPartitions, Forwarded,
-                         ::testing::ValuesIn(ScenariosOf(16)), NameOf);
+                         ::testing::ValuesIn(ScenariosOf(16)), NameOfCase);
 
 }  // namespace
 }  // namespace timecache::conformance
