@@ -142,8 +142,9 @@ bool Reaper::Turn(TimeCacheMap* map) {
     took_us = now_us - std::exchange(driven.sweep_began_us, kNeverUs);
     sweeps_.Add(took_us, 1);
   }
-  if (took_us >= kSlowSweepUs && slow_sweep_)
+  if (took_us >= kSlowSweepUs && slow_sweep_) {
     slow_sweep_(map->namespace_name(), took_us);
+  }
   // Changes are read as they come: a pause makes larger batches of them.
   return due_us <= now_us;
 }

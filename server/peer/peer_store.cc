@@ -52,21 +52,23 @@ std::string WriteNames(PeerCall call, absl::Span<const std::string> names,
 }  // namespace
 
 template <typename Answer>
-void PeerStore::Ask(bool reads, std::string body, DoneWith<Answer> done) {
-  link_->Start({.body = std::move(body),
-                .reads = reads,
-                .answered = [done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  done(ReadAnswer<Answer>(answer));
-                }});
+void PeerStore::Ask(bool reads, std::string&& body, DoneWith<Answer> done) {
+  link_->Start(
+      {.body = std::move(body),
+       .reads = reads,
+       .answered = [done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         done(ReadAnswer<Answer>(answer));
+       }});
 }
 
 void PeerStore::Tell(std::string body, Done done) {
-  link_->Start({.body = std::move(body),
-                .answered = [done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  done(ReadResults(answer, {}));
-                }});
+  link_->Start(
+      {.body = std::move(body),
+       .answered = [done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         done(ReadResults(answer, {}));
+       }});
 }
 
 // --- Entries.
@@ -78,29 +80,31 @@ void PeerStore::Execute(absl::string_view name,
                         Done done) {
   std::function<void()> on_applied;
   if (progress != nullptr) on_applied = progress->on_applied;
-  link_->Start({.body = WriteBatch(PeerCall::kExecute, name, operations),
-                .reads = OnlyReads(operations),
-                .on_applied = std::move(on_applied),
-                .answered = [results, progress, done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  absl::Status status = ReadResults(answer, results);
-                  if (progress != nullptr) {
-                    progress->reached = results.size();
-                    progress->done = true;
-                  }
-                  done(std::move(status));
-                }});
+  link_->Start(
+      {.body = WriteBatch(PeerCall::kExecute, name, operations),
+       .reads = OnlyReads(operations),
+       .on_applied = std::move(on_applied),
+       .answered = [results, progress, done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         absl::Status status = ReadResults(answer, results);
+         if (progress != nullptr) {
+           progress->reached = results.size();
+           progress->done = true;
+         }
+         done(std::move(status));
+       }});
 }
 
 void PeerStore::ExecuteAtomic(absl::string_view name,
                               absl::Span<const Operation> operations,
                               absl::Span<Result> results, Done done) {
-  link_->Start({.body = WriteBatch(PeerCall::kExecuteAtomic, name, operations),
-                .reads = OnlyReads(operations),
-                .answered = [results, done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  done(ReadResults(answer, results));
-                }});
+  link_->Start(
+      {.body = WriteBatch(PeerCall::kExecuteAtomic, name, operations),
+       .reads = OnlyReads(operations),
+       .answered = [results, done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         done(ReadResults(answer, results));
+       }});
 }
 
 void PeerStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {
@@ -110,24 +114,25 @@ void PeerStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {
 void PeerStore::Scan(absl::string_view name, absl::string_view prefix,
                      int max_entries, int64_t max_bytes, ScanPosition* position,
                      bool* more, EntryVisitor visit, Done done) {
-  link_->Start({.body = WriteCall(PeerCall::kScan, name, prefix, max_entries,
-                                  max_bytes, *position),
-                .reads = true,
-                .answered = [position, more, visit = std::move(visit),
-                             done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  if (!answer.ok()) return done(answer.status());
-                  FieldReader reader(*answer);
-                  absl::Status status = ReadStatus(&reader);
-                  if (!status.ok()) return done(std::move(status));
-                  reader(*position, *more);
-                  while (reader.ok() && !reader.done()) {
-                    ScannedEntry entry;
-                    reader(entry);
-                    if (reader.ok()) visit(entry);
-                  }
-                  done(reader.ok() ? absl::OkStatus() : Malformed());
-                }});
+  link_->Start(
+      {.body = WriteCall(PeerCall::kScan, name, prefix, max_entries, max_bytes,
+                         *position),
+       .reads = true,
+       .answered = [position, more, visit = std::move(visit),
+                    done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         if (!answer.ok()) return done(answer.status());
+         FieldReader reader(*answer);
+         absl::Status status = ReadStatus(&reader);
+         if (!status.ok()) return done(std::move(status));
+         reader(*position, *more);
+         while (reader.ok() && !reader.done()) {
+           ScannedEntry entry;
+           reader(entry);
+           if (reader.ok()) visit(entry);
+         }
+         done(reader.ok() ? absl::OkStatus() : Malformed());
+       }});
 }
 
 // --- Lists and updates: several calls, one after the other.
@@ -174,7 +179,7 @@ struct Listing : std::enable_shared_from_this<Listing<Info>> {
 };
 
 template <typename Info>
-void List(ListQuery query, typename Listing<Info>::AskPage ask,
+void List(ListQuery&& query, typename Listing<Info>::AskPage ask,
           Store::DoneWith<Page<Info>> done) {
   const auto listing = std::make_shared<Listing<Info>>();
   listing->query = std::move(query);
@@ -344,37 +349,39 @@ void PeerStore::SeekGroup(GroupName name, LogPosition position, bool drop,
 
 void PeerStore::ListUnsettled(GroupName name, UnsettledQuery query,
                               DoneWith<UnsettledPage> done) {
-  link_->Start({.body = WriteCall(PeerCall::kListUnsettled, name, query),
-                .reads = true,
-                .answered = [ns = std::string(name.namespace_name),
-                             done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  if (!answer.ok()) return done(answer.status());
-                  FieldReader reader(*answer);
-                  absl::Status status = ReadStatus(&reader);
-                  if (!status.ok()) return done(std::move(status));
-                  UnsettledPage page;
-                  if (!ReadUnsettled(ns, &reader, &page)) {
-                    return done(Malformed());
-                  }
-                  done(std::move(page));
-                }});
+  link_->Start(
+      {.body = WriteCall(PeerCall::kListUnsettled, name, query),
+       .reads = true,
+       .answered = [ns = std::string(name.namespace_name),
+                    done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         if (!answer.ok()) return done(answer.status());
+         FieldReader reader(*answer);
+         absl::Status status = ReadStatus(&reader);
+         if (!status.ok()) return done(std::move(status));
+         UnsettledPage page;
+         if (!ReadUnsettled(ns, &reader, &page)) {
+           return done(Malformed());
+         }
+         done(std::move(page));
+       }});
 }
 
 void PeerStore::Settle(GroupName name, absl::Span<const Settlement> settlements,
                        absl::Span<SettleResult> results, Done done) {
-  link_->Start({.body = WriteCall(PeerCall::kSettle, name,
-                                  std::vector<Settlement>(settlements.begin(),
-                                                          settlements.end())),
-                .answered = [results, done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  if (!answer.ok()) return done(answer.status());
-                  FieldReader reader(*answer);
-                  absl::Status status = ReadStatus(&reader);
-                  if (!status.ok()) return done(std::move(status));
-                  for (SettleResult& result : results) reader(result);
-                  done(reader.ok() ? absl::OkStatus() : Malformed());
-                }});
+  link_->Start(
+      {.body = WriteCall(
+           PeerCall::kSettle, name,
+           std::vector<Settlement>(settlements.begin(), settlements.end())),
+       .answered = [results, done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         if (!answer.ok()) return done(answer.status());
+         FieldReader reader(*answer);
+         absl::Status status = ReadStatus(&reader);
+         if (!status.ok()) return done(std::move(status));
+         for (SettleResult& result : results) reader(result);
+         done(reader.ok() ? absl::OkStatus() : Malformed());
+       }});
 }
 
 // --- Watches.
@@ -388,33 +395,34 @@ void PeerStore::Open(absl::Span<const std::string> names, PeerReaderKind kind,
     chunks.push_back(std::make_shared<ReceivedChunks>(name, kind, wake));
     readers.push_back(chunks.back());
   }
-  link_->Start({.body = std::move(body),
-                .reads = true,
-                .readers = std::move(readers),
-                .answered = [link = link_, chunks = std::move(chunks),
-                             done = std::move(done)](
-                                absl::StatusOr<std::string> answer) mutable {
-                  if (!answer.ok()) return done(answer.status());
-                  FieldReader reader(*answer);
-                  uint64_t first = 0;
-                  reader(first);
-                  absl::Status status = ReadStatus(&reader);
-                  // They close what is open there, whatever becomes of them.
-                  Readers opened;
-                  for (const auto& each : chunks) {
-                    opened.push_back(
-                        std::make_unique<RemoteReader>(link, first++, each));
-                  }
-                  if (!status.ok()) return done(std::move(status));
-                  for (const auto& each : chunks) {
-                    PeerChunk chunk;
-                    if (!ReadChunk(each->name(), &reader, &chunk) ||
-                        !each->Begin(std::move(chunk))) {
-                      return done(Malformed());
-                    }
-                  }
-                  done(std::move(opened));
-                }});
+  link_->Start(
+      {.body = std::move(body),
+       .reads = true,
+       .readers = std::move(readers),
+       .answered = [link = link_, chunks = std::move(chunks),
+                    done = std::move(done)](
+                       const absl::StatusOr<std::string>& answer) mutable {
+         if (!answer.ok()) return done(answer.status());
+         FieldReader reader(*answer);
+         uint64_t first = 0;
+         reader(first);
+         absl::Status status = ReadStatus(&reader);
+         // They close what is open there, whatever becomes of them.
+         Readers opened;
+         for (const auto& each : chunks) {
+           opened.push_back(
+               std::make_unique<RemoteReader>(link, first++, each));
+         }
+         if (!status.ok()) return done(std::move(status));
+         for (const auto& each : chunks) {
+           PeerChunk chunk;
+           if (!ReadChunk(each->name(), &reader, &chunk) ||
+               !each->Begin(std::move(chunk))) {
+             return done(Malformed());
+           }
+         }
+         done(std::move(opened));
+       }});
 }
 
 void PeerStore::OpenLogs(absl::Span<const std::string> names, LogStart start,

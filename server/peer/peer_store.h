@@ -106,7 +106,7 @@ class PeerStore final : public Store {
 
  private:
   template <typename Answer>
-  void Ask(bool reads, std::string body, DoneWith<Answer> done);
+  void Ask(bool reads, std::string&& body, DoneWith<Answer> done);
   void Tell(std::string body, Done done);
   void Open(absl::Span<const std::string> names, PeerReaderKind kind,
             const Wake& wake, std::string body, DoneWith<Readers> done);

@@ -85,8 +85,8 @@ inline void GatherStatus(
           done_of_part(Nothing());
         });
       },
-      [done =
-           std::move(done)](absl::StatusOr<std::vector<Nothing>> all) mutable {
+      [done = std::move(done)](
+          const absl::StatusOr<std::vector<Nothing>>& all) mutable {
         done(all.status());
       });
 }

@@ -343,8 +343,9 @@ void PartitionedStore::SeekOthers(const GroupParts& group,
         maps_->SeekGroup(group.In(i + 1), InPartition(position, i + 1), drop,
                          [moved = std::move(moved)](
                              absl::StatusOr<SeekResult> result) mutable {
-                           if (IsNoGroup(result.status()))
+                           if (IsNoGroup(result.status())) {
                              result = SeekResult();
+                           }
                            moved(std::move(result));
                          });
       },

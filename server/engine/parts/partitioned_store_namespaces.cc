@@ -54,14 +54,15 @@ void SpreadOptions(Store* maps, const Names& names,
                               std::move(done_of_part));
       },
       [maps, names, options, done = std::move(done)](
-          absl::StatusOr<std::vector<NamespaceInfo>> infos) mutable {
+          const absl::StatusOr<std::vector<NamespaceInfo>>& infos) mutable {
         if (!infos.ok()) return done(infos.status());
         maps->GetNamespace((*names)[0], /*include_statistics=*/false,
                            [maps, names, options, done = std::move(done)](
                                absl::StatusOr<NamespaceInfo> first) mutable {
                              if (!first.ok()) return done(first.status());
-                             if (first->options == options)
+                             if (first->options == options) {
                                return done(absl::OkStatus());
+                             }
                              SpreadOptions(maps, names, first->options,
                                            std::move(done));
                            });
@@ -139,7 +140,7 @@ void PartitionedStore::CreateNamespace(absl::string_view name,
 void PartitionedStore::CreatePartitions(const Names& names,
                                         const NamespaceOptions& options,
                                         DoneWith<NamespaceInfo> done) {
-  const auto undo = [this, names](std::vector<absl::Status> created,
+  const auto undo = [this, names](const std::vector<absl::Status>& created,
                                   absl::Status error,
                                   DoneWith<NamespaceInfo> failed) {
     UndoCreation(maps_, names, created,
@@ -271,7 +272,7 @@ void PartitionedStore::DeletePartitions(const std::string& name, Done done) {
               maps_->DeleteNamespace((*names)[i + 1], std::move(done_of_part));
             },
             [names, deleted = std::move(deleted),
-             done = std::move(done)](absl::Status others) mutable {
+             done = std::move(done)](const absl::Status& others) mutable {
               deleted.Update(others);
               done(std::move(deleted));
             });

@@ -204,7 +204,7 @@ void PartitionedStore::JoinGroups(absl::Span<const std::string> names,
                             std::move(found));
       },
       [join, done = std::move(done)](
-          absl::StatusOr<std::vector<NamespaceInfo>> all) mutable {
+          const absl::StatusOr<std::vector<NamespaceInfo>>& all) mutable {
         if (!all.ok()) return done(all.status());
         join(std::move(done));
       });

@@ -142,8 +142,9 @@ void HostedCall::ExecuteAtomic() {
                          if (!status.ok()) return self->Refuse(status);
                          FieldWriter body;
                          WriteStatus(status, &body);
-                         for (const Result& result : self->results_)
+                         for (const Result& result : self->results_) {
                            body(result);
+                         }
                          self->Answer(&body);
                        });
 }
