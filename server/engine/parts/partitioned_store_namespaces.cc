@@ -165,7 +165,7 @@ void PartitionedStore::CreatePartitions(const Names& names,
         }
         for (const auto& info : infos) error.Update(info.status());
         if (!error.ok()) {
-          return undo(std::move(created), std::move(error), std::move(done));
+          return undo(created, std::move(error), std::move(done));
         }
         maps_->CreateNamespace(
             (*names)[0], options,
@@ -173,7 +173,7 @@ void PartitionedStore::CreatePartitions(const Names& names,
                 absl::StatusOr<NamespaceInfo> first) mutable {
               if (first.ok()) return done(std::move(first));
               created.insert(created.begin(), first.status());
-              undo(std::move(created), first.status(), std::move(done));
+              undo(created, first.status(), std::move(done));
             });
       });
 }
