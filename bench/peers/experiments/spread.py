@@ -14,7 +14,6 @@ from . import Outcome
 NAME = "spread"
 TITLE = "Partitions of a namespace, and calls that a node forwards to the owner"
 PARTITIONS = 16
-# All of a server's, also those of calls that take turns in a message.
 CALLERS = 16
 DEPTHS = (100, 1)
 KEYS = 100_000
