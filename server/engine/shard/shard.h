@@ -502,6 +502,8 @@ class Shard {
 
   Generation* GenerationFor(int64_t death_us, Outcome* outcome)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void FreeEmptyOpen(const Generation& generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RecordRef Append(const Record& record, Generation* generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RecordBase NewBase(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -111,6 +111,7 @@ bool Shard::MoveSegment(const Record& record, int64_t death_us,
   if (EncodedSize(record, base) != old.size) return false;
   Generation* const to = GenerationFor(death_us, outcome);
   NoteChange(to);
+  FreeEmptyOpen(*to);
   Generation* const from = segment.generation;
   segment.base = base;
   EncodeRecord(record, base, segment.data.get());
@@ -136,6 +137,13 @@ Generation* Shard::GenerationFor(int64_t death_us, Outcome* outcome) {
   return current_;
 }
 
+// Before a segment comes behind it: it would be reused with a later stamp than
+// that one's.
+void Shard::FreeEmptyOpen(const Generation& generation) {
+  const SegmentId open = generation.open;
+  if (open != kNoSegment && segments_[open].used == 0) segments_.Free(open);
+}
+
 RecordRef Shard::Append(const Record& record, Generation* generation) {
   const SegmentId last = generation->open;
   if (last != kNoSegment) {
@@ -155,8 +163,7 @@ RecordRef Shard::Append(const Record& record, Generation* generation) {
   const size_t size = EncodedSize(record, base);
   SegmentId id;
   if (size > kMaxSharedRecordBytes) {
-    // An empty one would be reused with a stamp after this one's.
-    if (last != kNoSegment && segments_[last].used == 0) segments_.Free(last);
+    FreeEmptyOpen(*generation);
     id = segments_.Allocate(static_cast<uint32_t>(size),
                             SegmentTable::Use::kSingle, base, generation);
   } else {

@@ -78,6 +78,21 @@ TEST(ExpiringCursorTest, WhatIsTouchedIntoABucketThatWasReadIsTold) {
   EXPECT_EQ(told[0].put_us, kStartUs + kSecond);
 }
 
+// A large record moves behind the segment that small ones are appended to, which is
+// empty here and begins anew with the next of them.
+TEST(ExpiringCursorTest, WhatComesAfterALargeRecordWasTouchedThereIsTold) {
+  MapHarness harness(OneCursorShard());
+  LeadReader reader(&harness, kLeadUs);
+  harness.PutFor("large", std::string(kLargeBytes, 'l'), 5 * kSecond);
+  harness.PutFor("gone", "v", 2 * kSecond);
+  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("gone"));
+  harness.Apply(Operation::Remove("gone"));
+  harness.Apply(Operation::Touch("large").WithTtl(2 * kSecond));
+  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("large"));
+  harness.PutFor("small", "v", 2 * kSecond);
+  EXPECT_THAT(KeysOf(reader.Look()), ElementsAre("small"));
+}
+
 TEST(ExpiringCursorTest,
      AnOverwriteInTheSameBucketIsToldAgainOnlyInAnotherSize) {
   MapHarness harness(Tens());
