@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/base/clock.h"
+#include "server/engine/store/partitions.h"
 
 namespace timecache::server {
 namespace {
@@ -24,7 +25,7 @@ MapChangeLog::MapChangeLog(MapChangeLogs* logs,
                            const std::shared_ptr<TimeCacheMap>& map)
     : logs_(logs),
       map_(map),
-      partition_(PartitionOf(map->name(), logs->journal_->partitions())),
+      partition_(SlotOfMap(map->name(), logs->journal_->partitions())),
       prefix_(MapRecordPrefix(MapRecordKind::kChanges, map->origin().log_id)),
       sync_(IsSync(map->options().durability)),
       groups_(prefix_),

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/coding.h"
-#include "server/engine/shard/key_hash.h"
 #include "server/engine/store/partitions.h"
 
 namespace timecache::server {
@@ -226,12 +225,6 @@ absl::StatusOr<CheckpointMark> DecodeCheckpoint(const MapRecord& record) {
 absl::StatusOr<int64_t> DecodeRestoreEnds(const MapRecord& record) {
   if (record.body.size() != sizeof(int64_t)) return NoDescription();
   return NumberAt<int64_t>(record.body, 0);
-}
-
-uint32_t PartitionOf(absl::string_view name, uint32_t partitions) {
-  // Must never change: existing journals depend on it.
-  static constexpr uint64_t kSeed = 0;
-  return static_cast<uint32_t>(KeyHash(kSeed)(name) % partitions);
 }
 
 }  // namespace timecache::server

@@ -115,9 +115,6 @@ absl::StatusOr<TimeSkip> DecodeTimeSkip(const MapRecord& record);
 absl::StatusOr<CheckpointMark> DecodeCheckpoint(const MapRecord& record);
 absl::StatusOr<int64_t> DecodeRestoreEnds(const MapRecord& record);
 
-// The partition of a map of this name.
-uint32_t PartitionOf(absl::string_view name, uint32_t partitions);
-
 }  // namespace timecache::server
 
 #endif  // TIMECACHED_SERVER_DURABLE_MAP_RECORD_H_

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/base/steady_cond_var.h"
 #include "server/durable/map_record.h"
+#include "server/engine/store/partitions.h"
 
 namespace timecache::server {
 namespace {
@@ -102,7 +103,7 @@ class RecordRestorer {
       case MapRecordKind::kWalkEnds: {
         const absl::StatusOr<MapDescription> map = DecodeMap(*record);
         if (!map.ok()) return map.status();
-        to_[record->log_id] = PartitionOf(map->name, partitions_);
+        to_[record->log_id] = SlotOfMap(map->name, partitions_);
         return absl::OkStatus();
       }
       default:

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/durable/map_record.h"
+#include "server/engine/store/partitions.h"
 #include "tests/durable/durable_store_fixture.h"
 #include "tests/support/await.h"
 
@@ -59,7 +60,7 @@ TEST_F(DurableStoreTest, AMapWhoseEndWasNotKeptIsNotBesideItsSuccessor) {
   MapDescription next = {"a", DurableOptions(), store_.map("a")->origin(), {}};
   next.origin.log_id ^= 1;
   absl::Notification appended;
-  store_.journal().Append(PartitionOf("a", store_.journal().partitions()),
+  store_.journal().Append(SlotOfMap("a", store_.journal().partitions()),
                           {EncodeMap(MapRecordKind::kCreated, next)},
                           Durability::kSync,
                           [&](const auto&, const auto&) { appended.Notify(); });

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/shard/key_hash.h"
+#include "server/engine/store/key_hash.h"
 #include "server/engine/shard/record.h"
 
 namespace timecache::server {

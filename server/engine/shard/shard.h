@@ -21,7 +21,7 @@
 #include "server/engine/shard/change.h"
 #include "server/engine/shard/change_watch.h"
 #include "server/engine/shard/compact_index.h"
-#include "server/engine/shard/key_hash.h"
+#include "server/engine/store/key_hash.h"
 #include "server/engine/shard/key_sample.h"
 #include "server/engine/shard/lean_queue.h"
 #include "server/engine/shard/live_buckets.h"

@@ -3,6 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/crc32c.h"
+#include "server/engine/store/key_hash.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/partition_directory.h"
 
@@ -10,12 +11,19 @@ namespace timecache::server {
 namespace {
 
 constexpr char kMark = '#';
+constexpr char kCountMark = '/';
 
 }  // namespace
 
 std::string PartitionName(absl::string_view namespace_name, int partition) {
   if (partition == 0) return std::string(namespace_name);
   return absl::StrCat(namespace_name, absl::string_view(&kMark, 1), partition);
+}
+
+std::string PartitionAddress(absl::string_view namespace_name, int partition,
+                             int count) {
+  return absl::StrCat(namespace_name, absl::string_view(&kMark, 1), partition,
+                      absl::string_view(&kCountMark, 1), count);
 }
 
 PartitionDirectory::Names PartitionNames(absl::string_view namespace_name,
@@ -29,18 +37,34 @@ PartitionDirectory::Names PartitionNames(absl::string_view namespace_name,
 
 PartitionPlace PlaceOf(absl::string_view map_name) {
   const size_t mark = map_name.find(kMark);
-  PartitionPlace place = {map_name.substr(0, mark), 0};
-  if (mark != absl::string_view::npos &&
-      !absl::SimpleAtoi(map_name.substr(mark + 1), &place.partition)) {
+  PartitionPlace place = {map_name.substr(0, mark)};
+  if (mark == absl::string_view::npos) return place;
+  absl::string_view partition = map_name.substr(mark + 1);
+  const size_t count_mark = partition.find(kCountMark);
+  const bool counted = count_mark != absl::string_view::npos;
+  if ((counted &&
+       !absl::SimpleAtoi(partition.substr(count_mark + 1), &place.count)) ||
+      !absl::SimpleAtoi(partition.substr(0, count_mark), &place.partition)) {
     place.partition = -1;
   }
   return place;
 }
 
+uint32_t SlotOfMap(absl::string_view map_name, uint32_t slots) {
+  static constexpr uint64_t kSeed = 0;
+  const PartitionPlace place = PlaceOf(map_name);
+  const uint64_t hash = place.count == 0
+                            ? KeyHash(kSeed)(map_name)
+                            : KeyHash(kSeed)(PartitionName(place.namespace_name,
+                                                           place.partition));
+  return static_cast<uint32_t>(hash % slots);
+}
+
 absl::Status ValidateMapName(absl::string_view map_name) {
   const PartitionPlace place = PlaceOf(map_name);
   const bool canonical =
-      place.partition >= 0 && place.partition < kMaxPartitions &&
+      place.count == 0 && place.partition >= 0 &&
+      place.partition < kMaxPartitions &&
       PartitionName(place.namespace_name, place.partition) == map_name;
   return ValidateNamespaceName(canonical ? place.namespace_name : map_name);
 }

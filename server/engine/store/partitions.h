@@ -18,13 +18,26 @@ namespace timecache::server {
 // 0 <= partition < kMaxPartitions.
 std::string PartitionName(absl::string_view namespace_name, int partition);
 
+// The same for another node, which may know of a namespace of this name that was made
+// anew: NAME#i/count, also of partition 0. The map has it only if the namespace has so
+// many partitions. 1 < count <= kMaxPartitions.
+std::string PartitionAddress(absl::string_view namespace_name, int partition,
+                             int count);
+
 // The namespace of a map, and which of its partitions the map is: what a
-// PartitionName was made of, for a namespace's own name 0.
+// PartitionName or PartitionAddress was made of, for a namespace's own name 0.
 struct PartitionPlace {
   absl::string_view namespace_name;
   int partition = 0;
+  // Of a PartitionAddress; else 0.
+  int count = 0;
 };
+// partition -1: it is neither.
 PartitionPlace PlaceOf(absl::string_view map_name);
+
+// Which of a cluster's slots, which are the partitions of its journal, the map is in,
+// by its name or address. Never changes: existing journals depend on it.
+uint32_t SlotOfMap(absl::string_view map_name, uint32_t slots);
 
 // OK if a map may be called so. Else, or for a partition that no namespace has,
 // as ValidateNamespaceName.

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/engine/shard/compact_index.h"
-#include "server/engine/shard/key_hash.h"
+#include "server/engine/store/key_hash.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

@@ -1,8 +1,8 @@
 // The hash of a key, which determines its shard and its place in that shard's
 // index.
 
-#ifndef TIMECACHED_SERVER_ENGINE_SHARD_KEY_HASH_H_
-#define TIMECACHED_SERVER_ENGINE_SHARD_KEY_HASH_H_
+#ifndef TIMECACHED_SERVER_ENGINE_STORE_KEY_HASH_H_
+#define TIMECACHED_SERVER_ENGINE_STORE_KEY_HASH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -82,4 +82,4 @@ class KeyHash {
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_SHARD_KEY_HASH_H_
+#endif  // TIMECACHED_SERVER_ENGINE_STORE_KEY_HASH_H_
