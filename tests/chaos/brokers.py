@@ -38,7 +38,7 @@ from link import Link, replay
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JARS = ROOT / "build/kafka/jars"
 ARCHIVE = ROOT / "build/kafka/classes.jsa"
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 300
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 CLUSTER_ID = "dGltZWNhY2hlZC10ZXN0cw"  # 16 bytes in base64, the same for each run
 HOST = "127.0.0.1"

@@ -91,9 +91,11 @@ class ChaosTest : public ::testing::Test {
     GroupOptions group;
     group.ack_timeout = absl::Seconds(30);
     group.max_attempts = 100;
-    const auto workers = cluster_->Caller("dies").CreateGroup(
-        "workers", group, WatchStart::kEarliest);
-    EXPECT_TRUE(workers.ok()) << workers.status();
+    const Client client = cluster_->Caller("dies");
+    const absl::Status workers = CreateUntilOk([&] {
+      return client.CreateGroup("workers", group, WatchStart::kEarliest);
+    });
+    EXPECT_TRUE(workers.ok()) << workers;
   }
 
   Client Caller(const std::string& ns, bool retries = true) const {

@@ -20,7 +20,7 @@ TEST(ClusterClockTest, NodeWhoseClockIsWrongDoesNotTakeOver) {
   options.clocks = {absl::ZeroDuration(), absl::Seconds(30),
                     absl::Seconds(-30)};
   TestCluster cluster(options);
-  ASSERT_EQ(cluster.Owner(), &cluster.node(0));
+  ASSERT_EQ(cluster.AwaitOwner(), &cluster.node(0));
   for (const size_t wrong : {1, 2}) {
     EXPECT_TRUE(AwaitCluster([&] {
       return TestCluster::HasLogged(cluster.node(wrong), "clock_skewed");

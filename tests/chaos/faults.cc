@@ -21,11 +21,21 @@ std::string AnyBroker(TestCluster& cluster, Dice& dice) {
   return absl::StrCat(dice.Draw(1, cluster.brokers().count()));
 }
 
+// Of a node that runs, however long it takes to answer.
+nlohmann::json StatusOf(const Node& node) {
+  nlohmann::json status;
+  EXPECT_TRUE(AwaitCluster([&] {
+    status = TestCluster::Status(node.address());
+    return !status.is_null();
+  }));
+  return status;
+}
+
 // What is done to the owner and to a broker, and undone once others serve.
 void Break(TestCluster& cluster, AwaitService await_service,
            absl::FunctionRef<void(Node&)> begin,
            absl::FunctionRef<void(Node&)> end) {
-  Node* const owner = cluster.Owner();
+  Node* const owner = cluster.AwaitOwner();
   ASSERT_NE(owner, nullptr);
   begin(*owner);
   await_service();
@@ -91,7 +101,7 @@ void CutStandbyOff(TestCluster& cluster, Dice& dice, AwaitService await) {
 
 // No node is left but a standby.
 void KillOwnerAndStandby(TestCluster& cluster, Dice& dice, AwaitService await) {
-  Node* const owner = cluster.Owner();
+  Node* const owner = cluster.AwaitOwner();
   ASSERT_NE(owner, nullptr);
   Node* const standby = cluster.Standby(dice);
   owner->Kill();
@@ -136,9 +146,9 @@ void RollBrokers(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
 
 // It is nobody's silence: the same owner goes on.
 void KillAllBrokers(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
-  Node* const owner = cluster.Owner();
+  Node* const owner = cluster.AwaitOwner();
   ASSERT_NE(owner, nullptr);
-  nlohmann::json before = TestCluster::Status(owner->address());
+  nlohmann::json before = StatusOf(*owner);
   for (int i = 1; i <= cluster.brokers().count(); ++i) {
     cluster.brokers().Do(absl::StrCat("kill ", i));
   }
@@ -147,8 +157,8 @@ void KillAllBrokers(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
     cluster.brokers().Do(absl::StrCat("start ", i));
   }
   await();
-  EXPECT_TRUE(AwaitCluster([&] { return cluster.Owner() != nullptr; }));
-  nlohmann::json after = TestCluster::Status(owner->address());
+  EXPECT_NE(cluster.AwaitOwner(), nullptr);
+  nlohmann::json after = StatusOf(*owner);
   EXPECT_EQ(after["owner"], owner->name());
   EXPECT_EQ(after["claim"], before["claim"]) << before << after;
 }

@@ -26,14 +26,16 @@ bool Owns(const TestCluster& cluster, size_t node, const std::string& name) {
 
 void ExpectPuts(const Client& caller, const std::string& prefix) {
   for (int i = 0; i < kForwardedPuts; ++i) {
-    const auto put = caller.Put(absl::StrCat(prefix, i), prefix);
+    const auto put = CallUntilOk(
+        [&] { return caller.Put(absl::StrCat(prefix, i), prefix); });
     ASSERT_TRUE(put.ok()) << put.status();
   }
 }
 
 void ExpectValues(const Client& caller, const std::string& prefix) {
   for (int i = 0; i < kForwardedPuts; ++i) {
-    const auto get = caller.Get(absl::StrCat(prefix, i));
+    const auto get =
+        CallUntilOk([&] { return caller.Get(absl::StrCat(prefix, i)); });
     ASSERT_TRUE(get.ok()) << get.status();
     ASSERT_TRUE(get->has_value());
     EXPECT_EQ((*get)->value, prefix);

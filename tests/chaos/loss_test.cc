@@ -49,7 +49,7 @@ TEST(ClusterLossTest, WhatAnUncleanElectionLosesNobodyServes) {
   const Client client = cluster.ImpatientCaller("kept", absl::Seconds(3));
   ASSERT_TRUE(PutSoon(client, "kept", "value"));
   cluster.AwaitWhole();
-  Node* const owner = cluster.Owner();
+  Node* const owner = cluster.AwaitOwner();
   ASSERT_NE(owner, nullptr);
 
   Brokers& brokers = cluster.brokers();
@@ -80,7 +80,7 @@ TEST(ClusterLossTest, WhatAnUncleanElectionLosesNobodyServes) {
       cluster.StartEndedNodes();
       return cluster.IsWhole() && cluster.Owner() != nullptr;
     }));
-    Node* const next = cluster.Owner();
+    Node* const next = cluster.AwaitOwner();
     ASSERT_NE(next, nullptr);
     next->Kill();
   }

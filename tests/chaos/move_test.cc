@@ -157,11 +157,14 @@ TEST(ClusterMoveTest, AServerMovesToAClusterAndBackWithAllThatIsKept) {
   ExpectKept(cluster.Caller("default"), &all, Durability::kReplicated);
   // Also at the next owner.
   cluster.AwaitWhole();
-  cluster.Owner()->Kill();
-  ASSERT_TRUE(AwaitCluster([&] { return cluster.Owner() != nullptr; }));
+  Node* const owner = cluster.AwaitOwner();
+  ASSERT_NE(owner, nullptr);
+  owner->Kill();
+  ASSERT_NE(cluster.AwaitOwner(), nullptr);
   ExpectKept(cluster.Caller("default"), &all, Durability::kReplicated);
 
-  ASSERT_TRUE(cluster.Caller("kept").Put("later", "value").ok());
+  const Client client = cluster.Caller("kept");
+  ASSERT_TRUE(CallUntilOk([&] { return client.Put("later", "value"); }).ok());
   BackUp(cluster.addresses(), path + "/from-cluster");
   LocalServer server(path + "/back", {"--restore", path + "/from-cluster"});
   ExpectKept(server.In("default"), &all, Durability::kSync);

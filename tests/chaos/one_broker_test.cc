@@ -77,7 +77,8 @@ void Overwrite(const TestCluster& cluster) {
       for (int i = 1; i <= kOverwrites; ++i) {
         std::string value = absl::StrCat(i);
         value.resize(kLargeValueBytes, '.');
-        const auto put = client.Put(absl::StrCat("key", w), value);
+        const auto put = CallUntilOk(
+            [&] { return client.Put(absl::StrCat("key", w), value); });
         ASSERT_TRUE(put.ok()) << put.status();
       }
     });
@@ -104,9 +105,10 @@ TEST(OneBrokerTest, WhatIsTrimmedIsDeletedAndWhoeverHasNotReadItStartsAnew) {
   options.durability = Durability::kReplicated;
   options.ttl = absl::Hours(1);
   cluster.Create("kept", options);
-  ASSERT_TRUE(cluster.Caller("kept").Put("stays", "value").ok());
+  const Client client = cluster.Caller("kept");
+  ASSERT_TRUE(CallUntilOk([&] { return client.Put("stays", "value"); }).ok());
   cluster.AwaitWhole();
-  Node* const owner = cluster.Owner();
+  Node* const owner = cluster.AwaitOwner();
   ASSERT_NE(owner, nullptr);
   Node* const standby = cluster.Standbys().front();
   standby->Pause();
@@ -140,7 +142,6 @@ TEST(OneBrokerTest, WhatIsTrimmedIsDeletedAndWhoeverHasNotReadItStartsAnew) {
   cluster.AwaitWhole();
   owner->Kill();
   ASSERT_TRUE(AwaitCluster([&] { return cluster.Owner() == standby; }));
-  const Client client = cluster.Caller("kept");
   const auto stays = client.Get("stays");
   ASSERT_TRUE(stays.ok() && *stays) << stays.status();
   EXPECT_EQ((*stays)->value, "value");

@@ -81,7 +81,7 @@ TestCluster::TestCluster(TestClusterOptions options)
       nodes_.back()->Start();
     }
   }
-  EXPECT_TRUE(AwaitCluster([&] { return Owner() != nullptr; }));
+  AwaitOwner();
 }
 
 bool TestCluster::MayMount() { return unshare(CLONE_NEWNS) == 0; }
@@ -167,8 +167,10 @@ Client TestCluster::CallerOfOne(const std::string& ns, size_t node,
 
 void TestCluster::Create(const std::string& name,
                          const NamespaceOptions& options) const {
-  const auto created = Caller("default").CreateNamespace(name, options);
-  EXPECT_TRUE(created.ok()) << created.status();
+  const Client client = Caller("default");
+  const absl::Status created =
+      CreateUntilOk([&] { return client.CreateNamespace(name, options); });
+  EXPECT_TRUE(created.ok()) << created;
 }
 
 Node* TestCluster::Owner() {
@@ -178,9 +180,15 @@ Node* TestCluster::Owner() {
   return nullptr;
 }
 
+Node* TestCluster::AwaitOwner() {
+  Node* owner = nullptr;
+  EXPECT_TRUE(AwaitCluster([&] { return (owner = Owner()) != nullptr; }));
+  return owner;
+}
+
 std::vector<Node*> TestCluster::Standbys() {
   std::vector<Node*> standbys;
-  Node* const owner = Owner();
+  const Node* const owner = AwaitOwner();
   for (const auto& node : nodes_) {
     if (node.get() != owner) standbys.push_back(node.get());
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "tests/chaos/processes.h"
 #include "tests/support/await.h"
@@ -22,6 +23,31 @@ namespace timecache::test {
 // Await, as long as brokers on a busy machine may take to elect leaders anew.
 inline bool AwaitCluster(absl::FunctionRef<bool()> condition) {
   return Await(condition, absl::Minutes(3));
+}
+
+// Calls until a call succeeds, or AwaitCluster gives up, and returns the last answer. An
+// owner on a busy machine may lose the ownership at any time, and with it calls of
+// which nobody knows whether they are applied: `call` may be applied twice.
+template <typename Call>
+auto CallUntilOk(Call call) {
+  auto answer = call();
+  if (!answer.ok()) {
+    AwaitCluster([&] {
+      answer = call();
+      return answer.ok();
+    });
+  }
+  return answer;
+}
+
+// The same of what creates something: it is there also where an earlier call has been
+// applied.
+template <typename Create>
+absl::Status CreateUntilOk(Create create) {
+  return CallUntilOk([&] {
+    const absl::Status status = create().status();
+    return absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
+  });
 }
 
 struct TestClusterOptions {
@@ -82,10 +108,15 @@ class TestCluster {
   // Which knows this node alone, and others that it names.
   Client CallerOfOne(const std::string& ns, size_t node,
                      absl::Duration impatience) const;
+  // One that nobody else creates.
   void Create(const std::string& name, const NamespaceOptions& options) const;
 
-  // Null: none serves.
+  // Null: none says now that it serves. On a busy machine one may be too slow to
+  // say so, or lose the ownership to another.
   Node* Owner();
+  // The one that serves, or soon does. Null: the test has failed.
+  Node* AwaitOwner();
+  // All but AwaitOwner().
   std::vector<Node*> Standbys();
   Node* Standby(Dice& dice);
   // Until all nodes that run have caught up: the next fault meets a whole cluster.

@@ -17,8 +17,9 @@ TEST(ClusterTopicTest, WhoeverHasReadAJournalThatIsMadeAnewSaysSo) {
   options.durability = Durability::kReplicated;
   options.ttl = absl::Hours(1);
   cluster.Create("kept", options);
-  ASSERT_TRUE(cluster.Caller("kept").Put("key", "value").ok());
-  Node* const owner = cluster.Owner();
+  const Client client = cluster.Caller("kept");
+  ASSERT_TRUE(CallUntilOk([&] { return client.Put("key", "value"); }).ok());
+  Node* const owner = cluster.AwaitOwner();
   ASSERT_NE(owner, nullptr);
   cluster.brokers().Do("delete test.journal");
   cluster.MakeTopics();

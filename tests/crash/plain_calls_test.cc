@@ -37,6 +37,8 @@ class PlainCallsTest : public ::testing::TestWithParam<bool> {
   Client NewClient() const {
     ClientOptions options;
     options.batching = GetParam();
+    // A killed server ends its calls, and a busy machine is slow.
+    options.timeout = kAwaitPatience;
     return Client(server_.address(), options).In("calls");
   }
 
