@@ -349,13 +349,13 @@ func (r *run) handled(name string, step object) error {
 		return fmt.Errorf("%s is no worker", name)
 	}
 	var list []any
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(patience)
 	for len(list) < count(step["expect"]) {
 		select {
 		case event := <-w.handled:
 			list = append(list, eventProto(event))
 		case <-timeout:
-			return fmt.Errorf("after 10 s only these were handled: %v", list)
+			return fmt.Errorf("after %s only these were handled: %v", patience, list)
 		}
 	}
 	return r.match("handled", step["expect"], list)

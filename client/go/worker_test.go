@@ -128,7 +128,7 @@ func TestWorker(t *testing.T) {
 			select {
 			case call := <-calls:
 				seen[call]++
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("the handler was not called: ", seen)
 			}
 		}

@@ -25,7 +25,7 @@
 namespace timecache::conformance {
 
 // How long a scenario waits for what has to come.
-inline constexpr absl::Duration kPatience = absl::Seconds(10);
+inline constexpr absl::Duration kPatience = absl::Minutes(1);
 
 // Not thread-safe.
 class Watch {

@@ -29,7 +29,7 @@ from timecached import Operation, Settlement, testing
 DIRECTORY = pathlib.Path(
     os.environ.get("CONFORMANCE", pathlib.Path(__file__).parents[3] / "tests" / "conformance")
 )
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 ENUMS: dict[str, type[enum.Enum]] = {
     "limit_policy": timecached.LimitPolicy,
     "durability": timecached.Durability,

@@ -162,7 +162,7 @@ final class SharedSettlesTest {
     assertFalse(late.maybeApplied());
     CompletableFuture<List<SettleResult>> good = settle(client, "c");
     CompletableFuture<List<SettleResult>> sent =
-        settle(client.withTimeout(Duration.ofSeconds(1)), "d");
+        settle(client.withTimeout(Duration.ofSeconds(3)), "d");
     answer(call, 1);
     call = take("c", "d");
     assertEquals(Code.DEADLINE_EXCEEDED, failure(sent).code());
