@@ -104,8 +104,9 @@ std::string Data(const Json& value) {
   Require(value.is_object() && value.contains("repeat"),
           "no bytes: " + value.dump());
   const std::string unit = value["repeat"];
+  const int64_t times = Integer(value["times"]);
   std::string bytes;
-  for (int64_t i = 0; i < Integer(value["times"]); ++i) bytes += unit;
+  for (int64_t i = 0; i < times; ++i) bytes += unit;
   return bytes;
 }
 
