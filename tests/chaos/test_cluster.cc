@@ -145,6 +145,7 @@ std::string TestCluster::addresses(size_t first) const {
 Client TestCluster::Caller(const std::string& ns, size_t first) const {
   ClientOptions options;
   options.timeout = kPatience;
+  options.retry.max_attempts = kAttempts;
   return Client(addresses(first), options).In(ns);
 }
 

@@ -76,6 +76,8 @@ class TestCluster {
  public:
   // Of a call that goes on until it is answered: all of a fault is over by then.
   static constexpr absl::Duration kPatience = absl::Seconds(60);
+  // Of one that is safe to repeat: with the pauses between them, some ten seconds.
+  static constexpr int kAttempts = 12;
 
   // Gives this thread, and what it starts, mounts of its own.
   static bool MayMount();
