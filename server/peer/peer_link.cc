@@ -96,8 +96,10 @@ class PeerLink::Stream final
     if (ok) link_->OnWritten();
   }
   void OnDone(const grpc::Status& status) override {
-    link_->OnBroken(status);
+    const std::shared_ptr<PeerLink> link = link_;
+    // The link has another reference, and drops it.
     self_.reset();
+    link->OnBroken(status);
   }
 
   const std::shared_ptr<PeerLink> link_;
@@ -417,6 +419,8 @@ void PeerLink::OnBroken(const grpc::Status& status) {
   }
   Run(std::move(actions));
   absl::MutexLock lock(&mu_);
+  // Destroys it, before Stop knows: its context has the channel, which must not be
+  // destroyed last by this thread.
   stream_.reset();
   if (IsRefusal(status)) stub_.reset();
   next_connect_ = SteadyClock::now() + back_off_;
@@ -446,6 +450,9 @@ void PeerLink::Look() {
 }
 
 void PeerLink::Stop() {
+  // The channel ends here. gRPC 1.51 ends its threads with the last of all channels and
+  // servers, and aborts where that is destroyed by one of them.
+  std::unique_ptr<peer::v1::PeerService::Stub> stub;
   absl::MutexLock lock(&mu_);
   stopped_ = true;
   if (stream_ != nullptr) stream_->Cancel();
@@ -453,6 +460,7 @@ void PeerLink::Stop() {
     return stream_ == nullptr;
   };
   mu_.Await(absl::Condition(&is_over));
+  stub = std::move(stub_);
   Actions actions;
   for (auto call = calls_.begin(); call != calls_.end();) {
     call = End(call, NotSent(), &actions);
