@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
@@ -131,8 +132,13 @@ class PeerTlsTest : public ::testing::Test {
     ::testing::internal::CaptureStderr();
     {
       server::PeerStores peers(PeerOptions(config));
-      outcome.status =
-          Execute(peers.At(address), Operation::Put("k", "v")).status;
+      // On a busy machine a call may end before it is known why.
+      EXPECT_TRUE(Await([&] {
+        outcome.status =
+            Execute(peers.At(address), Operation::Put("k", "v")).status;
+        return ReasonOf(outcome.status) != Reason::kNotOwner ||
+               absl::StrContains(outcome.status.message(), "this one: ");
+      }));
     }
     outcome.log = ::testing::internal::GetCapturedStderr();
     return outcome;
