@@ -24,11 +24,12 @@ constexpr uint32_t kProducers = 4;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AppenderThread>> AppenderThread::Open(
-    const KafkaOptions& options, const std::string& topic) {
+    const KafkaOptions& options, const std::string& topic,
+    std::optional<uint32_t> only) {
   std::unique_ptr<AppenderThread> io(new AppenderThread(options, topic));
   const auto wake = [io = io.get()] { io->Wake(); };
   // First: a producer's question makes a topic that is missing.
-  auto consumer = KafkaConsumer::Open(options, topic, wake);
+  auto consumer = KafkaConsumer::Open(options, topic, wake, only);
   if (!consumer.ok()) return consumer.status();
   io->consumer_ = *std::move(consumer);
   for (uint32_t i = 0; i < std::min(kProducers, io->consumer_->partitions());
@@ -54,7 +55,8 @@ AppenderThread::~AppenderThread() {
 
 void AppenderThread::Send(uint32_t partition, std::string value,
                           KafkaProducer::Done done) {
-  producer(partition).Send(partition, std::move(value), std::move(done));
+  producer(partition).Send(consumer_->first_partition() + partition,
+                           std::move(value), std::move(done));
 }
 
 void AppenderThread::DeleteBefore(uint32_t partition, uint64_t offset) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,9 +28,10 @@ namespace timecache::server {
 // Thread-safe, but for what AppenderIo says. Costs a thread.
 class AppenderThread final : public AppenderIo {
  public:
-  // Errors: see KafkaConsumer::Open.
+  // `only` and errors: see KafkaConsumer::Open.
   static absl::StatusOr<std::unique_ptr<AppenderThread>> Open(
-      const KafkaOptions& options, const std::string& topic);
+      const KafkaOptions& options, const std::string& topic,
+      std::optional<uint32_t> only = std::nullopt);
   // Runs what was given to After before.
   ~AppenderThread() override;
 

@@ -32,8 +32,9 @@ JournalReader::JournalReader(std::unique_ptr<KafkaConsumer> consumer)
 
 absl::StatusOr<std::unique_ptr<JournalReader>> JournalReader::Open(
     const KafkaOptions& options, const std::string& topic,
-    const std::vector<int64_t>& begins) {
-  auto consumer = KafkaConsumer::Open(options, topic);
+    const std::vector<int64_t>& begins, std::optional<uint32_t> only) {
+  auto consumer =
+      KafkaConsumer::Open(options, topic, /*on_message=*/nullptr, only);
   if (!consumer.ok()) return consumer.status();
   std::unique_ptr<JournalReader> reader(
       new JournalReader(*std::move(consumer)));
@@ -65,8 +66,9 @@ absl::Status JournalReader::FindBegins(const std::vector<int64_t>& least) {
     parts_[p].begin = std::max((*begins)[p], least.empty() ? 0 : least[p]);
     parts_[p].end = (*ends)[p];
     if (parts_[p].begin > 0 && parts_[p].begin >= parts_[p].end) {
-      return absl::DataLossError(absl::StrCat(
-          "partition ", p, " has lost all its messages, as by a retention"));
+      return absl::DataLossError(
+          absl::StrCat("partition ", first_partition() + p,
+                       " has lost all its messages, as by a retention"));
     }
   }
   return absl::OkStatus();
@@ -239,11 +241,13 @@ absl::Status JournalReader::ErrorOf(const KafkaMessage& message) const {
   const auto bounds = consumer_->BoundsOf(message.partition, kBrokerTimeout);
   if (bounds.ok() && bounds->first > position) {
     return absl::OutOfRangeError(absl::StrCat(
-        "the owner has trimmed partition ", message.partition, " up to offset ",
-        bounds->first, ", and this node had read up to ", position));
+        "the owner has trimmed partition ",
+        first_partition() + message.partition, " up to offset ", bounds->first,
+        ", and this node had read up to ", position));
   }
   return absl::DataLossError(
-      absl::StrCat("partition ", message.partition, " has no offset ", position,
+      absl::StrCat("partition ", first_partition() + message.partition,
+                   " has no offset ", position,
                    ", up to which it was read: the topic was made anew, or its "
                    "brokers have lost messages"));
 }
@@ -253,7 +257,7 @@ absl::Status JournalReader::CheckTrimmed() const {
     const Part& part = parts_[p];
     if (static_cast<uint64_t>(part.begin) > part.filter.trimmed()) {
       return absl::DataLossError(absl::StrCat(
-          "partition ", p, " begins at offset ", part.begin,
+          "partition ", first_partition() + p, " begins at offset ", part.begin,
           ", but its owners trimmed it up to ", part.filter.trimmed(),
           " alone: messages between are lost, as by a retention"));
     }

@@ -26,11 +26,15 @@ class JournalReader {
  public:
   // `begins`: offsets of first pieces that count, as of BaseOffset, from which the
   // partitions are read; 0, and where there are none: from what is left of it.
+  // `only`: see KafkaConsumer::Open.
   static absl::StatusOr<std::unique_ptr<JournalReader>> Open(
       const KafkaOptions& options, const std::string& topic,
-      const std::vector<int64_t>& begins = {});
+      const std::vector<int64_t>& begins = {},
+      std::optional<uint32_t> only = std::nullopt);
 
   uint32_t partitions() const { return consumer_->partitions(); }
+  // See KafkaConsumer.
+  uint32_t first_partition() const { return consumer_->first_partition(); }
   uint64_t first(uint32_t partition) const { return parts_[partition].first; }
   uint64_t next(uint32_t partition) const { return parts_[partition].next; }
   uint64_t bytes() const;

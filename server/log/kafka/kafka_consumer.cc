@@ -21,6 +21,18 @@ constexpr absl::Duration kMissingInterval = absl::Milliseconds(20);
 // Until brokers are asked again for offsets of partitions without a leader.
 constexpr absl::Duration kLeaderInterval = absl::Milliseconds(100);
 
+using KafkaProperties = std::map<std::string, std::string>;
+
+// A process may have one for each of many partitions. A fetch brings at least one
+// batch, however small these are.
+const KafkaProperties& OnePartition() {
+  static const auto* const properties =
+      new KafkaProperties{{"queued.max.messages.kbytes", "4096"},
+                          {"fetch.max.bytes", "4194304"},
+                          {"fetch.message.max.bytes", "1048576"}};
+  return *properties;
+}
+
 int Milliseconds(absl::Duration timeout) {
   return static_cast<int>(absl::ToInt64Milliseconds(
       std::min(absl::Ceil(timeout, absl::Milliseconds(1)), absl::Hours(1))));
@@ -37,13 +49,14 @@ KafkaConsumer::KafkaConsumer(std::string topic,
 
 absl::StatusOr<std::unique_ptr<KafkaConsumer>> KafkaConsumer::Open(
     const KafkaOptions& options, const std::string& topic,
-    std::function<void()> on_message) {
+    std::function<void()> on_message, std::optional<uint32_t> only) {
   std::unique_ptr<KafkaConsumer> consumer(
       new KafkaConsumer(topic, std::move(on_message), options.log));
-  auto handle = KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, topic);
+  auto handle = KafkaHandle::Open(options, KafkaHandle::Kind::kConsumer, topic,
+                                  only ? OnePartition() : KafkaProperties());
   if (!handle.ok()) return handle.status();
   consumer->handle_ = std::make_unique<KafkaHandle>(*std::move(handle));
-  if (absl::Status status = consumer->CountPartitions(); !status.ok()) {
+  if (absl::Status status = consumer->CountPartitions(only); !status.ok()) {
     return status;
   }
   consumer->queue_ = consumer->MakeQueue();
@@ -74,7 +87,7 @@ KafkaConsumer::~KafkaConsumer() {
   rd_kafka_queue_destroy(deletes_);
 }
 
-absl::Status KafkaConsumer::CountPartitions() {
+absl::Status KafkaConsumer::CountPartitions(std::optional<uint32_t> only) {
   const rd_kafka_metadata_t* metadata = nullptr;
   const rd_kafka_resp_err_t error =
       rd_kafka_metadata(handle_->client(), /*all_topics=*/0, handle_->topic(),
@@ -84,6 +97,14 @@ absl::Status KafkaConsumer::CountPartitions() {
   if (metadata->topic_cnt == 1) {
     status = KafkaError(metadata->topics[0].err, topic_);
     partitions_ = static_cast<uint32_t>(metadata->topics[0].partition_cnt);
+    if (status.ok() && only && *only >= partitions_) {
+      status = absl::NotFoundError(absl::StrCat(topic_, " has ", partitions_,
+                                                " partitions, and no ", *only));
+    }
+    if (only) {
+      first_partition_ = *only;
+      partitions_ = 1;
+    }
     started_.resize(partitions_);
     next_.resize(partitions_);
   }
@@ -124,8 +145,7 @@ absl::StatusOr<std::vector<int64_t>> KafkaConsumer::AskOffsets(
       list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions_)),
            &rd_kafka_topic_partition_list_destroy);
   for (uint32_t p = 0; p < partitions_; ++p) {
-    rd_kafka_topic_partition_list_add(list.get(), topic_.c_str(),
-                                      static_cast<int32_t>(p))
+    rd_kafka_topic_partition_list_add(list.get(), topic_.c_str(), InTopic(p))
         ->offset = which;
   }
   const rd_kafka_resp_err_t error = rd_kafka_offsets_for_times(
@@ -140,7 +160,8 @@ absl::StatusOr<std::vector<int64_t>> KafkaConsumer::AskOffsets(
     if (element.offset < 0) {
       return absl::UnavailableError("a broker knows no offset");
     }
-    offsets[static_cast<size_t>(element.partition)] = element.offset;
+    offsets[static_cast<uint32_t>(element.partition) - first_partition_] =
+        element.offset;
   }
   return offsets;
 }
@@ -149,8 +170,8 @@ absl::StatusOr<KafkaConsumer::Bounds> KafkaConsumer::BoundsOf(
     uint32_t partition, absl::Duration timeout) const {
   Bounds bounds;
   const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
-      handle_->client(), topic_.c_str(), static_cast<int32_t>(partition),
-      &bounds.first, &bounds.end, Milliseconds(timeout));
+      handle_->client(), topic_.c_str(), InTopic(partition), &bounds.first,
+      &bounds.end, Milliseconds(timeout));
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return KafkaError(error, topic_);
   return bounds;
 }
@@ -159,13 +180,12 @@ int64_t KafkaConsumer::CachedEndOffset(uint32_t partition) const {
   int64_t low = -1;
   int64_t high = -1;
   rd_kafka_get_watermark_offsets(handle_->client(), topic_.c_str(),
-                                 static_cast<int32_t>(partition), &low, &high);
+                                 InTopic(partition), &low, &high);
   return high < 0 ? -1 : high;
 }
 
 absl::Status KafkaConsumer::Start(uint32_t partition, int64_t offset) {
-  if (rd_kafka_consume_start_queue(handle_->topic(),
-                                   static_cast<int32_t>(partition), offset,
+  if (rd_kafka_consume_start_queue(handle_->topic(), InTopic(partition), offset,
                                    queue_) == 0) {
     started_[partition] = true;
     next_[partition] = offset;
@@ -178,7 +198,7 @@ void KafkaConsumer::Stop(uint32_t partition) {
   missing_.erase(partition);
   if (!started_[partition]) return;
   started_[partition] = false;
-  rd_kafka_consume_stop(handle_->topic(), static_cast<int32_t>(partition));
+  rd_kafka_consume_stop(handle_->topic(), InTopic(partition));
 }
 
 size_t KafkaConsumer::Poll(
@@ -205,7 +225,8 @@ size_t KafkaConsumer::Poll(
   for (ssize_t i = 0; i < count; ++i) {
     rd_kafka_message_t* const message = messages[static_cast<size_t>(i)];
     KafkaMessage visited;
-    visited.partition = static_cast<uint32_t>(message->partition);
+    visited.partition =
+        static_cast<uint32_t>(message->partition) - first_partition_;
     visited.offset = message->offset;
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
       visited.append_us = rd_kafka_message_timestamp(message, nullptr) * 1'000;
@@ -245,7 +266,7 @@ void KafkaConsumer::FetchMissing() {
     if (!missing.fetch_at.has_value() || *missing.fetch_at > now) continue;
     missing.fetch_at.reset();
     // After an error there is no fetch any more, but it has to be stopped.
-    rd_kafka_consume_stop(handle_->topic(), static_cast<int32_t>(partition));
+    rd_kafka_consume_stop(handle_->topic(), InTopic(partition));
     const absl::Status status = Start(partition, next_[partition]);
     if (!status.ok()) {
       missing.fetch_at = now + absl::ToChronoMilliseconds(kMissingInterval);
@@ -258,8 +279,7 @@ void KafkaConsumer::Wake() { rd_kafka_queue_yield(queue_); }
 void KafkaConsumer::DeleteBefore(uint32_t partition, int64_t offset) {
   rd_kafka_topic_partition_list_t* const offsets =
       rd_kafka_topic_partition_list_new(1);
-  rd_kafka_topic_partition_list_add(offsets, topic_.c_str(),
-                                    static_cast<int32_t>(partition))
+  rd_kafka_topic_partition_list_add(offsets, topic_.c_str(), InTopic(partition))
       ->offset = offset;
   rd_kafka_DeleteRecords_t* records = rd_kafka_DeleteRecords_new(offsets);
   rd_kafka_topic_partition_list_destroy(offsets);

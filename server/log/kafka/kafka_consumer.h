@@ -42,22 +42,27 @@ struct KafkaMessage {
 };
 
 // Belongs to no group and stores no offsets. Holds what was fetched ahead, some
-// 50 MiB by default (queued.max.messages.kbytes).
+// 50 MiB by default (queued.max.messages.kbytes); of one partition some 8 MiB.
 //
 // Thread-safe, but for Start, Stop and Poll: one thread at a time.
 class KafkaConsumer {
  public:
-  // `on_message`: as KafkaProducer's on_report. NOT_FOUND: no such topic.
-  // UNAVAILABLE: no broker answers in 10 s. See also CheckKafkaOptions.
+  // `on_message`: as KafkaProducer's on_report. `only`: a partition of the topic, which
+  // is here the only one, and has number 0; none: all have theirs. NOT_FOUND: no such
+  // topic, or partition. UNAVAILABLE: no broker answers in 10 s. See also
+  // CheckKafkaOptions.
   static absl::StatusOr<std::unique_ptr<KafkaConsumer>> Open(
       const KafkaOptions& options, const std::string& topic,
-      std::function<void()> on_message = nullptr);
+      std::function<void()> on_message = nullptr,
+      std::optional<uint32_t> only = std::nullopt);
   ~KafkaConsumer();
   KafkaConsumer(const KafkaConsumer&) = delete;
   KafkaConsumer& operator=(const KafkaConsumer&) = delete;
 
-  // Of the topic, when it was opened.
+  // Of the topic, when it was opened; or 1.
   uint32_t partitions() const { return partitions_; }
+  // The number that partition 0 has in the topic.
+  uint32_t first_partition() const { return first_partition_; }
 
   // The offset of each partition's first message, or past its last one. Asks the
   // brokers: UNAVAILABLE if they do not answer in time.
@@ -106,7 +111,10 @@ class KafkaConsumer {
   // otherwise it is fetched again soon.
   bool IsGone(uint32_t partition);
   void FetchMissing();
-  absl::Status CountPartitions();
+  absl::Status CountPartitions(std::optional<uint32_t> only);
+  int32_t InTopic(uint32_t partition) const {
+    return static_cast<int32_t>(first_partition_ + partition);
+  }
   absl::StatusOr<std::vector<int64_t>> Offsets(int64_t which,
                                                absl::Duration timeout) const;
   absl::StatusOr<std::vector<int64_t>> AskOffsets(int64_t which,
@@ -119,6 +127,7 @@ class KafkaConsumer {
   rd_kafka_queue_s* queue_ = nullptr;
   // Of answers to DeleteBefore.
   rd_kafka_queue_s* deletes_ = nullptr;
+  uint32_t first_partition_ = 0;
   uint32_t partitions_ = 0;
   std::vector<bool> started_;
   // The next offset of each partition.

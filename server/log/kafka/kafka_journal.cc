@@ -131,8 +131,9 @@ absl::Status KafkaJournal::Impl::Claim() {
   for (uint32_t p = 0; p < partitions(); ++p) {
     const SendReport& report = claimed->reports[p];
     if (!report.status.ok()) {
-      return absl::UnavailableError(absl::StrCat(
-          "partition ", p, " is not claimed: ", report.status.message()));
+      return absl::UnavailableError(
+          absl::StrCat("partition ", reader_->first_partition() + p,
+                       " is not claimed: ", report.status.message()));
     }
     offsets.push_back(report.offset);
     append_us = std::max(append_us, report.append_us);
@@ -147,12 +148,14 @@ absl::Status KafkaJournal::Impl::BeginAppends() {
     LogFilter filter = reader_->TakeFilter(p);
     if (filter.claim() != claims_[p]) {
       return absl::DataLossError(absl::StrCat(
-          "partition ", p, " does not have this node's claim at offset ",
-          claim_offsets_[p], ", where a broker has acknowledged it"));
+          "partition ", reader_->first_partition() + p,
+          " does not have this node's claim at offset ", claim_offsets_[p],
+          ", where a broker has acknowledged it"));
     }
     appenders_.push_back(std::make_unique<PartitionAppender>(
         p, std::move(filter), static_cast<uint64_t>(claim_offsets_[p]),
-        io_.get(), [this](const absl::Status& why) { OnLost(why); }));
+        io_.get(), [this](const absl::Status& why) { OnLost(why); },
+        reader_->first_partition() + p));
   }
   is_owner_ = true;
   return absl::OkStatus();
@@ -215,7 +218,8 @@ class KafkaJournal::Snapshot final : public KafkaSnapshot {
 
   absl::Status Open(const KafkaJournalOptions& options,
                     const std::vector<int64_t>& begins) {
-    auto reader = JournalReader::Open(options.kafka, options.topic, begins);
+    auto reader = JournalReader::Open(options.kafka, options.topic, begins,
+                                      options.partition);
     if (!reader.ok()) return reader.status();
     reader_ = *std::move(reader);
     return absl::OkStatus();
@@ -283,9 +287,11 @@ KafkaJournal::~KafkaJournal() { impl_->Stop(); }
 
 absl::StatusOr<std::unique_ptr<KafkaJournal>> KafkaJournal::Open(
     KafkaJournalOptions options) {
-  auto reader = JournalReader::Open(options.kafka, options.topic);
+  auto reader = JournalReader::Open(options.kafka, options.topic,
+                                    /*begins=*/{}, options.partition);
   if (!reader.ok()) return reader.status();
-  auto io = AppenderThread::Open(options.kafka, options.topic);
+  auto io =
+      AppenderThread::Open(options.kafka, options.topic, options.partition);
   if (!io.ok()) return io.status();
   return std::unique_ptr<KafkaJournal>(new KafkaJournal(std::make_unique<Impl>(
       std::move(options), *std::move(reader), *std::move(io))));

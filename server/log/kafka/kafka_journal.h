@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace timecache::server {
 struct KafkaJournalOptions {
   KafkaOptions kafka;
   std::string topic;
+  // The journal is this partition of the topic alone, which has number 0 in it. None:
+  // it is all of them.
+  std::optional<uint32_t> partition;
   // Of this process: see Claim.
   std::string node;
   uint64_t incarnation = 0;
@@ -68,11 +72,15 @@ class KafkaSnapshot {
 // The rules by which a record counts are LogFilter's (log_filter.h): positions
 // are dense, whatever the offsets are, and every reader sees the same records.
 //
+// Costs a thread, and those of librdkafka's clients: one that reads, one that reads
+// back, and, for each partition up to the fourth, one that appends; each has one or
+// two, and one for each broker that it talks to. See KafkaConsumer for memory.
+//
 // Thread-safe, but for AwaitMore, Read and Claim: one thread.
 class KafkaJournal final : public Journal {
  public:
   // Reads the first message of each partition. UNAVAILABLE: no broker answers.
-  // NOT_FOUND: no such topic. DATA_LOSS: a partition begins with what no
+  // NOT_FOUND: no such topic, or partition. DATA_LOSS: a partition begins with what no
   // TrimBefore has left, as after a retention that deletes.
   static absl::StatusOr<std::unique_ptr<KafkaJournal>> Open(
       KafkaJournalOptions options);

@@ -16,8 +16,9 @@ bool IsStored(const SendReport& report) { return report.status.ok(); }
 
 PartitionAppender::PartitionAppender(
     uint32_t partition, LogFilter filter, uint64_t claim_offset, AppenderIo* io,
-    std::function<void(const absl::Status&)> on_lost)
+    std::function<void(const absl::Status&)> on_lost, uint32_t first_partition)
     : partition_(partition),
+      in_topic_(first_partition + partition),
       claim_(filter.claim()),
       io_(*io),
       on_lost_(std::move(on_lost)),
@@ -267,13 +268,13 @@ void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
   if (!look_status_.ok()) return Lose(look_status_);
   if (is_claimed || absl::IsFailedPrecondition(status)) {
     return Lose(absl::FailedPreconditionError(
-        absl::StrCat("another node has claimed partition ", partition_)));
+        absl::StrCat("another node has claimed partition ", in_topic_)));
   }
   if (absl::IsOutOfRange(status) ||
       (status.ok() &&
        (!found_known_ || (acknowledged && !found_acknowledged_)))) {
     return Lose(absl::DataLossError(absl::StrCat(
-        "partition ", partition_,
+        "partition ", in_topic_,
         " lacks what this node has appended at offset ",
         found_known_ ? to : known_offset_,
         ": the topic was made anew, or its brokers have lost messages")));
@@ -284,7 +285,7 @@ void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
     return;
   }
   if (acknowledged && next == group_.header.first + group_.header.count) {
-    io_.Log(absl::StrCat("partition ", partition_,
+    io_.Log(absl::StrCat("partition ", in_topic_,
                          ": other messages before offset ", to,
                          "; the records up to position ", next, " count"));
     return Complete();
@@ -293,7 +294,7 @@ void PartitionAppender::OnReadBack(uint64_t to, bool acknowledged,
 }
 
 void PartitionAppender::SendAgain(const std::string& why) {
-  io_.Log(absl::StrCat("partition ", partition_, ": records from position ",
+  io_.Log(absl::StrCat("partition ", in_topic_, ": records from position ",
                        group_.header.first, " are sent again: ", why));
   io_.After(pause_, [this] {
     absl::Status ended;

@@ -81,10 +81,12 @@ class PartitionAppender {
 
   // `filter` has read up to and with the node's claim, at `claim_offset`. `io` is
   // not owned, and outlives this; no callback of it follows once idle() after an
-  // End. `on_lost` is called at most once, on io's thread.
+  // End. `on_lost` is called at most once, on io's thread. `first_partition` is what
+  // errors and logs add to the number.
   PartitionAppender(uint32_t partition, LogFilter filter, uint64_t claim_offset,
                     AppenderIo* io,
-                    std::function<void(const absl::Status&)> on_lost);
+                    std::function<void(const absl::Status&)> on_lost,
+                    uint32_t first_partition = 0);
   PartitionAppender(const PartitionAppender&) = delete;
   PartitionAppender& operator=(const PartitionAppender&) = delete;
 
@@ -146,6 +148,7 @@ class PartitionAppender {
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
 
   const uint32_t partition_;
+  const uint32_t in_topic_;
   const uint64_t claim_;
   AppenderIo& io_;
   const std::function<void(const absl::Status&)> on_lost_;

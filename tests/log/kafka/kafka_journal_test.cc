@@ -1,6 +1,7 @@
 #include "server/log/kafka/kafka_journal.h"
 
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -13,6 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 class KafkaJournalTest : public testing::Test {
  protected:
@@ -46,12 +48,14 @@ class KafkaJournalTest : public testing::Test {
 
   std::unique_ptr<Node> Open(
       const std::string& name,
-      const std::map<std::string, std::string>& properties = {}) {
+      const std::map<std::string, std::string>& properties = {},
+      std::optional<uint32_t> partition = std::nullopt) {
     auto node = std::make_unique<Node>();
     KafkaJournalOptions options;
     options.kafka = brokers->options();
     options.kafka.properties = properties;
     options.topic = topic_;
+    options.partition = partition;
     options.node = name;
     options.on_lost = [node = node.get()](const absl::Status& why) {
       node->why = why;
@@ -307,6 +311,76 @@ TEST_F(KafkaJournalTest, ASnapshotHasWhatWasThereAndNothingLater) {
   EXPECT_TRUE(absl::IsCancelled((*snapshot)->Read(
       absl::Seconds(10),
       [](uint32_t, uint64_t, absl::string_view) { return absl::OkStatus(); })));
+}
+
+TEST_F(KafkaJournalTest, AJournalOfOnePartitionIsThatOneAlone) {
+  const auto second = Open("a", {}, 2);
+  const auto third = Open("b", {}, 3);
+  const auto standby = Open("c", {}, 2);
+  EXPECT_EQ(second->journal->partitions(), 1u);
+  Own(second.get());
+  Own(third.get());
+  EXPECT_EQ(*Append(second.get(), 0, {"x", "y"}), 0u);
+  EXPECT_EQ(*Append(third.get(), 0, {"z"}), 0u);
+  EXPECT_EQ(Append(second.get(), 1, {"x"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(second->journal->id(), 0u);
+  EXPECT_NE(second->journal->id(), third->journal->id());
+  while (standby->journal->End(0) < 2) {
+    standby->journal->AwaitMore(absl::Seconds(10));
+    ASSERT_EQ(Read(standby.get()), absl::OkStatus());
+  }
+  EXPECT_THAT(standby->records[0], ElementsAre("x", "y"));
+  EXPECT_EQ(standby->journal->lag(absl::Now()).messages, 0u);
+  // Both are in the topic, where a journal of all partitions finds them.
+  const Records all = ReadAll();
+  EXPECT_THAT(all, ElementsAre(Pair(2, ElementsAre("x", "y")),
+                               Pair(3, ElementsAre("z"))));
+
+  Own(standby.get());
+  EXPECT_EQ(Append(second.get(), 0, {"late"}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  second->lost.WaitForNotification();
+  EXPECT_THAT(std::string(second->why.message()), HasSubstr("partition 2"));
+  EXPECT_TRUE(third->journal->IsOwner());
+  EXPECT_EQ(*Append(third.get(), 0, {"z"}), 1u);
+}
+
+TEST_F(KafkaJournalTest, ASnapshotOfOnePartitionHasNoOther) {
+  const auto other = Open("a", {}, 0);
+  const auto owner = Open("b", {}, 1);
+  Own(other.get());
+  Own(owner.get());
+  EXPECT_EQ(*Append(other.get(), 0, {"other"}), 0u);
+  EXPECT_EQ(*Append(owner.get(), 0, {"x", "y"}), 0u);
+  EXPECT_EQ(owner->journal->TrimBefore(0, 1), absl::OkStatus());
+  const auto snapshot = owner->journal->OpenSnapshot();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_THAT((*snapshot)->first(), ElementsAre(1));
+  EXPECT_THAT((*snapshot)->end(), ElementsAre(2));
+  std::vector<std::string> records;
+  while (!(*snapshot)->done()) {
+    const absl::Status read = (*snapshot)->Read(
+        absl::Seconds(10),
+        [&](uint32_t partition, uint64_t position, absl::string_view record) {
+          EXPECT_EQ(partition, 0u);
+          EXPECT_EQ(position, 1u);
+          records.emplace_back(record);
+          return absl::OkStatus();
+        });
+    ASSERT_EQ(read, absl::OkStatus());
+  }
+  EXPECT_THAT(records, ElementsAre("y"));
+}
+
+TEST_F(KafkaJournalTest, APartitionThatTheTopicLacksIsNotFound) {
+  KafkaJournalOptions options;
+  options.kafka = brokers->options();
+  options.topic = topic_;
+  options.partition = 4;
+  const absl::Status status = KafkaJournal::Open(options).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("4 partitions"));
 }
 
 TEST_F(KafkaJournalTest, OnlyAnOwnerAppendsAndTrims) {
