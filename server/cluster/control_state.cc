@@ -91,7 +91,8 @@ ControlState::Seen ControlState::Remember(const ControlRecord& record) {
   for (auto it = nodes_.begin(); it != nodes_.end();) {
     const int64_t silence_us = counted_us_ - it->second.heard_us;
     const bool replaced = it->first.first == record.node() &&
-                          it->first != key && IsGone(it->second);
+                          it->first != key &&
+                          (one_of_a_name_ || IsGone(it->second));
     const bool old = silence_us >= absl::ToInt64Microseconds(kForgetAfter) &&
                      IsGone(it->second);
     it = replaced || old ? nodes_.erase(it) : std::next(it);
@@ -160,8 +161,15 @@ bool ControlState::IsOwner(const std::string& name,
   return owner_ && owner_->key == NodeKey(name, incarnation);
 }
 
+const ControlRecord* ControlState::live_owner() const {
+  return owner_ && !owner_->released && !IsGone(owner_->last)
+             ? &owner_->last.record
+             : nullptr;
+}
+
 bool ControlState::MayTakeOver(const ControlRecord& record) const {
-  if (record.takeover() != takeover_ || !ReadsInTime(record, ReadUs(record))) {
+  if (closed_ || record.takeover() != takeover_ ||
+      !ReadsInTime(record, ReadUs(record))) {
     return false;
   }
   if (!owner_) {

@@ -83,6 +83,14 @@ class ControlState {
     std::vector<Node> nodes;
   };
 
+  // `one_of_a_name`: a record ends what is known of other incarnations of its node, but
+  // for who owns: a process has terms of its own of each slot.
+  explicit ControlState(bool one_of_a_name = false)
+      : one_of_a_name_(one_of_a_name) {}
+
+  // While it is closed no takeover counts. All nodes must agree when that is.
+  void SetClosed(bool closed) { closed_ = closed; }
+
   // In the order of the log. `append_time_ms`: see ControlEntry.
   void Apply(int64_t offset, int64_t append_time_ms,
              const ControlRecord& record);
@@ -92,6 +100,16 @@ class ControlState {
   // None: there was no takeover, or its node is not known. Costs a copy, as `view`.
   std::optional<Owner> owner() const;
   bool IsOwner(const std::string& name, uint64_t incarnation) const;
+  // The last record of the owner, without a copy; null: as `owner`.
+  const ControlRecord* owner_record() const {
+    return owner_ ? &owner_->last.record : nullptr;
+  }
+  // The same of an owner that is not gone and has not released; else null.
+  const ControlRecord* live_owner() const;
+  // Whether the owner has released to this node.
+  bool IsSuccessor(const std::string& name) const {
+    return owner_ && owner_->released && owner_->successor == name;
+  }
   // Of the last owner's journal; 0: not known.
   uint64_t journal_id() const { return journal_id_; }
   // Whether a takeover by that node would count if it were the next record.
@@ -136,6 +154,8 @@ class ControlState {
   bool IsLive(const std::string& name) const;
   Node Describe(const Seen& seen) const;
 
+  const bool one_of_a_name_;
+  bool closed_ = false;
   std::optional<int64_t> first_offset_;
   int64_t last_append_ms_ = 0;
   // Counted time since the first record.

@@ -1,4 +1,4 @@
-// This node's part in its cluster: heartbeats, and who owns.
+// This node's part in its cluster, or in a slot of it: heartbeats, and who owns.
 
 #ifndef TIMECACHED_SERVER_CLUSTER_MEMBER_H_
 #define TIMECACHED_SERVER_CLUSTER_MEMBER_H_
@@ -16,17 +16,22 @@
 
 namespace timecache::server {
 
-// Runs a thread of its own, which is all that uses the log. Thread-safe.
+class MembershipThread;
+
+// Thread-safe.
 class Member {
  public:
   using Status = MemberStatus;
 
-  // None is owned; all must outlive this. `on_change` is called after each change of
-  // the role, `on_event`, if it is not null, for the log: both on the member's thread,
-  // without its lock. They must not block: the heartbeats wait for them.
+  // Of a cluster that one node owns: a Membership of its own, and a thread, which is all
+  // that uses the log. None is owned; all must outlive this. `on_change` is called after
+  // each change of the role, `on_event`, if it is not null, for the log: both on that
+  // thread, without its lock. They must not block: the heartbeats wait for them.
   Member(MemberOptions options, ControlLog* log, const BootClock* clock,
          std::function<void(MemberRole)> on_change,
          std::function<void(const MemberEvent&)> on_event = nullptr);
+  // Of a slot: see Membership::At.
+  Member(MembershipThread* thread, int slot);
   // As Stop.
   ~Member();
 
@@ -44,7 +49,7 @@ class Member {
   // A node whose journal is another one than the last owner's does not take over.
   void SetJournal(uint64_t id);
 
-  // Of a standby that is about to end: other nodes are told at once that it is not
+  // Of a standby that is about to end, or not to host the slot: other nodes are told at once that it is not
   // ready, so that none hands over to it, and those that are ready take over before it.
   void Yield();
 
@@ -86,8 +91,10 @@ class Member {
   Status GetStatus() const;
 
  private:
-  class Impl;
-  const std::unique_ptr<Impl> impl_;
+  // Of the first constructor; null: that of a Membership.
+  const std::unique_ptr<MembershipThread> own_;
+  MembershipThread& thread_;
+  const int slot_;
 };
 
 }  // namespace timecache::server

@@ -19,10 +19,27 @@ absl::Status NoSuccessor(absl::string_view why) {
   return PreconditionFailed(Reason::kNoSuccessor, why);
 }
 
+MemberOptions WithIncarnation(MemberOptions options, uint64_t incarnation) {
+  options.incarnation = incarnation;
+  return options;
+}
+
 }  // namespace
 
-MemberLogic::MemberLogic(MemberOptions options)
-    : options_(std::move(options)), lease_ns_(Ns(options_.lease)) {}
+MemberLogic::MemberLogic(MemberOptions options, bool one_of_a_name)
+    : options_(std::move(options)),
+      lease_ns_(Ns(options_.lease)),
+      state_(one_of_a_name) {}
+
+MemberLogic::MemberLogic(const MemberLogic& former, uint64_t incarnation)
+    : options_(WithIncarnation(former.options_, incarnation)),
+      lease_ns_(former.lease_ns_),
+      state_(former.state_),
+      read_offset_(former.read_offset_),
+      preferred_(former.preferred_),
+      skews_(former.skews_),
+      clock_was_right_(former.clock_was_right_),
+      former_lease_end_ns_(former.former_lease_end_ns_) {}
 
 bool MemberLogic::IsMine(const ControlRecord& record) const {
   return record.incarnation() == options_.incarnation &&
@@ -185,6 +202,19 @@ void MemberLogic::NoteVacancy(int64_t now_ns) {
   }
 }
 
+void MemberLogic::Fence(const std::string& by) {
+  if (role_ != MemberRole::kTakingOver && role_ != MemberRole::kOwner) return;
+  role_ = MemberRole::kEnded;
+  lease_end_ns_ = INT64_MIN;
+  Add(MemberEvent::Kind::kFenced, by);
+}
+
+void MemberLogic::NoteForeignLease(absl::Duration lease, int64_t now_ns) {
+  if (role_ == MemberRole::kTakingOver || role_ == MemberRole::kOwner) return;
+  former_lease_end_ns_ =
+      std::max(former_lease_end_ns_, now_ns + SafeLeaseNs(lease));
+}
+
 void MemberLogic::OnLogLost(const absl::Status& why) {
   role_ = MemberRole::kEnded;
   lease_end_ns_ = INT64_MIN;
@@ -196,27 +226,34 @@ void MemberLogic::OnLogLost(const absl::Status& why) {
 
 std::optional<ControlRecord> MemberLogic::Next(int64_t now_ns,
                                                int64_t wall_us) {
+  const std::optional<cluster::v1::ControlKind> kind = Due(now_ns);
+  if (!kind) return std::nullopt;
+  return Make(*kind, made_ + 1, now_ns, wall_us);
+}
+
+std::optional<cluster::v1::ControlKind> MemberLogic::Due(int64_t now_ns) {
   NoteLease(now_ns);
   if (role_ == MemberRole::kEnded) return std::nullopt;
   if (successor_) {
     if (now_ns < ReleaseNs()) return std::nullopt;
-    return Record(cluster::v1::CONTROL_KIND_RELEASE, now_ns, wall_us);
+    return cluster::v1::CONTROL_KIND_RELEASE;
   }
   if (const std::optional<int64_t> takeover_ns = TakeoverNs(nullptr);
       takeover_ns && *takeover_ns <= now_ns) {
-    return Record(cluster::v1::CONTROL_KIND_TAKEOVER, now_ns, wall_us);
+    return cluster::v1::CONTROL_KIND_TAKEOVER;
   }
   if (heartbeat_due_ns_ > now_ns && wanted_ <= sent_) return std::nullopt;
-  return Record(cluster::v1::CONTROL_KIND_HEARTBEAT, now_ns, wall_us);
+  return cluster::v1::CONTROL_KIND_HEARTBEAT;
 }
 
-void MemberLogic::OnSent(const ControlRecord& record, int64_t now_ns) {
-  sent_ = record.number();
+void MemberLogic::OnSent(cluster::v1::ControlKind kind, uint64_t number,
+                         int64_t now_ns) {
+  sent_ = number;
   heartbeat_due_ns_ = now_ns + HeartbeatNs();
-  if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER) {
+  if (kind == cluster::v1::CONTROL_KIND_TAKEOVER) {
     takeover_not_before_ns_ = now_ns + HeartbeatNs();
   }
-  if (record.kind() == cluster::v1::CONTROL_KIND_RELEASE) {
+  if (kind == cluster::v1::CONTROL_KIND_RELEASE) {
     release_due_ns_ = now_ns + HeartbeatNs();
   }
 }
@@ -232,10 +269,11 @@ int64_t MemberLogic::ReleaseNs() const {
   return std::max(release_due_ns_, former_lease_end_ns_);
 }
 
-ControlRecord MemberLogic::Record(cluster::v1::ControlKind kind, int64_t now_ns,
-                                  int64_t wall_us) {
+ControlRecord MemberLogic::Make(cluster::v1::ControlKind kind, uint64_t number,
+                                int64_t now_ns, int64_t wall_us) {
+  made_ = number;
   ControlRecord record;
-  record.set_number(++made_);
+  record.set_number(number);
   record.set_kind(kind);
   record.set_node(options_.node);
   record.set_incarnation(options_.incarnation);
@@ -317,10 +355,17 @@ std::optional<int64_t> MemberLogic::TakeoverNs(std::string* why) const {
                   takeover_not_before_ns_);
 }
 
+std::pair<size_t, std::string> MemberLogic::Precedence(
+    const std::string& node) const {
+  const auto found = std::find(preferred_.begin(), preferred_.end(), node);
+  return {static_cast<size_t>(found - preferred_.begin()), node};
+}
+
 int64_t MemberLogic::CandidateDelayNs() const {
   const std::optional<ControlState::Owner> owner = state_.owner();
   if (owner && owner->released && owner->successor == options_.node) return 0;
   const bool ready = IsReady();
+  const auto mine = Precedence(options_.node);
   bool others_ready = false;
   int64_t rank = 0;
   state_.VisitLive([&](const ControlRecord& other) {
@@ -328,7 +373,7 @@ int64_t MemberLogic::CandidateDelayNs() const {
       return;
     }
     others_ready = others_ready || other.ready();
-    if (other.ready() == ready && other.node() < options_.node) ++rank;
+    if (other.ready() == ready && Precedence(other.node()) < mine) ++rank;
   });
   const int64_t yield_ns =
       !ready && others_ready ? Ns(options_.failure_timeout) : 0;

@@ -42,16 +42,36 @@ class MemberLogic {
   // Heartbeats from which the skew is known: that of the shortest round trip counts.
   static constexpr size_t kSkewSamples = 8;
 
-  explicit MemberLogic(MemberOptions options);
+  // `one_of_a_name`: see ControlState.
+  explicit MemberLogic(MemberOptions options, bool one_of_a_name = false);
+  // The node's next term: it has read what `former` has, and replays nothing yet.
+  MemberLogic(const MemberLogic& former, uint64_t incarnation);
 
   void OnEntry(const ControlEntry& entry, int64_t now_ns);
   // The record to append now, if one is due. When the log has taken it: OnSent.
   std::optional<ControlRecord> Next(int64_t now_ns, int64_t wall_us);
-  void OnSent(const ControlRecord& record, int64_t now_ns);
+  // Both halves of it: of which kind a record is due; and a record, of a number that is
+  // higher than those before.
+  std::optional<cluster::v1::ControlKind> Due(int64_t now_ns);
+  ControlRecord Make(cluster::v1::ControlKind kind, uint64_t number,
+                     int64_t now_ns, int64_t wall_us);
+  void OnSent(cluster::v1::ControlKind kind, uint64_t number, int64_t now_ns);
   // When to call Next again, if there are no entries before.
   int64_t NextNs() const;
   // The log can be read no more.
   void OnLogLost(const absl::Status& why);
+
+  // A node that does not know of this one owns all: see MembershipLogic.
+  void Fence(const std::string& by);
+  // A lease of such a node, from now on at most, which a takeover has to wait for.
+  void NoteForeignLease(absl::Duration lease, int64_t now_ns);
+  // See ControlState.
+  void SetClosed(bool closed) { state_.SetClosed(closed); }
+  // These take over before others that are as ready, in this order. Else it goes by
+  // name.
+  void SetPreferred(std::vector<std::string> nodes) {
+    preferred_ = std::move(nodes);
+  }
 
   // See Member::SetLag.
   void SetLag(uint64_t messages, absl::Duration age, int64_t now_ns);
@@ -75,6 +95,9 @@ class MemberLogic {
   absl::Status CheckSuccessor(const std::string& to) const;
 
   MemberRole role() const { return role_; }
+  uint64_t incarnation() const { return options_.incarnation; }
+  // See SetLag. None: it does not replay.
+  std::optional<uint64_t> lag_messages() const { return lag_messages_; }
   // Whether the last takeover is this node's.
   bool IsOwner() const;
   // Of this node; INT64_MIN: it has none.
@@ -100,8 +123,6 @@ class MemberLogic {
 
   bool IsMine(const ControlRecord& record) const;
   MemberEvent& Add(MemberEvent::Kind kind, const std::string& node);
-  ControlRecord Record(cluster::v1::ControlKind kind, int64_t now_ns,
-                       int64_t wall_us);
   void NoteOwner(const ControlRecord& record,
                  const std::optional<ControlState::Owner>& before,
                  int64_t now_ns);
@@ -124,6 +145,8 @@ class MemberLogic {
   // When this node takes over; none: not, for the reason in `*why`, if it is given.
   std::optional<int64_t> TakeoverNs(std::string* why) const;
   int64_t CandidateDelayNs() const;
+  // The place among those that would take over.
+  std::pair<size_t, std::string> Precedence(const std::string& node) const;
   int64_t ReleaseNs() const;
   // When a lease from now on cannot run any more.
   static int64_t SafeLeaseNs(absl::Duration lease);
@@ -140,6 +163,7 @@ class MemberLogic {
   // The oldest of them is not older; none: not known.
   std::optional<int64_t> behind_since_ns_;
   uint64_t journal_id_ = 0;
+  std::vector<std::string> preferred_;
   std::deque<SkewSample> skews_;
   bool clock_was_right_ = true;
 

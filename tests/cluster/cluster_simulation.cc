@@ -15,6 +15,8 @@ constexpr int64_t kMaxLateUs = 30'000'000;
 // After an outage a node's client finds the brokers again within.
 constexpr int64_t kMaxReconnectUs = 500'000;
 constexpr int64_t kBrokersApartUs = 10'000'000;
+// How often a node looks at what it is wanted for.
+constexpr int64_t kFollowUs = 50'000;
 
 }  // namespace
 
@@ -37,13 +39,19 @@ void ClusterSimulation::NewIncarnation(Node& node) {
   member.lease = options_.lease;
   member.failure_timeout = options_.failure_timeout;
   member.max_clock_skew = options_.max_clock_skew;
-  node.logic = std::make_unique<MemberLogic>(std::move(member));
-  node.logic->SetLag(0, absl::ZeroDuration(), BootNs(node));
+  node.shares =
+      options_.slots > 0 && &node - nodes_.data() >= options_.whole_members;
+  node.logic = std::make_unique<MembershipLogic>(
+      std::move(member), node.shares ? Sharing::kSlots : Sharing::kOneOwner,
+      slots(),
+      [this] { return static_cast<uint64_t>(dice_.Draw(1, INT64_MAX)); });
+  node.parts.assign(static_cast<size_t>(node.logic->slots()), {});
+  if (!node.shares) {
+    node.logic->SetLag(0, 0, absl::ZeroDuration(), BootNs(node));
+  }
   node.alive = true;
-  node.serves = false;
   node.busy_until_us = 0;
   node.next_ns = INT64_MIN;
-  node.claimed_us = -1;
   node.restart_us = -1;
   const absl::Duration passed = absl::Microseconds(now_us_);
   node.read = static_cast<size_t>(
@@ -134,19 +142,67 @@ void ClusterSimulation::Read(Node& node) {
   }
 }
 
-void ClusterSimulation::Serve(Node& node) {
-  if (node.logic->role() == MemberRole::kTakingOver) {
-    if (node.claimed_us < 0) node.claimed_us = now_us_ + Delay();
-    if (now_us_ >= node.claimed_us &&
+void ClusterSimulation::Serve(Node& node, int slot) {
+  MemberLogic& member = node.logic->At(slot);
+  Part& part = node.parts[static_cast<size_t>(slot)];
+  if (member.role() == MemberRole::kTakingOver) {
+    if (part.claimed_us < 0) part.claimed_us = now_us_ + Delay();
+    if (now_us_ >= part.claimed_us &&
         (options_.skip_lease_wait ||
-         BootNs(node) >= node.logic->former_lease_end_ns())) {
-      node.logic->BeginService(BootNs(node));
+         BootNs(node) >= member.former_lease_end_ns())) {
+      member.BeginService(BootNs(node));
       ++terms_;
     }
   }
-  node.serves = node.logic->role() == MemberRole::kOwner;
-  if (node.logic->role() == MemberRole::kEnded && node.restart_us < 0) {
-    node.restart_us = now_us_ + dice_.Draw(0, 500'000);
+  part.serves = member.role() == MemberRole::kOwner;
+  if (member.role() != MemberRole::kEnded) return;
+  if (!node.shares) {
+    if (node.restart_us < 0) {
+      node.restart_us = now_us_ + dice_.Draw(0, 500'000);
+    }
+  } else if (part.renew_us < 0) {
+    part.renew_us = now_us_ + dice_.Draw(0, 500'000);
+  } else if (part.renew_us <= now_us_) {
+    node.logic->Renew(slot);
+    node.next_ns = INT64_MIN;
+    part = {};
+  }
+}
+
+void ClusterSimulation::Follow(Node& node) {
+  if (now_us_ < node.follow_us) return;
+  node.follow_us = now_us_ + kFollowUs;
+  const std::vector<SlotPlacement> placement = node.logic->GetPlacement();
+  for (int slot = 0; slot < slots(); ++slot) {
+    FollowSlot(node, slot, placement[static_cast<size_t>(slot)]);
+  }
+}
+
+void ClusterSimulation::FollowSlot(Node& node, int slot,
+                                   const SlotPlacement& placement) {
+  MemberLogic& member = node.logic->At(slot);
+  Part& part = node.parts[static_cast<size_t>(slot)];
+  if (member.role() == MemberRole::kEnded) return;
+  if (placement.host && !part.hosts) {
+    part.hosts = true;
+    part.replayed_us =
+        now_us_ + dice_.Draw(0, absl::ToInt64Microseconds(options_.replay));
+    node.logic->SetLag(slot, 1'000'000, absl::InfiniteDuration(), BootNs(node));
+  } else if (!placement.host && part.hosts) {
+    node.logic->Renew(slot);
+    node.next_ns = INT64_MIN;
+    part = {};
+  }
+  if (part.replayed_us >= 0 && part.replayed_us <= now_us_) {
+    node.logic->SetLag(slot, 0, absl::ZeroDuration(), BootNs(node));
+    part.replayed_us = -1;
+  }
+  const std::string& wanted = placement.wanted_owner;
+  if (member.role() == MemberRole::kOwner && !wanted.empty() &&
+      wanted != Name(static_cast<int>(&node - nodes_.data())) &&
+      member.CheckSuccessor(wanted).ok()) {
+    node.next_ns = INT64_MIN;
+    member.BeginRelease(wanted).IgnoreError();
   }
 }
 
@@ -154,30 +210,42 @@ void ClusterSimulation::Work(Node& node) {
   if (node.restart_us >= 0 && now_us_ >= node.restart_us) NewIncarnation(node);
   if (!node.alive || now_us_ < node.paused_until_us) return;
   Read(node);
-  Serve(node);
+  for (int slot = 0; slot < node.logic->slots(); ++slot) Serve(node, slot);
+  if (node.shares) Follow(node);
   Send(node);
   node.logic->TakeEvents();
 }
 
-int ClusterSimulation::owner() const {
+// Who owns all, each slot.
+bool ClusterSimulation::Serves(const Node& node, int slot) const {
+  const int of = node.shares ? slot : 0;
+  return node.alive && node.parts[static_cast<size_t>(of)].serves &&
+         BootNs(node) < node.logic->At(of).lease_end_ns();
+}
+
+int ClusterSimulation::owner(int slot) const {
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    const Node& node = nodes_[i];
-    if (node.alive && node.serves &&
-        BootNs(node) < node.logic->lease_end_ns()) {
-      return static_cast<int>(i);
-    }
+    if (Serves(nodes_[i], slot)) return static_cast<int>(i);
   }
   return -1;
 }
 
+int ClusterSimulation::Owned(int node) const {
+  int owned = 0;
+  for (int slot = 0; slot < slots(); ++slot) {
+    if (Serves(nodes_[static_cast<size_t>(node)], slot)) ++owned;
+  }
+  return owned;
+}
+
 // A paused node, too: its first call after the pause comes before all that it reads.
 void ClusterSimulation::Check() {
-  const auto serving =
-      std::count_if(nodes_.begin(), nodes_.end(), [this](const Node& node) {
-        return node.alive && node.serves &&
-               BootNs(node) < node.logic->lease_end_ns();
-      });
-  if (serving > 1) ++overlaps_;
+  for (int slot = 0; slot < slots(); ++slot) {
+    const auto serving =
+        std::count_if(nodes_.begin(), nodes_.end(),
+                      [&](const Node& node) { return Serves(node, slot); });
+    if (serving > 1) ++overlaps_;
+  }
 }
 
 void ClusterSimulation::Step() {
@@ -195,7 +263,32 @@ void ClusterSimulation::RunFor(absl::Duration time) {
 
 absl::Duration ClusterSimulation::AwaitOwner(absl::Duration limit) {
   const int64_t start_us = now_us_;
-  while (owner() < 0 && absl::Microseconds(now_us_ - start_us) < limit) Step();
+  const auto all_owned = [this] {
+    for (int slot = 0; slot < slots(); ++slot) {
+      if (owner(slot) < 0) return false;
+    }
+    return true;
+  };
+  while (!all_owned() && absl::Microseconds(now_us_ - start_us) < limit) {
+    Step();
+  }
+  return absl::Microseconds(now_us_ - start_us);
+}
+
+absl::Duration ClusterSimulation::AwaitPlacement(absl::Duration limit) {
+  const int64_t start_us = now_us_;
+  const auto is_placed = [this] {
+    for (int slot = 0; slot < slots(); ++slot) {
+      const int node = owner(slot);
+      if (node < 0) return false;
+      const auto wanted = membership(node).GetPlacement()[slot];
+      if (wanted.wanted_owner != Name(node)) return false;
+    }
+    return true;
+  };
+  while (!is_placed() && absl::Microseconds(now_us_ - start_us) < limit) {
+    Step();
+  }
   return absl::Microseconds(now_us_ - start_us);
 }
 
@@ -215,7 +308,8 @@ void ClusterSimulation::RunDisturbed(absl::Duration time) {
 
 void ClusterSimulation::Disturb() {
   // Half of the time the owner.
-  const int serving = owner();
+  const int slot = static_cast<int>(dice_.Draw(0, slots() - 1));
+  const int serving = owner(slot);
   const int node = serving >= 0 && dice_.Chance(500)
                        ? serving
                        : static_cast<int>(dice_.Index(nodes_.size()));
@@ -237,10 +331,12 @@ void ClusterSimulation::Disturb() {
     case 7:
       return Outage(time * 2);
     case 8:
-      Release(node, dice_.Chance(500) ? "" : Name(0)).IgnoreError();
+      Release(node, dice_.Chance(500) ? "" : Name(0), slot).IgnoreError();
       return;
     default:
-      SetLag(node, dice_.Chance(500) ? 0 : 1'000'000);
+      if (options_.slots == 0) {
+        SetLag(node, dice_.Chance(500) ? 0 : 1'000'000);
+      }
   }
 }
 
@@ -269,13 +365,15 @@ void ClusterSimulation::SetWallSkew(int node, absl::Duration skew) {
 }
 
 void ClusterSimulation::SetLag(int node, uint64_t messages) {
-  nodes_[node].logic->SetLag(messages, absl::ZeroDuration(),
+  nodes_[node].logic->SetLag(0, messages, absl::ZeroDuration(),
                              BootNs(nodes_[node]));
 }
 
-absl::Status ClusterSimulation::Release(int node, const std::string& to) {
+absl::Status ClusterSimulation::Release(int node, const std::string& to,
+                                        int slot) {
   nodes_[node].next_ns = INT64_MIN;
-  return nodes_[node].logic->BeginRelease(to);
+  MembershipLogic& logic = *nodes_[node].logic;
+  return logic.At(std::min(slot, logic.slots() - 1)).BeginRelease(to);
 }
 
 void ClusterSimulation::CountSilence(absl::Duration time) {
