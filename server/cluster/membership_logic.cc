@@ -260,8 +260,12 @@ std::vector<SlotPlacement> MembershipLogic::GetPlacement() const {
       slot.wanted_owner = wishes_[i].owner;
       slot.wanted_standby = wishes_[i].standby;
     }
-    slot.host = !shares() || slot.is_mine || wanted_[i] ||
-                (!leaving_ && member.state().IsSuccessor(options_.node));
+    // Who has replayed it goes on until it has an owner that stays.
+    slot.host =
+        !shares() || slot.is_mine || wanted_[i] ||
+        (!leaving_ &&
+         (member.state().IsSuccessor(options_.node) ||
+          (holders_[i].owner.empty() && IsMember(static_cast<int>(i)))));
   }
   return placement;
 }

@@ -37,7 +37,7 @@ struct SlotPlacement {
   std::string wanted_owner;
   std::string wanted_standby;
   // This node is to replay it: it is one of both, or owns it, or the owner has released
-  // to it.
+  // to it; or it does, and there is no owner that stays.
   bool host = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 namespace timecache::server {
 namespace {
@@ -35,11 +36,10 @@ class Placer {
         slots_(slots),
         owners_(slots.size(), kNone),
         standbys_(slots.size(), kNone),
+        share_(nodes.size()),
         owned_(nodes.size()),
         stood_by_(nodes.size()),
-        least_(static_cast<int>(slots.size() / nodes.size())),
-        most_(least_ + (slots.size() % nodes.size() == 0 ? 0 : 1)),
-        large_(static_cast<int>(slots.size() % nodes.size())) {
+        most_((slots.size() + nodes.size() - 1) / nodes.size()) {
     for (size_t s = 0; s < slots.size(); ++s) {
       for (const std::string& node : nodes) {
         scores_.push_back(PlacementScore(static_cast<int>(s), node));
@@ -48,9 +48,9 @@ class Placer {
   }
 
   std::vector<SlotWish> Place() {
+    Share();
     KeepOwners();
     PlaceUnowned();
-    FillNodes();
     PlaceStandbys();
     std::vector<SlotWish> wishes(slots_.size());
     for (size_t s = 0; s < slots_.size(); ++s) {
@@ -67,7 +67,27 @@ class Placer {
     return scores_[slot * nodes_.size() + At(node)];
   }
 
-  // Each at most so many, of which those go that score lowest.
+  // How many slots each is to own: those that own most now are those that have one
+  // more, so that the fewest move.
+  void Share() {
+    std::vector<int> order(nodes_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<size_t> owned(nodes_.size());
+    for (const int n : order) {
+      owned[At(n)] = static_cast<size_t>(std::count_if(
+          slots_.begin(), slots_.end(),
+          [&](const auto& slot) { return slot.owner == nodes_[At(n)]; }));
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return owned[At(a)] > owned[At(b)]; });
+    const size_t least = slots_.size() / nodes_.size();
+    const size_t larger = slots_.size() % nodes_.size();
+    for (size_t i = 0; i < order.size(); ++i) {
+      share_[At(order[i])] = least + (i < larger ? 1 : 0);
+    }
+  }
+
+  // As many as it is to own, of which those go that score lowest.
   void KeepOwners() {
     for (int n = 0; n < nodes(); ++n) {
       std::vector<size_t> own;
@@ -77,40 +97,32 @@ class Placer {
       std::sort(own.begin(), own.end(), [&](size_t a, size_t b) {
         return Score(a, n) != Score(b, n) ? Score(a, n) > Score(b, n) : a < b;
       });
-      own.resize(std::min(own.size(), At(most_)));
+      own.resize(std::min(own.size(), share_[At(n)]));
       for (const size_t s : own) Own(s, n);
     }
   }
 
   void Own(size_t slot, int node) {
-    if (owners_[slot] != kNone) --owned_[At(owners_[slot])];
     owners_[slot] = node;
     ++owned_[At(node)];
-  }
-
-  // No more of them have more than the least than must.
-  bool MayOwnMore(int node) const {
-    if (owned_[At(node)] < least_) return true;
-    if (owned_[At(node)] >= most_) return false;
-    return std::count(owned_.begin(), owned_.end(), most_) < large_;
   }
 
   void PlaceUnowned() {
     for (size_t s = 0; s < slots_.size(); ++s) {
       if (owners_[s] != kNone) continue;
       int best = kNone;
-      bool best_replays = false;
       for (int n = 0; n < nodes(); ++n) {
-        if (!MayOwnMore(n)) continue;
-        const bool replays = slots_[s].owner.empty() && Replays(s, n);
-        if (best == kNone || replays > best_replays ||
-            (replays == best_replays && Score(s, n) > Score(s, best))) {
-          best = n;
-          best_replays = replays;
-        }
+        if (owned_[At(n)] < share_[At(n)] && IsBetter(s, n, best)) best = n;
       }
       Own(s, best);
     }
+  }
+
+  bool IsBetter(size_t slot, int node, int than) const {
+    if (than == kNone) return true;
+    const bool replays = Replays(slot, node);
+    if (replays != Replays(slot, than)) return replays;
+    return Score(slot, node) > Score(slot, than);
   }
 
   bool Replays(size_t slot, int node) const {
@@ -119,32 +131,15 @@ class Placer {
            standbys.end();
   }
 
-  // Those that have too few get from those that have most.
-  void FillNodes() {
-    for (;;) {
-      const int poor = static_cast<int>(
-          std::min_element(owned_.begin(), owned_.end()) - owned_.begin());
-      if (owned_[At(poor)] >= least_) return;
-      const int rich = static_cast<int>(
-          std::max_element(owned_.begin(), owned_.end()) - owned_.begin());
-      size_t best = slots_.size();
-      for (size_t s = 0; s < slots_.size(); ++s) {
-        if (owners_[s] == rich &&
-            (best == slots_.size() || Score(s, poor) > Score(best, poor))) {
-          best = s;
-        }
-      }
-      Own(best, poor);
-    }
-  }
-
   void PlaceStandbys() {
     if (nodes() < 2) return;
     for (size_t s = 0; s < slots_.size(); ++s) {
       int best = kNone;
       for (int n = 0; n < nodes(); ++n) {
-        if (n == owners_[s] || stood_by_[At(n)] >= most_) continue;
-        if (best == kNone || Score(s, n) > Score(s, best)) best = n;
+        if (n != owners_[s] && stood_by_[At(n)] < most_ &&
+            IsBetter(s, n, best)) {
+          best = n;
+        }
       }
       if (best != kNone) {
         StandBy(s, best);
@@ -177,13 +172,12 @@ class Placer {
   std::vector<uint64_t> scores_;
   std::vector<int> owners_;
   std::vector<int> standbys_;
-  // How many each node has.
-  std::vector<int> owned_;
-  std::vector<int> stood_by_;
-  const int least_;
-  const int most_;
-  // How many nodes have more than the least.
-  const int large_;
+  // How many each node is to own, and how many it has yet.
+  std::vector<size_t> share_;
+  std::vector<size_t> owned_;
+  std::vector<size_t> stood_by_;
+  // Of those that it is to stand by for.
+  const size_t most_;
 };
 
 }  // namespace

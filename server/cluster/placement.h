@@ -15,7 +15,7 @@ namespace timecache::server {
 struct SlotHolders {
   // The node that owns it and lives; empty: none.
   std::string owner;
-  // Those that replay it, too, by name: the first choice where it has no owner.
+  // If it has none: those that replay it, by name, which are the first choice.
   std::vector<std::string> standbys;
 
   friend bool operator==(const SlotHolders& a, const SlotHolders& b) {
@@ -37,8 +37,10 @@ struct SlotWish {
 // Of each slot. `nodes`: those that may have one, by name, each once. A node owns at
 // most ceil(slots / nodes) of them and at least floor(slots / nodes), and stands by for
 // at most ceil(slots / nodes). A slot stays where it is unless that demands a move: then
-// the fewest move, and those go to where they score highest. As these move, in any
-// order, the wish for the others stays.
+// the fewest move: of a node that owns too many those that score lowest, each to where
+// it scores highest of those that own too few. As these move, in any order, the others
+// are wanted where they were, but where nodes become equal that were not: no more move
+// for that than are wanted to.
 //
 // A function of its arguments: all nodes that know the same wish the same. Costs some
 // slots * nodes * log(nodes) steps.
