@@ -48,8 +48,8 @@ namespace timecache::server {
 // owner is gone or has released, and who then takes over a slot waits for the lease of
 // each record of such an owner that it has read.
 //
-// Costs, for each record that is applied, O(nodes) for each slot: some 1 us. Not
-// thread-safe.
+// Costs, for each record that is applied, O(nodes) for each slot: with ten of them 2 us,
+// and some 15 bytes of the record. Not thread-safe.
 class MembershipLogic {
  public:
   // `random`: incarnations, of which none is 0.

@@ -301,6 +301,27 @@ TEST_F(ControlStateTest, AnotherProcessOfANameReplacesItOnceItIsGone) {
   EXPECT_THAT(Live(), ElementsAre("a", "b"));
 }
 
+TEST_F(ControlStateTest, WhereANameHasTermsTheNextReplacesItAtOnce) {
+  ControlState state(/*one_of_a_name=*/true);
+  ControlRecord record = Record(CONTROL_KIND_TAKEOVER, "a");
+  state.Apply(0, now_ms_, record);
+  record.set_kind(CONTROL_KIND_HEARTBEAT);
+  record.set_incarnation(8);
+  state.Apply(1, now_ms_, record);
+  ASSERT_EQ(state.view().nodes.size(), 1);
+  EXPECT_EQ(state.view().nodes[0].incarnation, 8);
+  // It owns until it is replaced, all the same.
+  EXPECT_TRUE(state.IsOwner("a", 7));
+  EXPECT_EQ(state.live_owner()->incarnation(), 7);
+}
+
+TEST_F(ControlStateTest, WhileItIsClosedNoTakeoverCounts) {
+  state_.SetClosed(true);
+  EXPECT_FALSE(TakeOver("a", 0));
+  state_.SetClosed(false);
+  EXPECT_TRUE(TakeOver("a", 0));
+}
+
 TEST_F(ControlStateTest, RemembersABoundedNumberOfNodes) {
   ASSERT_TRUE(TakeOver("owner", 0));
   for (int i = 0; i < 1'000; ++i) {
