@@ -18,7 +18,7 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// FNV-1a of 64 bits (Fowler, Noll and Vo; RFC 9923).
+// FNV-1a of 64 bits (Fowler, Noll and Vo).
 uint64_t HashName(absl::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {

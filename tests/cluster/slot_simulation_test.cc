@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -91,8 +90,6 @@ TEST(SlotSimulationTest, SlotsAreSharedEvenlyAndOwnedAfterFaults) {
     ClusterSimulation cluster(Rough(members, slots), Seed() + i);
     cluster.RunDisturbed(absl::Seconds(20));
     cluster.RunFor(absl::Seconds(30));
-    std::vector<int> all;
-    for (int node = 0; node < members; ++node) all.push_back(node);
     // Records are lost and late still: a node may seem gone for a moment.
     EXPECT_LT(cluster.AwaitPlacement(absl::Seconds(20)), absl::Seconds(20))
         << "seed " << Seed() + i;
@@ -109,7 +106,6 @@ TEST(SlotSimulationTest, TheSlotsOfANodeThatDiesHaveOwnersSoon) {
     ExpectBalance(cluster, {0, 1, 2, 3}, slots);
     const auto placement = cluster.membership(0).GetPlacement();
     cluster.Kill(1);
-    EXPECT_LT(cluster.AwaitOwner(absl::Milliseconds(1)), absl::Seconds(1));
     EXPECT_LT(cluster.AwaitOwner(absl::Seconds(10)), absl::Milliseconds(2'600));
     for (int slot = 0; slot < slots; ++slot) {
       const auto& before = placement[static_cast<size_t>(slot)];
