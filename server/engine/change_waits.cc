@@ -16,8 +16,7 @@ void CountRefused(const absl::Status& error, uint64_t operations,
   }
 }
 
-MapOr FindToChange(const Registry& registry, absl::string_view name) {
-  MapOr map = registry.Find(name);
+MapOr WithRoom(MapOr map) {
   if (!map.ok()) return map;
   if (ChangeLog* const log = (*map)->change_log()) {
     if (absl::Status status = log->CheckRoom(); !status.ok()) {

@@ -10,10 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "server/engine/map/change_log.h"
 #include "server/engine/map/time_cache_map.h"
-#include "server/engine/registry.h"
 
 namespace timecache::server {
 
@@ -23,9 +21,9 @@ using MapOr = absl::StatusOr<std::shared_ptr<TimeCacheMap>>;
 void CountRefused(const absl::Status& error, uint64_t operations,
                   TimeCacheMap* map);
 
-// Finds the map if a change of its description or its groups could be stored:
-// such a change is refused before it is made, or not at all.
-MapOr FindToChange(const Registry& registry, absl::string_view name);
+// The map that was found, if a change of its description or its groups could be
+// stored: such a change is refused before it is made, or not at all.
+MapOr WithRoom(MapOr map);
 
 // Calls `done` with `answer` once all reported changes of `map` are stored, or
 // those that `waits` waits for.

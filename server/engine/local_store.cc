@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
 #include "server/engine/change_waits.h"
 #include "server/engine/store/atomic.h"
+#include "server/engine/store/partitions.h"
+#include "server/engine/store/stale_names.h"
 
 namespace timecache::server {
 namespace {
@@ -103,7 +107,35 @@ absl::Status AdmitOne(TimeCacheMap* map, int64_t now_us) {
   return map->Admit(1, now_us) == 1 ? absl::OkStatus() : map->RateError(now_us);
 }
 
+// Of a namespace that has not as many partitions as its caller believes.
+absl::Status StaleCount(absl::string_view namespace_name) {
+  return MarkStale(ErrorWithReason(
+      absl::StatusCode::kNotFound, Reason::kNamespaceNotFound,
+      absl::StrCat("namespace ", namespace_name,
+                   " was made anew, with another number of partitions")));
+}
+
+// Whether a map that is to be made is called by what its options say.
+bool IsCalledBy(absl::string_view name, const NamespaceOptions& options) {
+  const int count = PlaceOf(name).count;
+  return options.num_partitions == (count == 0 ? 1 : count);
+}
+
 }  // namespace
+
+MapOr LocalStore::Find(absl::string_view name) const {
+  if (names_ == Names::kOfMaps) return registry_->Find(name);
+  const absl::string_view map_name = MapNameOf(name);
+  MapOr map = registry_->Find(map_name);
+  const PartitionPlace place = PlaceOf(name);
+  if (map.ok()) {
+    const int count = place.count == 0 ? 1 : place.count;
+    if ((*map)->num_partitions() == count) return map;
+    return StaleCount(place.namespace_name);
+  }
+  if (!absl::IsNotFound(map.status())) return map;
+  return MarkStale(map.status());
+}
 
 // --- Entries.
 
@@ -111,7 +143,7 @@ void LocalStore::Execute(absl::string_view name,
                          absl::Span<const Operation> operations,
                          absl::Span<Result> results, BatchProgress* progress,
                          Done done) {
-  const auto map = registry_->Find(name);
+  const auto map = Find(name);
   if (!map.ok()) return done(map.status());
   const int64_t now_us = clock_->NowUs();
   BatchProgress whole;
@@ -153,7 +185,7 @@ void LocalStore::Execute(absl::string_view name,
 void LocalStore::ExecuteAtomic(absl::string_view name,
                                absl::Span<const Operation> operations,
                                absl::Span<Result> results, Done done) {
-  const auto map = registry_->Find(name);
+  const auto map = Find(name);
   if (!map.ok()) return done(map.status());
   const int64_t now_us = clock_->NowUs();
   if (!(*map)->AdmitAll(operations.size(), now_us)) {
@@ -185,7 +217,7 @@ void LocalStore::ExecuteAtomic(absl::string_view name,
 }
 
 void LocalStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {
-  const auto map = registry_->Find(name);
+  const auto map = Find(name);
   if (!map.ok()) return done(map.status());
   const int64_t now_us = clock_->NowUs();
   absl::Status admitted = AdmitOne(map->get(), now_us);
@@ -198,7 +230,7 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
                       int max_entries, int64_t max_bytes,
                       ScanPosition* position, bool* more, EntryVisitor visit,
                       Done done) {
-  const auto map = registry_->Find(name);
+  const auto map = Find(name);
   absl::Status status = map.status();
   if (status.ok()) {
     const int64_t now_us = clock_->NowUs();
@@ -220,16 +252,21 @@ void LocalStore::Scan(absl::string_view name, absl::string_view prefix,
 void LocalStore::CreateNamespace(absl::string_view name,
                                  NamespaceOptions options,
                                  DoneWith<NamespaceInfo> done) {
-  const MapOr map = registry_->Create(name, options);
+  if (names_ == Names::kAddresses && !IsCalledBy(name, options)) {
+    return done(InvalidField("num_partitions", "is not that of the address"));
+  }
+  const MapOr map = registry_->Create(MapNameOf(name), options);
   if (!map.ok()) return done(map.status());
   NamespaceInfo info = Describe(map->get(), *clock_);
-  info.warnings = registry_->Warnings(name);
+  info.warnings = registry_->Warnings((*map)->name());
   WhenKept(*map, std::move(done), std::move(info));
 }
 
 void LocalStore::GetNamespace(absl::string_view name, bool include_statistics,
                               DoneWith<NamespaceInfo> done) {
-  const MapOr map = registry_->Find(name);
+  // By a namespace's name, however many partitions it has.
+  const MapOr map =
+      PlaceOf(name).count == 0 ? registry_->Find(name) : Find(name);
   if (!map.ok()) return done(map.status());
   done(Describe(map->get(), *clock_, include_statistics));
 }
@@ -243,6 +280,7 @@ void LocalStore::ListNamespaces(ListQuery query,
   for (;;) {
     const auto maps = registry_->ListAfter(after, kListStep);
     for (const auto& map : maps) {
+      if (query.namespaces_only && map->partition() != 0) continue;
       if (query.visible && !query.visible(map->name())) continue;
       if (page.items.size() == query.most || shards >= kMaxListedShards) {
         page.more = true;
@@ -262,24 +300,26 @@ void LocalStore::ListNamespaces(ListQuery query,
 void LocalStore::UpdateNamespace(absl::string_view name,
                                  OptionsChange<NamespaceOptions> change,
                                  DoneWith<NamespaceInfo> done) {
-  MapOr map = FindToChange(*registry_, name);
-  if (map.ok()) map = registry_->Update(name, change);
+  MapOr map = WithRoom(Find(name));
+  if (map.ok()) map = registry_->Update((*map)->name(), change);
   if (!map.ok()) return done(map.status());
   NamespaceInfo info = Describe(map->get(), *clock_);
-  info.warnings = registry_->Warnings(name);
+  info.warnings = registry_->Warnings((*map)->name());
   WhenKept(*map, std::move(done), std::move(info));
 }
 
 void LocalStore::DeleteNamespace(absl::string_view name, Done done) {
+  const MapOr map = Find(name);
+  if (!map.ok()) return done(map.status());
   std::shared_ptr<TimeCacheMap> deleted;
-  absl::Status status = registry_->Delete(name, &deleted);
+  absl::Status status = registry_->Delete((*map)->name(), &deleted);
   if (!status.ok()) return done(std::move(status));
   WhenKept(std::move(deleted), std::move(done), std::move(status));
 }
 
 void LocalStore::RotateNamespace(absl::string_view name,
                                  DoneWith<int64_t> done) {
-  const MapOr map = FindToChange(*registry_, name);
+  const MapOr map = WithRoom(Find(name));
   if (!map.ok()) return done(map.status());
   const int64_t died = (*map)->Rotate(clock_->NowUs());
   WhenKept(*map, std::move(done), died);
@@ -287,14 +327,14 @@ void LocalStore::RotateNamespace(absl::string_view name,
 
 void LocalStore::GetDeaths(absl::string_view name, DeathsQuery query,
                            DoneWith<DeathsAhead> done) {
-  const MapOr map = registry_->Find(name);
+  const MapOr map = Find(name);
   if (!map.ok()) return done(map.status());
   done((*map)->GetDeaths(query, clock_->NowUs()));
 }
 
 void LocalStore::GetHotKeys(absl::string_view name, size_t max_keys,
                             DoneWith<HotKeys> done) {
-  const MapOr map = registry_->Find(name);
+  const MapOr map = Find(name);
   if (!map.ok()) return done(map.status());
   done((*map)->GetHotKeys(max_keys, clock_->NowUs()));
 }

@@ -4,8 +4,10 @@
 #define TIMECACHED_SERVER_ENGINE_LOCAL_STORE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/base/clock.h"
@@ -20,9 +22,21 @@ namespace timecache::server {
 // or has seen, are stored: it then completes on a thread of that log.
 class LocalStore final : public Store {
  public:
+  enum class Names {
+    // Maps are called as they are: PartitionName.
+    kOfMaps,
+    // Callers, who may be other nodes, say how many partitions a namespace has: by a
+    // PartitionAddress of a map if there are several, by the namespace's name if it
+    // has one. Nothing is done, and the answer is marked as stale (stale_names.h), if
+    // it has not so many, or is not there. GetNamespace alone tells by a namespace's
+    // name how many there are. What is returned has the maps' own names.
+    kAddresses,
+  };
+
   // Neither is owned; both must outlive the store.
-  LocalStore(Registry* registry, const Clock* clock)
-      : registry_(registry), clock_(clock) {}
+  LocalStore(Registry* registry, const Clock* clock,
+             Names names = Names::kOfMaps)
+      : registry_(registry), clock_(clock), names_(names) {}
 
   using Store::Execute;
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
@@ -86,8 +100,12 @@ class LocalStore final : public Store {
   void SetDeadLetterRight(DeadLetterRight right) override;
 
  private:
+  absl::StatusOr<std::shared_ptr<TimeCacheMap>> Find(
+      absl::string_view name) const;
+
   Registry* const registry_;
   const Clock* const clock_;
+  const Names names_;
 };
 
 }  // namespace timecache::server

@@ -34,7 +34,7 @@ GroupInfo Describe(const TimeCacheMap& map, const ConsumerGroup& group,
 
 void LocalStore::CreateGroup(GroupName name, NewGroup group,
                              DoneWith<GroupInfo> done) {
-  const MapOr map = FindToChange(*registry_, name.namespace_name);
+  const MapOr map = WithRoom(Find(name.namespace_name));
   if (!map.ok()) return done(map.status());
   const GroupOr created = (*map)->groups().Create(
       name.name, group.options, group.start, clock_->NowUs(), group.created_by);
@@ -44,7 +44,7 @@ void LocalStore::CreateGroup(GroupName name, NewGroup group,
 
 void LocalStore::GetGroup(GroupName name, bool include_statistics,
                           DoneWith<GroupInfo> done) {
-  const MapOr map = registry_->Find(name.namespace_name);
+  const MapOr map = Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
   const GroupOr group = (*map)->groups().Find(name.name);
   if (!group.ok()) return done(group.status());
@@ -53,7 +53,7 @@ void LocalStore::GetGroup(GroupName name, bool include_statistics,
 
 void LocalStore::ListGroups(absl::string_view namespace_name, ListQuery query,
                             DoneWith<Page<GroupInfo>> done) {
-  const MapOr map = registry_->Find(namespace_name);
+  const MapOr map = Find(namespace_name);
   if (!map.ok()) return done(map.status());
   Page<GroupInfo> page;
   for (const auto& group : (*map)->groups().List()) {
@@ -70,7 +70,7 @@ void LocalStore::ListGroups(absl::string_view namespace_name, ListQuery query,
 
 void LocalStore::UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
                              DoneWith<GroupInfo> done) {
-  const MapOr map = FindToChange(*registry_, name.namespace_name);
+  const MapOr map = WithRoom(Find(name.namespace_name));
   if (!map.ok()) return done(map.status());
   const GroupOr group = (*map)->groups().Update(name.name, change);
   if (!group.ok()) return done(group.status());
@@ -79,7 +79,7 @@ void LocalStore::UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
 
 void LocalStore::SeekGroup(GroupName name, LogPosition position, bool drop,
                            DoneWith<SeekResult> done) {
-  const MapOr map = FindToChange(*registry_, name.namespace_name);
+  const MapOr map = WithRoom(Find(name.namespace_name));
   if (!map.ok()) return done(map.status());
   const absl::StatusOr<SeekResult> moved =
       (*map)->groups().Seek(name.name, position, drop, clock_->NowUs());
@@ -89,7 +89,7 @@ void LocalStore::SeekGroup(GroupName name, LogPosition position, bool drop,
 
 void LocalStore::ListUnsettled(GroupName name, UnsettledQuery query,
                                DoneWith<UnsettledPage> done) {
-  const MapOr map = registry_->Find(name.namespace_name);
+  const MapOr map = Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
   const GroupOr group = (*map)->groups().Find(name.name);
   if (!group.ok()) return done(group.status());
@@ -97,7 +97,7 @@ void LocalStore::ListUnsettled(GroupName name, UnsettledQuery query,
 }
 
 void LocalStore::DeleteGroup(GroupName name, Done done) {
-  const MapOr map = registry_->Find(name.namespace_name);
+  const MapOr map = Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
   absl::Status status = (*map)->groups().Delete(name.name);
   WhenKept(*map, std::move(done), std::move(status));
@@ -105,7 +105,7 @@ void LocalStore::DeleteGroup(GroupName name, Done done) {
 
 void LocalStore::ListMembers(GroupName name,
                              DoneWith<std::vector<MemberInfo>> done) {
-  const MapOr map = registry_->Find(name.namespace_name);
+  const MapOr map = Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
   const auto group = (*map)->groups().Find(name.name);
   if (!group.ok()) return done(group.status());
@@ -115,7 +115,7 @@ void LocalStore::ListMembers(GroupName name,
 void LocalStore::Settle(GroupName name,
                         absl::Span<const Settlement> settlements,
                         absl::Span<SettleResult> results, Done done) {
-  const MapOr map = registry_->Find(name.namespace_name);
+  const MapOr map = Find(name.namespace_name);
   if (!map.ok()) return done(map.status());
   if (ChangeLog* const log = (*map)->change_log()) {
     if (absl::Status status = log->CheckBacklog(); !status.ok()) {
@@ -159,13 +159,13 @@ void WhenKept(Maps maps, Store::Readers readers,
 // Completes with the result of `open` for each of the namespaces, all or none,
 // once all reported changes of the `changed` maps are stored, to which `open`
 // may add.
-template <typename Open>
-void OpenEach(const Registry& registry, absl::Span<const std::string> names,
+template <typename Find, typename Open>
+void OpenEach(const Find& find, absl::Span<const std::string> names,
               Store::DoneWith<Store::Readers> done, const Open& open,
               const Maps& changed = {}) {
   Maps maps;
   for (const std::string& name : names) {
-    MapOr map = registry.Find(name);
+    MapOr map = find(name);
     if (!map.ok()) return done(map.status());
     maps.push_back(*std::move(map));
   }
@@ -183,7 +183,8 @@ void OpenEach(const Registry& registry, absl::Span<const std::string> names,
 void LocalStore::OpenLogs(absl::Span<const std::string> names, LogStart start,
                           const LogPoints& points, Wake wake,
                           DoneWith<Readers> done) {
-  OpenEach(*registry_, names, std::move(done),
+  OpenEach([this](absl::string_view name) { return Find(name); }, names,
+           std::move(done),
            [&](std::shared_ptr<TimeCacheMap> map) {
              return OpenLogReader(std::move(map), start, points,
                                   clock_->NowUs(), wake);
@@ -193,7 +194,8 @@ void LocalStore::OpenLogs(absl::Span<const std::string> names, LogStart start,
 void LocalStore::OpenChanges(absl::Span<const std::string> names,
                              LogStart start, const LogPoints& points, Wake wake,
                              DoneWith<Readers> done) {
-  OpenEach(*registry_, names, std::move(done),
+  OpenEach([this](absl::string_view name) { return Find(name); }, names,
+           std::move(done),
            [&](std::shared_ptr<TimeCacheMap> map) {
              return OpenChangeReader(std::move(map), start, points,
                                      clock_->NowUs(), wake);
@@ -204,24 +206,25 @@ void LocalStore::JoinGroups(absl::Span<const std::string> names,
                             Membership membership, Wake wake,
                             DoneWith<Readers> done) {
   Maps creates;
-  OpenEach(
-      *registry_, names, std::move(done),
-      [&](const std::shared_ptr<TimeCacheMap>& map)
-          -> absl::StatusOr<std::unique_ptr<EventReader>> {
-        if (!map->groups().Find(membership.group).ok()) {
-          MapOr room = FindToChange(*registry_, map->name());
-          if (!room.ok()) return room.status();
-          creates.push_back(map);
-        }
-        return JoinGroupReader(map, membership, clock_->NowUs(), wake);
-      },
-      creates);
+  OpenEach([this](absl::string_view name) { return Find(name); }, names,
+           std::move(done),
+           [&](const std::shared_ptr<TimeCacheMap>& map)
+               -> absl::StatusOr<std::unique_ptr<EventReader>> {
+             if (!map->groups().Find(membership.group).ok()) {
+               MapOr room = WithRoom(map);
+               if (!room.ok()) return room.status();
+               creates.push_back(map);
+             }
+             return JoinGroupReader(map, membership, clock_->NowUs(), wake);
+           },
+           creates);
 }
 
 void LocalStore::OpenExpiring(absl::Span<const std::string> names,
                               ExpiringOptions options, Wake wake,
                               DoneWith<Readers> done) {
-  OpenEach(*registry_, names, std::move(done),
+  OpenEach([this](absl::string_view name) { return Find(name); }, names,
+           std::move(done),
            [&](std::shared_ptr<TimeCacheMap> map) {
              return OpenExpiringReader(std::move(map), options, wake);
            });

@@ -5,14 +5,15 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/store/store.h"
+#include "server/peer/passing_store.h"
 #include "server/peer/peer_stores.h"
 
 namespace timecache::server {
@@ -27,7 +28,7 @@ namespace timecache::server {
 //
 // Thread-safe. Costs a question for the owner for each call, and where it is another
 // node what PeerStore costs.
-class ForwardingStore final : public Store {
+class ForwardingStore final : public PassingStore {
  public:
   static constexpr int kMaxTries = 10;
   static constexpr std::chrono::milliseconds kLookAgain{50};
@@ -49,59 +50,6 @@ class ForwardingStore final : public Store {
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
                absl::Span<Result> results, BatchProgress* progress,
                Done done) override;
-  void ExecuteAtomic(absl::string_view name,
-                     absl::Span<const Operation> operations,
-                     absl::Span<Result> results, Done done) override;
-  void GetSize(absl::string_view name, DoneWith<NamespaceSize> done) override;
-  void Scan(absl::string_view name, absl::string_view prefix, int max_entries,
-            int64_t max_bytes, ScanPosition* position, bool* more,
-            EntryVisitor visit, Done done) override;
-
-  void CreateNamespace(absl::string_view name, NamespaceOptions options,
-                       DoneWith<NamespaceInfo> done) override;
-  void GetNamespace(absl::string_view name, bool include_statistics,
-                    DoneWith<NamespaceInfo> done) override;
-  void ListNamespaces(ListQuery query,
-                      DoneWith<Page<NamespaceInfo>> done) override;
-  void UpdateNamespace(absl::string_view name,
-                       OptionsChange<NamespaceOptions> change,
-                       DoneWith<NamespaceInfo> done) override;
-  void DeleteNamespace(absl::string_view name, Done done) override;
-  void RotateNamespace(absl::string_view name, DoneWith<int64_t> done) override;
-  void GetDeaths(absl::string_view name, DeathsQuery query,
-                 DoneWith<DeathsAhead> done) override;
-  void GetHotKeys(absl::string_view name, size_t max_keys,
-                  DoneWith<HotKeys> done) override;
-
-  void CreateGroup(GroupName name, NewGroup group,
-                   DoneWith<GroupInfo> done) override;
-  void GetGroup(GroupName name, bool include_statistics,
-                DoneWith<GroupInfo> done) override;
-  void ListGroups(absl::string_view namespace_name, ListQuery query,
-                  DoneWith<Page<GroupInfo>> done) override;
-  void UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
-                   DoneWith<GroupInfo> done) override;
-  void DeleteGroup(GroupName name, Done done) override;
-  void ListMembers(GroupName name,
-                   DoneWith<std::vector<MemberInfo>> done) override;
-  void SeekGroup(GroupName name, LogPosition position, bool drop,
-                 DoneWith<SeekResult> done) override;
-  void ListUnsettled(GroupName name, UnsettledQuery query,
-                     DoneWith<UnsettledPage> done) override;
-  void Settle(GroupName name, absl::Span<const Settlement> settlements,
-              absl::Span<SettleResult> results, Done done) override;
-
-  void OpenLogs(absl::Span<const std::string> names, LogStart start,
-                const LogPoints& points, Wake wake,
-                DoneWith<Readers> done) override;
-  void OpenChanges(absl::Span<const std::string> names, LogStart start,
-                   const LogPoints& points, Wake wake,
-                   DoneWith<Readers> done) override;
-  void JoinGroups(absl::Span<const std::string> names, Membership membership,
-                  Wake wake, DoneWith<Readers> done) override;
-  void OpenExpiring(absl::Span<const std::string> names,
-                    ExpiringOptions options, Wake wake,
-                    DoneWith<Readers> done) override;
 
   StoreUsage GetUsage() const override { return own_.GetUsage(); }
   void SetDeadLetterRight(DeadLetterRight right) override {
@@ -109,16 +57,12 @@ class ForwardingStore final : public Store {
   }
 
  private:
-  // Of a call's result; see Run.
-  template <typename Outcome>
-  struct Attempt;
-
-  // Calls `call(store, done)` with the store of who owns, until it is done by one that
-  // does. `Outcome` is what it completes with.
-  template <typename Outcome>
-  void Run(
-      absl::AnyInvocable<void(Store*, absl::AnyInvocable<void(Outcome)>)> call,
-      absl::AnyInvocable<void(Outcome)> done);
+  Choice AtOnce(const About& about) override;
+  void Next(std::shared_ptr<Call> call) override;
+  bool Again(const std::shared_ptr<Call>& call,
+             const absl::Status& error) override;
+  // `error`: how it ends unless it is tried again.
+  void TryLater(std::shared_ptr<Call> call, const absl::Status& error);
 
   Store& own_;
   PeerStores& peers_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/engine/store/partitions.h"
 #include "server/peer/peer_answer.h"
 
 namespace timecache::server {
@@ -87,7 +88,8 @@ void PeerStore::Execute(absl::string_view name,
        .answered = [results, progress, done = std::move(done)](
                        const absl::StatusOr<std::string>& answer) mutable {
          absl::Status status = ReadResults(answer, results);
-         if (progress != nullptr) {
+         // After an error it may be made by another store.
+         if (progress != nullptr && status.ok()) {
            progress->reached = results.size();
            progress->done = true;
          }
@@ -155,6 +157,8 @@ struct Listing : std::enable_shared_from_this<Listing<Info>> {
     next.after = query.after;
     next.most = std::min(query.most - page.items.size(), PeerStore::kListPage);
     next.include_statistics = query.include_statistics;
+    next.namespaces_only = query.namespaces_only;
+    next.slots = query.slots;
     ask(next, [self = this->shared_from_this()](
                   absl::StatusOr<Page<Info>> found) mutable {
       self->Add(std::move(found));
@@ -170,7 +174,8 @@ struct Listing : std::enable_shared_from_this<Listing<Info>> {
     }
     page.more = found->more;
     // Statistics are costly: a page of them may be shorter.
-    if (!page.more || query.include_statistics || found->items.empty() ||
+    const bool enough = query.include_statistics && !page.items.empty();
+    if (!page.more || enough || found->items.empty() ||
         page.items.size() >= query.most) {
       return done(std::move(page));
     }
@@ -352,19 +357,20 @@ void PeerStore::ListUnsettled(GroupName name, UnsettledQuery query,
   link_->Start(
       {.body = WriteCall(PeerCall::kListUnsettled, name, query),
        .reads = true,
-       .answered = [ns = std::string(name.namespace_name),
-                    done = std::move(done)](
-                       const absl::StatusOr<std::string>& answer) mutable {
-         if (!answer.ok()) return done(answer.status());
-         FieldReader reader(*answer);
-         absl::Status status = ReadStatus(&reader);
-         if (!status.ok()) return done(std::move(status));
-         UnsettledPage page;
-         if (!ReadUnsettled(ns, &reader, &page)) {
-           return done(Malformed());
-         }
-         done(std::move(page));
-       }});
+       .answered =
+           [ns = std::string(PlaceOf(name.namespace_name).namespace_name),
+            done = std::move(done)](
+               const absl::StatusOr<std::string>& answer) mutable {
+             if (!answer.ok()) return done(answer.status());
+             FieldReader reader(*answer);
+             absl::Status status = ReadStatus(&reader);
+             if (!status.ok()) return done(std::move(status));
+             UnsettledPage page;
+             if (!ReadUnsettled(ns, &reader, &page)) {
+               return done(Malformed());
+             }
+             done(std::move(page));
+           }});
 }
 
 void PeerStore::Settle(GroupName name, absl::Span<const Settlement> settlements,
@@ -392,7 +398,9 @@ void PeerStore::Open(absl::Span<const std::string> names, PeerReaderKind kind,
   std::vector<std::shared_ptr<ReceivedChunks>> chunks;
   std::vector<std::shared_ptr<PeerReader>> readers;
   for (const std::string& name : names) {
-    chunks.push_back(std::make_shared<ReceivedChunks>(name, kind, wake));
+    // Of the namespace, whatever its map is called.
+    chunks.push_back(std::make_shared<ReceivedChunks>(
+        std::string(PlaceOf(name).namespace_name), kind, wake));
     readers.push_back(chunks.back());
   }
   link_->Start(

@@ -158,7 +158,8 @@ void CodeFields(Coder& code, T& info) {
 // Without `visible`.
 template <typename Coder, Is<ListQuery> T>
 void CodeFields(Coder& code, T& query) {
-  code(query.after, query.most, query.include_statistics);
+  code(query.after, query.most, query.include_statistics, query.namespaces_only,
+       query.slots);
 }
 
 template <typename Coder, typename T>

@@ -101,6 +101,7 @@ class TimeCacheMap final : private GroupHost {
   const std::string& name() const { return name_; }
   const std::string& namespace_name() const override { return namespace_name_; }
   int partition() const override { return partition_; }
+  int num_partitions() const { return num_partitions_; }
   bool journaled() const { return origin_.journaled; }
 
   // How many of `operations` the map's max_operations_per_second lets through:

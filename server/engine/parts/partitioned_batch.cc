@@ -8,6 +8,7 @@
 #include "server/engine/parts/gather.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/partitions.h"
+#include "server/engine/store/stale_names.h"
 
 namespace timecache::server {
 
@@ -117,7 +118,15 @@ absl::Status PartitionedBatch::EndTurn(absl::Span<Result> results,
     all_ended &= part.ended();
     if (!part.error.ok()) ++failed;
   }
-  if (failed == parts_.size()) return parts_.front().error;
+  if (failed == parts_.size()) {
+    // The call may be made anew: it is kept until here.
+    const std::shared_ptr<void> self = std::move(progress->state);
+    // Others than stale names say more: some of it may be applied.
+    for (const Part& part : parts_) {
+      if (!IsStale(part.error)) return part.error;
+    }
+    return parts_.front().error;
+  }
   for (const Part& part : parts_) {
     for (size_t i = 0; i < part.count; ++i) {
       uint32_t& place = places_[part.begin + i];

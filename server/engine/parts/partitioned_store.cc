@@ -97,17 +97,20 @@ void PartitionedStore::Execute(absl::string_view name,
                                absl::Span<const Operation> operations,
                                absl::Span<Result> results,
                                BatchProgress* progress, Done done) {
+  // As it began, whatever became of the namespace.
+  if (progress != nullptr && progress->state != nullptr) {
+    return static_cast<PartitionedBatch*>(progress->state.get())
+        ->TakeTurn(maps_, results, progress, std::move(done));
+  }
   auto names = PartitionsOf(name);
   if (!names.ok()) return done(names.status());
   if (*names == nullptr) {
     return maps_->Execute(name, operations, results, progress, std::move(done));
   }
-  if (progress == nullptr || progress->state == nullptr) {
-    if (const auto only = PartitionOfAll(operations, (*names)->size())) {
-      const std::string& map = (**names)[*only];
-      return maps_->Execute(map, operations, results, progress,
-                            Keeping(*std::move(names), std::move(done)));
-    }
+  if (const auto only = PartitionOfAll(operations, (*names)->size())) {
+    const std::string& map = (**names)[*only];
+    return maps_->Execute(map, operations, results, progress,
+                          Keeping(*std::move(names), std::move(done)));
   }
   if (progress == nullptr) {
     auto whole = std::make_shared<BatchProgress>();
@@ -116,12 +119,10 @@ void PartitionedStore::Execute(absl::string_view name,
     done = [whole = std::move(whole), done = std::move(done)](
                absl::Status status) mutable { done(std::move(status)); };
   }
-  if (progress->state == nullptr) {
-    progress->state =
-        std::make_shared<PartitionedBatch>(*std::move(names), operations);
-  }
-  static_cast<PartitionedBatch*>(progress->state.get())
-      ->TakeTurn(maps_, results, progress, std::move(done));
+  const auto batch =
+      std::make_shared<PartitionedBatch>(*std::move(names), operations);
+  progress->state = batch;
+  batch->TakeTurn(maps_, results, progress, std::move(done));
 }
 
 void PartitionedStore::ExecuteAtomic(absl::string_view name,

@@ -23,7 +23,8 @@
 namespace timecache::server {
 
 // Implements Store on `maps`, in which each partition is a map of its own (see
-// partitions.h). What concerns a namespace of one partition is passed on as it is.
+// partitions.h), which is called as the directory says. What concerns a namespace of
+// one partition is passed on as it is.
 //
 // Of a namespace of several:
 //  - operations go to their keys' partitions, which take their share of a batch at
@@ -39,9 +40,12 @@ namespace timecache::server {
 //  - watches and members of groups read all partitions: see merged_reader.h.
 class PartitionedStore final : public Store {
  public:
-  // Neither is owned; both must outlive the store.
-  PartitionedStore(Store* maps, const PartitionDirectory* directory)
-      : maps_(maps), directory_(directory) {}
+  // Neither is owned; both must outlive the store. Members of groups get numbers
+  // behind `last_member`: where other stores make members of the same groups one
+  // after the other, it must be behind all of theirs.
+  PartitionedStore(Store* maps, const PartitionDirectory* directory,
+                   uint64_t last_member = 0)
+      : maps_(maps), directory_(directory), last_member_(last_member) {}
 
   using Store::Execute;
   void Execute(absl::string_view name, absl::Span<const Operation> operations,
@@ -186,7 +190,7 @@ class PartitionedStore final : public Store {
   OneAtATime lifecycle_;
   // By the group's hash.
   std::array<OneAtATime, 16> group_turns_;
-  std::atomic<uint64_t> last_member_{0};
+  std::atomic<uint64_t> last_member_;
 };
 
 }  // namespace timecache::server

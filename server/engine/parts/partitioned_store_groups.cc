@@ -10,6 +10,7 @@
 #include "server/engine/parts/gather.h"
 #include "server/engine/parts/group_parts.h"
 #include "server/engine/parts/partitioned_store.h"
+#include "server/engine/store/stale_names.h"
 
 namespace timecache::server {
 namespace {
@@ -207,8 +208,15 @@ void PartitionedStore::GetGroup(GroupName name, bool include_statistics,
   const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
   if (!found.ok()) return done(found.status());
   const Maps& maps = *found;
-  if (maps == nullptr || !include_statistics) {
+  if (maps == nullptr) {
     return maps_->GetGroup(name, include_statistics, std::move(done));
+  }
+  if (!include_statistics) {
+    return maps_->GetGroup(
+        {maps->front(), name.name}, include_statistics,
+        [maps, done = std::move(done)](absl::StatusOr<GroupInfo> info) mutable {
+          done(std::move(info));
+        });
   }
   CollectAll<GroupInfo>(
       maps->size(),
@@ -230,15 +238,15 @@ void PartitionedStore::ListGroups(absl::string_view namespace_name,
   const absl::StatusOr<Maps> found = PartitionsOf(namespace_name);
   if (!found.ok()) return done(found.status());
   const Maps& maps = *found;
-  const bool sums = maps != nullptr && query.include_statistics;
-  if (!sums) {
+  if (maps == nullptr) {
     return maps_->ListGroups(namespace_name, std::move(query), std::move(done));
   }
+  const bool sums = query.include_statistics;
   maps_->ListGroups(
-      namespace_name, std::move(query),
-      [this, maps,
+      maps->front(), std::move(query),
+      [this, maps, sums,
        done = std::move(done)](absl::StatusOr<Page<GroupInfo>> listed) mutable {
-        if (!listed.ok() || listed->items.empty()) {
+        if (!sums || !listed.ok() || listed->items.empty()) {
           return done(std::move(listed));
         }
         const auto page = std::make_shared<Page<GroupInfo>>(*std::move(listed));
@@ -325,7 +333,7 @@ void PartitionedStore::SeekGroup(GroupName name, LogPosition position,
   }
   LogPosition first = InPartition(position, 0);
   maps_->SeekGroup(
-      name, std::move(first), drop,
+      {maps->front(), name.name}, std::move(first), drop,
       [this, parts = GroupParts(maps, name.name),
        position = std::move(position), drop,
        done = std::move(done)](absl::StatusOr<SeekResult> moved) mutable {
@@ -488,7 +496,13 @@ void PartitionedStore::Settle(GroupName name,
             results[part.places[k]] = std::move(part.results[k]);
           }
         }
-        done(any ? absl::OkStatus() : std::move(tried.front()->status));
+        if (any) return done(absl::OkStatus());
+        // Others than stale names say more: some of it may be settled.
+        absl::Status* why = &tried.front()->status;
+        for (auto& each : tried) {
+          if (!IsStale(each->status)) why = &each->status;
+        }
+        done(std::move(*why));
       });
 }
 

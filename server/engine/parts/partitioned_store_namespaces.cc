@@ -70,7 +70,8 @@ void SpreadOptions(Store* maps, const Names& names,
 }
 
 // Adds the statistics of the other partitions to those of a page.
-void AddStatistics(Store* maps, Page<NamespaceInfo> page,
+void AddStatistics(Store* maps, const PartitionDirectory& directory,
+                   Page<NamespaceInfo> page,
                    Store::DoneWith<Page<NamespaceInfo>> done) {
   struct Call {
     size_t item;
@@ -86,8 +87,11 @@ void AddStatistics(Store* maps, Page<NamespaceInfo> page,
       break;
     }
     shards += options.num_shards * options.num_partitions;
-    for (int part = 1; part < options.num_partitions; ++part) {
-      calls->push_back({i, PartitionName(page.items[i].name, part)});
+    if (options.num_partitions == 1) continue;
+    const Names names =
+        directory.NamesOf(page.items[i].name, options.num_partitions);
+    for (size_t part = 1; part < names->size(); ++part) {
+      calls->push_back({i, (*names)[part]});
     }
   }
   if (calls->empty()) return done(std::move(page));
@@ -124,7 +128,7 @@ void PartitionedStore::CreateNamespace(absl::string_view name,
   if (options.num_partitions < 2 || options.num_partitions > kMaxPartitions) {
     return maps_->CreateNamespace(name, std::move(options), std::move(done));
   }
-  Names names = PartitionNames(name, options.num_partitions);
+  Names names = directory_->NamesOf(name, options.num_partitions);
   lifecycle_.Run([this, names = std::move(names), options = std::move(options),
                   done = std::move(done)](OneAtATime::End end) mutable {
     CreatePartitions(names, options,
@@ -202,9 +206,7 @@ void PartitionedStore::GetNamespace(absl::string_view name,
 
 void PartitionedStore::ListNamespaces(ListQuery query,
                                       DoneWith<Page<NamespaceInfo>> done) {
-  query.visible = [visible = std::move(query.visible)](absl::string_view name) {
-    return PlaceOf(name).partition == 0 && (!visible || visible(name));
-  };
+  query.namespaces_only = true;
   if (!query.include_statistics) {
     return maps_->ListNamespaces(std::move(query), std::move(done));
   }
@@ -212,7 +214,7 @@ void PartitionedStore::ListNamespaces(ListQuery query,
       std::move(query), [this, done = std::move(done)](
                             absl::StatusOr<Page<NamespaceInfo>> page) mutable {
         if (!page.ok()) return done(std::move(page));
-        AddStatistics(maps_, *std::move(page), std::move(done));
+        AddStatistics(maps_, *directory_, *std::move(page), std::move(done));
       });
 }
 

@@ -9,6 +9,7 @@
 #include "server/engine/parts/gather.h"
 #include "server/engine/parts/merged_reader.h"
 #include "server/engine/parts/partitioned_store.h"
+#include "server/engine/parts/when_all_exist.h"
 #include "server/engine/store/partitions.h"
 
 namespace timecache::server {
@@ -22,7 +23,9 @@ absl::Status CheckPoints(const std::string& name, const Names& maps,
   if (points.count(name) == 0) return absl::OkStatus();
   const size_t count = maps == nullptr ? 1 : maps->size();
   bool whole = points.count(PartitionName(name, static_cast<int>(count))) == 0;
-  for (size_t i = 1; i < count; ++i) whole &= points.count((*maps)[i]) > 0;
+  for (size_t i = 1; i < count; ++i) {
+    whole &= points.count(PartitionName(name, static_cast<int>(i))) > 0;
+  }
   if (whole) return absl::OkStatus();
   return ErrorWithReason(
       absl::StatusCode::kFailedPrecondition, Reason::kLogChanged,
@@ -31,11 +34,14 @@ absl::Status CheckPoints(const std::string& name, const Names& maps,
       {{"namespace", name}});
 }
 
-std::vector<LogPoint> PointsOf(const std::vector<std::string>& maps,
+// Points are by the maps' own names.
+std::vector<LogPoint> PointsOf(const std::string& name, size_t count,
                                const LogPoints& points) {
   std::vector<LogPoint> own;
-  if (points.count(maps.front()) == 0) return own;
-  for (const std::string& map : maps) own.push_back(points.at(map));
+  if (points.count(name) == 0) return own;
+  for (size_t i = 0; i < count; ++i) {
+    own.push_back(points.at(PartitionName(name, static_cast<int>(i))));
+  }
   return own;
 }
 
@@ -111,11 +117,10 @@ void PartitionedStore::OpenAtPoints(absl::Span<const std::string> names,
   }
   OpenEach(
       names, *found, wake, open,
-      [&](const std::string& /*name*/, const Maps& maps,
-          ReaderDone done_of_name) {
+      [&](const std::string& name, const Maps& maps, ReaderDone done_of_name) {
         OpenParts(
             maps, std::make_shared<ReadyPartitions>(wake), open,
-            [own = PointsOf(*maps, points)](
+            [own = PointsOf(name, maps->size(), points)](
                 Readers parts, std::shared_ptr<ReadyPartitions> ready) {
               return MergeLogs(std::move(parts), std::move(ready), own);
             },
@@ -197,17 +202,11 @@ void PartitionedStore::JoinGroups(absl::Span<const std::string> names,
         std::move(joined));
   };
   if (!check) return join(std::move(done));
-  GatherAll<NamespaceInfo>(
-      names.size(),
-      [&](size_t i, DoneWith<NamespaceInfo> found) {
-        maps_->GetNamespace(names[i], /*include_statistics=*/false,
-                            std::move(found));
-      },
-      [join, done = std::move(done)](
-          const absl::StatusOr<std::vector<NamespaceInfo>>& all) mutable {
-        if (!all.ok()) return done(all.status());
-        join(std::move(done));
-      });
+  WhenAllExist(maps_, names,
+               [join, done = std::move(done)](absl::Status status) mutable {
+                 if (!status.ok()) return done(std::move(status));
+                 join(std::move(done));
+               });
 }
 
 // The streams of a group join each partition's group in the same order, so that

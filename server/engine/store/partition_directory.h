@@ -21,6 +21,10 @@ class PartitionDirectory {
   // has several it costs an atomic load.
   using Names = std::shared_ptr<const std::vector<std::string>>;
   virtual Names PartitionsOf(absl::string_view namespace_name) const = 0;
+
+  // The names by which those of a namespace with so many, which may not be there yet,
+  // are reached: in this process by their own, PartitionName.
+  virtual Names NamesOf(absl::string_view namespace_name, int count) const;
 };
 
 // Those of a namespace with so many.

@@ -35,6 +35,11 @@ PartitionDirectory::Names PartitionNames(absl::string_view namespace_name,
   return names;
 }
 
+PartitionDirectory::Names PartitionDirectory::NamesOf(
+    absl::string_view namespace_name, int count) const {
+  return PartitionNames(namespace_name, count);
+}
+
 PartitionPlace PlaceOf(absl::string_view map_name) {
   const size_t mark = map_name.find(kMark);
   PartitionPlace place = {map_name.substr(0, mark)};
@@ -50,14 +55,19 @@ PartitionPlace PlaceOf(absl::string_view map_name) {
   return place;
 }
 
+absl::string_view MapNameOf(absl::string_view map_name_or_address) {
+  const size_t mark = map_name_or_address.find(kMark);
+  if (mark == absl::string_view::npos) return map_name_or_address;
+  const size_t count_mark = map_name_or_address.find(kCountMark, mark);
+  if (count_mark == absl::string_view::npos) return map_name_or_address;
+  const bool first =
+      map_name_or_address.substr(mark + 1, count_mark - mark - 1) == "0";
+  return map_name_or_address.substr(0, first ? mark : count_mark);
+}
+
 uint32_t SlotOfMap(absl::string_view map_name, uint32_t slots) {
   static constexpr uint64_t kSeed = 0;
-  const PartitionPlace place = PlaceOf(map_name);
-  const uint64_t hash = place.count == 0
-                            ? KeyHash(kSeed)(map_name)
-                            : KeyHash(kSeed)(PartitionName(place.namespace_name,
-                                                           place.partition));
-  return static_cast<uint32_t>(hash % slots);
+  return static_cast<uint32_t>(KeyHash(kSeed)(MapNameOf(map_name)) % slots);
 }
 
 absl::Status ValidateMapName(absl::string_view map_name) {

@@ -35,6 +35,10 @@ struct PartitionPlace {
 // partition -1: it is neither.
 PartitionPlace PlaceOf(absl::string_view map_name);
 
+// The map's own name: of a PartitionAddress the PartitionName, which is a part of it;
+// else the name itself. Costs a search for a character.
+absl::string_view MapNameOf(absl::string_view map_name_or_address);
+
 // Which of a cluster's slots, which are the partitions of its journal, the map is in,
 // by its name or address. Never changes: existing journals depend on it.
 uint32_t SlotOfMap(absl::string_view map_name, uint32_t slots);

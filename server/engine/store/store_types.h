@@ -56,6 +56,11 @@ struct ListQuery {
   std::string after;
   size_t most = SIZE_MAX;
   bool include_statistics = false;
+  // Of maps: those alone whose names are namespaces', which are partitions 0.
+  bool namespaces_only = false;
+  // Of a cluster's maps: those in these slots alone (SlotOfMap). Empty: in all that
+  // the store has.
+  std::vector<uint32_t> slots = {};
   // Which names are listed; null: all. Called before the completion, on any
   // thread.
   std::function<bool(absl::string_view name)> visible;
